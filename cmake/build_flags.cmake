@@ -1,0 +1,30 @@
+# One interface target carries the flags of every object we compile.
+add_library(build_flags INTERFACE)
+
+target_compile_options(build_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
+                            -Wimplicit-fallthrough -Wundef>
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow>
+  # Floating point must decode blocks bit for bit: no contraction into fused multiply-adds on machines that have them.
+  -ffp-contract=off -ffunction-sections -fdata-sections -fvisibility=hidden
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+target_compile_definitions(build_flags INTERFACE _FILE_OFFSET_BITS=64)
+
+if(MODELUTILS_WERROR)
+  target_compile_options(build_flags INTERFACE -Werror)
+endif()
+
+if(MODELUTILS_SANITIZE)
+  target_compile_options(build_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                         -fno-omit-frame-pointer)
+  target_link_options(build_flags INTERFACE -fsanitize=address,undefined)
+else()
+  # Start-up time counts: no dynamic libstdc++, no library that is not used.
+  target_link_options(build_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-static-libstdc++> -static-libgcc)
+endif()
+target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+
+if(MODELUTILS_COVERAGE)
+  target_compile_options(build_flags INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(build_flags INTERFACE --coverage)
+endif()

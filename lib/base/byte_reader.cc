@@ -1,0 +1,148 @@
+#include "base/byte_reader.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+
+namespace modelutils {
+
+Status ByteSource::read_exact(u64 offset, MutableBytes out) const {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    MU_ASSIGN(const std::size_t got, read_some(offset + done, out.subspan(done)));
+    if (got == 0) {
+      return input_error("io-short", "the file ends here, more bytes are needed", {}, offset + done, name());
+    }
+    done += got;
+  }
+  return {};
+}
+
+ByteReader::ByteReader(const ByteSource& source, u64 offset, std::size_t window)
+    : source_(&source),
+      window_(std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(window, 64))),
+      window_size_(std::max<std::size_t>(window, 64)),
+      begin_(window_.get()),
+      cursor_(begin_),
+      end_(begin_),
+      window_offset_(offset),
+      total_(source.size()) {}
+
+ByteReader::ByteReader(Bytes memory, u64 base)
+    : begin_(memory.data()),
+      cursor_(begin_),
+      end_(begin_ + memory.size()),
+      window_offset_(base),
+      total_(base + memory.size()) {}
+
+std::optional<u64> ByteReader::remaining() const {
+  if (!total_) return std::nullopt;
+  const u64 here = offset();
+  return here >= *total_ ? 0 : *total_ - here;
+}
+
+bool ByteReader::may_hold(u64 count, u64 item_size) const {
+  const std::optional<u64> left = remaining();
+  if (!left || item_size == 0) return true;
+  return count <= *left / item_size;
+}
+
+bool ByteReader::fail() {
+  failed_ = true;
+  window_offset_ = offset();
+  begin_ = cursor_ = end_ = nullptr;
+  return false;
+}
+
+// Makes at least `needed` bytes available at the cursor. The window grows only while the source really delivers.
+bool ByteReader::refill(std::size_t needed) {
+  if (failed_) return false;
+  std::size_t have = static_cast<std::size_t>(end_ - cursor_);
+  if (have >= needed) return true;
+  if (source_ == nullptr) return fail();
+  if (const std::optional<u64> left = remaining(); left && needed > *left) return fail();
+
+  std::byte* const base = window_.get();
+  std::memmove(base, cursor_, have);
+  window_offset_ = offset();
+  begin_ = cursor_ = base;
+  end_ = base + have;
+  while (have < needed) {
+    if (have == window_size_) {
+      const std::size_t grown = std::min(needed, window_size_ * 2);
+      auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
+      std::memcpy(larger.get(), window_.get(), have);
+      window_ = std::move(larger);
+      window_size_ = grown;
+      begin_ = cursor_ = window_.get();
+    }
+    auto got = source_->read_some(window_offset_ + have, {window_.get() + have, window_size_ - have});
+    if (!got) {
+      source_error_ = std::move(got.error());
+      return fail();
+    }
+    if (*got == 0) return fail();
+    have += *got;
+    end_ = window_.get() + have;
+  }
+  return true;
+}
+
+std::string_view ByteReader::read_view(u64 size) {
+  if (static_cast<u64>(end_ - cursor_) < size) {
+    const auto needed = checked_cast<std::size_t>(size);
+    if (!needed) {
+      fail();
+      return {};
+    }
+    if (!refill(*needed)) return {};
+  }
+  const std::string_view view(reinterpret_cast<const char*>(cursor_), static_cast<std::size_t>(size));
+  cursor_ += size;
+  return view;
+}
+
+void ByteReader::skip(u64 size) {
+  const u64 have = static_cast<u64>(end_ - cursor_);
+  if (size <= have) [[likely]] {
+    cursor_ += size;
+    return;
+  }
+  if (failed_) return;
+  if (source_ == nullptr) {
+    fail();
+    return;
+  }
+  if (const std::optional<u64> left = remaining()) {
+    if (size > *left) {
+      fail();
+      return;
+    }
+    window_offset_ = offset() + size;
+    begin_ = cursor_ = end_ = window_.get();
+    return;
+  }
+  u64 left = size;
+  while (left > 0) {
+    const std::string_view chunk = read_available(left);
+    if (chunk.empty()) {
+      fail();
+      return;
+    }
+    left -= chunk.size();
+  }
+}
+
+std::string_view ByteReader::read_available(u64 most) {
+  if (most == 0) return {};
+  if (cursor_ == end_ && !failed_) {
+    if (const std::optional<u64> left = remaining(); left && *left == 0) return {};
+    if (source_ == nullptr || !refill(1)) return {};
+  }
+  const u64 size = std::min<u64>(most, static_cast<u64>(end_ - cursor_));
+  const std::string_view view(reinterpret_cast<const char*>(cursor_), static_cast<std::size_t>(size));
+  cursor_ += size;
+  return view;
+}
+
+}  // namespace modelutils

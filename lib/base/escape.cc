@@ -1,0 +1,190 @@
+#include "base/escape.h"
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+
+namespace modelutils {
+
+bool is_unsafe(char32_t c) {
+  if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return true;
+  if (c < 0xAD) return false;
+  return c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
+}
+
+namespace {
+
+// Length of the leading run of printable ASCII other than `"` and `\`, which no form here has to touch.
+std::size_t plain_run(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const u8 byte = static_cast<u8>(text[size]);
+    if (byte < 0x20 || byte >= 0x7F || byte == '\\' || byte == '"') break;
+    ++size;
+  }
+  return size;
+}
+
+void append_escaped_point(std::string& out, std::string_view text, const CodePoint& point) {
+  if (!point.valid) {
+    out += fmt::format("\\x{:02x}", static_cast<u8>(text[0]));
+    return;
+  }
+  switch (point.value) {
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\t': out += "\\t"; return;
+    case '\\': out += "\\\\"; return;
+    default: break;
+  }
+  if (is_unsafe(point.value)) {
+    out += fmt::format("\\u{{{:x}}}", static_cast<u32>(point.value));
+  } else {
+    out.append(text.substr(0, point.size));
+  }
+}
+
+}  // namespace
+
+bool needs_escape(std::string_view text) {
+  while (!text.empty()) {
+    if (const std::size_t run = plain_run(text); run > 0) {
+      text.remove_prefix(run);
+      continue;
+    }
+    const CodePoint point = decode_utf8(text);
+    if (!point.valid || is_unsafe(point.value)) return true;
+    text.remove_prefix(point.size);
+  }
+  return false;
+}
+
+std::string escape(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    if (const std::size_t run = plain_run(text); run > 0) {
+      out.append(text.substr(0, run));
+      text.remove_prefix(run);
+      continue;
+    }
+    const CodePoint point = decode_utf8(text);
+    append_escaped_point(out, text, point);
+    text.remove_prefix(point.size);
+  }
+  return out;
+}
+
+std::string escape(std::string_view text, std::size_t columns) {
+  std::string out;
+  std::size_t width = 0;
+  std::size_t cut_size = 0;  // where the text stands if one column must be kept for the ellipsis
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text);
+    std::string piece;
+    append_escaped_point(piece, text, point);
+    const std::size_t piece_width = display_width(piece);
+    if (width + 1 <= columns) cut_size = out.size();
+    if (width + piece_width > columns) {
+      out.resize(cut_size);
+      if (columns > 0) out += "…";
+      return out;
+    }
+    out += piece;
+    width += piece_width;
+    text.remove_prefix(point.size);
+  }
+  return out;
+}
+
+void append_json_escaped(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    if (const std::size_t run = plain_run(text); run > 0) {
+      out.append(text.substr(0, run));
+      text.remove_prefix(run);
+      continue;
+    }
+    const CodePoint point = decode_utf8(text);
+    const u32 value = point.valid ? static_cast<u32>(point.value) : 0xFFFD;
+    switch (value) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      case '\b': out += "\\b"; break;
+      case '\f': out += "\\f"; break;
+      default:
+        if (!point.valid) {
+          out += "\\ufffd";
+        } else if (!is_unsafe(point.value)) {
+          out.append(text.substr(0, point.size));
+        } else if (value >= 0x10000) {
+          const u32 rest = value - 0x10000;
+          out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
+        } else {
+          out += fmt::format("\\u{:04x}", value);
+        }
+    }
+    text.remove_prefix(point.size);
+  }
+}
+
+std::string json_escape(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  append_json_escaped(out, text);
+  return out;
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t k) { return i + k < bytes.size() ? static_cast<u32>(static_cast<u8>(bytes[i + k])) : 0; };
+    const u32 group = byte(0) << 16 | byte(1) << 8 | byte(2);
+    out += digits[group >> 18];
+    out += digits[(group >> 12) & 63];
+    out += i + 1 < bytes.size() ? digits[(group >> 6) & 63] : '=';
+    out += i + 2 < bytes.size() ? digits[group & 63] : '=';
+  }
+  return out;
+}
+
+std::string csv_field(std::string_view text) {
+  const std::string safe = escape(text);
+  const bool quote = safe.find_first_of(",\"") != std::string::npos ||
+                     (!safe.empty() && (safe.front() == ' ' || safe.back() == ' '));
+  if (!quote) return safe;
+  std::string out = "\"";
+  for (char c : safe) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+  return out;
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string out;
+  for (char c : escape(text)) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string hex(Bytes bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (std::byte b : bytes) {
+    out += digits[static_cast<u8>(b) >> 4];
+    out += digits[static_cast<u8>(b) & 15];
+  }
+  return out;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,44 @@
+// The only way text of a file reaches a person or a JSON document.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+/// Characters that must never reach a terminal raw: C0, DEL, C1, bidi controls and marks, zero-width and other
+/// invisible format characters, line and paragraph separators, the byte order mark, tag characters.
+bool is_unsafe(char32_t character);
+
+/// Does `text` hold an unsafe character or something that is not UTF-8?
+bool needs_escape(std::string_view text);
+
+/// `text` for a terminal, on one line: \n \r \t and \\ by letter, other unsafe characters as \u{202e}, bytes that are
+/// not UTF-8 as \xff. A backslash is doubled, so the form can be read back.
+std::string escape(std::string_view text);
+
+/// As escape(), but shortened to at most `columns` terminal columns by cutting the end and appending "…".
+std::string escape(std::string_view text, std::size_t columns);
+
+/// The inside of a JSON string (without quotes) for UTF-8 text: unsafe characters as \uXXXX (pairs above the BMP).
+/// `text` must be UTF-8.
+std::string json_escape(std::string_view text);
+
+/// As json_escape(), appended to `out`.
+void append_json_escaped(std::string& out, std::string_view text);
+
+/// Standard base64 with padding.
+std::string base64(std::string_view bytes);
+
+/// A field for CSV (RFC 4180): quoted if it holds a comma, quote or space at an end; unsafe characters escaped first.
+std::string csv_field(std::string_view text);
+
+/// A cell of a Markdown table: escape(), and | becomes \|.
+std::string markdown_cell(std::string_view text);
+
+/// Lower-case hexadecimal digits.
+std::string hex(Bytes bytes);
+
+}  // namespace modelutils

@@ -1,0 +1,103 @@
+#include "base/utf8.h"
+
+#include <cstring>
+
+namespace modelutils {
+
+CodePoint decode_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<u8>(text[index]); };
+  const u8 first = byte(0);
+  if (first < 0x80) return {first, 1, true};
+  std::size_t size = 0;
+  char32_t value = 0;
+  char32_t least = 0;
+  if ((first & 0xE0) == 0xC0) {
+    size = 2, value = first & 0x1F, least = 0x80;
+  } else if ((first & 0xF0) == 0xE0) {
+    size = 3, value = first & 0x0F, least = 0x800;
+  } else if ((first & 0xF8) == 0xF0) {
+    size = 4, value = first & 0x07, least = 0x10000;
+  } else {
+    return {};
+  }
+  if (text.size() < size) return {};
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    value = (value << 6) | (byte(i) & 0x3F);
+  }
+  if (value < least || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return {};
+  return {value, size, true};
+}
+
+bool is_utf8(std::string_view text) {
+  const char* cursor = text.data();
+  const char* const end = cursor + text.size();
+  while (cursor != end) {
+    while (end - cursor >= 8) {
+      u64 word;
+      std::memcpy(&word, cursor, 8);
+      if ((word & 0x8080808080808080u) != 0) break;
+      cursor += 8;
+    }
+    if (cursor == end) break;
+    if (static_cast<u8>(*cursor) < 0x80) {
+      ++cursor;
+      continue;
+    }
+    const CodePoint point = decode_utf8({cursor, static_cast<std::size_t>(end - cursor)});
+    if (!point.valid) return false;
+    cursor += point.size;
+  }
+  return true;
+}
+
+void append_utf8(std::string& out, char32_t value) {
+  const auto put = [&](u32 byte) { out.push_back(static_cast<char>(byte)); };
+  if (value < 0x80) {
+    put(value);
+  } else if (value < 0x800) {
+    put(0xC0 | (value >> 6));
+    put(0x80 | (value & 0x3F));
+  } else if (value < 0x10000) {
+    put(0xE0 | (value >> 12));
+    put(0x80 | ((value >> 6) & 0x3F));
+    put(0x80 | (value & 0x3F));
+  } else {
+    put(0xF0 | (value >> 18));
+    put(0x80 | ((value >> 12) & 0x3F));
+    put(0x80 | ((value >> 6) & 0x3F));
+    put(0x80 | (value & 0x3F));
+  }
+}
+
+namespace {
+
+bool is_combining(char32_t c) {
+  return (c >= 0x300 && c <= 0x36F) || (c >= 0x1AB0 && c <= 0x1AFF) || (c >= 0x1DC0 && c <= 0x1DFF) ||
+         (c >= 0x20D0 && c <= 0x20FF) || (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0xFE20 && c <= 0xFE2F);
+}
+
+bool is_wide(char32_t c) {
+  return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0x303E) || (c >= 0x3041 && c <= 0xA4CF) ||
+         (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) ||
+         (c >= 0xFF00 && c <= 0xFF60) || (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1F64F) ||
+         (c >= 0x1F900 && c <= 0x1F9FF) || (c >= 0x20000 && c <= 0x3FFFD);
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text);
+    if (!point.valid) {
+      ++width;
+    } else if (!is_combining(point.value)) {
+      width += is_wide(point.value) ? 2 : 1;
+    }
+    text.remove_prefix(point.size);
+  }
+  return width;
+}
+
+}  // namespace modelutils

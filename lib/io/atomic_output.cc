@@ -1,0 +1,206 @@
+#include "io/atomic_output.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::string_view stdout_name = "standard output";
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+// A name in the target's folder: hidden, and free because O_EXCL says so.
+std::string temporary_name(const std::string& path, int attempt) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
+  std::string name = path.substr(base);
+  if (name.size() > 200) name.resize(200);  // room for the ending within NAME_MAX
+  return path.substr(0, base) + "." + name + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+}
+
+Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t done = offset ? ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(*offset))
+                                : ::write(descriptor, bytes.data(), bytes.size());
+    if (done < 0) {
+      if (errno == EINTR) continue;
+      // The reader of a pipe went away: the tools end with status 0 then, as the command line contract says.
+      return output_error(errno == EPIPE ? "out-closed" : "out-write", "cannot be written: " + errno_text(errno), path);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    if (offset) *offset += static_cast<u64>(done);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputOptions& options) {
+  AtomicOutput output;
+  if (path == "-") {
+    output.path_ = stdout_name;
+    output.descriptor_ = STDOUT_FILENO;
+    if (options.binary && ::isatty(STDOUT_FILENO) != 0) {
+      return output_error("out-terminal", "binary output is not written to a terminal", output.path_);
+    }
+    return output;
+  }
+  output.path_ = path;
+  struct stat there {};
+  const bool exists = ::stat(path.c_str(), &there) == 0;
+  if (!exists && errno != ENOENT) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
+  for (const std::string& input : options.inputs) {
+    struct stat other {};
+    if (exists && ::stat(input.c_str(), &other) == 0 && same_file(there, other)) {
+      return output_error("out-is-input", "is one of the inputs", path);
+    }
+  }
+  if (exists && S_ISDIR(there.st_mode)) return output_error("out-directory", "is a directory", path);
+  if (exists && !S_ISREG(there.st_mode)) {
+    output.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (output.descriptor_ < 0) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
+    output.owns_descriptor_ = true;
+    if (options.binary && ::isatty(output.descriptor_) != 0) {
+      return output_error("out-terminal", "binary output is not written to a terminal", path);
+    }
+    return output;
+  }
+  if (exists && !options.force) {
+    return output_error("out-exists", "exists already; --force replaces it", path);
+  }
+  // An existing file is replaced where it really is, so that a symbolic link stays one.
+  std::string target = path;
+  if (exists) {
+    if (char* resolved = ::realpath(path.c_str(), nullptr); resolved != nullptr) {
+      target = resolved;
+      ::free(resolved);
+    }
+  }
+  for (int attempt = 0; attempt < 100 && output.descriptor_ < 0; ++attempt) {
+    output.temporary_ = temporary_name(target, attempt);
+    output.descriptor_ = ::open(output.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (output.descriptor_ < 0 && errno != EEXIST) break;
+  }
+  if (output.descriptor_ < 0) {
+    output.temporary_.clear();
+    return output_error("out-open", "cannot be created: " + errno_text(errno), path);
+  }
+  output.guard_ = TemporaryFileGuard(output.temporary_);
+  if (exists) ::fchmod(output.descriptor_, there.st_mode & 07777);
+  output.owns_descriptor_ = true;
+  output.seekable_ = true;
+  output.replace_ = options.force;
+  output.path_ = target;
+  return output;
+}
+
+AtomicOutput::AtomicOutput(AtomicOutput&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      guard_(std::move(other.guard_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      owns_descriptor_(std::exchange(other.owns_descriptor_, false)),
+      seekable_(other.seekable_),
+      replace_(other.replace_),
+      appended_(other.appended_) {}
+
+AtomicOutput::~AtomicOutput() {
+  if (owns_descriptor_) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status AtomicOutput::append(Bytes bytes) {
+  MU_TRY(write_fully(descriptor_, bytes, seekable_ ? std::optional<u64>(appended_) : std::nullopt, path_));
+  appended_ += bytes.size();
+  return {};
+}
+
+Status AtomicOutput::write_at(u64 offset, Bytes bytes) const { return write_fully(descriptor_, bytes, offset, path_); }
+
+Status AtomicOutput::set_size(u64 size) const {
+  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+    return output_error("out-write", "cannot be made " + std::to_string(size) + " bytes long: " + errno_text(errno),
+                        path_);
+  }
+  return {};
+}
+
+void AtomicOutput::start_write_back(u64 offset, u64 size) const {
+#ifdef __linux__
+  if (seekable_) {
+    ::sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+  }
+#endif
+}
+
+Status AtomicOutput::sync() const {
+  if (temporary_.empty()) return {};
+  if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
+  return {};
+}
+
+Status AtomicOutput::rename() {
+  if (temporary_.empty()) return {};
+#ifdef RENAME_NOREPLACE
+  if (!replace_) {
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (errno == EEXIST) {
+      return output_error("out-exists", "appeared while it was being written; --force replaces it", path_);
+    }
+    if (errno != EINVAL && errno != ENOSYS) {
+      return output_error("out-rename", "cannot be given its name: " + errno_text(errno), path_);
+    }
+  }
+#endif
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return output_error("out-rename", "cannot be given its name: " + errno_text(errno), path_);
+  }
+  return {};
+}
+
+Status AtomicOutput::commit_all(std::span<AtomicOutput> outputs) {
+  std::vector<AtomicOutput*> pointers;
+  for (AtomicOutput& output : outputs) pointers.push_back(&output);
+  return commit_all(std::span<AtomicOutput* const>(pointers));
+}
+
+Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
+  for (const AtomicOutput* output : outputs) MU_TRY(output->sync());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (Status renamed = outputs[i]->rename(); !renamed) {
+      for (std::size_t k = 0; k < i; ++k) {
+        if (!outputs[k]->replace_ && outputs[k]->seekable_) ::unlink(outputs[k]->path_.c_str());
+      }
+      return renamed;
+    }
+    outputs[i]->temporary_.clear();
+    outputs[i]->guard_ = TemporaryFileGuard();
+  }
+  for (const AtomicOutput* output : outputs) {
+    if (!output->seekable_) continue;
+    const int folder = ::open(folder_of(output->path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      ::fsync(folder);
+      ::close(folder);
+    }
+  }
+  return {};
+}
+
+}  // namespace modelutils

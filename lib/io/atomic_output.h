@@ -1,0 +1,75 @@
+// Outputs that are whole or not there: written to a temporary file in the target's folder, synced, renamed.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/types.h"
+#include "io/interrupt.h"
+
+namespace modelutils {
+
+struct OutputOptions {
+  bool force = false;                ///< may replace an existing regular file
+  std::vector<std::string> inputs;   ///< an output that is the same file as one of these is refused
+  bool binary = true;                ///< binary output is never written to a terminal
+};
+
+/// One output file. "-" is standard output; a device or FIFO is written in place and needs no force. All errors are of
+/// kind output: "out-exists", "out-is-input", "out-directory", "out-terminal", "out-open", "out-write" (a full disk says
+/// so), "out-sync", "out-rename".
+class AtomicOutput {
+ public:
+  static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);
+
+  AtomicOutput(AtomicOutput&&) noexcept;
+  AtomicOutput& operator=(AtomicOutput&&) = delete;
+  /// Removes the temporary file unless commit() succeeded.
+  ~AtomicOutput();
+
+  const std::string& path() const { return path_; }
+  /// False for pipes, FIFOs, terminals and the like: only append() works there.
+  bool is_seekable() const { return seekable_; }
+  int descriptor() const { return descriptor_; }
+
+  /// Writes at the end of what append() wrote so far.
+  Status append(Bytes bytes);
+  /// Writes at an absolute position (seekable outputs only); safe from several threads.
+  Status write_at(u64 offset, Bytes bytes) const;
+  /// Makes the file `size` bytes long; what was never written reads as zeros (a hole where the file system has them).
+  Status set_size(u64 size) const;
+  /// Starts writing [offset, offset + size) back to the disk without waiting, so that the final sync is short.
+  void start_write_back(u64 offset, u64 size) const;
+  /// Moves the place of the next append() (after the bytes were put there by other means).
+  void seek_append(u64 offset) { appended_ = offset; }
+  /// What append() wrote.
+  u64 appended() const { return appended_; }
+  /// The path under which the bytes can be read before commit() (to check them); the target itself if written in place.
+  const std::string& staging_path() const { return temporary_.empty() ? path_ : temporary_; }
+
+  /// Syncs to the disk, renames to the final name, syncs the folder.
+  Status commit() { return commit_all({this, 1}); }
+  /// The same for several outputs that belong together: all are synced before the first is renamed; if a rename fails,
+  /// those made before it are taken back where no older file was replaced.
+  static Status commit_all(std::span<AtomicOutput> outputs);
+  static Status commit_all(std::span<AtomicOutput* const> outputs);
+
+ private:
+  AtomicOutput() = default;
+  Status sync() const;
+  Status rename();
+
+  std::string path_;
+  std::string temporary_;  // empty when written in place
+  TemporaryFileGuard guard_;
+  int descriptor_ = -1;
+  bool owns_descriptor_ = false;
+  bool seekable_ = false;
+  bool replace_ = false;
+  u64 appended_ = 0;
+};
+
+}  // namespace modelutils

@@ -1,0 +1,39 @@
+// Checksums: OpenSSL's SHA-1 and SHA-256, XXH64 and XXH3-128.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+enum class HashAlgorithm : u8 { sha256, xxh3, sha1, xxh64 };
+
+/// "sha256", "xxh3", "sha1", "xxh64".
+std::string_view hash_name(HashAlgorithm algorithm);
+std::optional<HashAlgorithm> hash_from_name(std::string_view name);
+
+/// One running hash. Not for use by two threads at once; reset() makes it new without fetching the algorithm again.
+class Hasher {
+ public:
+  explicit Hasher(HashAlgorithm algorithm);
+  ~Hasher();
+  Hasher(Hasher&&) noexcept;
+  Hasher& operator=(Hasher&&) noexcept;
+
+  void reset();
+  void update(Bytes bytes);
+  /// The digest so far in canonical byte order (big-endian for the XXH family): 32, 16, 20, 8 bytes. Ends the run.
+  std::string digest();
+  /// The same as lower-case hexadecimal digits.
+  std::string hex_digest();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace modelutils

@@ -1,0 +1,28 @@
+#include "io/mapped_file.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/checked_math.h"
+#include "io/random_access_file.h"
+
+namespace modelutils {
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
+  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
+  const auto size = checked_cast<std::size_t>(file->file_size());
+  if (!size) return input_error("io-map", "is too large to be mapped", {}, {}, path);
+  void* data = nullptr;
+  if (*size > 0) {
+    data = ::mmap(nullptr, *size, PROT_READ, MAP_SHARED, file->descriptor(), 0);
+    if (data == MAP_FAILED) return input_error("io-map", "cannot be mapped: " + errno_text(errno), {}, {}, path);
+  }
+  return std::shared_ptr<MappedFile>(new MappedFile(static_cast<const std::byte*>(data), *size));
+}
+
+}  // namespace modelutils

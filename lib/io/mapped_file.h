@@ -1,0 +1,31 @@
+// A file mapped for reading, for users who want a pointer to a tensor's bytes without a copy.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/types.h"
+
+namespace modelutils {
+
+/// The whole file as memory. If the file shrinks while it is mapped, touching what is gone raises SIGBUS: that is the
+/// price of zero copies, and why our own tools use RandomAccessFile.
+class MappedFile {
+ public:
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  /// Maps a regular file. Codes as RandomAccessFile::open, and "io-map".
+  static Result<std::shared_ptr<MappedFile>> open(const std::string& path);
+
+  Bytes bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  const std::byte* data_;
+  std::size_t size_;
+};
+
+}  // namespace modelutils

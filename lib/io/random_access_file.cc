@@ -1,0 +1,106 @@
+#include "io/random_access_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/checked_math.h"
+#include "io/stream_source.h"
+
+namespace modelutils {
+
+namespace {
+
+struct OpenFile {
+  int descriptor;
+  struct stat status;
+};
+
+Result<OpenFile> open_any(const std::string& path, int extra_flags) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
+  if (descriptor < 0) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+  OpenFile file{descriptor, {}};
+  if (::fstat(descriptor, &file.status) != 0) {
+    const int reason = errno;
+    ::close(descriptor);
+    return input_error("io-open", "cannot be examined: " + errno_text(reason), {}, {}, path);
+  }
+  return file;
+}
+
+}  // namespace
+
+RandomAccessFile::~RandomAccessFile() {
+  if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+}
+
+Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::string& path) {
+  // O_NONBLOCK: the open of a FIFO without a writer returns at once; it changes nothing for regular files.
+  MU_ASSIGN(const OpenFile file, open_any(path, O_NONBLOCK | O_NOCTTY));
+  if (S_ISDIR(file.status.st_mode)) {
+    ::close(file.descriptor);
+    return input_error("io-directory", "is a directory, a file is needed", {}, {}, path);
+  }
+  if (!S_ISREG(file.status.st_mode)) {
+    ::close(file.descriptor);
+    return input_error("io-not-regular", "is no regular file", {}, {}, path);
+  }
+  return std::shared_ptr<RandomAccessFile>(
+      new RandomAccessFile(path, file.descriptor, static_cast<u64>(file.status.st_size)));
+}
+
+Result<std::size_t> RandomAccessFile::read_some(u64 offset, MutableBytes out) const {
+  if (offset >= size_ || out.empty()) return std::size_t{0};
+  const std::size_t want = static_cast<std::size_t>(std::min<u64>(out.size(), size_ - offset));
+  while (true) {
+    const ssize_t got = ::pread(descriptor_, out.data(), want, static_cast<off_t>(offset));
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) {
+      return input_error("io-shrunk", "the file became shorter while it was read", {}, offset, path_);
+    }
+    if (errno != EINTR) return input_error("io-read", "cannot be read: " + errno_text(errno), {}, offset, path_);
+  }
+}
+
+bool RandomAccessFile::is_same_file(const std::string& path) const {
+  struct stat mine {};
+  struct stat other {};
+  return ::fstat(descriptor_, &mine) == 0 && ::stat(path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
+         mine.st_ino == other.st_ino;
+}
+
+Result<std::size_t> MemoryFile::read_some(u64 offset, MutableBytes out) const {
+  if (offset >= bytes_.size()) return std::size_t{0};
+  const std::size_t size = std::min<std::size_t>(out.size(), bytes_.size() - static_cast<std::size_t>(offset));
+  std::memcpy(out.data(), bytes_.data() + offset, size);
+  return size;
+}
+
+Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
+  OpenFile file{};
+  if (path == "-") {
+    file.descriptor = STDIN_FILENO;
+    if (::fstat(STDIN_FILENO, &file.status) != 0) {
+      return input_error("io-open", "standard input is closed", {}, {}, "standard input");
+    }
+  } else {
+    MU_ASSIGN(file, open_any(path, O_NOCTTY));
+  }
+  const std::string name = path == "-" ? "standard input" : path;
+  if (S_ISDIR(file.status.st_mode)) {
+    if (path != "-") ::close(file.descriptor);
+    return input_error("io-directory", "is a directory, a file is needed", {}, {}, name);
+  }
+  const off_t position = S_ISREG(file.status.st_mode) ? ::lseek(file.descriptor, 0, SEEK_CUR) : -1;
+  if (position == 0) {
+    return std::shared_ptr<ByteSource>(
+        new RandomAccessFile(name, file.descriptor, static_cast<u64>(file.status.st_size)));
+  }
+  return std::shared_ptr<ByteSource>(std::make_shared<StreamSource>(name, file.descriptor));
+}
+
+}  // namespace modelutils

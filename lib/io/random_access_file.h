@@ -1,0 +1,62 @@
+// Files read by position with pread: a file that shrinks is an error, never a SIGBUS.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/byte_source.h"
+
+namespace modelutils {
+
+/// A regular file opened for reading.
+class RandomAccessFile : public ByteSource {
+ public:
+  ~RandomAccessFile() override;
+  RandomAccessFile(const RandomAccessFile&) = delete;
+  RandomAccessFile& operator=(const RandomAccessFile&) = delete;
+
+  /// Opens a regular file (symbolic links are followed). Never blocks on a FIFO. Codes: "io-open" (with the system's
+  /// reason), "io-directory", "io-not-regular".
+  static Result<std::shared_ptr<RandomAccessFile>> open(const std::string& path);
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  std::optional<u64> size() const override { return size_; }
+  const std::string& name() const override { return path_; }
+
+  u64 file_size() const { return size_; }
+  int descriptor() const { return descriptor_; }
+  /// Is `path` the same file (device and inode)?
+  bool is_same_file(const std::string& path) const;
+
+ private:
+  friend Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
+  RandomAccessFile(std::string path, int descriptor, u64 size)
+      : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
+
+  std::string path_;
+  int descriptor_;
+  u64 size_;
+};
+
+/// Bytes in memory, for tests, fuzzers and headers that came through a pipe.
+class MemoryFile : public ByteSource {
+ public:
+  explicit MemoryFile(std::vector<std::byte> bytes, std::string name = "memory")
+      : bytes_(std::move(bytes)), name_(std::move(name)) {}
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  std::optional<u64> size() const override { return bytes_.size(); }
+  const std::string& name() const override { return name_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::string name_;
+};
+
+/// Whatever `path` is: "-" is standard input; a regular file (also as standard input) gives a RandomAccessFile, a pipe,
+/// FIFO or character device a StreamSource. Codes as RandomAccessFile::open.
+Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
+
+}  // namespace modelutils

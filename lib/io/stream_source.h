@@ -1,0 +1,38 @@
+// Pipes, FIFOs and devices: read forward only; what was read is kept, so that a header can be looked at again.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/byte_source.h"
+
+namespace modelutils {
+
+/// A descriptor that cannot seek. Keeps every byte it has read, up to `limit`; "io-limit" beyond that. Takes the
+/// descriptor over (standard input excepted).
+class StreamSource : public ByteSource {
+ public:
+  static constexpr u64 default_limit = u64{1} << 30;
+
+  StreamSource(std::string name, int descriptor, u64 limit = default_limit)
+      : name_(std::move(name)), descriptor_(descriptor), limit_(limit) {}
+  ~StreamSource() override;
+  StreamSource(const StreamSource&) = delete;
+  StreamSource& operator=(const StreamSource&) = delete;
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  /// Nothing until the end has been seen.
+  std::optional<u64> size() const override;
+  const std::string& name() const override { return name_; }
+
+ private:
+  std::string name_;
+  int descriptor_;
+  u64 limit_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::byte> kept_;
+  mutable bool ended_ = false;
+};
+
+}  // namespace modelutils

@@ -1,0 +1,51 @@
+// Reading JSON documents that stand beside the weights (config.json, tokenizer.json, an index): simdjson's DOM, capped
+// in size and depth.
+#pragma once
+
+#include <simdjson.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace modelutils::json {
+
+using Element = simdjson::dom::element;
+using Object = simdjson::dom::object;
+using Array = simdjson::dom::array;
+
+/// A parsed document; `root` and everything taken from it live as long as it does.
+class Document {
+ public:
+  Element root;
+  std::string name;  ///< file name for messages
+
+ private:
+  friend Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name);
+  simdjson::dom::parser parser_;
+};
+
+/// Parses UTF-8 text (a byte order mark is refused). Code "json-syntax" with what simdjson says of it; nesting deeper
+/// than 1024 is refused without recursion.
+Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name);
+
+/// Reads and parses a regular file of at most `max_bytes`. Codes: those of RandomAccessFile::open, "json-too-large",
+/// "json-syntax".
+Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes = u64{256} << 20);
+
+/// Member `key` of an object. Nothing if `value` is no object, lacks the key, or has null there (null = absent).
+std::optional<Element> member(Element value, std::string_view key);
+
+/// Typed members: nothing if absent, null or of another type. Integers written as 1.0 or beyond u64 are no integers.
+std::optional<std::string_view> string_member(Element value, std::string_view key);
+std::optional<u64> u64_member(Element value, std::string_view key);
+std::optional<i64> i64_member(Element value, std::string_view key);
+std::optional<double> number_member(Element value, std::string_view key);  ///< integers count as numbers
+std::optional<bool> bool_member(Element value, std::string_view key);
+std::optional<Array> array_member(Element value, std::string_view key);
+std::optional<Object> object_member(Element value, std::string_view key);
+
+}  // namespace modelutils::json

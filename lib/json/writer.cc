@@ -1,0 +1,150 @@
+#include "json/writer.h"
+
+#include <fmt/format.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/writer.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/escape.h"
+#include "base/utf8.h"
+
+namespace modelutils::json {
+
+namespace {
+
+constexpr std::size_t flush_size = 64 * 1024;
+
+// RapidJSON's idea of an output stream.
+struct StringStream {
+  using Ch = char;
+  std::string text;
+  void Put(char c) { text.push_back(c); }
+  void Flush() {}
+};
+
+using Compact = rapidjson::Writer<StringStream>;
+using Pretty = rapidjson::PrettyWriter<StringStream>;
+
+}  // namespace
+
+struct Writer::State {
+  State(Style style, std::function<void(std::string_view)> to) : sink(std::move(to)) {
+    if (style == Style::pretty) {
+      pretty = std::make_unique<Pretty>(stream);
+      pretty->SetIndent(' ', 2);
+    } else {
+      compact = std::make_unique<Compact>(stream);
+    }
+  }
+
+  template <typename F>
+  void write(F&& call) {
+    if (compact) {
+      call(*compact);
+    } else {
+      call(*pretty);
+    }
+    if (sink && stream.text.size() >= flush_size) hand_over();
+  }
+
+  void hand_over() {
+    if (!sink) return;
+    sink(stream.text);
+    stream.text.clear();
+  }
+
+  // RapidJSON escapes only C0 and passes invalid UTF-8 on, so text goes through as a raw value.
+  void raw(std::string_view value, rapidjson::Type type) {
+    write([&](auto& writer) { writer.RawValue(value.data(), value.size(), type); });
+  }
+
+  void quoted(std::string_view text) {
+    scratch.assign(1, '"');
+    append_json_escaped(scratch, text);
+    scratch.push_back('"');
+    raw(scratch, rapidjson::kStringType);
+  }
+
+  template <typename T>
+  void floating(T value) {
+    if (std::isnan(value)) {
+      quoted("NaN");
+    } else if (std::isinf(value)) {
+      quoted(value > 0 ? "Infinity" : "-Infinity");
+    } else {
+      raw(fmt::format("{}", value), rapidjson::kNumberType);
+    }
+  }
+
+  StringStream stream;
+  std::function<void(std::string_view)> sink;
+  std::unique_ptr<Compact> compact;
+  std::unique_ptr<Pretty> pretty;
+  std::string scratch;
+};
+
+Writer::Writer(Style style) : Writer(style, nullptr) {}
+Writer::Writer(Style style, std::function<void(std::string_view)> sink)
+    : state_(std::make_unique<State>(style, std::move(sink))) {}
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+void Writer::begin_object() {
+  state_->write([](auto& writer) { writer.StartObject(); });
+}
+void Writer::end_object() {
+  state_->write([](auto& writer) { writer.EndObject(); });
+}
+void Writer::begin_array() {
+  state_->write([](auto& writer) { writer.StartArray(); });
+}
+void Writer::end_array() {
+  state_->write([](auto& writer) { writer.EndArray(); });
+}
+
+void Writer::key(std::string_view name) { state_->quoted(name); }
+
+void Writer::string(std::string_view text) {
+  if (is_utf8(text)) {
+    state_->quoted(text);
+    return;
+  }
+  begin_object();
+  key("base64");
+  state_->quoted(base64(text));
+  end_object();
+}
+
+void Writer::number(u64 value) {
+  state_->write([&](auto& writer) { writer.Uint64(value); });
+}
+void Writer::number(i64 value) {
+  state_->write([&](auto& writer) { writer.Int64(value); });
+}
+void Writer::number(double value) { state_->floating(value); }
+void Writer::number(float value) { state_->floating(value); }
+void Writer::boolean(bool value) {
+  state_->write([&](auto& writer) { writer.Bool(value); });
+}
+void Writer::null() {
+  state_->write([](auto& writer) { writer.Null(); });
+}
+
+void Writer::end_line() {
+  state_->stream.Put('\n');
+  if (state_->compact) {
+    state_->compact->Reset(state_->stream);
+  } else {
+    state_->pretty->Reset(state_->stream);
+  }
+  if (state_->sink && state_->stream.text.size() >= flush_size) state_->hand_over();
+}
+
+void Writer::flush() { state_->hand_over(); }
+
+const std::string& Writer::text() const { return state_->stream.text; }
+
+}  // namespace modelutils::json
