@@ -1,0 +1,120 @@
+// What the five tools share: one definition of each flag (it feeds --help, the man page and the completions), the common
+// flags, exit codes, error printing, colours and the last line of defence in main.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace modelutils::cli {
+
+/// Exit statuses of the command line contract.
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_findings = 1;
+inline constexpr int exit_usage = 2;
+inline constexpr int exit_input = 3;
+inline constexpr int exit_output = 4;
+inline constexpr int exit_internal = 70;
+
+int exit_status(const Error& error);
+
+enum class When : u8 { automatic, always, never };
+
+/// The flags that every tool has.
+struct CommonOptions {
+  bool quiet = false;
+  int verbosity = 0;
+  When color = When::automatic;
+  When progress = When::automatic;
+  bool json_errors = false;
+};
+
+/// What a flag's value is, for completions.
+enum class ValueKind : u8 { text, number, size, file, output_file, directory, choice, key, tensor };
+
+/// One flag or positional argument: the only place that describes it.
+struct Flag {
+  std::string names;                 ///< "-o,--output"; for a positional just "FILE"
+  std::string value_name;            ///< "FILE"; empty for a flag without value
+  std::string help;                  ///< one sentence, no full stop needed
+  std::string group = "Options";     ///< heading in --help and the man page
+  ValueKind kind = ValueKind::text;
+  std::vector<std::string> choices;  ///< for ValueKind::choice; anything else is a usage error
+  std::vector<std::string> file_patterns;  ///< for files: "*.gguf"; for completions only
+};
+
+struct Example {
+  std::string command;
+  std::string explanation;
+};
+
+/// A tool's command line. Wraps CLI11; the variables must outlive parse().
+class Command {
+ public:
+  Command(std::string name, std::string summary);
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  /// A flag without value.
+  void add(Flag flag, bool& target);
+  void add(Flag flag, std::string& target);
+  void add(Flag flag, std::optional<std::string>& target);
+  void add(Flag flag, std::vector<std::string>& target);  ///< may be given several times
+  void add(Flag flag, std::optional<u64>& target);        ///< a decimal number
+  /// A size: 4096, 10K, 2M, 3G (decimal units as gguf-split uses them).
+  void add_size(Flag flag, std::optional<u64>& target);
+  /// Positional arguments, at least one.
+  void add_paths(Flag flag, std::vector<std::string>& target);
+  /// One positional argument.
+  void add_path(Flag flag, std::string& target);
+
+  void example(std::string command, std::string explanation);
+  /// A paragraph for the man page and the end of --help.
+  void description(std::string text);
+
+  /// Parses; if the run is over (--help, --version, wrong usage: already printed), the exit status.
+  std::optional<int> parse(int argc, char** argv);
+
+  const std::string& name() const;
+  const CommonOptions& common() const;
+  const std::vector<Flag>& flags() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Messages on stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or one JSON object a line with
+/// --errors=json. Logs go through spdlog with the same prefix.
+class Messages {
+ public:
+  explicit Messages(const Command& command);
+
+  /// Prints an error and gives its exit status.
+  int error(const Error& error) const;
+  void warning(const Error& remark) const;  ///< silent with --quiet
+  void info(std::string_view text) const;   ///< only with -v
+  void debug(std::string_view text) const;  ///< only with -v -v
+
+ private:
+  std::string tool_;
+  CommonOptions options_;
+};
+
+/// Shall stdout be coloured? --color, NO_COLOR, TERM=dumb, and whether it is a terminal.
+bool use_color(const CommonOptions& options);
+/// Shall progress be shown on stderr?
+bool use_progress(const CommonOptions& options);
+/// Columns of the terminal on stdout, or `fallback` if it is none (COLUMNS counts if set).
+std::size_t terminal_width(std::size_t fallback = 0);
+
+/// main() of every tool: installs the signal handlers, calls `body`, turns exceptions into one line and status 70.
+int run_tool(const char* name, const std::function<int()>& body);
+
+}  // namespace modelutils::cli
