@@ -39,7 +39,9 @@ namespace modelutils {
 }
 
 /// Does [offset, offset + size) lie inside [0, limit)? Never overflows.
-[[nodiscard]] constexpr bool fits(u64 offset, u64 size, u64 limit) { return offset <= limit && size <= limit - offset; }
+[[nodiscard]] constexpr bool fits(u64 offset, u64 size, u64 limit) {
+  return offset <= limit && size <= limit - offset;
+}
 
 /// `value` as a T, or nothing if T cannot hold it.
 template <typename T>
@@ -52,6 +54,8 @@ template <typename T>
   return narrow;
 }
 
-[[nodiscard]] constexpr bool is_power_of_two(u64 value) { return std::has_single_bit(value); }
+[[nodiscard]] constexpr bool is_power_of_two(u64 value) {
+  return std::has_single_bit(value);
+}
 
 }  // namespace modelutils

@@ -5,7 +5,9 @@
 
 namespace modelutils {
 
-std::string errno_text(int number) { return std::generic_category().message(number); }
+std::string errno_text(int number) {
+  return std::generic_category().message(number);
+}
 
 std::string_view severity_name(Severity severity) {
   switch (severity) {
@@ -31,8 +33,8 @@ const Finding* first_error(const Findings& findings) {
 }
 
 Error to_error(const Finding& finding, std::string_view file) {
-  return Error{ErrorKind::input, finding.code, finding.file.empty() ? std::string(file) : finding.file, finding.offset,
-               finding.where,    finding.message};
+  return Error{ErrorKind::input, finding.code,  finding.file.empty() ? std::string(file) : finding.file,
+               finding.offset,   finding.where, finding.message};
 }
 
 Finding to_finding(const Error& error, Scope scope) {

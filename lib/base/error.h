@@ -111,8 +111,8 @@ Finding to_finding(const Error& error, Scope scope = Scope::container);
       return tl::make_unexpected(std::move(mu_status_.error()));  \
   } while (false)
 /// MU_ASSIGN(auto x, f()): x = *f(), or leaves with its error.
-#define MU_ASSIGN(declaration, expression)                                                                          \
-  auto MU_CONCAT(mu_result_, __LINE__) = (expression);                                                              \
-  if (!MU_CONCAT(mu_result_, __LINE__)) [[unlikely]]                                                                \
-    return tl::make_unexpected(std::move(MU_CONCAT(mu_result_, __LINE__).error()));                                 \
+#define MU_ASSIGN(declaration, expression)                                          \
+  auto MU_CONCAT(mu_result_, __LINE__) = (expression);                              \
+  if (!MU_CONCAT(mu_result_, __LINE__)) [[unlikely]]                                \
+    return tl::make_unexpected(std::move(MU_CONCAT(mu_result_, __LINE__).error())); \
   declaration = std::move(*MU_CONCAT(mu_result_, __LINE__))

@@ -143,7 +143,9 @@ std::string base64(std::string_view bytes) {
   std::string out;
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t k) { return i + k < bytes.size() ? static_cast<u32>(static_cast<u8>(bytes[i + k])) : 0; };
+    const auto byte = [&](std::size_t k) {
+      return i + k < bytes.size() ? static_cast<u32>(static_cast<u8>(bytes[i + k])) : 0;
+    };
     const u32 group = byte(0) << 16 | byte(1) << 8 | byte(2);
     out += digits[group >> 18];
     out += digits[(group >> 12) & 63];
@@ -155,8 +157,8 @@ std::string base64(std::string_view bytes) {
 
 std::string csv_field(std::string_view text) {
   const std::string safe = escape(text);
-  const bool quote = safe.find_first_of(",\"") != std::string::npos ||
-                     (!safe.empty() && (safe.front() == ' ' || safe.back() == ' '));
+  const bool quote =
+      safe.find_first_of(",\"") != std::string::npos || (!safe.empty() && (safe.front() == ' ' || safe.back() == ' '));
   if (!quote) return safe;
   std::string out = "\"";
   for (char c : safe) {

@@ -14,7 +14,9 @@
 namespace modelutils {
 
 /// Threads worth starting on this machine, 1 to 16.
-inline unsigned default_threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 16u); }
+inline unsigned default_threads() {
+  return std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
+}
 
 /// Calls work(item, thread) -> Status for every item in [0, items), in rising order of claim, on up to `threads`
 /// threads (the calling one included). After an error no new item is claimed; the error of the lowest item is returned.

@@ -38,7 +38,8 @@ struct ArrayRef {
   u64 bytes = 0;   ///< from the first element to the end of the last
 };
 
-/// A scalar, a string (raw bytes, may hold anything), or where an array stands. bool keeps its byte (0 and 1 are valid).
+/// A scalar, a string (raw bytes, may hold anything), or where an array stands. bool keeps its byte (0 and 1 are
+/// valid).
 struct Bool {
   modelutils::u8 byte = 0;
 };
@@ -47,8 +48,8 @@ using Value = std::variant<modelutils::u8, modelutils::i8, modelutils::u16, mode
                            double>;  // in the order of the type ids
 
 struct KeyValue {
-  std::string key;    ///< raw bytes
-  u64 offset = 0;     ///< absolute offset of the record (its key's length field)
+  std::string key;       ///< raw bytes
+  u64 offset = 0;        ///< absolute offset of the record (its key's length field)
   u64 value_offset = 0;  ///< absolute offset of the value (behind the type; an array's element type field)
   Value value;
 
@@ -56,12 +57,12 @@ struct KeyValue {
 };
 
 struct TensorInfo {
-  std::string name;          ///< raw bytes
-  u64 info_offset = 0;       ///< absolute offset of the record (its name's length field)
-  std::vector<u64> ne;       ///< dimensions as in the file, ne0 (contiguous) first; at most 4 are kept
-  u32 n_dims = 0;            ///< as in the file
-  u32 type_id = 0;           ///< as in the file
-  u64 offset = 0;            ///< relative to the data section
+  std::string name;     ///< raw bytes
+  u64 info_offset = 0;  ///< absolute offset of the record (its name's length field)
+  std::vector<u64> ne;  ///< dimensions as in the file, ne0 (contiguous) first; at most 4 are kept
+  u32 n_dims = 0;       ///< as in the file
+  u32 type_id = 0;      ///< as in the file
+  u64 offset = 0;       ///< relative to the data section
 
   /// Nothing for ids that the table does not have.
   std::optional<TensorType> type() const { return type_from_gguf(type_id); }
@@ -73,19 +74,19 @@ struct TensorInfo {
 
 /// One GGUF file. Offsets are absolute in the file unless said otherwise.
 struct Document {
-  std::string name;                   ///< path as given
-  std::optional<u64> file_size;       ///< nothing for a pipe
+  std::string name;              ///< path as given
+  std::optional<u64> file_size;  ///< nothing for a pipe
   bool big_endian = false;
   u32 version = 0;
-  u64 tensor_count = 0;               ///< as in the header
-  u64 kv_count = 0;                   ///< as in the header
+  u64 tensor_count = 0;  ///< as in the header
+  u64 kv_count = 0;      ///< as in the header
   std::vector<KeyValue> keys;
   std::vector<TensorInfo> tensors;
-  u64 alignment = 32;                 ///< general.alignment where valid, else 32
-  u64 header_end = 0;                 ///< behind the last tensor info (or where parsing stopped)
-  u64 data_offset = 0;                ///< header_end rounded up to the alignment
-  bool complete = false;              ///< all keys and tensor infos were read
-  Findings findings;                  ///< what the parser met: a fatal one if !complete, bad bools, nested arrays, …
+  u64 alignment = 32;     ///< general.alignment where valid, else 32
+  u64 header_end = 0;     ///< behind the last tensor info (or where parsing stopped)
+  u64 data_offset = 0;    ///< header_end rounded up to the alignment
+  bool complete = false;  ///< all keys and tensor infos were read
+  Findings findings;      ///< what the parser met: a fatal one if !complete, bad bools, nested arrays, …
 
   /// The first entry with that key, or nullptr. Linear; build an index for many look-ups (gguf/keys.h).
   const KeyValue* find(std::string_view key) const;

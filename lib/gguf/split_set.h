@@ -18,7 +18,8 @@ struct SetFile {
 /// The files of one model in the order of split.no. Keys other than split.* live in files.front().
 struct SplitSet {
   std::vector<SetFile> files;
-  Findings findings;  ///< missing siblings, split keys that disagree, tensors in two files, wrong total ("gguf-split-…")
+  Findings
+      findings;  ///< missing siblings, split keys that disagree, tensors in two files, wrong total ("gguf-split-…")
 
   bool is_split() const { return files.size() > 1; }
 };

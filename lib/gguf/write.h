@@ -46,15 +46,15 @@ struct OutTensor {
 
 /// Where everything stands in the file to be.
 struct OutLayout {
-  std::string header;              ///< magic to the end of the padding before the data
-  std::vector<u64> offsets;        ///< absolute, by tensor
-  std::vector<u64> bytes;          ///< without padding, by tensor
-  u64 file_size = 0;               ///< with the padding behind the last tensor
+  std::string header;        ///< magic to the end of the padding before the data
+  std::vector<u64> offsets;  ///< absolute, by tensor
+  std::vector<u64> bytes;    ///< without padding, by tensor
+  u64 file_size = 0;         ///< with the padding behind the last tensor
   u64 alignment = 32;
 };
 
-/// Encodes the header (version 3, little-endian) and lays the tensors out. Errors of kind input: names or sizes that the
-/// format or the reference loader does not allow ("gguf-write-…").
+/// Encodes the header (version 3, little-endian) and lays the tensors out. Errors of kind input: names or sizes that
+/// the format or the reference loader does not allow ("gguf-write-…").
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment = 32,
                          u32 version = 3);
 

@@ -23,7 +23,9 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
 
 // A name in the target's folder: hidden, and free because O_EXCL says so.
 std::string temporary_name(const std::string& path, int attempt) {
@@ -131,7 +133,9 @@ Status AtomicOutput::append(Bytes bytes) {
   return {};
 }
 
-Status AtomicOutput::write_at(u64 offset, Bytes bytes) const { return write_fully(descriptor_, bytes, offset, path_); }
+Status AtomicOutput::write_at(u64 offset, Bytes bytes) const {
+  return write_fully(descriptor_, bytes, offset, path_);
+}
 
 Status AtomicOutput::set_size(u64 size) const {
   if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {

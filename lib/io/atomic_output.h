@@ -13,14 +13,14 @@
 namespace modelutils {
 
 struct OutputOptions {
-  bool force = false;                ///< may replace an existing regular file
-  std::vector<std::string> inputs;   ///< an output that is the same file as one of these is refused
-  bool binary = true;                ///< binary output is never written to a terminal
+  bool force = false;               ///< may replace an existing regular file
+  std::vector<std::string> inputs;  ///< an output that is the same file as one of these is refused
+  bool binary = true;               ///< binary output is never written to a terminal
 };
 
 /// One output file. "-" is standard output; a device or FIFO is written in place and needs no force. All errors are of
-/// kind output: "out-exists", "out-is-input", "out-directory", "out-terminal", "out-open", "out-write" (a full disk says
-/// so), "out-sync", "out-rename".
+/// kind output: "out-exists", "out-is-input", "out-directory", "out-terminal", "out-open", "out-write" (a full disk
+/// says so), "out-sync", "out-rename".
 class AtomicOutput {
  public:
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);

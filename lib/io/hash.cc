@@ -42,7 +42,9 @@ std::string_view as_text(const unsigned char* bytes, std::size_t size) {
 
 }  // namespace
 
-std::string_view hash_name(HashAlgorithm algorithm) { return names[static_cast<std::size_t>(algorithm)]; }
+std::string_view hash_name(HashAlgorithm algorithm) {
+  return names[static_cast<std::size_t>(algorithm)];
+}
 
 std::optional<HashAlgorithm> hash_from_name(std::string_view name) {
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -75,7 +77,9 @@ struct Hasher::State {
   XXH64_state_t* xxh64 = nullptr;
 };
 
-Hasher::Hasher(HashAlgorithm algorithm) : state_(std::make_unique<State>(algorithm)) { reset(); }
+Hasher::Hasher(HashAlgorithm algorithm) : state_(std::make_unique<State>(algorithm)) {
+  reset();
+}
 Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;

@@ -20,10 +20,10 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
 Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
   if (file->file_size() > max_bytes) {
-    return input_error("json-too-large",
-                       "has " + std::to_string(file->file_size()) + " bytes, at most " + std::to_string(max_bytes) +
-                           " are read",
-                       {}, {}, path);
+    return input_error(
+        "json-too-large",
+        "has " + std::to_string(file->file_size()) + " bytes, at most " + std::to_string(max_bytes) + " are read", {},
+        {}, path);
   }
   std::string text(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
@@ -53,11 +53,23 @@ std::optional<T> typed_member(Element value, std::string_view key) {
 std::optional<std::string_view> string_member(Element value, std::string_view key) {
   return typed_member<std::string_view>(value, key);
 }
-std::optional<u64> u64_member(Element value, std::string_view key) { return typed_member<uint64_t>(value, key); }
-std::optional<i64> i64_member(Element value, std::string_view key) { return typed_member<int64_t>(value, key); }
-std::optional<double> number_member(Element value, std::string_view key) { return typed_member<double>(value, key); }
-std::optional<bool> bool_member(Element value, std::string_view key) { return typed_member<bool>(value, key); }
-std::optional<Array> array_member(Element value, std::string_view key) { return typed_member<Array>(value, key); }
-std::optional<Object> object_member(Element value, std::string_view key) { return typed_member<Object>(value, key); }
+std::optional<u64> u64_member(Element value, std::string_view key) {
+  return typed_member<uint64_t>(value, key);
+}
+std::optional<i64> i64_member(Element value, std::string_view key) {
+  return typed_member<int64_t>(value, key);
+}
+std::optional<double> number_member(Element value, std::string_view key) {
+  return typed_member<double>(value, key);
+}
+std::optional<bool> bool_member(Element value, std::string_view key) {
+  return typed_member<bool>(value, key);
+}
+std::optional<Array> array_member(Element value, std::string_view key) {
+  return typed_member<Array>(value, key);
+}
+std::optional<Object> object_member(Element value, std::string_view key) {
+  return typed_member<Object>(value, key);
+}
 
 }  // namespace modelutils::json

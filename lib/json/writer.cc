@@ -105,7 +105,9 @@ void Writer::end_array() {
   state_->write([](auto& writer) { writer.EndArray(); });
 }
 
-void Writer::key(std::string_view name) { state_->quoted(name); }
+void Writer::key(std::string_view name) {
+  state_->quoted(name);
+}
 
 void Writer::string(std::string_view text) {
   if (is_utf8(text)) {
@@ -124,8 +126,12 @@ void Writer::number(u64 value) {
 void Writer::number(i64 value) {
   state_->write([&](auto& writer) { writer.Int64(value); });
 }
-void Writer::number(double value) { state_->floating(value); }
-void Writer::number(float value) { state_->floating(value); }
+void Writer::number(double value) {
+  state_->floating(value);
+}
+void Writer::number(float value) {
+  state_->floating(value);
+}
 void Writer::boolean(bool value) {
   state_->write([&](auto& writer) { writer.Bool(value); });
 }
@@ -143,8 +149,12 @@ void Writer::end_line() {
   if (state_->sink && state_->stream.text.size() >= flush_size) state_->hand_over();
 }
 
-void Writer::flush() { state_->hand_over(); }
+void Writer::flush() {
+  state_->hand_over();
+}
 
-const std::string& Writer::text() const { return state_->stream.text; }
+const std::string& Writer::text() const {
+  return state_->stream.text;
+}
 
 }  // namespace modelutils::json

@@ -11,8 +11,8 @@
 
 namespace modelutils::json {
 
-/// Writes one or more JSON values. Text that is not UTF-8 becomes {"base64": "…"}; NaN and infinities become the strings
-/// "NaN", "Infinity", "-Infinity"; doubles are the shortest decimals that read back to the same double.
+/// Writes one or more JSON values. Text that is not UTF-8 becomes {"base64": "…"}; NaN and infinities become the
+/// strings "NaN", "Infinity", "-Infinity"; doubles are the shortest decimals that read back to the same double.
 class Writer {
  public:
   enum class Style : u8 { compact, pretty };

@@ -14,26 +14,26 @@
 namespace modelutils {
 
 struct CatalogTensor {
-  std::string name;                 ///< raw text of the file
-  std::optional<TensorType> type;   ///< nothing if the table does not have it
-  std::vector<u64> ne;              ///< ne order, ne0 (contiguous) first, for every format
-  std::size_t file = 0;             ///< index into Catalog::files
-  u64 offset = 0;                   ///< absolute in that file
+  std::string name;                ///< raw text of the file
+  std::optional<TensorType> type;  ///< nothing if the table does not have it
+  std::vector<u64> ne;             ///< ne order, ne0 (contiguous) first, for every format
+  std::size_t file = 0;            ///< index into Catalog::files
+  u64 offset = 0;                  ///< absolute in that file
   u64 bytes = 0;
 };
 
 struct CatalogFile {
   std::string path;
-  std::string base_name;            ///< for manifests, which survive a move
+  std::string base_name;  ///< for manifests, which survive a move
   std::shared_ptr<ByteSource> source;
 };
 
 /// Only tensors whose bytes lie wholly inside their file are listed: reading them cannot fail for that reason.
 struct Catalog {
-  std::string format;               ///< "gguf", "safetensors", "mlx", "bumpwgt3"
+  std::string format;  ///< "gguf", "safetensors", "mlx", "bumpwgt3"
   std::vector<CatalogFile> files;
   std::vector<CatalogTensor> tensors;
-  bool big_endian = false;          ///< GGUF v3 big-endian: data is not decoded
+  bool big_endian = false;  ///< GGUF v3 big-endian: data is not decoded
 
   const CatalogTensor* find(std::string_view name) const;
 };

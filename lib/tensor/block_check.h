@@ -23,8 +23,9 @@ struct BlockCheck {
   std::optional<BadBlock> first;  ///< first error, or first warning if there is no error
 };
 
-/// Checks `blocks`, a whole number of blocks of `type`, at any address. Which fields: docs/formats/blocks.md, section 2.
-/// Types with nothing to check give an empty answer. Speed matters: verify --data runs this over every byte of a model.
+/// Checks `blocks`, a whole number of blocks of `type`, at any address. Which fields: docs/formats/blocks.md,
+/// section 2. Types with nothing to check give an empty answer. Speed matters: verify --data runs this over every byte
+/// of a model.
 BlockCheck check_blocks(TensorType type, Bytes blocks);
 
 /// Does the type have anything that can be bad (else its data need not even be read)?

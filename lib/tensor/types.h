@@ -26,12 +26,12 @@ enum class TensorType : u16 {
 /// `block_bytes` bytes; both are 1-element blocks for plain types.
 struct TypeInfo {
   TensorType type;
-  std::string_view name;             ///< "Q4_K"; the same text in both formats where both have the type
+  std::string_view name;  ///< "Q4_K"; the same text in both formats where both have the type
   u32 block_elements;
   u32 block_bytes;
-  bool in_gguf;                      ///< a ggml type id exists
-  bool in_safetensors;               ///< a safetensors dtype of this name exists
-  bool is_quantized;                 ///< a block format of ggml
+  bool in_gguf;         ///< a ggml type id exists
+  bool in_safetensors;  ///< a safetensors dtype of this name exists
+  bool is_quantized;    ///< a block format of ggml
 };
 
 /// All types, ordered by value.
@@ -39,7 +39,9 @@ std::span<const TypeInfo> all_types();
 
 /// The row of the table; `type` must be one of the enumerators.
 const TypeInfo& type_info(TensorType type);
-inline std::string_view type_name(TensorType type) { return type_info(type).name; }
+inline std::string_view type_name(TensorType type) {
+  return type_info(type).name;
+}
 
 /// ggml type id as it stands in a GGUF file -> type; nothing for removed (4, 5, 31-33, 36-38) and unknown ids.
 std::optional<TensorType> type_from_gguf(u32 id);

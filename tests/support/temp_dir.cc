@@ -21,7 +21,9 @@ TempDir::~TempDir() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::string TempDir::file(std::string_view name) const { return path_ + "/" + std::string(name); }
+std::string TempDir::file(std::string_view name) const {
+  return path_ + "/" + std::string(name);
+}
 
 std::string TempDir::write(std::string_view name, std::string_view content) const {
   const std::string target = file(name);
@@ -41,8 +43,12 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-bool have_shared() { return std::filesystem::exists(std::string(SHARED_DIR) + "/corpus"); }
-std::string skip_reason() { return std::string("no reference data at ") + SHARED_DIR; }
+bool have_shared() {
+  return std::filesystem::exists(std::string(SHARED_DIR) + "/corpus");
+}
+std::string skip_reason() {
+  return std::string("no reference data at ") + SHARED_DIR;
+}
 
 ProgramResult run(const std::string& command) {
   const TempDir folder;

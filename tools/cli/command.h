@@ -1,5 +1,5 @@
-// What the five tools share: one definition of each flag (it feeds --help, the man page and the completions), the common
-// flags, exit codes, error printing, colours and the last line of defence in main.
+// What the five tools share: one definition of each flag (it feeds --help, the man page and the completions), the
+// common flags, exit codes, error printing, colours and the last line of defence in main.
 #pragma once
 
 #include <functional>
@@ -39,12 +39,12 @@ enum class ValueKind : u8 { text, number, size, file, output_file, directory, ch
 
 /// One flag or positional argument: the only place that describes it.
 struct Flag {
-  std::string names;                 ///< "-o,--output"; for a positional just "FILE"
-  std::string value_name;            ///< "FILE"; empty for a flag without value
-  std::string help;                  ///< one sentence, no full stop needed
-  std::string group = "Options";     ///< heading in --help and the man page
+  std::string names;              ///< "-o,--output"; for a positional just "FILE"
+  std::string value_name;         ///< "FILE"; empty for a flag without value
+  std::string help;               ///< one sentence, no full stop needed
+  std::string group = "Options";  ///< heading in --help and the man page
   ValueKind kind = ValueKind::text;
-  std::vector<std::string> choices;  ///< for ValueKind::choice; anything else is a usage error
+  std::vector<std::string> choices;        ///< for ValueKind::choice; anything else is a usage error
   std::vector<std::string> file_patterns;  ///< for files: "*.gguf"; for completions only
 };
 
