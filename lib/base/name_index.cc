@@ -1,0 +1,77 @@
+#include "base/name_index.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace modelutils {
+
+namespace {
+
+u64 seed() {
+  static const u64 value = [] {
+    u64 random = 0;
+    if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+      random = reinterpret_cast<u64>(&random);  // address space randomisation is better than nothing
+    }
+    return random;
+  }();
+  return value;
+}
+
+u32 hash_of(std::string_view name) {
+  return static_cast<u32>(XXH3_64bits_withSeed(name.data(), name.size(), seed()));
+}
+
+}  // namespace
+
+std::size_t NameIndex::slot_of(std::string_view name, u32 hash) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = hash & mask;
+  while (slots_[slot].number_plus_one != 0 &&
+         (slots_[slot].hash != hash || names_[slots_[slot].number_plus_one - 1] != name)) {
+    slot = (slot + 1) & mask;
+  }
+  return slot;
+}
+
+void NameIndex::grow(std::size_t slots) {
+  std::vector<Slot> old(slots);
+  old.swap(slots_);
+  const std::size_t mask = slots_.size() - 1;
+  for (const Slot& entry : old) {
+    if (entry.number_plus_one == 0) continue;
+    std::size_t slot = entry.hash & mask;
+    while (slots_[slot].number_plus_one != 0) slot = (slot + 1) & mask;
+    slots_[slot] = entry;
+  }
+}
+
+void NameIndex::reserve(std::size_t names) {
+  names_.reserve(names);
+  const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, names * 2));
+  if (slots > slots_.size()) grow(slots);
+}
+
+NameIndex::Inserted NameIndex::insert(std::string_view name) {
+  if (names_.size() * 2 >= slots_.size()) grow(std::max<std::size_t>(16, slots_.size() * 2));
+  const u32 hash = hash_of(name);
+  const std::size_t slot = slot_of(name, hash);
+  if (slots_[slot].number_plus_one != 0) return {slots_[slot].number_plus_one - 1, false};
+  names_.push_back(name);
+  slots_[slot] = {static_cast<u32>(names_.size()), hash};
+  return {static_cast<u32>(names_.size() - 1), true};
+}
+
+std::optional<u32> NameIndex::find(std::string_view name) const {
+  if (slots_.empty()) return std::nullopt;
+  const Slot& slot = slots_[slot_of(name, hash_of(name))];
+  if (slot.number_plus_one == 0) return std::nullopt;
+  return slot.number_plus_one - 1;
+}
+
+}  // namespace modelutils

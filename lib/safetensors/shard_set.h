@@ -1,0 +1,62 @@
+// A model in one or several safetensors files as one: a file, an index ("model.safetensors.index.json") or a directory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/name_index.h"
+#include "safetensors/document.h"
+#include "safetensors/index.h"
+
+namespace modelutils::safetensors {
+
+struct ShardFile {
+  std::string path;
+  std::string base_name;
+  std::shared_ptr<ByteSource> source;
+  Document document;
+};
+
+/// Where a tensor is: files[file].document.tensors[entry].
+struct TensorRef {
+  u32 file = 0;
+  u32 entry = 0;
+};
+
+struct ShardSet {
+  std::string path;                 ///< as the user gave it
+  std::string folder;               ///< of the files; empty for the current one, else ends in '/'
+  bool is_directory = false;        ///< `path` is a directory
+  std::optional<ShardIndex> index;  ///< if there is one and it could be read
+  std::string index_path;           ///< of the index, readable or not; empty without one
+  std::vector<ShardFile> files;     ///< sorted by name; those that could be opened and parsed
+  std::vector<TensorRef> tensors;   ///< every name once: by file, then by place in the header
+  Findings findings;                ///< about the set: index, missing shards, names in two files, … ("st-index-…",
+                                    ///< "st-shard-…"); each file's own stand in its document
+
+  const Tensor& tensor(TensorRef ref) const { return files[ref.file].document.tensors[ref.entry]; }
+  const ShardFile& file(TensorRef ref) const { return files[ref.file]; }
+  /// The tensor of that name, or nothing. One hash look-up.
+  std::optional<TensorRef> find(std::string_view name) const;
+  /// `__metadata__` of all files: of a key that stands in several, the first file's value.
+  std::vector<MetadataEntry> metadata() const;
+  /// Findings of the set and of every document, each with its file's base name if there are several files.
+  Findings all_findings() const;
+
+  NameIndex names;  ///< of `tensors`, by their place there
+};
+
+/// Opens `path`: "-" is standard input; a directory with an index or with *.safetensors files ("consolidated*" and
+/// adapters are left out if there is anything else); an index (a name ending in ".json"); anything else as one file.
+///
+/// Nothing outside the folder is opened, except where a shard is itself a symbolic link (a finding). FIFOs, devices and
+/// directories as shards are findings and are never read. Errors: those of open_source() and parse() for a single file;
+/// "st-no-model" for a directory without anything to open. An index that is broken, and a shard that cannot be opened
+/// or is no safetensors file, are findings.
+Result<ShardSet> open_set(const std::string& path);
+
+}  // namespace modelutils::safetensors
