@@ -1,0 +1,69 @@
+#include "verify/finding_log.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace modelutils {
+
+u64& FindingLog::counter(Severity severity, std::string_view code) {
+  const auto found = counts_.find(KindView{severity, code});
+  if (found != counts_.end()) return found->second;
+  return counts_[Kind{severity, std::string(code)}];
+}
+
+bool FindingLog::keeps(Severity severity, std::string_view code) const {
+  const auto found = counts_.find(KindView{severity, code});
+  return found == counts_.end() || found->second < kept_per_code;
+}
+
+void FindingLog::count_only(Severity severity, std::string_view code, u64 count) {
+  counter(severity, code) += count;
+  if (severity == Severity::error) errors_ += count;
+  if (severity == Severity::warning) warnings_ += count;
+}
+
+void FindingLog::add(Finding finding) {
+  const bool keep = keeps(finding.severity, finding.code);
+  count_only(finding.severity, finding.code);
+  if (keep) kept_.push_back(std::move(finding));
+}
+
+void FindingLog::add_all(Findings findings) {
+  for (Finding& finding : findings) add(std::move(finding));
+}
+
+void FindingLog::add_all(FindingLog other) {
+  std::map<Kind, u64, KindLess> kept;
+  for (Finding& finding : other.kept_) {
+    ++kept[Kind{finding.severity, finding.code}];
+    add(std::move(finding));
+  }
+  for (const auto& [kind, count] : other.counts_) {
+    if (const u64 more = count - kept[kind]; more != 0) count_only(kind.severity, kind.code, more);
+  }
+}
+
+Findings FindingLog::findings() const {
+  Findings all = kept_;
+  std::map<Kind, u64, KindLess> kept;
+  for (const Finding& finding : kept_) ++kept[Kind{finding.severity, finding.code}];
+  for (const auto& [kind, count] : counts_) {
+    const auto found = kept.find(kind);
+    const u64 more = count - (found == kept.end() ? 0 : found->second);
+    if (more == 0) continue;
+    all.push_back({Severity::note,
+                   Scope::model,
+                   kind.code,
+                   {},
+                   {},
+                   fmt::format("{} more {} of this kind, not listed", more,
+                               kind.severity == Severity::error     ? "errors"
+                               : kind.severity == Severity::warning ? "warnings"
+                                                                    : "notes"),
+                   {}});
+  }
+  return all;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,64 @@
+// The formats that verify knows: how a path is recognised, and which rules are then applied. One table (formats.cc); a
+// new format is one more line there.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "model/tensor_catalog.h"
+#include "verify/finding_log.h"
+
+namespace modelutils {
+
+/// What can be seen of a path without reading more than its beginning.
+struct PathProbe {
+  std::string path;
+  bool is_directory = false;
+  std::string head;  ///< first bytes of a file (at most 4096); empty for a directory
+  u64 file_size = 0;
+
+  /// Does the file begin with these bytes?
+  bool begins_with(std::string_view bytes) const { return std::string_view(head).starts_with(bytes); }
+  bool name_ends_with(std::string_view suffix) const { return std::string_view(path).ends_with(suffix); }
+  /// Is there a regular file (or a link to one) of this name in the directory?
+  bool has_file(std::string_view name) const;
+};
+
+/// What the rules of one format say of one model.
+struct CheckedModel {
+  FindingLog findings;
+  Catalog catalog;  ///< tensors that can be read; --data, --hash and --check work on it. Empty if nothing can.
+};
+
+/// One format. `check` gets a path that `recognises` accepted: whatever is wrong with it from there on is a finding, an
+/// Error only if nothing at all can be said (the file vanished).
+struct FormatRules {
+  std::string_view format;  ///< as in the JSON report: "gguf", "safetensors", "mlx", "bumpwgt3"
+  bool (*recognises)(const PathProbe& probe);
+  Result<CheckedModel> (*check)(const PathProbe& probe);
+};
+
+/// All formats, the more specific ones first.
+std::span<const FormatRules> all_formats();
+
+/// Compares a converted model with what it came from (verify --against), tensor by tensor.
+struct ParityRules {
+  std::string_view converted;  ///< format of the model that is verified
+  std::string_view source;     ///< format of SOURCE
+  Result<FindingLog> (*compare)(const CheckedModel& converted, const std::string& converted_path,
+                                const std::string& source_path);
+};
+
+/// All pairs that can be compared.
+std::span<const ParityRules> all_parities();
+
+/// Looks at a path. Errors: "io-open", and "io-not-regular" for what is neither a regular file nor a directory.
+Result<PathProbe> probe_path(const std::string& path);
+
+/// The row for the path, or nullptr.
+const FormatRules* format_of(const PathProbe& probe);
+
+}  // namespace modelutils

@@ -1,0 +1,44 @@
+// verify: structure, data, manifests and parity of a model in any known format. Never stops at the first finding.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "io/hash.h"
+
+namespace modelutils {
+
+struct VerifyOptions {
+  bool data = false;                    ///< read every tensor: NaN and Inf
+  std::optional<HashAlgorithm> hash;    ///< make a manifest
+  bool whole_file = false;              ///< with a line for each file
+  std::optional<std::string> manifest;  ///< compare with this manifest (--check)
+  std::optional<std::string> against;   ///< compare with the model it was converted from
+  unsigned threads = default_threads();
+  /// Gets the manifest, line by line, in file order. Return false to stop.
+  std::function<bool(std::string_view line)> manifest_line;
+};
+
+struct VerifyReport {
+  std::string path;    ///< as given
+  std::string format;  ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
+  Findings findings;
+  u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note
+  u64 warnings = 0;
+  std::optional<Error> unreadable;  ///< the path could not be opened, or its format is unknown: exit 3
+
+  bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }
+};
+
+/// Verifies every path. The manifest given with --check may be about several of them together, so they are one run.
+/// `report` is called for each path in turn. Errors: a manifest that cannot be read ("manifest-…", kind input), wrong
+/// combinations (kind usage), a source of --against that cannot be used.
+Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
+                    const std::function<void(const VerifyReport&)>& report);
+
+}  // namespace modelutils
