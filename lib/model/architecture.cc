@@ -17,72 +17,29 @@ constexpr std::string_view gelu = "gelu_pytorch_tanh";
 
 // clang-format off
 constexpr std::array architectures = {
-    //           name        permute +1     fused  post   qk_norm   qkv_bias  lin_bias  experts   shared free   rope   output                activation theta, mlx
-    Architecture{"llama",    true,  false,  false, false, absent,   optional, optional, optional, false, true,  true,  OutputHead::optional, silu, 1e4f, 1e4f},
-    Architecture{"qwen2",    false, false,  false, false, absent,   required, absent,   absent,   false, false, false, OutputHead::optional, silu, 1e4f, 1e6f},
-    Architecture{"qwen2moe", false, false,  false, false, absent,   required, absent,   required, true,  false, false, OutputHead::always,   silu, 1e4f, 1e6f},
-    Architecture{"qwen3",    false, false,  false, false, required, absent,   absent,   absent,   false, true,  false, OutputHead::optional, silu, 1e4f, 1e6f},
-    Architecture{"qwen3moe", false, false,  false, false, required, absent,   absent,   required, false, true,  false, OutputHead::optional, silu, 1e4f, 1e6f},
-    Architecture{"gemma",    false, true,   false, false, absent,   absent,   absent,   absent,   false, true,  false, OutputHead::never,    gelu, 1e4f, 1e4f},
-    Architecture{"gemma2",   false, true,   false, true,  absent,   absent,   absent,   absent,   false, true,  false, OutputHead::never,    gelu, 1e4f, 1e4f},
-    Architecture{"gemma3",   false, true,   false, true,  required, absent,   absent,   absent,   false, true,  false, OutputHead::optional, gelu, 1e6f, 1e6f},
-    Architecture{"phi3",     false, false,  true,  false, absent,   absent,   absent,   absent,   false, true,  true,  OutputHead::always,   silu, 1e4f, 1e4f},
-};
-
-struct HfName {
-  std::string_view class_name;
-  std::string_view model_type;
-  std::string_view architecture;
-  bool has_experts;
-};
-
-// The first row of an architecture (with or without experts) is the one that is written back into a config.json.
-constexpr std::array hf_table = {
-    HfName{"LlamaForCausalLM", "llama", "llama", false},
-    HfName{"LLaMAForCausalLM", "llama", "llama", false},
-    HfName{"MistralForCausalLM", "mistral", "llama", false},
-    HfName{"MixtralForCausalLM", "mixtral", "llama", true},
-    HfName{"Qwen2ForCausalLM", "qwen2", "qwen2", false},
-    HfName{"Qwen2MoeForCausalLM", "qwen2_moe", "qwen2moe", true},
-    HfName{"Qwen3ForCausalLM", "qwen3", "qwen3", false},
-    HfName{"Qwen3MoeForCausalLM", "qwen3_moe", "qwen3moe", true},
-    HfName{"GemmaForCausalLM", "gemma", "gemma", false},
-    HfName{"Gemma2ForCausalLM", "gemma2", "gemma2", false},
-    HfName{"Gemma3ForCausalLM", "gemma3_text", "gemma3", false},
-    HfName{"Gemma3ForConditionalGeneration", "gemma3", "gemma3", false},
-    HfName{"Phi3ForCausalLM", "phi3", "phi3", false},
+    //           name        fused  post   qk_norm   qkv_bias  lin_bias  experts   shared free   rope   output                activation theta, mlx
+    Architecture{"llama",    false, false, absent,   optional, optional, optional, false, true,  true,  OutputHead::optional, silu, 1e4f, 1e4f},
+    Architecture{"qwen2",    false, false, absent,   required, absent,   absent,   false, false, false, OutputHead::optional, silu, 1e4f, 1e6f},
+    Architecture{"qwen2moe", false, false, absent,   required, absent,   required, true,  false, false, OutputHead::always,   silu, 1e4f, 1e6f},
+    Architecture{"qwen3",    false, false, required, absent,   absent,   absent,   false, true,  false, OutputHead::optional, silu, 1e4f, 1e6f},
+    Architecture{"qwen3moe", false, false, required, absent,   absent,   required, false, true,  false, OutputHead::optional, silu, 1e4f, 1e6f},
+    Architecture{"gemma",    false, false, absent,   absent,   absent,   absent,   false, true,  false, OutputHead::never,    gelu, 1e4f, 1e4f},
+    Architecture{"gemma2",   false, true,  absent,   absent,   absent,   absent,   false, true,  false, OutputHead::never,    gelu, 1e4f, 1e4f},
+    Architecture{"gemma3",   false, true,  required, absent,   absent,   absent,   false, true,  false, OutputHead::optional, gelu, 1e6f, 1e6f},
+    Architecture{"phi3",     true,  false, absent,   absent,   absent,   absent,   false, true,  true,  OutputHead::always,   silu, 1e4f, 1e4f},
 };
 // clang-format on
 
 }  // namespace
 
-std::span<const Architecture> all_architectures() { return architectures; }
+std::span<const Architecture> all_architectures() {
+  return architectures;
+}
 
 const Architecture* find_architecture(std::string_view name) {
-  const auto found =
-      std::find_if(architectures.begin(), architectures.end(), [&](const Architecture& row) { return row.name == name; });
+  const auto found = std::find_if(architectures.begin(), architectures.end(),
+                                  [&](const Architecture& row) { return row.name == name; });
   return found == architectures.end() ? nullptr : &*found;
-}
-
-const Architecture* architecture_of_hf(std::string_view class_name, std::string_view model_type) {
-  for (const HfName& row : hf_table) {
-    if (row.class_name == class_name) return find_architecture(row.architecture);
-  }
-  // A class that is named and unknown is another model, even if it borrows a known model_type.
-  if (!class_name.empty()) return nullptr;
-  for (const HfName& row : hf_table) {
-    if (row.model_type == model_type) return find_architecture(row.architecture);
-  }
-  return nullptr;
-}
-
-std::optional<HfNames> hf_names_of(std::string_view architecture, bool has_experts) {
-  for (const HfName& row : hf_table) {
-    if (row.architecture == architecture && row.has_experts == has_experts) {
-      return HfNames{row.class_name, row.model_type};
-    }
-  }
-  return std::nullopt;
 }
 
 std::vector<ExpectedTensor> expected_tensors(const Architecture& architecture, const HyperParameters& p) {

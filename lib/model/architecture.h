@@ -1,8 +1,8 @@
-// What llama.cpp's loader expects of each model architecture that we write: tensors, shapes, who may be absent.
+// What llama.cpp's loader expects of each architecture that we write: tensors, shapes, who may be absent. (How Hugging
+// Face directories map to architectures: hf/architecture.h.)
 // Source: docs/conversion.md ("Architectures"), checked against the loader.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,37 +24,24 @@ enum class OutputHead : u8 {
 /// One row of the table of architectures (general.architecture).
 struct Architecture {
   std::string_view name;
-  bool permutes_qk;          ///< q/k rows: rotate-half order in Hugging Face files, adjacent pairs in GGUF
-  bool adds_one_to_norms;    ///< norm weights are stored minus one in Hugging Face files
-  bool fused;                ///< attn_qkv and a double-width ffn_up (phi3)
-  bool has_post_norms;       ///< post_attention_norm and post_ffw_norm
+  bool fused;           ///< attn_qkv and a double-width ffn_up (phi3)
+  bool has_post_norms;  ///< post_attention_norm and post_ffw_norm
   Presence qk_norm;
   Presence qkv_bias;
-  Presence linear_bias;      ///< attn_output.bias, ffn_*.bias
+  Presence linear_bias;  ///< attn_output.bias, ffn_*.bias
   Presence experts;
   bool has_shared_expert;
-  bool head_dim_is_free;     ///< false: every loader assumes head_dim = n_embd / n_head
-  bool has_rope_tensors;     ///< rope_freqs (llama) and rope_factors_long/short may be there
+  bool head_dim_is_free;  ///< false: every loader assumes head_dim = n_embd / n_head
+  bool has_rope_tensors;  ///< rope_freqs (llama) and rope_factors_long/short may be there
   OutputHead output;
   std::string_view activation;  ///< the one hard-wired into the runtime: "silu" or "gelu_pytorch_tanh"
-  float hf_rope_theta;   ///< what a config.json without rope_theta means to Hugging Face tools
-  float mlx_rope_theta;  ///< what it means to mlx-lm
+  float hf_rope_theta;          ///< what a config.json without rope_theta means to Hugging Face tools
+  float mlx_rope_theta;         ///< what it means to mlx-lm
 };
 
 std::span<const Architecture> all_architectures();
 /// By general.architecture; nullptr if it is none that we know.
 const Architecture* find_architecture(std::string_view name);
-
-/// Names in config.json -> general.architecture ("LlamaForCausalLM", "llama" -> llama). `class_name` decides, the
-/// model_type is used if the class is empty or unknown. nullptr if neither is known.
-const Architecture* architecture_of_hf(std::string_view class_name, std::string_view model_type);
-
-/// general.architecture (and whether there are experts) -> the class and model_type that Hugging Face tools know.
-struct HfNames {
-  std::string_view class_name;
-  std::string_view model_type;
-};
-std::optional<HfNames> hf_names_of(std::string_view architecture, bool has_experts);
 
 /// The numbers that decide every shape. Elements, not bytes.
 struct HyperParameters {
@@ -65,11 +52,11 @@ struct HyperParameters {
   u64 n_head = 0;
   u64 n_head_kv = 0;
   u64 head_dim = 0;
-  u64 n_expert = 0;       ///< 0: dense
+  u64 n_expert = 0;  ///< 0: dense
   u64 n_expert_used = 0;
-  u64 n_ff_expert = 0;    ///< width of one expert
-  u64 n_ff_shared = 0;    ///< width of the shared expert
-  u64 n_rot = 0;          ///< rotated dimensions of a head
+  u64 n_ff_expert = 0;  ///< width of one expert
+  u64 n_ff_shared = 0;  ///< width of the shared expert
+  u64 n_rot = 0;        ///< rotated dimensions of a head
 };
 
 struct ExpectedTensor {

@@ -13,7 +13,8 @@ constexpr u64 max_width = u64{1} << 31;  // far above any model; keeps products 
 Result<u64> required_number(const gguf::Index& index, std::string_view suffix, u64 limit) {
   const std::string key = index.arch_key(suffix);
   const std::optional<u64> value = index.unsigned_value(key);
-  if (!value) return input_error("loader-key", "is missing or no whole number; the loader needs it", "key '" + key + "'");
+  if (!value)
+    return input_error("loader-key", "is missing or no whole number; the loader needs it", "key '" + key + "'");
   if (*value == 0 || *value > limit) {
     return input_error("loader-key", fmt::format("is {}, 1 to {} is possible", *value, limit), "key '" + key + "'");
   }

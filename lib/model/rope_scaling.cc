@@ -38,9 +38,8 @@ std::optional<Llama3Rope> find_llama3_rope(double theta, std::span<const float> 
         if (high <= low) continue;
         const Llama3Rope candidate{factor, low, high, original};
         const std::vector<float> expected = llama3_rope_freqs(theta, 2 * freqs.size(), candidate);
-        if (std::equal(freqs.begin(), freqs.end(), expected.begin(), [](float a, float b) {
-              return std::abs(a - b) <= tolerance * std::abs(b);
-            })) {
+        if (std::equal(freqs.begin(), freqs.end(), expected.begin(),
+                       [](float a, float b) { return std::abs(a - b) <= tolerance * std::abs(b); })) {
           return candidate;
         }
       }

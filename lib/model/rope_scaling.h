@@ -24,7 +24,8 @@ std::vector<float> llama3_rope_freqs(double theta, u64 n_rot, const Llama3Rope& 
 /// factors that published models use; nothing if none fits.
 std::optional<Llama3Rope> find_llama3_rope(double theta, std::span<const float> freqs);
 
-/// Attention factor of phi3's longrope: sqrt(1 + ln(scale) / ln(original)) where scale = context / original > 1, else 1.
+/// Attention factor of phi3's longrope: sqrt(1 + ln(scale) / ln(original)) where scale = context / original > 1,
+/// else 1.
 double longrope_attention_factor(double context, double original_context);
 
 }  // namespace modelutils

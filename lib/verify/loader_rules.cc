@@ -89,14 +89,14 @@ class LoaderRules {
     if (!same_shape(expected.ne, tensor.ne)) {
       const bool vocabulary = expected.name == "token_embd.weight" || expected.name == "output.weight";
       add(vocabulary && tensor.ne.size() == 2 && tensor.ne[0] == expected.ne[0] ? "loader-vocabulary"
-                                                                                 : "loader-tensor-shape",
+                                                                                : "loader-tensor-shape",
           where,
           fmt::format("has shape {}, the hyper-parameters and the vocabulary ask for {}", shape_text(tensor.ne),
                       shape_text(expected.ne)));
     }
     const std::optional<TensorType> type = tensor.type();
     if (!type) return;  // a rule of the container says so
-    constexpr std::array unusable = {TensorType::Q8_1, TensorType::Q8_K, TensorType::I8,  TensorType::I16,
+    constexpr std::array unusable = {TensorType::Q8_1, TensorType::Q8_K, TensorType::I8, TensorType::I16,
                                      TensorType::I32,  TensorType::I64,  TensorType::F64};
     if (expected.must_be_f32 && *type != TensorType::F32) {
       add("loader-tensor-type", where, fmt::format("is {}, the runtime needs F32 there", type_name(*type)));
