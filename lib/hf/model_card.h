@@ -1,0 +1,31 @@
+// The YAML front matter of README.md: licence, base models, tags, languages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace modelutils::hf {
+
+/// What a model card says about the model, for general.* keys. Texts are UTF-8 and not empty.
+struct ModelCard {
+  std::optional<std::string> license, license_name, license_link;
+  std::optional<std::string> model_name, model_creator;  ///< `model_name`; `model_creator` or `author`
+  std::vector<std::string> base_models;                  ///< "organisation/name" or a name or an address
+  std::vector<std::string> tags, languages, datasets;
+};
+
+/// Reads the front matter of README.md's text: the lines between a first line `---` and the next `---`. A small, strict
+/// subset of YAML: `key: scalar` (plain, 'single', "double" quoted), lists (`- item` lines or `[a, b]`), block scalars;
+/// nested maps and everything unknown are passed over. Never fails: what is not understood is left out, with a note
+/// ("hf-card-syntax") in `findings`.
+ModelCard parse_model_card(std::string_view readme, Findings& findings);
+
+/// The card of `directory`/README.md; empty if there is no such file. Only the first 1 MiB is looked at. An unreadable
+/// file is a note.
+ModelCard read_model_card(const std::string& directory, Findings& findings);
+
+}  // namespace modelutils::hf
