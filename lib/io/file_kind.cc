@@ -1,0 +1,135 @@
+#include "io/file_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace modelutils {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Magic {
+  FileKind kind;
+  std::string_view bytes;
+  std::size_t offset = 0;
+};
+
+constexpr Magic magics[] = {
+    {FileKind::gguf, "GGUF"sv},
+    {FileKind::gguf_legacy, "lmgg"sv},  // 'ggml' as a little-endian u32
+    {FileKind::gguf_legacy, "tjgg"sv},
+    {FileKind::gguf_legacy, "fmgg"sv},
+    {FileKind::gguf_legacy, "algg"sv},
+    {FileKind::gguf_legacy, "ggml"sv},
+    {FileKind::gguf_legacy, "ggjt"sv},
+    {FileKind::gguf_legacy, "ggmf"sv},
+    {FileKind::gguf_legacy, "ggla"sv},
+    {FileKind::bumpwgt, "BUMPWGT"sv},
+    {FileKind::git_lfs, "version https://git-lfs.github.com/"sv},
+    {FileKind::zip, "PK\x03\x04"sv},
+    {FileKind::zip, "PK\x05\x06"sv},
+    {FileKind::pickle, "\x80\x02"sv},
+    {FileKind::pickle, "\x80\x03"sv},
+    {FileKind::pickle, "\x80\x04\x95"sv},
+    {FileKind::pickle, "\x80\x05\x95"sv},
+    {FileKind::numpy, "\x93NUMPY"sv},
+    {FileKind::hdf5, "\x89HDF\r\n\x1a\n"sv},
+    {FileKind::gzip, "\x1f\x8b\x08"sv},
+    {FileKind::xz, "\xfd\x37zXZ\0"sv},
+    {FileKind::zstd, "\x28\xb5\x2f\xfd"sv},
+    {FileKind::bzip2, "BZh"sv},
+    {FileKind::seven_zip, "7z\xbc\xaf\x27\x1c"sv},
+    {FileKind::tar, "ustar"sv, 257},
+    {FileKind::pdf, "%PDF-"sv},
+    {FileKind::elf,
+     "\x7f"
+     "ELF"sv},
+};
+
+struct Text {
+  FileKind kind;
+  std::string_view text;
+};
+
+constexpr Text texts[] = {
+    {FileKind::unknown, "of no known kind"},
+    {FileKind::empty, "an empty file"},
+    {FileKind::gguf, "a GGUF file"},
+    {FileKind::gguf_legacy,
+     "a GGML/GGJT file, the format before GGUF: convert it with an old llama.cpp, or download a GGUF"},
+    {FileKind::bumpwgt, "a BUMPWGT weights file"},
+    {FileKind::html, "an HTML page, not a model: a download that ended in a log-in or error page"},
+    {FileKind::xml, "an XML document, not a model: a download that ended in an error message"},
+    {FileKind::git_lfs, "a Git LFS pointer: the model itself was not downloaded (git lfs pull)"},
+    {FileKind::zip, "a ZIP archive, perhaps a PyTorch checkpoint"},
+    {FileKind::pickle, "a Python pickle, perhaps a PyTorch checkpoint"},
+    {FileKind::numpy, "a NumPy array file"},
+    {FileKind::hdf5, "an HDF5 file"},
+    {FileKind::gzip, "a gzip-compressed file: decompress it first"},
+    {FileKind::xz, "an xz-compressed file: decompress it first"},
+    {FileKind::zstd, "a zstd-compressed file: decompress it first"},
+    {FileKind::bzip2, "a bzip2-compressed file: decompress it first"},
+    {FileKind::seven_zip, "a 7z archive: unpack it first"},
+    {FileKind::tar, "a tar archive: unpack it first"},
+    {FileKind::pdf, "a PDF document"},
+    {FileKind::elf, "an executable program"},
+    {FileKind::zeros, "nothing but zero bytes at its beginning: a download that was never filled"},
+};
+
+bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
+  if (text.size() < lower.size()) return false;
+  return std::equal(lower.begin(), lower.end(), text.begin(),
+                    [](char want, char have) { return want == (have >= 'A' && have <= 'Z' ? have + 32 : have); });
+}
+
+FileKind markup_kind(std::string_view head) {
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  for (const std::string_view tag : {"<!doctype html"sv, "<html"sv, "<head"sv, "<body"sv, "<script"sv}) {
+    if (starts_with_ignoring_case(head, tag)) return FileKind::html;
+  }
+  return head.starts_with("<?xml") ? FileKind::xml : FileKind::unknown;
+}
+
+}  // namespace
+
+FileKind file_kind(std::string_view head) {
+  if (head.empty()) return FileKind::empty;
+  for (const Magic& magic : magics) {
+    if (head.size() >= magic.offset && head.substr(magic.offset).starts_with(magic.bytes)) return magic.kind;
+  }
+  if (const FileKind kind = markup_kind(head); kind != FileKind::unknown) return kind;
+  // Eight zero bytes alone may be a broken file of a known format (a header length of 0).
+  if (head.size() >= 64 && head.find_first_not_of('\0') == head.npos) return FileKind::zeros;
+  return FileKind::unknown;
+}
+
+FileKind file_kind(const ByteSource& source) {
+  std::byte first{};
+  const auto got = source.read_some(0, {&first, 1});
+  if (!got) return FileKind::unknown;
+  return file_kind(read_head(source));
+}
+
+std::string_view file_kind_text(FileKind kind) {
+  for (const Text& row : texts) {
+    if (row.kind == kind) return row.text;
+  }
+  return {};
+}
+
+std::string read_head(const ByteSource& source, std::size_t most) {
+  std::string head(most, '\0');
+  std::size_t size = 0;
+  while (size < most) {
+    const auto got = source.read_some(size, std::as_writable_bytes(std::span(head).subspan(size)));
+    if (!got || *got == 0) break;
+    size += *got;
+  }
+  head.resize(size);
+  return head;
+}
+
+}  // namespace modelutils

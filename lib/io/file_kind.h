@@ -1,0 +1,53 @@
+// What a file is that is not what it should be: so that the answer to a wrong file is a helpful one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/types.h"
+
+namespace modelutils {
+
+/// Told apart by the first bytes alone. `unknown` is everything that no other row of the table (file_kind.cc) matches.
+enum class FileKind : u8 {
+  unknown,
+  empty,
+  gguf,
+  gguf_legacy,  ///< GGML, GGJT, GGMF, GGLA: what came before GGUF
+  bumpwgt,
+  html,
+  xml,
+  git_lfs,
+  zip,     ///< also PyTorch checkpoints since 1.6, and .npz
+  pickle,  ///< PyTorch checkpoints before 1.6
+  numpy,
+  hdf5,
+  gzip,
+  xz,
+  zstd,
+  bzip2,
+  seven_zip,
+  tar,
+  pdf,
+  elf,
+  zeros,  ///< nothing but zero bytes: a download that was preallocated and never filled
+};
+
+/// Bytes of the beginning that file_kind() looks at.
+inline constexpr std::size_t file_kind_bytes = 512;
+
+/// The kind of a file that begins with `head` (at least file_kind_bytes of it, or all there is).
+FileKind file_kind(std::string_view head);
+
+/// The same for a source; `unknown` if it cannot be read.
+FileKind file_kind(const ByteSource& source);
+
+/// For people, to stand after "is ": "an HTML page, not a model: …", with what to do about it where that is known.
+/// "of no known kind" for `unknown`.
+std::string_view file_kind_text(FileKind kind);
+
+/// The first bytes of `source`, at most `most` (fewer at its end). Empty if it cannot be read.
+std::string read_head(const ByteSource& source, std::size_t most = file_kind_bytes);
+
+}  // namespace modelutils
