@@ -50,7 +50,8 @@ tl::expected<Params, std::string> read_params(json::Element object) {
     const auto given = json::member(object, key);
     if (!given) return fallback;
     int64_t value = 0;
-    if (given->get(value) != simdjson::SUCCESS) return tl::make_unexpected(fmt::format("{} is not a whole number", key));
+    if (given->get(value) != simdjson::SUCCESS)
+      return tl::make_unexpected(fmt::format("{} is not a whole number", key));
     return value;
   };
   const auto bits = number("bits", defaults.bits);
@@ -163,9 +164,9 @@ Quantization read_quantization(const hf::Config& config) {
 
 Result<std::vector<u64>> logical_shape(const Params& params, std::span<const u64> weight, std::span<const u64> scales) {
   const auto disagree = [&](std::string_view why) {
-    return input_error("mlx-scales-shape", fmt::format("{}: weight [{}], scales [{}], {} bits, group size {}", why,
-                                                       fmt::join(weight, ", "), fmt::join(scales, ", "), params.bits,
-                                                       params.group_size));
+    return input_error("mlx-scales-shape",
+                       fmt::format("{}: weight [{}], scales [{}], {} bits, group size {}", why, fmt::join(weight, ", "),
+                                   fmt::join(scales, ", "), params.bits, params.group_size));
   };
   if (weight.size() < 2) return disagree("a packed weight has at least 2 dimensions");
   if (scales.size() != weight.size()) return disagree("weight and scales differ in the number of dimensions");
@@ -174,8 +175,7 @@ Result<std::vector<u64>> logical_shape(const Params& params, std::span<const u64
   }
   const auto bits_of_row = checked_mul(weight.back(), 32);
   const auto from_scales = checked_mul(scales.back(), params.group_size);
-  if (!bits_of_row || !from_scales || *bits_of_row % params.bits != 0 ||
-      *bits_of_row / params.bits != *from_scales) {
+  if (!bits_of_row || !from_scales || *bits_of_row % params.bits != 0 || *bits_of_row / params.bits != *from_scales) {
     return disagree("words × 32 / bits is not groups × group size");
   }
   std::vector<u64> shape(weight.begin(), weight.end());
