@@ -155,6 +155,33 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+std::optional<std::string> decode_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  const auto value = [](char c) -> u32 {
+    if (c >= 'A' && c <= 'Z') return static_cast<u32>(c - 'A');
+    if (c >= 'a' && c <= 'z') return static_cast<u32>(c - 'a') + 26;
+    if (c >= '0' && c <= '9') return static_cast<u32>(c - '0') + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : 64;
+  };
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  std::string out;
+  out.reserve(text.size() / 4 * 3);
+  for (std::size_t i = 0; i < text.size(); i += 4) {
+    u32 group = 0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const bool is_padding = i + k >= text.size() - padding;
+      const u32 digit = is_padding ? 0 : value(text[i + k]);
+      if (digit > 63) return std::nullopt;
+      group = group << 6 | digit;
+    }
+    out += static_cast<char>(group >> 16 & 255);
+    out += static_cast<char>(group >> 8 & 255);
+    out += static_cast<char>(group & 255);
+  }
+  out.resize(out.size() - padding);
+  return out;
+}
+
 std::string csv_field(std::string_view text) {
   const std::string safe = escape(text);
   const bool quote =

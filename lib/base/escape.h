@@ -1,6 +1,7 @@
 // The only way text of a file reaches a person or a JSON document.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,8 @@ void append_json_escaped(std::string& out, std::string_view text);
 
 /// Standard base64 with padding.
 std::string base64(std::string_view bytes);
+/// The bytes again; nothing if it is not standard base64 with its padding.
+std::optional<std::string> decode_base64(std::string_view text);
 
 /// A field for CSV (RFC 4180): quoted if it holds a comma, quote or space at an end; unsafe characters escaped first.
 std::string csv_field(std::string_view text);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "io/hash.h"
+#include "verify/progress_counter.h"
 
 namespace modelutils {
 
@@ -22,6 +23,7 @@ struct VerifyOptions {
   unsigned threads = default_threads();
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
+  ProgressCounter* progress = nullptr;  ///< may be watched from another thread
 };
 
 struct VerifyReport {

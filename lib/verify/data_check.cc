@@ -1,0 +1,142 @@
+#include "verify/data_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "tensor/block_check.h"
+#include "verify/wording.h"
+
+namespace modelutils {
+
+namespace {
+
+// Small enough to stay in the second level cache between pread and the check.
+constexpr u64 piece_size = 256 * 1024;
+
+// One tensor that will be read, in pieces of whole blocks; `first_piece` is the number of its first piece in the run.
+struct Task {
+  std::size_t tensor;
+  u64 blocks;
+  u64 block_bytes;
+  u64 blocks_per_piece;
+  u64 first_piece;
+};
+
+struct Outcome {
+  u64 bad_blocks = 0;
+  std::optional<BadBlock> first;  // counted from the tensor's beginning
+};
+
+// An error goes before a warning, an earlier block before a later one.
+bool goes_before(const BadBlock& a, const BadBlock& b) {
+  return std::pair(a.is_warning, a.block) < std::pair(b.is_warning, b.block);
+}
+
+void merge(Outcome& into, const BlockCheck& check, u64 first_block) {
+  into.bad_blocks += check.bad_blocks;
+  if (!check.first) return;
+  BadBlock bad = *check.first;
+  bad.block += first_block;
+  if (!into.first || goes_before(bad, *into.first)) into.first = bad;
+}
+
+std::string_view code_of(TensorType type, const BadBlock& bad) {
+  if (bad.is_warning) return type == TensorType::BOOL ? "data-bool" : "data-scale";
+  if (bad.what.find("overflow") != std::string_view::npos) return "data-overflow";
+  return bad.what.find("NaN") != std::string_view::npos ? "data-nan" : "data-inf";
+}
+
+std::string describe(const TypeInfo& type, u64 blocks, const Outcome& outcome) {
+  const BadBlock& bad = *outcome.first;
+  const bool has_verb = bad.what.starts_with("is ") || bad.what.starts_with("overflows");
+  const std::string_view verb = has_verb ? "" : "is ";
+  if (type.block_elements == 1) {
+    return fmt::format("element {} of {} {}{} ({}); {} in this tensor", bad.block, blocks, verb, bad.what, type.name,
+                       counted(outcome.bad_blocks, "bad value"));
+  }
+  return fmt::format("block {} of {} (elements {} to {}): {} {}{} ({}); {} in this tensor", bad.block, blocks,
+                     bad.block * type.block_elements, (bad.block + 1) * type.block_elements - 1, bad.field, verb,
+                     bad.what, type.name, counted(outcome.bad_blocks, "bad block"));
+}
+
+// The tensors that have anything to check, and the number of pieces in all.
+std::pair<std::vector<Task>, u64> plan(const Catalog& catalog) {
+  std::vector<Task> tasks;
+  u64 pieces = 0;
+  for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
+    const CatalogTensor& tensor = catalog.tensors[i];
+    if (!tensor.type || !has_block_check(*tensor.type)) continue;
+    const u64 block_bytes = type_info(*tensor.type).block_bytes;
+    const u64 blocks = tensor.bytes / block_bytes;
+    if (blocks == 0) continue;
+    const u64 per_piece = std::max<u64>(1, piece_size / block_bytes);
+    tasks.push_back({i, blocks, block_bytes, per_piece, pieces});
+    pieces += (blocks - 1) / per_piece + 1;
+  }
+  return {std::move(tasks), pieces};
+}
+
+}  // namespace
+
+void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, ProgressCounter* progress) {
+  if (catalog.big_endian) {
+    log.add({Severity::note,
+             Scope::data,
+             "data-big-endian",
+             {},
+             {},
+             "the values are big-endian and were not looked at",
+             {}});
+    return;
+  }
+  const auto [tasks, pieces] = plan(catalog);
+  if (progress != nullptr) {
+    for (const Task& task : tasks) progress->total += task.blocks * task.block_bytes;
+  }
+  std::vector<Outcome> outcomes(tasks.size());
+  std::vector<std::vector<std::byte>> buffers(threads);
+  std::mutex mutex;
+  const Status status = parallel_for(pieces, threads, [&](u64 piece, unsigned thread) -> Status {
+    const auto after = std::upper_bound(tasks.begin(), tasks.end(), piece,
+                                        [](u64 number, const Task& task) { return number < task.first_piece; });
+    const Task& task = *std::prev(after);
+    const CatalogTensor& tensor = catalog.tensors[task.tensor];
+    const u64 first_block = (piece - task.first_piece) * task.blocks_per_piece;
+    const u64 size = std::min(task.blocks_per_piece, task.blocks - first_block) * task.block_bytes;
+    std::vector<std::byte>& buffer = buffers[thread];
+    if (buffer.size() < size) buffer.resize(std::max(size, std::min(piece_size, size * 2)));
+    const MutableBytes bytes(buffer.data(), size);
+    const CatalogFile& file = catalog.files[tensor.file];
+    if (Status read = file.source->read_exact(tensor.offset + first_block * task.block_bytes, bytes); !read) {
+      const Finding failure = read_failure(catalog, tensor.file, tensor_where(tensor.name), read.error());
+      return tl::make_unexpected(to_error(failure, {}));
+    }
+    const BlockCheck check = check_blocks(*tensor.type, bytes);
+    if (progress != nullptr) progress->done += size;
+    if (check.bad_blocks != 0) {
+      const std::lock_guard lock(mutex);
+      merge(outcomes[static_cast<std::size_t>(&task - tasks.data())], check, first_block);
+    }
+    return {};
+  });
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!outcomes[i].first) continue;
+    const CatalogTensor& tensor = catalog.tensors[tasks[i].tensor];
+    const BadBlock& bad = *outcomes[i].first;
+    log.add({bad.is_warning ? Severity::warning : Severity::error, Scope::data, std::string(code_of(*tensor.type, bad)),
+             tensor.offset + bad.block * tasks[i].block_bytes, tensor_where(tensor.name),
+             describe(type_info(*tensor.type), tasks[i].blocks, outcomes[i]), file_of_set(catalog, tensor.file)});
+  }
+  if (!status) {
+    Finding failure = to_finding(status.error(), Scope::data);
+    failure.file = status.error().file;
+    log.add(std::move(failure));
+  }
+}
+
+}  // namespace modelutils

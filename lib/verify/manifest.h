@@ -1,0 +1,79 @@
+// Manifests: checksums of a model's tensors and files, made by verify --hash and by other tools, read by --check.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "io/hash.h"
+#include "model/tensor_catalog.h"
+#include "verify/finding_log.h"
+#include "verify/progress_counter.h"
+
+namespace modelutils {
+
+/// One checksum of a manifest.
+struct ManifestEntry {
+  enum class Subject : u8 {
+    tensor,      ///< the bytes of one tensor
+    file,        ///< every byte of a file
+    all_tensors  ///< the data of all tensors of a file one after another (llama-gguf-hash)
+  };
+  Subject subject = Subject::tensor;
+  std::string file;    ///< base name; empty if the manifest is about one file that it does not name
+  std::string tensor;  ///< raw text
+  HashAlgorithm algorithm = HashAlgorithm::sha256;
+  std::string hex;            ///< lower case, of the algorithm's length
+  std::optional<u64> bytes;   ///< size of the subject
+  std::optional<u64> offset;  ///< where it stands in the file
+  /// Text manifests: "FILE:TENSOR" or "FILE". Both may hold colons and spaces, so it takes the model's own file names
+  /// to tell them apart; subject, file and tensor are not set.
+  std::string unsplit;
+  u64 line = 0;  ///< 1-based; 0 where lines mean nothing
+};
+
+struct Manifest {
+  std::string path;
+  std::vector<ManifestEntry> entries;
+  Findings remarks;  ///< what the manifest says and nobody checks
+};
+
+/// Reads a manifest of any known form: JSON Lines of verify --hash, the JSON object of gguf2bump --manifest, the text
+/// of llama-gguf-hash. Errors: those of reading, "manifest-syntax", "manifest-empty", "manifest-too-large".
+Result<Manifest> load_manifest(const std::string& path);
+Result<Manifest> parse_manifest(std::string_view text, std::string path);
+
+/// Compares models with a manifest. It may be about several of them; check_model() takes what is about one, finish()
+/// says what nobody took.
+class ManifestCheck {
+ public:
+  /// `single_model`: only one path is verified, so its one file may have been renamed since.
+  ManifestCheck(Manifest manifest, bool single_model);
+
+  /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
+  /// "manifest-new-file", "manifest-renamed", those of reading.
+  void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, ProgressCounter* progress = nullptr);
+  /// Codes: "manifest-missing-file", and the manifest's remarks.
+  void finish(FindingLog& log) const;
+
+ private:
+  class Plan;
+  /// The base names of the model's files; of its only file the manifest's own name for it if that is another one.
+  std::vector<std::string> names_in_manifest(const Catalog& catalog, FindingLog& log) const;
+
+  Manifest manifest_;
+  std::vector<bool> used_;
+  bool single_model_;
+};
+
+/// Hashes every tensor of the model, with `whole_file` also every file, and hands over the manifest's lines in file
+/// order, each with its line feed; stops when `line` returns false. What cannot be read is a finding and has no line.
+void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
+                    const std::function<bool(std::string_view line)>& line, FindingLog& log,
+                    ProgressCounter* progress = nullptr);
+
+}  // namespace modelutils

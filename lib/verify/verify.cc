@@ -1,0 +1,123 @@
+#include "verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "io/file_kind.h"
+#include "verify/data_check.h"
+#include "verify/formats.h"
+#include "verify/manifest.h"
+
+namespace modelutils {
+
+namespace {
+
+Error unknown_format(const PathProbe& probe) {
+  std::string message;
+  if (probe.is_directory) {
+    message = "is a directory without a model that is known";
+  } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
+    message = "is of no format that is known (GGUF, safetensors, MLX, BUMPWGT3)";
+  } else {
+    message = fmt::format("is {}", file_kind_text(kind));
+  }
+  return Error{ErrorKind::input, "verify-unknown-format", probe.path, {}, {}, std::move(message)};
+}
+
+// How to compare `format` with the model at `source`.
+Result<const ParityRules*> find_parity(std::string_view format, const std::string& source) {
+  MU_ASSIGN(const PathProbe probe, probe_path(source));
+  const FormatRules* source_format = format_of(probe);
+  if (source_format == nullptr) return tl::make_unexpected(unknown_format(probe));
+  for (const ParityRules& rules : all_parities()) {
+    if (rules.converted == format && rules.source == source_format->format) return &rules;
+  }
+  return input_error("verify-no-parity",
+                     fmt::format("a {} model cannot be compared with a {} model", format, source_format->format), {},
+                     {}, source);
+}
+
+class Run {
+ public:
+  Run(const VerifyOptions& options, std::optional<ManifestCheck> manifest)
+      : options_(options), manifest_(std::move(manifest)) {}
+
+  /// `last`: what the manifest names and no path had belongs to this report.
+  VerifyReport verify(const std::string& path, bool last) {
+    VerifyReport report;
+    report.path = path;
+    FindingLog log;
+    if (Status done = apply(path, report, log); !done) {
+      report.unreadable = in_file(std::move(done.error()), path);
+      log.add(to_finding(*report.unreadable));
+    }
+    if (last && manifest_) manifest_->finish(log);
+    report.findings = log.findings();
+    report.errors = log.errors();
+    report.warnings = log.warnings();
+    return report;
+  }
+
+ private:
+  // An Error means that the path is not recognised.
+  Status apply(const std::string& path, VerifyReport& report, FindingLog& log) {
+    MU_ASSIGN(const PathProbe probe, probe_path(path));
+    const FormatRules* format = format_of(probe);
+    if (format == nullptr) return tl::make_unexpected(unknown_format(probe));
+    report.format = format->format;
+    auto model = format->check(probe);
+    if (!model) {  // recognised, so whatever happened since is a finding
+      log.add(to_finding(model.error()));
+      return {};
+    }
+    log.add_all(std::move(model->findings));
+    const Catalog& catalog = model->catalog;
+    if (options_.data) check_data(catalog, options_.threads, log, options_.progress);
+    if (options_.hash) {
+      write_manifest(catalog, *options_.hash, options_.whole_file, options_.threads, options_.manifest_line, log,
+                     options_.progress);
+    }
+    if (manifest_) manifest_->check_model(catalog, options_.threads, log, options_.progress);
+    if (options_.against) compare(*model, path, report.format, log);
+    return {};
+  }
+
+  void compare(const CheckedModel& model, const std::string& path, std::string_view format, FindingLog& log) {
+    auto rules = find_parity(format, *options_.against);
+    if (!rules) return log.add(against_failed(rules.error()));
+    auto findings = (*rules)->compare(model, path, *options_.against);
+    if (!findings) return log.add(against_failed(findings.error()));
+    log.add_all(std::move(*findings));
+  }
+
+  // What is wrong with the source of a comparison is said with its name.
+  Finding against_failed(const Error& error) {
+    Finding finding = to_finding(error, Scope::model);
+    finding.message =
+        fmt::format("--against {}: {}", error.file.empty() ? *options_.against : error.file, error.message);
+    finding.offset.reset();
+    return finding;
+  }
+
+  const VerifyOptions& options_;
+  std::optional<ManifestCheck> manifest_;
+};
+
+}  // namespace
+
+Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
+                    const std::function<void(const VerifyReport&)>& report) {
+  if (options.whole_file && !options.hash) return usage_error("--whole-file needs --hash");
+  std::optional<ManifestCheck> manifest;
+  if (options.manifest) {
+    MU_ASSIGN(Manifest loaded, load_manifest(*options.manifest));
+    manifest.emplace(std::move(loaded), paths.size() == 1);
+  }
+  if (options.against) MU_TRY(probe_path(*options.against));
+  Run run(options, std::move(manifest));
+  for (std::size_t i = 0; i < paths.size(); ++i) report(run.verify(paths[i], i + 1 == paths.size()));
+  return {};
+}
+
+}  // namespace modelutils

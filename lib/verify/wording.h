@@ -1,0 +1,39 @@
+// Small texts that findings of all formats share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "model/tensor_catalog.h"
+
+namespace modelutils {
+
+/// "tensor 'NAME'": raw text, whoever shows it escapes it.
+inline std::string tensor_where(std::string_view name) {
+  return "tensor '" + std::string(name) + "'";
+}
+/// "key 'NAME'"
+inline std::string key_where(std::string_view name) {
+  return "key '" + std::string(name) + "'";
+}
+
+/// "1 error", "2 errors", "0 errors"
+inline std::string counted(u64 number, std::string_view noun) {
+  return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
+}
+
+/// Finding::file for a file of the catalog: its base name if there are several, else empty.
+inline std::string file_of_set(const Catalog& catalog, std::size_t file) {
+  return catalog.files.size() > 1 ? catalog.files[file].base_name : std::string();
+}
+
+/// The finding for a file that could not be read to the end while its data was looked at.
+inline Finding read_failure(const Catalog& catalog, std::size_t file, std::string where, const Error& error) {
+  Finding finding = to_finding(error, Scope::data);
+  finding.where = std::move(where);
+  finding.file = file_of_set(catalog, file);
+  return finding;
+}
+
+}  // namespace modelutils
