@@ -1,0 +1,45 @@
+// Every byte of a file belongs to something: spans in, gaps and overlaps out.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+/// [begin, end) belongs to something, `id` says what (the caller's number). Empty spans belong nowhere and are ignored.
+struct ByteSpan {
+  u64 begin = 0;
+  u64 end = 0;
+  std::size_t id = 0;
+};
+
+/// Bytes that belong to nothing.
+struct ByteGap {
+  u64 begin = 0;
+  u64 end = 0;
+  std::size_t before = no_span;  ///< id of the span that ends last before it
+  std::size_t after = no_span;   ///< id of the span behind it
+
+  static constexpr std::size_t no_span = ~std::size_t{0};
+};
+
+/// A span that begins inside another one.
+struct ByteOverlap {
+  std::size_t first = 0;   ///< id of the span that begins earlier (or was given earlier)
+  std::size_t second = 0;  ///< id of the one that begins inside it
+  u64 begin = 0;           ///< the bytes that belong to both
+  u64 end = 0;
+};
+
+struct ByteMap {
+  std::vector<ByteGap> gaps;          ///< in order of position
+  std::vector<ByteOverlap> overlaps;  ///< each span at most once as `second`, with the span that reaches furthest
+};
+
+/// Attributes the bytes [begin, end). Spans may be given in any order, each with begin <= end; what lies outside is
+/// cut off. Time: sorting the spans.
+ByteMap map_bytes(std::vector<ByteSpan> spans, u64 begin, u64 end);
+
+}  // namespace modelutils
