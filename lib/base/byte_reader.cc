@@ -133,6 +133,50 @@ void ByteReader::skip(u64 size) {
   }
 }
 
+// As many whole strings as the window holds.
+template <bool swap>
+u64 ByteReader::skip_strings_in_window(u64 count) {
+  const std::byte* cursor = cursor_;
+  u64 done = 0;
+  while (done < count) {
+    const u64 have = static_cast<u64>(end_ - cursor);
+    if (have < sizeof(u64)) break;
+    const u64 size = load<u64>(cursor, swap);
+    if (size > have - sizeof(u64)) break;
+    cursor += sizeof(u64) + size;
+    ++done;
+  }
+  cursor_ = cursor;
+  return done;
+}
+
+u64 ByteReader::skip_strings(u64 count) {
+  u64 done = 0;
+  while (true) {
+    done += swap_ ? skip_strings_in_window<true>(count - done) : skip_strings_in_window<false>(count - done);
+    if (done == count || failed_) return done;
+    // The next string reaches over the window's end.
+    if (static_cast<std::size_t>(end_ - cursor_) < sizeof(u64)) {
+      if (!refill(sizeof(u64))) return done;
+      continue;
+    }
+    const u64 size = load<u64>(cursor_, swap_);
+    const std::optional<u64> left = remaining();
+    if (left && size > *left - sizeof(u64)) {
+      fail();
+      return done;
+    }
+    const u64 at = offset();
+    cursor_ += sizeof(u64);
+    skip(size);
+    if (failed_) {
+      window_offset_ = at;
+      return done;
+    }
+    ++done;
+  }
+}
+
 std::string_view ByteReader::read_available(u64 most) {
   if (most == 0) return {};
   if (cursor_ == end_ && !failed_) {

@@ -66,9 +66,9 @@ struct TensorInfo {
 
   /// Nothing for ids that the table does not have.
   std::optional<TensorType> type() const { return type_from_gguf(type_id); }
-  /// tensor_bytes() of type and ne; nothing if unknown or unrepresentable.
+  /// tensor_bytes() of type and ne; nothing if unknown, unrepresentable or of more than 4 dimensions.
   std::optional<u64> bytes() const;
-  /// Product of ne; nothing on overflow.
+  /// Product of ne; nothing on overflow and for more than 4 dimensions.
   std::optional<u64> elements() const;
 };
 
@@ -92,5 +92,9 @@ struct Document {
   const KeyValue* find(std::string_view key) const;
   const TensorInfo* find_tensor(std::string_view tensor) const;
 };
+
+/// "key 'x'" and "tensor 'x'", the places that findings name; a long name is cut short. Raw text like the name.
+std::string where_key(std::string_view key);
+std::string where_tensor(std::string_view name);
 
 }  // namespace modelutils::gguf

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
+#include "base/name_index.h"
 #include "gguf/document.h"
 
 namespace modelutils::gguf {
@@ -19,8 +21,9 @@ class Index {
 
   /// Integer of any width, signed or not, if it is not negative. Nothing if absent or of another type.
   std::optional<u64> unsigned_value(std::string_view key) const;
-  /// f32 or f64.
+  /// FLOAT32 or FLOAT64.
   std::optional<double> float_value(std::string_view key) const;
+  /// Any byte but 0 is true, as in the reference.
   std::optional<bool> bool_value(std::string_view key) const;
   std::optional<std::string_view> string_value(std::string_view key) const;
   /// The array where it stands, if the key holds one.
@@ -32,9 +35,10 @@ class Index {
   std::string arch_key(std::string_view suffix) const;
 
  private:
-  std::unordered_map<std::string_view, const KeyValue*> keys_;
-  std::unordered_map<std::string_view, const TensorInfo*> tensors_;
-  std::string architecture_;
+  NameIndex keys_;
+  NameIndex tensors_;
+  std::vector<const KeyValue*> key_entries_;
+  std::vector<const TensorInfo*> tensor_entries_;
 };
 
 }  // namespace modelutils::gguf

@@ -1,0 +1,182 @@
+// The elements of arrays, read when somebody asks for them.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "base/byte_reader.h"
+#include "base/checked_math.h"
+#include "gguf/array_scan.h"
+#include "gguf/parse.h"
+
+namespace modelutils::gguf {
+
+namespace {
+
+// parse() has seen the whole array; what goes wrong here is the source, or a file that changed.
+tl::unexpected<Error> changed(const ByteReader& reader, const ByteSource& source) {
+  if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
+  return input_error("io-short", "an array that was there is not there any more: the file changed", {}, reader.offset(),
+                     source.name());
+}
+
+ByteReader reader_at(const ByteSource& source, const Document& document, u64 offset, u64 bytes) {
+  constexpr u64 window = 256 * 1024;
+  ByteReader reader(source, offset, static_cast<std::size_t>(std::min(window, bytes)));
+  reader.set_big_endian(document.big_endian);
+  return reader;
+}
+
+// Numbers to make room for at once; more only as they are read.
+constexpr u64 max_reserved = u64{1} << 20;
+
+template <typename T, typename Number>
+T saturate(Number value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return static_cast<double>(value);
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    if (value != value) return 0;
+    if (value <= static_cast<Number>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+    // The largest T is no float: it rounds up to a power of two, which is the first that does not fit.
+    if (value >= static_cast<Number>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    return static_cast<T>(value);
+  } else {
+    if (std::in_range<T>(value)) return static_cast<T>(value);
+    return std::cmp_less(value, 0) ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+  }
+}
+
+template <typename T, typename Number>
+void read_run(ByteReader& reader, u64 count, std::vector<T>& out) {
+  for (u64 i = 0; i < count; ++i) {
+    const Number value = reader.read<Number>();
+    if (!reader.ok()) return;
+    out.push_back(saturate<T>(value));
+  }
+}
+
+template <typename T>
+void read_bools(ByteReader& reader, u64 count, std::vector<T>& out) {
+  for (u64 i = 0; i < count; ++i) {
+    const u8 value = reader.read<u8>();
+    if (!reader.ok()) return;
+    out.push_back(value != 0 ? 1 : 0);
+  }
+}
+
+template <typename T>
+bool read_number_as(ByteReader& reader, Value& value) {
+  value = reader.read<T>();
+  return reader.ok();
+}
+
+// One element as a Value; arrays are passed over.
+bool read_element(ByteReader& reader, ValueType type, Value& value) {
+  switch (type) {
+    case ValueType::u8: return read_number_as<u8>(reader, value);
+    case ValueType::i8: return read_number_as<i8>(reader, value);
+    case ValueType::u16: return read_number_as<u16>(reader, value);
+    case ValueType::i16: return read_number_as<i16>(reader, value);
+    case ValueType::u32: return read_number_as<u32>(reader, value);
+    case ValueType::i32: return read_number_as<i32>(reader, value);
+    case ValueType::f32: return read_number_as<float>(reader, value);
+    case ValueType::u64: return read_number_as<u64>(reader, value);
+    case ValueType::i64: return read_number_as<i64>(reader, value);
+    case ValueType::f64: return read_number_as<double>(reader, value);
+    case ValueType::boolean: value = Bool{reader.read<u8>()}; return reader.ok();
+    case ValueType::string: value = reader.read_string(reader.read<u64>()); return reader.ok();
+    case ValueType::array: {
+      const std::optional<ValueType> element_type = value_type_from_id(reader.read<u32>());
+      ArrayRef inner;
+      inner.count = reader.read<u64>();
+      if (!reader.ok() || !element_type) return false;
+      inner.element_type = *element_type;
+      inner.offset = reader.offset();
+      const ArrayScan scan = scan_array(reader, inner.element_type, inner.count);
+      if (!reader.ok() || scan.problem) return false;
+      inner.bytes = reader.offset() - inner.offset;
+      value = inner;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Status visit_strings(const ByteSource& source, const Document& document, const ArrayRef& array,
+                     const StringVisitor& visit) {
+  if (array.element_type != ValueType::string) return internal_error("visit_strings: not an array of strings");
+  ByteReader reader = reader_at(source, document, array.offset, array.bytes);
+  for (u64 i = 0; i < array.count; ++i) {
+    const u64 size = reader.read<u64>();
+    const u64 offset = reader.offset();
+    const std::string_view text = reader.read_view(size);
+    if (!reader.ok()) return changed(reader, source);
+    if (!visit(i, text, offset)) return {};
+  }
+  return {};
+}
+
+template <typename T>
+Result<std::vector<T>> read_numbers(const ByteSource& source, const Document& document, const ArrayRef& array,
+                                    u64 first, u64 most) {
+  const u64 size = value_size(array.element_type);
+  if (size == 0) return internal_error("read_numbers: not an array of numbers");
+  std::vector<T> out;
+  if (first >= array.count) return out;
+  const u64 count = std::min(most, array.count - first);
+  const std::optional<u64> offset = checked_add(array.offset, first * size);
+  if (!offset) return internal_error("read_numbers: not an array of this document");
+  ByteReader reader = reader_at(source, document, *offset, count * size);
+  out.reserve(static_cast<std::size_t>(std::min(count, max_reserved)));
+  switch (array.element_type) {
+    case ValueType::u8: read_run<T, u8>(reader, count, out); break;
+    case ValueType::i8: read_run<T, i8>(reader, count, out); break;
+    case ValueType::u16: read_run<T, u16>(reader, count, out); break;
+    case ValueType::i16: read_run<T, i16>(reader, count, out); break;
+    case ValueType::u32: read_run<T, u32>(reader, count, out); break;
+    case ValueType::i32: read_run<T, i32>(reader, count, out); break;
+    case ValueType::f32: read_run<T, float>(reader, count, out); break;
+    case ValueType::u64: read_run<T, u64>(reader, count, out); break;
+    case ValueType::i64: read_run<T, i64>(reader, count, out); break;
+    case ValueType::f64: read_run<T, double>(reader, count, out); break;
+    case ValueType::boolean: read_bools(reader, count, out); break;
+    case ValueType::string:
+    case ValueType::array: break;
+  }
+  if (!reader.ok()) return changed(reader, source);
+  return out;
+}
+
+template Result<std::vector<double>> read_numbers(const ByteSource&, const Document&, const ArrayRef&, u64, u64);
+template Result<std::vector<i64>> read_numbers(const ByteSource&, const Document&, const ArrayRef&, u64, u64);
+template Result<std::vector<u64>> read_numbers(const ByteSource&, const Document&, const ArrayRef&, u64, u64);
+
+Result<std::vector<std::string>> read_strings(const ByteSource& source, const Document& document, const ArrayRef& array,
+                                              u64 most) {
+  std::vector<std::string> out;
+  if (most == 0) return out;
+  out.reserve(static_cast<std::size_t>(std::min({array.count, most, max_reserved})));
+  MU_TRY(visit_strings(source, document, array, [&](u64 index, std::string_view text, u64) {
+    out.emplace_back(text);
+    return index + 1 < most;
+  }));
+  return out;
+}
+
+Result<std::vector<Value>> read_values(const ByteSource& source, const Document& document, const ArrayRef& array,
+                                       u64 first, u64 most) {
+  std::vector<Value> out;
+  if (first >= array.count) return out;
+  const u64 count = std::min(most, array.count - first);
+  ByteReader reader = reader_at(source, document, array.offset, array.bytes);
+  scan_array(reader, array.element_type, first);
+  out.reserve(static_cast<std::size_t>(std::min(count, max_reserved)));
+  for (u64 i = 0; i < count; ++i) {
+    if (!read_element(reader, array.element_type, out.emplace_back())) return changed(reader, source);
+  }
+  return out;
+}
+
+}  // namespace modelutils::gguf
