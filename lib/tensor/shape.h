@@ -14,13 +14,14 @@ namespace modelutils {
 std::optional<u64> element_count(std::span<const u64> dims);
 
 /// Bytes of a tensor of shape `ne` (ne0 first): row_bytes(type, ne0) × ne1 × …; nothing if ne0 does not divide into
-/// blocks or the size does not fit into 63 bits. A tensor without dimensions has one element.
+/// blocks, the size does not fit into 63 bits or the elements cannot be counted. A tensor without dimensions has one
+/// element. For GGUF; safetensors counts packed_bytes(type, element_count(shape)), see types.h.
 std::optional<u64> tensor_bytes(TensorType type, std::span<const u64> ne);
 
 /// The dimensions the other way round.
 std::vector<u64> reversed(std::span<const u64> dims);
 
-/// "4096 × 32000" style text of the dimensions as given.
+/// "4096 × 32000" style text of the dimensions as given; empty for no dimensions.
 std::string shape_text(std::span<const u64> dims);
 
 }  // namespace modelutils

@@ -23,10 +23,10 @@ enum class TensorType : u16 {
 // clang-format on
 
 /// What the table says of one type. A block is the smallest unit of storage: `block_elements` elements in
-/// `block_bytes` bytes; both are 1-element blocks for plain types.
+/// `block_bytes` bytes. Plain types have blocks of one element; F4 has 2 elements in 1 byte, F6 has 4 in 3.
 struct TypeInfo {
   TensorType type;
-  std::string_view name;  ///< "Q4_K"; the same text in both formats where both have the type
+  std::string_view name;  ///< "Q4_K"; the same text in both formats where both have it
   u32 block_elements;
   u32 block_bytes;
   bool in_gguf;         ///< a ggml type id exists
@@ -52,7 +52,12 @@ std::optional<TensorType> type_from_safetensors(std::string_view dtype);
 /// Any name of the table, letter case ignored (for command lines) -> type.
 std::optional<TensorType> type_from_name(std::string_view name);
 
-/// Bytes of a row of `ne0` elements; nothing if ne0 is no multiple of the block's elements or the size does not fit.
+/// Bytes of a row of `ne0` elements; nothing if ne0 is no multiple of the block's elements or the size does not fit
+/// into 63 bits. This is how GGUF counts: each row is made of whole blocks.
 std::optional<u64> row_bytes(TensorType type, u64 ne0);
+
+/// Bytes of `elements` elements packed without regard to rows, as safetensors counts: F4 and F6 run on from one row
+/// into the next and only the tensor as a whole must fill whole bytes. Nothing if it does not, or does not fit.
+std::optional<u64> packed_bytes(TensorType type, u64 elements);
 
 }  // namespace modelutils

@@ -1,0 +1,40 @@
+#include "tensor/shape.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+
+namespace modelutils {
+
+std::optional<u64> element_count(std::span<const u64> dims) {
+  return checked_product(dims);
+}
+
+std::optional<u64> tensor_bytes(TensorType type, std::span<const u64> ne) {
+  const auto row = row_bytes(type, ne.empty() ? 1 : ne.front());
+  if (!row) return std::nullopt;
+  u64 size = *row;
+  for (u64 dim : ne.empty() ? ne : ne.subspan(1)) {
+    const auto product = checked_mul(size, dim);
+    if (!product || *product > u64{INT64_MAX}) return std::nullopt;
+    size = *product;
+  }
+  // Elements must be countable as well: types of less than a byte an element hide an overflow.
+  if (!element_count(ne)) return std::nullopt;
+  return size;
+}
+
+std::vector<u64> reversed(std::span<const u64> dims) {
+  return {dims.rbegin(), dims.rend()};
+}
+
+std::string shape_text(std::span<const u64> dims) {
+  std::string text;
+  for (u64 dim : dims) {
+    if (!text.empty()) text += " × ";
+    text += std::to_string(dim);
+  }
+  return text;
+}
+
+}  // namespace modelutils
