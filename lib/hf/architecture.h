@@ -21,7 +21,8 @@ struct Architecture {
 
 std::span<const Architecture> all_architectures();
 
-/// By architectures[0], else by model_type; nullptr if we do not know it. mistral3 and ministral3 are not llama.
+/// By architectures[0], else (also if that is no class of the table, as with wrappers and fine-tunes) by model_type;
+/// nullptr if we do not know it. Mistral3 and Ministral3 classes are not llama, whatever their model_type.
 const Architecture* find_architecture(const Config& config);
 const Architecture* find_architecture(std::string_view hf_class, std::string_view model_type);
 

@@ -1,15 +1,72 @@
 #include "json/reader.h"
 
+#include <charconv>
+
 #include "base/checked_math.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::json {
 
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Does the integer `digits` (an optional minus, then digits) lie outside what 64 bits hold?
+bool is_big_integer(std::string_view digits) {
+  const char* end = digits.data() + digits.size();
+  if (digits.front() == '-') {
+    i64 value = 0;
+    return std::from_chars(digits.data(), end, value).ec == std::errc::result_out_of_range;
+  }
+  u64 value = 0;
+  return std::from_chars(digits.data(), end, value).ec == std::errc::result_out_of_range;
+}
+
+// The text with ".0" behind every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly
+// every tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656).
+std::string with_big_integers_as_doubles(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 64);
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (in_string || !(is_digit(c) || c == '-')) {
+      out.push_back(c);
+      ++i;
+      if (in_string && c == '\\' && i < text.size()) out.push_back(text[i++]);
+      if (c == '"') in_string = !in_string;
+      continue;
+    }
+    const std::size_t begin = i++;
+    while (i < text.size() && is_digit(text[i])) ++i;
+    const std::string_view digits = text.substr(begin, i - begin);
+    const bool is_integer = i == text.size() || (text[i] != '.' && text[i] != 'e' && text[i] != 'E');
+    out += digits;
+    if (is_integer) {
+      if (is_big_integer(digits)) out += ".0";
+      continue;
+    }
+    for (; i < text.size() && (is_digit(text[i]) || std::string_view(".eE+-").find(text[i]) != std::string_view::npos);
+         ++i) {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name) {
   auto document = std::make_unique<Document>();
   document->name = std::move(name);
   const simdjson::padded_string padded(text);
-  const simdjson::error_code error = document->parser_.parse(padded).get(document->root);
+  simdjson::error_code error = document->parser_.parse(padded).get(document->root);
+  if (error == simdjson::NUMBER_ERROR) {
+    const simdjson::padded_string rewritten(with_big_integers_as_doubles(text));
+    error = document->parser_.parse(rewritten).get(document->root);
+  }
   if (error != simdjson::SUCCESS) {
     return input_error("json-syntax", std::string("is no valid JSON: ") + simdjson::error_message(error), {}, {},
                        document->name);

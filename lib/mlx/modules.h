@@ -24,26 +24,27 @@ inline constexpr std::size_t no_tensor = ~std::size_t{0};
 
 /// A module that owns a `.weight`. Members are indexes into the list of tensors, no_tensor where there is none.
 struct Module {
-  std::string path;  ///< name of the weight without ".weight", as in the file
+  std::string_view path;  ///< name of the weight without ".weight", as in the file
   std::size_t weight = no_tensor;
   std::size_t scales = no_tensor;
   std::size_t biases = no_tensor;  ///< quantisation offsets
   std::size_t bias = no_tensor;    ///< the layer's own bias
-  bool quantized = false;          ///< it has scales (and the config is no foreign method)
-  std::optional<Params> params;    ///< nothing if not quantised, or the config does not say, or a check failed
-  std::vector<u64> shape;          ///< logical, safetensors order; the stored one where params is empty
+  bool quantized = false;          ///< it has scales, and they are MLX's
+  std::optional<Params> params;    ///< what the config says of a quantised module, if it says anything usable
+  bool decodable = false;          ///< quantised, and every check of types and shapes against `params` passed
+  std::vector<u64> shape;          ///< safetensors order: the logical shape if decodable, else the weight's as stored
 };
 
 struct Modules {
   std::vector<Module> list;  ///< in the order of their weights in the list of tensors
-  /// Scope model. "mlx-scales-missing", "mlx-biases-missing", "mlx-weight-missing", "mlx-weight-type",
-  /// "mlx-scales-type", "mlx-scales-shape", "mlx-biases-shape", "mlx-config-missing", "mlx-config-override", …
+  /// Scope model: "mlx-scales-missing", "mlx-biases-missing", "mlx-biases-unexpected", "mlx-weight-missing",
+  /// "mlx-weight-type", "mlx-scales-type", "mlx-scales-shape", "mlx-biases-type", "mlx-biases-shape",
+  /// "mlx-config-missing", "mlx-config-contradiction", "mlx-override-unused" (a note). At most 1,000 of a code.
   Findings findings;
-
-  const Module* find(std::string_view path) const;
 };
 
-/// Time proportional to the number of tensors.
+/// Time proportional to the number of tensors. The paths are views of the names. If a name stands there twice, the
+/// first counts.
 Modules find_modules(std::span<const TensorRef> tensors, const Quantization& quantization);
 
 }  // namespace modelutils::mlx

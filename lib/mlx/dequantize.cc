@@ -1,0 +1,106 @@
+#include "mlx/dequantize.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "base/byte_reader.h"
+#include "tensor/half.h"
+
+namespace modelutils::mlx {
+
+namespace {
+
+constexpr std::array<float, 16> fp4_values{0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                           -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+// The codes of one group; params_problem() caps its size.
+constexpr std::size_t max_group = 1024;
+
+float scale_at(TensorType type, Bytes data, std::size_t index) {
+  switch (type) {
+    case TensorType::F16: return f16_to_f32(load<u16>(data.data() + index * 2));
+    case TensorType::BF16: return bf16_to_f32(load<u16>(data.data() + index * 2));
+    default: return load<float>(data.data() + index * 4);
+  }
+}
+
+void dequantize_affine(const Params& params, const Groups& groups, std::span<float> out) {
+  std::array<u8, max_group> codes{};
+  const std::size_t group = params.group_size;
+  const std::size_t group_bytes = params.group_bytes();
+  const std::size_t count = out.size() / group;
+  for (std::size_t g = 0; g < count; ++g) {
+    const float scale = scale_at(groups.scale_type, groups.scales, g);
+    const float bias = scale_at(groups.bias_type, groups.biases, g);
+    unpack_codes(params.bits, groups.codes.subspan(g * group_bytes, group_bytes), {codes.data(), group});
+    float* to = out.data() + g * group;
+    for (std::size_t i = 0; i < group; ++i) {
+      to[i] = scale * static_cast<float>(codes[i]) + bias;  // two roundings: the build forbids fused multiply-adds
+    }
+  }
+}
+
+void dequantize_fp(const Params& params, const Groups& groups, std::span<float> out) {
+  const std::size_t group = params.group_size;
+  const std::size_t group_bytes = params.group_bytes();
+  const std::size_t count = out.size() / group;
+  for (std::size_t g = 0; g < count; ++g) {
+    const u8 byte = std::to_integer<u8>(groups.scales[g]);
+    const float scale = params.mode == Mode::nvfp4 ? e4m3_to_f32(byte) : e8m0_to_f32(byte);
+    const std::byte* codes = groups.codes.data() + g * group_bytes;
+    float* to = out.data() + g * group;
+    if (params.mode == Mode::mxfp8) {
+      for (std::size_t i = 0; i < group; ++i) to[i] = scale * e4m3_to_f32(std::to_integer<u8>(codes[i]));
+    } else {
+      for (std::size_t i = 0; i < group_bytes; ++i) {
+        const u8 pair = std::to_integer<u8>(codes[i]);
+        to[2 * i] = scale * fp4_values[pair & 15u];
+        to[2 * i + 1] = scale * fp4_values[pair >> 4];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+float e8m0_to_f32(u8 bits) {
+  return bf16_to_f32(bits == 0 ? u16{0x40} : static_cast<u16>(bits << 7));
+}
+
+float e4m3_to_f32(u8 bits) {
+  // As an f16 the 7 bits have an exponent bias of 15 instead of 7: 2^8 too small.
+  const float magnitude = f16_to_f32(static_cast<u16>((bits & 0x7Fu) << 7)) * 256.0f;
+  return (bits & 0x80u) != 0 ? -magnitude : magnitude;
+}
+
+void unpack_codes(u32 bits, Bytes packed, std::span<u8> out) {
+  if (bits == 8) {
+    std::memcpy(out.data(), packed.data(), out.size());
+    return;
+  }
+  // Eight codes fill `bits` whole bytes, whatever the width.
+  const u64 mask = (u64{1} << bits) - 1;
+  std::size_t i = 0;
+  std::size_t at = 0;
+  for (; i + 8 <= out.size(); i += 8, at += bits) {
+    u64 word = 0;
+    std::memcpy(&word, packed.data() + at, bits);
+    for (std::size_t j = 0; j < 8; ++j, word >>= bits) out[i + j] = static_cast<u8>(word & mask);
+  }
+  if (i < out.size()) {
+    u64 word = 0;
+    std::memcpy(&word, packed.data() + at, packed.size() - at < bits ? packed.size() - at : bits);
+    for (; i < out.size(); ++i, word >>= bits) out[i] = static_cast<u8>(word & mask);
+  }
+}
+
+void dequantize(const Params& params, const Groups& groups, std::span<float> out) {
+  if (params.mode == Mode::affine) {
+    dequantize_affine(params, groups, out);
+  } else {
+    dequantize_fp(params, groups, out);
+  }
+}
+
+}  // namespace modelutils::mlx

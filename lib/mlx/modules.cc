@@ -1,0 +1,223 @@
+#include "mlx/modules.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/name_index.h"
+#include "fmt/format.h"
+#include "mlx/names.h"
+
+namespace modelutils::mlx {
+
+namespace {
+
+constexpr std::size_t kept_findings_of_a_code = 1000;
+
+class Finder {
+ public:
+  Finder(std::span<const TensorRef> tensors, const Quantization& quantization)
+      : tensors_(tensors), quantization_(quantization) {}
+
+  Modules run() {
+    index_names();
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const SplitName name = split_name(tensors_[i].name);
+      if (name.suffix == Suffix::weight) {
+        if (first_of_name(i)) add_module(i, name.module);
+      } else if (has_parts_ && name.suffix == Suffix::scales) {
+        check_orphan(name.module, ".weight", "mlx-weight-missing", "has scales, but no weight");
+      } else if (has_parts_ && name.suffix == Suffix::biases && find(name.module, ".scales") == no_tensor) {
+        check_orphan(name.module, ".scales", "mlx-scales-missing", "has biases, but no scales");
+      }
+    }
+    check_overrides();
+    return std::move(result_);
+  }
+
+ private:
+  // Names are looked up only if anything at all looks like a part of a quantised module: a plain file of 100,000
+  // tensors needs no index.
+  void index_names() {
+    has_parts_ = quantization_.declared;
+    for (const TensorRef& tensor : tensors_) {
+      if (has_parts_) break;
+      has_parts_ = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
+    }
+    if (!has_parts_) return;
+    names_.reserve(tensors_.size());
+    places_.reserve(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (names_.insert(tensors_[i].name).is_new) places_.push_back(i);
+    }
+  }
+
+  bool first_of_name(std::size_t i) const {
+    if (!has_parts_) return true;
+    const std::optional<u32> number = names_.find(tensors_[i].name);
+    return number && places_[*number] == i;
+  }
+
+  std::size_t find(std::string_view module, std::string_view suffix) {
+    scratch_.assign(module);
+    scratch_ += suffix;
+    const std::optional<u32> number = names_.find(scratch_);
+    return number ? places_[*number] : no_tensor;
+  }
+
+  void remark(Severity severity, std::string_view code, std::string_view module, std::string message) {
+    if (++counts_[code] > kept_findings_of_a_code) return;
+    Finding finding;
+    finding.severity = severity;
+    finding.scope = Scope::model;
+    finding.code = code;
+    finding.where = fmt::format("module '{}'", module);
+    finding.message = std::move(message);
+    result_.findings.push_back(std::move(finding));
+  }
+  void error(std::string_view code, std::string_view module, std::string message) {
+    remark(Severity::error, code, module, std::move(message));
+  }
+
+  void check_orphan(std::string_view module, std::string_view wanted, std::string_view code, std::string_view message) {
+    if (quantization_.foreign_method.empty() && find(module, wanted) == no_tensor) {
+      error(code, module, std::string(message));
+    }
+  }
+
+  void add_module(std::size_t weight, std::string_view path) {
+    Module module;
+    module.path = path;
+    module.weight = weight;
+    const TensorRef& tensor = tensors_[weight];
+    module.shape.assign(tensor.shape.begin(), tensor.shape.end());
+    if (has_parts_) {
+      module.scales = find(path, ".scales");
+      module.biases = find(path, ".biases");
+      module.bias = find(path, ".bias");
+      if (quantization_.foreign_method.empty()) judge(module);
+    }
+    result_.list.push_back(std::move(module));
+  }
+
+  void judge(Module& module) {
+    const bool packed = tensors_[module.weight].type == TensorType::U32;
+    const Quantization::Override* entry = quantization_.find_override(module.path);
+    if (module.scales == no_tensor) {
+      const bool asked = entry != nullptr && entry->rule != Quantization::Rule::off;
+      if (asked || (packed && (quantization_.declared || module.biases != no_tensor))) {
+        error(
+            "mlx-scales-missing", module.path,
+            packed ? "has a packed weight (U32), but no scales" : "config.json says it is quantised, it has no scales");
+      }
+      return;
+    }
+    if (!quantization_.declared && !packed) return;  // somebody else's scales
+    module.quantized = true;
+    if (!quantization_.declared) {
+      error("mlx-config-missing", module.path, "is quantised, but config.json has no usable field 'quantization'");
+      return;
+    }
+    if (entry != nullptr && entry->rule == Quantization::Rule::off) {
+      error("mlx-config-contradiction", module.path, "config.json says false (not quantised), but it has scales");
+      return;
+    }
+    module.params = quantization_.params_for(module.path);
+    if (module.params) module.decodable = check_parts(module);  // else the config itself is a finding already
+  }
+
+  // All checks of a quantised module against its parameters; fills in the logical shape.
+  bool check_parts(Module& module) {
+    const Params params = *module.params;
+    const TensorRef& weight = tensors_[module.weight];
+    const TensorRef& scales = tensors_[module.scales];
+    bool good = true;
+    const auto type_text = [](const TensorRef& tensor) {
+      return tensor.type ? type_name(*tensor.type) : std::string_view("of unknown type");
+    };
+    if (weight.type != TensorType::U32) {
+      error("mlx-weight-type", module.path,
+            fmt::format("has scales, but its weight is {}, packed weights are U32", type_text(weight)));
+      good = false;
+    }
+    if (!scales.type || !is_scale_type(params.mode, *scales.type)) {
+      error("mlx-scales-type", module.path, scale_type_message("scales are", type_text(scales), params.mode));
+      good = false;
+    }
+    auto shape = logical_shape(params, weight.shape, scales.shape);
+    if (!shape) {
+      error("mlx-scales-shape", module.path, std::move(shape.error().message));
+      good = false;
+    }
+    if (!check_biases(module, params)) good = false;
+    if (good) module.shape = std::move(*shape);
+    return good;
+  }
+
+  bool check_biases(const Module& module, const Params& params) {
+    if (!mode_info(params.mode).has_biases) {
+      if (module.biases != no_tensor) {
+        remark(Severity::warning, "mlx-biases-unexpected", module.path,
+               fmt::format("has biases, which mode {} does not have", mode_name(params.mode)));
+      }
+      return true;
+    }
+    if (module.biases == no_tensor) {
+      error("mlx-biases-missing", module.path, "is quantised in affine mode, but has no biases");
+      return false;
+    }
+    const TensorRef& scales = tensors_[module.scales];
+    const TensorRef& biases = tensors_[module.biases];
+    bool good = true;
+    if (!biases.type || !is_scale_type(params.mode, *biases.type)) {
+      const auto found = biases.type ? type_name(*biases.type) : std::string_view("of unknown type");
+      error("mlx-biases-type", module.path, scale_type_message("biases are", found, params.mode));
+      good = false;
+    } else if (biases.type != scales.type && scales.type && is_scale_type(params.mode, *scales.type)) {
+      remark(Severity::warning, "mlx-biases-type", module.path,
+             fmt::format("scales are {}, biases {}: MLX writes both in one type", type_name(*scales.type),
+                         type_name(*biases.type)));
+    }
+    if (!std::ranges::equal(scales.shape, biases.shape)) {
+      error("mlx-biases-shape", module.path,
+            fmt::format("scales have shape [{}], biases [{}]", fmt::join(scales.shape, ", "),
+                        fmt::join(biases.shape, ", ")));
+      good = false;
+    }
+    return good;
+  }
+
+  static std::string scale_type_message(std::string_view what, std::string_view found, Mode mode) {
+    return fmt::format("{} {}, mode {} has {}", what, found, mode_name(mode),
+                       mode == Mode::affine ? "F16, BF16 or F32" : "U8");
+  }
+
+  // Entries of the config for modules that are not there (a multimodal model whose other half was left out, for one).
+  void check_overrides() {
+    if (quantization_.overrides.empty()) return;
+    std::map<std::string, bool, std::less<>> seen;
+    for (const Module& module : result_.list) seen.emplace(canonical_name(module.path), true);
+    for (const auto& [path, entry] : quantization_.overrides) {
+      if (!seen.contains(path)) {
+        remark(Severity::note, "mlx-override-unused", path,
+               "config.json has a quantization entry for it, but no weight");
+      }
+    }
+  }
+
+  std::span<const TensorRef> tensors_;
+  const Quantization& quantization_;
+  bool has_parts_ = false;
+  NameIndex names_;
+  std::vector<std::size_t> places_;  // of each name in tensors_
+  std::string scratch_;
+  std::map<std::string_view, std::size_t> counts_;
+  Modules result_;
+};
+
+}  // namespace
+
+Modules find_modules(std::span<const TensorRef> tensors, const Quantization& quantization) {
+  return Finder(tensors, quantization).run();
+}
+
+}  // namespace modelutils::mlx

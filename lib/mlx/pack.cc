@@ -1,0 +1,121 @@
+#include "mlx/pack.h"
+
+#include <cstring>
+#include <optional>
+
+#include "base/byte_reader.h"
+#include "base/checked_math.h"
+#include "fmt/format.h"
+#include "tensor/half.h"
+
+namespace modelutils::mlx {
+
+namespace {
+
+// Both parts of a module that have a scale's type and shape.
+constexpr Bytes StoredMatrix::*scale_parts[] = {&StoredMatrix::scales, &StoredMatrix::biases};
+
+bool converts(const StoredMatrix& matrix, const PackOptions& options) {
+  return options.bf16_to_f16 && matrix.scale_type == TensorType::BF16;
+}
+
+// Copies BF16 values as F16; gives how many changed.
+u64 narrow(Bytes from, std::byte* to) {
+  u64 inexact = 0;
+  for (std::size_t i = 0; i + 2 <= from.size(); i += 2) {
+    const float value = bf16_to_f32(load<u16>(from.data() + i));
+    const u16 half = f32_to_f16(value);
+    std::memcpy(to + i, &half, 2);
+    const float back = f16_to_f32(half);
+    if (back != value && !(back != back && value != value)) ++inexact;
+  }
+  return inexact;
+}
+
+}  // namespace
+
+Status check_matrix(const StoredMatrix& matrix) {
+  const Params& params = matrix.params;
+  if (const auto problem = params_problem(params.mode, params.bits, params.group_size)) {
+    return input_error("mlx-pack-size", *problem);
+  }
+  if (!is_scale_type(params.mode, matrix.scale_type)) {
+    return input_error("mlx-pack-size", fmt::format("scales of type {} do not belong to mode {}",
+                                                    type_name(matrix.scale_type), mode_name(params.mode)));
+  }
+  const u64 groups_of_row = matrix.columns / params.group_size;
+  const auto groups = checked_mul(matrix.rows, groups_of_row);
+  const auto weight_bytes = groups ? checked_mul(*groups, params.group_bytes()) : std::nullopt;
+  const auto scale_bytes = groups ? checked_mul(*groups, type_info(matrix.scale_type).block_bytes) : std::nullopt;
+  const bool has_biases = mode_info(params.mode).has_biases;
+  if (matrix.columns % params.group_size != 0 || weight_bytes != matrix.weight.size() ||
+      scale_bytes != matrix.scales.size() || (has_biases ? *scale_bytes : 0) != matrix.biases.size()) {
+    return input_error(
+        "mlx-pack-size",
+        fmt::format("{} × {} elements of {} bits in groups of {} do not go with {} bytes of weights, {} of "
+                    "scales and {} of biases",
+                    matrix.rows, matrix.columns, params.bits, params.group_size, matrix.weight.size(),
+                    matrix.scales.size(), matrix.biases.size()));
+  }
+  return {};
+}
+
+Result<PackedLayout> fused_layout(std::span<const StoredMatrix> modules, const PackOptions& options) {
+  if (modules.empty()) return input_error("mlx-pack-empty", "there are no modules to pack");
+  const StoredMatrix& first = modules.front();
+  PackedLayout layout;
+  layout.scale_type = converts(first, options) ? TensorType::F16 : first.scale_type;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const StoredMatrix& module = modules[i];
+    MU_TRY(check_matrix(module));
+    if (module.params != first.params || module.columns != first.columns || module.scale_type != first.scale_type) {
+      return input_error(
+          "mlx-pack-mismatch",
+          fmt::format("module {} has {} columns, {} {} bits, group size {}, scales {}; the first has {} columns, {} {} "
+                      "bits, group size {}, scales {}",
+                      i, module.columns, mode_name(module.params.mode), module.params.bits, module.params.group_size,
+                      type_name(module.scale_type), first.columns, mode_name(first.params.mode), first.params.bits,
+                      first.params.group_size, type_name(first.scale_type)));
+    }
+    layout.weight_bytes += module.weight.size();
+    layout.scales_bytes += module.scales.size();
+    layout.biases_bytes += module.biases.size();
+  }
+  return layout;
+}
+
+Result<u64> fuse_into(std::span<const StoredMatrix> modules, const PackOptions& options, MutableBytes out) {
+  MU_ASSIGN(const PackedLayout layout, fused_layout(modules, options));
+  if (out.size() != layout.total_bytes()) {
+    return input_error("mlx-pack-size",
+                       fmt::format("the buffer has {} bytes, {} are needed", out.size(), layout.total_bytes()));
+  }
+  std::byte* to = out.data();
+  const auto append = [&](Bytes bytes) {
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+    to += bytes.size();
+  };
+  for (const StoredMatrix& module : modules) append(module.weight);
+  u64 inexact = 0;
+  for (const auto part : scale_parts) {
+    for (const StoredMatrix& module : modules) {
+      if (converts(module, options)) {
+        inexact += narrow(module.*part, to);
+        to += (module.*part).size();
+      } else {
+        append(module.*part);
+      }
+    }
+  }
+  return inexact;
+}
+
+Result<PackedMatrix> fuse(std::span<const StoredMatrix> modules, const PackOptions& options) {
+  PackedMatrix packed;
+  MU_ASSIGN(packed.layout, fused_layout(modules, options));
+  packed.bytes.resize(packed.layout.total_bytes());
+  MU_ASSIGN(packed.inexact, fuse_into(modules, options, packed.bytes));
+  return packed;
+}
+
+}  // namespace modelutils::mlx

@@ -1,0 +1,168 @@
+#include "model/hf_model.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <unordered_map>
+
+#include "base/checked_math.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+StoredTensor stored(const safetensors::ShardSet& shards, safetensors::TensorRef ref) {
+  const safetensors::Tensor& tensor = shards.tensor(ref);
+  return {ref.file, shards.file(ref).document.data_offset + tensor.begin, tensor.bytes(),
+          tensor.type.value_or(TensorType::U8)};
+}
+
+tl::unexpected<Error> module_error(std::string_view name, std::string message) {
+  return input_error("convert-module", std::move(message), fmt::format("tensor '{}'", name));
+}
+
+class MatrixCollector {
+ public:
+  explicit MatrixCollector(HfModel& model) : model_(model), quantization_(mlx::read_quantization(model.config)) {}
+
+  Status collect() {
+    if (!quantization_.foreign_method.empty()) {
+      return input_error("convert-foreign-method",
+                         fmt::format("the weights are quantised by '{}', which is not MLX's and is not converted",
+                                     quantization_.foreign_method),
+                         "quantization_config.quant_method", {}, model_.config.path);
+    }
+    std::vector<mlx::TensorRef> refs;
+    refs.reserve(model_.shards.tensors.size());
+    for (const safetensors::TensorRef ref : model_.shards.tensors) {
+      const safetensors::Tensor& tensor = model_.shards.tensor(ref);
+      refs.push_back({tensor.name, tensor.type, tensor.shape});
+    }
+    const mlx::Modules modules = mlx::find_modules(refs, quantization_);
+    std::unordered_map<std::size_t, const mlx::Module*> by_weight;
+    std::vector<bool> is_part(refs.size(), false);
+    for (const mlx::Module& module : modules.list) {
+      by_weight.emplace(module.weight, &module);
+      if (!module.quantized) continue;
+      if (module.scales != mlx::no_tensor) is_part[module.scales] = true;
+      if (module.biases != mlx::no_tensor) is_part[module.biases] = true;
+    }
+    for (std::size_t i = 0; i < refs.size(); ++i) {
+      if (is_part[i]) continue;
+      const std::string name = mlx::canonical_name(refs[i].name);
+      if (mlx::classify_name(name) != mlx::NameClass::keep) {
+        model_.left_out.push_back(std::string(refs[i].name));
+        continue;
+      }
+      const auto module = by_weight.find(i);
+      MU_TRY(add(name, i, module == by_weight.end() ? nullptr : module->second));
+    }
+    return {};
+  }
+
+ private:
+  Status add(const std::string& name, std::size_t index, const mlx::Module* module) {
+    const safetensors::Tensor& tensor = model_.shards.tensor(model_.shards.tensors[index]);
+    SourceMatrix matrix;
+    matrix.name = name;
+    matrix.values = stored(model_.shards, model_.shards.tensors[index]);
+    if (!tensor.type) return module_error(name, fmt::format("has the unknown dtype '{}'", tensor.dtype));
+    if (module != nullptr && module->quantized) {
+      if (!module->params)
+        return module_error(name, "has scales, but no usable quantisation parameters in config.json");
+      matrix.quantized = module->params;
+      matrix.shape = module->shape;
+      matrix.scales = stored(model_.shards, model_.shards.tensors[module->scales]);
+      if (mlx::mode_info(module->params->mode).has_biases) {
+        if (module->biases == mlx::no_tensor) return module_error(name, "has scales but no biases");
+        matrix.biases = stored(model_.shards, model_.shards.tensors[module->biases]);
+      }
+    } else {
+      matrix.shape.assign(tensor.shape.begin(), tensor.shape.end());
+      const TensorType type = *tensor.type;
+      if (type != TensorType::F32 && type != TensorType::F16 && type != TensorType::BF16) {
+        return module_error(
+            name, fmt::format("is {}; F32, F16 and BF16 are converted, and what MLX quantised", type_name(type)));
+      }
+    }
+    matrix.columns = matrix.shape.empty() ? 1 : matrix.shape.back();
+    for (std::size_t d = 0; d + 1 < matrix.shape.size(); ++d) {
+      const std::optional<u64> rows = checked_mul(matrix.rows, matrix.shape[d]);
+      if (!rows) return module_error(name, "has more rows than can be counted");
+      matrix.rows = *rows;
+    }
+    if (matrix.rows == 0 || matrix.columns == 0) return module_error(name, "is empty");
+    if (matrix.values.bytes % matrix.rows != 0) return module_error(name, "has rows of unequal size");
+    model_.matrices.push_back(std::move(matrix));
+    return {};
+  }
+
+  HfModel& model_;
+  mlx::Quantization quantization_;
+};
+
+// Settings that change what the weights mean and that a GGUF cannot say.
+Status refuse_unsupported(const HfModel& model) {
+  const hf::Config& config = model.config;
+  const auto refuse = [&](std::string where, std::string message) {
+    return input_error("convert-architecture", std::move(message), std::move(where), {}, config.path);
+  };
+  const bool moe = model.architecture->experts != Presence::absent;
+  if (moe && config.u64_field("decoder_sparse_step").value_or(1) != 1) {
+    return refuse("decoder_sparse_step", "is not 1; llama.cpp wants experts in every layer");
+  }
+  if (const auto layers = config.field("mlp_only_layers"); moe && layers) {
+    if (json::Array list; layers->get(list) == simdjson::SUCCESS && list.size() > 0) {
+      return refuse("mlp_only_layers", "is not empty; llama.cpp wants experts in every layer");
+    }
+  }
+  if (config.bool_field("rope_traditional").value_or(false) && !model.hf_architecture->permutes_qk) {
+    return refuse("rope_traditional", "is true, which this architecture cannot have in GGUF");
+  }
+  if (const double partial = config.partial_rotary_factor.value_or(1.0); !(partial > 0 && partial <= 1)) {
+    return refuse("partial_rotary_factor", fmt::format("is {}, 0 to 1 is possible", partial));
+  }
+  if (model.architecture->name == "llama" && config.partial_rotary_factor.value_or(1.0) != 1.0) {
+    return refuse("partial_rotary_factor",
+                  fmt::format("is {}; in GGUF a llama rotates the whole head", *config.partial_rotary_factor));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
+  auto model = std::make_unique<HfModel>();
+  model->directory = directory;
+  const std::string config_path = directory + (directory.ends_with('/') ? "" : "/") + "config.json";
+  struct stat status {};
+  if (::stat(config_path.c_str(), &status) != 0) {
+    return input_error("convert-no-config", "has no config.json, so nobody knows what model it is", {}, {}, directory);
+  }
+  MU_ASSIGN(model->config, hf::load_config(config_path));
+  model->hf_architecture = hf::find_architecture(model->config);
+  if (model->hf_architecture != nullptr) model->architecture = find_architecture(model->hf_architecture->gguf);
+  if (model->architecture == nullptr) {
+    std::string known;
+    for (const hf::Architecture& row : hf::all_architectures()) {
+      if (known.find(row.model_type) == std::string::npos)
+        known += (known.empty() ? "" : ", ") + std::string(row.model_type);
+    }
+    return input_error("convert-architecture",
+                       fmt::format("architecture '{}' (model_type '{}') is not converted; known model types: {}",
+                                   model->config.architecture, model->config.model_type, known),
+                       "architectures", {}, config_path);
+  }
+  MU_TRY(refuse_unsupported(*model));
+  MU_ASSIGN(model->shards, safetensors::open_set(directory));
+  for (const safetensors::ShardFile& file : model->shards.files) {
+    if (file.document.metadata_value("format") == "mlx") model->is_mlx = true;
+  }
+  if (model->config.quantization) model->is_mlx = true;
+  MatrixCollector collector(*model);
+  MU_TRY(collector.collect());
+  return model;
+}
+
+}  // namespace modelutils

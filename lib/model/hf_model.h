@@ -1,0 +1,64 @@
+// An MLX or Hugging Face directory opened for conversion or comparison: config, shards, modules, and every matrix with
+// the place where it is stored. Reads headers only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "hf/architecture.h"
+#include "hf/config.h"
+#include "mlx/modules.h"
+#include "mlx/names.h"
+#include "mlx/quantization.h"
+#include "model/architecture.h"
+#include "safetensors/shard_set.h"
+
+namespace modelutils {
+
+/// Bytes of one stored tensor.
+struct StoredTensor {
+  std::size_t file = 0;  ///< index into ShardSet::files
+  u64 offset = 0;        ///< absolute
+  u64 bytes = 0;
+  TensorType type = TensorType::F32;
+};
+
+/// A matrix, stack of matrices or vector as it is stored: plain, or quantised by MLX. Rows run along the last
+/// dimension; a vector is one row.
+struct SourceMatrix {
+  std::string name;        ///< canonical, with its suffix ("model.layers.0.mlp.up_proj.weight")
+  std::vector<u64> shape;  ///< logical, safetensors order
+  u64 rows = 1;
+  u64 columns = 0;      ///< elements of a row
+  StoredTensor values;  ///< the weight: packed codes if quantised
+  std::optional<mlx::Params> quantized;
+  StoredTensor scales;  ///< if quantised
+  StoredTensor biases;  ///< if quantised in affine mode
+
+  u64 row_bytes() const { return values.bytes / rows; }
+  u64 groups_per_row() const { return quantized ? columns / quantized->group_size : 0; }
+};
+
+struct HfModel {
+  std::string directory;
+  hf::Config config;
+  const hf::Architecture* hf_architecture = nullptr;
+  const Architecture* architecture = nullptr;
+  safetensors::ShardSet shards;
+  bool is_mlx = false;                 ///< written by MLX (its mark in the metadata or its quantisation settings)
+  std::vector<SourceMatrix> matrices;  ///< all that is kept, in the order of the files
+  std::vector<std::string> left_out;   ///< names of tensors that belong to another file or are derived
+
+  /// File of a stored tensor.
+  const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
+};
+
+/// Opens `directory`. Presumes that verify's rules for the directory found no error (the shapes agree with the sizes).
+/// Errors: "convert-no-config", "convert-architecture" (unknown or refused, with the reason), "convert-foreign-method"
+/// (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), and those of opening.
+Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory);
+
+}  // namespace modelutils

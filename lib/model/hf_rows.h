@@ -1,0 +1,33 @@
+// Reading rows of a mapped tensor: as stored (for repacking) and as exact float32 values.
+#pragma once
+
+#include <vector>
+
+#include "base/error.h"
+#include "model/hf_model.h"
+#include "model/hf_tensor_map.h"
+
+namespace modelutils {
+
+/// Rows as stored, one after another in the order of the GGUF tensor.
+struct StoredRows {
+  std::vector<std::byte> values;  ///< packed codes or plain elements
+  std::vector<std::byte> scales;  ///< empty if not quantised
+  std::vector<std::byte> biases;  ///< affine only
+};
+
+/// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage). Where heads are permuted,
+/// `first` and `count` must be multiples of the rows of a head. The buffers of `out` are reused. Errors: reading.
+Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
+
+/// Rows of a head, or 1 where nothing is permuted: what `first` and `count` above must be multiples of.
+u64 row_granule(const MappedTensor& tensor);
+
+/// Exact float32 values of rows as read_stored_rows() gave them; `out` has rows × columns elements. Gemma's + 1 is not
+/// added (see read_vector()).
+void decode_rows(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out);
+
+/// A 1-D tensor whole: decoded, its elements permuted, one added where the architecture wants it.
+Result<std::vector<float>> read_vector(const HfModel& model, const MappedTensor& tensor);
+
+}  // namespace modelutils

@@ -1,0 +1,49 @@
+#include "safetensors/document.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+
+namespace modelutils::safetensors {
+
+std::optional<u64> Tensor::elements() const {
+  return checked_product(shape);
+}
+
+std::optional<u64> Tensor::expected_bytes() const {
+  const std::optional<u64> count = elements();
+  if (!type || !count) return std::nullopt;
+  // The dtypes of the format are all plain: a block is the smallest number of elements that fills whole bytes.
+  const TypeInfo& info = type_info(*type);
+  if (*count % info.block_elements != 0) return std::nullopt;
+  return checked_mul(*count / info.block_elements, info.block_bytes);
+}
+
+std::vector<u64> Tensor::ne() const {
+  return {shape.rbegin(), shape.rend()};
+}
+
+std::optional<u64> Document::data_bytes() const {
+  if (!file_size) return std::nullopt;
+  return *file_size >= data_offset ? *file_size - data_offset : 0;
+}
+
+bool Document::holds(const Tensor& tensor) const {
+  const std::optional<u64> data = data_bytes();
+  return tensor.begin <= tensor.end && (!data || tensor.end <= *data);
+}
+
+std::optional<std::string_view> Document::metadata_value(std::string_view key) const {
+  const auto found =
+      std::find_if(metadata.rbegin(), metadata.rend(), [&](const auto& entry) { return entry.key == key; });
+  if (found == metadata.rend()) return std::nullopt;
+  return found->value;
+}
+
+const Tensor* Document::find(std::string_view tensor) const {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.name == tensor; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+}  // namespace modelutils::safetensors

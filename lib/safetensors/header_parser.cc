@@ -1,0 +1,414 @@
+#include "safetensors/header_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/name_index.h"
+#include "safetensors/finding_list.h"
+#include "safetensors/on_demand.h"
+
+namespace modelutils::safetensors {
+
+namespace {
+
+using on_demand::error_code;
+using on_demand::json_type;
+using on_demand::SUCCESS;
+using on_demand::Text;
+using simdjson::ondemand::field;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+// '"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},' is about the shortest entry: a bound for how many there are.
+constexpr std::size_t shortest_entry = 48;
+
+// Containers around a member of the header, and around a member of a tensor entry (for on_demand::walk).
+constexpr std::size_t header_depth = 1;
+constexpr std::size_t entry_depth = 2;
+constexpr std::size_t array_depth = 3;
+
+std::string_view type_text(json_type type) {
+  switch (type) {
+    case json_type::array: return "an array";
+    case json_type::object: return "an object";
+    case json_type::number: return "a number";
+    case json_type::string: return "a string";
+    case json_type::boolean: return "true or false";
+    default: return "null";
+  }
+}
+
+/// The text of a number as it stands in the file, for messages.
+std::string number_text(value& number) {
+  std::string_view token = number.raw_json_token();
+  token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+  constexpr std::size_t longest = 40;
+  return token.size() <= longest ? std::string(token) : std::string(token.substr(0, longest)) + "…";
+}
+
+class HeaderParser {
+ public:
+  HeaderParser(Storage& storage, u64 text_offset, Document& document)
+      : storage_(storage), text_offset_(text_offset), document_(document), findings_(document.findings) {}
+
+  void run();
+
+ private:
+  /// The three fields of a tensor entry and the others that stand there.
+  struct Entry {
+    bool has_dtype = false, has_shape = false, has_offsets = false;  // the member is there
+    bool is_readable = true;                                         // and every one had the right type
+    NameIndex others;
+  };
+
+  bool check_edges();
+  error_code read_object(object header);
+  error_code read_metadata(value metadata, u64 offset);
+  error_code read_entry(std::string_view name, u64 offset, value entry);
+  error_code read_member(Tensor& tensor, Entry& entry, field& member);
+  error_code read_dtype(Tensor& tensor, Entry& entry, value dtype);
+  error_code read_shape(Tensor& tensor, Entry& entry, value shape);
+  error_code read_offsets(Tensor& tensor, Entry& entry, value offsets);
+  /// An array of whole numbers into numbers_. `what` is the field's name.
+  error_code read_numbers(const Tensor& tensor, Entry& entry, value array, std::string_view what);
+
+  /// A member's name; `usable` is false, and a finding is made, for one whose escapes stand for no text.
+  error_code read_name(field& member, std::string_view owner, std::string_view& name, bool& usable);
+  void stopped(error_code error, std::optional<u64> offset);
+  u64 offset_of(const char* place) const {
+    return text_offset_ + static_cast<u64>(std::clamp<std::ptrdiff_t>(place - storage_.text.bytes.get(), 0,
+                                                                      static_cast<std::ptrdiff_t>(storage_.text.size)));
+  }
+  u64 offset_of_key(field& member) const { return offset_of(member.key().raw() - 1); }
+
+  template <typename MakeMessage>
+  void add(Severity severity, std::string_view code, u64 offset, std::string_view owner, MakeMessage&& message) {
+    findings_.add(severity, code, offset, [&] { return FindingText{std::string(owner), message()}; });
+  }
+  template <typename MakeMessage>
+  void add_to_tensor(Severity severity, std::string_view code, const Tensor& tensor, MakeMessage&& message) {
+    findings_.add(severity, code, tensor.entry_offset, [&] {
+      return FindingText{fmt::format("tensor '{}'", tensor.name), message()};
+    });
+  }
+
+  Storage& storage_;
+  const u64 text_offset_;
+  Document& document_;
+  FindingList findings_;
+  simdjson::ondemand::parser parser_;
+  simdjson::ondemand::document json_;
+  NameIndex names_;
+  std::vector<u64> numbers_;
+};
+
+/// What stands before and behind the object. False if there is no object to read.
+bool HeaderParser::check_edges() {
+  const std::string_view text = storage_.text.view();
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const auto refuse = [&](std::string_view code, std::size_t place, std::string message) {
+    add(Severity::error, code, text_offset_ + place, {}, [&] { return std::move(message); });
+    return false;
+  };
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return refuse("st-header-encoding", 0, "the header begins with a byte order mark, plain UTF-8 is required");
+  }
+  if (first == text.npos) return refuse("st-header-json", 0, "the header holds white space only, no JSON object");
+  if (text[first] != '{') {
+    return refuse("st-header-object", first, "the header is no JSON object: it must begin with '{'");
+  }
+  if (first != 0) {
+    add(Severity::warning, "st-header-space", text_offset_, {},
+        [] { return std::string("white space before the '{', which must be the header's first byte"); });
+  }
+  const std::size_t last = text.find_last_not_of(" \t\r\n");
+  if (text.find_first_of("\t\r\n", last + 1) != text.npos) {
+    add(Severity::warning, "st-header-space", text_offset_ + last + 1, {},
+        [] { return std::string("TAB, CR or LF behind the JSON object, where only spaces belong"); });
+  }
+  return true;
+}
+
+void HeaderParser::run() {
+  if (check_edges()) {
+    error_code error = parser_.iterate(storage_.text.padded()).get(json_);
+    if (error != SUCCESS) {
+      std::optional<u64> place;
+      if (error == simdjson::UTF8_ERROR) place = text_offset_ + on_demand::first_invalid_utf8(storage_.text.view());
+      stopped(error, place);
+    } else {
+      object header;
+      error = json_.get_object().get(header);
+      if (error == SUCCESS) error = read_object(header);
+      if (error != SUCCESS) {
+        const char* place = nullptr;
+        const bool known = json_.current_location().get(place) == SUCCESS;
+        stopped(error, known ? offset_of(place) : text_offset_ + storage_.text.size);
+      } else {
+        document_.complete = true;
+      }
+    }
+  }
+  findings_.finish();
+}
+
+void HeaderParser::stopped(error_code error, std::optional<u64> offset) {
+  if (error == simdjson::UTF8_ERROR) {
+    findings_.add(Severity::error, "st-header-encoding", offset, [] {
+      return FindingText{{}, "the header is not valid UTF-8"};
+    });
+  } else if (error == simdjson::DEPTH_ERROR) {
+    findings_.add(Severity::error, "st-header-depth", offset, [] {
+      return FindingText{{}, fmt::format("the JSON nests deeper than {} levels", on_demand::max_depth)};
+    });
+  } else {
+    findings_.add(Severity::error, "st-header-json", offset, [&] {
+      return FindingText{{}, fmt::format("the header is no valid JSON: {}", on_demand::error_text(error))};
+    });
+  }
+}
+
+error_code HeaderParser::read_object(object header) {
+  const std::size_t most = storage_.text.size / shortest_entry + 1;
+  document_.tensors.reserve(most);
+  names_.reserve(most);
+  for (auto element : header) {
+    field member;
+    if (const error_code error = std::move(element).get(member)) return error;
+    const u64 offset = offset_of_key(member);
+    std::string_view name;
+    bool usable = false;
+    if (const error_code error = read_name(member, {}, name, usable)) return error;
+    error_code error = SUCCESS;
+    if (!usable) {
+      error = on_demand::walk(member.value(), header_depth);
+    } else if (name == "__metadata__") {
+      error = read_metadata(member.value(), offset);
+    } else {
+      if (!names_.insert(name).is_new) {
+        add(Severity::error, "st-duplicate-name", offset, fmt::format("tensor '{}'", name),
+            [] { return std::string("the name stands in the header twice"); });
+      }
+      error = read_entry(name, offset, member.value());
+    }
+    if (error != SUCCESS) return error;
+  }
+  const char* rest = nullptr;
+  if (json_.current_location().get(rest) == SUCCESS) {
+    add(Severity::error, "st-header-trailing", offset_of(rest), {},
+        [] { return std::string("text behind the JSON object, where only spaces belong"); });
+  }
+  return SUCCESS;
+}
+
+error_code HeaderParser::read_name(field& member, std::string_view owner, std::string_view& name, bool& usable) {
+  const u64 offset = offset_of_key(member);
+  Text text;
+  const error_code error = on_demand::read_key(member, text);
+  usable = error == SUCCESS;
+  if (usable) {
+    name = storage_.keep(text);
+    return SUCCESS;
+  }
+  if (error != simdjson::STRING_ERROR) return error;
+  add(Severity::error, "st-text", offset, owner,
+      [] { return std::string("a name holds an escape that stands for no character (a lone surrogate?)"); });
+  return SUCCESS;
+}
+
+error_code HeaderParser::read_metadata(value metadata, u64 offset) {
+  constexpr std::string_view owner = "__metadata__";
+  if (document_.has_metadata) {
+    add(Severity::error, "st-duplicate-member", offset, owner,
+        [] { return std::string("the member stands in the header twice"); });
+  }
+  document_.has_metadata = true;
+  json_type type{};
+  if (const error_code error = metadata.type().get(type)) return error;
+  if (type != json_type::object) {
+    const Severity severity = type == json_type::null ? Severity::warning : Severity::error;
+    add(severity, "st-metadata-type", offset, owner,
+        [&] { return fmt::format("is {}, an object of strings is needed", type_text(type)); });
+    return on_demand::walk(metadata, header_depth);
+  }
+  object members;
+  if (const error_code error = metadata.get_object().get(members)) return error;
+  NameIndex keys;
+  for (auto element : members) {
+    field member;
+    if (const error_code error = std::move(element).get(member)) return error;
+    MetadataEntry entry;
+    entry.offset = offset_of_key(member);
+    bool usable = false;
+    if (const error_code error = read_name(member, owner, entry.key, usable)) return error;
+    value held = member.value();
+    Text text;
+    const error_code error = on_demand::read_string(held, text);
+    if (error == simdjson::INCORRECT_TYPE) {
+      json_type held_type{};
+      if (const error_code wrong = held.type().get(held_type)) return wrong;
+      add(Severity::error, "st-metadata-type", entry.offset, owner,
+          [&] { return fmt::format("the value of '{}' is {}, a string is needed", entry.key, type_text(held_type)); });
+      if (const error_code wrong = on_demand::walk(held, entry_depth)) return wrong;
+      continue;
+    }
+    if (error == simdjson::STRING_ERROR) {
+      add(Severity::error, "st-text", entry.offset, owner,
+          [&] { return fmt::format("the value of '{}' holds an escape that stands for no character", entry.key); });
+      continue;
+    }
+    if (error != SUCCESS) return error;
+    if (!usable) continue;
+    if (!keys.insert(entry.key).is_new) {
+      add(Severity::error, "st-duplicate-member", entry.offset, owner,
+          [&] { return fmt::format("'{}' stands there twice", entry.key); });
+    }
+    entry.value = storage_.keep(text);
+    document_.metadata.push_back(entry);
+  }
+  return SUCCESS;
+}
+
+error_code HeaderParser::read_entry(std::string_view name, u64 offset, value held) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.entry_offset = offset;
+  json_type type{};
+  if (const error_code error = held.type().get(type)) return error;
+  if (type != json_type::object) {
+    add_to_tensor(Severity::error, "st-entry-type", tensor,
+                  [&] { return fmt::format("the entry is {}, an object is needed", type_text(type)); });
+    return on_demand::walk(held, header_depth);
+  }
+  object members;
+  if (const error_code error = held.get_object().get(members)) return error;
+  Entry entry;
+  for (auto element : members) {
+    field member;
+    if (const error_code error = std::move(element).get(member)) return error;
+    if (const error_code error = read_member(tensor, entry, member)) return error;
+  }
+  const auto require = [&](bool present, std::string_view field_name) {
+    if (present) return;
+    entry.is_readable = false;
+    add_to_tensor(Severity::error, "st-field-missing", tensor,
+                  [&] { return fmt::format("{} is missing", field_name); });
+  };
+  require(entry.has_dtype, "dtype");
+  require(entry.has_shape, "shape");
+  require(entry.has_offsets, "data_offsets");
+  if (entry.is_readable) document_.tensors.push_back(tensor);
+  return SUCCESS;
+}
+
+error_code HeaderParser::read_member(Tensor& tensor, Entry& entry, field& member) {
+  const u64 offset = offset_of_key(member);
+  std::string_view key;
+  bool usable = false;
+  if (const error_code error = read_name(member, tensor.name, key, usable)) return error;
+  const auto duplicate = [&] {
+    add(Severity::error, "st-duplicate-member", offset, fmt::format("tensor '{}'", tensor.name),
+        [&] { return fmt::format("'{}' stands there twice", key); });
+    return on_demand::walk(member.value(), entry_depth);
+  };
+  if (!usable) return on_demand::walk(member.value(), entry_depth);
+  if (key == "dtype") return entry.has_dtype ? duplicate() : read_dtype(tensor, entry, member.value());
+  if (key == "shape") return entry.has_shape ? duplicate() : read_shape(tensor, entry, member.value());
+  if (key == "data_offsets") return entry.has_offsets ? duplicate() : read_offsets(tensor, entry, member.value());
+  if (!entry.others.insert(key).is_new) return duplicate();
+  add(Severity::warning, "st-unknown-member", offset, fmt::format("tensor '{}'", tensor.name),
+      [&] { return fmt::format("'{}' is no member that the format knows", key); });
+  return on_demand::walk(member.value(), entry_depth);
+}
+
+error_code HeaderParser::read_dtype(Tensor& tensor, Entry& entry, value dtype) {
+  entry.has_dtype = true;
+  Text text;
+  const error_code error = on_demand::read_string(dtype, text);
+  if (error == SUCCESS) {
+    tensor.dtype = storage_.keep(text);
+    tensor.type = type_from_safetensors(tensor.dtype);
+    return SUCCESS;
+  }
+  entry.is_readable = false;
+  if (error == simdjson::STRING_ERROR) {
+    add_to_tensor(Severity::error, "st-text", tensor,
+                  [] { return std::string("dtype holds an escape that stands for no character"); });
+    return SUCCESS;
+  }
+  if (error != simdjson::INCORRECT_TYPE) return error;
+  json_type type{};
+  if (const error_code wrong = dtype.type().get(type)) return wrong;
+  add_to_tensor(Severity::error, "st-field-type", tensor,
+                [&] { return fmt::format("dtype is {}, a string is needed", type_text(type)); });
+  return on_demand::walk(dtype, entry_depth);
+}
+
+error_code HeaderParser::read_numbers(const Tensor& tensor, Entry& entry, value array, std::string_view what) {
+  numbers_.clear();
+  json_type type{};
+  if (const error_code error = array.type().get(type)) return error;
+  if (type != json_type::array) {
+    entry.is_readable = false;
+    add_to_tensor(Severity::error, "st-field-type", tensor,
+                  [&] { return fmt::format("{} is {}, an array of whole numbers is needed", what, type_text(type)); });
+    return on_demand::walk(array, entry_depth);
+  }
+  simdjson::ondemand::array elements;
+  if (const error_code error = array.get_array().get(elements)) return error;
+  for (auto item : elements) {
+    value number;
+    if (const error_code error = std::move(item).get(number)) return error;
+    std::uint64_t whole = 0;
+    if (number.get_uint64().get(whole) == SUCCESS) {
+      numbers_.push_back(whole);
+      continue;
+    }
+    entry.is_readable = false;
+    if (const error_code error = number.type().get(type)) return error;
+    if (type == json_type::number) {
+      add_to_tensor(Severity::error, "st-number", tensor, [&] {
+        return fmt::format("{} holds {}, whole numbers from 0 to 18446744073709551615 are allowed", what,
+                           number_text(number));
+      });
+    } else {
+      add_to_tensor(Severity::error, "st-field-type", tensor,
+                    [&] { return fmt::format("{} holds {}, whole numbers are needed", what, type_text(type)); });
+    }
+    if (const error_code error = on_demand::walk(number, array_depth)) return error;
+  }
+  return SUCCESS;
+}
+
+error_code HeaderParser::read_shape(Tensor& tensor, Entry& entry, value shape) {
+  entry.has_shape = true;
+  if (const error_code error = read_numbers(tensor, entry, shape, "shape")) return error;
+  tensor.shape = storage_.keep(std::span<const u64>(numbers_));
+  return SUCCESS;
+}
+
+error_code HeaderParser::read_offsets(Tensor& tensor, Entry& entry, value offsets) {
+  entry.has_offsets = true;
+  const bool was_readable = entry.is_readable;
+  if (const error_code error = read_numbers(tensor, entry, offsets, "data_offsets")) return error;
+  if (numbers_.size() == 2) {
+    tensor.begin = numbers_[0];
+    tensor.end = numbers_[1];
+  } else if (entry.is_readable || !was_readable) {
+    entry.is_readable = false;
+    add_to_tensor(Severity::error, "st-field-type", tensor, [&] {
+      return fmt::format("data_offsets has {} numbers, begin and end are needed", numbers_.size());
+    });
+  }
+  return SUCCESS;
+}
+
+}  // namespace
+
+void parse_header(Storage& storage, u64 text_offset, Document& document) {
+  HeaderParser(storage, text_offset, document).run();
+}
+
+}  // namespace modelutils::safetensors

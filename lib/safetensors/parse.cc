@@ -1,0 +1,91 @@
+#include "safetensors/parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/byte_reader.h"
+#include "io/file_kind.h"
+#include "safetensors/header_parser.h"
+
+namespace modelutils::safetensors {
+
+namespace {
+
+constexpr u64 length_bytes = 8;
+
+/// A plausible length, then an object, perhaps behind white space.
+bool looks_like_safetensors(std::string_view head) {
+  if (head.size() <= length_bytes) return false;
+  const u64 length = load<u64>(head.data());
+  const std::size_t first = head.find_first_not_of(" \t\r\n", length_bytes);
+  return length >= 2 && length <= max_header_bytes && first != head.npos && head[first] == '{';
+}
+
+bool is_named_safetensors(std::string_view name) {
+  constexpr std::string_view extension = ".safetensors";
+  if (name.size() < extension.size()) return false;
+  name = name.substr(name.size() - extension.size());
+  return std::equal(name.begin(), name.end(), extension.begin(),
+                    [](char have, char want) { return (have >= 'A' && have <= 'Z' ? have + 32 : have) == want; });
+}
+
+void refuse(Document& document, std::string code, u64 offset, std::string message) {
+  document.findings.push_back({Severity::error, Scope::container, std::move(code), offset, {}, std::move(message), {}});
+}
+
+}  // namespace
+
+bool is_safetensors(const ByteSource& source) {
+  return looks_like_safetensors(read_head(source));
+}
+
+Result<Document> parse(const ByteSource& source) {
+  std::byte first{};
+  MU_TRY(source.read_some(0, {&first, 1}));  // what cannot be read at all says so
+  const std::string head = read_head(source);
+  if (!looks_like_safetensors(head)) {
+    const FileKind kind = file_kind(head);
+    if (kind != FileKind::unknown || !is_named_safetensors(source.name())) {
+      return input_error("st-not-safetensors", fmt::format("is no safetensors file: it is {}", file_kind_text(kind)),
+                         {}, {}, source.name());
+    }
+  }
+
+  Document document;
+  document.name = source.name();
+  document.file_size = source.size();
+  if (head.size() < length_bytes) {
+    refuse(document, "st-truncated", head.size(),
+           fmt::format("the file has {} bytes, the header's length alone takes 8", head.size()));
+    return document;
+  }
+  const u64 length = load<u64>(head.data());
+  document.header_bytes = length;
+  if (length == 0 || length > max_header_bytes) {
+    refuse(document, "st-header-length", 0,
+           fmt::format("the header's length is {}, from 1 to {} is allowed", length, max_header_bytes));
+    return document;
+  }
+  document.data_offset = length_bytes + length;
+  if (document.file_size && document.data_offset > *document.file_size) {
+    refuse(document, "st-header-length", 0,
+           fmt::format("the header's length is {}, but the file ends after {} bytes of it", length,
+                       *document.file_size - length_bytes));
+    return document;
+  }
+  const auto storage = std::make_shared<Storage>();
+  auto text = on_demand::read_text(source, length_bytes, static_cast<std::size_t>(length));
+  if (!text) {
+    if (text.error().code != "io-short") return tl::make_unexpected(std::move(text.error()));
+    refuse(document, "st-truncated", *text.error().offset, "the input ends inside the header");
+    document.file_size = source.size();
+    return document;
+  }
+  storage->text = std::move(*text);
+  parse_header(*storage, length_bytes, document);
+  document.storage = storage;
+  return document;
+}
+
+}  // namespace modelutils::safetensors
