@@ -20,7 +20,7 @@ struct IndexEntry {
 struct ShardIndex {
   std::optional<u64> total_size;    ///< metadata.total_size, if it is a whole number (48.0 counts)
   std::vector<std::string> shards;  ///< every file name that occurs and is a plain base name; sorted
-  std::vector<IndexEntry> entries;  ///< in the order of the file; entries without a usable file name are left out
+  std::vector<IndexEntry> entries;  ///< in the order of the file, each tensor once; without a usable file name left out
   bool usable = false;              ///< a `weight_map` object was read to its end
   Findings findings;                ///< class container, "st-index-…"
 };

@@ -30,6 +30,11 @@ bool is_named_safetensors(std::string_view name) {
                     [](char have, char want) { return (have >= 'A' && have <= 'Z' ? have + 32 : have) == want; });
 }
 
+bool is_text(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); });
+}
+
 void refuse(Document& document, std::string code, u64 offset, std::string message) {
   document.findings.push_back({Severity::error, Scope::container, std::move(code), offset, {}, std::move(message), {}});
 }
@@ -62,6 +67,11 @@ Result<Document> parse(const ByteSource& source) {
   }
   const u64 length = load<u64>(head.data());
   document.header_bytes = length;
+  if (length > max_header_bytes && is_text(head.substr(0, length_bytes))) {
+    // Some other file's words are not repeated, not even as a number: a shard may be a link to anything.
+    refuse(document, "st-header-length", 0, "the file begins with text, not with the length of a header");
+    return document;
+  }
   if (length == 0 || length > max_header_bytes) {
     refuse(document, "st-header-length", 0,
            fmt::format("the header's length is {}, from 1 to {} is allowed", length, max_header_bytes));

@@ -1,0 +1,49 @@
+// Which files of a folder are parts of a model, by their names. Internal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+
+namespace modelutils::safetensors {
+
+/// "model-00001-of-00003.safetensors".
+struct ShardName {
+  std::string_view prefix;  ///< "model"
+  u64 number = 0;           ///< 1
+  u64 count = 0;            ///< 3
+};
+std::optional<ShardName> shard_name(std::string_view base_name);
+
+/// The part of a path up to and with its last '/'; empty if it has none.
+std::string folder_of(std::string_view path);
+std::string base_name_of(std::string_view path);
+
+/// What lies in a folder, sorted by name.
+struct Folder {
+  explicit Folder(std::string path);  ///< empty, or ending in '/'
+
+  std::string path;
+  std::vector<std::string> weights;  ///< "*.safetensors", hidden files left out
+  std::vector<std::string> indexes;  ///< "*.safetensors.index*.json"
+
+  /// The index to use: model.safetensors.index.json if it is there. Nothing if there is none.
+  std::optional<std::string> index() const;
+  /// The weights to use without an index: model*, else all but consolidated* and adapters, else what there is.
+  std::vector<std::string> model_files() const;
+};
+
+/// The first number that is missing among the siblings of a shard's name, and how many are; nothing if all are there.
+struct MissingShards {
+  u64 first = 0;
+  u64 count = 0;
+};
+std::optional<MissingShards> missing_siblings(const Folder& folder, const ShardName& name);
+
+/// Is the file a symbolic link whose target lies outside the folder?
+bool leaves_folder(const Folder& folder, const std::string& base_name);
+
+}  // namespace modelutils::safetensors

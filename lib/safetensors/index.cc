@@ -1,0 +1,260 @@
+#include "safetensors/index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/name_index.h"
+#include "safetensors/document.h"
+#include "safetensors/finding_list.h"
+#include "safetensors/on_demand.h"
+
+namespace modelutils::safetensors {
+
+namespace {
+
+using on_demand::error_code;
+using on_demand::json_type;
+using on_demand::SUCCESS;
+using on_demand::Text;
+using simdjson::ondemand::field;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+class IndexParser {
+ public:
+  IndexParser(const on_demand::PaddedText& text, ShardIndex& index)
+      : text_(text), index_(index), findings_(index.findings) {}
+
+  void run();
+
+ private:
+  error_code read_object(object top);
+  error_code read_metadata(value metadata);
+  error_code read_total_size(value total, u64 offset);
+  error_code read_weight_map(value map, u64 offset);
+  error_code read_entry(field& member, NameIndex& tensors);
+  void take(std::string_view tensor, std::string_view file, u64 offset);
+  void sort_shards();
+
+  u64 offset_of(const char* place) const { return static_cast<u64>(place - text_.bytes.get()); }
+  void add(Severity severity, std::string_view code, std::optional<u64> offset, std::string where,
+           std::string message) {
+    findings_.add(severity, code, offset, [&] { return FindingText{std::move(where), std::move(message)}; });
+  }
+  void refuse(std::optional<u64> offset, std::string message) {
+    add(Severity::error, "st-index-json", offset, {}, std::move(message));
+  }
+
+  const on_demand::PaddedText& text_;
+  ShardIndex& index_;
+  FindingList findings_;
+  simdjson::ondemand::parser parser_;
+  simdjson::ondemand::document json_;
+  NameIndex shards_;
+  bool has_weight_map_ = false;
+};
+
+void IndexParser::run() {
+  const std::string_view text = text_.view();
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos) return refuse(std::nullopt, "the index is empty");
+  if (text.starts_with("\xef\xbb\xbf"))
+    return refuse(0, "the index begins with a byte order mark, plain UTF-8 is required");
+  if (text[first] != '{') return refuse(first, "the index is no JSON object: it must begin with '{'");
+  error_code error = parser_.iterate(text_.padded()).get(json_);
+  std::optional<u64> place;
+  if (error == simdjson::UTF8_ERROR) place = on_demand::first_invalid_utf8(text);
+  if (error == SUCCESS) {
+    object top;
+    error = json_.get_object().get(top);
+    if (error == SUCCESS) error = read_object(top);
+    const char* location = nullptr;
+    if (error != SUCCESS && json_.current_location().get(location) == SUCCESS) place = offset_of(location);
+  }
+  if (error == simdjson::DEPTH_ERROR) {
+    refuse(place, fmt::format("the index nests deeper than {} levels", on_demand::max_depth));
+  } else if (error != SUCCESS) {
+    refuse(place, fmt::format("the index is no valid JSON: {}", on_demand::error_text(error)));
+  } else if (!has_weight_map_) {
+    add(Severity::error, "st-index-weight-map", std::nullopt, {}, "weight_map is missing");
+  }
+  index_.usable = index_.usable && error == SUCCESS;
+  sort_shards();
+  findings_.finish();
+}
+
+error_code IndexParser::read_object(object top) {
+  NameIndex members;
+  for (auto element : top) {
+    field member;
+    if (const error_code error = std::move(element).get(member)) return error;
+    const u64 offset = offset_of(member.key().raw() - 1);
+    Text key;
+    if (const error_code error = on_demand::read_key(member, key)) return error;
+    // Names in the parser's own memory stay there as long as it does.
+    if (!members.insert(key.text).is_new) {
+      add(Severity::error, "st-index-duplicate", offset, {}, fmt::format("'{}' stands in the index twice", key.text));
+      if (const error_code error = on_demand::walk(member.value(), 1)) return error;
+      continue;
+    }
+    error_code error = SUCCESS;
+    if (key.text == "metadata") {
+      error = read_metadata(member.value());
+    } else if (key.text == "weight_map") {
+      error = read_weight_map(member.value(), offset);
+    } else {
+      error = on_demand::walk(member.value(), 1);
+    }
+    if (error != SUCCESS) return error;
+  }
+  const char* rest = nullptr;
+  if (json_.current_location().get(rest) == SUCCESS) {
+    refuse(offset_of(rest), "text behind the index's JSON object");
+  }
+  return SUCCESS;
+}
+
+error_code IndexParser::read_metadata(value metadata) {
+  json_type type{};
+  if (const error_code error = metadata.type().get(type)) return error;
+  if (type != json_type::object) {
+    if (type != json_type::null) {
+      add(Severity::warning, "st-index-metadata", std::nullopt, "metadata", "is no object");
+    }
+    return on_demand::walk(metadata, 1);
+  }
+  object members;
+  if (const error_code error = metadata.get_object().get(members)) return error;
+  bool has_total = false;
+  for (auto element : members) {
+    field member;
+    if (const error_code error = std::move(element).get(member)) return error;
+    const u64 offset = offset_of(member.key().raw() - 1);
+    Text key;
+    if (const error_code error = on_demand::read_key(member, key)) return error;
+    error_code error = SUCCESS;
+    if (key.text != "total_size") {
+      error = on_demand::walk(member.value(), 2);
+    } else if (has_total) {
+      add(Severity::error, "st-index-duplicate", offset, "metadata", "total_size stands there twice");
+      error = on_demand::walk(member.value(), 2);
+    } else {
+      has_total = true;
+      error = read_total_size(member.value(), offset);
+    }
+    if (error != SUCCESS) return error;
+  }
+  return SUCCESS;
+}
+
+error_code IndexParser::read_total_size(value total, u64 offset) {
+  std::uint64_t whole = 0;
+  if (total.get_uint64().get(whole) == SUCCESS) {
+    index_.total_size = whole;
+    return SUCCESS;
+  }
+  // Some writers make a float of it; 48.0 is a whole number. A number of this kind only serves for a comparison.
+  double number = 0;
+  constexpr double exact_doubles = 9007199254740992.0;  // 2^53
+  if (total.get_double().get(number) == SUCCESS && number >= 0 && number <= exact_doubles &&
+      std::floor(number) == number) {
+    index_.total_size = static_cast<u64>(number);
+    return SUCCESS;
+  }
+  add(Severity::warning, "st-index-total-size", offset, "metadata", "total_size is no whole number of 64 bits");
+  return on_demand::walk(total, 2);
+}
+
+error_code IndexParser::read_weight_map(value map, u64 offset) {
+  has_weight_map_ = true;
+  json_type type{};
+  if (const error_code error = map.type().get(type)) return error;
+  if (type != json_type::object) {
+    add(Severity::error, "st-index-weight-map", offset, {}, "weight_map is no object of file names");
+    return on_demand::walk(map, 1);
+  }
+  object members;
+  if (const error_code error = map.get_object().get(members)) return error;
+  NameIndex tensors;
+  for (auto element : members) {
+    field member;
+    if (const error_code error = std::move(element).get(member)) return error;
+    if (const error_code error = read_entry(member, tensors)) return error;
+  }
+  if (tensors.size() == 0) add(Severity::error, "st-index-weight-map", offset, {}, "weight_map names no tensor");
+  index_.usable = tensors.size() != 0;
+  return SUCCESS;
+}
+
+error_code IndexParser::read_entry(field& member, NameIndex& tensors) {
+  const u64 offset = offset_of(member.key().raw() - 1);
+  Text tensor;
+  if (const error_code error = on_demand::read_key(member, tensor)) return error;
+  const bool is_new = tensors.insert(tensor.text).is_new;
+  if (!is_new) {
+    add(Severity::error, "st-index-duplicate", offset, fmt::format("tensor '{}'", tensor.text),
+        "stands in weight_map twice");
+  }
+  Text file;
+  value held = member.value();
+  const error_code error = on_demand::read_string(held, file);
+  if (error == simdjson::INCORRECT_TYPE) {
+    add(Severity::error, "st-index-weight-map", offset, fmt::format("tensor '{}'", tensor.text),
+        "its file name is no string");
+    return on_demand::walk(held, 2);
+  }
+  if (error != SUCCESS) return error;
+  if (is_new) take(tensor.text, file.text, offset);
+  return SUCCESS;
+}
+
+void IndexParser::take(std::string_view tensor, std::string_view file, u64 offset) {
+  if (!is_plain_base_name(file)) {
+    add(Severity::error, "st-index-file-name", offset, fmt::format("tensor '{}'", tensor),
+        fmt::format("the file name '{}' is refused: a plain name of a file in the index's folder is needed", file));
+    return;
+  }
+  index_.entries.push_back({std::string(tensor), shards_.insert(file).number, offset});
+}
+
+void IndexParser::sort_shards() {
+  std::vector<u32> order(shards_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](u32 a, u32 b) { return shards_.name(a) < shards_.name(b); });
+  std::vector<u32> place(order.size());
+  for (u32 i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    index_.shards.emplace_back(shards_.name(order[i]));
+  }
+  for (IndexEntry& entry : index_.entries) entry.shard = place[entry.shard];
+}
+
+}  // namespace
+
+bool is_plain_base_name(std::string_view name) {
+  constexpr std::string_view separators("/\\\0", 3);
+  return !name.empty() && name != "." && name != ".." && name.find_first_of(separators) == name.npos;
+}
+
+Result<ShardIndex> parse_index(const ByteSource& source) {
+  ShardIndex index;
+  const std::optional<u64> size = source.size();
+  if (!size || *size > max_header_bytes) {
+    index.findings.push_back({Severity::error,
+                              Scope::container,
+                              "st-index-json",
+                              std::nullopt,
+                              {},
+                              fmt::format("the index is longer than {} bytes", max_header_bytes),
+                              {}});
+    return index;
+  }
+  MU_ASSIGN(const on_demand::PaddedText text, on_demand::read_text(source, 0, static_cast<std::size_t>(*size)));
+  IndexParser(text, index).run();
+  return index;
+}
+
+}  // namespace modelutils::safetensors
