@@ -1,0 +1,165 @@
+#include "convert/conversion_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/escape.h"
+#include "json/writer.h"
+#include "tensor/shape.h"
+
+namespace modelutils::convert {
+
+void MeasuredError::add(const MeasuredError& other) {
+  squared_error += other.squared_error;
+  squared_value += other.squared_value;
+  max_abs = std::max(max_abs, other.max_abs);
+}
+
+double MeasuredError::relative_rms() const {
+  if (squared_error == 0) return 0;
+  return squared_value > 0 ? std::sqrt(squared_error / squared_value) : HUGE_VAL;
+}
+
+u64 ConversionReport::inexact_tensors() const {
+  return static_cast<u64>(
+      std::count_if(tensors.begin(), tensors.end(), [](const TensorReport& tensor) { return !tensor.exact; }));
+}
+
+u64 ConversionReport::bytes() const {
+  u64 sum = 0;
+  for (const OutputFile& file : files) sum += file.bytes;
+  return sum;
+}
+
+namespace {
+
+struct TypeTotal {
+  u64 tensors = 0;
+  u64 bytes = 0;
+};
+
+std::map<std::string_view, TypeTotal> totals_by_type(const ConversionReport& report) {
+  std::map<std::string_view, TypeTotal> totals;
+  for (const TensorReport& tensor : report.tensors) {
+    TypeTotal& total = totals[type_name(tensor.type)];
+    ++total.tensors;
+    total.bytes += tensor.bytes;
+  }
+  return totals;
+}
+
+void write_tensor(json::Writer& out, const TensorReport& tensor) {
+  out.begin_object();
+  out.member("name", tensor.name);
+  out.member("source", tensor.source);
+  out.member("form", tensor.form);
+  out.member("type", type_name(tensor.type));
+  out.key("shape");
+  out.begin_array();
+  for (u64 dimension : tensor.ne) out.number(dimension);
+  out.end_array();
+  out.member("bytes", tensor.bytes);
+  out.member("exact", tensor.exact);
+  if (!tensor.reason.empty()) out.member("reason", tensor.reason);
+  if (tensor.measured) {
+    out.member("relative_rms_error", tensor.error.relative_rms());
+    out.member("max_abs_error", tensor.error.max_abs);
+  }
+  out.end_object();
+}
+
+}  // namespace
+
+std::string report_json(const ConversionReport& report) {
+  json::Writer out;
+  out.begin_object();
+  out.member("schema", "mlx2gguf/1");
+  out.member("input", report.input);
+  out.member("architecture", report.architecture);
+  out.member("name", report.name);
+  out.member("dry_run", report.dry_run);
+  out.key("files");
+  out.begin_array();
+  for (const OutputFile& file : report.files) {
+    out.begin_object();
+    out.member("path", file.path);
+    out.member("bytes", file.bytes);
+    out.member("tensors", file.tensors);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("tensors");
+  out.begin_array();
+  for (const TensorReport& tensor : report.tensors) write_tensor(out, tensor);
+  out.end_array();
+  out.key("left_out");
+  out.begin_array();
+  for (const std::string& name : report.left_out) out.string(name);
+  out.end_array();
+  out.key("remarks");
+  out.begin_array();
+  for (const Finding& remark : report.remarks) {
+    out.begin_object();
+    out.member("severity", severity_name(remark.severity));
+    out.member("code", remark.code);
+    out.member("where", remark.where);
+    out.member("message", remark.message);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("totals");
+  out.begin_object();
+  out.member("tensors", static_cast<u64>(report.tensors.size()));
+  out.member("inexact_tensors", report.inexact_tensors());
+  out.member("bytes", report.bytes());
+  out.key("types");
+  out.begin_object();
+  for (const auto& [type, total] : totals_by_type(report)) {
+    out.key(type);
+    out.begin_object();
+    out.member("tensors", total.tensors);
+    out.member("bytes", total.bytes);
+    out.end_object();
+  }
+  out.end_object();
+  out.end_object();
+  out.end_object();
+  out.end_line();
+  return out.text();
+}
+
+std::string report_text(const ConversionReport& report, bool all) {
+  std::string text;
+  std::size_t width = 4;
+  for (const TensorReport& tensor : report.tensors) {
+    if (all || !tensor.exact) width = std::max(width, tensor.name.size());
+  }
+  for (const TensorReport& tensor : report.tensors) {
+    if (!all && tensor.exact) continue;
+    text += fmt::format("{:<{}}  {:>6}  {}  from {}", escape(tensor.name), width, type_name(tensor.type),
+                        shape_text(tensor.ne), tensor.form);
+    if (tensor.exact) {
+      text += ", exact";
+    } else if (tensor.measured) {
+      text += fmt::format(", relative RMS error {:.2g}, largest {:.2g}", tensor.error.relative_rms(), tensor.error.max_abs);
+    } else {
+      text += ", not exact";
+    }
+    if (!tensor.reason.empty()) text += " (" + escape(tensor.reason) + ")";
+    text += '\n';
+  }
+  for (const std::string& name : report.left_out) text += "left out: " + escape(name) + '\n';
+  std::string mix;
+  for (const auto& [type, total] : totals_by_type(report)) {
+    mix += fmt::format("{}{} {}", mix.empty() ? "" : ", ", total.tensors, type);
+  }
+  const u64 inexact = report.inexact_tensors();
+  text += fmt::format("{} tensors ({}), {} bytes, {}\n", report.tensors.size(), mix, report.bytes(),
+                      inexact == 0 ? std::string("all exact") : fmt::format("{} not exact", inexact));
+  return text;
+}
+
+}  // namespace modelutils::convert
