@@ -144,7 +144,8 @@ std::string report_text(const ConversionReport& report, bool all) {
     if (tensor.exact) {
       text += ", exact";
     } else if (tensor.measured) {
-      text += fmt::format(", relative RMS error {:.2g}, largest {:.2g}", tensor.error.relative_rms(), tensor.error.max_abs);
+      text +=
+          fmt::format(", relative RMS error {:.2g}, largest {:.2g}", tensor.error.relative_rms(), tensor.error.max_abs);
     } else {
       text += ", not exact";
     }

@@ -29,8 +29,8 @@ struct TensorReport {
   std::vector<u64> ne;
   u64 bytes = 0;
   bool exact = true;
-  std::string reason;      ///< why the type was chosen where that is not obvious, and what is inexact
-  bool measured = false;   ///< `error` holds numbers (not in a dry run)
+  std::string reason;     ///< why the type was chosen where that is not obvious, and what is inexact
+  bool measured = false;  ///< `error` holds numbers (not in a dry run)
   MeasuredError error;
 };
 

@@ -17,7 +17,7 @@ struct StreamTensor {
   u64 offset = 0;     ///< absolute in its output file
   u64 row_bytes = 0;  ///< in the output
   u64 rows = 0;
-  u64 granule = 1;    ///< chunks are multiples of so many rows
+  u64 granule = 1;  ///< chunks are multiples of so many rows
 };
 
 /// Fills `out` with rows [first, first + count) of tensor number `tensor`. Called by several threads at once; `thread`

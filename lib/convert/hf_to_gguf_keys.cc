@@ -60,9 +60,7 @@ class KeyMaker {
     result_.remarks.push_back(
         {severity, Scope::model, "convert-remark", std::nullopt, std::move(where), std::move(message), {}});
   }
-  void warn(std::string where, std::string message) {
-    remark(Severity::warning, std::move(where), std::move(message));
-  }
+  void warn(std::string where, std::string message) { remark(Severity::warning, std::move(where), std::move(message)); }
   tl::unexpected<Error> refuse(std::string where, std::string message) const {
     return input_error("convert-config", std::move(message), std::move(where), {}, config_.path);
   }

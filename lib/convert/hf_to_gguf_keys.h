@@ -24,7 +24,7 @@ Result<ModelKeys> hyper_parameter_keys(const HfModel& model, const HyperParamete
 /// What general.* says beside the model card.
 struct GeneralFacts {
   std::string architecture;
-  std::string name;  ///< may be empty
+  std::string name;           ///< may be empty
   u64 parameters = 0;         ///< logical elements of all tensors
   u64 expert_parameters = 0;  ///< those of stacked expert tensors among them
   u64 n_expert = 0;

@@ -1,0 +1,190 @@
+// Analysis of scales and the choice of the GGUF type: the table of docs/conversion.md as code.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/byte_reader.h"
+#include "convert/mlx_repack.h"
+#include "tensor/half.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+float as_f32(TensorType type, const std::byte* at) {
+  switch (type) {
+    case TensorType::F16: return f16_to_f32(load<u16>(at));
+    case TensorType::BF16: return bf16_to_f32(load<u16>(at));
+    default: return load<float>(at);
+  }
+}
+
+void look_at(TensorType type, float value, ScaleAnalysis& analysis) {
+  ++analysis.values;
+  if (!(std::abs(value) < 65520.0f)) {  // NaN, too
+    ++analysis.too_large;
+  } else if (type != TensorType::F16 && f16_to_f32(f32_to_f16(value)) != value) {
+    ++analysis.inexact;
+  }
+}
+
+void analyse_affine(const MlxForm& form, Bytes scales, Bytes biases, ScaleAnalysis& analysis) {
+  const u32 scale_size = type_info(form.scale_type).block_bytes;
+  const u32 bias_size = type_info(form.bias_type).block_bytes;
+  const float greatest_code = static_cast<float>((1u << form.params.bits) - 1);
+  const std::size_t groups = scales.size() / scale_size;
+  for (std::size_t group = 0; group < groups; ++group) {
+    const float scale = as_f32(form.scale_type, scales.data() + group * scale_size);
+    const float bias = as_f32(form.bias_type, biases.data() + group * bias_size);
+    look_at(form.scale_type, scale, analysis);
+    look_at(form.bias_type, bias, analysis);
+    if (bias != -128.0f * scale) analysis.symmetric = false;
+    const double bound =
+        std::abs(static_cast<double>(scale)) * static_cast<double>(greatest_code) + std::abs(static_cast<double>(bias));
+    if (!(bound <= analysis.largest)) analysis.largest = std::isnan(bound) ? HUGE_VAL : bound;
+  }
+}
+
+// Are all elements of a group zero? FP4's -0 counts as zero.
+bool is_zero_group(const MlxForm& form, Bytes codes, std::size_t group) {
+  const u32 size = form.params.group_bytes();
+  const std::byte sign = form.params.bits == 4 ? std::byte{0x88} : std::byte{0x80};
+  const Bytes bytes = codes.subspan(group * size, size);
+  return std::all_of(bytes.begin(), bytes.end(), [&](std::byte byte) { return (byte & ~sign) == std::byte{0}; });
+}
+
+}  // namespace
+
+std::string MlxForm::text() const {
+  return fmt::format("{} {}-bit, group {}, {} scales", mlx::mode_name(params.mode), params.bits, params.group_size,
+                     type_name(scale_type));
+}
+
+void ScaleAnalysis::add(const ScaleAnalysis& other) {
+  values += other.values;
+  inexact += other.inexact;
+  too_large += other.too_large;
+  symmetric = symmetric && other.symmetric;
+  largest = std::max(largest, other.largest);
+  least_exponent = std::min(least_exponent, other.least_exponent);
+  greatest_exponent = std::max(greatest_exponent, other.greatest_exponent);
+  odd_scales += other.odd_scales;
+}
+
+void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis) {
+  switch (form.params.mode) {
+    case mlx::Mode::affine: analyse_affine(form, scales, biases, analysis); break;
+    case mlx::Mode::nvfp4:
+      analysis.values += scales.size();
+      for (std::byte scale : scales) analysis.odd_scales += static_cast<u8>(scale) >= 0x7F ? 1 : 0;
+      break;
+    case mlx::Mode::mxfp4:
+    case mlx::Mode::mxfp8:
+      analysis.values += scales.size();
+      for (std::size_t group = 0; group < scales.size(); ++group) {
+        if (!codes.empty() && is_zero_group(form, codes, group)) continue;
+        const u8 exponent = static_cast<u8>(scales[group]);
+        analysis.least_exponent = std::min(analysis.least_exponent, exponent);
+        analysis.greatest_exponent = std::max(analysis.greatest_exponent, exponent);
+      }
+      break;
+  }
+}
+
+namespace {
+
+// Exponents within [low, high], or no group that counts.
+bool exponents_within(const ScaleAnalysis& analysis, u8 low, u8 high) {
+  return analysis.least_exponent > analysis.greatest_exponent ||
+         (analysis.least_exponent >= low && analysis.greatest_exponent <= high);
+}
+
+Target decoded(TensorType type, bool exact, std::string reason) {
+  return {type, Recipe::decode, exact, std::move(reason)};
+}
+
+Target affine_fallback(const MlxForm& form, const ScaleAnalysis& analysis, TensorType fallback, std::string reason) {
+  if (fallback == TensorType::Q8_0) {
+    if (form.columns % 32 == 0 && analysis.largest / 127 < 65504) {
+      return {TensorType::Q8_0, Recipe::q8_0_best, false, std::move(reason)};
+    }
+    reason += form.columns % 32 == 0 ? "; too large for Q8_0" : "; rows do not fill blocks of 32";
+    fallback = TensorType::F16;
+  }
+  if (fallback == TensorType::F16 && analysis.largest > 65504) {
+    reason += "; too large for F16";
+    fallback = TensorType::F32;
+  }
+  return decoded(fallback, fallback == TensorType::F32, std::move(reason));
+}
+
+Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorType fallback) {
+  if (analysis.too_large > 0) {
+    return decoded(TensorType::F32, true,
+                   fmt::format("{} of {} scales and biases are beyond f16", analysis.too_large, analysis.values));
+  }
+  const bool fills_blocks = form.params.group_size % 32 == 0 && form.columns % 32 == 0;
+  const std::string inexact_text = analysis.inexact == 0 ? std::string()
+                                                         : fmt::format("{} of {} scales and biases are rounded to f16",
+                                                                       analysis.inexact, analysis.values);
+  const u32 bits = form.params.bits;
+  const bool is_f32 = form.scale_type == TensorType::F32 || form.bias_type == TensorType::F32;
+  if (bits <= 5 && fills_blocks && !(is_f32 && analysis.inexact > 0)) {
+    return {bits == 5 ? TensorType::Q5_1 : TensorType::Q4_1, Recipe::blocks, analysis.inexact == 0, inexact_text};
+  }
+  if (bits == 8 && fills_blocks && analysis.symmetric && analysis.inexact == 0) {
+    return {TensorType::Q8_0, Recipe::q8_0_best, true, "symmetric: bias is -128 × scale in every group"};
+  }
+  if (bits <= 5 && fills_blocks) return affine_fallback(form, analysis, fallback, "f32 scales that f16 cannot hold");
+  return affine_fallback(form, analysis, fallback,
+                         fills_blocks ? fmt::format("no block type holds {}-bit codes with a bias", bits)
+                                      : "groups do not fill blocks of 32");
+}
+
+Target mxfp4_target(const MlxForm& form, const ScaleAnalysis& analysis, bool compat) {
+  if (!exponents_within(analysis, 0, 254)) {
+    return decoded(TensorType::F32, true, "scale 255 is not finite and refused by runtimes in MXFP4");
+  }
+  if (!compat) return {TensorType::MXFP4, Recipe::blocks, true, {}};
+  if (form.columns % 32 == 0 && exponents_within(analysis, 104, 143)) {
+    return {TensorType::Q5_0, Recipe::blocks, true, "for runtimes without MXFP4"};
+  }
+  return decoded(TensorType::BF16, true, "for runtimes without MXFP4; exponents beyond Q5_0");
+}
+
+}  // namespace
+
+Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis, const RepackOptions& options,
+                             bool must_be_f32) {
+  if (must_be_f32) return decoded(TensorType::F32, true, "the runtime needs F32 here");
+  Target target;
+  switch (form.params.mode) {
+    case mlx::Mode::affine: target = affine_target(form, analysis, options.fallback); break;
+    case mlx::Mode::mxfp4: target = mxfp4_target(form, analysis, options.compat); break;
+    case mlx::Mode::nvfp4:
+      if (options.compat) {
+        target = decoded(TensorType::F16, true, "for runtimes without NVFP4");
+      } else if (form.columns % 64 != 0) {
+        target = decoded(TensorType::F16, true, "rows do not fill NVFP4's blocks of 64");
+      } else if (analysis.odd_scales > 0) {
+        target = decoded(TensorType::F16, true, "scale bytes that runtimes read in another way");
+      } else {
+        target = {TensorType::NVFP4, Recipe::blocks, true, {}};
+      }
+      break;
+    case mlx::Mode::mxfp8:
+      target = exponents_within(analysis, 3, 246) ? decoded(TensorType::BF16, true, "every value is exact in BF16")
+                                                  : decoded(TensorType::F32, true, "exponents beyond BF16");
+      break;
+  }
+  if (options.exact && !target.exact) {
+    if (options.fallback == TensorType::F32) return decoded(TensorType::F32, true, target.reason);
+    return input_error("convert-inexact",
+                       fmt::format("{} becomes {} with an error ({}); --fallback f32 carries it exactly", form.text(),
+                                   type_name(target.type), target.reason));
+  }
+  return target;
+}
+
+}  // namespace modelutils::convert
