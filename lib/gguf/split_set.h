@@ -2,12 +2,28 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gguf/document.h"
 
 namespace modelutils::gguf {
+
+/// What the name of a part says. The reference writes and expects exactly five digits each.
+struct SplitName {
+  std::string prefix;  ///< all before "-00001-of-00003.gguf", folder included
+  u32 number = 0;      ///< 1-based; the key split.no is 0-based
+  u32 count = 0;
+};
+
+/// Takes a path apart; nothing if it does not end like a part of a split model, or if its number is not among
+/// 1 … count.
+std::optional<SplitName> parse_split_name(std::string_view path);
+
+/// "PREFIX-00001-of-00003.gguf" for part `number` (1-based).
+std::string split_path(std::string_view prefix, u32 number, u32 count);
 
 struct SetFile {
   std::string path;
@@ -15,7 +31,7 @@ struct SetFile {
   Document document;
 };
 
-/// The files of one model in the order of split.no. Keys other than split.* live in files.front().
+/// The files of one model in the order of their numbers, never empty. Keys other than split.* live in files.front().
 struct SplitSet {
   std::vector<SetFile> files;
   Findings
@@ -25,8 +41,9 @@ struct SplitSet {
 };
 
 /// Opens `path` ("-" is standard input) and, if it is a part of a split model by its keys or by its name, its siblings
-/// in the same folder. Errors: as open_source() and parse() for `path` itself; a sibling that cannot be opened is a
-/// finding.
+/// in the same folder, which must be regular files. Standard input and pipes have no siblings. Errors: as open_source()
+/// and parse() for `path` itself; a sibling that cannot be opened or recognised is a finding. What is wrong inside a
+/// file that was read stands in its document.
 Result<SplitSet> open_set(const std::string& path);
 
 }  // namespace modelutils::gguf

@@ -9,18 +9,12 @@
 
 namespace modelutils::gguf {
 
-/// An array as it is to be written.
-struct OutArray {
-  ValueType element_type = ValueType::u8;
-  u64 count = 0;
-  std::string encoded;  ///< the elements as they stand in the file (little-endian; strings with their lengths)
-};
-
-/// A key and its value as it is to be written; the encoded bytes behind the type field.
+/// A key and its value as they are to be written.
 struct OutKey {
   std::string key;
   ValueType type = ValueType::u8;
-  std::string encoded;
+  std::string
+      encoded;  ///< what stands behind the type field, little-endian; of an array: element type, count, elements
 };
 
 OutKey make_key(std::string key, u32 value);  ///< UINT32
@@ -34,7 +28,7 @@ OutKey make_key_strings(std::string key, const std::vector<std::string>& values)
 OutKey make_key_i32s(std::string key, const std::vector<i32>& values);
 OutKey make_key_u32s(std::string key, const std::vector<u32>& values);
 OutKey make_key_f32s(std::string key, const std::vector<float>& values);
-/// A key of a parsed document, its bytes copied from its source.
+/// A key of a parsed document, an array's bytes copied from its source. Errors: reading; "gguf-big-endian".
 Result<OutKey> copy_key(const ByteSource& source, const Document& document, const KeyValue& key);
 
 /// A tensor to be written. Its offset is decided by layout().
@@ -53,8 +47,11 @@ struct OutLayout {
   u64 alignment = 32;
 };
 
-/// Encodes the header (version 3, little-endian) and lays the tensors out. Errors of kind input: names or sizes that
-/// the format or the reference loader does not allow ("gguf-write-…").
+/// Encodes the header (version 2 or 3, little-endian) and lays the tensors out, in their order, without gaps. A
+/// document whose tensors stand like that comes back byte for byte. Errors of kind input: "gguf-write-key" (empty, too
+/// long, twice), "gguf-write-name" (tensor names of more than 63 bytes, empty, twice), "gguf-write-shape" (no or more
+/// than 4 dimensions, one of them 0, rows that are no whole blocks), "gguf-write-type", "gguf-write-size",
+/// "gguf-write-alignment" (no power of two, or another one than the key general.alignment says; 32 without that key).
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment = 32,
                          u32 version = 3);
 

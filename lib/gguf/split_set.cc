@@ -1,0 +1,223 @@
+#include "gguf/split_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/name_index.h"
+#include "gguf/parse.h"
+#include "io/random_access_file.h"
+
+namespace modelutils::gguf {
+
+namespace {
+
+// split.count is a u16.
+constexpr u32 max_parts = 65535;
+
+std::string base_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+std::optional<u32> five_digits(std::string_view text) {
+  u32 value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<u32>(c - '0');
+  }
+  return value;
+}
+
+// A whole number under `key`, of whatever type; which type it must have is for check_keys().
+std::optional<i64> integer(const Document& document, std::string_view key) {
+  const KeyValue* entry = document.find(key);
+  if (entry == nullptr) return std::nullopt;
+  return std::visit(
+      [](const auto& value) -> std::optional<i64> {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_integral_v<T>) {
+          return static_cast<i64>(value);
+        } else {
+          return std::nullopt;
+        }
+      },
+      entry->value);
+}
+
+class SetOpener {
+ public:
+  Result<SplitSet> run(const std::string& path) {
+    MU_ASSIGN(auto source, open_source(path));
+    MU_ASSIGN(auto document, parse(*source));
+    const bool is_regular = path != "-" && dynamic_cast<const RandomAccessFile*>(source.get()) != nullptr;
+    const i64 count = integer(document, "split.count").value_or(0);
+    const bool has_keys = count > 1;
+    const std::optional<SplitName> name = is_regular ? parse_split_name(path) : std::nullopt;
+    const bool has_name = name && name->count > 1;
+    set_.files.push_back({path, std::move(source), std::move(document)});
+
+    if (!has_keys && !has_name) return std::move(set_);
+    if (!has_name) {
+      add("gguf-split-name", Scope::container, path, "split.count",
+          is_regular ? fmt::format("this is one of {} parts, but the name does not end in -00001-of-{:05}.gguf: the "
+                                   "other parts cannot be found, and the loader refuses it",
+                                   count, count)
+                     : fmt::format("this is one of {} parts; the other parts cannot be found from a pipe", count));
+      return std::move(set_);
+    }
+    if (name->count > max_parts) {
+      add("gguf-split-name", Scope::container, path, {},
+          fmt::format("the name speaks of {} parts, at most {} are possible", name->count, max_parts));
+      return std::move(set_);
+    }
+    open_siblings(*name);
+    if (!has_keys && !set_.is_split()) {
+      // A whole model under a misleading name: the loader goes by the keys and takes it.
+      set_.findings.clear();
+      add("gguf-split-name", Scope::model, path, {},
+          fmt::format("the name says part {} of {}, but the file has no split.count and stands alone", name->number,
+                      name->count),
+          Severity::warning);
+      return std::move(set_);
+    }
+    check_keys(name->count);
+    if (set_.files.size() == name->count) check_total();
+    check_names();
+    return std::move(set_);
+  }
+
+ private:
+  void add(std::string code, Scope scope, const std::string& path, std::string where, std::string message,
+           Severity severity = Severity::error) {
+    set_.findings.push_back(
+        {severity, scope, std::move(code), std::nullopt, std::move(where), std::move(message), base_name(path)});
+  }
+
+  void open_siblings(const SplitName& name) {
+    SetFile own = std::move(set_.files.front());
+    set_.files.clear();
+    u32 missing = 0;
+    std::optional<Error> first_missing;
+    for (u32 number = 1; number <= name.count; ++number) {
+      if (number == name.number) {
+        numbers_.push_back(number);
+        set_.files.push_back(std::move(own));
+        continue;
+      }
+      const std::string path = split_path(name.prefix, number, name.count);
+      auto source = RandomAccessFile::open(path);
+      if (!source) {
+        if (missing++ == 0) first_missing = std::move(source.error());
+        continue;
+      }
+      auto document = parse(**source);
+      if (!document) {
+        Finding finding = to_finding(document.error());
+        finding.file = base_name(path);
+        set_.findings.push_back(std::move(finding));
+        continue;
+      }
+      numbers_.push_back(number);
+      set_.files.push_back({path, std::move(*source), std::move(*document)});
+    }
+    if (missing > 0) {
+      add("gguf-split-missing", Scope::container, first_missing->file, {},
+          fmt::format("{} of the {} files of the model cannot be opened; this one {}", missing, name.count,
+                      first_missing->message));
+    }
+  }
+
+  // The type that the loader demands of a split key, and the value that the file's place in the set gives it.
+  void check_key(const SetFile& file, std::string_view key, ValueType type, std::optional<i64> expected) {
+    const KeyValue* entry = file.document.find(key);
+    if (entry == nullptr) {
+      add("gguf-split-keys", Scope::model, file.path, where_key(key), "the key is missing in a part of a split model");
+      return;
+    }
+    if (entry->type() != type) {
+      add("gguf-split-keys", Scope::model, file.path, where_key(key),
+          fmt::format("the type is {}, the loader demands {}", value_type_name(entry->type()), value_type_name(type)));
+    }
+    const std::optional<i64> value = integer(file.document, key);
+    if (value && expected && *value != *expected) {
+      add("gguf-split-keys", Scope::container, file.path, where_key(key),
+          fmt::format("the value is {}, by its name the file must have {}", *value, *expected));
+    }
+  }
+
+  void check_keys(u32 count) {
+    for (std::size_t i = 0; i < set_.files.size(); ++i) {
+      const SetFile& file = set_.files[i];
+      if (!file.document.complete) continue;  // its own findings say what is wrong
+      check_key(file, "split.no", ValueType::u16, i64{numbers_[i]} - 1);
+      check_key(file, "split.count", ValueType::u16, count);
+      check_key(file, "split.tensors.count", ValueType::i32, std::nullopt);
+    }
+  }
+
+  void check_total() {
+    u64 total = 0;
+    for (const SetFile& file : set_.files) {
+      if (!file.document.complete) return;
+      total += file.document.tensors.size();
+    }
+    for (const SetFile& file : set_.files) {
+      const std::optional<i64> said = integer(file.document, "split.tensors.count");
+      if (said && (*said < 0 || static_cast<u64>(*said) != total)) {
+        add("gguf-split-tensor-count", Scope::container, file.path, where_key("split.tensors.count"),
+            fmt::format("the value is {}, but the files have {} tensors together", *said, total));
+      }
+    }
+  }
+
+  // Names that stand in two files. Twice in one file is a rule of that file.
+  void check_names() {
+    NameIndex names;
+    std::vector<std::size_t> first_file;
+    for (std::size_t i = 0; i < set_.files.size(); ++i) {
+      for (const TensorInfo& tensor : set_.files[i].document.tensors) {
+        const NameIndex::Inserted inserted = names.insert(tensor.name);
+        if (inserted.is_new) {
+          first_file.push_back(i);
+        } else if (first_file[inserted.number] != i) {
+          Finding finding{
+              Severity::error,
+              Scope::container,
+              "gguf-split-duplicate",
+              tensor.info_offset,
+              where_tensor(tensor.name),
+              fmt::format("the tensor stands in {} already", base_name(set_.files[first_file[inserted.number]].path)),
+              base_name(set_.files[i].path)};
+          set_.findings.push_back(std::move(finding));
+        }
+      }
+    }
+  }
+
+  SplitSet set_;
+  std::vector<u32> numbers_;  // 1-based, by file
+};
+
+}  // namespace
+
+std::optional<SplitName> parse_split_name(std::string_view path) {
+  constexpr std::string_view pattern = "-00001-of-00003.gguf";
+  if (path.size() < pattern.size()) return std::nullopt;
+  const std::string_view end = path.substr(path.size() - pattern.size());
+  if (end[0] != '-' || end.substr(6, 4) != "-of-" || end.substr(15) != ".gguf") return std::nullopt;
+  const std::optional<u32> number = five_digits(end.substr(1, 5));
+  const std::optional<u32> count = five_digits(end.substr(10, 5));
+  if (!number || !count || *number == 0 || *number > *count) return std::nullopt;
+  return SplitName{std::string(path.substr(0, path.size() - pattern.size())), *number, *count};
+}
+
+std::string split_path(std::string_view prefix, u32 number, u32 count) {
+  return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number, count);
+}
+
+Result<SplitSet> open_set(const std::string& path) {
+  return SetOpener().run(path);
+}
+
+}  // namespace modelutils::gguf

@@ -1,0 +1,252 @@
+#include "gguf/write.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/checked_math.h"
+#include "base/name_index.h"
+#include "gguf/array_scan.h"
+#include "tensor/shape.h"
+
+namespace modelutils::gguf {
+
+namespace {
+
+constexpr std::size_t max_key_bytes = 65535;
+constexpr std::size_t max_name_bytes = 63;  // the reference keeps names in 64 bytes, the terminator included
+constexpr std::size_t max_dims = 4;
+constexpr u64 default_alignment = 32;
+
+template <typename T>
+void put(std::string& out, T value) {
+  static_assert(std::endian::native == std::endian::little);
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  out.append(bytes, sizeof(T));
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put<u64>(out, text.size());
+  out.append(text);
+}
+
+template <typename T>
+OutKey scalar(std::string key, ValueType type, T value) {
+  OutKey out{std::move(key), type, {}};
+  put(out.encoded, value);
+  return out;
+}
+
+template <typename T>
+OutKey numbers(std::string key, ValueType element_type, const std::vector<T>& values) {
+  OutKey out{std::move(key), ValueType::array, {}};
+  out.encoded.reserve(array_head_bytes + values.size() * sizeof(T));
+  put<u32>(out.encoded, static_cast<u32>(element_type));
+  put<u64>(out.encoded, values.size());
+  for (const T value : values) put(out.encoded, value);
+  return out;
+}
+
+Status check_key(const OutKey& key) {
+  if (key.key.empty() || key.key.size() > max_key_bytes) {
+    return input_error("gguf-write-key",
+                       fmt::format("a key has {} bytes, 1 to {} are allowed", key.key.size(), max_key_bytes),
+                       where_key(key.key));
+  }
+  const u32 size = value_size(key.type);
+  if (size != 0 && key.encoded.size() != size) {
+    return internal_error(
+        fmt::format("{}: {} bytes encoded for a {}", key.key, key.encoded.size(), value_type_name(key.type)));
+  }
+  return {};
+}
+
+Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
+  if (!is_power_of_two(alignment) || alignment > std::numeric_limits<u32>::max()) {
+    return input_error("gguf-write-alignment", fmt::format("alignment is {}, a power of two is needed", alignment));
+  }
+  u64 said = default_alignment;
+  for (const OutKey& key : keys) {
+    if (key.key != "general.alignment") continue;
+    if (key.type != ValueType::u32 || key.encoded.size() != sizeof(u32)) {
+      return input_error("gguf-write-alignment", "general.alignment must be a UINT32", where_key(key.key));
+    }
+    u32 value = 0;
+    std::memcpy(&value, key.encoded.data(), sizeof value);
+    said = value;
+  }
+  if (said != alignment) {
+    return input_error(
+        "gguf-write-alignment",
+        fmt::format("the data is to be aligned to {}, but general.alignment says {} to readers", alignment, said),
+        where_key("general.alignment"));
+  }
+  return {};
+}
+
+// Bytes of the tensor, if it may stand in a file that the reference loads.
+Result<u64> check_tensor(const OutTensor& tensor) {
+  const std::string where = where_tensor(tensor.name);
+  if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {
+    return input_error("gguf-write-name",
+                       fmt::format("the name has {} bytes, 1 to {} are allowed", tensor.name.size(), max_name_bytes),
+                       where);
+  }
+  if (tensor.ne.empty() || tensor.ne.size() > max_dims) {
+    return input_error("gguf-write-shape", fmt::format("n_dims is {}, 1 to {} are allowed", tensor.ne.size(), max_dims),
+                       where);
+  }
+  if (std::find(tensor.ne.begin(), tensor.ne.end(), 0) != tensor.ne.end()) {
+    return input_error("gguf-write-shape", fmt::format("a dimension of {} is 0", shape_text(tensor.ne)), where);
+  }
+  const TypeInfo& type = type_info(tensor.type);
+  if (!type.in_gguf) {
+    return input_error("gguf-write-type", fmt::format("GGUF has no type {}", type.name), where);
+  }
+  if (tensor.ne[0] % type.block_elements != 0) {
+    return input_error(
+        "gguf-write-shape",
+        fmt::format("rows have {} elements, {} needs a multiple of {}", tensor.ne[0], type.name, type.block_elements),
+        where);
+  }
+  const std::optional<u64> bytes = tensor_bytes(tensor.type, tensor.ne);
+  if (!bytes) {
+    return input_error("gguf-write-size",
+                       fmt::format("{} of {} are more bytes than a file can have", type.name, shape_text(tensor.ne)),
+                       where);
+  }
+  return *bytes;
+}
+
+}  // namespace
+
+OutKey make_key(std::string key, u32 value) {
+  return scalar(std::move(key), ValueType::u32, value);
+}
+OutKey make_key_u16(std::string key, u16 value) {
+  return scalar(std::move(key), ValueType::u16, value);
+}
+OutKey make_key_i32(std::string key, i32 value) {
+  return scalar(std::move(key), ValueType::i32, value);
+}
+OutKey make_key_u64(std::string key, u64 value) {
+  return scalar(std::move(key), ValueType::u64, value);
+}
+OutKey make_key_f32(std::string key, float value) {
+  return scalar(std::move(key), ValueType::f32, value);
+}
+OutKey make_key_bool(std::string key, bool value) {
+  return scalar(std::move(key), ValueType::boolean, static_cast<u8>(value ? 1 : 0));
+}
+
+OutKey make_key_string(std::string key, std::string_view value) {
+  OutKey out{std::move(key), ValueType::string, {}};
+  put_text(out.encoded, value);
+  return out;
+}
+
+OutKey make_key_strings(std::string key, const std::vector<std::string>& values) {
+  OutKey out{std::move(key), ValueType::array, {}};
+  put<u32>(out.encoded, static_cast<u32>(ValueType::string));
+  put<u64>(out.encoded, values.size());
+  for (const std::string& value : values) put_text(out.encoded, value);
+  return out;
+}
+
+OutKey make_key_i32s(std::string key, const std::vector<i32>& values) {
+  return numbers(std::move(key), ValueType::i32, values);
+}
+OutKey make_key_u32s(std::string key, const std::vector<u32>& values) {
+  return numbers(std::move(key), ValueType::u32, values);
+}
+OutKey make_key_f32s(std::string key, const std::vector<float>& values) {
+  return numbers(std::move(key), ValueType::f32, values);
+}
+
+Result<OutKey> copy_key(const ByteSource& source, const Document& document, const KeyValue& key) {
+  if (document.big_endian) {
+    return input_error("gguf-big-endian", "keys of a big-endian file cannot be copied into a little-endian one",
+                       where_key(key.key), key.value_offset, document.name);
+  }
+  OutKey out{key.key, key.type(), {}};
+  if (const ArrayRef* array = std::get_if<ArrayRef>(&key.value)) {
+    out.encoded.resize(static_cast<std::size_t>(array_head_bytes + array->bytes));
+    MU_TRY(source.read_exact(key.value_offset, std::as_writable_bytes(std::span(out.encoded))));
+    return out;
+  }
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_arithmetic_v<T>) {
+          put(out.encoded, value);
+        } else if constexpr (std::is_same_v<T, Bool>) {
+          put(out.encoded, value.byte);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          put_text(out.encoded, value);
+        }
+      },
+      key.value);
+  return out;
+}
+
+Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment,
+                         u32 version) {
+  if (version != 2 && version != 3) return internal_error("gguf::layout writes versions 2 and 3 only");
+  MU_TRY(check_alignment(keys, alignment));
+  OutLayout out;
+  out.alignment = alignment;
+  std::string& header = out.header;
+  header = "GGUF";
+  put<u32>(header, version);
+  put<u64>(header, tensors.size());
+  put<u64>(header, keys.size());
+
+  NameIndex names;
+  for (const OutKey& key : keys) {
+    MU_TRY(check_key(key));
+    if (!names.insert(key.key).is_new) {
+      return input_error("gguf-write-key", "the key is there twice", where_key(key.key));
+    }
+    put_text(header, key.key);
+    put<u32>(header, static_cast<u32>(key.type));
+    header += key.encoded;
+  }
+
+  NameIndex tensor_names;
+  tensor_names.reserve(tensors.size());
+  out.offsets.reserve(tensors.size());
+  out.bytes.reserve(tensors.size());
+  u64 next = 0;
+  for (const OutTensor& tensor : tensors) {
+    MU_ASSIGN(const u64 bytes, check_tensor(tensor));
+    if (!tensor_names.insert(tensor.name).is_new) {
+      return input_error("gguf-write-name", "the tensor is there twice", where_tensor(tensor.name));
+    }
+    put_text(header, tensor.name);
+    put<u32>(header, static_cast<u32>(tensor.ne.size()));
+    for (const u64 dim : tensor.ne) put(header, dim);
+    put<u32>(header, static_cast<u32>(tensor.type));
+    put<u64>(header, next);
+    out.offsets.push_back(next);
+    out.bytes.push_back(bytes);
+    const std::optional<u64> padded = checked_round_up(bytes, alignment);
+    const std::optional<u64> end = padded ? checked_add(next, *padded) : std::nullopt;
+    if (!end || *end > static_cast<u64>(std::numeric_limits<i64>::max()) / 2) {
+      return input_error("gguf-write-size", "the tensors together are larger than a file can be",
+                         where_tensor(tensor.name));
+    }
+    next = *end;
+  }
+
+  header.append(static_cast<std::size_t>(*checked_round_up(header.size(), alignment) - header.size()), '\0');
+  for (u64& offset : out.offsets) offset += header.size();
+  out.file_size = header.size() + next;
+  return out;
+}
+
+}  // namespace modelutils::gguf
