@@ -44,6 +44,12 @@ void FindingLog::add_all(FindingLog other) {
   }
 }
 
+void FindingLog::set_file(std::string_view base_name) {
+  for (Finding& finding : kept_) {
+    if (finding.file.empty()) finding.file = base_name;
+  }
+}
+
 Findings FindingLog::findings() const {
   Findings all = kept_;
   std::map<Kind, u64, KindLess> kept;

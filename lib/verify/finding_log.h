@@ -29,6 +29,9 @@ class FindingLog {
   bool keeps(Severity severity, std::string_view code) const;
   void count_only(Severity severity, std::string_view code, u64 count = 1);
 
+  /// Names the file of a set in every finding that names none.
+  void set_file(std::string_view base_name);
+
   u64 errors() const { return errors_; }
   u64 warnings() const { return warnings_; }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "io/random_access_file.h"
+#include "verify/gguf_rules.h"
 
 namespace modelutils {
 
@@ -12,7 +13,9 @@ namespace {
 constexpr std::size_t head_size = 4096;
 
 // A format is one line: its name in reports, how it is recognised, its rules.
-const std::array<FormatRules, 0> format_table = {};
+const std::array format_table = {
+    FormatRules{"gguf", recognises_gguf, check_gguf},
+};
 
 // What --against can compare: format of the converted model, format of its source, how.
 const std::array<ParityRules, 0> parity_table = {};

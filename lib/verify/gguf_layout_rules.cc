@@ -1,0 +1,166 @@
+// Where the tensors stand: the reference loads only contiguous, padded tensors in the order of their infos.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked_math.h"
+#include "model/byte_map.h"
+#include "verify/gguf_rule_parts.h"
+#include "verify/wording.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+using gguf::TensorInfo;
+using gguf::where_tensor;
+
+class Layout {
+ public:
+  Layout(const gguf::Document& document, FindingLog& log) : document_(document), tensors_(document.tensors), log_(log) {
+    const u64 file_size = document.file_size.value_or(std::numeric_limits<u64>::max());
+    data_size_ = file_size > document.data_offset ? file_size - document.data_offset : 0;
+  }
+
+  void check() {
+    if (tensors_.empty()) return;
+    check_data_start();
+    check_end();
+    if (is_contiguous()) return;
+    const u64 errors_before = log_.errors();
+    check_each_offset();
+    check_gaps_and_overlaps();
+    if (log_.errors() == errors_before && wrong_offset_ != nullptr) {
+      fail("gguf-tensor-offset", *wrong_offset_,
+           fmt::format("the offset is {}, {} is where the tensors before it end", wrong_offset_->offset, expected_));
+    }
+  }
+
+ private:
+  // The common case, without sorting. If not, notes the first tensor that is not where the ones before it end.
+  bool is_contiguous() {
+    expected_ = 0;
+    for (const TensorInfo& tensor : tensors_) {
+      const std::optional<u64> bytes = tensor.bytes();
+      if (!bytes) return false;
+      if (tensor.offset != expected_) {
+        wrong_offset_ = &tensor;
+        return false;
+      }
+      const std::optional<u64> end = checked_add(expected_, *bytes);
+      const std::optional<u64> padded = end ? checked_round_up(*end, document_.alignment) : std::nullopt;
+      if (!padded) return false;  // beyond the end of any file: check_end() has said so
+      expected_ = *padded;
+    }
+    return true;
+  }
+
+  void check_data_start() {
+    if (!document_.file_size || *document_.file_size >= document_.data_offset) return;
+    log_.add({Severity::error,
+              Scope::container,
+              "gguf-data-start",
+              *document_.file_size,
+              "data",
+              fmt::format("the data begins at byte {}, but the file has {} bytes", document_.data_offset,
+                          *document_.file_size),
+              {}});
+  }
+
+  // One finding for a file that was cut off, however many tensors that costs.
+  void check_end() {
+    const TensorInfo* first = nullptr;
+    u64 cut = 0;
+    std::optional<u64> needed = 0;
+    for (const TensorInfo& tensor : tensors_) {
+      const u64 bytes = tensor.bytes().value_or(0);
+      if (fits(tensor.offset, bytes, data_size_)) continue;
+      ++cut;
+      if (first == nullptr) first = &tensor;
+      const std::optional<u64> end = checked_add(tensor.offset, bytes);
+      const std::optional<u64> absolute = end ? checked_add(*end, document_.data_offset) : std::nullopt;
+      needed = needed && absolute ? std::optional<u64>(std::max(*needed, *absolute)) : std::nullopt;
+    }
+    if (first == nullptr) return;
+    const std::string others = cut == 1 ? "" : fmt::format(" (and {} more)", counted(cut - 1, "tensor"));
+    const std::string size = fmt::format("the file has {} bytes", document_.file_size.value_or(0));
+    fail("gguf-data-truncated", *first,
+         needed
+             ? fmt::format("{}, {} are needed for the tensor's data{}", size, *needed, others)
+             : fmt::format("{}, the tensor's data at offset {} would end beyond 2^64{}", size, first->offset, others));
+  }
+
+  bool begins_inside(const TensorInfo& tensor) const { return tensor.offset < data_size_; }
+
+  void check_each_offset() {
+    const TensorInfo* before = nullptr;
+    for (const TensorInfo& tensor : tensors_) {
+      if (tensor.offset % document_.alignment != 0) {
+        fail("gguf-tensor-unaligned", tensor,
+             fmt::format("the offset is {}, no multiple of the alignment {}", tensor.offset, document_.alignment));
+      }
+      if (tensor.bytes() == u64{0}) continue;
+      if (before != nullptr && tensor.offset < before->offset) {
+        fail("gguf-tensor-order", tensor,
+             fmt::format("the offset is {}, less than that of {} before it ({}): the reference needs the order of the "
+                         "tensor infos",
+                         tensor.offset, where_tensor(before->name), before->offset));
+      }
+      before = &tensor;
+    }
+  }
+
+  void check_gaps_and_overlaps() {
+    std::vector<ByteSpan> exact;
+    std::vector<ByteSpan> padded;
+    u64 end_of_all = 0;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const TensorInfo& tensor = tensors_[i];
+      if (!begins_inside(tensor)) continue;
+      // Of a tensor of unknown size one byte is certain: where it begins.
+      const u64 bytes = tensor.bytes().value_or(1);
+      const u64 end = checked_add(tensor.offset, bytes).value_or(data_size_);
+      exact.push_back({tensor.offset, end, i});
+      padded.push_back({tensor.offset, checked_round_up(end, document_.alignment).value_or(end), i});
+      if (bytes != 0) end_of_all = std::max(end_of_all, end);
+    }
+    for (const ByteOverlap& overlap : map_bytes(std::move(exact), 0, end_of_all).overlaps) {
+      fail("gguf-tensor-overlap", tensors_[overlap.second],
+           fmt::format("shares {} with {}", counted(overlap.end - overlap.begin, "byte"),
+                       where_tensor(tensors_[overlap.first].name)));
+    }
+    for (const ByteGap& gap : map_bytes(std::move(padded), 0, end_of_all).gaps) {
+      if (gap.before != ByteGap::no_span && !tensors_[gap.before].bytes()) continue;
+      if (gap.after == ByteGap::no_span) continue;
+      fail("gguf-tensor-gap", tensors_[gap.after],
+           fmt::format("{} before the tensor, from byte {} on, belong to nothing", counted(gap.end - gap.begin, "byte"),
+                       gap.begin + document_.data_offset));
+    }
+  }
+
+  void fail(std::string_view code, const TensorInfo& tensor, std::string message) {
+    log_.add({Severity::error,
+              Scope::container,
+              std::string(code),
+              tensor.info_offset,
+              where_tensor(tensor.name),
+              std::move(message),
+              {}});
+  }
+
+  const gguf::Document& document_;
+  const std::vector<TensorInfo>& tensors_;
+  FindingLog& log_;
+  u64 data_size_ = 0;  // bytes of the file behind the data's beginning
+  u64 expected_ = 0;   // where the tensors read so far end
+  const TensorInfo* wrong_offset_ = nullptr;
+};
+
+}  // namespace
+
+void check_layout(const gguf::Document& document, FindingLog& log) {
+  Layout(document, log).check();
+}
+
+}  // namespace modelutils::gguf_rules

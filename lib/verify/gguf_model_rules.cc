@@ -1,0 +1,123 @@
+// Architecture and hyper-parameters against the tensors.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/architecture.h"
+#include "verify/gguf_rule_parts.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+using gguf::where_key;
+
+class ModelRules {
+ public:
+  ModelRules(const gguf::Index& index, const TensorFacts& facts, FindingLog& log)
+      : index_(index), facts_(facts), log_(log), known_(find_architecture(index.architecture())) {}
+
+  void check() {
+    check_architecture();
+    if (facts_.any_quantized && index_.key("general.quantization_version") == nullptr) {
+      add(Severity::warning, "gguf-quantization-version", nullptr, key("general.quantization_version"),
+          "there are quantised tensors, but this key is missing");
+    }
+    if (!facts_.any) {
+      add(Severity::note, "gguf-no-tensors", nullptr, {}, "the file has no tensors: it holds keys, not a model");
+      return;
+    }
+    if (is_part_of_a_model()) return;
+    check_against(index_.arch_key("block_count"), facts_.blocks, "the tensors have {} layers");
+    check_against(index_.arch_key("embedding_length"), facts_.embedding_size,
+                  "a row of token_embd.weight has {} elements");
+    check_per_layer_arrays();
+    check_experts();
+    check_required();
+  }
+
+ private:
+  static std::string key(std::string_view name) { return where_key(name); }
+
+  void check_architecture() {
+    const gguf::KeyValue* entry = index_.key("general.architecture");
+    if (entry == nullptr) {
+      if (!facts_.any) return;
+      return add(Severity::warning, "gguf-architecture-missing", nullptr, key("general.architecture"),
+                 "the key is missing: no loader knows what the tensors mean");
+    }
+    if (entry->type() != gguf::ValueType::string) {
+      add(Severity::error, "gguf-architecture-type", entry, key(entry->key),
+          fmt::format("is of type {}, STRING is needed", gguf::value_type_name(entry->type())));
+    }
+  }
+
+  // Adapters, importance matrices, vision parts: they carry some of a model's tensors and few of its keys.
+  bool is_part_of_a_model() const {
+    const auto type = index_.string_value("general.type");
+    return type && *type != "model";
+  }
+
+  // A known architecture refuses what contradicts its tensors; of others one can only say that it is odd.
+  Severity contradiction() const { return known_ != nullptr ? Severity::error : Severity::warning; }
+
+  void check_against(const std::string& name, std::optional<u64> found, std::string_view what) {
+    const std::optional<u64> stated = index_.unsigned_value(name);
+    if (!stated || !found || *stated == *found) return;
+    add(contradiction(), "gguf-hyper-parameter", index_.key(name), key(name),
+        fmt::format("is {}, but {}", *stated, fmt::format(fmt::runtime(what), *found)));
+  }
+
+  // Keys that may hold one number for each layer must then have one for each.
+  void check_per_layer_arrays() {
+    const std::optional<u64> layers = index_.unsigned_value(index_.arch_key("block_count"));
+    if (!layers) return;
+    for (const std::string_view suffix : {"feed_forward_length", "attention.head_count", "attention.head_count_kv"}) {
+      const std::string name = index_.arch_key(suffix);
+      const gguf::ArrayRef* array = index_.array_value(name);
+      if (array == nullptr || array->count == *layers) continue;
+      add(contradiction(), "gguf-per-layer-count", index_.key(name), key(name),
+          fmt::format("the array has {} elements, one for each of the {} layers is needed", array->count, *layers));
+    }
+  }
+
+  void check_experts() {
+    const std::string name = index_.arch_key("expert_used_count");
+    const u64 used = index_.unsigned_value(name).value_or(0);
+    const u64 experts = index_.unsigned_value(index_.arch_key("expert_count")).value_or(0);
+    if (used <= experts && (experts == 0 || used != 0)) return;
+    const bool has_key = index_.key(name) != nullptr;
+    add(contradiction(), "gguf-experts", has_key ? index_.key(name) : index_.key(index_.arch_key("expert_count")),
+        key(name), fmt::format("{} experts are used of {}: loaders abort", used, experts));
+  }
+
+  // What llama.cpp cannot do without. Only a note: test files and parts of models lack it and are sound files.
+  void check_required() {
+    if (known_ == nullptr) return;
+    for (const std::string_view suffix :
+         {"context_length", "embedding_length", "block_count", "attention.layer_norm_rms_epsilon"}) {
+      const std::string name = index_.arch_key(suffix);
+      if (index_.key(name) != nullptr) continue;
+      add(Severity::note, "gguf-key-missing", nullptr, key(name), "the key is missing, llama.cpp needs it");
+    }
+  }
+
+  void add(Severity severity, std::string_view code, const gguf::KeyValue* entry, std::string where,
+           std::string message) {
+    const std::optional<u64> offset = entry == nullptr ? std::nullopt : std::optional<u64>(entry->offset);
+    log_.add({severity, Scope::model, std::string(code), offset, std::move(where), std::move(message), {}});
+  }
+
+  const gguf::Index& index_;
+  const TensorFacts& facts_;
+  FindingLog& log_;
+  const Architecture* known_;
+};
+
+}  // namespace
+
+void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log) {
+  ModelRules(index, facts, log).check();
+}
+
+}  // namespace modelutils::gguf_rules

@@ -1,0 +1,137 @@
+// Names of keys and tensors, and general.alignment.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "base/escape.h"
+#include "base/name_index.h"
+#include "base/utf8.h"
+#include "verify/gguf_rule_parts.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+using gguf::where_key;
+using gguf::where_tensor;
+
+constexpr std::size_t max_key_bytes = 65535;
+
+void add(FindingLog& log, Severity severity, std::string_view code, u64 offset, std::string where,
+         std::string message) {
+  log.add({severity, Scope::container, std::string(code), offset, std::move(where), std::move(message), {}});
+}
+
+bool is_plain_key(std::string_view key) {
+  return std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+  });
+}
+
+std::string text_problem(std::string_view text) {
+  if (!is_utf8(text)) return "is not UTF-8";
+  if (text.find('\0') != std::string_view::npos) return "holds a NUL byte";
+  if (needs_escape(text)) return "holds control or invisible characters";
+  return {};
+}
+
+void check_key_name(const gguf::KeyValue& entry, FindingLog& log) {
+  const std::string_view key = entry.key;
+  if (key.empty()) {
+    return add(log, Severity::error, "gguf-key-empty", entry.offset, {}, "a key is empty: the reference refuses it");
+  }
+  if (key.size() > max_key_bytes) {
+    add(log, Severity::warning, "gguf-key-length", entry.offset, where_key(key),
+        fmt::format("the key has {} bytes, at most {} are allowed", key.size(), max_key_bytes));
+  }
+  if (is_plain_key(key)) return;
+  if (const std::string problem = text_problem(key); !problem.empty()) {
+    add(log, Severity::warning, "gguf-key-text", entry.offset, where_key(key), "the key " + problem);
+  } else {
+    add(log, Severity::warning, "gguf-key-style", entry.offset, where_key(key),
+        "the key has characters other than a-z, 0-9, '_', '.' and '-'");
+  }
+}
+
+}  // namespace
+
+void check_key_names(const gguf::Document& document, FindingLog& log) {
+  NameIndex names;
+  names.reserve(document.keys.size());
+  std::vector<const gguf::KeyValue*> first_of;
+  bool any_nul = false;
+  for (const gguf::KeyValue& entry : document.keys) {
+    check_key_name(entry, log);
+    any_nul = any_nul || entry.key.find('\0') != std::string::npos;
+    const NameIndex::Inserted inserted = names.insert(entry.key);
+    if (inserted.is_new) {
+      first_of.push_back(&entry);
+    } else {
+      add(log, Severity::error, "gguf-key-duplicate", entry.offset, where_key(entry.key),
+          fmt::format("the key stands in the file twice, first at byte {}", first_of[inserted.number]->offset));
+    }
+  }
+  if (!any_nul) return;
+  // Readers that take keys for C strings see another key than those that do not.
+  for (const gguf::KeyValue& entry : document.keys) {
+    const std::string_view shown = std::string_view(entry.key).substr(0, entry.key.find('\0'));
+    if (shown.size() == entry.key.size()) continue;
+    if (shown == "general.alignment" || names.find(shown)) {
+      add(log, Severity::error, "gguf-key-ambiguous", entry.offset, where_key(entry.key),
+          "cut at its NUL byte the key is another one: readers disagree on what it means");
+    }
+  }
+}
+
+void check_alignment(const gguf::Document& document, FindingLog& log) {
+  const gguf::KeyValue* entry = document.find("general.alignment");
+  if (entry == nullptr) return;
+  const std::string where = where_key(entry->key);
+  const u32* value = std::get_if<u32>(&entry->value);
+  if (value == nullptr) {
+    return add(log, Severity::error, "gguf-alignment-type", entry->offset, where,
+               fmt::format("is of type {}, UINT32 is needed", gguf::value_type_name(entry->type())));
+  }
+  if (*value == 0 || (!is_power_of_two(*value) && *value % 8 != 0)) {
+    add(log, Severity::error, "gguf-alignment", entry->offset, where,
+        fmt::format("the alignment is {}, a power of two is needed", *value));
+  } else if (!is_power_of_two(*value)) {
+    add(log, Severity::warning, "gguf-alignment-odd", entry->offset, where,
+        fmt::format("the alignment is {}, no power of two: the format allows multiples of 8, the reference refuses it",
+                    *value));
+  } else if (*value < 8) {
+    add(log, Severity::warning, "gguf-alignment-odd", entry->offset, where,
+        fmt::format("the alignment is {}: the format asks for multiples of 8, the reference accepts it", *value));
+  }
+}
+
+void check_tensor_names(const gguf::Document& document, FindingLog& log) {
+  constexpr std::size_t max_name_bytes = 63;  // the reference keeps 64 with the closing NUL
+  NameIndex names;
+  names.reserve(document.tensors.size());
+  std::vector<const gguf::TensorInfo*> first_of;
+  for (const gguf::TensorInfo& tensor : document.tensors) {
+    const std::string_view name = tensor.name;
+    if (name.empty()) {
+      add(log, Severity::warning, "gguf-tensor-name-empty", tensor.info_offset, {}, "a tensor has no name");
+    } else if (name.size() > max_name_bytes) {
+      add(log, Severity::error, "gguf-tensor-name-length", tensor.info_offset, where_tensor(name),
+          fmt::format("the name has {} bytes, the reference allows at most {}", name.size(), max_name_bytes));
+    }
+    if (const std::string problem = text_problem(name); !problem.empty()) {
+      add(log, Severity::warning, "gguf-tensor-name-text", tensor.info_offset, where_tensor(name),
+          "the name " + problem);
+    }
+    const NameIndex::Inserted inserted = names.insert(name);
+    if (inserted.is_new) {
+      first_of.push_back(&tensor);
+    } else {
+      add(log, Severity::error, "gguf-tensor-duplicate", tensor.info_offset, where_tensor(name),
+          fmt::format("a tensor of this name stands in the file twice, first at byte {}",
+                      first_of[inserted.number]->info_offset));
+    }
+  }
+}
+
+}  // namespace modelutils::gguf_rules

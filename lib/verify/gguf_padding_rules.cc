@@ -1,0 +1,123 @@
+// Bytes that belong to no tensor: the padding, and what stands behind the last tensor.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked_math.h"
+#include "gguf/parse.h"
+#include "verify/gguf_rule_parts.h"
+#include "verify/wording.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+constexpr std::size_t window = 64 * 1024;
+
+// First byte of [begin, end) that is not zero, or nothing.
+Result<std::optional<u64>> first_non_zero(const ByteSource& source, u64 begin, u64 end,
+                                          std::vector<std::byte>& buffer) {
+  while (begin < end) {
+    const std::size_t size = static_cast<std::size_t>(std::min<u64>(window, end - begin));
+    if (buffer.size() < size) buffer.resize(size);
+    MU_TRY(source.read_exact(begin, MutableBytes(buffer.data(), size)));
+    const auto found = std::find_if(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size),
+                                    [](std::byte byte) { return byte != std::byte{0}; });
+    const u64 at = static_cast<u64>(found - buffer.begin());
+    if (at < size) return std::optional<u64>(begin + at);
+    begin += size;
+  }
+  return std::optional<u64>();
+}
+
+// End of the last tensor's data, absolute; the data's beginning if there is none. Nothing if a tensor's size is unknown
+// or it lies outside the file: what stands behind it cannot be told then.
+std::optional<u64> end_of_data(const gguf::Document& document) {
+  u64 end = document.data_offset;
+  const u64 file_size = document.file_size.value_or(0);
+  for (const gguf::TensorInfo& tensor : document.tensors) {
+    const std::optional<u64> bytes = tensor.bytes();
+    const std::optional<u64> begin = checked_add(document.data_offset, tensor.offset);
+    if (!bytes || !begin || !fits(*begin, *bytes, file_size)) return std::nullopt;
+    if (*bytes != 0) end = std::max(end, *begin + *bytes);
+  }
+  return end;
+}
+
+}  // namespace
+
+void check_padding(const ByteSource& source, const gguf::Document& document, FindingLog& log) {
+  std::vector<std::byte> buffer;
+  const u64 file_size = document.file_size.value_or(0);
+  const auto check = [&](u64 begin, u64 end, const std::string& where) {
+    const auto found = first_non_zero(source, begin, std::min(end, file_size), buffer);
+    if (!found) {
+      log.add(to_finding(found.error()));
+    } else if (*found) {
+      log.add({Severity::warning,
+               Scope::data,
+               "gguf-padding",
+               **found,
+               where,
+               fmt::format("the padding behind it, {} from byte {} on, is not all zero", counted(end - begin, "byte"),
+                           begin),
+               {}});
+    }
+  };
+  check(document.header_end, document.data_offset, "header");
+  // Only padding that is really there: up to the next tensor where tensors stand in order.
+  for (std::size_t i = 0; i < document.tensors.size(); ++i) {
+    const gguf::TensorInfo& tensor = document.tensors[i];
+    const std::optional<u64> bytes = tensor.bytes();
+    const std::optional<u64> begin = checked_add(document.data_offset, tensor.offset);
+    if (!bytes || *bytes == 0 || !begin || !fits(*begin, *bytes, file_size)) continue;
+    const u64 end = *begin + *bytes;
+    const std::optional<u64> padded = checked_round_up(end - document.data_offset, document.alignment);
+    if (!padded || *padded == end - document.data_offset) continue;
+    u64 limit = document.data_offset + *padded;
+    if (i + 1 < document.tensors.size()) {
+      const std::optional<u64> next = checked_add(document.data_offset, document.tensors[i + 1].offset);
+      if (!next || *next < end) continue;  // the layout rules have said so
+      limit = std::min(limit, *next);
+    }
+    check(end, limit, gguf::where_tensor(tensor.name));
+  }
+}
+
+void check_tail(const ByteSource& source, const gguf::Document& document, FindingLog& log) {
+  const std::optional<u64> end = end_of_data(document);
+  if (!document.file_size || !end) return;
+  const u64 file_size = *document.file_size;
+  const u64 data_bytes = *end - document.data_offset;
+  const u64 padded = document.data_offset + checked_round_up(data_bytes, document.alignment).value_or(data_bytes);
+  if (file_size < padded && file_size >= document.data_offset && !document.tensors.empty()) {
+    return log.add({Severity::warning,
+                    Scope::container,
+                    "gguf-last-padding",
+                    file_size,
+                    "data",
+                    fmt::format("the last tensor is not padded: {} are missing to a multiple of {}",
+                                counted(padded - file_size, "byte"), document.alignment),
+                    {}});
+  }
+  if (file_size <= padded) return;
+  std::string what;
+  for (const u64 at : {padded, *end}) {
+    char head[4] = {};
+    const auto got = source.read_some(at, std::as_writable_bytes(std::span(head)));
+    if (got && *got == sizeof head && std::string_view(head, sizeof head) == "GGUF") {
+      what = fmt::format(": a second GGUF file begins at byte {}", at);
+      break;
+    }
+  }
+  log.add({Severity::warning,
+           Scope::container,
+           "gguf-trailing-bytes",
+           padded,
+           "end of the file",
+           fmt::format("{} behind the last tensor{}", counted(file_size - padded, "byte"), what),
+           {}});
+}
+
+}  // namespace modelutils::gguf_rules

@@ -1,0 +1,123 @@
+// Chat templates are programs that strangers wrote: what in them has no business there.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/utf8.h"
+#include "verify/gguf_rule_parts.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Position of the first `__name__`, or npos. Linear: every underscore is looked at once.
+std::size_t find_dunder(std::string_view text) {
+  for (std::size_t begin = text.find("__"); begin != std::string_view::npos; begin = text.find("__", begin)) {
+    std::size_t end = begin;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string_view word = text.substr(begin, end - begin);
+    if (word.size() > 4 && word.ends_with("__") && word.find_first_not_of('_') != std::string_view::npos) return begin;
+    begin = end;
+  }
+  return std::string_view::npos;
+}
+
+// The word at `at` stands alone, not inside a longer one.
+bool is_whole_word(std::string_view text, std::size_t at, std::size_t size) {
+  return (at == 0 || !is_word(text[at - 1])) && (at + size == text.size() || !is_word(text[at + size]));
+}
+
+// Position of the word "import" inside {{ }} or {% %}, or of "import MODULE" anywhere for a module that runs things.
+std::size_t find_import(std::string_view text) {
+  constexpr std::string_view word = "import";
+  constexpr std::array modules = {"os", "sys", "subprocess", "shutil", "socket", "builtins", "importlib", "pickle"};
+  bool in_code = false;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '{' && (text[i + 1] == '{' || text[i + 1] == '%')) in_code = true;
+    if ((text[i] == '}' || text[i] == '%') && text[i + 1] == '}') in_code = false;
+    if (text[i] != 'i' || text.substr(i, word.size()) != word || !is_whole_word(text, i, word.size())) continue;
+    if (in_code) return i;
+    const std::size_t module = text.find_first_not_of(" \t", i + word.size());
+    if (module == std::string_view::npos) continue;
+    for (const std::string_view name : modules) {
+      if (text.substr(module).starts_with(name) && is_whole_word(text, module, name.size())) return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// Bidi controls and marks, zero-width and other characters that a reader does not see.
+bool is_hidden(char32_t c) {
+  return c == 0x00AD || c == 0x061C || c == 0x180E || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
+}
+
+struct Hidden {
+  std::size_t at;
+  char32_t character;
+};
+std::optional<Hidden> find_hidden(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    if (static_cast<u8>(text[i]) < 0x80) {
+      ++i;
+      continue;
+    }
+    const CodePoint point = decode_utf8(text.substr(i));
+    if (point.valid && is_hidden(point.value)) return Hidden{i, point.value};
+    i += point.size;
+  }
+  return std::nullopt;
+}
+
+class TemplateRules {
+ public:
+  TemplateRules(const gguf::KeyValue& entry, FindingLog& log) : entry_(entry), log_(log) {}
+
+  void check(std::string_view text) {
+    if (const std::size_t at = find_dunder(text); at != std::string_view::npos) {
+      std::size_t end = at;
+      while (end < text.size() && is_word(text[end])) ++end;
+      warn("gguf-template-dunder", at,
+           fmt::format("the chat template reaches for Python's '{}'",
+                       text.substr(at, std::min<std::size_t>(end - at, 64))));
+    }
+    if (const std::size_t at = find_import(text); at != std::string_view::npos) {
+      warn("gguf-template-import", at, "the chat template imports something");
+    }
+    if (const auto hidden = find_hidden(text)) {
+      warn(
+          "gguf-template-hidden", hidden->at,
+          fmt::format("the chat template holds the invisible character U+{:04X}", static_cast<u32>(hidden->character)));
+    }
+  }
+
+ private:
+  // `at` counts from the text's beginning, behind its length.
+  void warn(std::string_view code, std::size_t at, std::string message) {
+    log_.add({Severity::warning,
+              Scope::model,
+              std::string(code),
+              entry_.value_offset + 8 + at,
+              gguf::where_key(entry_.key),
+              std::move(message),
+              {}});
+  }
+
+  const gguf::KeyValue& entry_;
+  FindingLog& log_;
+};
+
+}  // namespace
+
+void check_chat_templates(const gguf::Document& document, FindingLog& log) {
+  for (const gguf::KeyValue& entry : document.keys) {
+    if (entry.key != "tokenizer.chat_template" && !entry.key.starts_with("tokenizer.chat_template.")) continue;
+    if (const auto* text = std::get_if<std::string>(&entry.value)) TemplateRules(entry, log).check(*text);
+  }
+}
+
+}  // namespace modelutils::gguf_rules

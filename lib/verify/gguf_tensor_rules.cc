@@ -1,0 +1,89 @@
+// Dimensions, types and sizes of the tensor infos.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "tensor/shape.h"
+#include "verify/gguf_rule_parts.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+constexpr u32 max_dims = 4;
+
+class TensorRules {
+ public:
+  TensorRules(const gguf::TensorInfo& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
+
+  void check() {
+    if (tensor_.n_dims == 0) warn("gguf-dims-none", "the tensor has no dimensions: it holds one element");
+    const bool dims_are_sound = check_dims();
+    const std::optional<TensorType> type = tensor_.type();
+    if (!type) return unknown_type();
+    if (!dims_are_sound) return;
+    const TypeInfo& info = type_info(*type);
+    const u64 ne0 = tensor_.ne.empty() ? 1 : tensor_.ne[0];
+    if (ne0 % info.block_elements != 0) {
+      return fail("gguf-row-size",
+                  fmt::format("ne0 is {}, {} needs a multiple of {}", ne0, info.name, info.block_elements));
+    }
+    if (!element_count(tensor_.ne)) {
+      return fail("gguf-tensor-size", fmt::format("{} elements do not fit into 64 bits", shape_text(tensor_.ne)));
+    }
+    if (!tensor_.bytes()) {
+      fail("gguf-tensor-size",
+           fmt::format("the size of {} elements of {} does not fit into 63 bits", shape_text(tensor_.ne), info.name));
+    }
+  }
+
+ private:
+  // False if the dimensions are no numbers to reckon with.
+  bool check_dims() {
+    if (tensor_.n_dims > max_dims) return false;  // the parser has said so
+    for (std::size_t i = 0; i < tensor_.ne.size(); ++i) {
+      const u64 dim = tensor_.ne[i];
+      if (static_cast<i64>(dim) < 0) {
+        fail("gguf-dim-negative",
+             fmt::format("ne{} is {} (0x{:x}), negative as a signed number", i, static_cast<i64>(dim), dim));
+        return false;
+      }
+    }
+    if (std::find(tensor_.ne.begin(), tensor_.ne.end(), u64{0}) != tensor_.ne.end()) {
+      warn("gguf-dim-zero", fmt::format("the shape is {}: the tensor holds nothing", shape_text(tensor_.ne)));
+    }
+    return true;
+  }
+
+  void unknown_type() {
+    const u32 id = tensor_.type_id;
+    const bool removed = id == 4 || id == 5 || (id >= 31 && id <= 33) || (id >= 36 && id <= 38);
+    if (removed) return fail("gguf-tensor-type", fmt::format("type {} was removed from ggml", id));
+    fail("gguf-tensor-type", fmt::format("type {} is unknown{}: the tensor's size cannot be told", id,
+                                         id >= 97 && id < 1024 ? " (ids from 97 on belong to a fork of ggml)" : ""));
+  }
+
+  void fail(std::string_view code, std::string message) { add(Severity::error, code, std::move(message)); }
+  void warn(std::string_view code, std::string message) { add(Severity::warning, code, std::move(message)); }
+  void add(Severity severity, std::string_view code, std::string message) {
+    log_.add({severity,
+              Scope::container,
+              std::string(code),
+              tensor_.info_offset,
+              gguf::where_tensor(tensor_.name),
+              std::move(message),
+              {}});
+  }
+
+  const gguf::TensorInfo& tensor_;
+  FindingLog& log_;
+};
+
+}  // namespace
+
+void check_tensor_infos(const gguf::Document& document, FindingLog& log) {
+  for (const gguf::TensorInfo& tensor : document.tensors) TensorRules(tensor, log).check();
+}
+
+}  // namespace modelutils::gguf_rules
