@@ -1,0 +1,161 @@
+#include "mlx/modules.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace modelutils::mlx {
+namespace {
+
+// A list of tensors and what find_modules() makes of it.
+class ModulesTest : public ::testing::Test {
+ protected:
+  void add(std::string_view name, TensorType type, std::vector<u64> shape) {
+    shapes_.push_back(std::move(shape));
+    tensors_.push_back({name, type, shapes_.back()});
+  }
+  void add_affine(std::string_view weight, std::string_view scales, std::string_view biases) {
+    add(weight, TensorType::U32, {2, 8});
+    add(scales, TensorType::F16, {2, 2});
+    add(biases, TensorType::F16, {2, 2});
+  }
+  Modules find(std::string_view config) {
+    const auto parsed = hf::parse_config(config, "config.json");
+    EXPECT_TRUE(parsed);
+    return find_modules(tensors_, read_quantization(*parsed));
+  }
+  static std::vector<std::string> codes(const Modules& modules) {
+    std::vector<std::string> list;
+    for (const Finding& finding : modules.findings) {
+      EXPECT_EQ(finding.scope, Scope::model);
+      list.push_back(finding.code);
+    }
+    return list;
+  }
+
+  std::vector<TensorRef> tensors_;
+  std::deque<std::vector<u64>> shapes_;
+};
+
+constexpr std::string_view four_bits = R"({"quantization": {"group_size": 32, "bits": 4}})";
+using Codes = std::vector<std::string>;
+
+TEST_F(ModulesTest, FindsThePartsInAnyOrder) {
+  add("p.biases", TensorType::F16, {2, 2});
+  add("p.bias", TensorType::F16, {2});
+  add("norm.weight", TensorType::BF16, {64});
+  add("p.weight", TensorType::U32, {2, 8});
+  add("p.scales", TensorType::F16, {2, 2});
+  const Modules modules = find(four_bits);
+  EXPECT_TRUE(modules.findings.empty());
+  ASSERT_EQ(modules.list.size(), 2u);
+  EXPECT_EQ(modules.list[0].path, "norm");
+  EXPECT_FALSE(modules.list[0].quantized);
+  EXPECT_FALSE(modules.list[0].decodable);
+  EXPECT_EQ(modules.list[0].shape, std::vector<u64>{64});
+  const Module& packed = modules.list[1];
+  EXPECT_EQ(packed.path, "p");
+  EXPECT_TRUE(packed.quantized);
+  EXPECT_TRUE(packed.decodable);
+  EXPECT_EQ(packed.params, (Params{Mode::affine, 4, 32}));
+  EXPECT_EQ(packed.shape, (std::vector<u64>{2, 64}));
+  EXPECT_EQ(packed.weight, 3u);
+  EXPECT_EQ(packed.scales, 4u);
+  EXPECT_EQ(packed.biases, 0u);
+  EXPECT_EQ(packed.bias, 1u) << ".bias is not .biases";
+}
+
+TEST_F(ModulesTest, FpModesHaveByteScalesAndNoBiases) {
+  add("p.weight", TensorType::U32, {2, 8});
+  add("p.scales", TensorType::U8, {2, 2});
+  EXPECT_TRUE(find(R"({"quantization": {"mode": "mxfp4"}})").findings.empty());
+  EXPECT_EQ(codes(find(four_bits)), (Codes{"mlx-scales-type", "mlx-biases-missing"}));
+  add("p.biases", TensorType::F16, {2, 2});
+  const Modules modules = find(R"({"quantization": {"mode": "mxfp4"}})");
+  ASSERT_EQ(codes(modules), Codes{"mlx-biases-unexpected"});
+  EXPECT_EQ(modules.findings[0].severity, Severity::warning);
+}
+
+TEST_F(ModulesTest, MissingParts) {
+  add("a.weight", TensorType::U32, {2, 8});
+  add("a.biases", TensorType::F16, {2, 2});
+  add("b.weight", TensorType::U32, {2, 8});
+  add("b.scales", TensorType::F16, {2, 2});
+  add("c.scales", TensorType::F16, {2, 2});
+  add("d.biases", TensorType::F16, {2, 2});
+  EXPECT_EQ(codes(find(four_bits)), (Codes{"mlx-scales-missing", "mlx-scales-missing", "mlx-biases-missing",
+                                           "mlx-weight-missing", "mlx-scales-missing"}));
+}
+
+TEST_F(ModulesTest, TypesAndShapes) {
+  add("a.weight", TensorType::F32, {2, 8});
+  add("a.scales", TensorType::I32, {2, 3});
+  add("a.biases", TensorType::I32, {2, 1});
+  const Modules modules = find(four_bits);
+  EXPECT_EQ(codes(modules),
+            (Codes{"mlx-weight-type", "mlx-scales-type", "mlx-scales-shape", "mlx-biases-type", "mlx-biases-shape"}));
+  EXPECT_TRUE(modules.list[0].quantized);
+  EXPECT_FALSE(modules.list[0].decodable);
+  EXPECT_EQ(modules.list[0].shape, (std::vector<u64>{2, 8})) << "as stored";
+}
+
+TEST_F(ModulesTest, MixedScaleTypesAreAWarning) {
+  add("a.weight", TensorType::U32, {2, 8});
+  add("a.scales", TensorType::F32, {2, 2});
+  add("a.biases", TensorType::F16, {2, 2});
+  const Modules modules = find(four_bits);
+  ASSERT_EQ(codes(modules), Codes{"mlx-biases-type"});
+  EXPECT_EQ(modules.findings[0].severity, Severity::warning);
+  EXPECT_TRUE(modules.list[0].decodable);
+}
+
+TEST_F(ModulesTest, TheConfigMustSayHow) {
+  add_affine("a.weight", "a.scales", "a.biases");
+  EXPECT_EQ(codes(find("{}")), Codes{"mlx-config-missing"});
+  EXPECT_EQ(codes(find(R"({"quantization": [1]})")), Codes{"mlx-config-missing"});
+  EXPECT_TRUE(find("{}").list[0].quantized);
+  EXPECT_FALSE(find("{}").list[0].params);
+  EXPECT_TRUE(find(R"({"quantization": {"bits": 0}})").findings.empty()) << "the config's own finding is enough";
+  EXPECT_EQ(codes(find(R"({"quantization": {"group_size": 32, "bits": 4, "a": false}})")),
+            Codes{"mlx-config-contradiction"});
+  EXPECT_EQ(codes(find(R"({"quantization": {"group_size": 32, "bits": 8}})")), Codes{"mlx-scales-shape"});
+}
+
+TEST_F(ModulesTest, OverridesForWhatIsNotQuantisedOrNotThere) {
+  add("a.weight", TensorType::F16, {2, 64});
+  add("b.weight", TensorType::F16, {2, 64});
+  const Modules modules =
+      find(R"({"quantization": {"group_size": 32, "bits": 4, "a": {"bits": 8}, "b": false, "z": true}})");
+  ASSERT_EQ(codes(modules), (Codes{"mlx-scales-missing", "mlx-override-unused"}));
+  EXPECT_EQ(modules.findings[1].severity, Severity::note);
+}
+
+TEST_F(ModulesTest, OtherPeoplesScalesAreLeftAlone) {
+  add("a.qweight", TensorType::I32, {2, 8});
+  add("a.scales", TensorType::F16, {2, 2});
+  add("b.weight", TensorType::F16, {2, 8});
+  add("b.scales", TensorType::F16, {2, 2});
+  const Modules awq = find(R"({"quantization_config": {"quant_method": "awq"}})");
+  EXPECT_TRUE(awq.findings.empty());
+  ASSERT_EQ(awq.list.size(), 1u);
+  EXPECT_FALSE(awq.list[0].quantized);
+  EXPECT_FALSE(find("{}").list[0].quantized);
+}
+
+TEST_F(ModulesTest, AMillionBrokenModulesGiveABoundedList) {
+  std::deque<std::string> names;
+  for (int i = 0; i < 5000; ++i) names.push_back("m" + std::to_string(i) + ".weight");
+  for (const std::string& name : names) add(name, TensorType::U32, {2, 8});
+  EXPECT_EQ(find(four_bits).findings.size(), 1000u);
+}
+
+TEST_F(ModulesTest, OfADuplicateNameTheFirstCounts) {
+  add_affine("a.weight", "a.scales", "a.biases");
+  add("a.weight", TensorType::F16, {1});
+  const Modules modules = find(four_bits);
+  ASSERT_EQ(modules.list.size(), 1u);
+  EXPECT_EQ(modules.list[0].weight, 0u);
+}
+
+}  // namespace
+}  // namespace modelutils::mlx
