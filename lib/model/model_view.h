@@ -1,0 +1,106 @@
+// One view on a model of either family: tensors by name with their logical shapes, types, bytes and values; the numbers
+// that say what the model is.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "gguf/split_set.h"
+#include "hf/config.h"
+#include "mlx/modules.h"
+#include "mlx/quantization.h"
+#include "model/tensor_catalog.h"
+#include "safetensors/shard_set.h"
+
+namespace modelutils {
+
+/// One tensor as a user thinks of it. A weight that MLX packed has its logical shape here; its scales and biases are
+/// entries of their own, marked as parts.
+struct ViewTensor {
+  std::string_view name;                ///< as in the file
+  std::optional<TensorType> type;       ///< as stored: U32 for packed weights
+  std::vector<u64> ne;                  ///< logical, contiguous dimension first
+  u64 elements = 0;                     ///< product of ne
+  std::size_t stored = 0;               ///< place in Catalog::tensors
+  std::optional<mlx::Params> packing;   ///< of a weight that MLX packed (then the next two are set)
+  std::size_t scales = mlx::no_tensor;  ///< place in Catalog::tensors
+  std::size_t biases = mlx::no_tensor;  ///< the same; none in the FP modes
+  bool is_part = false;                 ///< scales or biases of a packed weight: no parameters of its own
+};
+
+/// What the model is, as far as its keys or its config.json say.
+struct ModelSummary {
+  std::string architecture;  ///< GGUF: general.architecture; else architectures[0], or model_type
+  std::string name;          ///< general.name, or empty
+  std::optional<u64> block_count, context_length, embedding_length, feed_forward_length, head_count, head_count_kv,
+      head_dim, vocab_size, expert_count;
+};
+
+class ModelView {
+ public:
+  ModelView(ModelView&&) = default;
+  ModelView& operator=(ModelView&&) = default;
+  ModelView(const ModelView&) = delete;
+  ModelView& operator=(const ModelView&) = delete;
+
+  /// "gguf", "safetensors" or "mlx" (a directory with a config.json).
+  const std::string& format() const { return catalog_->format; }
+  const std::string& path() const { return path_; }
+  const ModelSummary& summary() const { return summary_; }
+  /// Sum of the elements of all tensors that are no parts.
+  u64 parameters() const { return parameters_; }
+
+  /// Every tensor whose bytes are all there, in the order of the files.
+  std::span<const ViewTensor> tensors() const { return tensors_; }
+  /// By the name in the file; else without a wrapper's "language_model."; else, for directories, by its GGUF name
+  /// ("blk.0.attn_q.weight"), and for GGUF files by its Hugging Face name. nullptr if there is none.
+  const ViewTensor* find(std::string_view name) const;
+  /// The same tensor's GGUF name, if the architecture's table maps it one to one (GGUF files: the name itself).
+  std::optional<std::string> gguf_name(const ViewTensor& tensor) const;
+
+  /// The stored bytes [offset, offset + out.size()) of the tensor. Errors: those of reading; "model-range".
+  Status read_bytes(const ViewTensor& tensor, u64 offset, MutableBytes out) const;
+  /// The logical values from element `first` on, dequantised; any `first` and length inside the tensor. Errors: those
+  /// of reading; "model-range"; "tensor-no-decoder".
+  Status read_values(const ViewTensor& tensor, u64 first, std::span<float> out) const;
+
+  const Catalog& catalog() const { return *catalog_; }
+  /// Each the model's own form, where it has it.
+  const gguf::SplitSet* gguf() const { return gguf_.get(); }
+  const safetensors::ShardSet* shards() const { return shards_.get(); }
+  const hf::Config* config() const { return config_ ? &*config_ : nullptr; }
+  /// What the readers and the config had to remark; rules are verify's business.
+  const Findings& findings() const { return findings_; }
+
+  /// Views of what was opened; see open_model.h.
+  static ModelView of_gguf(std::string path, gguf::SplitSet set);
+  static ModelView of_safetensors(std::string path, safetensors::ShardSet set, std::optional<hf::Config> config);
+
+ private:
+  ModelView() = default;
+  void index_tensors();
+  Status read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const;
+  Status read_plain(const ViewTensor& tensor, u64 first, std::span<float> out) const;
+
+  std::string path_;
+  std::unique_ptr<Catalog> catalog_;  // views point into it
+  std::unique_ptr<gguf::SplitSet> gguf_;
+  std::unique_ptr<safetensors::ShardSet> shards_;
+  std::optional<hf::Config> config_;
+  ModelSummary summary_;
+  std::vector<ViewTensor> tensors_;
+  std::unordered_map<std::string, std::size_t> by_name_;  // both forms of the names
+  u64 parameters_ = 0;
+  Findings findings_;
+};
+
+/// "Q4_K", "BF16"; of a packed weight "affine 4-bit, group 64".
+std::string type_text(const ViewTensor& tensor);
+
+}  // namespace modelutils

@@ -1,0 +1,78 @@
+#include "model/safetensors_model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/checked_math.h"
+
+namespace modelutils {
+
+namespace {
+
+void read_config(SafetensorsModel& model) {
+  const std::string path = model.set.folder + "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
+  Result<hf::Config> config = hf::load_config(path);
+  if (!config) {
+    model.config_error = std::move(config.error());
+    return;
+  }
+  model.config = std::move(*config);
+  model.quantization = mlx::read_quantization(*model.config);
+}
+
+bool names_quantization_parts(const safetensors::ShardSet& set) {
+  return std::ranges::any_of(set.tensors, [&](safetensors::TensorRef ref) {
+    const std::string_view name = set.tensor(ref).name;
+    return name.ends_with(".scales") || name.ends_with(".biases");
+  });
+}
+
+}  // namespace
+
+Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules) {
+  SafetensorsModel model;
+  MU_ASSIGN(model.set, safetensors::open_set(path));
+  if (path != "-") read_config(model);
+  model.has_modules = all_modules || model.config || names_quantization_parts(model.set);
+  if (!model.has_modules) return model;
+  std::vector<mlx::TensorRef> refs;
+  refs.reserve(model.set.tensors.size());
+  for (const safetensors::TensorRef ref : model.set.tensors) {
+    const safetensors::Tensor& tensor = model.set.tensor(ref);
+    refs.push_back({tensor.name, tensor.type, tensor.shape});
+  }
+  model.modules = mlx::find_modules(refs, model.quantization);
+  return model;
+}
+
+std::vector<bool> quantization_parts(const SafetensorsModel& model) {
+  std::vector<bool> parts(model.set.tensors.size());
+  for (const mlx::Module& module : model.modules.list) {
+    if (!module.quantized) continue;
+    parts[module.scales] = true;
+    if (module.biases != mlx::no_tensor) parts[module.biases] = true;
+  }
+  return parts;
+}
+
+u64 parameter_count(const SafetensorsModel& model) {
+  u64 total = 0;
+  const auto add = [&](std::optional<u64> elements) {
+    const std::optional<u64> sum = elements ? checked_add(total, *elements) : std::nullopt;
+    if (sum) total = *sum;
+  };
+  std::vector<bool> counted = quantization_parts(model);
+  for (const mlx::Module& module : model.modules.list) {
+    if (!module.decodable) continue;
+    counted[module.weight] = true;
+    add(checked_product(module.shape));
+  }
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    if (!counted[i]) add(model.set.tensor(model.set.tensors[i]).elements());
+  }
+  return total;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,42 @@
+// A safetensors path together with the config.json beside it: what st-dump and the rules for MLX directories work on.
+// Views and numbers only; no tensor data is read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "hf/config.h"
+#include "mlx/modules.h"
+#include "mlx/quantization.h"
+#include "safetensors/shard_set.h"
+
+namespace modelutils {
+
+struct SafetensorsModel {
+  safetensors::ShardSet set;
+  std::optional<hf::Config> config;   ///< config.json in the folder of the files, if there is one that can be read
+  std::optional<Error> config_error;  ///< config.json is there, but cannot be read
+  mlx::Quantization quantization;     ///< what the config says
+  /// Modules over `set.tensors` (indexes are places there). Found only where something can be quantised: a config
+  /// exists, or a name ends in ".scales" or ".biases". Otherwise empty.
+  mlx::Modules modules;
+  bool has_modules = false;
+
+  /// Is the path a directory with a config.json (the format "mlx": MLX's or Hugging Face's)?
+  bool is_model_directory() const { return set.is_directory && (config || config_error); }
+};
+
+/// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is no error here.
+/// With `all_modules` the modules are found in any case.
+Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules = false);
+
+/// Logical elements of all tensors. A packed weight counts with its logical shape (as stored, if the config does not
+/// say how to unpack it); scales and biases of quantised modules do not count; nor does a shape that overflows.
+u64 parameter_count(const SafetensorsModel& model);
+
+/// For each place in `set.tensors`: is it the scales or biases of a quantised module?
+std::vector<bool> quantization_parts(const SafetensorsModel& model);
+
+}  // namespace modelutils
