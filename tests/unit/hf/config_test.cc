@@ -217,7 +217,8 @@ TEST(Architecture, IsFoundByClassThenByModelType) {
   EXPECT_EQ(find_architecture("", ""), nullptr);
   EXPECT_EQ(find_architecture("GPT2LMHeadModel", "gpt2"), nullptr);
   for (const Architecture& row : all_architectures()) {
-    if (!row.hf_class.empty()) EXPECT_EQ(find_architecture(row.hf_class, row.model_type), &row);
+    if (row.hf_class.empty()) continue;
+    EXPECT_EQ(find_architecture(row.hf_class, row.model_type), &row);
   }
 }
 

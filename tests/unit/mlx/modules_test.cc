@@ -4,6 +4,8 @@
 
 #include <deque>
 
+#include "fmt/format.h"
+
 namespace modelutils::mlx {
 namespace {
 
@@ -144,7 +146,7 @@ TEST_F(ModulesTest, OtherPeoplesScalesAreLeftAlone) {
 
 TEST_F(ModulesTest, AMillionBrokenModulesGiveABoundedList) {
   std::deque<std::string> names;
-  for (int i = 0; i < 5000; ++i) names.push_back("m" + std::to_string(i) + ".weight");
+  for (int i = 0; i < 5000; ++i) names.push_back(fmt::format("m{}.weight", i));
   for (const std::string& name : names) add(name, TensorType::U32, {2, 8});
   EXPECT_EQ(find(four_bits).findings.size(), 1000u);
 }
