@@ -1,0 +1,235 @@
+#include "convert/gguf_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/checked_math.h"
+#include "convert/hf_to_gguf_keys.h"
+#include "convert/tokenizer_keys.h"
+#include "hf/model_card.h"
+#include "hf/tokenizer.h"
+#include "tensor/shape.h"
+#include "verify/formats.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+constexpr u64 alignment = 32;  // parts of a split model have no key that could say another
+
+class Planner {
+ public:
+  explicit Planner(const MlxToGgufOptions& options) : options_(options) {}
+
+  Result<GgufPlan> plan() {
+    MU_TRY(refuse_broken());
+    MU_ASSIGN(plan_.model, open_hf_model(options_.directory));
+    MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
+    plan_.report.left_out = plan_.map.left_out;
+    for (const std::string& name : plan_.model->left_out) {
+      plan_.report.left_out.push_back(name + " (belongs to another file, or is computed at run time)");
+    }
+    MU_TRY(choose_recipes());
+    MU_TRY(make_keys());
+    MU_TRY(lay_out_files());
+    plan_.report.input = options_.directory;
+    plan_.report.architecture = plan_.model->architecture->name;
+    plan_.report.dry_run = options_.dry_run;
+    return std::move(plan_);
+  }
+
+ private:
+  // Whatever verify calls an error in the directory. A missing tokenizer does not matter to --no-vocab.
+  Status refuse_broken() {
+    MU_ASSIGN(const PathProbe probe, probe_path(options_.directory));
+    if (!probe.is_directory) {
+      return input_error("convert-not-directory", "is no directory; a model directory is needed", {}, {},
+                         options_.directory);
+    }
+    const FormatRules* format = format_of(probe);
+    if (format == nullptr) return {};  // open_hf_model() says what is missing
+    MU_ASSIGN(const CheckedModel checked, format->check(probe));
+    for (const Finding& finding : checked.findings.findings()) {
+      if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
+      if (options_.no_vocab && finding.code.starts_with("hf-tok-")) continue;
+      return tl::make_unexpected(to_error(finding, options_.directory));
+    }
+    return {};
+  }
+
+  Status choose_recipes() {
+    const std::vector<MappedTensor>& tensors = plan_.map.tensors;
+    plan_.recipes.resize(tensors.size());
+    MU_TRY(parallel_for(tensors.size(), options_.threads, [&](u64 i, unsigned) -> Status {
+      MU_ASSIGN(plan_.recipes[i], make_recipe(*plan_.model, tensors[i], options_.repack));
+      return {};
+    }));
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const MappedTensor& tensor = tensors[i];
+      const TensorRecipe& recipe = plan_.recipes[i];
+      const std::optional<u64> bytes = tensor_bytes(recipe.type, tensor.ne);
+      if (!bytes) {
+        return input_error(
+            "convert-shape",
+            fmt::format("a row of {} elements does not fill blocks of {}", tensor.columns(), type_name(recipe.type)),
+            "tensor '" + tensor.name + "'", {}, options_.directory);
+      }
+      plan_.report.tensors.push_back({tensor.name,
+                                      recipe.source,
+                                      recipe.form,
+                                      recipe.type,
+                                      tensor.ne,
+                                      *bytes,
+                                      recipe.exact,
+                                      recipe.reason,
+                                      false,
+                                      {}});
+    }
+    return {};
+  }
+
+  Status make_keys() {
+    MU_ASSIGN(ModelKeys hyper, hyper_parameter_keys(*plan_.model, plan_.map.parameters));
+    Findings& remarks = plan_.report.remarks;
+    hf::TokenizerOptions tokenizer_options;
+    tokenizer_options.embedding_rows = plan_.map.parameters.n_vocab;
+    tokenizer_options.config = plan_.model->config.document->root;
+    tokenizer_options.pre = options_.pre;
+    tokenizer_options.pre_force = options_.pre_force;
+    std::optional<hf::Tokenizer> tokenizer;
+    if (!options_.no_vocab) {
+      MU_ASSIGN(tokenizer, hf::read_tokenizer(options_.directory, tokenizer_options));
+      remarks.insert(remarks.end(), tokenizer->findings.begin(), tokenizer->findings.end());
+    }
+    MU_ASSIGN(plan_.report.name, model_name(tokenizer));
+    keys_ = general_keys(general_facts());
+    const hf::ModelCard card = hf::read_model_card(options_.directory, remarks);
+    append(model_card_keys(card));
+    append(std::move(hyper.keys));
+    append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
+    remarks.insert(remarks.end(), hyper.remarks.begin(), hyper.remarks.end());
+    return {};
+  }
+
+  void append(std::vector<gguf::OutKey> more) {
+    keys_.insert(keys_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+
+  // The loader treats a name with "phi-3" in it as a promise about the vocabulary and fails without it.
+  Result<std::string> model_name(const std::optional<hf::Tokenizer>& tokenizer) {
+    std::string name = options_.name.value_or(name_from_directory(options_.directory));
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+    const bool says_phi3 = lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
+    if (!says_phi3 || (tokenizer && tokenizer->allows_phi3_name())) return name;
+    if (options_.name) {
+      return input_error("convert-name",
+                         "a name with 'phi3' or 'phi-3' makes the loader look up tokens that this vocabulary lacks",
+                         "--name", {}, options_.directory);
+    }
+    return std::string();
+  }
+
+  GeneralFacts general_facts() const {
+    GeneralFacts facts;
+    facts.architecture = plan_.model->architecture->name;
+    facts.name = plan_.report.name;
+    facts.n_expert = plan_.map.parameters.n_expert;
+    std::map<TensorType, u64> elements_of;
+    for (std::size_t i = 0; i < plan_.recipes.size(); ++i) {
+      const MappedTensor& tensor = plan_.map.tensors[i];
+      const TensorType type = plan_.recipes[i].type;
+      const u64 elements = element_count(tensor.ne).value_or(0);
+      facts.parameters += elements;
+      if (tensor.name.find("_exps.") != std::string::npos) facts.expert_parameters += elements;
+      if (type_info(type).is_quantized) facts.has_quantized = true;
+      if (tensor.ne.size() > 1) elements_of[type] += elements;
+    }
+    const auto most = std::max_element(elements_of.begin(), elements_of.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != elements_of.end()) facts.file_type = file_type_code(most->first);
+    return facts;
+  }
+
+  // Tensors for each file: as many as fit into the limit, at least one.
+  std::vector<std::size_t> file_starts() const {
+    std::vector<std::size_t> starts = {0};
+    if (!options_.split_max_size) return starts;
+    u64 size = 0;
+    for (std::size_t i = 0; i < plan_.report.tensors.size(); ++i) {
+      const u64 padded = checked_round_up(plan_.report.tensors[i].bytes, alignment).value_or(0);
+      if (size > 0 && size + padded > *options_.split_max_size) {
+        starts.push_back(i);
+        size = 0;
+      }
+      size += padded;
+    }
+    return starts;
+  }
+
+  Status lay_out_files() {
+    const std::vector<std::size_t> starts = file_starts();
+    const std::size_t count = starts.size();
+    const std::size_t tensors = plan_.report.tensors.size();
+    if (count > 65535) {
+      return usage_error(fmt::format("--split-max-size makes {} files, at most 65535 are possible", count));
+    }
+    for (std::size_t f = 0; f < count; ++f) {
+      const std::size_t end = f + 1 < count ? starts[f + 1] : tensors;
+      std::vector<gguf::OutKey> keys;
+      if (f == 0) keys = keys_;
+      if (count > 1) {
+        keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(f)));
+        keys.push_back(gguf::make_key_u16("split.count", static_cast<u16>(count)));
+        keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(tensors)));
+      }
+      MU_TRY(lay_out_file(keys, starts[f], end, count > 1 ? split_path(f, count) : options_.output));
+    }
+    return {};
+  }
+
+  Status lay_out_file(const std::vector<gguf::OutKey>& keys, std::size_t begin, std::size_t end, std::string path) {
+    std::vector<gguf::OutTensor> tensors;
+    for (std::size_t i = begin; i < end; ++i) {
+      tensors.push_back({plan_.report.tensors[i].name, plan_.recipes[i].type, plan_.map.tensors[i].ne});
+    }
+    PlannedFile file;
+    file.path = std::move(path);
+    file.first_tensor = begin;
+    MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
+    for (std::size_t i = begin; i < end; ++i) {
+      const MappedTensor& tensor = plan_.map.tensors[i];
+      const u64 rows = tensor.ne.size() == 1 ? 1 : tensor.rows();
+      file.stream.push_back({file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows,
+                             tensor.ne.size() == 1 ? 1 : row_granule(tensor)});
+    }
+    plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
+    plan_.files.push_back(std::move(file));
+    return {};
+  }
+
+  std::string split_path(std::size_t number, std::size_t count) const {
+    std::string prefix = options_.output;
+    if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
+    return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number + 1, count);
+  }
+
+  const MlxToGgufOptions& options_;
+  GgufPlan plan_;
+  std::vector<gguf::OutKey> keys_;
+};
+
+}  // namespace
+
+u64 GgufPlan::total_bytes() const {
+  return report.bytes();
+}
+
+Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
+  return Planner(options).plan();
+}
+
+}  // namespace modelutils::convert

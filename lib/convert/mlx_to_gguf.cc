@@ -1,0 +1,94 @@
+#include "convert/mlx_to_gguf.h"
+
+#include <filesystem>
+#include <mutex>
+
+#include "convert/gguf_plan.h"
+#include "convert/self_check.h"
+#include "io/atomic_output.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+// Everything in the directory that is read: an output must be none of it.
+std::vector<std::string> input_files(const HfModel& model) {
+  std::vector<std::string> files = {model.config.path};
+  for (const safetensors::ShardFile& shard : model.shards.files) files.push_back(shard.path);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(model.directory, ignored)) {
+    files.push_back(entry.path().string());
+  }
+  return files;
+}
+
+Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const MlxToGgufOptions& options) {
+  const OutputOptions output_options{options.force, input_files(*plan.model), true};
+  std::vector<AtomicOutput> outputs;
+  outputs.reserve(plan.files.size());
+  for (const PlannedFile& file : plan.files) {
+    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, output_options));
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+class Streamer {
+ public:
+  Streamer(GgufPlan& plan, const MlxToGgufOptions& options)
+      : plan_(plan), options_(options), scratch_(std::max(options.threads, 1u)) {}
+
+  Status stream(std::size_t number, AtomicOutput& output) {
+    const PlannedFile& file = plan_.files[number];
+    const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) {
+      return encode_one(file.first_tensor + tensor, first, count, out, thread);
+    };
+    StreamProgress progress;
+    if (options_.progress) {
+      progress = [&](u64 bytes) { options_.progress(done_before_ + bytes, plan_.total_bytes()); };
+    }
+    MU_TRY(stream_gguf(output, file.layout, file.stream, std::max(options_.threads, 1u), encode, progress));
+    done_before_ += file.layout.file_size;
+    return {};
+  }
+
+ private:
+  // Errors are measured while the exact values are at hand anyway: for tensors that are not exact.
+  Status encode_one(std::size_t index, u64 first, u64 count, MutableBytes out, unsigned thread) {
+    const TensorRecipe& recipe = plan_.recipes[index];
+    MeasuredError error;
+    MU_TRY(encode_rows(*plan_.model, plan_.map.tensors[index], recipe, first, count, out, scratch_[thread],
+                       recipe.exact ? nullptr : &error));
+    if (!recipe.exact) {
+      const std::lock_guard lock(mutex_);
+      plan_.report.tensors[index].measured = true;
+      plan_.report.tensors[index].error.add(error);
+    }
+    return {};
+  }
+
+  GgufPlan& plan_;
+  const MlxToGgufOptions& options_;
+  std::vector<StoredRows> scratch_;
+  std::mutex mutex_;
+  u64 done_before_ = 0;
+};
+
+}  // namespace
+
+Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options) {
+  if (options.output == "-" && options.split_max_size) {
+    return usage_error("--split-max-size needs files, not a pipe");
+  }
+  MU_ASSIGN(GgufPlan plan, plan_gguf(options));
+  MU_TRY(check_plan(plan, !options.no_vocab));
+  if (options.dry_run) return std::move(plan.report);
+  MU_ASSIGN(std::vector<AtomicOutput> outputs, create_outputs(plan, options));
+  Streamer streamer(plan, options);
+  for (std::size_t i = 0; i < outputs.size(); ++i) MU_TRY(streamer.stream(i, outputs[i]));
+  MU_TRY(check_written(plan, outputs, !options.no_vocab));
+  MU_TRY(AtomicOutput::commit_all(outputs));
+  return std::move(plan.report);
+}
+
+}  // namespace modelutils::convert

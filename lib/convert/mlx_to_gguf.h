@@ -1,0 +1,38 @@
+// MLX or Hugging Face directory -> GGUF that llama.cpp loads: planned from headers and scales, then streamed, checked,
+// renamed.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "convert/conversion_report.h"
+#include "convert/mlx_repack.h"
+
+namespace modelutils::convert {
+
+struct MlxToGgufOptions {
+  std::string directory;
+  std::string output;  ///< "-" streams to standard output
+  RepackOptions repack;
+  std::string pre;        ///< --pre
+  std::string pre_force;  ///< --pre-force
+  std::optional<std::string> name;
+  bool no_vocab = false;
+  std::optional<u64> split_max_size;  ///< padded bytes of tensor data in one file
+  bool force = false;
+  bool dry_run = false;
+  unsigned threads = default_threads();
+  /// Told the bytes written of the bytes there will be; from any thread.
+  std::function<void(u64 done, u64 total)> progress;
+};
+
+/// Converts, or with dry_run only plans. Nothing is left under the final names on an error.
+///
+/// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
+/// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
+Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options);
+
+}  // namespace modelutils::convert

@@ -1,0 +1,76 @@
+#include "convert/self_check.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gguf/parse.h"
+#include "io/random_access_file.h"
+#include "verify/gguf_rules.h"
+#include "verify/loader_rules.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+// A planned file: its header, then zeros.
+class PlannedSource : public ByteSource {
+ public:
+  PlannedSource(const gguf::OutLayout& layout, std::string name) : layout_(layout), name_(std::move(name)) {}
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    if (offset >= layout_.file_size) return std::size_t{0};
+    const std::size_t size = static_cast<std::size_t>(std::min<u64>(out.size(), layout_.file_size - offset));
+    std::size_t from_header = 0;
+    if (offset < layout_.header.size()) {
+      from_header = std::min<std::size_t>(size, layout_.header.size() - static_cast<std::size_t>(offset));
+      std::memcpy(out.data(), layout_.header.data() + offset, from_header);
+    }
+    std::memset(out.data() + from_header, 0, size - from_header);
+    return size;
+  }
+  std::optional<u64> size() const override { return layout_.file_size; }
+  const std::string& name() const override { return name_; }
+
+ private:
+  const gguf::OutLayout& layout_;
+  std::string name_;
+};
+
+Status check(std::vector<std::shared_ptr<ByteSource>> sources, bool with_vocabulary) {
+  gguf::SplitSet set;
+  for (std::shared_ptr<ByteSource>& source : sources) {
+    MU_ASSIGN(gguf::Document document, gguf::parse(*source));
+    set.files.push_back({source->name(), source, std::move(document)});
+  }
+  Findings findings = gguf_structure_rules(set).findings();
+  const Findings loader = loader_findings(set, with_vocabulary);
+  findings.insert(findings.end(), loader.begin(), loader.end());
+  if (const Finding* error = first_error(findings)) {
+    return tl::make_unexpected(Error{ErrorKind::internal, "convert-self-check", set.files.front().path, error->offset,
+                                     error->where, error->message + " [" + error->code + "]"});
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_plan(const GgufPlan& plan, bool with_vocabulary) {
+  std::vector<std::shared_ptr<ByteSource>> sources;
+  for (const PlannedFile& file : plan.files) sources.push_back(std::make_shared<PlannedSource>(file.layout, file.path));
+  return check(std::move(sources), with_vocabulary);
+}
+
+Status check_written(const GgufPlan& plan, const std::vector<AtomicOutput>& outputs, bool with_vocabulary) {
+  std::vector<std::shared_ptr<ByteSource>> sources;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_seekable()) return {};
+    MU_ASSIGN(const auto file, RandomAccessFile::open(outputs[i].staging_path()));
+    if (file->file_size() != plan.files[i].layout.file_size) {
+      return output_error("out-write", "has another size than was written", outputs[i].path());
+    }
+    sources.push_back(file);
+  }
+  return check(std::move(sources), with_vocabulary);
+}
+
+}  // namespace modelutils::convert

@@ -1,0 +1,36 @@
+// How each tensor of a directory is carried into GGUF: which type, whether exactly, and the encoding of its rows.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "convert/conversion_report.h"
+#include "convert/mlx_repack.h"
+#include "model/hf_model.h"
+#include "model/hf_rows.h"
+#include "model/hf_tensor_map.h"
+
+namespace modelutils::convert {
+
+struct TensorRecipe {
+  TensorType type = TensorType::F32;
+  bool exact = true;
+  std::string source;  ///< name of the first source, or "generated"
+  std::string form;    ///< of the source, for the report
+  std::string reason;
+  Target target;  ///< for quantised sources
+};
+
+/// The MLX form of a quantised matrix.
+MlxForm form_of(const SourceMatrix& matrix);
+
+/// Chooses type and encoding. Looks at all scales and biases of a quantised tensor, at no weights. Errors:
+/// "convert-inexact" (with options.exact), reading.
+Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options);
+
+/// Encodes rows [first, first + count) (multiples of row_granule()) into `out`. `scratch` belongs to the calling
+/// thread. `error`, if given, collects the difference to the exact values.
+Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
+                   MutableBytes out, StoredRows& scratch, MeasuredError* error);
+
+}  // namespace modelutils::convert
