@@ -12,11 +12,7 @@ std::optional<u64> Tensor::elements() const {
 
 std::optional<u64> Tensor::expected_bytes() const {
   const std::optional<u64> count = elements();
-  if (!type || !count) return std::nullopt;
-  // The dtypes of the format are all plain: a block is the smallest number of elements that fills whole bytes.
-  const TypeInfo& info = type_info(*type);
-  if (*count % info.block_elements != 0) return std::nullopt;
-  return checked_mul(*count / info.block_elements, info.block_bytes);
+  return type && count ? packed_bytes(*type, *count) : std::nullopt;
 }
 
 std::vector<u64> Tensor::ne() const {

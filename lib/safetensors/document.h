@@ -38,8 +38,8 @@ struct Tensor {
   u64 bytes() const { return begin <= end ? end - begin : 0; }
   /// Product of the shape, left to right; nothing on overflow, even if a later dimension is 0.
   std::optional<u64> elements() const;
-  /// Bytes that dtype and shape ask for; nothing if the dtype is unknown, the product overflows, or elements of less
-  /// than a byte do not fill whole bytes.
+  /// Bytes that dtype and shape ask for; nothing if the dtype is unknown, the product overflows, or F4 and F6 do not
+  /// fill whole bytes.
   std::optional<u64> expected_bytes() const;
   /// The shape in ne order (contiguous dimension first).
   std::vector<u64> ne() const;

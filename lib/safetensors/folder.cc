@@ -39,6 +39,10 @@ std::optional<ShardName> shard_name(std::string_view base_name) {
   return ShardName{base_name, *number, *count};
 }
 
+bool is_index_name(std::string_view base_name) {
+  return base_name.ends_with(".json") && base_name.find(".safetensors.index") != base_name.npos;
+}
+
 std::string folder_of(std::string_view path) {
   return std::string(path.substr(0, path.rfind('/') + 1));
 }
@@ -54,7 +58,7 @@ Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
     if (name.starts_with('.')) continue;
     if (name.ends_with(extension)) {
       weights.push_back(std::move(name));
-    } else if (name.ends_with(".json") && name.find(".safetensors.index") != name.npos) {
+    } else if (is_index_name(name)) {
       indexes.push_back(std::move(name));
     }
   }

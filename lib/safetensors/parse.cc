@@ -41,20 +41,18 @@ void refuse(Document& document, std::string code, u64 offset, std::string messag
 
 }  // namespace
 
-bool is_safetensors(const ByteSource& source) {
-  return looks_like_safetensors(read_head(source));
+bool is_safetensors(std::string_view head, std::string_view name) {
+  return looks_like_safetensors(head) || (is_named_safetensors(name) && file_kind(head) == FileKind::unknown);
 }
 
 Result<Document> parse(const ByteSource& source) {
   std::byte first{};
   MU_TRY(source.read_some(0, {&first, 1}));  // what cannot be read at all says so
   const std::string head = read_head(source);
-  if (!looks_like_safetensors(head)) {
-    const FileKind kind = file_kind(head);
-    if (kind != FileKind::unknown || !is_named_safetensors(source.name())) {
-      return input_error("st-not-safetensors", fmt::format("is no safetensors file: it is {}", file_kind_text(kind)),
-                         {}, {}, source.name());
-    }
+  if (!is_safetensors(head, source.name())) {
+    return input_error("st-not-safetensors",
+                       fmt::format("is no safetensors file: it is {}", file_kind_text(file_kind(head))), {}, {},
+                       source.name());
   }
 
   Document document;

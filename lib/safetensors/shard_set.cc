@@ -234,8 +234,7 @@ Status open_index_file(ShardSet& set) {
   set.folder = folder_of(set.path);
   set.index_path = set.path;
   MU_TRY(open_indexed(set, Folder(set.folder)));
-  const bool is_named_index = base_name_of(set.path).find(".index") != std::string::npos;
-  if (!is_named_index && !set.index->usable) {
+  if (!is_index_name(base_name_of(set.path)) && !set.index->usable) {
     return input_error("st-not-safetensors", "is a JSON file, but no index of safetensors files (no weight_map)", {},
                        {}, set.path);
   }
@@ -291,6 +290,16 @@ Findings ShardSet::all_findings() const {
     }
   }
   return all;
+}
+
+bool is_model_folder(const std::string& path) {
+  const Folder folder(path.ends_with('/') ? path : path + '/');
+  return !folder.indexes.empty() || !folder.weights.empty();
+}
+
+bool is_index(std::string_view path, std::string_view head) {
+  return is_index_name(base_name_of(path)) ||
+         (path.ends_with(".json") && head.find("\"weight_map\"") != std::string_view::npos);
 }
 
 Result<ShardSet> open_set(const std::string& path) {

@@ -50,6 +50,11 @@ struct ShardSet {
   NameIndex names;  ///< of `tensors`, by their place there
 };
 
+/// Is there anything in this directory that open_set() would open: an index, or a *.safetensors file?
+bool is_model_folder(const std::string& path);
+/// Is this the path of an index: "*.safetensors.index*.json", or a JSON file in whose beginning a weight_map stands?
+bool is_index(std::string_view path, std::string_view head);
+
 /// Opens `path`: "-" is standard input; a directory with an index or with *.safetensors files ("consolidated*" and
 /// adapters are left out if there is anything else); an index (a name ending in ".json"); anything else as one file.
 ///

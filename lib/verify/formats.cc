@@ -5,6 +5,7 @@
 
 #include "io/random_access_file.h"
 #include "verify/gguf_rules.h"
+#include "verify/safetensors_rules.h"
 
 namespace modelutils {
 
@@ -15,6 +16,7 @@ constexpr std::size_t head_size = 4096;
 // A format is one line: its name in reports, how it is recognised, its rules.
 const std::array format_table = {
     FormatRules{"gguf", recognises_gguf, check_gguf},
+    FormatRules{"safetensors", recognises_safetensors, check_safetensors},
 };
 
 // What --against can compare: format of the converted model, format of its source, how.

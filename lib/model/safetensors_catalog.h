@@ -1,0 +1,14 @@
+// The tensors of a safetensors model, in one file or many, as a catalog.
+#pragma once
+
+#include "model/tensor_catalog.h"
+#include "safetensors/shard_set.h"
+
+namespace modelutils {
+
+/// Every tensor whose bytes lie inside its file and are as many as its dtype and shape ask for (of an unknown dtype:
+/// whatever its offsets say, without a type); what is left out is for the rules to say (verify/safetensors_rules.h).
+/// Shapes are turned round into ne order. Order: file by file, as the headers have them.
+Catalog safetensors_catalog(const safetensors::ShardSet& set);
+
+}  // namespace modelutils

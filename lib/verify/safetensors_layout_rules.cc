@@ -1,0 +1,155 @@
+// Where the tensors of a safetensors file stand: every byte behind the header belongs to exactly one of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/byte_map.h"
+#include "verify/safetensors_rule_parts.h"
+#include "verify/wording.h"
+
+namespace modelutils::safetensors_rules {
+
+namespace {
+
+using safetensors::Document;
+using safetensors::Tensor;
+
+constexpr u64 data_alignment = 8;
+
+class Layout {
+ public:
+  Layout(const Document& document, FindingLog& log)
+      : document_(document), tensors_(document.tensors), log_(log), data_size_(document.data_bytes()) {}
+
+  void check() {
+    if (document_.data_offset % data_alignment != 0) {
+      add(Severity::note, "st-unaligned", document_.data_offset, "data", [&] {
+        return fmt::format("the data begins at byte {}, no multiple of {}", document_.data_offset, data_alignment);
+      });
+    }
+    if (!document_.complete) return;  // what is missing is not known
+    check_end();
+    if (is_contiguous()) return check_tail();
+    check_empty_tensors();
+    ByteMap map = map_bytes(spans(), 0, reached());
+    for (const ByteOverlap& overlap : map.overlaps) report_overlap(overlap);
+    if (has_unknown_place()) return;
+    for (const ByteGap& gap : map.gaps) report_gap(gap);
+    check_tail();
+  }
+
+ private:
+  /// The usual case, without sorting: the header is in the order of the data.
+  bool is_contiguous() const {
+    u64 end = 0;
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.begin != end || tensor.end < end) return false;
+      end = tensor.end;
+    }
+    return true;
+  }
+
+  /// With entries whose place is not known, holes are only to be expected.
+  bool has_unknown_place() const {
+    return first_container_error(document_.findings) != nullptr ||
+           std::any_of(tensors_.begin(), tensors_.end(),
+                       [](const Tensor& tensor) { return tensor.begin > tensor.end; });
+  }
+
+  /// One finding for a file that was cut off, however many tensors that costs.
+  void check_end() {
+    if (!data_size_) return;
+    const Tensor* first = nullptr;
+    u64 cut = 0;
+    u64 needed = 0;
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.begin > tensor.end || tensor.end <= *data_size_) continue;
+      if (first == nullptr) first = &tensor;
+      needed = std::max(needed, tensor.end);
+      ++cut;
+    }
+    if (first == nullptr) return;
+    add(Severity::error, "st-data-truncated", first->entry_offset, tensor_where(first->name), [&] {
+      return fmt::format("the data ends after {} bytes, {} are needed{}", *data_size_, needed,
+                         cut == 1 ? "" : fmt::format(" (by this and {} more)", counted(cut - 1, "tensor")));
+    });
+  }
+
+  /// The end of the last byte that belongs to a tensor and is in the file.
+  u64 reached() const {
+    u64 end = 0;
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.begin < tensor.end) end = std::max(end, tensor.end);
+    }
+    return data_size_ ? std::min(end, *data_size_) : end;
+  }
+
+  std::vector<ByteSpan> spans() const {
+    std::vector<ByteSpan> all;
+    all.reserve(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].begin < tensors_[i].end) all.push_back({tensors_[i].begin, tensors_[i].end, i});
+    }
+    return all;
+  }
+
+  /// The reference refuses a tensor without bytes that stands inside another one's.
+  void check_empty_tensors() {
+    std::vector<ByteSpan> sorted;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Tensor& tensor = tensors_[i];
+      if (tensor.begin != tensor.end) continue;
+      if (sorted.empty()) {
+        sorted = spans();
+        if (sorted.empty()) return;
+        std::sort(sorted.begin(), sorted.end(), [](const ByteSpan& a, const ByteSpan& b) { return a.begin < b.begin; });
+      }
+      const auto behind = std::partition_point(sorted.begin(), sorted.end(),
+                                               [&](const ByteSpan& span) { return span.begin < tensor.begin; });
+      if (behind == sorted.begin() || std::prev(behind)->end <= tensor.begin) continue;
+      add(Severity::error, "st-overlap", tensor.entry_offset, tensor_where(tensor.name), [&] {
+        return fmt::format("has no bytes, but stands inside {}", tensor_where(tensors_[std::prev(behind)->id].name));
+      });
+    }
+  }
+
+  void report_overlap(const ByteOverlap& overlap) {
+    const Tensor& tensor = tensors_[overlap.second];
+    add(Severity::error, "st-overlap", tensor.entry_offset, tensor_where(tensor.name), [&] {
+      return fmt::format("shares {} with {}", counted(overlap.end - overlap.begin, "byte"),
+                         tensor_where(tensors_[overlap.first].name));
+    });
+  }
+
+  void report_gap(const ByteGap& gap) {
+    add(Severity::error, "st-hole", document_.data_offset + gap.begin,
+        gap.after == ByteGap::no_span ? "data" : tensor_where(tensors_[gap.after].name),
+        [&] { return fmt::format("{} before it belong to no tensor", counted(gap.end - gap.begin, "byte")); });
+  }
+
+  void check_tail() {
+    const u64 end = reached();
+    if (!data_size_ || *data_size_ <= end || has_unknown_place()) return;
+    add(Severity::error, "st-trailing-data", document_.data_offset + end, "data",
+        [&] { return fmt::format("{} behind the last tensor belong to none", counted(*data_size_ - end, "byte")); });
+  }
+
+  template <typename MakeMessage>
+  void add(Severity severity, std::string_view code, u64 offset, std::string where, MakeMessage&& message) {
+    if (!log_.keeps(severity, code)) return log_.count_only(severity, code);
+    log_.add({severity, Scope::container, std::string(code), offset, std::move(where), message(), {}});
+  }
+
+  const Document& document_;
+  const std::vector<Tensor>& tensors_;
+  FindingLog& log_;
+  const std::optional<u64> data_size_;
+};
+
+}  // namespace
+
+void check_layout(const Document& document, FindingLog& log) {
+  Layout(document, log).check();
+}
+
+}  // namespace modelutils::safetensors_rules
