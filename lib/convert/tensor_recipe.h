@@ -9,6 +9,7 @@
 #include "model/hf_model.h"
 #include "model/hf_rows.h"
 #include "model/hf_tensor_map.h"
+#include "model/mlx_scales.h"
 
 namespace modelutils::convert {
 
@@ -20,9 +21,6 @@ struct TensorRecipe {
   std::string reason;
   Target target;  ///< for quantised sources
 };
-
-/// The MLX form of a quantised matrix.
-MlxForm form_of(const SourceMatrix& matrix);
 
 /// Chooses type and encoding. Looks at all scales and biases of a quantised tensor, at no weights. Errors:
 /// "convert-inexact" (with options.exact), reading.

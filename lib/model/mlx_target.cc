@@ -1,14 +1,14 @@
-// Analysis of scales and the choice of the GGUF type: the table of docs/conversion.md as code.
+#include "model/mlx_target.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/byte_reader.h"
-#include "convert/mlx_repack.h"
 #include "tensor/half.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 namespace {
 
@@ -187,4 +187,23 @@ Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis,
   return target;
 }
 
-}  // namespace modelutils::convert
+bool carries_exactly(const MlxForm& form, const ScaleAnalysis& analysis, TensorType type) {
+  const bool scales_fit = analysis.inexact == 0 && analysis.too_large == 0;
+  switch (type) {
+    case TensorType::F32: return true;
+    case TensorType::Q4_1: return form.params.mode == mlx::Mode::affine && form.params.bits <= 4 && scales_fit;
+    case TensorType::Q5_1: return form.params.mode == mlx::Mode::affine && form.params.bits == 5 && scales_fit;
+    case TensorType::Q8_0:
+      return form.params.mode == mlx::Mode::affine && form.params.bits == 8 && analysis.symmetric && scales_fit;
+    case TensorType::MXFP4: return form.params.mode == mlx::Mode::mxfp4 && exponents_within(analysis, 0, 254);
+    case TensorType::Q5_0: return form.params.mode == mlx::Mode::mxfp4 && exponents_within(analysis, 104, 143);
+    case TensorType::NVFP4: return form.params.mode == mlx::Mode::nvfp4 && analysis.odd_scales == 0;
+    case TensorType::F16: return form.params.mode == mlx::Mode::nvfp4;
+    case TensorType::BF16:
+      return form.params.mode == mlx::Mode::nvfp4 || form.params.mode == mlx::Mode::mxfp4 ||
+             (form.params.mode == mlx::Mode::mxfp8 && exponents_within(analysis, 3, 246));
+    default: return false;
+  }
+}
+
+}  // namespace modelutils

@@ -1,0 +1,48 @@
+#include "model/mlx_scales.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace modelutils {
+
+namespace {
+
+constexpr u64 analysis_bytes = u64{512} << 10;
+
+}  // namespace
+
+MlxForm form_of(const SourceMatrix& matrix) {
+  return {*matrix.quantized, matrix.scales.type, matrix.biases.type, matrix.columns};
+}
+
+Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool with_codes, ScaleAnalysis& analysis) {
+  const MlxForm form = form_of(model.matrices[tensor.parts.front().matrix]);
+  std::vector<std::byte> scales;
+  std::vector<std::byte> biases;
+  std::vector<std::byte> codes;
+  for (const RowRange& part : tensor.parts) {
+    const SourceMatrix& matrix = model.matrices[part.matrix];
+    const u64 scale_bytes = matrix.scales.bytes / matrix.rows;
+    const u64 bias_bytes = matrix.biases.bytes / matrix.rows;
+    const u64 code_bytes = with_codes ? matrix.row_bytes() : 0;
+    const u64 step = std::max<u64>(analysis_bytes / std::max<u64>(scale_bytes + bias_bytes + code_bytes, 1), 1);
+    for (u64 row = 0; row < part.count; row += step) {
+      const u64 count = std::min(step, part.count - row);
+      const u64 first = part.first + row;
+      scales.resize(count * scale_bytes);
+      biases.resize(count * bias_bytes);
+      codes.resize(count * code_bytes);
+      MU_TRY(model.source(matrix.scales).read_exact(matrix.scales.offset + first * scale_bytes, scales));
+      if (bias_bytes > 0) {
+        MU_TRY(model.source(matrix.biases).read_exact(matrix.biases.offset + first * bias_bytes, biases));
+      }
+      if (with_codes) {
+        MU_TRY(model.source(matrix.values).read_exact(matrix.values.offset + first * code_bytes, codes));
+      }
+      analyse_scales(form, scales, biases, codes, analysis);
+    }
+  }
+  return {};
+}
+
+}  // namespace modelutils

@@ -1,0 +1,69 @@
+// Which GGUF type carries a matrix that MLX quantised, and whether exactly: the table of docs/conversion.md as code.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "base/types.h"
+#include "mlx/quantization.h"
+#include "tensor/types.h"
+
+namespace modelutils {
+
+/// How a quantised matrix is stored.
+struct MlxForm {
+  mlx::Params params;
+  TensorType scale_type = TensorType::F16;  ///< F16, BF16, F32; U8 in the FP modes
+  TensorType bias_type = TensorType::F16;   ///< affine only
+  u64 columns = 0;                          ///< elements of a row, a multiple of the group size
+
+  /// "affine 4-bit, group 64, BF16 scales"
+  std::string text() const;
+};
+
+/// What a look at all scales and biases of a tensor tells. Join the parts with add().
+struct ScaleAnalysis {
+  u64 values = 0;           ///< scales and biases seen
+  u64 inexact = 0;          ///< of them not exact in f16
+  u64 too_large = 0;        ///< of them infinite in f16 (65520 and above, NaN and Inf too)
+  bool symmetric = true;    ///< bias = -128 × scale in every group (8-bit affine)
+  double largest = 0;       ///< bound of |value|: |scale| × (2^bits - 1) + |bias|
+  u8 least_exponent = 255;  ///< E8M0 bytes of the mx modes, groups of zeros left out where codes were given
+  u8 greatest_exponent = 0;
+  u64 odd_scales = 0;  ///< NVFP4 bytes that ggml reads in another way than MLX (0x7F, 0x80 and above)
+
+  void add(const ScaleAnalysis& other);
+};
+
+/// Looks at the scales and biases of whole rows. `codes` may be empty; if given, groups of the mx modes whose elements
+/// are all zero do not count for the exponents (Metal writes e = 0 there, which carries no value).
+void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis);
+
+struct RepackOptions {
+  TensorType fallback = TensorType::Q8_0;  ///< for what has no exact block type: Q8_0, F16, BF16 or F32
+  bool exact = false;                      ///< refuse what is not carried bit for bit
+  bool compat = false;                     ///< avoid MXFP4 and NVFP4
+};
+
+enum class Recipe : u8 {
+  blocks,     ///< codes regrouped, scales copied: Q4_1, Q5_1, MXFP4, NVFP4, Q5_0 from mxfp4
+  q8_0_best,  ///< each block in the better of the integer form and plain Q8_0
+  decode,     ///< exact float32 values, rounded to F16 or BF16, or kept
+};
+
+struct Target {
+  TensorType type = TensorType::F32;
+  Recipe recipe = Recipe::decode;
+  bool exact = true;
+  std::string reason;  ///< why, where it is not obvious
+};
+
+/// Chooses the GGUF type. `must_be_f32` is for norms, biases and routers. Error "convert-inexact" under options.exact
+/// if nothing carries the tensor bit for bit.
+Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis, const RepackOptions& options,
+                             bool must_be_f32);
+
+/// Does a tensor of type `type`, made from such a matrix, equal it in every value?
+bool carries_exactly(const MlxForm& form, const ScaleAnalysis& analysis, TensorType type);
+
+}  // namespace modelutils
