@@ -6,8 +6,9 @@
 
 namespace modelutils {
 
-/// Can dequantize() decode this type? Every type of the table but Q8_1's sums, C64 (two floats an element) decode;
-/// integers and BOOL are converted to the nearest float32.
+/// Can dequantize() decode this type? All but C64 (two floats an element). Q8_1, for which ggml has no decoder, decodes
+/// to code × d. Integers and F64 become the nearest float32, BOOL the number in its byte. F4 has its first element in
+/// the low nibble; F6 is a little-endian bit stream, least significant bit first, four elements in three bytes.
 bool has_decoder(TensorType type);
 
 /// Decodes `out.size()` elements (a multiple of the type's block elements) from `blocks`, which must hold exactly

@@ -1,0 +1,149 @@
+// Blocks with one level of scales (docs/formats/blocks.md, sections 3 and 5).
+#include <array>
+
+#include "base/byte_reader.h"
+#include "tensor/block_decoders.h"
+#include "tensor/codebooks.h"
+#include "tensor/half.h"
+
+namespace modelutils::decode {
+namespace {
+
+float half_at(const u8* at) {
+  return f16_to_f32(load<u16>(at));
+}
+
+// The i-th of 32 codes in 16 bytes: low nibbles are elements 0 … 15, high nibbles 16 … 31.
+int nibble(const u8* codes, u32 i) {
+  return codes[i % 16] >> (i < 16 ? 0 : 4) & 15;
+}
+
+// Twice the FP4 values. Code 8 is the integer 0, so it is not -0.
+constexpr std::array<i8, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+}  // namespace
+
+void q4_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q4_0, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(nibble(block + 2, i) - 8) * d;
+  });
+}
+
+void q4_1(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q4_1, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    const float m = half_at(block + 2);
+    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(nibble(block + 4, i)) * d + m;
+  });
+}
+
+void q5_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q5_0, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    const u32 high = load<u32>(block + 2);
+    for (u32 i = 0; i < 32; ++i) {
+      const int q = nibble(block + 6, i) | static_cast<int>(high >> i & 1) << 4;
+      y[i] = static_cast<float>(q - 16) * d;
+    }
+  });
+}
+
+void q5_1(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q5_1, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    const float m = half_at(block + 2);
+    const u32 high = load<u32>(block + 4);
+    for (u32 i = 0; i < 32; ++i) {
+      const int q = nibble(block + 8, i) | static_cast<int>(high >> i & 1) << 4;
+      y[i] = static_cast<float>(q) * d + m;
+    }
+  });
+}
+
+void q8_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q8_0, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(load<i8>(block + 2 + i)) * d;
+  });
+}
+
+void q8_1(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q8_1, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);  // the sum of the codes at 2 is a helper of dot products
+    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(load<i8>(block + 4 + i)) * d;
+  });
+}
+
+void iq4_nl(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::IQ4_NL, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    for (u32 i = 0; i < 32; ++i) y[i] = d * static_cast<float>(iq4nl_values[static_cast<u32>(nibble(block + 2, i))]);
+  });
+}
+
+void mxfp4(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::MXFP4, in, out, blocks, [](const u8* block, float* y) {
+    const float d = e8m0_half(block[0]);
+    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(e2m1_doubled[static_cast<u32>(nibble(block + 1, i))]) * d;
+  });
+}
+
+// Four parts of 16 elements: inside a part low nibbles are elements 0 … 7, high nibbles 8 … 15.
+void nvfp4(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::NVFP4, in, out, blocks, [](const u8* block, float* y) {
+    for (u32 part = 0; part < 4; ++part) {
+      const float d = ue4m3_half(block[part]);
+      const u8* codes = block + 4 + 8 * part;
+      for (u32 i = 0; i < 16; ++i) {
+        y[16 * part + i] = static_cast<float>(e2m1_doubled[codes[i % 8] >> (i < 8 ? 0 : 4) & 15]) * d;
+      }
+    }
+  });
+}
+
+void q1_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q1_0, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    for (u32 i = 0; i < 128; ++i) y[i] = (block[2 + i / 8] >> (i % 8) & 1) != 0 ? d : -d;
+  });
+}
+
+void q2_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::Q2_0, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    for (u32 i = 0; i < 64; ++i) y[i] = static_cast<float>((block[2 + i / 4] >> (2 * (i % 4)) & 3) - 1) * d;
+  });
+}
+
+// Five (four) base-3 digits in a byte: digit n is the leading digit of byte × 3^n, cut to 8 bits and read as a
+// fraction.
+void tq1_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::TQ1_0, in, out, blocks, [](const u8* block, float* y) {
+    static constexpr std::array<u32, 5> powers = {1, 3, 9, 27, 81};
+    const float d = half_at(block + 52);
+    const auto digits = [&](u32 first, u32 width, u32 from, u32 count) {
+      for (u32 n = 0; n < count; ++n) {
+        for (u32 k = 0; k < width; ++k) {
+          const u32 fraction = block[from + k] * powers[n] & 255;
+          y[first + n * width + k] = static_cast<float>(static_cast<int>(fraction * 3 >> 8) - 1) * d;
+        }
+      }
+    };
+    digits(0, 32, 0, 5);
+    digits(160, 16, 32, 5);
+    digits(240, 4, 48, 4);
+  });
+}
+
+void tq2_0(const u8* in, float* out, std::size_t blocks) {
+  for_blocks(TensorType::TQ2_0, in, out, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block + 64);
+    for (u32 i = 0; i < 256; ++i) {
+      const int q = block[32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32)) & 3;
+      y[i] = static_cast<float>(q - 1) * d;
+    }
+  });
+}
+
+}  // namespace modelutils::decode
