@@ -1,0 +1,263 @@
+#include "model/model_view.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked_math.h"
+#include "fmt/format.h"
+#include "gguf/keys.h"
+#include "hf/architecture.h"
+#include "mlx/dequantize.h"
+#include "mlx/names.h"
+#include "model/gguf_catalog.h"
+#include "model/safetensors_catalog.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+// Elements decoded at a time: the codes and values of one piece stay in the first cache levels.
+constexpr std::size_t piece_elements = 32 * 1024;
+
+ModelSummary summary_of(const hf::Config& config) {
+  ModelSummary summary;
+  summary.architecture = config.architecture.empty() ? config.model_type : config.architecture;
+  summary.block_count = config.block_count;
+  summary.context_length = config.context_length;
+  summary.embedding_length = config.embedding_length;
+  summary.feed_forward_length = config.feed_forward_length;
+  summary.head_count = config.head_count;
+  summary.head_count_kv = config.head_count_kv ? config.head_count_kv : config.head_count;
+  summary.head_dim = config.head_dim;
+  summary.vocab_size = config.vocab_size;
+  summary.expert_count = config.expert_count;
+  return summary;
+}
+
+ModelSummary summary_of(const gguf::Document& document) {
+  const gguf::Index index(document);
+  ModelSummary summary;
+  summary.architecture = index.architecture();
+  summary.name = index.string_value("general.name").value_or("");
+  const auto number = [&](std::string_view suffix) { return index.unsigned_value(index.arch_key(suffix)); };
+  summary.block_count = number("block_count");
+  summary.context_length = number("context_length");
+  summary.embedding_length = number("embedding_length");
+  summary.feed_forward_length = number("feed_forward_length");
+  summary.head_count = number("attention.head_count");
+  summary.head_count_kv = number("attention.head_count_kv");
+  summary.head_dim = number("attention.key_length");
+  summary.vocab_size = number("vocab_size");
+  if (const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens"); tokens && !summary.vocab_size) {
+    summary.vocab_size = tokens->count;
+  }
+  summary.expert_count = number("expert_count");
+  return summary;
+}
+
+// The family whose table of names holds for the model, if it is one we know.
+std::optional<hf::Family> family_of(const hf::Config* config, const ModelSummary& summary, bool is_gguf) {
+  if (!is_gguf) {
+    const hf::Architecture* row = config ? hf::find_architecture(*config) : nullptr;
+    return row ? std::optional(row->family) : std::nullopt;
+  }
+  if (summary.architecture == "llama" && summary.expert_count.value_or(0) > 0) return hf::Family::mixtral;
+  for (const hf::Architecture& row : hf::all_architectures()) {
+    if (row.gguf == summary.architecture) return row.family;
+  }
+  return std::nullopt;
+}
+
+Status out_of_range(const ViewTensor& tensor) {
+  return input_error("model-range", "the range asked for lies outside the tensor",
+                     fmt::format("tensor '{}'", tensor.name));
+}
+
+}  // namespace
+
+ModelView ModelView::of_gguf(std::string path, gguf::SplitSet set) {
+  ModelView view;
+  view.path_ = std::move(path);
+  view.gguf_ = std::make_unique<gguf::SplitSet>(std::move(set));
+  view.catalog_ = std::make_unique<Catalog>(gguf_catalog(*view.gguf_));
+  view.findings_ = view.gguf_->findings;
+  for (const gguf::SetFile& file : view.gguf_->files) {
+    view.findings_.insert(view.findings_.end(), file.document.findings.begin(), file.document.findings.end());
+  }
+  view.summary_ = summary_of(view.gguf_->files.front().document);
+  for (std::size_t i = 0; i < view.catalog_->tensors.size(); ++i) {
+    const CatalogTensor& stored = view.catalog_->tensors[i];
+    ViewTensor tensor;
+    tensor.name = stored.name;
+    tensor.type = stored.type;
+    tensor.ne = stored.ne;
+    tensor.stored = i;
+    view.tensors_.push_back(std::move(tensor));
+  }
+  view.index_tensors();
+  return view;
+}
+
+ModelView ModelView::of_safetensors(std::string path, safetensors::ShardSet set, std::optional<hf::Config> config) {
+  ModelView view;
+  view.path_ = std::move(path);
+  view.shards_ = std::make_unique<safetensors::ShardSet>(std::move(set));
+  view.catalog_ = std::make_unique<Catalog>(safetensors_catalog(*view.shards_));
+  view.catalog_->format = view.shards_->is_directory && config ? "mlx" : "safetensors";
+  view.findings_ = view.shards_->all_findings();
+  mlx::Quantization quantization;
+  if (config) {
+    view.config_ = std::move(config);
+    view.summary_ = summary_of(*view.config_);
+    quantization = mlx::read_quantization(*view.config_);
+  }
+  const std::vector<CatalogTensor>& stored = view.catalog_->tensors;
+  std::vector<std::vector<u64>> shapes(stored.size());
+  std::vector<mlx::TensorRef> refs;
+  refs.reserve(stored.size());
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    shapes[i] = reversed(stored[i].ne);
+    refs.push_back({stored[i].name, stored[i].type, shapes[i]});
+    ViewTensor tensor;
+    tensor.name = stored[i].name;
+    tensor.type = stored[i].type;
+    tensor.ne = stored[i].ne;
+    tensor.stored = i;
+    view.tensors_.push_back(std::move(tensor));
+  }
+  const mlx::Modules modules = mlx::find_modules(refs, quantization);
+  for (const mlx::Module& module : modules.list) {
+    if (!module.quantized) continue;
+    view.tensors_[module.scales].is_part = true;
+    if (module.biases != mlx::no_tensor) view.tensors_[module.biases].is_part = true;
+    if (!module.decodable) continue;
+    ViewTensor& weight = view.tensors_[module.weight];
+    weight.ne = reversed(module.shape);
+    weight.packing = module.params;
+    weight.scales = module.scales;
+    weight.biases = module.biases;
+  }
+  view.findings_.insert(view.findings_.end(), modules.findings.begin(), modules.findings.end());
+  view.index_tensors();
+  return view;
+}
+
+void ModelView::index_tensors() {
+  by_name_.reserve(tensors_.size());
+  const bool is_gguf = gguf_ != nullptr;
+  const std::optional<hf::Family> family = family_of(config(), summary_, is_gguf);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    ViewTensor& tensor = tensors_[i];
+    tensor.elements = checked_product(tensor.ne).value_or(0);
+    if (!tensor.is_part) parameters_ = checked_add(parameters_, tensor.elements).value_or(parameters_);
+    by_name_.emplace(tensor.name, i);
+  }
+  // Names as in a file win over derived ones, so these come second.
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (is_gguf) {
+      if (!family) continue;
+      if (auto other = mlx::hf_tensor(*family, tensors_[i].name)) by_name_.emplace(std::move(*other), i);
+      continue;
+    }
+    std::string canonical = mlx::canonical_name(tensors_[i].name);
+    if (family) {
+      auto target = mlx::gguf_tensor(*family, canonical);
+      if (target && target->piece == mlx::Piece::whole) by_name_.emplace(std::move(target->module), i);
+    }
+    by_name_.emplace(std::move(canonical), i);
+  }
+}
+
+const ViewTensor* ModelView::find(std::string_view name) const {
+  const auto found = by_name_.find(std::string(name));
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+std::optional<std::string> ModelView::gguf_name(const ViewTensor& tensor) const {
+  if (gguf_) return std::string(tensor.name);
+  const std::optional<hf::Family> family = family_of(config(), summary_, false);
+  if (!family || tensor.is_part) return std::nullopt;
+  auto target = mlx::gguf_tensor(*family, mlx::canonical_name(tensor.name));
+  if (!target || target->piece != mlx::Piece::whole) return std::nullopt;
+  return std::move(target->module);
+}
+
+Status ModelView::read_bytes(const ViewTensor& tensor, u64 offset, MutableBytes out) const {
+  const CatalogTensor& stored = catalog_->tensors[tensor.stored];
+  if (!fits(offset, out.size(), stored.bytes)) return out_of_range(tensor);
+  return catalog_->files[stored.file].source->read_exact(stored.offset + offset, out);
+}
+
+Status ModelView::read_values(const ViewTensor& tensor, u64 first, std::span<float> out) const {
+  if (!fits(first, out.size(), tensor.elements)) return out_of_range(tensor);
+  return tensor.packing ? read_packed(tensor, first, out) : read_plain(tensor, first, out);
+}
+
+// Any range of elements: whole blocks of at most piece_elements are read and the part asked for is kept.
+Status ModelView::read_plain(const ViewTensor& tensor, u64 first, std::span<float> out) const {
+  const CatalogTensor& stored = catalog_->tensors[tensor.stored];
+  const u64 block = tensor.type ? type_info(*tensor.type).block_elements : 1;
+  std::vector<float> piece;
+  while (!out.empty()) {
+    const u64 begin = first - first % block;
+    const u64 most = std::min<u64>(piece_elements - piece_elements % block, tensor.elements - begin);
+    const u64 needed = std::min<u64>(most, first - begin + out.size());
+    const u64 count = std::min<u64>(most, (needed + block - 1) / block * block);
+    piece.resize(count);
+    MU_TRY(modelutils::read_values(*catalog_, stored, begin, piece));
+    const auto skip = static_cast<std::size_t>(first - begin);
+    const std::size_t use = std::min<std::size_t>(out.size(), piece.size() - skip);
+    std::copy_n(piece.begin() + static_cast<std::ptrdiff_t>(skip), use, out.begin());
+    out = out.subspan(use);
+    first += use;
+  }
+  return {};
+}
+
+Status ModelView::read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const {
+  const mlx::Params params = *tensor.packing;
+  const CatalogTensor& weight = catalog_->tensors[tensor.stored];
+  const CatalogTensor& scales = catalog_->tensors[tensor.scales];
+  const CatalogTensor* biases = tensor.biases == mlx::no_tensor || !mlx::mode_info(params.mode).has_biases
+                                    ? nullptr
+                                    : &catalog_->tensors[tensor.biases];
+  const auto read = [&](const CatalogTensor& stored, u64 width, u64 group, u64 groups, std::vector<std::byte>& to) {
+    to.resize(groups * width);
+    return catalog_->files[stored.file].source->read_exact(stored.offset + group * width, to);
+  };
+  std::vector<std::byte> codes, scale_bytes, bias_bytes;
+  std::vector<float> piece;
+  const u64 most = std::max<u64>(1, piece_elements / params.group_size);
+  while (!out.empty()) {
+    // A row is a whole number of groups, so groups can be counted through the whole tensor.
+    const u64 group = first / params.group_size;
+    const auto skip = static_cast<std::size_t>(first % params.group_size);
+    const u64 groups = std::min<u64>(most, (skip + out.size() + params.group_size - 1) / params.group_size);
+    MU_TRY(read(weight, params.group_bytes(), group, groups, codes));
+    MU_TRY(read(scales, type_info(*scales.type).block_bytes, group, groups, scale_bytes));
+    mlx::Groups part{codes, *scales.type, scale_bytes, *scales.type, {}};
+    if (biases != nullptr) {
+      MU_TRY(read(*biases, type_info(*biases->type).block_bytes, group, groups, bias_bytes));
+      part.bias_type = *biases->type;
+      part.biases = bias_bytes;
+    }
+    piece.resize(groups * params.group_size);
+    mlx::dequantize(params, part, piece);
+    const std::size_t use = std::min<std::size_t>(out.size(), piece.size() - skip);
+    std::copy_n(piece.begin() + static_cast<std::ptrdiff_t>(skip), use, out.begin());
+    out = out.subspan(use);
+    first += use;
+  }
+  return {};
+}
+
+std::string type_text(const ViewTensor& tensor) {
+  if (tensor.packing) {
+    return fmt::format("{} {}-bit, group {}", mlx::mode_name(tensor.packing->mode), tensor.packing->bits,
+                       tensor.packing->group_size);
+  }
+  return std::string(tensor.type ? type_name(*tensor.type) : "unknown");
+}
+
+}  // namespace modelutils
