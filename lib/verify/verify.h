@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "io/hash.h"
+#include "report/verify_report.h"
 #include "verify/progress_counter.h"
 
 namespace modelutils {
@@ -24,17 +25,6 @@ struct VerifyOptions {
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
   ProgressCounter* progress = nullptr;  ///< may be watched from another thread
-};
-
-struct VerifyReport {
-  std::string path;    ///< as given
-  std::string format;  ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
-  Findings findings;
-  u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note
-  u64 warnings = 0;
-  std::optional<Error> unreadable;  ///< the path could not be opened, or its format is unknown: exit 3
-
-  bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }
 };
 
 /// Verifies every path. The manifest given with --check may be about several of them together, so they are one run.

@@ -1,0 +1,35 @@
+// What verify says of a path, and its two forms: text for people, one JSON object a line for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+
+namespace modelutils {
+
+struct VerifyReport {
+  std::string path;    ///< as given
+  std::string format;  ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
+  Findings findings;
+  u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note
+  u64 warnings = 0;
+  std::optional<Error> unreadable;  ///< the path could not be opened, or is of no known format: exit 3
+
+  bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }
+};
+
+struct VerifyTextOptions {
+  bool color = false;
+  bool errors_only = false;  ///< leave out warnings, notes and the summary of a path without errors
+};
+
+/// A line for each finding, "PATH: error: byte N: WHERE: MESSAGE [CODE]" (behind PATH the file of a model in several),
+/// then "PATH: ok" or "PATH: N errors, M warnings". Everything from files is escaped.
+std::string verify_text(const VerifyReport& report, const VerifyTextOptions& options);
+
+/// One line: {"schema":"verify/1","path","format","verdict","errors","warnings","findings":[{"severity","code","file",
+/// "offset","where","message"}]}. docs/json.md says what each is.
+std::string verify_json(const VerifyReport& report, bool strict);
+
+}  // namespace modelutils
