@@ -84,7 +84,7 @@ class Scanner {
 
   // A stack of how many arrays are still to come at each depth, instead of recursion.
   bool pass_nested(u64 count) {
-    std::array<u64, max_array_depth> to_come{};
+    std::array<u64, max_array_depth - 1> to_come{};  // the innermost arrays have no arrays inside
     std::size_t depth = 1;
     if (!reader_.may_hold(count, array_head_bytes)) return too_many(ValueType::array, count, reader_.offset());
     to_come[0] = count;
@@ -107,7 +107,7 @@ class Scanner {
         if (!pass_flat(*type, inner_count)) return false;
         continue;
       }
-      if (depth == max_array_depth) {
+      if (depth == to_come.size()) {
         return stop("gguf-nesting-depth", offset,
                     fmt::format("arrays stand in arrays more than {} deep", max_array_depth));
       }

@@ -23,8 +23,8 @@ namespace modelutils::test {
 struct BuilderTensor {
   std::string name;
   std::vector<u64> ne;
-  u32 type = 0;      ///< any id; 0 is F32
-  std::string data;  ///< the bytes in the data section
+  u32 type = 0;           ///< any id; 0 is F32
+  std::string data = {};  ///< the bytes in the data section
   std::optional<u64> offset = {};
   std::optional<u32> n_dims = {};
   std::optional<u64> name_length = {};
