@@ -218,7 +218,7 @@ void make_header(const std::string& path, u64 scale) {
   constexpr u64 base = 10000;
   for (u64 i = 0; i < base; ++i) tokens.push_back(word(i));
   std::vector<std::string> stems(tokens);
-  for (u64 i = base; i < 128000 * scale; ++i) tokens.push_back("Ġ" + word(i));
+  for (u64 i = base; i < 128000 * scale; ++i) tokens.push_back("Ġ" + word(i * 9973));
   for (u64 i = 0; merges.size() < 280000 * scale; ++i) {
     const std::string& whole = tokens[base + i % (tokens.size() - base)];
     const std::string rest = whole.substr(2);
