@@ -11,15 +11,15 @@ namespace modelutils {
 
 /// The first bad block of a run of data.
 struct BadBlock {
-  u64 block;                ///< index of the block (element, for plain types) in the bytes given
-  std::string_view field;   ///< "value", "d", "m", "dmin", "e", …
-  std::string_view what;    ///< "NaN", "Inf", "overflows to Inf", "is not 0 or 1"
+  u64 block;               ///< index of the block (element, for plain types) in the bytes given
+  std::string_view field;  ///< "value", "d", "m", "s", "dmin", "e", "scale"
+  std::string_view what;   ///< "NaN", "Inf", "overflows to Inf", "is not 0 or 1", "is a byte that encoders never write"
   bool is_warning = false;  ///< BOOL other than 0/1, NVFP4 scale bytes that encoders never write
 };
 
 /// Findings in a run of whole blocks: the first bad one, and how many there are.
 struct BlockCheck {
-  u64 bad_blocks = 0;
+  u64 bad_blocks = 0;             ///< errors and warnings
   std::optional<BadBlock> first;  ///< first error, or first warning if there is no error
 };
 
