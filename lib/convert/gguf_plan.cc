@@ -95,7 +95,7 @@ class Planner {
     Findings& remarks = plan_.report.remarks;
     hf::TokenizerOptions tokenizer_options;
     tokenizer_options.embedding_rows = plan_.map.parameters.n_vocab;
-    tokenizer_options.config = plan_.model->config.document->root;
+    tokenizer_options.config = &plan_.model->config;
     tokenizer_options.pre = options_.pre;
     tokenizer_options.pre_force = options_.pre_force;
     std::optional<hf::Tokenizer> tokenizer;

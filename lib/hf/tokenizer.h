@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "hf/chat_template.h"
+#include "hf/config.h"
 #include "json/reader.h"
 
 namespace modelutils::hf {
@@ -61,10 +62,8 @@ struct Tokenizer {
 };
 
 struct TokenizerOptions {
-  u64 embedding_rows = 0;  ///< number of tokens to make: rows of the embedding tensor that is really there
-  /// Root of config.json, and of generation_config.json; read from the directory if not given.
-  std::optional<json::Element> config;
-  std::optional<json::Element> generation_config;
+  u64 embedding_rows = 0;          ///< number of tokens to make: rows of the embedding tensor that is really there
+  const Config* config = nullptr;  ///< read from the directory, if it is there, where not given
   std::string pre;        ///< --pre: overrides recognition; must be a name that llama.cpp knows (else a usage error)
   std::string pre_force;  ///< --pre-force: any text
 };

@@ -1,0 +1,115 @@
+#include "convert/tokenizer_keys.h"
+
+#include <fmt/format.h>
+
+namespace modelutils::convert {
+
+namespace {
+
+using Keys = std::vector<gguf::OutKey>;
+
+struct IdKey {
+  const char* key;
+  std::optional<u32> hf::SpecialIds::*id;
+};
+constexpr IdKey id_keys[] = {
+    {"bos_token_id", &hf::SpecialIds::bos},         {"eos_token_id", &hf::SpecialIds::eos},
+    {"unknown_token_id", &hf::SpecialIds::unk},     {"seperator_token_id", &hf::SpecialIds::sep},  // sic
+    {"padding_token_id", &hf::SpecialIds::pad},     {"cls_token_id", &hf::SpecialIds::cls},
+    {"mask_token_id", &hf::SpecialIds::mask},       {"eot_token_id", &hf::SpecialIds::eot},
+    {"eom_token_id", &hf::SpecialIds::eom},         {"fim_pre_token_id", &hf::SpecialIds::fim_pre},
+    {"fim_suf_token_id", &hf::SpecialIds::fim_suf}, {"fim_mid_token_id", &hf::SpecialIds::fim_mid},
+    {"fim_pad_token_id", &hf::SpecialIds::fim_pad}, {"fim_rep_token_id", &hf::SpecialIds::fim_rep},
+    {"fim_sep_token_id", &hf::SpecialIds::fim_sep},
+};
+
+std::string ggml(std::string_view name) {
+  return fmt::format("tokenizer.ggml.{}", name);
+}
+
+void add_flag(Keys& keys, std::string_view name, std::optional<bool> flag) {
+  if (flag) keys.push_back(gguf::make_key_bool(ggml(name), *flag));
+}
+
+void add_text(Keys& keys, std::string_view name, const std::optional<std::string>& text) {
+  if (text) keys.push_back(gguf::make_key_string(std::string(name), *text));
+}
+
+void add_list(Keys& keys, std::string_view name, const std::vector<std::string>& items) {
+  if (!items.empty()) keys.push_back(gguf::make_key_strings(std::string(name), items));
+}
+
+// "organisation/name", an address that ends so, or a bare name.
+void add_base_model(Keys& keys, std::size_t index, std::string_view model) {
+  const std::string prefix = fmt::format("general.base_model.{}.", index);
+  const std::size_t scheme = model.find("://");
+  const std::string_view path = scheme == std::string_view::npos ? model : model.substr(scheme + 3);
+  const std::size_t slash = path.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  keys.push_back(gguf::make_key_string(prefix + "name", name.empty() ? model : name));
+  if (slash != std::string_view::npos && slash > 0) {
+    const std::string_view above = path.substr(0, slash);
+    const std::size_t previous = above.rfind('/');
+    const std::string_view organisation = previous == std::string_view::npos ? above : above.substr(previous + 1);
+    const bool is_host = scheme != std::string_view::npos && previous == std::string_view::npos;
+    if (!organisation.empty() && !is_host) {
+      keys.push_back(gguf::make_key_string(prefix + "organization", organisation));
+    }
+  }
+  if (scheme != std::string_view::npos) {
+    keys.push_back(gguf::make_key_string(prefix + "repo_url", model));
+  } else if (slash != std::string_view::npos) {
+    keys.push_back(gguf::make_key_string(prefix + "repo_url", fmt::format("https://huggingface.co/{}", model)));
+  }
+}
+
+}  // namespace
+
+Keys tokenizer_keys(const hf::Tokenizer& tokenizer) {
+  Keys keys;
+  keys.push_back(gguf::make_key_string(ggml("model"), hf::tokenizer_kind_name(tokenizer.kind)));
+  keys.push_back(gguf::make_key_string(ggml("pre"), tokenizer.pre));
+  keys.push_back(gguf::make_key_strings(ggml("tokens"), tokenizer.tokens));
+  if (tokenizer.kind == hf::TokenizerKind::llama) keys.push_back(gguf::make_key_f32s(ggml("scores"), tokenizer.scores));
+  keys.push_back(gguf::make_key_i32s(ggml("token_type"), tokenizer.types));
+  // Byte-level BPE does not load without the key, so an empty array is written as well.
+  if (tokenizer.kind == hf::TokenizerKind::gpt2)
+    keys.push_back(gguf::make_key_strings(ggml("merges"), tokenizer.merges));
+  for (const IdKey& one : id_keys) {
+    const auto& id = tokenizer.special.*one.id;
+    if (id) keys.push_back(gguf::make_key(ggml(one.key), *id));
+  }
+  add_flag(keys, "add_bos_token", tokenizer.add_bos);
+  add_flag(keys, "add_eos_token", tokenizer.add_eos);
+  add_flag(keys, "add_sep_token", tokenizer.add_sep);
+  add_flag(keys, "add_space_prefix", tokenizer.add_space_prefix);
+  add_text(keys, "tokenizer.chat_template", tokenizer.templates.main);
+  std::vector<std::string> names;
+  for (const hf::NamedTemplate& named : tokenizer.templates.named) {
+    names.push_back(named.name);
+    keys.push_back(gguf::make_key_string("tokenizer.chat_template." + named.name, named.text));
+  }
+  add_list(keys, "tokenizer.chat_templates", names);
+  return keys;
+}
+
+Keys no_vocab_keys() {
+  return {gguf::make_key_string(ggml("model"), "no_vocab")};
+}
+
+Keys model_card_keys(const hf::ModelCard& card) {
+  Keys keys;
+  add_text(keys, "general.license", card.license);
+  add_text(keys, "general.license.name", card.license_name);
+  add_text(keys, "general.license.link", card.license_link);
+  if (!card.base_models.empty()) {
+    keys.push_back(gguf::make_key("general.base_model.count", static_cast<u32>(card.base_models.size())));
+    for (std::size_t i = 0; i < card.base_models.size(); ++i) add_base_model(keys, i, card.base_models[i]);
+  }
+  add_list(keys, "general.tags", card.tags);
+  add_list(keys, "general.languages", card.languages);
+  add_list(keys, "general.datasets", card.datasets);
+  return keys;
+}
+
+}  // namespace modelutils::convert

@@ -1,0 +1,39 @@
+// Added tokens: those that tokenizer.json, tokenizer_config.json and added_tokens.json lay over the vocabulary.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "hf/tokenizer.h"
+#include "hf/tokenizer_files.h"
+
+namespace modelutils::hf {
+
+struct AddedToken {
+  u32 id = 0;
+  std::string content;
+  bool special = false;
+};
+
+struct AddedTokens {
+  std::vector<AddedToken> tokens;  ///< distinct ids, increasing
+  std::vector<u32> dropped;        ///< ids that the embedding has no row for, increasing
+};
+
+/// Does a token look like a special one whatever the file says: <pad>, <mask>, <2mass>, [@BOS@], <|…|>, <｜…｜>,
+/// <unused…>?
+bool looks_special(std::string_view text);
+
+/// CONTROL if it is special or looks so, else USER_DEFINED.
+TokenType added_token_type(const AddedToken& token);
+/// The text as GGUF wants it: raw; U+2581 becomes a space in a USER_DEFINED one.
+std::string added_token_text(const AddedToken& token);
+
+/// All added tokens with ids below `rows`. added_tokens.json gives way to tokenizer_config.json's added_tokens_decoder,
+/// that to tokenizer.json's added_tokens; contradictions and dropped ids are warnings. Errors: "hf-tok-added" (an entry
+/// that is no {id, content}).
+Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, Findings& findings);
+
+}  // namespace modelutils::hf

@@ -1,0 +1,153 @@
+#include "hf/chat_template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/utf8.h"
+#include "hf/remarks.h"
+#include "io/random_access_file.h"
+
+namespace modelutils::hf {
+
+namespace {
+
+constexpr u64 max_template_bytes = u64{16} << 20;
+constexpr std::size_t max_templates = 1000;
+constexpr std::size_t max_name = 256;
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+std::string key_name(std::string_view name) {
+  std::string key(name.substr(0, max_name));
+  std::replace_if(
+      key.begin(), key.end(), [](char c) { return !is_letter_or_digit(c); }, '_');
+  return key;
+}
+
+bool present(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::symlink_status(path, ignored).type();
+  return type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
+  if (file->file_size() > max_template_bytes) {
+    return input_error("hf-tok-template",
+                       fmt::format("has {} bytes, at most {} are read", file->file_size(), max_template_bytes), {}, {},
+                       path);
+  }
+  std::string text(static_cast<std::size_t>(file->file_size()), '\0');
+  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
+  if (!is_utf8(text)) return input_error("hf-tok-template", "is not UTF-8", {}, {}, path);
+  return text;
+}
+
+// Collects templates; the first source of each name wins.
+class Collector {
+ public:
+  Collector(ChatTemplates& templates, Findings& findings) : templates_(templates), findings_(findings) {}
+
+  void add(std::string_view name, std::string_view text, std::string_view source) {
+    if (name == "default") {
+      place(templates_.main, text, "chat template", source);
+      return;
+    }
+    const std::string key = key_name(name);
+    const auto same = std::find_if(templates_.named.begin(), templates_.named.end(),
+                                   [&](const NamedTemplate& one) { return one.name == key; });
+    if (same == templates_.named.end()) {
+      if (key.empty() || templates_.named.size() == max_templates) return;
+      templates_.named.push_back({key, std::string(text)});
+    } else if (same->text != text) {
+      differs(fmt::format("chat template '{}'", key), source);
+    }
+  }
+
+  // The value of a chat_template member: a text, or a list of {name, template}.
+  Status add_value(json::Element value, std::string_view source) {
+    std::string_view text;
+    if (value.get(text) == simdjson::SUCCESS) {
+      add("default", text, source);
+      return {};
+    }
+    json::Array list;
+    if (value.get(list) != simdjson::SUCCESS) return wrong_type(source);
+    for (const json::Element entry : list) {
+      const auto name = json::string_member(entry, "name");
+      const auto body = json::string_member(entry, "template");
+      if (!name || !body) return wrong_type(source);
+      add(*name, *body, source);
+    }
+    return {};
+  }
+
+ private:
+  static tl::unexpected<Error> wrong_type(std::string_view source) {
+    return input_error("hf-tok-template", "must be a text or a list of {name, template}",
+                       fmt::format("{}: chat_template", source));
+  }
+  void differs(std::string what, std::string_view source) {
+    warn(findings_, "hf-tok-template-differs",
+         fmt::format("another one stands in {}; the order is chat_template.jinja, tokenizer_config.json, "
+                     "chat_template.json",
+                     source),
+         std::move(what));
+  }
+  void place(std::optional<std::string>& into, std::string_view text, std::string what, std::string_view source) {
+    if (!into) {
+      into = std::string(text);
+    } else if (*into != text) {
+      differs(std::move(what), source);
+    }
+  }
+
+  ChatTemplates& templates_;
+  Findings& findings_;
+};
+
+Status add_jinja_files(const std::string& directory, Collector& collector) {
+  const std::string main = directory + "/chat_template.jinja";
+  if (present(main)) {
+    MU_ASSIGN(const std::string text, read_text(main));
+    collector.add("default", text, "chat_template.jinja");
+  }
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory + "/additional_chat_templates", error), end;
+       !error && entry != end && files.size() < max_templates; entry.increment(error)) {
+    if (entry->path().extension() == ".jinja") files.push_back(entry->path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    MU_ASSIGN(const std::string text, read_text(file.string()));
+    collector.add(file.stem().string(), text, "additional_chat_templates");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ChatTemplates> read_chat_templates(const std::string& directory, std::optional<json::Element> tokenizer_config,
+                                          Findings& findings) {
+  ChatTemplates templates;
+  Collector collector(templates, findings);
+  MU_TRY(add_jinja_files(directory, collector));
+  if (tokenizer_config) {
+    const auto value = json::member(*tokenizer_config, "chat_template");
+    if (value) MU_TRY(collector.add_value(*value, "tokenizer_config.json"));
+  }
+  const std::string path = directory + "/chat_template.json";
+  if (present(path)) {
+    MU_ASSIGN(const auto document, json::load(path, max_template_bytes));
+    const auto value = json::member(document->root, "chat_template");
+    if (value) MU_TRY(collector.add_value(*value, "chat_template.json"));
+  }
+  return templates;
+}
+
+}  // namespace modelutils::hf

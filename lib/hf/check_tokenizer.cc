@@ -1,0 +1,56 @@
+// A look at the tokenizer files of a directory, for verify.
+#include "hf/merges_text.h"
+#include "hf/remarks.h"
+#include "hf/tokenizer_build.h"
+
+namespace modelutils::hf {
+
+namespace {
+
+Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
+  MU_ASSIGN(const AddedTokens added, collect_added_tokens(files, rows, findings));
+  if (files.model_bytes && (!files.tokenizer_json || looks_like_sentencepiece(*files.model_bytes))) {
+    const auto model = parse_sentencepiece(*files.model_bytes);
+    if (!model) return tl::make_unexpected(in_file(model.error(), files.path("tokenizer.model")));
+  }
+  if (files.tokenizer_json) {
+    const json::Element model = *json::member(files.tokenizer_json->root, "model");
+    MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(*json::member(model, "vocab"), rows, added.dropped));
+    const auto merges = json::member(model, "merges");
+    if (merges) MU_TRY(visit_merges(*merges, vocabulary, [](const Merge&, const MergeIds&) {}));
+  }
+  if (files.form == TokenizerForm::vocab_merges) {
+    MU_TRY(read_vocabulary(files.vocab_json->root, rows, added.dropped));
+    MU_TRY(parse_merges_text(*files.merges_text));
+  }
+  return {};
+}
+
+}  // namespace
+
+Findings check_tokenizer(const std::string& directory, std::optional<u64> embedding_rows) {
+  Findings findings;
+  const auto files = load_tokenizer_files(directory);
+  if (!files) {
+    // What we cannot convert is not broken.
+    if (files.error().code == "hf-tok-missing") {
+      warn(findings, "hf-tok-missing", files.error().message);
+    } else if (!is_unsupported_kind(files.error())) {
+      findings.push_back(to_finding(files.error(), Scope::model));
+    }
+    return findings;
+  }
+  if (files->form == TokenizerForm::none) {
+    warn(findings, "hf-tok-missing",
+         "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt)");
+    return findings;
+  }
+  const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
+  const Status checked = check_files(*files, rows, findings);
+  if (!checked) findings.push_back(to_finding(checked.error(), Scope::model));
+  const auto templates = read_chat_templates(directory, files->tokenizer_config_root(), findings);
+  if (!templates) findings.push_back(to_finding(templates.error(), Scope::model));
+  return findings;
+}
+
+}  // namespace modelutils::hf

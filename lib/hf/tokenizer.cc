@@ -1,0 +1,104 @@
+#include "hf/tokenizer.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "hf/pre_tokenizer.h"
+#include "hf/remarks.h"
+#include "hf/tokenizer_build.h"
+
+namespace modelutils::hf {
+
+namespace {
+
+tl::unexpected<Error> missing(const std::string& directory) {
+  return input_error(
+      "hf-tok-missing",
+      "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt); --no-vocab "
+      "converts without one",
+      {}, {}, directory);
+}
+
+// tokenizer.model, where it is SentencePiece. Beside a tokenizer.json another kind of file is no error: Llama 3 ships
+// its tiktoken vocabulary under that name.
+Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, Findings& findings) {
+  if (!files.model_bytes) return std::nullopt;
+  if (files.tokenizer_json && !looks_like_sentencepiece(*files.model_bytes)) {
+    warn(findings, "hf-tok-model-other", "is no SentencePiece model and is left aside", "tokenizer.model");
+    return std::nullopt;
+  }
+  auto model = parse_sentencepiece(*files.model_bytes);
+  if (!model) return tl::make_unexpected(in_file(model.error(), files.path("tokenizer.model")));
+  return std::optional(std::move(*model));
+}
+
+// The file that an error without a file is about.
+std::string main_file(const TokenizerFiles& files) {
+  switch (files.form) {
+    case TokenizerForm::sentencepiece: return files.path("tokenizer.model");
+    case TokenizerForm::vocab_merges: return files.path("vocab.json");
+    default: return files.path("tokenizer.json");
+  }
+}
+
+Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
+  const bool byte_level =
+      input.files.form == TokenizerForm::byte_bpe || input.files.form == TokenizerForm::vocab_merges;
+  std::optional<SentencePieceModel> model;
+  if (byte_level) {
+    MU_TRY(build_byte_bpe(input, tokenizer));
+  } else {
+    MU_ASSIGN(model, sentencepiece_of(input.files, tokenizer.findings));
+    MU_TRY(build_spm(input, model, tokenizer));
+  }
+  return resolve_special_tokens(input, model ? &*model : nullptr, tokenizer);
+}
+
+}  // namespace
+
+std::string_view tokenizer_kind_name(TokenizerKind kind) {
+  return kind == TokenizerKind::gpt2 ? "gpt2" : "llama";
+}
+
+bool Tokenizer::allows_phi3_name() const {
+  const std::string_view needed[] = {"</s>", "<unk>", "<s>", "<|endoftext|>"};
+  return std::all_of(std::begin(needed), std::end(needed), [&](std::string_view text) {
+    return std::find(tokens.begin(), tokens.end(), text) != tokens.end();
+  });
+}
+
+Result<Tokenizer> build_tokenizer(const TokenizerFiles& files, const TokenizerOptions& options) {
+  if (files.form == TokenizerForm::none) return missing(files.directory);
+  if (options.embedding_rows == 0 || options.embedding_rows > max_embedding_rows) {
+    return input_error("hf-tok-rows", fmt::format("the embedding has {} rows, 1 to {} are possible",
+                                                  options.embedding_rows, max_embedding_rows));
+  }
+  if (options.pre_force.empty() && !options.pre.empty() && !is_known_pre(options.pre)) {
+    return usage_error(
+        fmt::format("--pre: llama.cpp knows no pre-tokenizer '{}'; --pre-force writes any name", options.pre));
+  }
+  Tokenizer tokenizer;
+  TokenizerInput input{files, options, options.config, {}};
+  auto added = collect_added_tokens(files, options.embedding_rows, tokenizer.findings);
+  if (!added) return tl::make_unexpected(in_file(added.error(), files.directory));
+  input.added = std::move(*added);
+  const Status built = build(input, tokenizer);
+  if (!built) return tl::make_unexpected(in_file(built.error(), main_file(files)));
+  return tokenizer;
+}
+
+Result<Tokenizer> read_tokenizer(const std::string& directory, const TokenizerOptions& options) {
+  MU_ASSIGN(const TokenizerFiles files, load_tokenizer_files(directory));
+  TokenizerOptions complete = options;
+  std::optional<Config> config;
+  const std::string config_path = files.path("config.json");
+  if (options.config == nullptr && std::filesystem::exists(config_path)) {
+    MU_ASSIGN(config, load_config(config_path));
+    complete.config = &*config;
+  }
+  MU_ASSIGN(Tokenizer tokenizer, build_tokenizer(files, complete));
+  MU_ASSIGN(tokenizer.templates, read_chat_templates(directory, files.tokenizer_config_root(), tokenizer.findings));
+  return tokenizer;
+}
+
+}  // namespace modelutils::hf
