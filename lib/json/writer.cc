@@ -129,6 +129,14 @@ void Writer::number(i64 value) {
 void Writer::number(double value) {
   state_->floating(value);
 }
+void Writer::decimal(float value) {
+  const std::string digits = fmt::format("{}", value);
+  if (std::isfinite(value) && digits.find_first_not_of("-0123456789") == std::string::npos) {
+    state_->raw(digits + ".0", rapidjson::kNumberType);
+  } else {
+    state_->floating(value);
+  }
+}
 void Writer::number(float value) {
   state_->floating(value);
 }

@@ -41,6 +41,8 @@ class Writer {
   void number(double value);
   /// The shortest decimal that reads back to the same float32 (0.1f is 0.1). For the double it is: number(double(x)).
   void number(float value);
+  /// The same, always with a point or an exponent: 500000.0, for readers that tell whole numbers from decimals.
+  void decimal(float value);
   void boolean(bool value);
   void null();
 

@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "io/random_access_file.h"
+#include "verify/bump_rules.h"
 #include "verify/gguf_rules.h"
+#include "verify/parity_bump.h"
 #include "verify/safetensors_rules.h"
 
 namespace modelutils {
@@ -17,10 +19,13 @@ constexpr std::size_t head_size = 4096;
 const std::array format_table = {
     FormatRules{"gguf", recognises_gguf, check_gguf},
     FormatRules{"safetensors", recognises_safetensors, check_safetensors},
+    FormatRules{"bumpwgt3", is_bump, check_bump, check_bump_manifest},
 };
 
 // What --against can compare: format of the converted model, format of its source, how.
-const std::array<ParityRules, 0> parity_table = {};
+const std::array parity_table = {
+    ParityRules{"bumpwgt3", "gguf", compare_bump_with_gguf},
+};
 
 }  // namespace
 

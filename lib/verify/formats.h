@@ -13,6 +13,8 @@
 
 namespace modelutils {
 
+struct Manifest;
+
 /// What can be seen of a path without reading more than its beginning.
 struct PathProbe {
   std::string path;
@@ -39,6 +41,8 @@ struct FormatRules {
   std::string_view format;  ///< as in the JSON report: "gguf", "safetensors", "mlx", "bumpwgt3"
   bool (*recognises)(const PathProbe& probe);
   Result<CheckedModel> (*check)(const PathProbe& probe);
+  /// Compares what a manifest records beyond checksums, before those are compared; may be nullptr.
+  void (*check_manifest)(const PathProbe& probe, const Manifest& manifest, CheckedModel& model) = nullptr;
 };
 
 /// All formats, the more specific ones first.

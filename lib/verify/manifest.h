@@ -30,15 +30,23 @@ struct ManifestEntry {
   std::string hex;            ///< lower case, of the algorithm's length
   std::optional<u64> bytes;   ///< size of the subject
   std::optional<u64> offset;  ///< where it stands in the file
+  std::string dtype;          ///< element type, where the manifest says it (gguf2bump)
   /// Text manifests: "FILE:TENSOR" or "FILE". Both may hold colons and spaces, so it takes the model's own file names
   /// to tell them apart; subject, file and tensor are not set.
   std::string unsplit;
   u64 line = 0;  ///< 1-based; 0 where lines mean nothing
 };
 
+/// A number of a model's header that a manifest records (gguf2bump: "dimensions").
+struct ManifestNumber {
+  std::string name;
+  u64 value = 0;
+};
+
 struct Manifest {
   std::string path;
   std::vector<ManifestEntry> entries;
+  std::vector<ManifestNumber> numbers;
   Findings remarks;  ///< what the manifest says and nobody checks
 };
 
@@ -53,6 +61,8 @@ class ManifestCheck {
  public:
   /// `single_model`: only one path is verified, so its one file may have been renamed since.
   ManifestCheck(Manifest manifest, bool single_model);
+
+  const Manifest& manifest() const { return manifest_; }
 
   /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
   /// "manifest-new-file", "manifest-renamed", those of reading.

@@ -119,6 +119,12 @@ std::optional<json::Array> entry_array(json::Element root) {
 Status parse_object(json::Element root, Manifest& manifest) {
   const auto array = entry_array(root);
   if (!array) return syntax_error(0, "is a JSON object without entries that have a name and a sha256");
+  if (const auto dimensions = json::object_member(root, "dimensions")) {
+    for (const auto& [name, value] : *dimensions) {
+      u64 field = 0;
+      if (value.get(field) == simdjson::SUCCESS) manifest.numbers.push_back({std::string(name), field});
+    }
+  }
   u64 number = 0;
   for (const json::Element element : *array) {
     const std::string where = fmt::format("entry {}", number++);
@@ -130,6 +136,7 @@ Status parse_object(json::Element root, Manifest& manifest) {
       return input_error("manifest-syntax", "needs name, file_offset and size", where);
     }
     entry.tensor = *name;
+    entry.dtype = json::string_member(element, "dtype").value_or("");
     if (Status added = add_hashes(element, entry, manifest.entries); !added) {
       added.error().where = where;
       return added;

@@ -71,6 +71,9 @@ class Run {
       log.add(to_finding(model.error()));
       return {};
     }
+    if (manifest_ && format->check_manifest != nullptr) {
+      format->check_manifest(probe, manifest_->manifest(), *model);
+    }
     log.add_all(std::move(model->findings));
     const Catalog& catalog = model->catalog;
     if (options_.data) check_data(catalog, options_.threads, log, options_.progress);

@@ -1,0 +1,38 @@
+// A BUMPWGT3 file's header and dtype table as plain structs, and the ways in which they can be read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "bump/layout.h"
+
+namespace modelutils::bump {
+
+/// What the header does not say: from config.json, or solved from the file's size.
+struct Geometry {
+  u64 kv_heads = 0;
+  u64 intermediate = 0;
+  bool operator==(const Geometry&) const = default;
+};
+
+/// One way to read the file under which the entries add up to its size exactly.
+struct Reading {
+  Numbering numbering = Numbering::original;
+  Geometry geometry;
+};
+
+struct Document {
+  std::string name;  ///< path as given
+  u64 file_size = 0;
+  Header header;
+  u64 code_count = 0;     ///< as in the file at 0x80
+  std::vector<u8> codes;  ///< the dtype table; empty if it is cut off or contradicts num_layers
+  Findings findings;      ///< what keeps the file from being read: "bump-short", "bump-entries", "bump-layers"
+
+  /// Header and dtype table were read and agree on the number of entries.
+  bool complete() const { return !codes.empty(); }
+};
+
+}  // namespace modelutils::bump

@@ -1,0 +1,61 @@
+// The 128 bytes at the beginning of a BUMPWGT3 file. Source: docs/formats/bump.md, "File".
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace modelutils::bump {
+
+inline constexpr std::string_view magic = "BUMPWGT3";
+inline constexpr u64 header_bytes = 0x80;
+inline constexpr u64 checksum_offset = 0x40;
+inline constexpr u64 reserved_offset = 0x60;
+/// Here the number of dtype codes stands, and here the range of the checksum begins.
+inline constexpr u64 table_offset = 0x80;
+inline constexpr u64 codes_offset = 0x84;
+
+using Digest = std::array<std::byte, 32>;
+
+/// The numbers as they stand in the file, whatever they are. u32 fields are held as u64, so that a value that does not
+/// fit can be seen before it is written.
+struct Header {
+  u64 version = 3;
+  u64 model_type = 1;  ///< legacy, constant
+  u64 num_layers = 0;
+  u64 vocab_size = 0;  ///< rows of the token embedding
+  u64 embed_dim = 0;
+  u64 context_len = 0;
+  u64 num_heads = 0;
+  u64 head_dim = 0;
+  u64 aligned_embed = 0;  ///< elements
+  u64 aligned_head = 0;   ///< elements
+  u64 aligned_ctx = 0;    ///< context_len rounded up to a multiple of 16
+  Digest sha256{};        ///< of everything from table_offset to the end of the file
+  Digest reserved{};      ///< zero
+};
+
+/// One number of the header: the only place that says where it stands and how wide it is.
+struct HeaderField {
+  std::string_view name;
+  u64 Header::*value;
+  u32 offset;
+  u32 bytes;  ///< 4 or 8
+};
+
+std::span<const HeaderField> header_fields();
+
+/// The 128 bytes. Precondition: every value fits into its field.
+std::array<std::byte, header_bytes> encode(const Header& header);
+
+/// Reads the numbers, the checksum and the reserved bytes; the magic is the caller's business.
+Header decode(std::span<const std::byte, header_bytes> bytes);
+
+/// context_len rounded up to a multiple of 16 elements (64 bytes of f32).
+constexpr u64 aligned_context(u64 context_len) {
+  return (context_len + 15) / 16 * 16;
+}
+
+}  // namespace modelutils::bump

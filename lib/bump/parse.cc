@@ -1,0 +1,143 @@
+#include "bump/parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/byte_reader.h"
+#include "base/checked_math.h"
+
+namespace modelutils::bump {
+
+namespace {
+
+void add(Document& document, std::string code, u64 offset, std::string where, std::string message) {
+  document.findings.push_back(
+      {Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message), {}});
+}
+
+// Every way to write `number` (a u32 of the header, so at most 65,536 steps) as K × something, K rising.
+std::vector<u64> divisors_of(u64 number) {
+  std::vector<u64> divisors;
+  for (u64 i = 1; i * i <= number; ++i) {
+    if (number % i != 0) continue;
+    divisors.push_back(i);
+    if (i != number / i) divisors.push_back(number / i);
+  }
+  std::sort(divisors.begin(), divisors.end());
+  return divisors;
+}
+
+// The file's size grows linearly with the intermediate size, in steps of whole blocks. So the size that fits is found
+// by one division; that it fits exactly is checked by computing the size again.
+std::optional<u64> solve_intermediate(Dimensions dimensions, const Census& census, u64 size) {
+  constexpr u64 step = 256;  // a multiple of every block size
+  dimensions.intermediate = 0;
+  const std::optional<u64> base = file_bytes(dimensions, census);
+  dimensions.intermediate = step;
+  const std::optional<u64> next = file_bytes(dimensions, census);
+  if (!base || !next || *base >= size || *next <= *base) return std::nullopt;
+  const std::optional<u64> scaled = checked_mul(size - *base, step);
+  if (!scaled || *scaled % (*next - *base) != 0) return std::nullopt;
+  dimensions.intermediate = *scaled / (*next - *base);
+  return file_bytes(dimensions, census) == size ? std::optional(dimensions.intermediate) : std::nullopt;
+}
+
+}  // namespace
+
+Result<Document> parse_ignoring_magic(const ByteSource& source) {
+  Document document;
+  document.name = source.name();
+  document.file_size = source.size().value_or(0);
+  if (document.file_size < codes_offset) {
+    add(document, "bump-short", document.file_size, {},
+        fmt::format("the file has {} bytes, header and number of entries need {}", document.file_size, codes_offset));
+    return document;
+  }
+  std::array<std::byte, codes_offset> head{};
+  MU_TRY(source.read_exact(0, head));
+  document.header = decode(std::span(head).first<header_bytes>());
+  document.code_count = load<u32>(head.data() + table_offset);
+  if (document.header.num_layers > max_layers) {
+    add(document, "bump-layers", 0x10, "field num_layers",
+        fmt::format("is {}, at most {} are read", document.header.num_layers, max_layers));
+    return document;
+  }
+  const u64 expected = entry_count(document.header.num_layers);
+  if (document.code_count != expected) {
+    add(document, "bump-entries", table_offset, "number of dtype codes",
+        fmt::format("is {}, {} layers have {} entries", document.code_count, document.header.num_layers, expected));
+    return document;
+  }
+  if (!fits(codes_offset, expected, document.file_size)) {
+    add(document, "bump-short", document.file_size, "dtype table",
+        fmt::format("needs {} bytes from byte {} on, the file ends at {}", expected, codes_offset, document.file_size));
+    return document;
+  }
+  document.codes.resize(expected);
+  MU_TRY(source.read_exact(codes_offset, std::as_writable_bytes(std::span(document.codes))));
+  return document;
+}
+
+Result<Document> parse(const ByteSource& source) {
+  std::array<char, magic.size()> head{};
+  const Status read = source.read_exact(0, std::as_writable_bytes(std::span(head)));
+  if (!read && read.error().code != "io-short") return tl::make_unexpected(read.error());
+  if (!read || std::string_view(head.data(), head.size()) != magic) {
+    return input_error("bump-magic", "does not begin with BUMPWGT3", {}, 0, source.name());
+  }
+  return parse_ignoring_magic(source);
+}
+
+std::optional<std::vector<Dtype>> dtypes_of(const Document& document, Numbering numbering) {
+  std::vector<Dtype> dtypes;
+  dtypes.reserve(document.codes.size());
+  for (u8 code : document.codes) {
+    const std::optional<Dtype> dtype = dtype_from_code(code, numbering);
+    if (!dtype) return std::nullopt;
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
+std::vector<Reading> readings_of(const Document& document, const std::optional<Geometry>& known, std::size_t most) {
+  std::vector<Reading> readings;
+  for (Numbering numbering : all_numberings) {
+    const std::optional<std::vector<Dtype>> dtypes = dtypes_of(document, numbering);
+    if (!document.complete() || !dtypes) continue;
+    const Census census = census_of(*dtypes, document.header.num_layers);
+    Dimensions dimensions = dimensions_of(document.header);
+    const std::vector<u64> kv_heads =
+        known ? std::vector<u64>{known->kv_heads} : divisors_of(document.header.num_heads);
+    for (u64 k : kv_heads) {
+      dimensions.kv_heads = k;
+      if (known) {
+        dimensions.intermediate = known->intermediate;
+        if (file_bytes(dimensions, census) != document.file_size) continue;
+      } else if (const auto solved = solve_intermediate(dimensions, census, document.file_size)) {
+        dimensions.intermediate = *solved;
+      } else {
+        continue;
+      }
+      readings.push_back({numbering, {k, dimensions.intermediate}});
+      if (readings.size() == most) return readings;
+    }
+  }
+  return readings;
+}
+
+Dimensions dimensions_of(const Document& document, const Geometry& geometry) {
+  Dimensions dimensions = dimensions_of(document.header);
+  dimensions.kv_heads = geometry.kv_heads;
+  dimensions.intermediate = geometry.intermediate;
+  return dimensions;
+}
+
+std::vector<Entry> entries_of(const Document& document, const Reading& reading) {
+  const std::optional<std::vector<Dtype>> dtypes = dtypes_of(document, reading.numbering);
+  if (!dtypes) return {};
+  return lay_out(dimensions_of(document, reading.geometry), *dtypes).value_or(std::vector<Entry>{});
+}
+
+}  // namespace modelutils::bump

@@ -1,0 +1,221 @@
+#include "convert/gguf_to_bump.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "base/glob.h"
+#include "convert/bump_config.h"
+#include "convert/bump_manifest.h"
+#include "convert/bump_stream.h"
+#include "gguf/keys.h"
+#include "verify/gguf_rules.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::string_view standard_output = "-";
+
+// Is `path` (or will it be) a regular file? Devices and FIFOs are written in place and have no folder of their own.
+bool is_regular_output(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  return path != standard_output && (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+}
+
+class Conversion {
+ public:
+  explicit Conversion(const GgufToBumpOptions& options) : options_(options) {}
+
+  Result<GgufToBumpReport> run() {
+    const auto begin = std::chrono::steady_clock::now();
+    MU_TRY(choose_outputs());
+    MU_ASSIGN(set_, gguf::open_set(options_.input));
+    MU_TRY(check_input());
+    MU_TRY(plan());
+    if (report_.refusals.empty()) {
+      if (!options_.dry_run) MU_TRY(create_outputs());
+      MU_TRY(look_at_data());
+    }
+    if (report_.refusals.empty() && !options_.dry_run) MU_TRY(write());
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    report_.seconds = elapsed.count();
+    return std::move(report_);
+  }
+
+ private:
+  Status choose_outputs() {
+    report_.dry_run = options_.dry_run;
+    report_.numbering = options_.request.numbering;
+    report_.output = options_.output;
+    report_.manifest = options_.manifest;
+    if (!options_.output && !options_.dry_run) return usage_error("-o WEIGHTS.bump is missing");
+    if (options_.no_config && options_.config) return usage_error("--config and --no-config exclude each other");
+    report_.config = options_.config;
+    if (!options_.config && !options_.no_config && options_.output && is_regular_output(*options_.output)) {
+      report_.config = (std::filesystem::path(*options_.output).parent_path() / "config.json").string();
+    }
+    std::vector<std::filesystem::path> names;
+    for (const auto& output : {report_.output, report_.config, report_.manifest}) {
+      if (!output) continue;
+      std::filesystem::path name = *output == standard_output ? "-" : std::filesystem::weakly_canonical(*output);
+      if (std::find(names.begin(), names.end(), name) != names.end() && is_regular_output(*output)) {
+        return usage_error(fmt::format("two outputs have the same name: {}", *output));
+      }
+      if (*output == standard_output && std::find(names.begin(), names.end(), name) != names.end()) {
+        return usage_error("two outputs go to standard output");
+      }
+      names.push_back(std::move(name));
+    }
+    return {};
+  }
+
+  // Everything in the source that breaks a rule of class error.
+  Status check_input() {
+    for (const gguf::SetFile& file : set_.files) {
+      report_.inputs.push_back(file.path);
+      if (!file.source->size()) {
+        return input_error("io-not-regular", "is a pipe; the tensors are read out of order, which needs a file", {}, {},
+                           file.path);
+      }
+    }
+    const Findings findings = gguf_structure_rules(set_).findings();
+    if (const Finding* finding = first_error(findings)) {
+      return tl::make_unexpected(to_error(*finding, path_of(*finding)));
+    }
+    if (set_.files.front().document.big_endian) {
+      return input_error("gguf2bump-big-endian", "is a big-endian file; only little-endian ones are converted", {}, {},
+                         set_.files.front().path);
+    }
+    return {};
+  }
+
+  /// The file of the set that a finding is about.
+  const std::string& path_of(const Finding& finding) const {
+    for (const gguf::SetFile& file : set_.files) {
+      if (!finding.file.empty() && file.path.ends_with(finding.file)) return file.path;
+    }
+    return set_.files.front().path;
+  }
+
+  Status plan() {
+    index_ = std::make_unique<gguf::Index>(set_.files.front().document);
+    MU_ASSIGN(report_.mapping, map_gguf_to_bump(set_, options_.request));
+    BumpMapping& mapping = report_.mapping;
+    wants_config_ = !options_.no_config && (report_.config || options_.dry_run);
+    if (mapping.refusals.empty() && wants_config_) check_bump_config(*index_, mapping, mapping.refusals);
+    take_refusals();
+    for (const std::string& glob : options_.request.drop) {
+      const bool used = std::any_of(mapping.unplaced.begin(), mapping.unplaced.end(),
+                                    [&](const UnplacedTensor& item) { return glob_match(glob, item.tensor.name); });
+      const bool may_be_used = (mapping.output && glob_match(glob, mapping.output->name)) ||
+                               (mapping.rope_freqs && glob_match(glob, mapping.rope_freqs->name));
+      if (!used && !may_be_used) {
+        report_.notes.push_back(fmt::format("--drop '{}' names nothing that would be lost", glob));
+      }
+    }
+    if (mapping.hyper.architecture.starts_with("gemma")) {
+      report_.notes.emplace_back("gemma's norm weights stand in GGUF with 1 added, and are carried like that");
+    }
+    return {};
+  }
+
+  void take_refusals() {
+    for (Error& error : report_.mapping.refusals.errors()) {
+      report_.refusals.push_back(in_file(std::move(error), set_.files.front().path));
+    }
+    report_.mapping.refusals = {};
+  }
+
+  bool is_dropped(std::string_view name) const {
+    const auto& drop = options_.request.drop;
+    return std::any_of(drop.begin(), drop.end(), [&](const std::string& glob) { return glob_match(glob, name); });
+  }
+
+  // Two tensors have a place only if their content allows it. Still before a byte is written.
+  Status look_at_data() {
+    BumpMapping& mapping = report_.mapping;
+    MU_ASSIGN(report_.rope, read_rope_freqs(set_, mapping));
+    if (mapping.rope_freqs && !report_.rope) {
+      cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs", "rope_scaling in config.json cannot say its content");
+    }
+    if (mapping.output) {
+      MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));
+      if (!is_same) {
+        cannot_carry(*mapping.output, "gguf2bump-output",
+                     "differs from token_embd.weight, and BUMPWGT3 has no place for an output head of its own");
+        mapping.output.reset();
+      }
+    }
+    take_refusals();
+    if (report_.refusals.empty() && wants_config_)
+      report_.config_text = bump_config_text(*index_, mapping, report_.rope);
+    return {};
+  }
+
+  void cannot_carry(const LocatedTensor& tensor, std::string code, std::string reason) {
+    BumpMapping& mapping = report_.mapping;
+    mapping.unplaced.push_back({tensor, reason, is_dropped(tensor.name)});
+    if (mapping.unplaced.back().dropped) return;
+    mapping.refusals.add(std::move(code), "tensor", tensor.name,
+                         fmt::format("{}; --drop '{}' accepts the loss", reason, tensor.name));
+  }
+
+  // All of them before the work begins: an output that may not be replaced is no surprise after an hour.
+  Status create_outputs() {
+    OutputOptions options;
+    options.force = options_.force;
+    options.inputs = report_.inputs;
+    const auto create = [&](const std::optional<std::string>& path, std::optional<AtomicOutput>& output) -> Status {
+      if (!path) return {};
+      MU_ASSIGN(AtomicOutput created, AtomicOutput::create(*path, options));
+      output.emplace(std::move(created));
+      options.binary = false;  // the weights come first, what follows is text
+      return {};
+    };
+    MU_TRY(create(report_.output, weights_));
+    MU_TRY(create(report_.config, config_));
+    return create(report_.manifest, manifest_);
+  }
+
+  Status write() {
+    MU_ASSIGN(const BumpStreamResult streamed, stream_bump(set_, report_.mapping, report_.numbering,
+                                                           manifest_.has_value(), *weights_, options_.progress));
+    report_.sha256 = streamed.sha256;
+    if (config_) MU_TRY(config_->append(std::as_bytes(std::span(report_.config_text))));
+    if (manifest_) {
+      const std::string text = bump_manifest_text(report_, streamed.entry_sha256);
+      MU_TRY(manifest_->append(std::as_bytes(std::span(text))));
+    }
+    std::vector<AtomicOutput*> outputs;
+    for (auto* output : {&weights_, &config_, &manifest_}) {
+      if (*output) outputs.push_back(&**output);
+    }
+    MU_TRY(AtomicOutput::commit_all(outputs));
+    struct stat status {};
+    if (weights_->is_seekable() && ::fstat(weights_->descriptor(), &status) == 0) {
+      report_.disk_bytes = static_cast<u64>(status.st_blocks) * 512;
+    }
+    return {};
+  }
+
+  const GgufToBumpOptions& options_;
+  gguf::SplitSet set_;
+  std::unique_ptr<gguf::Index> index_;
+  bool wants_config_ = false;
+  GgufToBumpReport report_;
+  std::optional<AtomicOutput> weights_, config_, manifest_;
+};
+
+}  // namespace
+
+Result<GgufToBumpReport> convert_gguf_to_bump(const GgufToBumpOptions& options) {
+  return Conversion(options).run();
+}
+
+}  // namespace modelutils

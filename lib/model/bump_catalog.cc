@@ -1,0 +1,28 @@
+#include "model/bump_catalog.h"
+
+#include "base/checked_math.h"
+
+namespace modelutils {
+
+Catalog bump_catalog(std::shared_ptr<ByteSource> source, std::span<const bump::Entry> entries,
+                     const bump::Dimensions& dimensions) {
+  Catalog catalog;
+  catalog.format = "bumpwgt3";
+  const std::string path = source->name();
+  const u64 size = source->size().value_or(0);
+  catalog.files.push_back({path, path.substr(path.rfind('/') + 1), std::move(source)});
+  for (const bump::Entry& entry : entries) {
+    if (!fits(entry.offset, entry.size, size)) continue;
+    const bump::Shape shape = bump::shape_of(entry.role, dimensions).value_or(bump::Shape{});
+    CatalogTensor tensor;
+    tensor.name = entry.name();
+    tensor.type = bump::dtype_info(entry.dtype).type;
+    tensor.ne = shape.rows == 1 ? std::vector<u64>{shape.columns} : std::vector<u64>{shape.columns, shape.rows};
+    tensor.offset = entry.offset;
+    tensor.bytes = entry.size;
+    catalog.tensors.push_back(std::move(tensor));
+  }
+  return catalog;
+}
+
+}  // namespace modelutils

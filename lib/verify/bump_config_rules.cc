@@ -1,0 +1,66 @@
+// config.json beside a BUMPWGT3 file.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "json/reader.h"
+#include "verify/bump_rules.h"
+
+namespace modelutils {
+
+namespace {
+
+// The fields that both files have, or that the weight file lacks.
+struct ConfigField {
+  std::string_view key;
+  u64 bump::Dimensions::*value;
+};
+
+constexpr std::array<ConfigField, 8> fields = {{
+    {"num_hidden_layers", &bump::Dimensions::layers},
+    {"hidden_size", &bump::Dimensions::embed},
+    {"intermediate_size", &bump::Dimensions::intermediate},
+    {"num_attention_heads", &bump::Dimensions::heads},
+    {"num_key_value_heads", &bump::Dimensions::kv_heads},
+    {"vocab_size", &bump::Dimensions::vocab},
+    {"max_position_embeddings", &bump::Dimensions::context},
+    {"head_dim", &bump::Dimensions::head_dim},
+}};
+
+}  // namespace
+
+std::optional<BumpConfigDimensions> read_bump_config(const std::string& bump_path, FindingLog& log) {
+  BumpConfigDimensions config;
+  config.path = (std::filesystem::path(bump_path).parent_path() / "config.json").string();
+  std::error_code ignored;
+  if (!std::filesystem::exists(config.path, ignored)) return std::nullopt;
+  const auto document = json::load(config.path, u64{16} << 20);
+  if (!document) {
+    Finding finding = to_finding(document.error(), Scope::model);
+    finding.file = "config.json";
+    log.add(std::move(finding));
+    return std::nullopt;
+  }
+  const json::Element root = (*document)->root;
+  for (const ConfigField& field : fields) {
+    if (!json::member(root, field.key)) continue;
+    const std::optional<u64> value = json::u64_member(root, field.key);
+    if (value && *value != 0) {
+      config.dimensions.*field.value = *value;
+      continue;
+    }
+    log.add({Severity::error,
+             Scope::model,
+             "bump-config",
+             {},
+             fmt::format("field {}", field.key),
+             "is no whole number above 0",
+             "config.json"});
+  }
+  bump::Dimensions& d = config.dimensions;
+  if (d.kv_heads == 0) d.kv_heads = d.heads;  // Hugging Face's default
+  return config;
+}
+
+}  // namespace modelutils

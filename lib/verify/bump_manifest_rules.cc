@@ -1,0 +1,88 @@
+// verify --check for BUMPWGT3: what a manifest of gguf2bump records beyond the checksums of the entries.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "bump/parse.h"
+#include "io/random_access_file.h"
+#include "verify/bump_rules.h"
+
+namespace modelutils {
+
+namespace {
+
+std::optional<u64> number_of(const Manifest& manifest, std::string_view name) {
+  for (const ManifestNumber& number : manifest.numbers) {
+    if (number.name == name) return number.value;
+  }
+  return std::nullopt;
+}
+
+void compare_header(const bump::Header& header, const Manifest& manifest, FindingLog& log) {
+  for (const bump::HeaderField& field : bump::header_fields()) {
+    const u64 value = header.*field.value;
+    const std::optional<u64> expected = number_of(manifest, field.name);
+    if (!expected || *expected == value) continue;
+    log.add({Severity::error,
+             Scope::container,
+             "manifest-differs",
+             field.offset,
+             fmt::format("field {}", field.name),
+             fmt::format("is {}, {} in the manifest", value, *expected),
+             {}});
+  }
+}
+
+// The numbering under which most codes are what the manifest says; each code that is not, is named.
+void compare_codes(const bump::Document& document, const Manifest& manifest, FindingLog& log) {
+  if (document.codes.size() != manifest.entries.size()) return;
+  const auto differs = [&](std::size_t i, bump::Numbering numbering) {
+    const auto dtype = bump::dtype_from_code(document.codes[i], numbering);
+    return !manifest.entries[i].dtype.empty() && (!dtype || bump::dtype_name(*dtype) != manifest.entries[i].dtype);
+  };
+  const auto count = [&](bump::Numbering numbering) {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < document.codes.size(); ++i) wrong += differs(i, numbering) ? 1 : 0;
+    return wrong;
+  };
+  const bump::Numbering numbering = count(bump::Numbering::original) <= count(bump::Numbering::renumbered)
+                                        ? bump::Numbering::original
+                                        : bump::Numbering::renumbered;
+  for (std::size_t i = 0; i < document.codes.size(); ++i) {
+    if (!differs(i, numbering)) continue;
+    log.add({Severity::error,
+             Scope::container,
+             "manifest-differs",
+             bump::codes_offset + i,
+             fmt::format("dtype code of {}", manifest.entries[i].tensor),
+             fmt::format("is {} in the {} numbering, the manifest says {}", document.codes[i],
+                         numbering_name(numbering), manifest.entries[i].dtype),
+             {}});
+  }
+}
+
+}  // namespace
+
+void check_bump_manifest(const PathProbe& probe, const Manifest& manifest, CheckedModel& model) {
+  if (manifest.numbers.empty()) return;  // a manifest of verify --hash: checksums only
+  auto file = RandomAccessFile::open(probe.path);
+  if (!file) return;  // said by the rules already
+  const auto document = bump::parse_ignoring_magic(**file);
+  if (!document || document->file_size < bump::codes_offset) return;
+  compare_header(document->header, manifest, model.findings);
+  compare_codes(*document, manifest, model.findings);
+  if (!model.catalog.tensors.empty()) return;
+  model.catalog.format = "bumpwgt3";
+  model.catalog.files = {{probe.path, probe.path.substr(probe.path.rfind('/') + 1), *file}};
+  for (const ManifestEntry& entry : manifest.entries) {
+    if (!entry.offset || !entry.bytes || !fits(*entry.offset, *entry.bytes, document->file_size)) continue;
+    CatalogTensor tensor;
+    tensor.name = entry.tensor;
+    tensor.offset = *entry.offset;
+    tensor.bytes = *entry.bytes;
+    model.catalog.tensors.push_back(std::move(tensor));
+  }
+}
+
+}  // namespace modelutils

@@ -1,0 +1,246 @@
+#include "verify/bump_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/escape.h"
+#include "bump/parse.h"
+#include "io/file_kind.h"
+#include "io/hash.h"
+#include "io/random_access_file.h"
+#include "model/bump_catalog.h"
+
+namespace modelutils {
+
+namespace {
+
+using bump::Dimensions;
+using bump::HeaderField;
+using bump::Reading;
+
+const HeaderField& header_field(std::string_view name) {
+  return *std::find_if(bump::header_fields().begin(), bump::header_fields().end(),
+                       [&](const HeaderField& field) { return field.name == name; });
+}
+
+std::string geometry_text(const bump::Geometry& geometry) {
+  return fmt::format("{} kv heads and an intermediate size of {}", geometry.kv_heads, geometry.intermediate);
+}
+
+class BumpRules {
+ public:
+  BumpRules(const PathProbe& probe, std::shared_ptr<RandomAccessFile> file, bump::Document document)
+      : probe_(probe), file_(std::move(file)), document_(std::move(document)) {}
+
+  Result<CheckedModel> check() {
+    if (!probe_.begins_with(bump::magic)) {
+      error("bump-magic", 0, "field magic",
+            fmt::format("is '{}', 'BUMPWGT3' is needed", escape(probe_.head.substr(0, bump::magic.size()))));
+    }
+    model_.findings.add_all(document_.findings);
+    if (document_.file_size >= bump::codes_offset) {
+      check_header();
+      check_codes();
+      config_ = read_bump_config(probe_.path, model_.findings);
+      compare_with_config();
+      find_reading();
+      MU_TRY(check_payload());
+    }
+    return std::move(model_);
+  }
+
+ private:
+  void add(Severity severity, Scope scope, std::string code, std::optional<u64> offset, std::string where,
+           std::string message) {
+    model_.findings.add({severity, scope, std::move(code), offset, std::move(where), std::move(message), {}});
+  }
+  void error(std::string code, std::optional<u64> offset, std::string where, std::string message) {
+    add(Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message));
+  }
+  void note(std::string code, std::string message) {
+    add(Severity::note, Scope::container, std::move(code), {}, {}, std::move(message));
+  }
+  void field_error(std::string code, std::string_view field, std::string message) {
+    error(std::move(code), header_field(field).offset, fmt::format("field {}", field), std::move(message));
+  }
+
+  void check_header() {
+    const bump::Header& header = document_.header;
+    if (header.version != 3) field_error("bump-version", "version", fmt::format("is {}, 3 is known", header.version));
+    if (header.model_type != 1) {
+      field_error("bump-model-type", "model_type", fmt::format("is {}, it is always 1", header.model_type));
+    }
+    for (const std::string_view name :
+         {"num_layers", "vocab_size", "embed_dim", "context_len", "num_heads", "head_dim"}) {
+      if (header.*header_field(name).value == 0) field_error("bump-dimension", name, "is 0");
+    }
+    const auto at_least = [&](std::string_view field, u64 value, std::string_view other, u64 least) {
+      if (value < least) {
+        field_error("bump-dimension", field, fmt::format("is {}, less than {}, which is {}", value, other, least));
+      }
+    };
+    at_least("aligned_embed", header.aligned_embed, "embed_dim", header.embed_dim);
+    at_least("aligned_head", header.aligned_head, "head_dim", header.head_dim);
+    if (const u64 expected = bump::aligned_context(header.context_len); header.aligned_ctx != expected) {
+      field_error("bump-dimension", "aligned_ctx",
+                  fmt::format("is {}, context_len {} rounded up to a multiple of 16 is {}", header.aligned_ctx,
+                              header.context_len, expected));
+    }
+    for (std::size_t i = 0; i < header.reserved.size(); ++i) {
+      if (header.reserved[i] == std::byte{0}) continue;
+      error("bump-reserved", bump::reserved_offset + i, "reserved bytes",
+            fmt::format("byte 0x{:02x}, zeros are needed", static_cast<unsigned>(header.reserved[i])));
+      break;
+    }
+  }
+
+  /// Codes that are wrong whatever the sizes are: unknown ones, and those of entries that are always FP32.
+  void check_codes() {
+    const u64 layers = document_.header.num_layers;
+    for (u64 i = 0; i < document_.codes.size(); ++i) {
+      const u8 code = document_.codes[i];
+      const auto [role, layer] = bump::entry_at(i, layers);
+      const auto where = [&, r = role, l = layer] { return fmt::format("dtype code of {}", bump::entry_name(r, l)); };
+      if (!dtype_from_code(code, bump::Numbering::original) && !dtype_from_code(code, bump::Numbering::renumbered)) {
+        error("bump-dtype", bump::codes_offset + i, where(), fmt::format("is {}, which no numbering has", code));
+      } else if (!bump::role_info(role).has_source_type && code != 0) {
+        error("bump-dtype", bump::codes_offset + i, where(), fmt::format("is {}, the entry is always FP32 (0)", code));
+      }
+    }
+  }
+
+  void compare_with_config() {
+    if (!config_) {
+      note("bump-no-config", "there is no config.json beside the file: kv heads and intermediate size are solved for");
+      return;
+    }
+    const auto compare = [&](std::string_view field, u64 in_config) {
+      const u64 value = document_.header.*header_field(field).value;
+      if (in_config == 0 || value == in_config) return;
+      add(Severity::error, Scope::model, "bump-config", header_field(field).offset, fmt::format("field {}", field),
+          fmt::format("is {}, config.json says {}", value, in_config));
+    };
+    const Dimensions& d = config_->dimensions;
+    compare("num_layers", d.layers);
+    compare("vocab_size", d.vocab);
+    compare("embed_dim", d.embed);
+    compare("context_len", d.context);
+    compare("num_heads", d.heads);
+    compare("head_dim", d.head_dim);
+  }
+
+  void find_reading() {
+    if (!document_.complete()) return;
+    const bool is_told = config_ && config_->dimensions.kv_heads != 0 && config_->dimensions.intermediate != 0;
+    std::vector<Reading> readings;
+    if (is_told) {
+      readings =
+          bump::readings_of(document_, bump::Geometry{config_->dimensions.kv_heads, config_->dimensions.intermediate});
+    }
+    if (readings.empty()) {
+      readings = bump::readings_of(document_);
+      if (readings.empty()) return say_that_nothing_fits();
+      if (is_told) {
+        add(Severity::error, Scope::model, "bump-config", {}, {},
+            fmt::format("config.json says {}, the file's size fits {}",
+                        geometry_text({config_->dimensions.kv_heads, config_->dimensions.intermediate}),
+                        geometry_text(readings.front().geometry)));
+      }
+    }
+    say_what_fits(readings);
+    const Reading& reading = readings.front();
+    model_.catalog =
+        bump_catalog(file_, bump::entries_of(document_, reading), bump::dimensions_of(document_, reading.geometry));
+  }
+
+  void say_what_fits(const std::vector<Reading>& readings) {
+    bool numberings_differ = false;
+    std::vector<bump::Geometry> geometries;
+    for (const Reading& reading : readings) {
+      numberings_differ |= reading.numbering != readings.front().numbering;
+      if (std::find(geometries.begin(), geometries.end(), reading.geometry) == geometries.end()) {
+        geometries.push_back(reading.geometry);
+      }
+    }
+    const bool same_meaning =
+        dtypes_of(document_, bump::Numbering::original) == dtypes_of(document_, bump::Numbering::renumbered);
+    if (!numberings_differ) {
+      note("bump-numbering",
+           fmt::format("the dtype codes are of the {} numbering", numbering_name(readings.front().numbering)));
+    } else if (same_meaning) {
+      note("bump-numbering", "the dtype codes fit both numberings, and mean the same in both");
+    } else {
+      add(Severity::warning, Scope::container, "bump-numbering-ambiguous", {}, {},
+          "the dtype codes fit both numberings, with different meanings; the original one is assumed");
+    }
+    if (geometries.size() > 1) {
+      add(Severity::warning, Scope::container, "bump-geometry-ambiguous", {}, {},
+          fmt::format("the file's size fits {}, but also {}{}; a config.json would decide",
+                      geometry_text(geometries[0]), geometry_text(geometries[1]),
+                      geometries.size() > 2 ? fmt::format(" and {} more", geometries.size() - 2) : std::string()));
+    }
+  }
+
+  void say_that_nothing_fits() {
+    std::string message =
+        fmt::format("the file has {} bytes, which its header and dtype codes cannot add up to", document_.file_size);
+    if (config_ && config_->dimensions.intermediate != 0) {
+      const bump::Geometry told{config_->dimensions.kv_heads, config_->dimensions.intermediate};
+      for (const bump::Numbering numbering : bump::all_numberings) {
+        const auto dtypes = dtypes_of(document_, numbering);
+        if (!dtypes) continue;
+        const auto size =
+            file_bytes(bump::dimensions_of(document_, told), census_of(*dtypes, document_.header.num_layers));
+        if (size) message += fmt::format("; with {} they make {}", geometry_text(told), *size);
+        break;
+      }
+    }
+    error("bump-size", {}, {}, std::move(message));
+  }
+
+  Status check_payload() {
+    Hasher hasher(HashAlgorithm::sha256);
+    std::vector<std::byte> buffer(512 * 1024);
+    for (u64 offset = bump::table_offset; offset < document_.file_size;) {
+      const std::size_t want = static_cast<std::size_t>(std::min<u64>(buffer.size(), document_.file_size - offset));
+      const MutableBytes bytes = MutableBytes(buffer).first(want);
+      MU_TRY(file_->read_exact(offset, bytes));
+      hasher.update(bytes);
+      offset += want;
+    }
+    const std::string digest = hasher.hex_digest();
+    const std::string stated = hex(document_.header.sha256);
+    if (digest != stated) {
+      add(Severity::error, Scope::data, "bump-checksum", bump::checksum_offset, "field sha256",
+          fmt::format("is {}, the payload's is {}; --check MANIFEST or --against MODEL.gguf names the entry", stated,
+                      digest));
+    }
+    return {};
+  }
+
+  const PathProbe& probe_;
+  std::shared_ptr<RandomAccessFile> file_;
+  bump::Document document_;
+  std::optional<BumpConfigDimensions> config_;
+  CheckedModel model_;
+};
+
+}  // namespace
+
+bool is_bump(const PathProbe& probe) {
+  if (probe.is_directory) return false;
+  if (probe.begins_with("BUMPWGT")) return true;
+  return probe.name_ends_with(".bump") && probe.file_size >= bump::codes_offset &&
+         file_kind(probe.head) == FileKind::unknown;
+}
+
+Result<CheckedModel> check_bump(const PathProbe& probe) {
+  MU_ASSIGN(const auto file, RandomAccessFile::open(probe.path));
+  MU_ASSIGN(bump::Document document, bump::parse_ignoring_magic(*file));
+  return BumpRules(probe, file, std::move(document)).check();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,31 @@
+// What verify says of a BUMPWGT3 file. Source of the rules: docs/formats/bump.md.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bump/document.h"
+#include "verify/formats.h"
+#include "verify/manifest.h"
+
+namespace modelutils {
+
+/// Begins with the magic (any version), or is called .bump and is of no other known kind.
+bool is_bump(const PathProbe& probe);
+
+/// Header, dtype table, exact size, reserved bytes, config.json beside the file, and always the payload's checksum.
+Result<CheckedModel> check_bump(const PathProbe& probe);
+
+/// Compares header and dtype table with what gguf2bump's manifest records of them, naming field and entry; where the
+/// file cannot be laid out by itself, the manifest's places of the entries make up the catalog.
+void check_bump_manifest(const PathProbe& probe, const Manifest& manifest, CheckedModel& model);
+
+/// What config.json says of the dimensions, as far as it says it (0: not said).
+struct BumpConfigDimensions {
+  bump::Dimensions dimensions;  ///< aligned_* are not said
+  std::string path;
+};
+/// Reads the config.json beside the file; nothing if there is none. A broken one is a finding.
+std::optional<BumpConfigDimensions> read_bump_config(const std::string& bump_path, FindingLog& log);
+
+}  // namespace modelutils
