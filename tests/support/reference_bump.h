@@ -1,0 +1,31 @@
+// BUMPWGT3 written a second time, straight from docs/formats/bump.md: in memory, slow, and with nothing of lib/bump.
+// What the converter is compared with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/llama_model.h"
+
+namespace modelutils::test {
+
+struct ReferenceOptions {
+  u64 align_head = 1;
+  u64 context = 0;  ///< 0: the model's own
+  bool renumbered = false;
+};
+
+struct ReferenceEntry {
+  std::string name;
+  u64 offset;
+  std::string bytes;
+};
+
+struct ReferenceBump {
+  std::string bytes;  ///< the whole file
+  std::vector<ReferenceEntry> entries;
+};
+
+ReferenceBump reference_bump(LlamaModel model, const ReferenceOptions& options = {});
+
+}  // namespace modelutils::test
