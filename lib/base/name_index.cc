@@ -23,11 +23,11 @@ u64 seed() {
   return value;
 }
 
-u32 hash_of(std::string_view name) {
+}  // namespace
+
+u32 NameIndex::hash(std::string_view name) {
   return static_cast<u32>(XXH3_64bits_withSeed(name.data(), name.size(), seed()));
 }
-
-}  // namespace
 
 std::size_t NameIndex::slot_of(std::string_view name, u32 hash) const {
   const std::size_t mask = slots_.size() - 1;
@@ -57,9 +57,8 @@ void NameIndex::reserve(std::size_t names) {
   if (slots > slots_.size()) grow(slots);
 }
 
-NameIndex::Inserted NameIndex::insert(std::string_view name) {
+NameIndex::Inserted NameIndex::insert(std::string_view name, u32 hash) {
   if (names_.size() * 2 >= slots_.size()) grow(std::max<std::size_t>(16, slots_.size() * 2));
-  const u32 hash = hash_of(name);
   const std::size_t slot = slot_of(name, hash);
   if (slots_[slot].number_plus_one != 0) return {slots_[slot].number_plus_one - 1, false};
   names_.push_back(name);
@@ -69,7 +68,7 @@ NameIndex::Inserted NameIndex::insert(std::string_view name) {
 
 std::optional<u32> NameIndex::find(std::string_view name) const {
   if (slots_.empty()) return std::nullopt;
-  const Slot& slot = slots_[slot_of(name, hash_of(name))];
+  const Slot& slot = slots_[slot_of(name, hash(name))];
   if (slot.number_plus_one == 0) return std::nullopt;
   return slot.number_plus_one - 1;
 }

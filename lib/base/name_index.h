@@ -19,8 +19,16 @@ class NameIndex {
   };
 
   void reserve(std::size_t names);
-  Inserted insert(std::string_view name);
+  Inserted insert(std::string_view name) { return insert(name, hash(name)); }
   std::optional<u32> find(std::string_view name) const;
+
+  /// For many names in a row: hash one, go on with others while its place is fetched from memory, then insert it.
+  static u32 hash(std::string_view name);
+  void prefetch(u32 hash) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+  }
+  Inserted insert(std::string_view name, u32 hash);
+
   std::size_t size() const { return names_.size(); }
   std::string_view name(u32 number) const { return names_[number]; }
 

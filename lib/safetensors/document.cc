@@ -37,9 +37,14 @@ std::optional<std::string_view> Document::metadata_value(std::string_view key) c
 }
 
 const Tensor* Document::find(std::string_view tensor) const {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.name == tensor; });
-  return found == tensors.end() ? nullptr : &*found;
+  if (names.size() != 0) {
+    const std::optional<u32> place = names.find(tensor);
+    return place ? &tensors[*place] : nullptr;
+  }
+  for (const Tensor& entry : tensors) {
+    if (entry.name == tensor) return &entry;
+  }
+  return nullptr;
 }
 
 }  // namespace modelutils::safetensors

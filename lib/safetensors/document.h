@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/name_index.h"
 #include "tensor/types.h"
 
 namespace modelutils::safetensors {
@@ -54,6 +55,7 @@ struct Document {
   std::vector<MetadataEntry> metadata;
   std::vector<Tensor> tensors;  ///< in the order of the header; of a duplicate name each copy
   bool complete = false;        ///< the JSON object was read to its end
+  NameIndex names;              ///< of `tensors` by place; empty if !complete, or with duplicates or unreadable entries
   Findings findings;            ///< what the parser met: syntax, fields, numbers, duplicates, unknown members
 
   /// Bytes behind the header; nothing if the file's size is not known.
@@ -62,7 +64,7 @@ struct Document {
   bool holds(const Tensor& tensor) const;
   /// The value of a metadata key (the last one, as the reference has it), or nothing.
   std::optional<std::string_view> metadata_value(std::string_view key) const;
-  /// The first tensor of that name, or nullptr. Linear; ShardSet::find() is for many look-ups.
+  /// The first tensor of that name, or nullptr. One hash look-up, but linear if `names` is empty.
   const Tensor* find(std::string_view tensor) const;
 
   /// Owns what the views above look at. Opaque; see parse.cc.

@@ -21,8 +21,8 @@ using simdjson::ondemand::field;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
-// '"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},' is about the shortest entry: a bound for how many there are.
-constexpr std::size_t shortest_entry = 48;
+// Entries of real models take about 100 bytes: what to reserve room for.
+constexpr std::size_t usual_entry = 96;
 
 // Containers around a member of the header, and around a member of a tensor entry (for on_demand::walk).
 constexpr std::size_t header_depth = 1;
@@ -74,6 +74,9 @@ class HeaderParser {
   /// An array of whole numbers into numbers_. `what` is the field's name.
   error_code read_numbers(const Tensor& tensor, Entry& entry, value array, std::string_view what);
 
+  /// Names are looked up some later, in groups, when their places have arrived from memory.
+  void count_name(std::string_view name, u64 offset);
+  void check_names();
   /// A member's name; `usable` is false, and a finding is made, for one whose escapes stand for no text.
   error_code read_name(field& member, std::string_view owner, std::string_view& name, bool& usable);
   void stopped(error_code error, std::optional<u64> offset);
@@ -94,14 +97,25 @@ class HeaderParser {
     });
   }
 
+  struct PendingName {
+    std::string_view name;
+    u32 hash = 0;
+    u64 offset = 0;
+  };
+
   Storage& storage_;
   const u64 text_offset_;
   Document& document_;
   FindingList findings_;
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document json_;
-  NameIndex names_;
+  NameIndex names_;          // of every entry, readable or not
+  bool is_numbered_ = true;  // a name's number is its tensor's place: no duplicates, all readable
+  std::array<PendingName, 16> pending_;
+  std::size_t pending_count_ = 0;
   std::vector<u64> numbers_;
+  std::string_view last_dtype_;  // neighbours mostly have the same
+  std::optional<TensorType> last_type_;
 };
 
 /// What stands before and behind the object. False if there is no object to read.
@@ -142,12 +156,14 @@ void HeaderParser::run() {
       object header;
       error = json_.get_object().get(header);
       if (error == SUCCESS) error = read_object(header);
+      check_names();
       if (error != SUCCESS) {
         const char* place = nullptr;
         const bool known = json_.current_location().get(place) == SUCCESS;
         stopped(error, known ? offset_of(place) : text_offset_ + storage_.text.size);
       } else {
         document_.complete = true;
+        if (is_numbered_) document_.names = std::move(names_);
       }
     }
   }
@@ -171,7 +187,7 @@ void HeaderParser::stopped(error_code error, std::optional<u64> offset) {
 }
 
 error_code HeaderParser::read_object(object header) {
-  const std::size_t most = storage_.text.size / shortest_entry + 1;
+  const std::size_t most = storage_.text.size / usual_entry + 1;
   document_.tensors.reserve(most);
   names_.reserve(most);
   for (auto element : header) {
@@ -187,10 +203,7 @@ error_code HeaderParser::read_object(object header) {
     } else if (name == "__metadata__") {
       error = read_metadata(member.value(), offset);
     } else {
-      if (!names_.insert(name).is_new) {
-        add(Severity::error, "st-duplicate-name", offset, fmt::format("tensor '{}'", name),
-            [] { return std::string("the name stands in the header twice"); });
-      }
+      count_name(name, offset);
       error = read_entry(name, offset, member.value());
     }
     if (error != SUCCESS) return error;
@@ -201,6 +214,25 @@ error_code HeaderParser::read_object(object header) {
         [] { return std::string("text behind the JSON object, where only spaces belong"); });
   }
   return SUCCESS;
+}
+
+void HeaderParser::count_name(std::string_view name, u64 offset) {
+  if (pending_count_ == pending_.size()) check_names();
+  const u32 hash = NameIndex::hash(name);
+  names_.prefetch(hash);
+  pending_[pending_count_++] = {name, hash, offset};
+}
+
+void HeaderParser::check_names() {
+  for (std::size_t i = 0; i < pending_count_; ++i) {
+    const PendingName& pending = pending_[i];
+    if (names_.insert(pending.name, pending.hash).is_new) continue;
+    is_numbered_ = false;
+    findings_.add(Severity::error, "st-duplicate-name", pending.offset, [&] {
+      return FindingText{fmt::format("tensor '{}'", pending.name), "the name stands in the header twice"};
+    });
+  }
+  pending_count_ = 0;
 }
 
 error_code HeaderParser::read_name(field& member, std::string_view owner, std::string_view& name, bool& usable) {
@@ -278,6 +310,7 @@ error_code HeaderParser::read_entry(std::string_view name, u64 offset, value hel
   json_type type{};
   if (const error_code error = held.type().get(type)) return error;
   if (type != json_type::object) {
+    is_numbered_ = false;
     add_to_tensor(Severity::error, "st-entry-type", tensor,
                   [&] { return fmt::format("the entry is {}, an object is needed", type_text(type)); });
     return on_demand::walk(held, header_depth);
@@ -299,7 +332,11 @@ error_code HeaderParser::read_entry(std::string_view name, u64 offset, value hel
   require(entry.has_dtype, "dtype");
   require(entry.has_shape, "shape");
   require(entry.has_offsets, "data_offsets");
-  if (entry.is_readable) document_.tensors.push_back(tensor);
+  if (entry.is_readable) {
+    document_.tensors.push_back(tensor);
+  } else {
+    is_numbered_ = false;
+  }
   return SUCCESS;
 }
 
@@ -329,7 +366,11 @@ error_code HeaderParser::read_dtype(Tensor& tensor, Entry& entry, value dtype) {
   const error_code error = on_demand::read_string(dtype, text);
   if (error == SUCCESS) {
     tensor.dtype = storage_.keep(text);
-    tensor.type = type_from_safetensors(tensor.dtype);
+    if (tensor.dtype != last_dtype_) {
+      last_dtype_ = tensor.dtype;
+      last_type_ = type_from_safetensors(tensor.dtype);
+    }
+    tensor.type = last_type_;
     return SUCCESS;
   }
   entry.is_readable = false;

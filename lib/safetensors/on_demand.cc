@@ -159,7 +159,8 @@ error_code walk(value top, std::size_t depth) {
 std::string_view error_text(error_code error) {
   switch (error) {
     case simdjson::TAPE_ERROR: return "a token stands where it must not, or a comma, colon or bracket is missing";
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT: return "it does not end with the '}' of the object it begins with";
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+      return "it does not end with '}': it is cut off, or other text stands behind its object";
     case simdjson::UNCLOSED_STRING: return "a string is not closed";
     case simdjson::UNESCAPED_CHARS: return "a string holds a raw control character";
     case simdjson::STRING_ERROR: return "a string holds a bad escape";

@@ -118,10 +118,14 @@ void SetBuilder::merge() {
   std::size_t total = 0;
   for (const ShardFile& file : set_.files) total += file.document.tensors.size();
   set_.tensors.reserve(total);
-  set_.names.reserve(total);
-  for (u32 file = 0; file < set_.files.size(); ++file) {
-    const std::size_t tensors = set_.files[file].document.tensors.size();
-    for (u32 entry = 0; entry < tensors; ++entry) merge_tensor(file, entry);
+  if (set_.files.size() == 1 && set_.files.front().document.names.size() == total) {
+    for (u32 entry = 0; entry < total; ++entry) set_.tensors.push_back({0, entry});  // find() uses the document's names
+  } else {
+    set_.names.reserve(total);
+    for (u32 file = 0; file < set_.files.size(); ++file) {
+      const std::size_t tensors = set_.files[file].document.tensors.size();
+      for (u32 entry = 0; entry < tensors; ++entry) merge_tensor(file, entry);
+    }
   }
   if (set_.index && set_.index->usable) {
     compare_with_index();
@@ -165,7 +169,10 @@ void SetBuilder::compare_with_index() {
 }
 
 void SetBuilder::compare_total_size() {
-  if (!set_.index->total_size || set_.files.size() != set_.index->shards.size()) return;
+  const bool is_whole = std::all_of(set_.files.begin(), set_.files.end(), [](const ShardFile& file) {
+    return first_container_error(file.document.findings) == nullptr;
+  });
+  if (!set_.index->total_size || !is_whole || first_container_error(set_.findings) != nullptr) return;
   u64 bytes = 0;
   for (const TensorRef ref : set_.tensors) {
     const std::optional<u64> sum = checked_add(bytes, set_.tensor(ref).bytes());
@@ -261,7 +268,8 @@ Status open_single(ShardSet& set) {
 }  // namespace
 
 std::optional<TensorRef> ShardSet::find(std::string_view name) const {
-  const std::optional<u32> number = names.find(name);
+  const bool is_one = names.size() == 0 && files.size() == 1;
+  const std::optional<u32> number = is_one ? files.front().document.names.find(name) : names.find(name);
   if (!number) return std::nullopt;
   return tensors[*number];
 }

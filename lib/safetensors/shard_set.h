@@ -47,7 +47,7 @@ struct ShardSet {
   /// Findings of the set and of every document, each with its file's base name if there are several files.
   Findings all_findings() const;
 
-  NameIndex names;  ///< of `tensors`, by their place there
+  NameIndex names;  ///< of `tensors` by place; empty for one file whose document has them already. Use find()
 };
 
 /// Is there anything in this directory that open_set() would open: an index, or a *.safetensors file?

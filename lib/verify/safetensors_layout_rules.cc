@@ -22,12 +22,12 @@ class Layout {
       : document_(document), tensors_(document.tensors), log_(log), data_size_(document.data_bytes()) {}
 
   void check() {
+    if (!document_.complete) return;  // what is missing is not known
     if (document_.data_offset % data_alignment != 0) {
       add(Severity::note, "st-unaligned", document_.data_offset, "data", [&] {
         return fmt::format("the data begins at byte {}, no multiple of {}", document_.data_offset, data_alignment);
       });
     }
-    if (!document_.complete) return;  // what is missing is not known
     check_end();
     if (is_contiguous()) return check_tail();
     check_empty_tensors();
