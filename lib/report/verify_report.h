@@ -11,10 +11,10 @@ namespace modelutils {
 struct VerifyReport {
   std::string path;    ///< as given
   std::string format;  ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
-  Findings findings;
+  Findings findings = {};
   u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note
   u64 warnings = 0;
-  std::optional<Error> unreadable;  ///< the path could not be opened, or is of no known format: exit 3
+  std::optional<Error> unreadable = {};  ///< the path could not be opened, or is of no known format: exit 3
 
   bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }
 };

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/checked_math.h"
-#include "gguf/parse.h"
+#include "model/byte_map.h"
 #include "verify/gguf_rule_parts.h"
 #include "verify/wording.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t window = 64 * 1024;
 
-// First byte of [begin, end) that is not zero, or nothing.
+// First byte of [begin, end), which lies in the file, that is not zero; or nothing.
 Result<std::optional<u64>> first_non_zero(const ByteSource& source, u64 begin, u64 end,
                                           std::vector<std::byte>& buffer) {
   while (begin < end) {
@@ -51,7 +51,7 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
   std::vector<std::byte> buffer;
   const u64 file_size = document.file_size.value_or(0);
   const auto check = [&](u64 begin, u64 end, const std::string& where) {
-    const auto found = first_non_zero(source, begin, std::min(end, file_size), buffer);
+    const auto found = first_non_zero(source, begin, end, buffer);
     if (!found) {
       log.add(to_finding(found.error()));
     } else if (*found) {
@@ -65,23 +65,26 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
                {}});
     }
   };
-  check(document.header_end, document.data_offset, "header");
-  // Only padding that is really there: up to the next tensor where tensors stand in order.
+  check(document.header_end, std::min(document.data_offset, file_size), "header");
+
+  // What belongs to no tensor, up to the next multiple of the alignment, is padding; what is more is a gap, and the
+  // layout rules have said so.
+  std::vector<ByteSpan> spans;
+  spans.reserve(document.tensors.size());
   for (std::size_t i = 0; i < document.tensors.size(); ++i) {
     const gguf::TensorInfo& tensor = document.tensors[i];
-    const std::optional<u64> bytes = tensor.bytes();
     const std::optional<u64> begin = checked_add(document.data_offset, tensor.offset);
-    if (!bytes || *bytes == 0 || !begin || !fits(*begin, *bytes, file_size)) continue;
-    const u64 end = *begin + *bytes;
-    const std::optional<u64> padded = checked_round_up(end - document.data_offset, document.alignment);
-    if (!padded || *padded == end - document.data_offset) continue;
-    u64 limit = document.data_offset + *padded;
-    if (i + 1 < document.tensors.size()) {
-      const std::optional<u64> next = checked_add(document.data_offset, document.tensors[i + 1].offset);
-      if (!next || *next < end) continue;  // the layout rules have said so
-      limit = std::min(limit, *next);
-    }
-    check(end, limit, gguf::where_tensor(tensor.name));
+    // Of a tensor of unknown size one byte is certain: where it begins.
+    const u64 bytes = tensor.bytes().value_or(1);
+    if (begin && fits(*begin, bytes, file_size)) spans.push_back({*begin, *begin + bytes, i});
+  }
+  for (const ByteGap& gap : map_bytes(std::move(spans), std::min(document.data_offset, file_size), file_size).gaps) {
+    if (gap.before == ByteGap::no_span) continue;
+    const gguf::TensorInfo& tensor = document.tensors[gap.before];
+    if (!tensor.bytes()) continue;
+    const u64 offset = gap.begin - document.data_offset;
+    const u64 padded = checked_round_up(offset, document.alignment).value_or(offset);
+    check(gap.begin, std::min(gap.end, gap.begin + (padded - offset)), gguf::where_tensor(tensor.name));
   }
 }
 

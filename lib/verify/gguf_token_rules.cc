@@ -131,9 +131,9 @@ class TokenRules {
   void check_tokens(const gguf::ArrayRef& tokens, TokenTable& table) {
     u64 empty = 0;
     u64 first_empty = 0;
-    NotUtf8 not_utf8;
+    Tally not_utf8;
     const Status read = each_string(source_, document_, tokens, [&](u64 i, std::string_view text, u64 offset) {
-      if (!is_utf8(text)) not_utf8.count(i, offset);
+      if (!is_utf8(text)) not_utf8.count(offset, [&] { return fmt::format("element {}", i); });
       if (text.empty()) {  // loaders give each its own text
         if (empty++ == 0) first_empty = i;
         return;
@@ -149,22 +149,23 @@ class TokenRules {
       warn("gguf-token-empty", tokens_key, {},
            fmt::format("{} without text, token {} is the first", counted(empty, "token"), first_empty));
     }
-    not_utf8.report(*this, tokens_key, tokens.count);
+    report_not_utf8(not_utf8, tokens_key, tokens.count);
   }
 
+  // Loaders take merges as they are, so each kind of trouble is one warning, however many merges have it.
   void check_merges(const TokenTable& table) {
     const gguf::ArrayRef* merges = string_array(merges_key);
     if (merges == nullptr) return;
-    NotUtf8 not_utf8;
+    Tally not_utf8;
+    Tally not_split;
+    Tally without_token;
     std::string joined;
     const Status read = each_string(source_, document_, *merges, [&](u64 i, std::string_view text, u64 offset) {
-      if (!is_utf8(text)) not_utf8.count(i, offset);
+      if (!is_utf8(text)) not_utf8.count(offset, [&] { return fmt::format("element {}", i); });
       // As the loader does it: the first space that is not the first byte.
       const std::size_t space = text.find(' ', 1);
       if (space == std::string_view::npos || space + 1 == text.size()) {
-        return add_lazily(Severity::warning, "gguf-merge-split", merges_key, offset, [&] {
-          return fmt::format("merge {} does not split into two tokens: '{}'", i, beginning_of(text));
-        });
+        return not_split.count(offset, [&] { return fmt::format("merge {} ('{}')", i, beginning_of(text)); });
       }
       const std::string_view left = text.substr(0, space);
       const std::string_view right = text.substr(space + 1);
@@ -173,34 +174,43 @@ class TokenRules {
       const bool has_left = table.contains(left);
       const bool has_right = table.contains(right);
       if (has_left && has_right && table.contains(joined)) return;
-      add_lazily(Severity::warning, "gguf-merge-token", merges_key, offset, [&] {
+      without_token.count(offset, [&] {
         const std::string_view missing = !has_left ? left : !has_right ? right : std::string_view(joined);
-        return fmt::format("merge {} ('{}') needs the token '{}', which the vocabulary does not have", i,
-                           beginning_of(text), beginning_of(missing));
+        return fmt::format("merge {} ('{}'), which needs '{}'", i, beginning_of(text), beginning_of(missing));
       });
     });
     if (!read) log_.add(to_finding(read.error()));
-    not_utf8.report(*this, merges_key, merges->count);
+    if (not_split.number != 0) {
+      warn("gguf-merge-split", merges_key, not_split.first_offset,
+           fmt::format("{} of {} do not split into two tokens, first {}", not_split.number,
+                       counted(merges->count, "merge"), not_split.first));
+    }
+    if (without_token.number != 0) {
+      warn("gguf-merge-token", merges_key, without_token.first_offset,
+           fmt::format("{} of {} need a token that the vocabulary does not have, first {}", without_token.number,
+                       counted(merges->count, "merge"), without_token.first));
+    }
+    report_not_utf8(not_utf8, merges_key, merges->count);
   }
 
-  // Strings of one array that are not UTF-8, told in one finding.
-  struct NotUtf8 {
+  // How many, and the first of them.
+  struct Tally {
     u64 number = 0;
-    u64 first_index = 0;
     u64 first_offset = 0;
-    void count(u64 index, u64 offset) {
-      if (number++ == 0) {
-        first_index = index;
-        first_offset = offset;
-      }
-    }
-    void report(TokenRules& rules, std::string_view key, u64 of) const {
-      if (number == 0) return;
-      rules.warn(
-          "gguf-value-utf8", key, first_offset,
-          fmt::format("{} of {} are not UTF-8, element {} is the first", number, counted(of, "string"), first_index));
+    std::string first;
+    template <typename Describe>
+    void count(u64 offset, const Describe& describe) {
+      if (number++ != 0) return;
+      first_offset = offset;
+      first = describe();
     }
   };
+
+  void report_not_utf8(const Tally& tally, std::string_view key, u64 strings) {
+    if (tally.number == 0) return;
+    warn("gguf-value-utf8", key, tally.first_offset,
+         fmt::format("{} of {} are not UTF-8, first {}", tally.number, counted(strings, "string"), tally.first));
+  }
 
   // The message is written only if the finding will be kept.
   template <typename Message>

@@ -1,0 +1,139 @@
+// The vocabulary and the chat template.
+#include <gtest/gtest.h>
+
+#include "gguf/parse.h"
+#include "support/gguf_builder.h"
+#include "support/temp_dir.h"
+#include "verify/gguf_rules.h"
+#include "verify/verify.h"
+
+namespace modelutils {
+namespace {
+
+using test::GgufBuilder;
+using Texts = std::vector<std::string>;
+
+FindingLog rules(const GgufBuilder& builder) {
+  auto source = builder.source();
+  gguf::SplitSet set;
+  set.files.push_back({"built.gguf", source, *gguf::parse(*source)});
+  return gguf_structure_rules(set);
+}
+
+std::string broken(const GgufBuilder& builder) {
+  std::string text;
+  for (const Finding& finding : rules(builder).findings()) {
+    if (finding.severity == Severity::note) continue;
+    if (!text.empty()) text += ", ";
+    text += std::string(severity_name(finding.severity)) + " " + finding.code;
+  }
+  return text;
+}
+
+GgufBuilder vocabulary(const Texts& tokens) {
+  return GgufBuilder().key_string("general.architecture", "test").key_strings("tokenizer.ggml.tokens", tokens);
+}
+
+TEST(GgufTokens, LengthsOfTheArrays) {
+  const Texts three = {"a", "b", "c"};
+  EXPECT_EQ(broken(vocabulary(three)
+                       .key_array<float>("tokenizer.ggml.scores", {0, 0, 0})
+                       .key_array<i32>("tokenizer.ggml.token_type", {1, 1, 1})),
+            "");
+  EXPECT_EQ(broken(vocabulary(three).key_array<float>("tokenizer.ggml.scores", {0, 0})),
+            "error gguf-token-array-length");
+  EXPECT_EQ(broken(vocabulary(three).key_array<i32>("tokenizer.ggml.token_type", {1, 1, 1, 1})),
+            "warning gguf-token-array-length");
+  EXPECT_EQ(broken(vocabulary(three).key_array<i32>("tokenizer.ggml.token_type", {1, 7, -1})),
+            "warning gguf-token-type");
+}
+
+TEST(GgufTokens, SpecialIds) {
+  EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 1)), "");
+  EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 2)), "warning gguf-token-id");
+  EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.fim_pad_token_id", 99)), "warning gguf-token-id");
+}
+
+TEST(GgufTokens, RowsOfTheEmbedding) {
+  EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 2})), "");
+  EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 1})), "error gguf-token-count");
+  EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 3})), "warning gguf-token-count");
+}
+
+TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
+  const FindingLog log = rules(vocabulary({"a", "b", "a"}));
+  EXPECT_EQ(log.errors(), 1u);
+  EXPECT_EQ(log.findings().back().message, "token 2 is the same text as token 0: 'a'");
+  EXPECT_EQ(broken(vocabulary({"a", "", ""})), "warning gguf-token-empty");
+  EXPECT_EQ(broken(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
+}
+
+TEST(GgufTokens, ManyDuplicatesAreCountedAndFolded) {
+  const FindingLog log = rules(vocabulary(Texts(5000, "same")));
+  EXPECT_EQ(log.errors(), 4999u);
+  EXPECT_LT(log.findings().size(), 110u);
+}
+
+TEST(GgufTokens, Merges) {
+  const Texts tokens = {"a", "b", "ab", "\xc4\xa0",
+                        "\xc4\xa0"
+                        "a"};
+  const auto with = [&](const Texts& merges) {
+    return broken(vocabulary(tokens).key_strings("tokenizer.ggml.merges", merges));
+  };
+  EXPECT_EQ(with({"a b", "\xc4\xa0 a"}), "");
+  EXPECT_EQ(with({"ab"}), "warning gguf-merge-split");
+  EXPECT_EQ(with({" ab"}), "warning gguf-merge-split");
+  EXPECT_EQ(with({"a "}), "warning gguf-merge-split");
+  EXPECT_EQ(with({""}), "warning gguf-merge-split");
+  EXPECT_EQ(with({"a x"}), "warning gguf-merge-token");
+  EXPECT_EQ(with({"b a"}), "warning gguf-merge-token");
+  EXPECT_EQ(with({"a b c"}), "warning gguf-merge-token");
+  EXPECT_EQ(with({"ab", "b a", "x"}), "warning gguf-merge-split, warning gguf-merge-token");
+}
+
+TEST(GgufTokens, MergesSayWhatIsMissing) {
+  const FindingLog log = rules(vocabulary({"a", "b"}).key_strings("tokenizer.ggml.merges", {"a b", "b a"}));
+  ASSERT_EQ(log.warnings(), 1u);
+  EXPECT_EQ(log.findings().back().message,
+            "2 of 2 merges need a token that the vocabulary does not have, first merge 0 ('a b'), which needs 'ab'");
+}
+
+TEST(GgufTokens, ChatTemplates) {
+  const auto with = [](std::string_view text) {
+    return broken(GgufBuilder().key_string("general.architecture", "test").key_string("tokenizer.chat_template", text));
+  };
+  EXPECT_EQ(with("{% for m in messages %}{{ m['content'] }}{% endfor %} an important __ line"), "");
+  EXPECT_EQ(with("write: import antigravity; {{ x }}"), "");
+  EXPECT_EQ(with("{{ ''.__class__.__mro__ }}"), "warning gguf-template-dunder");
+  EXPECT_EQ(with("{% import 'x' as y %}"), "warning gguf-template-import");
+  EXPECT_EQ(with("import os"), "warning gguf-template-import");
+  EXPECT_EQ(with("{{ important }} {{ imports }}"), "");
+  EXPECT_EQ(with("hidden\xe2\x80\xae"), "warning gguf-template-hidden");
+  EXPECT_EQ(with("zero\xe2\x80\x8bwidth"), "warning gguf-template-hidden");
+  EXPECT_EQ(with("_______"), "");
+  EXPECT_EQ(with("___x"), "");
+  EXPECT_EQ(broken(GgufBuilder()
+                       .key_string("general.architecture", "test")
+                       .key_string("tokenizer.chat_template.tool", "{{ __import__('os') }}")),
+            "warning gguf-template-dunder");
+}
+
+TEST(GgufTokens, RealVocabulariesAreSound) {
+  if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
+  std::vector<std::string> paths;
+  for (const char* name : {"bert-bge", "deepseek-coder", "gpt-2", "llama-spm", "phi-3"}) {
+    paths.push_back(std::string(SHARED_DIR) + "/corpus/gguf-real/ggml-vocab-" + name + ".gguf");
+  }
+  std::size_t reports = 0;
+  const Status done = verify_paths(paths, {}, [&](const VerifyReport& report) {
+    ++reports;
+    EXPECT_EQ(report.format, "gguf");
+    EXPECT_EQ(report.errors + report.warnings, 0u) << report.path;
+  });
+  EXPECT_TRUE(done.has_value());
+  EXPECT_EQ(reports, paths.size());
+}
+
+}  // namespace
+}  // namespace modelutils

@@ -1,0 +1,142 @@
+// verify as a whole: detection, reports, manifests over several paths.
+#include "verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "support/gguf_builder.h"
+#include "support/temp_dir.h"
+#include "verify/formats.h"
+
+namespace modelutils {
+namespace {
+
+using test::GgufBuilder;
+
+std::vector<VerifyReport> run(const std::vector<std::string>& paths, const VerifyOptions& options = {}) {
+  std::vector<VerifyReport> reports;
+  const Status done = verify_paths(paths, options, [&](const VerifyReport& report) { reports.push_back(report); });
+  EXPECT_TRUE(done.has_value()) << done.error().message;
+  return reports;
+}
+
+std::string model() {
+  return GgufBuilder().key_string("general.architecture", "test").f32_tensor("a", {8}).f32_tensor("b", {8}).build();
+}
+
+TEST(Verify, FormatsHaveDifferentNames) {
+  for (std::size_t i = 0; i < all_formats().size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(all_formats()[i].format, all_formats()[j].format);
+  }
+}
+
+TEST(Verify, ARecognisedFileIsNeverUnreadable) {
+  const test::TempDir folder;
+  for (const char* text : {"GGUF", "GGUF\1", "GGUFxxxxxxxxxxxxxxxxxxxxxxxx"}) {
+    const auto reports = run({folder.write("m.gguf", text)});
+    ASSERT_EQ(reports.size(), 1u);
+    EXPECT_EQ(reports[0].format, "gguf");
+    EXPECT_FALSE(reports[0].unreadable.has_value());
+    EXPECT_GT(reports[0].errors, 0u);
+  }
+}
+
+TEST(Verify, OthersSayWhatTheyAre) {
+  const test::TempDir folder;
+  const auto message = [&](std::string_view content) {
+    const auto reports = run({folder.write("m.gguf", content)});
+    EXPECT_EQ(reports[0].format, "");
+    EXPECT_EQ(reports[0].errors, 1u);
+    return reports[0].unreadable.value().code + ": " + reports[0].unreadable->message;
+  };
+  EXPECT_NE(message("<!DOCTYPE html><html>").find("HTML"), std::string::npos);
+  EXPECT_NE(message("version https://git-lfs.github.com/spec/v1\n").find("Git LFS"), std::string::npos);
+  EXPECT_NE(message("PK\3\4").find("ZIP"), std::string::npos);
+  EXPECT_NE(message("").find("empty"), std::string::npos);
+  EXPECT_NE(message("tjgg").find("GGJT"), std::string::npos);
+  EXPECT_TRUE(message("whatever").starts_with("verify-unknown-format"));
+  EXPECT_EQ(run({folder.file("missing")})[0].unreadable->code, "io-open");
+  EXPECT_EQ(run({folder.path() + "/."})[0].unreadable->code, "verify-unknown-format");
+}
+
+TEST(Verify, ManifestOverSeveralPaths) {
+  const test::TempDir folder;
+  const std::vector<std::string> paths = {folder.write("1.gguf", model()), folder.write("2.gguf", model())};
+  std::string manifest;
+  VerifyOptions options;
+  options.hash = HashAlgorithm::xxh3;
+  options.whole_file = true;
+  options.manifest_line = [&](std::string_view line) { return manifest += line, true; };
+  for (const VerifyReport& report : run(paths, options)) EXPECT_EQ(report.errors, 0u);
+  EXPECT_EQ(std::count(manifest.begin(), manifest.end(), '\n'), 6);
+
+  VerifyOptions check;
+  check.manifest = folder.write("manifest", manifest);
+  for (const VerifyReport& report : run(paths, check)) EXPECT_EQ(report.errors, 0u);
+  const auto reports = run({paths[0]}, check);
+  EXPECT_EQ(reports[0].errors, 1u);
+  EXPECT_EQ(reports[0].findings.back().code, "manifest-missing-file");
+
+  std::string changed = model();
+  changed[changed.size() - 1] = 'x';
+  folder.write("2.gguf", changed);
+  const auto after = run(paths, check);
+  EXPECT_EQ(after[0].errors, 0u);
+  EXPECT_EQ(after[1].errors, 2u);
+}
+
+TEST(Verify, WrongRequestsAreErrors) {
+  const test::TempDir folder;
+  const std::string path = folder.write("m.gguf", model());
+  const auto fail = [&](const VerifyOptions& options) {
+    const Status done = verify_paths({path}, options, [](const VerifyReport&) {});
+    return done ? std::string("none") : done.error().code;
+  };
+  VerifyOptions options;
+  options.whole_file = true;
+  EXPECT_EQ(fail(options), "usage");
+  options = {};
+  options.manifest = folder.write("manifest", "nonsense");
+  EXPECT_EQ(fail(options), "manifest-syntax");
+  options = {};
+  options.against = folder.file("missing");
+  EXPECT_EQ(fail(options), "io-open");
+  options.against = path;
+  const auto reports = run({path}, options);
+  EXPECT_EQ(reports[0].findings.back().code, "verify-no-parity");
+  options.against = folder.write("x", "x");
+  EXPECT_EQ(run({path}, options)[0].findings.back().code, "verify-unknown-format");
+}
+
+TEST(VerifyReport, TextEscapesAndCounts) {
+  VerifyReport report;
+  report.path = "a\x1b[31m.gguf";
+  report.format = "gguf";
+  report.errors = 1;
+  report.warnings = 2;
+  report.findings.push_back({Severity::error, Scope::model, "x-y", 12, "key 'k\x07'", "is\nwrong", "part"});
+  EXPECT_EQ(verify_text(report, {}),
+            "a\\u{1b}[31m.gguf: part: error: byte 12: key 'k\\u{7}': is\\nwrong [x-y]\n"
+            "a\\u{1b}[31m.gguf: 1 errors, 2 warnings\n");
+  EXPECT_EQ(verify_text({.path = "m", .format = "gguf"}, {}), "m: ok\n");
+  EXPECT_EQ(verify_text({.path = "m", .format = "gguf"}, {.errors_only = true}), "");
+  EXPECT_NE(verify_text(report, {.color = true}).find("\x1b[1;31merror"), std::string::npos);
+}
+
+TEST(VerifyReport, JsonIsOneLineOfTheContract) {
+  VerifyReport report;
+  report.path = "m";
+  EXPECT_EQ(verify_json(report, false),
+            R"({"schema":"verify/1","path":"m","format":null,"verdict":"ok","errors":0,"warnings":0,"findings":[]})"
+            "\n");
+  report.format = "gguf";
+  report.warnings = 1;
+  report.findings.push_back({Severity::warning, Scope::model, "x-y", {}, "w", "m\x1b", {}});
+  EXPECT_EQ(verify_json(report, true),
+            R"({"schema":"verify/1","path":"m","format":"gguf","verdict":"bad","errors":0,"warnings":1,"findings":[)"
+            R"({"severity":"warning","code":"x-y","file":null,"offset":null,"where":"w","message":"m\u001b"}]})"
+            "\n");
+  EXPECT_NE(verify_json(report, false).find("\"verdict\":\"ok\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace modelutils
