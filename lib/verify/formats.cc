@@ -7,6 +7,7 @@
 #include "verify/bump_rules.h"
 #include "verify/gguf_rules.h"
 #include "verify/parity_bump.h"
+#include "verify/parity_mlx.h"
 #include "verify/safetensors_rules.h"
 
 namespace modelutils {
@@ -25,6 +26,7 @@ const std::array format_table = {
 // What --against can compare: format of the converted model, format of its source, how.
 const std::array parity_table = {
     ParityRules{"bumpwgt3", "gguf", compare_bump_with_gguf},
+    ParityRules{"gguf", "mlx", compare_with_mlx},
 };
 
 }  // namespace
