@@ -1,7 +1,6 @@
 #include "convert/gguf_stream.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -67,11 +66,10 @@ class WriteBack {
 };
 
 Status stream_to_file(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<Chunk>& chunks,
-                      unsigned threads, const EncodeRows& encode, const StreamProgress& progress) {
+                      unsigned threads, const EncodeRows& encode, Progress& progress) {
   MU_TRY(output.set_size(layout.file_size));
   WriteBack write_back(output, chunks);
   std::vector<std::vector<std::byte>> buffers(threads);
-  std::atomic<u64> written{layout.header.size()};
   return parallel_for(chunks.size(), threads, [&](u64 item, unsigned thread) -> Status {
     const Chunk& chunk = chunks[item];
     std::vector<std::byte>& buffer = buffers[thread];
@@ -80,14 +78,14 @@ Status stream_to_file(AtomicOutput& output, const gguf::OutLayout& layout, const
     MU_TRY(encode(chunk.tensor, chunk.first, chunk.count, out, thread));
     MU_TRY(output.write_at(chunk.offset, out));
     write_back.finished(item);
-    if (progress) progress(written += chunk.bytes);
+    progress.advance(chunk.bytes);
     return {};
   });
 }
 
 // A pipe takes bytes in order: a batch is encoded by all threads, then written.
 Status stream_to_pipe(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<Chunk>& chunks,
-                      unsigned threads, const EncodeRows& encode, const StreamProgress& progress) {
+                      unsigned threads, const EncodeRows& encode, Progress& progress) {
   const std::vector<std::byte> zeros(static_cast<std::size_t>(layout.alignment));
   const auto pad_to = [&](u64 offset) -> Status {
     while (output.appended() < offset) {
@@ -107,7 +105,7 @@ Status stream_to_pipe(AtomicOutput& output, const gguf::OutLayout& layout, const
     for (std::size_t i = 0; i < count; ++i) {
       MU_TRY(pad_to(chunks[start + i].offset));
       MU_TRY(output.append(buffers[i]));
-      if (progress) progress(output.appended());
+      progress.advance(chunks[start + i].bytes);
     }
   }
   return pad_to(layout.file_size);
@@ -116,10 +114,11 @@ Status stream_to_pipe(AtomicOutput& output, const gguf::OutLayout& layout, const
 }  // namespace
 
 Status stream_gguf(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<StreamTensor>& tensors,
-                   unsigned threads, const EncodeRows& encode, const StreamProgress& progress) {
+                   unsigned threads, const EncodeRows& encode, Progress& progress) {
   threads = std::max(threads, 1u);
   const std::vector<Chunk> chunks = make_chunks(tensors);
   MU_TRY(output.append(std::as_bytes(std::span(layout.header))));
+  progress.advance(layout.header.size());
   return output.is_seekable() ? stream_to_file(output, layout, chunks, threads, encode, progress)
                               : stream_to_pipe(output, layout, chunks, threads, encode, progress);
 }

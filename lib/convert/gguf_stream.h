@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "gguf/write.h"
 #include "io/atomic_output.h"
+#include "report/progress.h"
 #include "tensor/types.h"
 
 namespace modelutils::convert {
@@ -24,11 +25,9 @@ struct StreamTensor {
 /// tells them apart.
 using EncodeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread)>;
 
-/// Told the bytes written so far, from any thread.
-using StreamProgress = std::function<void(u64 bytes)>;
-
-/// Writes the header and then every tensor (in rising order of offset) of one file. The bytes between tensors are zero.
+/// Writes the header and then every tensor (in rising order of offset) of one file. The bytes between tensors are
+/// zero. `progress` hears of every byte.
 Status stream_gguf(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<StreamTensor>& tensors,
-                   unsigned threads, const EncodeRows& encode, const StreamProgress& progress);
+                   unsigned threads, const EncodeRows& encode, Progress& progress);
 
 }  // namespace modelutils::convert

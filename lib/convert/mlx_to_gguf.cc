@@ -35,21 +35,15 @@ Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const Mlx
 
 class Streamer {
  public:
-  Streamer(GgufPlan& plan, const MlxToGgufOptions& options)
-      : plan_(plan), options_(options), scratch_(std::max(options.threads, 1u)) {}
+  Streamer(GgufPlan& plan, const MlxToGgufOptions& options, Progress& progress)
+      : plan_(plan), options_(options), progress_(progress), scratch_(std::max(options.threads, 1u)) {}
 
   Status stream(std::size_t number, AtomicOutput& output) {
     const PlannedFile& file = plan_.files[number];
     const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) {
       return encode_one(file.first_tensor + tensor, first, count, out, thread);
     };
-    StreamProgress progress;
-    if (options_.progress) {
-      progress = [&](u64 bytes) { options_.progress(done_before_ + bytes, plan_.total_bytes()); };
-    }
-    MU_TRY(stream_gguf(output, file.layout, file.stream, std::max(options_.threads, 1u), encode, progress));
-    done_before_ += file.layout.file_size;
-    return {};
+    return stream_gguf(output, file.layout, file.stream, std::max(options_.threads, 1u), encode, progress_);
   }
 
  private:
@@ -69,14 +63,14 @@ class Streamer {
 
   GgufPlan& plan_;
   const MlxToGgufOptions& options_;
+  Progress& progress_;
   std::vector<StoredRows> scratch_;
   std::mutex mutex_;
-  u64 done_before_ = 0;
 };
 
 }  // namespace
 
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options) {
+Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress) {
   if (options.output == "-" && options.split_max_size) {
     return usage_error("--split-max-size needs files, not a pipe");
   }
@@ -84,8 +78,10 @@ Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options) {
   MU_TRY(check_plan(plan, !options.no_vocab));
   if (options.dry_run) return std::move(plan.report);
   MU_ASSIGN(std::vector<AtomicOutput> outputs, create_outputs(plan, options));
-  Streamer streamer(plan, options);
+  progress.restart("writing", plan.total_bytes());
+  Streamer streamer(plan, options, progress);
   for (std::size_t i = 0; i < outputs.size(); ++i) MU_TRY(streamer.stream(i, outputs[i]));
+  progress.finish();
   MU_TRY(check_written(plan, outputs, !options.no_vocab));
   MU_TRY(AtomicOutput::commit_all(outputs));
   return std::move(plan.report);

@@ -2,14 +2,14 @@
 // renamed.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "convert/conversion_report.h"
-#include "convert/mlx_repack.h"
+#include "model/mlx_target.h"
+#include "report/progress.h"
 
 namespace modelutils::convert {
 
@@ -25,14 +25,12 @@ struct MlxToGgufOptions {
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
-  /// Told the bytes written of the bytes there will be; from any thread.
-  std::function<void(u64 done, u64 total)> progress;
 };
 
-/// Converts, or with dry_run only plans. Nothing is left under the final names on an error.
+/// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under the final names on an error.
 ///
 /// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
 /// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options);
+Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
 
 }  // namespace modelutils::convert
