@@ -23,6 +23,9 @@ inline constexpr int exit_internal = 70;
 
 int exit_status(const Error& error);
 
+/// Heading of the flags that every tool has.
+inline constexpr std::string_view common_group = "Common options";
+
 enum class When : u8 { automatic, always, never };
 
 /// The flags that every tool has.
@@ -45,7 +48,12 @@ struct Flag {
   std::string group = "Options";  ///< heading in --help and the man page
   ValueKind kind = ValueKind::text;
   std::vector<std::string> choices;        ///< for ValueKind::choice; anything else is a usage error
-  std::vector<std::string> file_patterns;  ///< for files: "*.gguf"; for completions only
+  std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
+  bool required = false;  ///< must be given (positional arguments always must)
+
+  bool is_positional() const { return names[0] != '-'; }
+  /// "--output" of "-o,--output": what messages call it.
+  std::string_view long_name() const;
 };
 
 struct Example {
@@ -82,6 +90,9 @@ class Command {
   std::optional<int> parse(int argc, char** argv);
 
   const std::string& name() const;
+  const std::string& summary() const;
+  const std::vector<std::string>& descriptions() const;
+  const std::vector<Example>& examples() const;
   const CommonOptions& common() const;
   const std::vector<Flag>& flags() const;
 
@@ -95,6 +106,7 @@ class Command {
 class Messages {
  public:
   explicit Messages(const Command& command);
+  Messages(std::string tool, CommonOptions options);
 
   /// Prints an error and gives its exit status.
   int error(const Error& error) const;
@@ -111,6 +123,8 @@ class Messages {
 bool use_color(const CommonOptions& options);
 /// Shall progress be shown on stderr?
 bool use_progress(const CommonOptions& options);
+/// Is stdout a terminal?
+bool stdout_is_terminal();
 /// Columns of the terminal on stdout, or `fallback` if it is none (COLUMNS counts if set).
 std::size_t terminal_width(std::size_t fallback = 0);
 

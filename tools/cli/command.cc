@@ -1,0 +1,336 @@
+// The only file that knows CLI11. It splits the command line; what the values mean, what the messages say and what the
+// help looks like is ours, because CLI11's codes and texts are not those of the contract.
+#include "cli/command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "cli/help_text.h"
+#include "io/text_output.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+// One flag as CLI11 knows it, and what to do with the values it collected (an empty list never comes here).
+struct Entry {
+  CLI::Option* option = nullptr;
+  std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take;
+};
+
+Result<u64> parse_number(const Flag& flag, std::string_view text) {
+  u64 value = 0;
+  if (text.empty()) return usage_error(fmt::format("{} needs a number", flag.long_name()));
+  for (char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || __builtin_mul_overflow(value, u64{10}, &value) ||
+        __builtin_add_overflow(value, static_cast<u64>(c - '0'), &value)) {
+      return usage_error(fmt::format("{} needs a number, not '{}'", flag.long_name(), text));
+    }
+  }
+  return value;
+}
+
+Result<u64> parse_size(const Flag& flag, std::string_view text) {
+  u64 unit = 1;
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  const std::string_view suffix = text.substr(digits.size());
+  if (suffix == "K" || suffix == "k") unit = 1000;
+  if (suffix == "M" || suffix == "m") unit = 1000 * 1000;
+  if (suffix == "G" || suffix == "g") unit = 1000 * 1000 * 1000;
+  if (digits.empty() || (!suffix.empty() && unit == 1)) {
+    return usage_error(fmt::format("{} needs a size such as 4096, 10K, 2M or 3G, not '{}'", flag.long_name(), text));
+  }
+  MU_ASSIGN(const u64 number, parse_number(flag, digits));
+  const std::optional<u64> size = checked_mul(number, unit);
+  if (!size) return usage_error(fmt::format("{}: '{}' is too large", flag.long_name(), text));
+  return *size;
+}
+
+Status check_choice(const Flag& flag, const std::string& value) {
+  if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end()) return {};
+  return usage_error(fmt::format("{} is one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string unknown_option(std::string_view given, const std::vector<Flag>& flags) {
+  given = given.substr(0, given.find('='));
+  std::string message = fmt::format("unknown option '{}'", given);
+  std::string_view best;
+  std::size_t best_distance = 3;  // further away is no typing error
+  if (given.size() > 64) return message;
+  for (const Flag& flag : flags) {
+    if (flag.is_positional()) continue;
+    const std::size_t distance = edit_distance(given, flag.long_name());
+    if (distance < best_distance) {
+      best = flag.long_name();
+      best_distance = distance;
+    }
+  }
+  if (!best.empty()) message += fmt::format(" (did you mean '{}'?)", best);
+  return message;
+}
+
+When when(std::string_view text) {
+  return text == "always" ? When::always : text == "never" ? When::never : When::automatic;
+}
+
+}  // namespace
+
+std::string_view Flag::long_name() const {
+  const std::size_t comma = names.rfind(',');
+  return comma == std::string::npos ? std::string_view(names) : std::string_view(names).substr(comma + 1);
+}
+
+struct Command::State {
+  State(std::string tool, std::string text) : name(std::move(tool)), summary(std::move(text)) {
+    app.allow_extras();
+    app.set_help_flag("-h,--help");
+    app.set_version_flag("--version", std::string{});
+  }
+
+  // Options with a value; a positional is one whose name has no dash.
+  void add(Flag flag, bool several, decltype(Entry::take) take) {
+    // "…" of a positional is for readers only.
+    const std::string cli_name = flag.is_positional() ? "positional" + std::to_string(flags.size()) : flag.names;
+    CLI::Option* option = app.add_option(cli_name, [](const CLI::results_t&) { return true; });
+    if (several) {
+      option->expected(flag.is_positional() ? -1 : 1)->take_all();
+    } else {
+      option->expected(1)->take_last();
+    }
+    option->allow_extra_args(false);  // it would also split "[a,b]"
+    finish(std::move(flag), {option, std::move(take)});
+  }
+
+  void add_switch(Flag flag, decltype(Entry::take) take) {
+    CLI::Option* option = app.add_flag(flag.names)->disable_flag_override()->take_all();
+    finish(std::move(flag), {option, std::move(take)});
+  }
+
+  void finish(Flag flag, Entry entry) {
+    flags.push_back(std::move(flag));
+    entries.push_back(std::move(entry));
+  }
+
+  void add_common_flags();
+  Status parse(std::vector<std::string> arguments);
+  Status check_leftovers() const;
+  const Flag* find_long(std::string_view long_name) const;
+
+  std::string name;
+  std::string summary;
+  std::vector<std::string> descriptions;
+  std::vector<Example> examples;
+  std::vector<Flag> flags;
+  std::vector<Entry> entries;
+  CommonOptions common;
+  CLI::App app;
+  bool prepared = false;
+  bool wants_help = false;
+  bool wants_version = false;
+};
+
+void Command::State::add_common_flags() {
+  if (prepared) return;
+  prepared = true;
+  const auto choice = [this](std::string names, std::string value_name, std::string help,
+                             std::vector<std::string> choices, std::function<void(const std::string&)> set) {
+    Flag flag{.names = std::move(names), .value_name = std::move(value_name), .help = std::move(help),
+              .group = std::string(common_group), .kind = ValueKind::choice, .choices = std::move(choices)};
+    add(std::move(flag), false, [set](const Flag& self, const std::vector<std::string>& values) -> Status {
+      MU_TRY(check_choice(self, values.back()));
+      set(values.back());
+      return {};
+    });
+  };
+  const auto plain = [this](std::string names, std::string help) {
+    return Flag{.names = std::move(names), .value_name = {}, .help = std::move(help), .group = std::string(common_group)};
+  };
+  add_switch(plain("-q,--quiet", "Print errors only"), [this](const Flag&, const auto&) -> Status {
+    common.quiet = true;
+    return {};
+  });
+  add_switch(plain("-v,--verbose", "Say more on standard error; twice says most"),
+             [this](const Flag&, const auto& values) -> Status {
+               common.verbosity = static_cast<int>(std::min<std::size_t>(values.size(), 9));
+               return {};
+             });
+  choice("--color", "WHEN", "Colours", {"auto", "always", "never"},
+         [this](const std::string& value) { common.color = when(value); });
+  choice("--progress", "WHEN", "Progress on standard error", {"auto", "always", "never"},
+         [this](const std::string& value) { common.progress = when(value); });
+  choice("--errors", "FORM", "Errors as text or as one JSON object a line", {"text", "json"},
+         [this](const std::string& value) { common.json_errors = value == "json"; });
+  // CLI11 itself answers these two; they are listed here for the help, the man page and the completions.
+  finish(plain("-h,--help", "Print this help"), {});
+  finish(plain("--version", "Print the version"), {});
+}
+
+const Flag* Command::State::find_long(std::string_view long_name) const {
+  for (const Flag& flag : flags) {
+    if (!flag.is_positional() && flag.long_name() == long_name) return &flag;
+  }
+  return nullptr;
+}
+
+Status Command::State::check_leftovers() const {
+  bool only_paths = false;
+  for (const std::string& argument : app.remaining()) {
+    if (argument == "--" && !only_paths) {
+      only_paths = true;
+    } else if (!only_paths && argument.size() > 1 && argument[0] == '-') {
+      return usage_error(unknown_option(argument, flags));
+    } else {
+      return usage_error(fmt::format("unexpected argument '{}'", argument));
+    }
+  }
+  return {};
+}
+
+Status Command::State::parse(std::vector<std::string> arguments) {
+  // CLI11 takes the next argument for the value of "--flag="; the empty value has to be an argument of its own.
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    std::string& argument = arguments[i];
+    if (!argument.starts_with("--") || !argument.ends_with('=') || argument.find('=') + 1 != argument.size()) continue;
+    const Flag* flag = find_long(std::string_view(argument).substr(0, argument.size() - 1));
+    if (flag == nullptr || flag->value_name.empty()) continue;
+    argument.pop_back();
+    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::string{});
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    wants_help = true;
+    return {};
+  } catch (const CLI::CallForVersion&) {
+    wants_version = true;
+    return {};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string_view text = error.what();
+    const std::string_view option = text.substr(0, text.find_first_of(": "));
+    return usage_error(fmt::format("option {} {}", option,
+                                   text.find("flag override") == text.npos ? "needs a value" : "takes no value"));
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  // The form of errors first: the errors below shall have it.
+  for (std::size_t pass = 0; pass < 2; ++pass) {
+    for (std::size_t i = 0; i < flags.size(); ++i) {
+      const bool is_form = flags[i].names == "--errors";
+      if (is_form != (pass == 0) || entries[i].option == nullptr || entries[i].option->count() == 0) continue;
+      MU_TRY(entries[i].take(flags[i], entries[i].option->results()));
+    }
+  }
+  MU_TRY(check_leftovers());
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    if (entries[i].option == nullptr || entries[i].option->count() > 0) continue;
+    if (flags[i].is_positional()) {
+      std::string_view what = flags[i].names;
+      if (what.ends_with("…")) what.remove_suffix(std::string_view("…").size());
+      return usage_error(fmt::format("{} is missing", what));
+    }
+    if (flags[i].required) return usage_error(fmt::format("option {} is missing", flags[i].long_name()));
+  }
+  return {};
+}
+
+Command::Command(std::string name, std::string summary)
+    : state_(std::make_unique<State>(std::move(name), std::move(summary))) {}
+Command::~Command() = default;
+
+void Command::add(Flag flag, bool& target) {
+  state_->add_switch(std::move(flag), [&target](const Flag&, const auto&) -> Status {
+    target = true;
+    return {};
+  });
+}
+
+void Command::add(Flag flag, std::string& target) {
+  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
+    MU_TRY(check_choice(self, values.back()));
+    target = values.back();
+    return {};
+  });
+}
+
+void Command::add(Flag flag, std::optional<std::string>& target) {
+  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
+    MU_TRY(check_choice(self, values.back()));
+    target = values.back();
+    return {};
+  });
+}
+
+void Command::add(Flag flag, std::vector<std::string>& target) {
+  state_->add(std::move(flag), true, [&target](const Flag& self, const auto& values) -> Status {
+    for (const std::string& value : values) MU_TRY(check_choice(self, value));
+    target = values;
+    return {};
+  });
+}
+
+void Command::add(Flag flag, std::optional<u64>& target) {
+  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
+    MU_ASSIGN(target, parse_number(self, values.back()));
+    return {};
+  });
+}
+
+void Command::add_size(Flag flag, std::optional<u64>& target) {
+  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
+    MU_ASSIGN(target, parse_size(self, values.back()));
+    return {};
+  });
+}
+
+void Command::add_paths(Flag flag, std::vector<std::string>& target) { add(std::move(flag), target); }
+void Command::add_path(Flag flag, std::string& target) { add(std::move(flag), target); }
+
+void Command::example(std::string command, std::string explanation) {
+  state_->examples.push_back({std::move(command), std::move(explanation)});
+}
+void Command::description(std::string text) { state_->descriptions.push_back(std::move(text)); }
+
+std::optional<int> Command::parse(int argc, char** argv) {
+  state_->add_common_flags();
+  const Status status = state_->parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  if (!status) return Messages(*this).error(status.error());
+  if (!state_->wants_help && !state_->wants_version) return std::nullopt;
+  TextOutput out;
+  if (state_->wants_help) {
+    out << help_text(*this, terminal_width(80), use_color(state_->common));
+  } else {
+    out << state_->name << " (modelutils) " MODELUTILS_VERSION "\n";
+  }
+  if (const Status written = out.flush(); !written) return Messages(*this).error(written.error());
+  return exit_ok;
+}
+
+const std::string& Command::name() const { return state_->name; }
+const std::string& Command::summary() const { return state_->summary; }
+const std::vector<std::string>& Command::descriptions() const { return state_->descriptions; }
+const std::vector<Example>& Command::examples() const { return state_->examples; }
+const CommonOptions& Command::common() const { return state_->common; }
+const std::vector<Flag>& Command::flags() const { return state_->flags; }
+
+}  // namespace modelutils::cli

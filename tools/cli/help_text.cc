@@ -1,0 +1,115 @@
+#include "cli/help_text.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+constexpr std::size_t help_column = 28;
+
+// Appends `text` broken at spaces so that lines end before `width`; lines after the first begin with `indent` spaces.
+void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent,
+                    std::size_t width) {
+  while (!text.empty()) {
+    std::size_t size = text.find(' ');
+    const std::string_view word = text.substr(0, size);
+    const std::size_t columns = display_width(word);
+    if (column > indent && column + 1 + columns > width) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += columns;
+    text = size == std::string_view::npos ? std::string_view{} : text.substr(size + 1);
+  }
+  out += '\n';
+}
+
+std::string left_side(const Flag& flag) {
+  if (flag.is_positional()) return "  " + flag.names;
+  std::string text = flag.names.starts_with("--") ? "      " : "  ";
+  const std::size_t comma = flag.names.find(',');
+  text += flag.names.substr(0, comma);
+  if (comma != std::string::npos) text += ", " + flag.names.substr(comma + 1);
+  if (!flag.value_name.empty()) text += " " + flag.value_name;
+  return text;
+}
+
+std::string right_side(const Flag& flag) {
+  std::string text = flag.help;
+  if (flag.choices.empty()) return text;
+  text += " (";
+  for (std::size_t i = 0; i < flag.choices.size(); ++i) text += (i == 0 ? "" : ", ") + flag.choices[i];
+  return text + ")";
+}
+
+std::string usage_line(const Command& command) {
+  std::string text = command.name() + " [options]";
+  for (const Flag& flag : command.flags()) {
+    if (flag.required && !flag.is_positional()) text += " " + flag.names.substr(0, flag.names.find(',')) + " " + flag.value_name;
+  }
+  for (const Flag& flag : command.flags()) {
+    if (flag.is_positional()) text += " " + flag.names;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string help_text(const Command& command, std::size_t width, bool color) {
+  width = std::clamp<std::size_t>(width, 60, 110);
+  const auto heading = [&](std::string_view text) {
+    return (color ? "\n\033[1m" : "\n") + std::string(text) + (color ? ":\033[0m\n" : ":\n");
+  };
+  std::string out = command.name() + ": ";
+  append_wrapped(out, command.summary(), out.size(), 0, width);
+  out += heading("Usage") + "  " + usage_line(command) + "\n";
+
+  std::vector<std::string> groups;
+  for (const Flag& flag : command.flags()) {
+    if (std::find(groups.begin(), groups.end(), flag.group) == groups.end()) groups.push_back(flag.group);
+  }
+  // Groups stand in the order in which the tool names them, the common one last.
+  std::stable_partition(groups.begin(), groups.end(), [](const std::string& group) { return group != common_group; });
+  for (const std::string& group : groups) {
+    out += heading(group);
+    for (const Flag& flag : command.flags()) {
+      if (flag.group != group) continue;
+      std::string line = left_side(flag);
+      std::size_t column = display_width(line);
+      if (column + 2 > help_column) {
+        line += '\n';
+        column = 0;
+      }
+      line.append(help_column - column, ' ');
+      append_wrapped(line, right_side(flag), help_column, help_column, width);
+      out += line;
+    }
+  }
+  if (!command.examples().empty()) {
+    out += heading("Examples");
+    for (const Example& example : command.examples()) {
+      out += "  " + example.command + "\n      ";
+      append_wrapped(out, example.explanation, 6, 6, width);
+    }
+  }
+  for (const std::string& paragraph : command.descriptions()) {
+    out += '\n';
+    append_wrapped(out, paragraph, 0, 0, width);
+  }
+  out += heading("Exit status") + "  ";
+  append_wrapped(out,
+                 "0 fine, 1 findings or differences, 2 wrong usage, 3 input cannot be used, 4 output cannot be written, "
+                 "70 a bug, 128+N ended by signal N",
+                 2, 2, width);
+  return out;
+}
+
+}  // namespace modelutils::cli

@@ -1,0 +1,111 @@
+// The only file that knows spdlog. A logger is made when a tool is asked for detail, and not before: most runs are
+// short, and their start-up is measured.
+#define SPDLOG_FMT_EXTERNAL
+#define SPDLOG_HEADER_ONLY
+#define SPDLOG_NO_EXCEPTIONS
+#include <fmt/format.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "cli/command.h"
+#include "json/writer.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+void write_line(std::string line) {
+  line += '\n';
+  std::string_view left = line;
+  while (!left.empty()) {
+    const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
+    if (done < 0) return;  // nobody can be told
+    left.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+std::string as_json(const Error& error, std::string_view severity) {
+  json::Writer out;
+  out.begin_object();
+  out.member("severity", severity);
+  out.member("code", error.code);
+  out.key("file");
+  if (error.file.empty()) {
+    out.null();
+  } else {
+    out.string(error.file);
+  }
+  out.key("offset");
+  if (error.offset) {
+    out.number(*error.offset);
+  } else {
+    out.null();
+  }
+  out.key("where");
+  if (error.where.empty()) {
+    out.null();
+  } else {
+    out.string(error.where);
+  }
+  out.member("message", error.message);
+  out.end_object();
+  return out.text();
+}
+
+std::string as_text(const std::string& tool, const Error& error, std::string_view severity) {
+  std::string line = tool + ": ";
+  if (severity != "error") line += fmt::format("{}: ", severity);
+  if (!error.file.empty()) line += escape(error.file) + ": ";
+  if (error.offset) line += fmt::format("byte {}: ", *error.offset);
+  if (!error.where.empty()) line += escape(error.where) + ": ";
+  line += escape(error.message);
+  if (error.kind == ErrorKind::usage) line += fmt::format("; try '{} --help'", tool);
+  return line + " [" + error.code + "]";
+}
+
+spdlog::logger& logger(const std::string& tool, const CommonOptions& options) {
+  static spdlog::logger made = [&] {
+    spdlog::logger fresh(tool, std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    fresh.set_pattern(options.verbosity > 1 ? "%n: %l: %v (%o ms)" : "%n: %v");
+    fresh.set_level(options.verbosity > 1 ? spdlog::level::debug : spdlog::level::info);
+    return fresh;
+  }();
+  return made;
+}
+
+}  // namespace
+
+int exit_status(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::usage: return exit_usage;
+    case ErrorKind::input: return exit_input;
+    case ErrorKind::output: return exit_output;
+    case ErrorKind::internal: return exit_internal;
+  }
+  return exit_internal;
+}
+
+Messages::Messages(const Command& command) : Messages(command.name(), command.common()) {}
+Messages::Messages(std::string tool, CommonOptions options) : tool_(std::move(tool)), options_(options) {}
+
+int Messages::error(const Error& error) const {
+  write_line(options_.json_errors ? as_json(error, "error") : as_text(tool_, error, "error"));
+  return exit_status(error);
+}
+
+void Messages::warning(const Error& remark) const {
+  if (options_.quiet) return;
+  write_line(options_.json_errors ? as_json(remark, "warning") : as_text(tool_, remark, "warning"));
+}
+
+void Messages::info(std::string_view text) const {
+  if (options_.verbosity > 0 && !options_.quiet) logger(tool_, options_).info("{}", escape(text));
+}
+
+void Messages::debug(std::string_view text) const {
+  if (options_.verbosity > 1 && !options_.quiet) logger(tool_, options_).debug("{}", escape(text));
+}
+
+}  // namespace modelutils::cli

@@ -1,0 +1,51 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <exception>
+#include <new>
+
+#include "cli/command.h"
+#include "io/interrupt.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+// A closed standard descriptor would be given to the next file that is opened, and results would land in it. An opened
+// /dev/null of the wrong direction keeps the number taken and still answers EBADF to whoever reads or writes.
+void occupy_closed_descriptors() {
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
+      [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
+
+int internal_error_line(const char* name, const char* what, const char* more) {
+  // No allocation: memory may be what is missing.
+  for (const char* part : {name, ": ", what, more, " [internal]\n"}) {
+    std::size_t size = 0;
+    while (part[size] != '\0') ++size;
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, part, size);
+  }
+  return exit_internal;
+}
+
+}  // namespace
+
+int run_tool(const char* name, const std::function<int()>& body) {
+  occupy_closed_descriptors();
+  install_signal_handlers();
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return internal_error_line(name, "out of memory", "");
+  } catch (const std::exception& error) {
+    return internal_error_line(name, "internal error: ", error.what());
+  } catch (...) {
+    return internal_error_line(name, "internal error", "");
+  }
+}
+
+}  // namespace modelutils::cli
