@@ -10,6 +10,10 @@ target_compile_options(build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 target_compile_definitions(build_flags INTERFACE _FILE_OFFSET_BITS=64)
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(build_flags INTERFACE -Wno-restrict)  # g++ 12 warns of "literal" + std::string (its bug 105651)
+endif()
+
 if(MODELUTILS_WERROR)
   target_compile_options(build_flags INTERFACE -Werror)
 endif()

@@ -18,8 +18,10 @@ namespace {
 
 // One flag as CLI11 knows it, and what to do with the values it collected (an empty list never comes here).
 struct Entry {
-  CLI::Option* option = nullptr;
+  CLI::Option* option = nullptr;  // nullptr for positional arguments
+  bool several = false;
   std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take;
+  std::vector<std::string> values;
 };
 
 Result<u64> parse_number(const Flag& flag, std::string_view text) {
@@ -52,7 +54,8 @@ Result<u64> parse_size(const Flag& flag, std::string_view text) {
 }
 
 Status check_choice(const Flag& flag, const std::string& value) {
-  if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end()) return {};
+  if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end())
+    return {};
   return usage_error(fmt::format("{} is one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
 }
 
@@ -107,23 +110,25 @@ struct Command::State {
     app.set_version_flag("--version", std::string{});
   }
 
-  // Options with a value; a positional is one whose name has no dash.
+  // Options with a value, and positional arguments. The latter CLI11 never sees: it would split "[a,b]" and stop at
+  // one; they are what it leaves over.
   void add(Flag flag, bool several, decltype(Entry::take) take) {
-    // "…" of a positional is for readers only.
-    const std::string cli_name = flag.is_positional() ? "positional" + std::to_string(flags.size()) : flag.names;
-    CLI::Option* option = app.add_option(cli_name, [](const CLI::results_t&) { return true; });
-    if (several) {
-      option->expected(flag.is_positional() ? -1 : 1)->take_all();
-    } else {
-      option->expected(1)->take_last();
+    Entry entry{nullptr, several, std::move(take), {}};
+    if (!flag.is_positional()) {
+      entry.option = app.add_option(flag.names, [](const CLI::results_t&) { return true; });
+      entry.option->expected(1)->allow_extra_args(false);
+      if (several) {
+        entry.option->take_all();
+      } else {
+        entry.option->take_last();
+      }
     }
-    option->allow_extra_args(false);  // it would also split "[a,b]"
-    finish(std::move(flag), {option, std::move(take)});
+    finish(std::move(flag), std::move(entry));
   }
 
   void add_switch(Flag flag, decltype(Entry::take) take) {
     CLI::Option* option = app.add_flag(flag.names)->disable_flag_override()->take_all();
-    finish(std::move(flag), {option, std::move(take)});
+    finish(std::move(flag), {option, true, std::move(take), {}});
   }
 
   void finish(Flag flag, Entry entry) {
@@ -133,7 +138,7 @@ struct Command::State {
 
   void add_common_flags();
   Status parse(std::vector<std::string> arguments);
-  Status check_leftovers() const;
+  Status collect();
   const Flag* find_long(std::string_view long_name) const;
 
   std::string name;
@@ -154,8 +159,12 @@ void Command::State::add_common_flags() {
   prepared = true;
   const auto choice = [this](std::string names, std::string value_name, std::string help,
                              std::vector<std::string> choices, std::function<void(const std::string&)> set) {
-    Flag flag{.names = std::move(names), .value_name = std::move(value_name), .help = std::move(help),
-              .group = std::string(common_group), .kind = ValueKind::choice, .choices = std::move(choices)};
+    Flag flag{.names = std::move(names),
+              .value_name = std::move(value_name),
+              .help = std::move(help),
+              .group = std::string(common_group),
+              .kind = ValueKind::choice,
+              .choices = std::move(choices)};
     add(std::move(flag), false, [set](const Flag& self, const std::vector<std::string>& values) -> Status {
       MU_TRY(check_choice(self, values.back()));
       set(values.back());
@@ -163,7 +172,8 @@ void Command::State::add_common_flags() {
     });
   };
   const auto plain = [this](std::string names, std::string help) {
-    return Flag{.names = std::move(names), .value_name = {}, .help = std::move(help), .group = std::string(common_group)};
+    return Flag{
+        .names = std::move(names), .value_name = {}, .help = std::move(help), .group = std::string(common_group)};
   };
   add_switch(plain("-q,--quiet", "Print errors only"), [this](const Flag&, const auto&) -> Status {
     common.quiet = true;
@@ -192,16 +202,22 @@ const Flag* Command::State::find_long(std::string_view long_name) const {
   return nullptr;
 }
 
-Status Command::State::check_leftovers() const {
+// Fills Entry::values from what CLI11 found and from what it left over.
+Status Command::State::collect() {
+  for (Entry& entry : entries) {
+    if (entry.option != nullptr) entry.values = entry.option->results();
+  }
   bool only_paths = false;
   for (const std::string& argument : app.remaining()) {
     if (argument == "--" && !only_paths) {
       only_paths = true;
-    } else if (!only_paths && argument.size() > 1 && argument[0] == '-') {
-      return usage_error(unknown_option(argument, flags));
-    } else {
-      return usage_error(fmt::format("unexpected argument '{}'", argument));
+      continue;
     }
+    if (!only_paths && argument.size() > 1 && argument[0] == '-') return usage_error(unknown_option(argument, flags));
+    std::size_t i = 0;
+    while (i < flags.size() && !(flags[i].is_positional() && (entries[i].several || entries[i].values.empty()))) ++i;
+    if (i == flags.size()) return usage_error(fmt::format("unexpected argument '{}'", argument));
+    entries[i].values.push_back(argument);
   }
   return {};
 }
@@ -228,22 +244,23 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string_view text = error.what();
     const std::string_view option = text.substr(0, text.find_first_of(": "));
-    return usage_error(fmt::format("option {} {}", option,
+    return usage_error(fmt::format("option {}{} {}", option.starts_with('-') ? "" : "--", option,
                                    text.find("flag override") == text.npos ? "needs a value" : "takes no value"));
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
-  // The form of errors first: the errors below shall have it.
-  for (std::size_t pass = 0; pass < 2; ++pass) {
-    for (std::size_t i = 0; i < flags.size(); ++i) {
-      const bool is_form = flags[i].names == "--errors";
-      if (is_form != (pass == 0) || entries[i].option == nullptr || entries[i].option->count() == 0) continue;
-      MU_TRY(entries[i].take(flags[i], entries[i].option->results()));
-    }
-  }
-  MU_TRY(check_leftovers());
+  // The form of errors counts even if something else is wrong.
+  const Status collected = collect();
+  const auto take = [this](std::size_t i) -> Status {
+    return entries[i].values.empty() ? Status{} : entries[i].take(flags[i], entries[i].values);
+  };
   for (std::size_t i = 0; i < flags.size(); ++i) {
-    if (entries[i].option == nullptr || entries[i].option->count() > 0) continue;
+    if (flags[i].names == "--errors") MU_TRY(take(i));
+  }
+  MU_TRY(collected);
+  for (std::size_t i = 0; i < flags.size(); ++i) MU_TRY(take(i));
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    if (!entries[i].values.empty()) continue;
     if (flags[i].is_positional()) {
       std::string_view what = flags[i].names;
       if (what.ends_with("…")) what.remove_suffix(std::string_view("…").size());
@@ -303,13 +320,19 @@ void Command::add_size(Flag flag, std::optional<u64>& target) {
   });
 }
 
-void Command::add_paths(Flag flag, std::vector<std::string>& target) { add(std::move(flag), target); }
-void Command::add_path(Flag flag, std::string& target) { add(std::move(flag), target); }
+void Command::add_paths(Flag flag, std::vector<std::string>& target) {
+  add(std::move(flag), target);
+}
+void Command::add_path(Flag flag, std::string& target) {
+  add(std::move(flag), target);
+}
 
 void Command::example(std::string command, std::string explanation) {
   state_->examples.push_back({std::move(command), std::move(explanation)});
 }
-void Command::description(std::string text) { state_->descriptions.push_back(std::move(text)); }
+void Command::description(std::string text) {
+  state_->descriptions.push_back(std::move(text));
+}
 
 std::optional<int> Command::parse(int argc, char** argv) {
   state_->add_common_flags();
@@ -326,11 +349,23 @@ std::optional<int> Command::parse(int argc, char** argv) {
   return exit_ok;
 }
 
-const std::string& Command::name() const { return state_->name; }
-const std::string& Command::summary() const { return state_->summary; }
-const std::vector<std::string>& Command::descriptions() const { return state_->descriptions; }
-const std::vector<Example>& Command::examples() const { return state_->examples; }
-const CommonOptions& Command::common() const { return state_->common; }
-const std::vector<Flag>& Command::flags() const { return state_->flags; }
+const std::string& Command::name() const {
+  return state_->name;
+}
+const std::string& Command::summary() const {
+  return state_->summary;
+}
+const std::vector<std::string>& Command::descriptions() const {
+  return state_->descriptions;
+}
+const std::vector<Example>& Command::examples() const {
+  return state_->examples;
+}
+const CommonOptions& Command::common() const {
+  return state_->common;
+}
+const std::vector<Flag>& Command::flags() const {
+  return state_->flags;
+}
 
 }  // namespace modelutils::cli

@@ -43,13 +43,13 @@ enum class ValueKind : u8 { text, number, size, file, output_file, directory, ch
 /// One flag or positional argument: the only place that describes it.
 struct Flag {
   std::string names;              ///< "-o,--output"; for a positional just "FILE"
-  std::string value_name;         ///< "FILE"; empty for a flag without value
-  std::string help;               ///< one sentence, no full stop needed
+  std::string value_name = {};    ///< "FILE"; empty for a flag without value
+  std::string help = {};          ///< one sentence, no full stop needed
   std::string group = "Options";  ///< heading in --help and the man page
   ValueKind kind = ValueKind::text;
-  std::vector<std::string> choices;        ///< for ValueKind::choice; anything else is a usage error
+  std::vector<std::string> choices = {};        ///< for ValueKind::choice; anything else is a usage error
   std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
-  bool required = false;  ///< must be given (positional arguments always must)
+  bool required = false;                        ///< must be given (positional arguments always must)
 
   bool is_positional() const { return names[0] != '-'; }
   /// "--output" of "-o,--output": what messages call it.

@@ -53,7 +53,8 @@ std::string right_side(const Flag& flag) {
 std::string usage_line(const Command& command) {
   std::string text = command.name() + " [options]";
   for (const Flag& flag : command.flags()) {
-    if (flag.required && !flag.is_positional()) text += " " + flag.names.substr(0, flag.names.find(',')) + " " + flag.value_name;
+    if (flag.required && !flag.is_positional())
+      text += " " + flag.names.substr(0, flag.names.find(',')) + " " + flag.value_name;
   }
   for (const Flag& flag : command.flags()) {
     if (flag.is_positional()) text += " " + flag.names;
@@ -68,7 +69,7 @@ std::string help_text(const Command& command, std::size_t width, bool color) {
   const auto heading = [&](std::string_view text) {
     return (color ? "\n\033[1m" : "\n") + std::string(text) + (color ? ":\033[0m\n" : ":\n");
   };
-  std::string out = command.name() + ": ";
+  std::string out = command.name() + ":";
   append_wrapped(out, command.summary(), out.size(), 0, width);
   out += heading("Usage") + "  " + usage_line(command) + "\n";
 
@@ -105,10 +106,11 @@ std::string help_text(const Command& command, std::size_t width, bool color) {
     append_wrapped(out, paragraph, 0, 0, width);
   }
   out += heading("Exit status") + "  ";
-  append_wrapped(out,
-                 "0 fine, 1 findings or differences, 2 wrong usage, 3 input cannot be used, 4 output cannot be written, "
-                 "70 a bug, 128+N ended by signal N",
-                 2, 2, width);
+  append_wrapped(
+      out,
+      "0 fine, 1 findings or differences, 2 wrong usage, 3 input cannot be used, 4 output cannot be written, "
+      "70 a bug, 128+N ended by signal N",
+      2, 2, width);
   return out;
 }
 

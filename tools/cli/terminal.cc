@@ -15,11 +15,15 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : value;
 }
 
-bool decide(When when, bool automatic) { return when == When::always || (when == When::automatic && automatic); }
+bool decide(When when, bool automatic) {
+  return when == When::always || (when == When::automatic && automatic);
+}
 
 }  // namespace
 
-bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) != 0;
+}
 
 bool use_color(const CommonOptions& options) {
   return decide(options.color,

@@ -1,0 +1,29 @@
+// Numbers for people: sizes, counts, rates, floats.
+#pragma once
+
+#include <string>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+/// "512 B", "4.7 kB", "1.24 GB": decimal units, three significant digits.
+std::string byte_text(u64 bytes);
+
+/// "1,234,567".
+std::string thousands(u64 number);
+
+/// "751", "12.3 K", "7.24 B": parameters and other counts, three significant digits.
+std::string count_text(u64 number);
+
+/// "4.50": two decimals, as bits per weight are quoted.
+std::string bits_text(double bits);
+
+/// "8s", "2m05s", "1h12m".
+std::string duration_text(double seconds);
+
+/// The shortest decimal that reads back to the same float ("1e-05", "0.1", "nan", "-inf").
+std::string float_text(float value);
+std::string float_text(double value);
+
+}  // namespace modelutils
