@@ -18,15 +18,26 @@ Status ByteSource::read_exact(u64 offset, MutableBytes out) const {
   return {};
 }
 
+namespace {
+
+// No larger than what there is to read, so that small files cost little.
+std::size_t window_for(const ByteSource& source, u64 offset, std::size_t window) {
+  constexpr std::size_t least = 64;
+  const std::optional<u64> size = source.size();
+  const u64 left = !size ? window : *size > offset ? *size - offset : 0;
+  return std::max<std::size_t>(static_cast<std::size_t>(std::min<u64>(window, left)), least);
+}
+
+}  // namespace
+
 ByteReader::ByteReader(const ByteSource& source, u64 offset, std::size_t window)
     : source_(&source),
-      window_(std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(window, 64))),
-      window_size_(std::max<std::size_t>(window, 64)),
-      begin_(window_.get()),
-      cursor_(begin_),
-      end_(begin_),
+      window_size_(window_for(source, offset, window)),
       window_offset_(offset),
-      total_(source.size()) {}
+      total_(source.size()) {
+  window_ = std::make_unique_for_overwrite<std::byte[]>(window_size_);
+  begin_ = cursor_ = end_ = window_.get();
+}
 
 ByteReader::ByteReader(Bytes memory, u64 base)
     : begin_(memory.data()),

@@ -1,0 +1,2 @@
+modelutils_fuzz_target(gguf_parse gguf_parse.cc)
+modelutils_fuzz_target(gguf_roundtrip gguf_roundtrip.cc)
