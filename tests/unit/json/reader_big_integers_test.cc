@@ -7,7 +7,8 @@ namespace modelutils::json {
 namespace {
 
 TEST(BigIntegers, BecomeDoubles) {
-  const auto document = parse(R"({"model_max_length": 1000000000000000019884624838656, "n": -9223372036854775809})", "t");
+  const auto document =
+      parse(R"({"model_max_length": 1000000000000000019884624838656, "n": -9223372036854775809})", "t");
   ASSERT_TRUE(document);
   EXPECT_EQ(number_member((*document)->root, "model_max_length"), 1e30);
   EXPECT_FALSE(u64_member((*document)->root, "model_max_length"));

@@ -1,0 +1,107 @@
+#include "base/escape.h"
+
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+
+namespace modelutils {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(Escape, ForATerminal) {
+  EXPECT_EQ(escape("plain \"text\""), "plain \"text\"");
+  EXPECT_EQ(escape("Grüße 你好 🙂"), "Grüße 你好 🙂");
+  EXPECT_EQ(escape("a\nb\rc\td\\e"), "a\\nb\\rc\\td\\\\e");
+  EXPECT_EQ(escape("\0\x1b[31m\x7f"sv), "\\u{0}\\u{1b}[31m\\u{7f}");
+  EXPECT_EQ(escape("\xc2\x9b"
+                   "1m"),
+            "\\u{9b}1m")
+      << "C1";
+  EXPECT_EQ(escape("a\xe2\x80\xae"
+                   "b\xe2\x80\x8b\xef\xbb\xbf"),
+            "a\\u{202e}b\\u{200b}\\u{feff}");
+  EXPECT_EQ(escape("\xf3\xa0\x81\x81"), "\\u{e0041}") << "tag characters";
+  EXPECT_EQ(escape("\xff\xfe-\xc0\x80-\xed\xa0\x80-\xe2\x82"), "\\xff\\xfe-\\xc0\\x80-\\xed\\xa0\\x80-\\xe2\\x82");
+}
+
+TEST(Escape, NeverLeavesAnythingUnsafe) {
+  for (char32_t c = 0; c < 0x110000; c += c < 0x3000 ? 1 : 61) {
+    if (c >= 0xD800 && c < 0xE000) continue;
+    std::string text;
+    append_utf8(text, c);
+    EXPECT_EQ(needs_escape(text), is_unsafe(c)) << static_cast<u32>(c);
+    for (const std::string& safe :
+         {escape(text), json_escape(text), csv_field(text), markdown_cell(text), escape(text, 5)}) {
+      EXPECT_FALSE(needs_escape(safe)) << static_cast<u32>(c);
+    }
+  }
+  for (int byte = 0x80; byte < 256; ++byte) {
+    const std::string text(1, static_cast<char>(byte));
+    EXPECT_TRUE(needs_escape(text));
+    EXPECT_FALSE(needs_escape(escape(text)));
+    EXPECT_FALSE(needs_escape(json_escape(text)));
+  }
+}
+
+TEST(Escape, WhichCharactersAreUnsafe) {
+  for (const char32_t c : {0x00,   0x1f,   0x7f,   0x80,   0x9f,   0xad,   0x61c,  0x200b, 0x200e,  0x200f, 0x2028,
+                           0x2029, 0x202a, 0x202e, 0x2060, 0x2066, 0x2069, 0xfeff, 0xfff9, 0xe0001, 0xe007f}) {
+    EXPECT_TRUE(is_unsafe(c)) << static_cast<u32>(c);
+  }
+  for (const char32_t c : {0x20, 0x7e, 0xa0, 0xe9, 0x2010, 0x202f, 0x4e00, 0x1f600}) {
+    EXPECT_FALSE(is_unsafe(c)) << static_cast<u32>(c);
+  }
+}
+
+TEST(Escape, ToAWidth) {
+  EXPECT_EQ(escape("abcdef", 6), "abcdef");
+  EXPECT_EQ(escape("abcdef", 5), "abcd…");
+  EXPECT_EQ(escape("abcdef", 1), "…");
+  EXPECT_EQ(escape("abcdef", 0), "");
+  EXPECT_EQ(escape("", 0), "");
+  EXPECT_EQ(escape("你好吗", 6), "你好吗");
+  EXPECT_EQ(escape("你好吗", 5), "你好…");
+  EXPECT_EQ(escape("你好吗", 4), "你…");
+  EXPECT_EQ(escape("a\nb", 4), "a\\nb");
+  EXPECT_EQ(escape("a\nb", 3), "a…") << "an escape is not cut in two";
+}
+
+TEST(Escape, Json) {
+  EXPECT_EQ(json_escape("a\"b\\c\n\r\t\b\f"), "a\\\"b\\\\c\\n\\r\\t\\b\\f");
+  EXPECT_EQ(json_escape("\x01\x7f\xc2\x85"), "\\u0001\\u007f\\u0085");
+  EXPECT_EQ(json_escape("é你🙂/"), "é你🙂/");
+  EXPECT_EQ(json_escape("\xf3\xa0\x80\x81"), "\\udb40\\udc01");
+  EXPECT_EQ(json_escape("x\xff"), "x\\ufffd");
+  std::string out = "[";
+  append_json_escaped(out, "\n");
+  EXPECT_EQ(out, "[\\n");
+}
+
+TEST(Escape, Base64AndHex) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("\xff\xfe\xfd\xfc"), "//79/A==");
+  for (const std::string_view text : {"", "f", "fo", "foo", "\xff\xfe\xfd\xfc"}) {
+    EXPECT_EQ(decode_base64(base64(text)), text);
+  }
+  for (const std::string_view bad : {"Zg=", "Zg", "Z", "====", "Zm9v=", "Zm 9v", "Zm9*"}) {
+    EXPECT_EQ(decode_base64(bad), std::nullopt) << bad;
+  }
+  EXPECT_EQ(hex(std::as_bytes(std::span("\x00\xab\x7f"sv))), "00ab7f");
+}
+
+TEST(Escape, TableCells) {
+  EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+  EXPECT_EQ(csv_field(" x"), "\" x\"");
+  EXPECT_EQ(csv_field("a\nb"), "a\\nb");
+  EXPECT_EQ(csv_field(""), "");
+  EXPECT_EQ(markdown_cell("a|b\n"), "a\\|b\\n");
+}
+
+}  // namespace
+}  // namespace modelutils

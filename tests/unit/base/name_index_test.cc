@@ -1,0 +1,45 @@
+#include "base/name_index.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace modelutils {
+namespace {
+
+TEST(NameIndex, NumbersInOrderOfFirstAppearance) {
+  NameIndex index;
+  EXPECT_EQ(index.find("a"), std::nullopt);
+  EXPECT_EQ(index.insert("a").number, 0u);
+  EXPECT_TRUE(index.insert("").is_new);
+  const NameIndex::Inserted again = index.insert("a");
+  EXPECT_EQ(again.number, 0u);
+  EXPECT_FALSE(again.is_new);
+  EXPECT_EQ(index.find(""), 1u);
+  EXPECT_EQ(index.size(), 2u);
+  EXPECT_EQ(index.name(1), "");
+  EXPECT_EQ(index.find(std::string_view("a\0", 2)), std::nullopt);
+}
+
+TEST(NameIndex, ManyNames) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 100000; ++i) names.push_back("name " + std::to_string(i));
+  for (const bool reserved : {false, true}) {
+    NameIndex index;
+    if (reserved) index.reserve(names.size());
+    for (u32 i = 0; i < names.size(); ++i) {
+      const NameIndex::Inserted inserted = index.insert(names[i]);
+      ASSERT_TRUE(inserted.is_new);
+      ASSERT_EQ(inserted.number, i);
+    }
+    for (u32 i = 0; i < names.size(); ++i) {
+      ASSERT_EQ(index.find(names[i]), i);
+      ASSERT_FALSE(index.insert(names[i]).is_new);
+    }
+    EXPECT_EQ(index.find("name"), std::nullopt);
+    EXPECT_EQ(index.size(), names.size());
+  }
+}
+
+}  // namespace
+}  // namespace modelutils

@@ -1,0 +1,48 @@
+#include "base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace modelutils {
+namespace {
+
+TEST(ParallelFor, DoesEveryItemOnce) {
+  for (const unsigned threads : {0u, 1u, 2u, 7u}) {
+    std::vector<std::atomic<int>> done(1000);
+    std::atomic<unsigned> highest{0};
+    const Status status = parallel_for(done.size(), threads, [&](u64 item, unsigned thread) -> Status {
+      ++done[item];
+      unsigned seen = highest;
+      while (thread > seen && !highest.compare_exchange_weak(seen, thread)) {
+      }
+      return {};
+    });
+    EXPECT_TRUE(status.has_value());
+    for (const auto& count : done) EXPECT_EQ(count, 1);
+    EXPECT_LT(highest, std::max(threads, 1u));
+  }
+  EXPECT_TRUE(parallel_for(0, 4, [](u64, unsigned) -> Status { return internal_error("never called"); }).has_value());
+}
+
+TEST(ParallelFor, GivesTheErrorOfTheLowestItemAndStops) {
+  for (const unsigned threads : {1u, 4u}) {
+    std::atomic<u64> calls{0};
+    const Status status = parallel_for(1000000, threads, [&](u64 item, unsigned) -> Status {
+      ++calls;
+      if (item >= 10) return input_error("failed", std::to_string(item));
+      return {};
+    });
+    ASSERT_FALSE(status.has_value());
+    EXPECT_EQ(status.error().message, "10");
+    EXPECT_LT(calls, 1000u);
+  }
+}
+
+TEST(ParallelFor, ThreadsAreWithinReason) {
+  EXPECT_GE(default_threads(), 1u);
+  EXPECT_LE(default_threads(), 16u);
+}
+
+}  // namespace
+}  // namespace modelutils

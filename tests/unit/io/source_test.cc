@@ -1,0 +1,172 @@
+// Where bytes come from: files, memory, pipes, mappings.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "io/mapped_file.h"
+#include "io/random_access_file.h"
+#include "io/stream_source.h"
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+using test::TempDir;
+
+std::string read_all(const ByteSource& source, u64 offset = 0) {
+  std::string out;
+  char piece[100];
+  while (true) {
+    const auto got = source.read_some(offset + out.size(), std::as_writable_bytes(std::span(piece)));
+    if (!got) return got.error().code;
+    if (*got == 0) return out;
+    out.append(piece, *got);
+  }
+}
+
+TEST(RandomAccessFile, ReadsByPosition) {
+  const TempDir folder;
+  const std::string path = folder.write("f", std::string(1000, 'a') + "end");
+  const auto file = RandomAccessFile::open(path).value();
+  EXPECT_EQ(file->size(), 1003u);
+  EXPECT_EQ(file->file_size(), 1003u);
+  EXPECT_EQ(file->name(), path);
+  EXPECT_EQ(read_all(*file), std::string(1000, 'a') + "end");
+  EXPECT_EQ(read_all(*file, 1000), "end");
+  EXPECT_EQ(read_all(*file, 1003), "");
+  EXPECT_EQ(read_all(*file, ~u64{0}), "");
+  EXPECT_TRUE(file->is_same_file(path));
+  EXPECT_FALSE(file->is_same_file(folder.write("g", "end")));
+  EXPECT_FALSE(file->is_same_file(folder.file("absent")));
+  std::filesystem::create_symlink(path, folder.file("link"));
+  EXPECT_TRUE(file->is_same_file(folder.file("link")));
+  EXPECT_EQ(read_all(*RandomAccessFile::open(folder.file("link")).value(), 1000), "end");
+}
+
+TEST(RandomAccessFile, NamesWhatCannotBeOpened) {
+  const TempDir folder;
+  const auto absent = RandomAccessFile::open(folder.file("absent"));
+  ASSERT_FALSE(absent.has_value());
+  EXPECT_EQ(absent.error().code, "io-open");
+  EXPECT_NE(absent.error().message.find("No such file"), std::string::npos);
+  EXPECT_EQ(absent.error().file, folder.file("absent"));
+  EXPECT_EQ(RandomAccessFile::open(folder.path()).error().code, "io-directory");
+  EXPECT_EQ(RandomAccessFile::open("/dev/null").error().code, "io-not-regular");
+  ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(RandomAccessFile::open(folder.file("fifo")).error().code, "io-not-regular") << "and does not wait";
+  if (::geteuid() != 0) {
+    ASSERT_EQ(::chmod(folder.write("secret", "x").c_str(), 0), 0);
+    EXPECT_EQ(RandomAccessFile::open(folder.file("secret")).error().code, "io-open");
+  }
+}
+
+TEST(RandomAccessFile, AFileThatShrinksIsAnError) {
+  const TempDir folder;
+  const std::string path = folder.write("f", std::string(10000, 'x'));
+  const auto file = RandomAccessFile::open(path).value();
+  ASSERT_EQ(::truncate(path.c_str(), 50), 0);
+  std::array<std::byte, 100> bytes{};
+  EXPECT_EQ(file->read_exact(5000, bytes).error().code, "io-shrunk");
+  EXPECT_EQ(file->read_exact(0, bytes).error().code, "io-shrunk");
+}
+
+TEST(MemoryFile, ReadsItsBytes) {
+  const std::string text = "0123456789";
+  const auto span = std::as_bytes(std::span(text));
+  const MemoryFile file({span.begin(), span.end()}, "name");
+  EXPECT_EQ(read_all(file), text);
+  EXPECT_EQ(read_all(file, 9), "9");
+  EXPECT_EQ(read_all(file, 10), "");
+  EXPECT_EQ(file.size(), 10u);
+  EXPECT_EQ(file.name(), "name");
+  EXPECT_EQ(file.bytes().size(), 10u);
+}
+
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (::pipe(ends) != 0) std::abort();
+    read_end = ends[0];
+    write_end = ends[1];
+  }
+  int read_end;
+  int write_end;
+};
+
+TEST(StreamSource, KeepsWhatItReads) {
+  const Pipe pipe;
+  std::string sent(300000, '\0');
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7);
+  std::thread writer([&] {
+    for (std::size_t done = 0; done < sent.size();) {
+      const ssize_t n = ::write(pipe.write_end, sent.data() + done, std::min<std::size_t>(7777, sent.size() - done));
+      if (n <= 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    ::close(pipe.write_end);
+  });
+  const StreamSource source("pipe", pipe.read_end);
+  EXPECT_EQ(source.size(), std::nullopt);
+  EXPECT_EQ(read_all(source, 299990), sent.substr(299990)) << "forward";
+  EXPECT_EQ(source.size(), 300000u) << "the end was seen";
+  EXPECT_EQ(read_all(source), sent) << "and again from the beginning";
+  EXPECT_EQ(source.name(), "pipe");
+  writer.join();
+}
+
+TEST(StreamSource, HasALimit) {
+  const int zero = ::open("/dev/zero", O_RDONLY);
+  ASSERT_GE(zero, 0);
+  const StreamSource source("zero", zero, 1 << 20);
+  std::array<std::byte, 10> bytes{};
+  EXPECT_TRUE(source.read_exact(0, bytes).has_value());
+  const auto far = source.read_some(u64{1} << 40, bytes);
+  ASSERT_FALSE(far.has_value());
+  EXPECT_EQ(far.error().code, "io-limit");
+}
+
+TEST(StreamSource, PassesErrorsOn) {
+  const StreamSource source("closed", ::open("/tmp", O_RDONLY));  // a directory cannot be read
+  std::array<std::byte, 10> bytes{};
+  EXPECT_EQ(source.read_some(0, bytes).error().code, "io-read");
+}
+
+TEST(OpenSource, PicksTheSource) {
+  const TempDir folder;
+  const std::string path = folder.write("f", "content");
+  const auto file = open_source(path).value();
+  EXPECT_NE(dynamic_cast<RandomAccessFile*>(file.get()), nullptr);
+  EXPECT_EQ(read_all(*file), "content");
+  const auto device = open_source("/dev/null").value();
+  EXPECT_NE(dynamic_cast<StreamSource*>(device.get()), nullptr);
+  EXPECT_EQ(read_all(*device), "");
+  EXPECT_EQ(open_source(folder.path()).error().code, "io-directory");
+  EXPECT_EQ(open_source(folder.file("absent")).error().code, "io-open");
+
+  ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
+  std::thread writer([&] {
+    const int fifo = ::open(folder.file("fifo").c_str(), O_WRONLY);
+    if (::write(fifo, "through", 7) != 7) std::abort();
+    ::close(fifo);
+  });
+  EXPECT_EQ(read_all(*open_source(folder.file("fifo")).value()), "through");
+  writer.join();
+}
+
+TEST(MappedFile, ShowsTheWholeFile) {
+  const TempDir folder;
+  const auto file = MappedFile::open(folder.write("f", "content")).value();
+  ASSERT_EQ(file->bytes().size(), 7u);
+  EXPECT_EQ(std::memcmp(file->bytes().data(), "content", 7), 0);
+  EXPECT_EQ(MappedFile::open(folder.write("empty", "")).value()->bytes().size(), 0u);
+  EXPECT_EQ(MappedFile::open(folder.path()).error().code, "io-directory");
+  EXPECT_EQ(MappedFile::open(folder.file("absent")).error().code, "io-open");
+}
+
+}  // namespace
+}  // namespace modelutils
