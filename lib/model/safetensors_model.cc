@@ -57,21 +57,21 @@ std::vector<bool> quantization_parts(const SafetensorsModel& model) {
   return parts;
 }
 
+std::vector<u64> parameters_of_tensors(const SafetensorsModel& model) {
+  const std::vector<bool> parts = quantization_parts(model);
+  std::vector<u64> parameters(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i]) parameters[i] = model.set.tensor(model.set.tensors[i]).elements().value_or(0);
+  }
+  for (const mlx::Module& module : model.modules.list) {
+    if (module.decodable) parameters[module.weight] = checked_product(module.shape).value_or(0);
+  }
+  return parameters;
+}
+
 u64 parameter_count(const SafetensorsModel& model) {
   u64 total = 0;
-  const auto add = [&](std::optional<u64> elements) {
-    const std::optional<u64> sum = elements ? checked_add(total, *elements) : std::nullopt;
-    if (sum) total = *sum;
-  };
-  std::vector<bool> counted = quantization_parts(model);
-  for (const mlx::Module& module : model.modules.list) {
-    if (!module.decodable) continue;
-    counted[module.weight] = true;
-    add(checked_product(module.shape));
-  }
-  for (std::size_t i = 0; i < counted.size(); ++i) {
-    if (!counted[i]) add(model.set.tensor(model.set.tensors[i]).elements());
-  }
+  for (const u64 parameters : parameters_of_tensors(model)) total = checked_add(total, parameters).value_or(total);
   return total;
 }
 

@@ -32,8 +32,12 @@ struct SafetensorsModel {
 /// With `all_modules` the modules are found in any case.
 Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules = false);
 
-/// Logical elements of all tensors. A packed weight counts with its logical shape (as stored, if the config does not
-/// say how to unpack it); scales and biases of quantised modules do not count; nor does a shape that overflows.
+/// For each place in `set.tensors`: the elements that count as parameters. A packed weight counts with its logical
+/// shape (as stored, if the config does not say how to unpack it); scales and biases of quantised modules are 0, and so
+/// is a shape that overflows.
+std::vector<u64> parameters_of_tensors(const SafetensorsModel& model);
+
+/// Their sum.
 u64 parameter_count(const SafetensorsModel& model);
 
 /// For each place in `set.tensors`: is it the scales or biases of a quantised module?

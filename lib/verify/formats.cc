@@ -6,6 +6,7 @@
 #include "io/random_access_file.h"
 #include "verify/bump_rules.h"
 #include "verify/gguf_rules.h"
+#include "verify/mlx_rules.h"
 #include "verify/parity_bump.h"
 #include "verify/parity_mlx.h"
 #include "verify/safetensors_rules.h"
@@ -19,6 +20,7 @@ constexpr std::size_t head_size = 4096;
 // A format is one line: its name in reports, how it is recognised, its rules.
 const std::array format_table = {
     FormatRules{"gguf", recognises_gguf, check_gguf},
+    FormatRules{"mlx", recognises_model_directory, check_model_directory},
     FormatRules{"safetensors", recognises_safetensors, check_safetensors},
     FormatRules{"bumpwgt3", is_bump, check_bump, check_bump_manifest},
 };

@@ -1,0 +1,20 @@
+// st-dump's machine-readable forms (docs/json.md, "st-dump/1").
+#pragma once
+
+#include <vector>
+
+#include "io/text_output.h"
+#include "model/safetensors_model.h"
+
+namespace modelutils {
+
+/// One JSON object and a line feed: path, metadata, files, the selected tensors, parameters; with `modules` every
+/// module whose weight is selected.
+void write_st_json(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected, bool modules);
+
+/// The tensor table as CSV with a heading, or as one JSON object a line: index, name, type, shape, parameters, bytes,
+/// offset (data_offsets[0]), data_offset (absolute in its file); JSON Lines also have the file.
+void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected);
+void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected);
+
+}  // namespace modelutils

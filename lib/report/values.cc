@@ -1,0 +1,238 @@
+#include "report/values.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "base/byte_reader.h"
+#include "base/escape.h"
+#include "fmt/format.h"
+#include "json/writer.h"
+#include "model/statistics.h"
+#include "report/numbers.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr u64 piece_elements = 16 * 1024;
+
+// How the elements of a type are printed.
+enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
+
+Form form_of(const ViewTensor& tensor, bool raw) {
+  if (!tensor.type) return Form::unsigned_word;
+  if (raw) return Form::unsigned_word;
+  if (tensor.packing) return Form::decoded;
+  switch (*tensor.type) {
+    case TensorType::U8:
+    case TensorType::U16:
+    case TensorType::U32:
+    case TensorType::U64:
+    case TensorType::BOOL: return Form::unsigned_word;
+    case TensorType::I8:
+    case TensorType::I16:
+    case TensorType::I32:
+    case TensorType::I64: return Form::signed_word;
+    case TensorType::F64: return Form::f64;
+    default: return Form::decoded;
+  }
+}
+
+// Bytes of a stored word: of the element, or 1 for blocks of several elements and unknown types.
+u64 word_bytes(const ViewTensor& tensor) {
+  if (!tensor.type) return 1;
+  const TypeInfo& type = type_info(*tensor.type);
+  return type.block_elements == 1 && type.block_bytes <= 8 ? type.block_bytes : 1;
+}
+
+u64 unsigned_at(const std::byte* at, u64 width) {
+  switch (width) {
+    case 1: return load<u8>(at);
+    case 2: return load<u16>(at);
+    case 4: return load<u32>(at);
+    default: return load<u64>(at);
+  }
+}
+
+i64 signed_at(const std::byte* at, u64 width) {
+  switch (width) {
+    case 1: return load<i8>(at);
+    case 2: return load<i16>(at);
+    case 4: return load<i32>(at);
+    default: return load<i64>(at);
+  }
+}
+
+// Gives every value as JSON or text to `emit`, piece by piece.
+class ValueReader {
+ public:
+  ValueReader(const ModelView& view, const ViewTensor& tensor, bool raw)
+      : view_(view), tensor_(tensor), form_(form_of(tensor, raw)), width_(word_bytes(tensor)) {
+    const u64 bytes = view.catalog().tensors[tensor.stored].bytes;
+    available_ = form_ == Form::decoded ? tensor.elements : bytes / width_;
+  }
+
+  u64 available() const { return available_; }
+  bool stored_shape() const { return form_ != Form::decoded; }
+
+  template <typename Emit>
+  Status read(u64 count, Emit&& emit) {
+    for (u64 first = 0; first < count;) {
+      const u64 now = std::min(piece_elements, count - first);
+      if (form_ == Form::decoded) {
+        values_.resize(now);
+        MU_TRY(view_.read_values(tensor_, first, values_));
+        for (const float value : values_) {
+          if (!emit(value)) return {};
+        }
+      } else {
+        bytes_.resize(now * width_);
+        MU_TRY(view_.read_bytes(tensor_, first * width_, bytes_));
+        for (u64 i = 0; i < now; ++i) {
+          const std::byte* at = bytes_.data() + i * width_;
+          const bool more = form_ == Form::signed_word ? emit(signed_at(at, width_))
+                            : form_ == Form::f64       ? emit(load<double>(at))
+                                                       : emit(unsigned_at(at, width_));
+          if (!more) return {};
+        }
+      }
+      first += now;
+    }
+    return {};
+  }
+
+ private:
+  const ModelView& view_;
+  const ViewTensor& tensor_;
+  Form form_;
+  u64 width_;
+  u64 available_ = 0;
+  std::vector<float> values_;
+  std::vector<std::byte> bytes_;
+};
+
+// In the order of the model's own format.
+std::vector<u64> shape_of(const ModelView& view, std::span<const u64> ne) {
+  return view.gguf() != nullptr ? std::vector<u64>(ne.begin(), ne.end()) : reversed(ne);
+}
+
+void write_shape(json::Writer& writer, const std::vector<u64>& shape) {
+  writer.key("shape");
+  writer.begin_array();
+  for (const u64 dim : shape) writer.number(dim);
+  writer.end_array();
+}
+
+std::string text_of(float value) {
+  return float_text(value);
+}
+std::string text_of(double value) {
+  return float_text(value);
+}
+std::string text_of(u64 value) {
+  return fmt::to_string(value);
+}
+std::string text_of(i64 value) {
+  return fmt::to_string(value);
+}
+
+struct Row {
+  const ViewTensor* tensor = nullptr;
+  std::optional<Statistics> statistics;  // nothing if the type has no decoder
+};
+
+void write_json_row(json::Writer& writer, const ModelView& view, const Row& row) {
+  writer.begin_object();
+  writer.member("schema", "stats/1");
+  writer.member("name", row.tensor->name);
+  writer.member("type", type_text(*row.tensor));
+  write_shape(writer, shape_of(view, row.tensor->ne));
+  writer.member("count", row.tensor->elements);
+  if (row.statistics) {
+    const Statistics& s = *row.statistics;
+    writer.member("min", s.min);
+    writer.member("max", s.max);
+    writer.member("mean", s.mean);
+    writer.member("std", s.deviation);
+    writer.member("zeros", s.zeros);
+    writer.member("nan", s.nans);
+    writer.member("inf", s.infs);
+  }
+  writer.end_object();
+  writer.end_line();
+}
+
+void write_text_row(TextOutput& out, const Row& row) {
+  if (!row.statistics) {
+    out << fmt::format("{:>12} {:>68}  {}\n", row.tensor->elements, "no decoder for " + type_text(*row.tensor),
+                       escape(row.tensor->name));
+    return;
+  }
+  const Statistics& s = *row.statistics;
+  out << fmt::format("{:>12} {:>11.5g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9} {:>5} {:>4}  {}\n", s.count, s.min, s.max,
+                     s.mean, s.deviation, s.zeros, s.nans, s.infs, escape(row.tensor->name));
+}
+
+}  // namespace
+
+Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& tensor, const ValuesOptions& options) {
+  ValueReader reader(view, tensor, options.raw);
+  const u64 count = std::min(reader.available(), options.count.value_or(reader.available()));
+  if (!options.json) {
+    return reader.read(count, [&](auto value) {
+      out << text_of(value) << "\n";
+      return !out.closed();
+    });
+  }
+  json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+  const CatalogTensor& stored = view.catalog().tensors[tensor.stored];
+  writer.begin_object();
+  writer.member("schema", "values/1");
+  writer.member("name", tensor.name);
+  if (options.raw || !tensor.packing) {
+    writer.member("type", stored.type ? type_name(*stored.type) : std::string_view("unknown"));
+  } else {
+    writer.member("type", type_text(tensor));
+  }
+  write_shape(writer, shape_of(view, options.raw ? stored.ne : tensor.ne));
+  writer.key("values");
+  writer.begin_array();
+  MU_TRY(reader.read(count, [&](auto value) {
+    writer.number(value);
+    return !out.closed();
+  }));
+  writer.end_array();
+  writer.end_object();
+  writer.end_line();
+  writer.flush();
+  return {};
+}
+
+Status write_statistics(TextOutput& out, const ModelView& view, std::span<const ViewTensor* const> tensors, bool json,
+                        unsigned threads) {
+  std::vector<Row> rows(tensors.size());
+  MU_TRY(parallel_for(tensors.size(), threads, [&](u64 item, unsigned) -> Status {
+    rows[item].tensor = tensors[item];
+    auto statistics = statistics_of(view, *tensors[item]);
+    if (statistics) {
+      rows[item].statistics = *statistics;
+    } else if (statistics.error().code != "tensor-no-decoder") {
+      return tl::make_unexpected(std::move(statistics.error()));
+    }
+    return {};
+  }));
+  if (!json) {
+    out << fmt::format("{:>12} {:>11} {:>11} {:>11} {:>11} {:>9} {:>5} {:>4}  {}\n", "count", "min", "max", "mean",
+                       "std", "zeros", "NaN", "Inf", "name");
+    for (const Row& row : rows) write_text_row(out, row);
+    return {};
+  }
+  json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+  for (const Row& row : rows) write_json_row(writer, view, row);
+  writer.flush();
+  return {};
+}
+
+}  // namespace modelutils

@@ -1,0 +1,28 @@
+// The pieces of the rules for model directories (mlx_rules.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/safetensors_model.h"
+#include "verify/finding_log.h"
+
+namespace modelutils::mlx_rules {
+
+/// Logs a finding of scope model.
+void remark(FindingLog& log, Severity severity, std::string_view code, std::string where, std::string message);
+
+/// Is it a whole language model (it has an embedding), not a part of one or a toy? Only then is what is missing worth
+/// more than a note.
+bool is_whole_model(const SafetensorsModel& model);
+
+/// Written by MLX, by its mark in the metadata or by its quantisation settings?
+bool is_mlx(const SafetensorsModel& model);
+
+/// Fields of config.json that a loader cannot do without.
+void check_fields(const SafetensorsModel& model, FindingLog& log);
+
+/// Layers, widths, heads and vocabulary of config.json against the tensors, for the architectures that we know.
+void check_geometry(const SafetensorsModel& model, FindingLog& log);
+
+}  // namespace modelutils::mlx_rules
