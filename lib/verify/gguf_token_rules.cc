@@ -1,13 +1,9 @@
 // The vocabulary: lengths of its arrays, special ids, duplicate tokens, merges.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/byte_reader.h"
-#include "base/utf8.h"
 #include "gguf/parse.h"
 #include "verify/gguf_rule_parts.h"
-#include "verify/token_table.h"
+#include "verify/vocabulary.h"
 #include "verify/wording.h"
 
 namespace modelutils::gguf_rules {
@@ -19,33 +15,6 @@ constexpr std::string_view merges_key = "tokenizer.ggml.merges";
 
 // More tokens than any vocabulary has are not put into a table: that would take as much memory as a hostile file likes.
 constexpr u64 most_tokens = u64{1} << 22;
-
-// Shown of a token's or merge's text in a message.
-std::string_view beginning_of(std::string_view text) {
-  constexpr std::size_t most = 80;
-  if (text.size() <= most) return text;
-  std::size_t end = most;
-  while (end > most - 4 && (static_cast<u8>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
-  return text.substr(0, end);
-}
-
-// Calls visit(index, text, offset) for each string of an array: what gguf::visit_strings does, inlined, because verify
-// looks at half a million of them.
-template <typename Visit>
-Status each_string(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& array,
-                   const Visit& visit) {
-  ByteReader reader(source, array.offset);
-  reader.set_big_endian(document.big_endian);
-  for (u64 i = 0; i < array.count; ++i) {
-    const u64 offset = reader.offset();
-    const u64 size = reader.read<u64>();
-    const std::string_view text = reader.read_view(size);
-    if (!reader.ok()) break;
-    visit(i, text, offset);
-  }
-  if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
-  return {};
-}
 
 class TokenRules {
  public:
@@ -65,9 +34,11 @@ class TokenRules {
           "gguf-tokens-too-many", tokens_key, {},
           fmt::format("{} tokens are more than any vocabulary has: duplicates and merges were not looked for", count_));
     }
-    TokenTable table(count_);
-    check_tokens(*tokens, table);
-    check_merges(table);
+    const gguf::ArrayRef* merges = string_array(merges_key);
+    const auto scan = scan_vocabulary(source_, document_, *tokens, merges);
+    if (!scan) return log_.add(to_finding(scan.error()));
+    report_tokens(*scan, *tokens);
+    if (merges != nullptr) report_merges(*scan, *merges);
   }
 
  private:
@@ -128,98 +99,45 @@ class TokenRules {
                      first_index));
   }
 
-  void check_tokens(const gguf::ArrayRef& tokens, TokenTable& table) {
-    u64 empty = 0;
-    u64 first_empty = 0;
-    Tally not_utf8;
-    const Status read = each_string(source_, document_, tokens, [&](u64 i, std::string_view text, u64 offset) {
-      if (!is_utf8(text)) not_utf8.count(offset, [&] { return fmt::format("element {}", i); });
-      if (text.empty()) {  // loaders give each its own text
-        if (empty++ == 0) first_empty = i;
-        return;
-      }
-      const std::optional<u32> first = table.insert(text, static_cast<u32>(i));
-      if (!first) return;
-      add_lazily(Severity::error, "gguf-token-duplicate", tokens_key, offset, [&] {
-        return fmt::format("token {} is the same text as token {}: '{}'", i, *first, beginning_of(text));
-      });
-    });
-    if (!read) log_.add(to_finding(read.error()));
-    if (empty != 0) {
-      warn("gguf-token-empty", tokens_key, {},
-           fmt::format("{} without text, token {} is the first", counted(empty, "token"), first_empty));
+  void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
+    for (const DuplicateToken& duplicate : scan.duplicates) {
+      add(Severity::error, "gguf-token-duplicate", tokens_key, duplicate.offset,
+          fmt::format("token {} is the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
+                      string_at(source_, document_, duplicate.offset)));
     }
-    report_not_utf8(not_utf8, tokens_key, tokens.count);
+    if (const u64 more = scan.duplicate_count - scan.duplicates.size(); more != 0) {
+      log_.count_only(Severity::error, "gguf-token-duplicate", more);
+    }
+    if (const StringTally& empty = scan.tokens_empty; empty.number != 0) {
+      warn("gguf-token-empty", tokens_key, empty.first_offset,
+           fmt::format("{} without text, token {} is the first", counted(empty.number, "token"), empty.first_index));
+    }
+    report_not_utf8(scan.tokens_not_utf8, tokens_key, tokens.count);
   }
 
   // Loaders take merges as they are, so each kind of trouble is one warning, however many merges have it.
-  void check_merges(const TokenTable& table) {
-    const gguf::ArrayRef* merges = string_array(merges_key);
-    if (merges == nullptr) return;
-    Tally not_utf8;
-    Tally not_split;
-    Tally without_token;
-    std::string joined;
-    const Status read = each_string(source_, document_, *merges, [&](u64 i, std::string_view text, u64 offset) {
-      if (!is_utf8(text)) not_utf8.count(offset, [&] { return fmt::format("element {}", i); });
-      // As the loader does it: the first space that is not the first byte.
-      const std::size_t space = text.find(' ', 1);
-      if (space == std::string_view::npos || space + 1 == text.size()) {
-        return not_split.count(offset, [&] { return fmt::format("merge {} ('{}')", i, beginning_of(text)); });
-      }
-      const std::string_view left = text.substr(0, space);
-      const std::string_view right = text.substr(space + 1);
-      joined.assign(left);
-      joined.append(right);
-      const bool has_left = table.contains(left);
-      const bool has_right = table.contains(right);
-      if (has_left && has_right && table.contains(joined)) return;
-      without_token.count(offset, [&] {
-        const std::string_view missing = !has_left ? left : !has_right ? right : std::string_view(joined);
-        return fmt::format("merge {} ('{}'), which needs '{}'", i, beginning_of(text), beginning_of(missing));
-      });
-    });
-    if (!read) log_.add(to_finding(read.error()));
-    if (not_split.number != 0) {
-      warn("gguf-merge-split", merges_key, not_split.first_offset,
-           fmt::format("{} of {} do not split into two tokens, first {}", not_split.number,
-                       counted(merges->count, "merge"), not_split.first));
+  void report_merges(const VocabularyScan& scan, const gguf::ArrayRef& merges) {
+    if (const StringTally& bad = scan.merges_not_split; bad.number != 0) {
+      warn("gguf-merge-split", merges_key, bad.first_offset,
+           fmt::format("{} of {} do not split into two tokens, first merge {} ('{}')", bad.number,
+                       counted(merges.count, "merge"), bad.first_index,
+                       string_at(source_, document_, bad.first_offset)));
     }
-    if (without_token.number != 0) {
-      warn("gguf-merge-token", merges_key, without_token.first_offset,
-           fmt::format("{} of {} need a token that the vocabulary does not have, first {}", without_token.number,
-                       counted(merges->count, "merge"), without_token.first));
+    if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
+      warn("gguf-merge-token", merges_key, bad.first_offset,
+           fmt::format(
+               "{} of {} need a token that the vocabulary does not have, first merge {} ('{}'), which needs '{}'",
+               bad.number, counted(merges.count, "merge"), bad.first_index,
+               string_at(source_, document_, bad.first_offset), scan.first_missing));
     }
-    report_not_utf8(not_utf8, merges_key, merges->count);
+    report_not_utf8(scan.merges_not_utf8, merges_key, merges.count);
   }
 
-  // How many, and the first of them.
-  struct Tally {
-    u64 number = 0;
-    u64 first_offset = 0;
-    std::string first;
-    template <typename Describe>
-    void count(u64 offset, const Describe& describe) {
-      if (number++ != 0) return;
-      first_offset = offset;
-      first = describe();
-    }
-  };
-
-  void report_not_utf8(const Tally& tally, std::string_view key, u64 strings) {
+  void report_not_utf8(const StringTally& tally, std::string_view key, u64 strings) {
     if (tally.number == 0) return;
     warn("gguf-value-utf8", key, tally.first_offset,
-         fmt::format("{} of {} are not UTF-8, first {}", tally.number, counted(strings, "string"), tally.first));
-  }
-
-  // The message is written only if the finding will be kept.
-  template <typename Message>
-  void add_lazily(Severity severity, std::string_view code, std::string_view key, u64 offset, const Message& message) {
-    if (log_.keeps(severity, code)) {
-      add(severity, code, key, offset, message());
-    } else {
-      log_.count_only(severity, code);
-    }
+         fmt::format("{} of {} are not UTF-8, element {} is the first", tally.number, counted(strings, "string"),
+                     tally.first_index));
   }
 
   void warn(std::string_view code, std::string_view key, std::optional<u64> offset, std::string message) {
