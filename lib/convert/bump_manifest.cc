@@ -214,8 +214,9 @@ std::string gguf_to_bump_summary(const GgufToBumpReport& report) {
   std::string text;
   append_remarks(text, report);
   const u64 size = report.mapping.file_size;
-  text += fmt::format("{}: {} entries, {}", escape(report.output.value_or("")), report.mapping.entries.size(),
-                      bytes_text(size));
+  text +=
+      fmt::format("{}: {} entries, {}", report.output == "-" ? "standard output" : escape(report.output.value_or("")),
+                  report.mapping.entries.size(), bytes_text(size));
   if (report.disk_bytes && *report.disk_bytes < size)
     text += fmt::format(" ({} on disk)", bytes_text(*report.disk_bytes));
   text += fmt::format(" in {:.1f} s", report.seconds);

@@ -71,7 +71,7 @@ class Pass {
         hash_entries_(hash_entries) {}
 
   /// `output` may be nullptr.
-  Result<BumpStreamResult> run(AtomicOutput* output, const std::function<void(u64)>& progress) {
+  Result<BumpStreamResult> run(AtomicOutput* output, Progress& progress) {
     BufferRing ring(ring_slots, slot_bytes);
     ring.add_consumer([this](const BufferRing::Slot& slot) {
       const std::size_t skip = slot.offset == 0 ? bump::table_offset : 0;  // the checksum's range begins there
@@ -83,7 +83,7 @@ class Pass {
       MU_ASSIGN(const bool is_zero, fill(slot, offset));
       ring.publish();
       if (output != nullptr) MU_TRY(write(*output, slot, is_zero));
-      progress(slot.size);
+      progress.advance(slot.size);
     }
     ring.finish();
     BumpStreamResult result;
@@ -134,24 +134,19 @@ class Pass {
 }  // namespace
 
 Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, const BumpMapping& mapping, bump::Numbering numbering,
-                                     bool hash_entries, AtomicOutput& output,
-                                     const std::function<void(u64 done, u64 total)>& progress) {
+                                     bool hash_entries, AtomicOutput& output, Progress& progress) {
   std::vector<std::byte> front = front_matter(mapping, numbering);
-  const u64 total = mapping.file_size * (output.is_seekable() ? 1 : 2);
-  u64 done = 0;
-  const auto advance = [&](u64 bytes) {
-    done += bytes;
-    if (progress) progress(done, total);
-  };
   AtomicOutput* direct = output.is_seekable() ? &output : nullptr;
-  MU_ASSIGN(BumpStreamResult result, Pass(set, mapping, front, hash_entries).run(direct, advance));
+  progress.restart(direct != nullptr ? "writing" : "hashing", mapping.file_size);
+  MU_ASSIGN(BumpStreamResult result, Pass(set, mapping, front, hash_entries).run(direct, progress));
   std::memcpy(front.data() + bump::checksum_offset, result.sha256.data(), result.sha256.size());
   if (direct != nullptr) {
     MU_TRY(output.set_size(mapping.file_size));
     MU_TRY(output.write_at(0, Bytes(front).first(bump::header_bytes)));
     return result;
   }
-  MU_ASSIGN(const BumpStreamResult again, Pass(set, mapping, front, false).run(&output, advance));
+  progress.restart("writing", mapping.file_size);
+  MU_ASSIGN(const BumpStreamResult again, Pass(set, mapping, front, false).run(&output, progress));
   if (again.sha256 != result.sha256) {
     return input_error("gguf2bump-changed", "changed while it was read; what was written does not match its checksum",
                        {}, {}, set.files.front().path);

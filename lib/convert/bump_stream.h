@@ -1,7 +1,6 @@
 // Writes a planned BUMPWGT3 file: fixed buffers, hashed on another thread while they are written.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
 #include "model/bump_mapping.h"
+#include "report/progress.h"
 
 namespace modelutils {
 
@@ -22,7 +22,6 @@ struct BumpStreamResult {
 /// For others (pipes, devices) the checksum must be known first: the source is read twice, and "gguf2bump-changed"
 /// tells if it was not the same both times. Does not commit.
 Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, const BumpMapping& mapping, bump::Numbering numbering,
-                                     bool hash_entries, AtomicOutput& output,
-                                     const std::function<void(u64 done, u64 total)>& progress);
+                                     bool hash_entries, AtomicOutput& output, Progress& progress);
 
 }  // namespace modelutils

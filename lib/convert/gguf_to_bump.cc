@@ -30,7 +30,7 @@ bool is_regular_output(const std::string& path) {
 
 class Conversion {
  public:
-  explicit Conversion(const GgufToBumpOptions& options) : options_(options) {}
+  Conversion(const GgufToBumpOptions& options, Progress& progress) : options_(options), progress_(progress) {}
 
   Result<GgufToBumpReport> run() {
     const auto begin = std::chrono::steady_clock::now();
@@ -55,6 +55,13 @@ class Conversion {
     report_.output = options_.output;
     report_.manifest = options_.manifest;
     if (!options_.output && !options_.dry_run) return usage_error("-o WEIGHTS.bump is missing");
+    constexpr u64 largest = ~u32{0};
+    if (const auto& context = options_.request.context; context && (*context == 0 || *context > largest)) {
+      return usage_error(fmt::format("--context takes 1 to {}", largest));
+    }
+    if (options_.request.align_head == 0 || options_.request.align_head > largest) {
+      return usage_error(fmt::format("--align-head takes 1 to {}", largest));
+    }
     if (options_.no_config && options_.config) return usage_error("--config and --no-config exclude each other");
     report_.config = options_.config;
     if (!options_.config && !options_.no_config && options_.output && is_regular_output(*options_.output)) {
@@ -184,8 +191,8 @@ class Conversion {
   }
 
   Status write() {
-    MU_ASSIGN(const BumpStreamResult streamed, stream_bump(set_, report_.mapping, report_.numbering,
-                                                           manifest_.has_value(), *weights_, options_.progress));
+    MU_ASSIGN(const BumpStreamResult streamed,
+              stream_bump(set_, report_.mapping, report_.numbering, manifest_.has_value(), *weights_, progress_));
     report_.sha256 = streamed.sha256;
     if (config_) MU_TRY(config_->append(std::as_bytes(std::span(report_.config_text))));
     if (manifest_) {
@@ -205,6 +212,7 @@ class Conversion {
   }
 
   const GgufToBumpOptions& options_;
+  Progress& progress_;
   gguf::SplitSet set_;
   std::unique_ptr<gguf::Index> index_;
   bool wants_config_ = false;
@@ -214,8 +222,8 @@ class Conversion {
 
 }  // namespace
 
-Result<GgufToBumpReport> convert_gguf_to_bump(const GgufToBumpOptions& options) {
-  return Conversion(options).run();
+Result<GgufToBumpReport> convert_gguf_to_bump(const GgufToBumpOptions& options, Progress& progress) {
+  return Conversion(options, progress).run();
 }
 
 }  // namespace modelutils

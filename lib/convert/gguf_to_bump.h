@@ -1,7 +1,6 @@
 // gguf2bump: plan from the headers, refuse everything that must be refused, then stream. Source: docs/formats/bump.md.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "io/atomic_output.h"
 #include "model/bump_mapping.h"
 #include "model/rope_scaling.h"
+#include "report/progress.h"
 
 namespace modelutils {
 
@@ -23,8 +23,6 @@ struct GgufToBumpOptions {
   BumpRequest request;
   bool force = false;
   bool dry_run = false;
-  /// Gets bytes of the output done and in all, often; may be empty.
-  std::function<void(u64 done, u64 total)> progress;
 };
 
 /// The plan and, unless it was a dry run, what was made of it.
@@ -47,6 +45,6 @@ struct GgufToBumpReport {
 /// Converts. A report with refusals is a plan that cannot be carried out. Errors: input that cannot be opened or is
 /// broken, a source that changes while it is read ("gguf2bump-changed"), outputs that cannot be written, wrong
 /// combinations of outputs (kind usage). After an error nothing is left under the final names.
-Result<GgufToBumpReport> convert_gguf_to_bump(const GgufToBumpOptions& options);
+Result<GgufToBumpReport> convert_gguf_to_bump(const GgufToBumpOptions& options, Progress& progress);
 
 }  // namespace modelutils

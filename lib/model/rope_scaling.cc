@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 namespace modelutils {
 
@@ -26,22 +27,32 @@ std::vector<float> llama3_rope_freqs(double theta, u64 n_rot, const Llama3Rope& 
   return freqs;
 }
 
+namespace {
+
+// Converters compute in float32 or in double. That moves the interpolated divisors r by up to 4e-7 r²: the error of the
+// interpolation weight, seen through 1 / x.
+bool is_rounding(float a, float b) {
+  return std::abs(a - b) <= (1e-6f * b + 2 * std::numeric_limits<float>::epsilon()) * b;
+}
+
+}  // namespace
+
 std::optional<Llama3Rope> find_llama3_rope(double theta, std::span<const float> freqs) {
   if (freqs.empty()) return std::nullopt;
-  const float factor = *std::max_element(freqs.begin(), freqs.end());
-  if (!(factor >= 1) || !std::isfinite(factor)) return std::nullopt;
-  // Converters compute in float32 or in double: the interpolated entries differ by a few units in the last place.
-  constexpr float tolerance = 16 * std::numeric_limits<float>::epsilon();
-  for (double original : {8192.0, 4096.0, 2048.0, 16384.0, 32768.0, 65536.0, 131072.0}) {
-    for (double high : {4.0, 2.0, 8.0, 16.0, 32.0}) {
-      for (double low : {1.0, 2.0, 0.5}) {
-        if (high <= low) continue;
-        const Llama3Rope candidate{factor, low, high, original};
+  const float largest = *std::max_element(freqs.begin(), freqs.end());
+  if (!(largest >= 1) || !std::isfinite(largest)) return std::nullopt;
+  // Short heads or small bases do not reach the whole factor: then it is one of those that published models have.
+  constexpr double factors[] = {0, 8, 32, 16, 4, 2, 64};
+  // The three other numbers mean the same when all are scaled alike, so the usual pair of limits comes first.
+  constexpr std::pair<double, double> limits[] = {{1, 4}, {1, 2}, {1, 8}, {1, 16}, {1, 32}};
+  constexpr double contexts[] = {8192, 4096, 2048, 1024, 16384, 32768, 65536, 131072, 262144};
+  for (const double factor : factors) {
+    if (factor != 0 && factor <= static_cast<double>(largest)) continue;
+    for (const auto& [low, high] : limits) {
+      for (const double original : contexts) {
+        const Llama3Rope candidate{factor == 0 ? static_cast<double>(largest) : factor, low, high, original};
         const std::vector<float> expected = llama3_rope_freqs(theta, 2 * freqs.size(), candidate);
-        if (std::equal(freqs.begin(), freqs.end(), expected.begin(),
-                       [](float a, float b) { return std::abs(a - b) <= tolerance * std::abs(b); })) {
-          return candidate;
-        }
+        if (std::equal(freqs.begin(), freqs.end(), expected.begin(), is_rounding)) return candidate;
       }
     }
   }

@@ -19,6 +19,11 @@ using test::LlamaModel;
 using test::LlamaShape;
 using test::TempDir;
 
+Result<GgufToBumpReport> convert_gguf_to_bump(const GgufToBumpOptions& options) {
+  Progress silent;
+  return modelutils::convert_gguf_to_bump(options, silent);
+}
+
 class Refusal : public testing::Test {
  protected:
   GgufToBumpOptions options(const std::string& bytes) {
@@ -178,10 +183,13 @@ TEST_F(Refusal, TensorsWithoutAPlace) {
     const char* name;
     std::vector<u64> ne;
   };
-  const Case cases[] = {{"blk.0.attn_q_norm.weight", {16}},     {"blk.1.post_attention_norm.weight", {64}},
-                        {"blk.0.attn_norm.bias", {64}},         {"output_norm.bias", {64}},
-                        {"blk.2.attn_norm.weight", {64}},       {"rope_factors_long.weight", {8}},
-                        {"blk.0.ffn_gate_inp.weight", {64, 4}}, {"output.bias", {12}}};
+  const Case cases[] = {{"blk.0.attn_q_norm.weight", {16}},
+                        {"blk.1.post_attention_norm.weight", {64}},
+                        {"blk.0.attn_norm.bias", {64}},
+                        {"output_norm.bias", {64}},
+                        {"rope_factors_long.weight", {8}},
+                        {"blk.0.ffn_gate_inp.weight", {64, 4}},
+                        {"output.bias", {12}}};
   for (const Case& item : cases) {
     LlamaModel model{LlamaShape{}};
     model.add(item.name, item.ne, test::ggml_f32);
@@ -279,7 +287,8 @@ LlamaModel model_with_long_heads() {
 }
 
 TEST_F(Refusal, RopeFreqsThatConfigCanSay) {
-  for (const Llama3Rope rope : {Llama3Rope{8, 1, 4, 8192}, Llama3Rope{32, 1, 4, 8192}, Llama3Rope{16, 1, 4, 4096}}) {
+  for (const Llama3Rope rope : {Llama3Rope{8, 1, 4, 8192}, Llama3Rope{32, 1, 4, 8192}, Llama3Rope{16, 1, 4, 4096},
+                                Llama3Rope{64, 1, 8, 32768}}) {
     std::filesystem::remove(folder_.file("weights.bump"));
     std::filesystem::remove(folder_.file("config.json"));
     LlamaModel model = model_with_long_heads();
@@ -394,6 +403,12 @@ TEST_F(Refusal, CombinationsThatMakeNoSense) {
   EXPECT_TRUE(is_usage_error(wrong));
   wrong.dry_run = true;
   EXPECT_FALSE(is_usage_error(wrong));
+  wrong.request.context = 0;
+  EXPECT_TRUE(is_usage_error(wrong));
+  wrong.request.context = 8;
+  wrong.request.align_head = 0;
+  EXPECT_TRUE(is_usage_error(wrong));
+  wrong.request.align_head = 1;
   wrong.output = "-";
   wrong.manifest = "-";
   EXPECT_TRUE(is_usage_error(wrong));
