@@ -10,13 +10,11 @@
 
 namespace modelutils::convert {
 
-/// Repacks whole rows. `out` has rows × row_bytes(target.type, form.columns) bytes. If `error` is given, the difference
-/// to the exact values is measured and added to it (costs decoding both sides).
+/// Repacks whole rows, the arrays at any address: `codes` has the packed weights, `scales` and `biases` (affine only)
+/// one value a group, `out` rows × row_bytes(target.type, form.columns) bytes. If `error` is given, the difference to
+/// the exact values is measured and added to it (costs decoding both sides). Any number of threads may call it at once.
+/// Preconditions: the sizes agree, choose_target() chose `target` for this form.
 void repack_rows(const MlxForm& form, const Target& target, Bytes codes, Bytes scales, Bytes biases, MutableBytes out,
                  MeasuredError* error);
-
-/// The 4-bit kernel: `pairs` × 16 bytes of MLX nibbles (even element low) to ggml's order (j low, j + 16 high).
-/// Exported for the benchmark.
-void regroup_nibbles(const std::byte* in, std::byte* out);
 
 }  // namespace modelutils::convert

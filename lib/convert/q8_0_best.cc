@@ -16,59 +16,69 @@ namespace {
 constexpr u32 block = 32;
 constexpr u32 block_bytes = 34;
 
+using Values = std::span<const float, block>;
+
 struct Candidate {
   u16 d = 0;
   std::array<i8, block> codes{};
   double error = HUGE_VAL;
 
   // Sum of squared differences to the exact values; infinite if d is not finite.
-  void measure(std::span<const float> exact) {
+  void measure(Values exact) {
     const float scale = f16_to_f32(d);
     if (!std::isfinite(scale)) return;
-    error = 0;
-    for (u32 i = 0; i < block; ++i) {
-      const double difference =
-          static_cast<double>(scale * static_cast<float>(codes[i])) - static_cast<double>(exact[i]);
-      error += difference * difference;
+    std::array<double, 4> sums{};  // independent sums: the compiler may work on several at once
+    for (u32 i = 0; i < block; i += 4) {
+      for (u32 k = 0; k < 4; ++k) {
+        const float carried = scale * static_cast<float>(codes[i + k]);
+        const double difference = static_cast<double>(carried) - static_cast<double>(exact[i + k]);
+        sums[k] += difference * difference;
+      }
     }
+    error = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    if (std::isnan(error)) error = HUGE_VAL;
   }
 };
 
-Candidate plain(std::span<const float> exact) {
+// d = largest magnitude / 127, and codes that suit d as f16 holds it.
+void try_plain(Values exact, Candidate& candidate) {
   float largest = 0;
   for (float value : exact) largest = std::max(largest, std::abs(value));
-  Candidate result;
-  const float d = largest / 127.0f;
-  const float inverse = d > 0 ? 1.0f / d : 0.0f;
-  result.d = f32_to_f16(d);
+  candidate.d = f32_to_f16(largest / 127.0f);
+  if (candidate.d == 0 && largest > 0) candidate.d = 1;
+  const float scale = f16_to_f32(candidate.d);
+  const float inverse = scale > 0 ? 1.0f / scale : 0.0f;
   for (u32 i = 0; i < block; ++i) {
-    const float code = std::round(exact[i] * inverse);
-    result.codes[i] = static_cast<i8>(std::isfinite(code) ? std::clamp(code, -127.0f, 127.0f) : 0.0f);
+    const float code = exact[i] * inverse;
+    const float not_below = code > -127.0f ? code : -127.0f;  // NaN, too, so that the cast is defined
+    const float limited = not_below < 127.0f ? not_below : 127.0f;
+    candidate.codes[i] = static_cast<i8>(static_cast<int>(limited + std::copysign(0.5f, limited)));
   }
-  result.measure(exact);
-  return result;
+  candidate.measure(exact);
 }
 
-Candidate constant(std::span<const float> exact) {
-  Candidate result;
-  if (!std::all_of(exact.begin(), exact.end(), [&](float value) { return value == exact.front(); })) return result;
-  result.d = f32_to_f16(exact.front());
-  result.codes.fill(1);
-  result.measure(exact);
-  return result;
+void try_constant(Values exact, Candidate& candidate) {
+  candidate.error = HUGE_VAL;
+  const float value = exact[0];
+  for (u32 i = 1; i < block; ++i) {
+    if (exact[i] != value) return;
+  }
+  candidate.d = f32_to_f16(value);
+  candidate.codes.fill(1);
+  candidate.measure(exact);
 }
 
-Candidate integer(float scale, float bias, std::span<const u8> codes, std::span<const float> exact) {
-  Candidate result;
+// d = scale, code = q + round(bias / scale).
+void try_integer(float scale, float bias, std::span<const u8, block> codes, Values exact, Candidate& candidate) {
+  candidate.error = HUGE_VAL;
   const float offset = std::round(bias / scale);
-  if (!(std::abs(offset) <= 512)) return result;  // NaN, too
+  if (!(std::abs(offset) <= 512)) return;  // NaN, too
   const int shift = static_cast<int>(offset);
   const auto [least, greatest] = std::minmax_element(codes.begin(), codes.end());
-  if (*least + shift < -128 || *greatest + shift > 127) return result;
-  result.d = f32_to_f16(scale);
-  for (u32 i = 0; i < block; ++i) result.codes[i] = static_cast<i8>(codes[i] + shift);
-  result.measure(exact);
-  return result;
+  if (*least + shift < -128 || *greatest + shift > 127) return;
+  candidate.d = f32_to_f16(scale);
+  for (u32 i = 0; i < block; ++i) candidate.codes[i] = static_cast<i8>(codes[i] + shift);
+  candidate.measure(exact);
 }
 
 float as_f32(TensorType type, const std::byte* at) {
@@ -87,21 +97,35 @@ void encode_q8_0_best(const MlxForm& form, Bytes codes, Bytes scales, Bytes bias
   const u32 scale_size = type_info(form.scale_type).block_bytes;
   const u32 bias_size = type_info(form.bias_type).block_bytes;
   const u32 packed = block * form.params.bits / 8;
-  std::array<u8, block> unpacked{};
+  std::array<u8, block> unpacked;
+  std::array<Candidate, 2> candidates;
   for (std::size_t b = 0; b * block < exact.size(); ++b) {
-    const std::span<const float> values = exact.subspan(b * block, block);
-    Candidate best = plain(values);
-    if (Candidate other = constant(values); other.error < best.error) best = other;
+    const Values values(exact.data() + b * block, block);
+    Candidate* best = &candidates[0];
+    Candidate* other = &candidates[1];
+    const auto keep_better = [&] {
+      if (other->error < best->error) std::swap(best, other);
+    };
+    best->error = HUGE_VAL;
     if (has_codes) {
       const std::size_t group = b * block / form.params.group_size;
       mlx::unpack_codes(form.params.bits, codes.subspan(b * packed, packed), unpacked);
-      const Candidate other = integer(as_f32(form.scale_type, scales.data() + group * scale_size),
-                                      as_f32(form.bias_type, biases.data() + group * bias_size), unpacked, values);
-      if (other.error <= best.error) best = other;
+      try_integer(as_f32(form.scale_type, scales.data() + group * scale_size),
+                  as_f32(form.bias_type, biases.data() + group * bias_size), unpacked, values, *best);
+    }
+    if (best->error > 0) {
+      try_constant(values, *other);
+      keep_better();
+    }
+    if (best->error > 0) {
+      try_plain(values, *other);
+      // Values that no Q8_0 can hold leave every error infinite; choose_target() keeps such tensors away.
+      if (std::isinf(best->error)) std::swap(best, other);
+      keep_better();
     }
     std::byte* to = out.data() + b * block_bytes;
-    std::memcpy(to, &best.d, 2);
-    std::memcpy(to + 2, best.codes.data(), block);
+    std::memcpy(to, &best->d, 2);
+    std::memcpy(to + 2, best->codes.data(), block);
   }
 }
 

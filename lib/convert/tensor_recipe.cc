@@ -18,8 +18,11 @@ Result<Target> quantized_target(const HfModel& model, const MappedTensor& tensor
   const bool is_mx = form.params.mode == mlx::Mode::mxfp4 || form.params.mode == mlx::Mode::mxfp8;
   const bool is_ideal = target && (target->recipe == Recipe::blocks ||
                                    (form.params.mode == mlx::Mode::mxfp8 && target->type == TensorType::BF16));
-  if (!is_mx || is_ideal) return target;
-  // Perhaps only groups of zeros have exponents out of range: look at the codes, too.
+  // Only scales that f16 rounds stand in the way of --exact.
+  const bool nearly_exact = form.params.mode == mlx::Mode::affine && options.exact && analysis.inexact > 0 &&
+                            analysis.too_large == 0 && form.params.bits <= 5;
+  if (!nearly_exact && (!is_mx || is_ideal)) return target;
+  // Perhaps only groups of zeros have exponents out of range or scales that are rounded: look at the codes, too.
   analysis = {};
   MU_TRY(analyse_tensor(model, tensor, true, analysis));
   return choose_target(form, analysis, options, false);

@@ -29,7 +29,16 @@ void look_at(TensorType type, float value, ScaleAnalysis& analysis) {
   }
 }
 
-void analyse_affine(const MlxForm& form, Bytes scales, Bytes biases, ScaleAnalysis& analysis) {
+// Are all codes of a group 0? In the FP modes -0 counts as well.
+bool is_zero_group(const MlxForm& form, Bytes codes, std::size_t group) {
+  const u32 size = form.params.group_bytes();
+  const bool is_affine = form.params.mode == mlx::Mode::affine;
+  const std::byte sign{static_cast<u8>(is_affine ? 0 : form.params.bits == 4 ? 0x88 : 0x80)};
+  const Bytes bytes = codes.subspan(group * size, size);
+  return std::all_of(bytes.begin(), bytes.end(), [&](std::byte byte) { return (byte & ~sign) == std::byte{0}; });
+}
+
+void analyse_affine(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis) {
   const u32 scale_size = type_info(form.scale_type).block_bytes;
   const u32 bias_size = type_info(form.bias_type).block_bytes;
   const float greatest_code = static_cast<float>((1u << form.params.bits) - 1);
@@ -37,21 +46,17 @@ void analyse_affine(const MlxForm& form, Bytes scales, Bytes biases, ScaleAnalys
   for (std::size_t group = 0; group < groups; ++group) {
     const float scale = as_f32(form.scale_type, scales.data() + group * scale_size);
     const float bias = as_f32(form.bias_type, biases.data() + group * bias_size);
-    look_at(form.scale_type, scale, analysis);
+    // Where all codes are 0, every value is the bias: it does not matter that the scale is rounded.
+    const bool scale_matters = codes.empty() || !(std::abs(scale) < 65520.0f) || !is_zero_group(form, codes, group);
+    look_at(scale_matters ? form.scale_type : TensorType::F16, scale, analysis);
     look_at(form.bias_type, bias, analysis);
     if (bias != -128.0f * scale) analysis.symmetric = false;
+    const double other_end =
+        static_cast<double>(bias) + static_cast<double>(greatest_code) * static_cast<double>(scale);
     const double bound =
-        std::abs(static_cast<double>(scale)) * static_cast<double>(greatest_code) + std::abs(static_cast<double>(bias));
+        std::isnan(other_end) ? other_end : std::max(std::abs(static_cast<double>(bias)), std::abs(other_end));
     if (!(bound <= analysis.largest)) analysis.largest = std::isnan(bound) ? HUGE_VAL : bound;
   }
-}
-
-// Are all elements of a group zero? FP4's -0 counts as zero.
-bool is_zero_group(const MlxForm& form, Bytes codes, std::size_t group) {
-  const u32 size = form.params.group_bytes();
-  const std::byte sign = form.params.bits == 4 ? std::byte{0x88} : std::byte{0x80};
-  const Bytes bytes = codes.subspan(group * size, size);
-  return std::all_of(bytes.begin(), bytes.end(), [&](std::byte byte) { return (byte & ~sign) == std::byte{0}; });
 }
 
 }  // namespace
@@ -74,7 +79,7 @@ void ScaleAnalysis::add(const ScaleAnalysis& other) {
 
 void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis) {
   switch (form.params.mode) {
-    case mlx::Mode::affine: analyse_affine(form, scales, biases, analysis); break;
+    case mlx::Mode::affine: analyse_affine(form, scales, biases, codes, analysis); break;
     case mlx::Mode::nvfp4:
       analysis.values += scales.size();
       for (std::byte scale : scales) analysis.odd_scales += static_cast<u8>(scale) >= 0x7F ? 1 : 0;
@@ -83,8 +88,8 @@ void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes
     case mlx::Mode::mxfp8:
       analysis.values += scales.size();
       for (std::size_t group = 0; group < scales.size(); ++group) {
-        if (!codes.empty() && is_zero_group(form, codes, group)) continue;
         const u8 exponent = static_cast<u8>(scales[group]);
+        if (exponent != 255 && !codes.empty() && is_zero_group(form, codes, group)) continue;
         analysis.least_exponent = std::min(analysis.least_exponent, exponent);
         analysis.greatest_exponent = std::max(analysis.greatest_exponent, exponent);
       }
@@ -134,7 +139,7 @@ Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorT
     return {bits == 5 ? TensorType::Q5_1 : TensorType::Q4_1, Recipe::blocks, analysis.inexact == 0, inexact_text};
   }
   if (bits == 8 && fills_blocks && analysis.symmetric && analysis.inexact == 0) {
-    return {TensorType::Q8_0, Recipe::q8_0_best, true, "symmetric: bias is -128 × scale in every group"};
+    return {TensorType::Q8_0, Recipe::blocks, true, "symmetric: bias is -128 × scale in every group"};
   }
   if (bits <= 5 && fills_blocks) return affine_fallback(form, analysis, fallback, "f32 scales that f16 cannot hold");
   return affine_fallback(form, analysis, fallback,

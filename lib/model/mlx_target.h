@@ -27,7 +27,7 @@ struct ScaleAnalysis {
   u64 inexact = 0;          ///< of them not exact in f16
   u64 too_large = 0;        ///< of them infinite in f16 (65520 and above, NaN and Inf too)
   bool symmetric = true;    ///< bias = -128 × scale in every group (8-bit affine)
-  double largest = 0;       ///< bound of |value|: |scale| × (2^bits - 1) + |bias|
+  double largest = 0;       ///< bound of |value|: of |bias| and |bias + (2^bits - 1) × scale|; Inf for NaN
   u8 least_exponent = 255;  ///< E8M0 bytes of the mx modes, groups of zeros left out where codes were given
   u8 greatest_exponent = 0;
   u64 odd_scales = 0;  ///< NVFP4 bytes that ggml reads in another way than MLX (0x7F, 0x80 and above)
@@ -35,8 +35,9 @@ struct ScaleAnalysis {
   void add(const ScaleAnalysis& other);
 };
 
-/// Looks at the scales and biases of whole rows. `codes` may be empty; if given, groups of the mx modes whose elements
-/// are all zero do not count for the exponents (Metal writes e = 0 there, which carries no value).
+/// Looks at the scales and biases of whole rows. `codes` may be empty. If given, groups whose codes are all 0 count
+/// less: in the mx modes their exponents do not count (Metal writes e = 0 there, which carries no value), unless 255;
+/// in affine mode their scales do not count as inexact (MLX writes 1e-7 there, the value is the bias).
 void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis);
 
 struct RepackOptions {
@@ -46,7 +47,7 @@ struct RepackOptions {
 };
 
 enum class Recipe : u8 {
-  blocks,     ///< codes regrouped, scales copied: Q4_1, Q5_1, MXFP4, NVFP4, Q5_0 from mxfp4
+  blocks,     ///< codes regrouped, scales copied: Q4_1, Q5_1, symmetric Q8_0, MXFP4, NVFP4, Q5_0 from mxfp4
   q8_0_best,  ///< each block in the better of the integer form and plain Q8_0
   decode,     ///< exact float32 values, rounded to F16 or BF16, or kept
 };

@@ -1,0 +1,66 @@
+// From MLX's order of 4-bit codes to ggml's. MLX: byte k holds elements 2k (low nibble) and 2k + 1. ggml: byte k of a
+// block of 32 holds elements k and k + 16.
+#pragma once
+
+#include <cstring>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "base/byte_reader.h"
+#include "base/types.h"
+
+namespace modelutils::convert {
+
+/// The bytes of `word` (32 bits) moved apart: byte k goes to byte 2k.
+constexpr u64 spread_bytes(u64 word) {
+  word = (word | word << 16) & 0x0000FFFF0000FFFFu;
+  return (word | word << 8) & 0x00FF00FF00FF00FFu;
+}
+
+/// 16 bytes of MLX nibbles whose first half is `a` and second half `c` to 16 bytes at `out`, for every machine.
+inline void regroup_nibbles_portable(u64 a, u64 c, u8* out) {
+  constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
+  const u64 even = (a & low) | (c & low) << 4;  // byte k: elements 2k and 2k + 16
+  const u64 odd = (a >> 4 & low) | (c & ~low);  // byte k: elements 2k + 1 and 2k + 17
+  const u64 first = spread_bytes(even & 0xFFFFFFFFu) | spread_bytes(odd & 0xFFFFFFFFu) << 8;
+  const u64 second = spread_bytes(even >> 32) | spread_bytes(odd >> 32) << 8;
+  std::memcpy(out, &first, 8);
+  std::memcpy(out + 8, &second, 8);
+}
+
+#if defined(__SSE2__)
+inline __m128i regroup_nibbles(__m128i codes) {
+  const __m128i low = _mm_set1_epi8(0x0F);
+  const __m128i second_half = _mm_srli_si128(codes, 8);
+  const __m128i even = _mm_or_si128(_mm_and_si128(codes, low), _mm_slli_epi16(_mm_and_si128(second_half, low), 4));
+  const __m128i odd = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(codes, 4), low), _mm_andnot_si128(low, second_half));
+  return _mm_unpacklo_epi8(even, odd);
+}
+#endif
+
+/// One block of 32 codes: 16 bytes in, 16 bytes out, at any address.
+inline void regroup_block_of_32(const u8* in, u8* out) {
+#if defined(__SSE2__)
+  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), regroup_nibbles(codes));
+#else
+  regroup_nibbles_portable(load<u64>(in), load<u64>(in + 8), out);
+#endif
+}
+
+/// Two parts of 16 codes, each by itself (NVFP4: byte k of a part holds its elements k and k + 8).
+inline void regroup_two_of_16(const u8* in, u8* out) {
+#if defined(__SSE2__)
+  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
+  const __m128i halves =
+      _mm_shuffle_epi32(codes, _MM_SHUFFLE(3, 1, 2, 0));  // first halves of both parts, second halves
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), regroup_nibbles(halves));
+#else
+  const u64 first = load<u64>(in);
+  const u64 second = load<u64>(in + 8);
+  regroup_nibbles_portable((first & 0xFFFFFFFFu) | second << 32, first >> 32 | (second & ~u64{0xFFFFFFFFu}), out);
+#endif
+}
+
+}  // namespace modelutils::convert
