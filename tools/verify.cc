@@ -56,11 +56,14 @@ int run(int argc, char** argv) {
   TextOutput& text = options.hash ? remarks : results;
   const VerifyTextOptions style{!options.hash && cli::use_color(command.common()),
                                 options.hash && command.common().quiet};
+  Progress progress("reading", 0, cli::use_progress(command.common()));
+  options.verify.progress = &progress;
   if (options.hash) options.verify.hash = hash_from_name(*options.hash);
   options.verify.manifest_line = [&](std::string_view line) { return !(results << line).closed(); };
 
   int status = cli::exit_ok;
   const Status done = verify_paths(options.paths, options.verify, [&](const VerifyReport& report) {
+    progress.finish();
     if (report.unreadable) status = std::max(status, messages.error(*report.unreadable));
     if (report.is_bad(options.strict)) status = std::max(status, cli::exit_findings);
     if (options.json) {

@@ -83,7 +83,7 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog) {
 
 }  // namespace
 
-void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, ProgressCounter* progress) {
+void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
   if (catalog.big_endian) {
     log.add({Severity::note,
              Scope::data,
@@ -96,7 +96,9 @@ void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progr
   }
   const auto [tasks, pieces] = plan(catalog);
   if (progress != nullptr) {
-    for (const Task& task : tasks) progress->total += task.blocks * task.block_bytes;
+    u64 bytes = 0;
+    for (const Task& task : tasks) bytes += task.blocks * task.block_bytes;
+    progress->restart("checking", bytes);
   }
   std::vector<Outcome> outcomes(tasks.size());
   std::vector<std::vector<std::byte>> buffers(threads);
@@ -117,7 +119,7 @@ void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progr
       return tl::make_unexpected(to_error(failure, {}));
     }
     const BlockCheck check = check_blocks(*tensor.type, bytes);
-    if (progress != nullptr) progress->done += size;
+    if (progress != nullptr) progress->advance(size);
     if (check.bad_blocks != 0) {
       const std::lock_guard lock(mutex);
       merge(outcomes[static_cast<std::size_t>(&task - tasks.data())], check, first_block);

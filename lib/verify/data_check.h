@@ -2,8 +2,8 @@
 #pragma once
 
 #include "model/tensor_catalog.h"
+#include "report/progress.h"
 #include "verify/finding_log.h"
-#include "verify/progress_counter.h"
 
 namespace modelutils {
 
@@ -11,6 +11,6 @@ namespace modelutils {
 /// threads claim one after another; memory stays at one piece a thread. One finding for each bad tensor: the first bad
 /// block or element, its absolute offset, and how many there are. Codes: "data-nan", "data-inf", "data-overflow",
 /// "data-bool", "data-scale", "data-big-endian"; those of reading if the file fails meanwhile.
-void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, ProgressCounter* progress = nullptr);
+void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress = nullptr);
 
 }  // namespace modelutils

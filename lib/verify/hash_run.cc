@@ -35,7 +35,7 @@ struct Worker {
   }
 };
 
-Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& worker, ProgressCounter* progress) {
+Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& worker, Progress* progress) {
   worker.buffer.resize(buffer_size);
   Hasher& hasher = worker.fresh(job.algorithm);
   for (const HashRange& range : job.ranges) {
@@ -45,7 +45,7 @@ Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& 
       MU_TRY(catalog.files[range.file].source->read_exact(range.offset + done, bytes));
       hasher.update(bytes);
       done += size;
-      if (progress != nullptr) progress->done += size;
+      if (progress != nullptr) progress->advance(size);
     }
   }
   return hasher.hex_digest();
@@ -54,10 +54,10 @@ Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& 
 }  // namespace
 
 std::vector<Result<std::string>> run_hashes(const Catalog& catalog, std::span<const HashJob> jobs, unsigned threads,
-                                            ProgressCounter* progress) {
+                                            Progress* progress) {
   std::vector<u64> sizes(jobs.size());
   std::transform(jobs.begin(), jobs.end(), sizes.begin(), job_bytes);
-  if (progress != nullptr) progress->total += std::accumulate(sizes.begin(), sizes.end(), u64{0});
+  if (progress != nullptr) progress->restart("hashing", std::accumulate(sizes.begin(), sizes.end(), u64{0}));
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sizes[a] > sizes[b]; });

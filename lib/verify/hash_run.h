@@ -7,7 +7,7 @@
 
 #include "io/hash.h"
 #include "model/tensor_catalog.h"
-#include "verify/progress_counter.h"
+#include "report/progress.h"
 
 namespace modelutils {
 
@@ -27,6 +27,6 @@ struct HashJob {
 /// The hexadecimal digest of every job, in the order given, or why it could not be read. Jobs run on `threads` threads,
 /// the largest first; each is one serial chain. One buffer of 256 KiB a thread.
 std::vector<Result<std::string>> run_hashes(const Catalog& catalog, std::span<const HashJob> jobs, unsigned threads,
-                                            ProgressCounter* progress = nullptr);
+                                            Progress* progress = nullptr);
 
 }  // namespace modelutils

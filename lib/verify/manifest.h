@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "io/hash.h"
 #include "model/tensor_catalog.h"
+#include "report/progress.h"
 #include "verify/finding_log.h"
-#include "verify/progress_counter.h"
 
 namespace modelutils {
 
@@ -66,7 +66,7 @@ class ManifestCheck {
 
   /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
   /// "manifest-new-file", "manifest-renamed", those of reading.
-  void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, ProgressCounter* progress = nullptr);
+  void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress = nullptr);
   /// Codes: "manifest-missing-file", and the manifest's remarks.
   void finish(FindingLog& log) const;
 
@@ -84,6 +84,6 @@ class ManifestCheck {
 /// order, each with its line feed; stops when `line` returns false. What cannot be read is a finding and has no line.
 void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
                     const std::function<bool(std::string_view line)>& line, FindingLog& log,
-                    ProgressCounter* progress = nullptr);
+                    Progress* progress = nullptr);
 
 }  // namespace modelutils

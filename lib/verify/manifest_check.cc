@@ -131,7 +131,7 @@ std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog
   return names;
 }
 
-void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, ProgressCounter* progress) {
+void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
   Plan plan(catalog, names_in_manifest(catalog, log));
   std::vector<HashJob> jobs;
   std::vector<std::size_t> entry_of_job;

@@ -38,8 +38,7 @@ std::vector<Line> plan_lines(const Catalog& catalog, bool whole_file) {
 }  // namespace
 
 void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
-                    const std::function<bool(std::string_view line)>& line, FindingLog& log,
-                    ProgressCounter* progress) {
+                    const std::function<bool(std::string_view line)>& line, FindingLog& log, Progress* progress) {
   const std::vector<Line> lines = plan_lines(catalog, whole_file);
   std::vector<HashJob> jobs;
   jobs.reserve(lines.size());

@@ -117,7 +117,10 @@ Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& 
     MU_ASSIGN(Manifest loaded, load_manifest(*options.manifest));
     manifest.emplace(std::move(loaded), paths.size() == 1);
   }
-  if (options.against) MU_TRY(probe_path(*options.against));
+  if (options.against) {
+    MU_ASSIGN(const PathProbe source, probe_path(*options.against));
+    if (format_of(source) == nullptr) return tl::make_unexpected(unknown_format(source));
+  }
   Run run(options, std::move(manifest));
   for (std::size_t i = 0; i < paths.size(); ++i) report(run.verify(paths[i], i + 1 == paths.size()));
   return {};

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "io/hash.h"
+#include "report/progress.h"
 #include "report/verify_report.h"
-#include "verify/progress_counter.h"
 
 namespace modelutils {
 
@@ -24,7 +24,7 @@ struct VerifyOptions {
   unsigned threads = default_threads();
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
-  ProgressCounter* progress = nullptr;  ///< may be watched from another thread
+  Progress* progress = nullptr;  ///< shown while data is read
 };
 
 /// Verifies every path. The manifest given with --check may be about several of them together, so they are one run.
