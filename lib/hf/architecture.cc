@@ -46,7 +46,13 @@ const Architecture* find_architecture(std::string_view hf_class, std::string_vie
 }
 
 const Architecture* find_architecture(const Config& config) {
-  return find_architecture(config.architecture, config.model_type);
+  const Architecture* found = find_architecture(config.architecture, config.model_type);
+  // A class that is named and unknown is another model, even if it borrows a known model_type ("…ForSequence-
+  // Classification"). The class of a multimodal wrapper says nothing of the text model inside.
+  const bool by_class = found != nullptr && found->hf_class == config.architecture;
+  const bool nameless = config.architecture.empty() || config.has_text_config;
+  const bool has_class = found != nullptr && !found->hf_class.empty();
+  return by_class || nameless || !has_class ? found : nullptr;
 }
 
 }  // namespace modelutils::hf
