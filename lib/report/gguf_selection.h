@@ -1,0 +1,51 @@
+// Which keys and tensors a dump is about, and small texts that its forms share.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gguf/split_set.h"
+#include "report/gguf_dump.h"
+
+namespace modelutils {
+
+/// What gguf-py shows of the header as if they were keys.
+struct PseudoKey {
+  std::string_view name;
+  gguf::ValueType type;
+  u64 offset;
+  u64 value;
+};
+std::array<PseudoKey, 3> pseudo_keys(const gguf::Document& document);
+
+struct SelectedKey {
+  const gguf::KeyValue* key;
+  u64 index;  ///< in the file, counted from the pseudo keys on: the first real key is 3
+};
+struct SelectedTensor {
+  const gguf::SetFile* file;
+  const gguf::TensorInfo* tensor;
+  u64 index;  ///< in the model
+};
+
+/// Does any of the globs match (or are there none)?
+bool selects(const std::vector<std::string>& globs, std::string_view name);
+/// Keys of the first file; split.* of the others say nothing new.
+std::vector<SelectedKey> select_keys(const gguf::SplitSet& set, const GgufDumpOptions& options);
+std::vector<SelectedTensor> select_tensors(const gguf::SplitSet& set, const GgufDumpOptions& options);
+
+/// Absolute offset of the tensor's data; nothing on overflow, or where the header is not complete.
+std::optional<u64> data_offset_of(const SelectedTensor& selected);
+
+std::string base_name_of(const std::string& path);
+
+/// A scalar as text: shortest decimals, "true", strings escaped. Empty for arrays.
+std::string scalar_text(const gguf::Value& value);
+/// "u32", "string[128,256]".
+std::string key_type_text(const gguf::Value& value);
+/// The beginning of a value on one line, about `columns` wide: strings escaped, arrays as "[a, b, …]".
+Result<std::string> preview(const gguf::SetFile& file, const gguf::Value& value, std::size_t columns);
+
+}  // namespace modelutils

@@ -1,0 +1,34 @@
+// "blk.12.attn_q.weight": which layer of which stack, and what it does there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+/// A tensor's name taken apart at its first component that is a number. Views into the name.
+struct LayerName {
+  std::string_view prefix;  ///< "blk", "v.blk", "model.layers"
+  u32 layer = 0;
+  std::string_view role;  ///< "attn_q.weight"; never empty
+};
+
+/// Nothing for names without a number between dots.
+std::optional<LayerName> parse_layer_name(std::string_view name);
+
+/// Numbers layers in the order in which they are first met.
+class LayerIndex {
+ public:
+  std::size_t find_or_add(std::string_view prefix, u32 layer);
+  std::size_t size() const { return numbers_.size(); }
+
+ private:
+  std::map<std::pair<std::string, u32>, std::size_t, std::less<>> numbers_;
+};
+
+}  // namespace modelutils

@@ -1,0 +1,46 @@
+// Aligned columns that respect the terminal's width.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "io/text_output.h"
+#include "report/style.h"
+
+namespace modelutils {
+
+enum class Align : u8 { left, right };
+
+struct Column {
+  std::string title;
+  Align align = Align::left;
+  std::size_t min_width = 0;  ///< may be cut down to this many columns, with "…"; 0: never cut
+  int drop_rank = 0;          ///< left out if the width does not suffice, the highest rank first; 0: never
+};
+
+/// Printable text: whoever fills a cell has escaped what came from a file.
+struct Cell {
+  std::string text;
+  Paint paint = Paint::plain;
+};
+
+/// Gives the cells of row `row`, as many as there are columns. Called twice for each row (measure, print), so that a
+/// table of 100,000 rows takes no memory.
+using RowSource = std::function<void(std::size_t row, std::vector<Cell>& cells)>;
+
+struct TableOptions {
+  std::size_t width = 0;   ///< columns of the terminal; 0: no limit
+  std::size_t indent = 2;
+  bool header = true;
+  Style style{false};
+};
+
+/// Writes the table. Where even the narrowest form does not fit, lines are longer than the width.
+void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_t rows, const RowSource& row_source,
+                 const TableOptions& options);
+
+/// `text` (printable) shortened to `columns` terminal columns, the last of them "…".
+std::string cut_text(std::string_view text, std::size_t columns);
+
+}  // namespace modelutils
