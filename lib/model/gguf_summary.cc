@@ -15,7 +15,9 @@ namespace {
 // The layers of the largest models are some hundreds.
 constexpr u64 max_layers_read = 4096;
 
-void add(std::optional<u64>& sum, std::optional<u64> more) { sum = sum && more ? checked_add(*sum, *more) : std::nullopt; }
+void add(std::optional<u64>& sum, std::optional<u64> more) {
+  sum = sum && more ? checked_add(*sum, *more) : std::nullopt;
+}
 
 std::optional<Range> range_value(const gguf::SetFile& file, const gguf::Index& index, const std::string& key) {
   if (const std::optional<u64> value = index.unsigned_value(key)) return Range{*value, *value};
@@ -82,7 +84,8 @@ GgufSummary summarize(const gguf::SplitSet& set) {
     }
   }
   if (summary.tensor_bytes && summary.parameters && *summary.parameters > 0) {
-    summary.bits_per_weight = 8.0 * static_cast<double>(*summary.tensor_bytes) / static_cast<double>(*summary.parameters);
+    summary.bits_per_weight =
+        8.0 * static_cast<double>(*summary.tensor_bytes) / static_cast<double>(*summary.parameters);
   }
   return summary;
 }

@@ -2,6 +2,7 @@
 // from the file while they are written, never kept.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,13 @@
 
 namespace modelutils {
 
+enum class GgufDumpForm : u8 { text, json, jsonl, csv, markdown, layers, value, values, stats, data_offset, alignment };
+
 struct GgufDumpOptions {
+  GgufDumpForm form = GgufDumpForm::text;
+  std::string name;                       ///< of the key (value) or the tensor (values)
+  std::optional<u64> count;               ///< values: at most so many
+  bool json = false;                      ///< values and stats: as JSON
   bool tensors = true;                    ///< list tensors
   bool arrays = false;                    ///< JSON: array values in full
   std::vector<std::string> key_globs;     ///< only keys that match one of them; empty: all
@@ -20,6 +27,11 @@ struct GgufDumpOptions {
   bool for_terminal = false;  ///< what is otherwise raw must be escaped
   bool several = false;       ///< more than one model is printed: say which is which
 };
+
+/// Prints one model in the form that is asked for. `first`: nothing was printed before. Errors: those of reading,
+/// "key-not-found", "tensor-not-found", "tensor-no-decoder".
+Status dump_gguf(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, bool first,
+                 TextOutput& out);
 
 /// For people: identity and sizes, keys, tensors. With key_globs or tensor_globs only the tables they select from.
 Status dump_gguf_text(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options,

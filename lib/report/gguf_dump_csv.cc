@@ -8,7 +8,9 @@ namespace modelutils {
 
 namespace {
 
-std::string number_or_nothing(std::optional<u64> value) { return value ? std::to_string(*value) : std::string{}; }
+std::string number_or_nothing(std::optional<u64> value) {
+  return value ? std::to_string(*value) : std::string{};
+}
 
 }  // namespace
 

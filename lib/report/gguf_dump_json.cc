@@ -1,5 +1,5 @@
-#include <deque>
 #include <fmt/format.h>
+#include <deque>
 
 #include "base/name_index.h"
 #include "base/utf8.h"
@@ -111,8 +111,7 @@ Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::Ar
       top.chunk.clear();
       top.place = 0;
     } else if (top.place == top.chunk.size() && top.next < top.array.count) {
-      MU_ASSIGN(top.chunk,
-                gguf::read_values(*file.source, file.document, top.array, top.next, elements_at_a_time));
+      MU_ASSIGN(top.chunk, gguf::read_values(*file.source, file.document, top.array, top.next, elements_at_a_time));
       top.place = 0;
       top.next = top.chunk.empty() ? top.array.count : top.next + top.chunk.size();
     }

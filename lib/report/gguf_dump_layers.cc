@@ -19,11 +19,10 @@ namespace {
 constexpr std::size_t most_roles = 64;
 constexpr std::size_t most_role_columns = 16;
 
-
 // A stack of layers: all tensors whose names begin alike.
 struct Stack {
   std::string_view prefix;
-  std::vector<std::string_view> roles;                     // in the order of their first tensor
+  std::vector<std::string_view> roles;  // in the order of their first tensor
   std::map<std::string_view, std::size_t> role_places;
   std::map<u32, std::map<std::size_t, const gguf::TensorInfo*>> layers;
 };

@@ -23,7 +23,9 @@ struct Group {
   std::optional<u64> elements = 0;
 };
 
-std::string elements_text(std::optional<u64> elements) { return elements ? thousands(*elements) : "?"; }
+std::string elements_text(std::optional<u64> elements) {
+  return elements ? thousands(*elements) : "?";
+}
 
 std::vector<Group> groups_of(const std::vector<SelectedTensor>& tensors) {
   std::vector<Group> groups;
@@ -60,8 +62,8 @@ class MarkdownDump {
   Status run() {
     const gguf::Document& first = set_.files.front().document;
     out_ << fmt::format("# {} - GGUF Internal File Dump\n\n", markdown_cell(base_name_of(path_)));
-    out_ << fmt::format("- Endian: {} endian\n- Version: {}\n- Alignment: {} bytes\n", first.big_endian ? "BIG" : "LITTLE",
-                        first.version, first.alignment);
+    out_ << fmt::format("- Endian: {} endian\n- Version: {}\n- Alignment: {} bytes\n",
+                        first.big_endian ? "BIG" : "LITTLE", first.version, first.alignment);
     if (first.complete) out_ << fmt::format("- Data offset: {}\n", first.data_offset);
     MU_TRY(write_keys());
     if (options_.tensors) write_tensors();
@@ -72,7 +74,8 @@ class MarkdownDump {
   Status write_keys() {
     const gguf::Document& first = set_.files.front().document;
     const std::vector<SelectedKey> keys = select_keys(set_, options_);
-    out_ << fmt::format("\n## Key Value Metadata Store\n\nThere are {} key-value pairs in this file\n\n", first.kv_count);
+    out_ << fmt::format("\n## Key Value Metadata Store\n\nThere are {} key-value pairs in this file\n\n",
+                        first.kv_count);
     out_ << "| POS | TYPE | Count | Key | Value |\n|----:|:-----|------:|:----|:------|\n";
     u64 position = 0;
     for (const PseudoKey& pseudo : pseudo_keys(first)) {
@@ -108,9 +111,11 @@ class MarkdownDump {
     if (tensors.empty()) return;
     const std::vector<Group> groups = groups_of(tensors);
     std::optional<u64> total = 0;
-    for (const Group& group : groups) total = total && group.elements ? checked_add(*total, *group.elements) : std::nullopt;
-    out_ << fmt::format("\n## Tensors Overview ~{} Elements\n\nTotal number of elements in all tensors: {} Elements\n\n",
-                        total ? count_text(*total) : "?", elements_text(total));
+    for (const Group& group : groups)
+      total = total && group.elements ? checked_add(*total, *group.elements) : std::nullopt;
+    out_ << fmt::format(
+        "\n## Tensors Overview ~{} Elements\n\nTotal number of elements in all tensors: {} Elements\n\n",
+        total ? count_text(*total) : "?", elements_text(total));
     for (std::size_t i = 0; i < groups.size(); ++i) {
       out_ << fmt::format("- [{} - {} Elements](#group-{})\n", markdown_cell(groups[i].title),
                           elements_text(groups[i].elements), i);

@@ -88,8 +88,7 @@ class TextDump {
     out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : preview_columns)) << "\n";
     std::string file = escape(path_);
     if (set_.is_split()) file += fmt::format(" and the others of its {} files", set_.files.size());
-    const std::string format =
-        fmt::format("GGUF v{}{}", first().version, first().big_endian ? ", big-endian" : "");
+    const std::string format = fmt::format("GGUF v{}{}", first().version, first().big_endian ? ", big-endian" : "");
     fact("file", {file, faint(format), summary.file_size ? byte_text(*summary.file_size) : faint("size not known")});
     write_architecture(summary);
     write_parameters(summary);
@@ -128,9 +127,8 @@ class TextDump {
     }
     std::vector<const TypeTotal*> types;
     for (const TypeTotal& total : summary.types) types.push_back(&total);
-    std::ranges::stable_sort(types, [](const TypeTotal* a, const TypeTotal* b) {
-      return a->bytes.value_or(0) > b->bytes.value_or(0);
-    });
+    std::ranges::stable_sort(
+        types, [](const TypeTotal* a, const TypeTotal* b) { return a->bytes.value_or(0) > b->bytes.value_or(0); });
     std::vector<std::string> facts = {escape(summary.mix)};
     if (!summary.mix.empty()) facts[0] += ":";
     constexpr std::size_t most = 12;
@@ -183,8 +181,9 @@ class TextDump {
       const bool is_array = std::holds_alternative<gguf::ArrayRef>(key.value);
       cells[0] = {escape(key.key), Paint::label};
       cells[1] = {key_type_text(key.value), Paint::faint};
-      cells[2] = {value ? std::move(*value) : std::string("?"),
-                  is_text ? Paint::text : is_array ? Paint::plain : Paint::number};
+      cells[2] = {value ? std::move(*value) : std::string("?"), is_text    ? Paint::text
+                                                                : is_array ? Paint::plain
+                                                                           : Paint::number};
       shortened_ = shortened_ || cells[2].text.ends_with("…") || cells[2].text.ends_with("…]");
     };
     write_table(out_, {{"key", Align::left, 20, 0}, {"type", Align::left, 0, 1}, {"value", Align::left, 16, 0}},
@@ -212,9 +211,9 @@ class TextDump {
       cells[6] = {offset ? thousands(*offset) : "?", Paint::faint};
       if (set_.is_split()) cells[7] = {escape(base_name_of(tensors[i].file->path)), Paint::faint};
     };
-    std::vector<Column> columns = {{"#", Align::right, 0, 5},     {"name", Align::left, 20, 0},
-                                   {"type", Align::left, 0, 0},   {"shape", Align::left, 0, 0},
-                                   {"params", Align::right, 0, 4}, {"size", Align::right, 0, 2},
+    std::vector<Column> columns = {{"#", Align::right, 0, 5},           {"name", Align::left, 20, 0},
+                                   {"type", Align::left, 0, 0},         {"shape", Align::left, 0, 0},
+                                   {"params", Align::right, 0, 4},      {"size", Align::right, 0, 2},
                                    {"data at byte", Align::right, 0, 6}};
     if (set_.is_split()) columns.push_back({"file", Align::left, 16, 7});
     write_table(out_, columns, tensors.size(), row, {options_.width, 2, true, style_});
@@ -222,8 +221,8 @@ class TextDump {
 
   void write_notes() {
     if (!shortened_) return;
-    out_ << "\n" << faint("… stands for more: --get KEY prints one value in full, --json --json-array all of them.")
-         << "\n";
+    out_ << "\n"
+         << faint("… stands for more: --get KEY prints one value in full, --json --json-array all of them.") << "\n";
   }
 
   const gguf::SplitSet& set_;

@@ -45,8 +45,7 @@ std::array<PseudoKey, 3> pseudo_keys(const gguf::Document& document) {
 }
 
 bool selects(const std::vector<std::string>& globs, std::string_view name) {
-  return globs.empty() ||
-         std::ranges::any_of(globs, [&](const std::string& glob) { return glob_match(glob, name); });
+  return globs.empty() || std::ranges::any_of(globs, [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
 std::vector<SelectedKey> select_keys(const gguf::SplitSet& set, const GgufDumpOptions& options) {
@@ -76,7 +75,9 @@ std::optional<u64> data_offset_of(const SelectedTensor& selected) {
   return checked_add(selected.file->document.data_offset, selected.tensor->offset);
 }
 
-std::string base_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name_of(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 std::string scalar_text(const gguf::Value& value) {
   return std::visit(

@@ -10,7 +10,21 @@
 namespace modelutils {
 
 /// What a piece of text is; how it looks is decided here alone.
-enum class Paint : u8 { plain, title, heading, label, faint, text, number, bad, bits_16, bits_8, bits_6, bits_4, bits_2 };
+enum class Paint : u8 {
+  plain,
+  title,
+  heading,
+  label,
+  faint,
+  text,
+  number,
+  bad,
+  bits_16,
+  bits_8,
+  bits_6,
+  bits_4,
+  bits_2
+};
 
 /// How many bits a weight of the type takes, as a colour: green for 16 and more, cyan from 7, blue from 5, yellow from
 /// 3.5, magenta below; `bad` for types that the table does not have.

@@ -30,7 +30,7 @@ struct Cell {
 using RowSource = std::function<void(std::size_t row, std::vector<Cell>& cells)>;
 
 struct TableOptions {
-  std::size_t width = 0;   ///< columns of the terminal; 0: no limit
+  std::size_t width = 0;  ///< columns of the terminal; 0: no limit
   std::size_t indent = 2;
   bool header = true;
   Style style{false};

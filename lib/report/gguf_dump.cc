@@ -1,0 +1,67 @@
+#include "report/gguf_dump.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/model_view.h"
+#include "report/gguf_selection.h"
+#include "report/values.h"
+
+namespace modelutils {
+
+namespace {
+
+// Of the file that was named, where the model has several.
+const gguf::Document& document_at(const gguf::SplitSet& set, const std::string& path) {
+  const auto named = std::ranges::find(set.files, path, &gguf::SetFile::path);
+  return named == set.files.end() ? set.files.front().document : named->document;
+}
+
+Status dump_values(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, TextOutput& out) {
+  const bool is_listed = std::ranges::any_of(
+      set.files, [&](const gguf::SetFile& file) { return file.document.find_tensor(options.name) != nullptr; });
+  const ModelView view = ModelView::of_gguf(path, std::move(set));
+  const ViewTensor* tensor = view.find(options.name);
+  if (tensor == nullptr) {
+    return input_error("tensor-not-found",
+                       is_listed ? "the type or the size of the tensor is not known, or its data is not in the file"
+                                 : "the file has no such tensor",
+                       gguf::where_tensor(options.name), {}, path);
+  }
+  return write_values(out, view, *tensor, {options.count, options.json, false});
+}
+
+Status dump_stats(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, TextOutput& out) {
+  const ModelView view = ModelView::of_gguf(path, std::move(set));
+  std::vector<const ViewTensor*> tensors;
+  for (const ViewTensor& tensor : view.tensors()) {
+    if (selects(options.tensor_globs, tensor.name)) tensors.push_back(&tensor);
+  }
+  return write_statistics(out, view, tensors, options.json);
+}
+
+}  // namespace
+
+Status dump_gguf(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, bool first,
+                 TextOutput& out) {
+  const bool is_for_people = options.form == GgufDumpForm::text || options.form == GgufDumpForm::layers ||
+                             options.form == GgufDumpForm::markdown;
+  if (is_for_people && !first) out << "\n";
+  switch (options.form) {
+    case GgufDumpForm::text: return dump_gguf_text(set, path, options, out);
+    case GgufDumpForm::json: return dump_gguf_json(set, path, options, out);
+    case GgufDumpForm::jsonl: return dump_gguf_jsonl(set, options, out);
+    case GgufDumpForm::csv: return dump_gguf_csv(set, options, first, out);
+    case GgufDumpForm::markdown: return dump_gguf_markdown(set, path, options, out);
+    case GgufDumpForm::layers: return dump_gguf_layers(set, path, options, out);
+    case GgufDumpForm::value: return dump_gguf_value(set, path, options.name, options, out);
+    case GgufDumpForm::values: return dump_values(std::move(set), path, options, out);
+    case GgufDumpForm::stats: return dump_stats(std::move(set), path, options, out);
+    case GgufDumpForm::data_offset: out << fmt::format("{}\n", document_at(set, path).data_offset); return {};
+    case GgufDumpForm::alignment: out << fmt::format("{}\n", document_at(set, path).alignment); return {};
+  }
+  return internal_error("no such form of output");
+}
+
+}  // namespace modelutils

@@ -1,0 +1,34 @@
+// The command line of gguf-dump.
+#pragma once
+
+#include "cli/command.h"
+#include "report/gguf_dump.h"
+
+namespace modelutils::cli {
+
+struct GgufDumpArguments {
+  std::vector<std::string> paths;
+  std::vector<std::string> keys;
+  std::vector<std::string> tensors;
+  std::optional<std::string> get;
+  std::optional<std::string> values;
+  std::optional<u64> count;
+  bool no_tensors = false;
+  bool json = false;
+  bool json_array = false;
+  bool markdown = false;
+  bool data_offset = false;
+  bool data_alignment = false;
+  bool layers = false;
+  bool stats = false;
+  bool csv = false;
+  bool jsonl = false;
+};
+
+/// Tells `command` of every flag; parse() then fills `arguments`.
+void describe(Command& command, GgufDumpArguments& arguments);
+
+/// What to print, where and how. Errors: flags that contradict each other.
+Result<GgufDumpOptions> dump_options(const GgufDumpArguments& arguments, const CommonOptions& common);
+
+}  // namespace modelutils::cli

@@ -1,0 +1,55 @@
+// gguf-dump: what is inside a GGUF model?
+#include <algorithm>
+#include <utility>
+
+#include "cli/gguf_dump_options.h"
+#include "verify/gguf_rules.h"
+
+namespace {
+
+using namespace modelutils;
+
+// Shows one model as far as it can be read; its exit status.
+int dump(const std::string& path, const GgufDumpOptions& options, bool first, const cli::Command& command,
+         TextOutput& out) {
+  const cli::Messages messages(command);
+  Result<gguf::SplitSet> set = gguf::open_set(path);
+  if (!set) return messages.error(in_file(std::move(set.error()), path));
+  const Findings findings = gguf_container_findings(*set);
+  const Status done = dump_gguf(std::move(*set), path, options, first, out);
+  // What could be listed stands before the error.
+  if (const Status written = out.flush(); !written) return messages.error(written.error());
+  if (out.closed()) return cli::exit_ok;
+  int status = done ? cli::exit_ok : messages.error(in_file(done.error(), path));
+  if (const Finding* broken = first_container_error(findings)) {
+    status = std::max(status, messages.error(to_error(*broken, path)));
+  }
+  for (const Finding& remark : findings) {
+    if (command.common().verbosity > 0 && remark.severity == Severity::warning) {
+      messages.warning(to_error(remark, path));
+    }
+  }
+  return status;
+}
+
+int run(int argc, char** argv) {
+  cli::Command command("gguf-dump", "Show what is inside GGUF models");
+  cli::GgufDumpArguments arguments;
+  cli::describe(command, arguments);
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const Result<GgufDumpOptions> options = cli::dump_options(arguments, command.common());
+  if (!options) return cli::Messages(command).error(options.error());
+
+  TextOutput out;
+  int status = cli::exit_ok;
+  for (std::size_t i = 0; i < arguments.paths.size() && !out.closed() && status != cli::exit_output; ++i) {
+    status = std::max(status, dump(arguments.paths[i], *options, i == 0, command, out));
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("gguf-dump", [&] { return run(argc, argv); });
+}
