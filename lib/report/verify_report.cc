@@ -85,7 +85,7 @@ std::string verify_json(const VerifyReport& report, bool strict) {
     } else {
       out.null();
     }
-    out.member("where", finding.where);
+    optional_text("where", finding.where);
     out.member("message", finding.message);
     out.end_object();
   }
