@@ -80,7 +80,7 @@ std::string bytes_text(u64 bytes) {
 void append_remarks(std::string& text, const GgufToBumpReport& report) {
   for (const UnplacedTensor& item : report.mapping.unplaced) {
     if (!item.dropped) continue;
-    text += fmt::format("dropped: {} ({} {}, {})\n", escape(item.tensor.name), type_name(item.tensor.type),
+    text += fmt::format("dropped: {} ({}, {}: {})\n", escape(item.tensor.name), type_name(item.tensor.type),
                         bytes_text(item.tensor.bytes), item.reason);
   }
   for (const std::string& note : report.notes) text += "note: " + escape(note) + "\n";

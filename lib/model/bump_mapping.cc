@@ -245,7 +245,8 @@ class Mapper {
     std::string message = fmt::format("is {}, which has no dtype code in the {} numbering", type_name(tensor.type),
                                       bump::numbering_name(request_.numbering));
     if (dtype) message += "; --dtype-codes renumbered has one";
-    refuse("gguf2bump-type", tensor.name, std::move(message));
+    mapping_.refusals.add("gguf2bump-type", "tensor", tensor.name, std::move(message),
+                          fmt::format("it, of type {}", type_name(tensor.type)));
     return std::nullopt;
   }
 

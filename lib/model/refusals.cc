@@ -12,29 +12,30 @@ std::string layer_pattern(std::string_view tensor) {
   return std::string(prefix) + "*" + std::string(tensor.substr(end));
 }
 
-void Refusals::add(std::string code, std::string_view kind, std::string_view subject, std::string message) {
-  std::string pattern = layer_pattern(subject);
-  const auto [known, is_new] = known_.try_emplace({code, pattern}, errors_.size());
+void Refusals::add(std::string code, std::string_view kind, std::string_view subject, std::string message,
+                   std::string group) {
+  std::string like = group.empty() ? fmt::format("'{}'", layer_pattern(subject)) : std::move(group);
+  const auto [known, is_new] = known_.try_emplace({code, like}, errors_.size());
   if (!is_new) {
     ++counts_[known->second];
     return;
   }
   std::string where = subject.empty() ? std::string() : fmt::format("{} '{}'", kind, subject);
   errors_.push_back({ErrorKind::input, std::move(code), {}, {}, std::move(where), std::move(message)});
-  patterns_.push_back(std::move(pattern));
+  likes_.push_back(std::move(like));
   counts_.push_back(1);
 }
 
 void Refusals::add(Error error) {
   errors_.push_back(std::move(error));
-  patterns_.emplace_back();
+  likes_.emplace_back();
   counts_.push_back(1);
 }
 
 std::vector<Error> Refusals::errors() const {
   std::vector<Error> all = errors_;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (counts_[i] > 1) all[i].message += fmt::format(" (and {} more like '{}')", counts_[i] - 1, patterns_[i]);
+    if (counts_[i] > 1) all[i].message += fmt::format(" (and {} more like {})", counts_[i] - 1, likes_[i]);
   }
   return all;
 }

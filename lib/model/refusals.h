@@ -16,7 +16,10 @@ namespace modelutils {
 class Refusals {
  public:
   /// `subject` is the tensor's or key's name (raw), `kind` "tensor" or "key"; empty for the file as a whole.
-  void add(std::string code, std::string_view kind, std::string_view subject, std::string message);
+  /// Refusals of one code whose subjects differ only in the block number are folded into one; with `group` all of that
+  /// group are.
+  void add(std::string code, std::string_view kind, std::string_view subject, std::string message,
+           std::string group = {});
   void add(Error error);
 
   bool empty() const { return errors_.empty(); }
@@ -25,7 +28,7 @@ class Refusals {
 
  private:
   std::vector<Error> errors_;
-  std::vector<std::string> patterns_;
+  std::vector<std::string> likes_;
   std::vector<u64> counts_;
   std::map<std::pair<std::string, std::string>, std::size_t> known_;
 };
