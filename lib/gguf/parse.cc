@@ -116,25 +116,27 @@ class Parser {
     return true;
   }
 
-  // A u64 length and as many bytes.
-  bool read_text(std::string& text, const std::string& where, std::string_view field) {
+  // A u64 length and as many bytes. `where` names the place, only when it is needed.
+  template <typename Where>
+  bool read_text(std::string& text, Where&& where, std::string_view field) {
     const u64 offset = reader_.offset();
     const u64 size = reader_.read<u64>();
-    if (!reader_.ok()) return truncated(offset, where, fmt::format("length of the {}", field));
+    if (!reader_.ok()) return truncated(offset, where(), fmt::format("length of the {}", field));
     if (!reader_.may_hold(size, 1)) {
       return stop(
-          "gguf-length", offset, where,
+          "gguf-length", offset, where(),
           fmt::format("the {} has {} bytes, but only {} are left in the file", field, size, *reader_.remaining()));
     }
     text = reader_.read_string(size);
-    return reader_.ok() || stop("gguf-length", offset, where,
+    return reader_.ok() || stop("gguf-length", offset, where(),
                                 fmt::format("the {} has {} bytes, but the input ends before", field, size));
   }
 
   bool read_key(u64 number) {
     KeyValue entry;
     entry.offset = reader_.offset();
-    if (!read_text(entry.key, fmt::format("key {} of {}", number + 1, document_.kv_count), "key")) return false;
+    const auto place = [&] { return fmt::format("key {} of {}", number + 1, document_.kv_count); };
+    if (!read_text(entry.key, place, "key")) return false;
     const u64 type_offset = reader_.offset();
     const u32 type_id = reader_.read<u32>();
     if (!reader_.ok()) return truncated(type_offset, where_key(entry.key), "value type");
@@ -168,7 +170,9 @@ class Parser {
       case ValueType::i64: return read_number<i64>(entry);
       case ValueType::f64: return read_number<double>(entry);
       case ValueType::boolean: return read_bool(entry);
-      case ValueType::string: return read_text(entry.value.emplace<std::string>(), where_key(entry.key), "string");
+      case ValueType::string:
+        return read_text(
+            entry.value.emplace<std::string>(), [&] { return where_key(entry.key); }, "string");
       case ValueType::array: return read_array(entry);
     }
     return false;
@@ -220,7 +224,7 @@ class Parser {
   bool read_tensor(u64 number) {
     TensorInfo info;
     info.info_offset = reader_.offset();
-    const std::string place = fmt::format("tensor {} of {}", number + 1, document_.tensor_count);
+    const auto place = [&] { return fmt::format("tensor {} of {}", number + 1, document_.tensor_count); };
     if (!read_text(info.name, place, "name")) return false;
     const u64 dims_offset = reader_.offset();
     info.n_dims = reader_.read<u32>();
