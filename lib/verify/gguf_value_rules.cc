@@ -17,11 +17,12 @@ bool has_own_pass(std::string_view key) {
   return key == "tokenizer.ggml.tokens" || key == "tokenizer.ggml.merges";
 }
 
-// C0 but for tab, line feed and carriage return, DEL, and C1 (two bytes in UTF-8).
+// C0 but for NUL (which the format allows in text), tab, line feed and carriage return; DEL; C1 (two bytes in UTF-8).
 bool has_control(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const u8 byte = static_cast<u8>(text[i]);
-    if (byte < 0x20 ? byte != '\t' && byte != '\n' && byte != '\r' : byte == 0x7F) return true;
+    const bool is_c0 = byte < 0x20 && byte != 0 && byte != '\t' && byte != '\n' && byte != '\r';
+    if (is_c0 || byte == 0x7F) return true;
     if (byte == 0xC2 && i + 1 < text.size() && static_cast<u8>(text[i + 1]) < 0xA0) return true;
   }
   return false;

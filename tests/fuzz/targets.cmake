@@ -1,2 +1,4 @@
 modelutils_fuzz_target(gguf_parse gguf_parse.cc)
 modelutils_fuzz_target(gguf_roundtrip gguf_roundtrip.cc)
+modelutils_fuzz_target(gguf_verify gguf_verify.cc)
+modelutils_fuzz_target(manifest manifest.cc)

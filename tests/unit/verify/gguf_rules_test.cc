@@ -243,6 +243,7 @@ TEST(GgufRules, TypesOfKnownKeys) {
 TEST(GgufRules, Values) {
   EXPECT_EQ(broken(sound().key_string("a", "caf\xe9")), "warning gguf-value-utf8");
   EXPECT_EQ(broken(sound().key_string("a", "tab\t line\r\n")), "");
+  EXPECT_EQ(broken(sound().key_string("a", std::string_view("x\0y", 3))), "");
   EXPECT_EQ(broken(sound().key_string("a", "\x1b]52;c;x\x07")), "warning gguf-value-control");
   EXPECT_EQ(broken(sound().key_string("a", "\xc2\x9b")), "warning gguf-value-control");
   EXPECT_EQ(broken(sound().key_strings("a", {"x", "\xff", "\xfe"})), "warning gguf-value-utf8");
