@@ -1,3 +1,4 @@
+modelutils_fuzz_target(bump_parse bump_parse.cc)
 modelutils_fuzz_target(gguf_parse gguf_parse.cc)
 modelutils_fuzz_target(gguf_roundtrip gguf_roundtrip.cc)
 modelutils_fuzz_target(gguf_verify gguf_verify.cc)
