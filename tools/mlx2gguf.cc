@@ -97,7 +97,10 @@ int run(int argc, char** argv) {
   Progress progress("planning", 0, cli::use_progress(command.common()));
   const auto report = convert::mlx_to_gguf(options.convert, progress);
   progress.finish();
-  if (!report) return messages.error(report.error());
+  if (!report) {
+    if (report.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
+    return messages.error(report.error());
+  }
   return show(options, command.common(), messages, *report);
 }
 
