@@ -129,7 +129,7 @@ int dump(TextOutput& out, const std::string& path, const Options& options, const
   } else if (options.values || options.stats) {
     done = write_data(out, std::move(*model), selected, options);
   } else if (options.csv) {
-    write_st_csv(out, *model, selected);
+    write_st_csv(out, *model, selected, first, model->set.files.size() > 1 || options.paths.size() > 1);
   } else if (options.jsonl) {
     write_st_jsonl(out, *model, selected);
   } else if (options.json) {

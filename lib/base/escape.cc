@@ -1,5 +1,7 @@
 #include "base/escape.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "base/utf8.h"
@@ -15,9 +17,23 @@ bool is_unsafe(char32_t c) {
 
 namespace {
 
+// Are all eight bytes printable ASCII other than `"` and `\`? (A borrow can only come from a byte that is a hit
+// itself.)
+bool plain_eight(const char* at) {
+  constexpr u64 ones = 0x0101010101010101;
+  constexpr u64 highs = 0x8080808080808080;
+  u64 word;
+  std::memcpy(&word, at, 8);
+  const auto has_zero = [](u64 x) { return (x - ones) & ~x; };
+  const u64 hits = ((word - ones * 0x20) & ~word) | word | has_zero(word ^ (ones * 0x7F)) |
+                   has_zero(word ^ (ones * '\\')) | has_zero(word ^ (ones * '"'));
+  return (hits & highs) == 0;
+}
+
 // Length of the leading run of printable ASCII other than `"` and `\`, which no form here has to touch.
 std::size_t plain_run(std::string_view text) {
   std::size_t size = 0;
+  while (size + 8 <= text.size() && plain_eight(text.data() + size)) size += 8;
   while (size < text.size()) {
     const u8 byte = static_cast<u8>(text[size]);
     if (byte < 0x20 || byte >= 0x7F || byte == '\\' || byte == '"') break;

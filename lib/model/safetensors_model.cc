@@ -47,6 +47,13 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool al
   return model;
 }
 
+bool is_mlx(const SafetensorsModel& model) {
+  if (model.quantization.declared) return true;
+  return std::ranges::any_of(model.set.metadata(), [](const safetensors::MetadataEntry& entry) {
+    return entry.key == "format" && entry.value == "mlx";
+  });
+}
+
 std::vector<bool> quantization_parts(const SafetensorsModel& model) {
   std::vector<bool> parts(model.set.tensors.size());
   for (const mlx::Module& module : model.modules.list) {

@@ -32,6 +32,9 @@ struct SafetensorsModel {
 /// With `all_modules` the modules are found in any case.
 Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules = false);
 
+/// Written by MLX, by its mark in the metadata ("format": "mlx") or by its quantisation settings?
+bool is_mlx(const SafetensorsModel& model);
+
 /// For each place in `set.tensors`: the elements that count as parameters. A packed weight counts with its logical
 /// shape (as stored, if the config does not say how to unpack it); scales and biases of quantised modules are 0, and so
 /// is a shape that overflows.

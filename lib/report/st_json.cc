@@ -1,8 +1,9 @@
 #include "report/st_json.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/escape.h"
@@ -60,6 +61,19 @@ void append_name(std::string& out, std::string_view text) {
   writer.end_object();
   const std::string_view object = writer.text();  // {"…":null}
   out += object.substr(1, object.size() - 7);
+}
+
+void append_csv_field(std::string& out, std::string_view text) {
+  // Names of letters, digits, dots and the like, nearly all there are, need neither escapes nor quotes.
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  if (std::ranges::all_of(text, plain)) {
+    out += text;
+  } else {
+    out += csv_field(text);
+  }
 }
 
 void append_files(std::string& out, const SafetensorsModel& model) {
@@ -189,12 +203,34 @@ void write_st_json(TextOutput& out, const SafetensorsModel& model, const std::ve
   out << "}\n";
 }
 
-void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected) {
-  write_rows(out, model, selected, "index,name,type,shape,parameters,bytes,offset,data_offset\n",
+void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected, bool heading,
+                  bool file_column) {
+  std::string first;
+  if (heading) first = "index,name,type,shape,parameters,bytes,offset,data_offset";
+  if (heading) first += file_column ? ",file\n" : "\n";
+  write_rows(out, model, selected, std::move(first),
              [&](std::string& text, u32 place, TensorRef ref, const Tensor& tensor, u64 parameters) {
-               fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}\n", place, csv_field(tensor.name),
-                              csv_field(tensor.dtype), fmt::join(tensor.shape, "x"), parameters, tensor.bytes(),
-                              tensor.begin, absolute_offset(model, ref));
+               append(text, place);
+               text += ',';
+               append_csv_field(text, tensor.name);
+               text += ',';
+               append_csv_field(text, tensor.dtype);
+               char separator = ',';
+               for (const u64 dim : tensor.shape) {
+                 text += separator;
+                 append(text, dim);
+                 separator = 'x';
+               }
+               if (tensor.shape.empty()) text += ',';
+               for (const u64 number : {parameters, tensor.bytes(), tensor.begin, absolute_offset(model, ref)}) {
+                 text += ',';
+                 append(text, number);
+               }
+               if (file_column) {
+                 text += ',';
+                 append_csv_field(text, model.set.file(ref).base_name);
+               }
+               text += '\n';
              });
 }
 
@@ -209,8 +245,15 @@ void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::v
                append_string(text, tensor.dtype);
                text += R"(,"shape":)";
                append_array(text, tensor.shape);
-               text += fmt::format(R"(,"parameters":{},"bytes":{},"offset":{},"data_offset":{},"file":)", parameters,
-                                   tensor.bytes(), tensor.begin, absolute_offset(model, ref));
+               text += R"(,"parameters":)";
+               append(text, parameters);
+               text += R"(,"bytes":)";
+               append(text, tensor.bytes());
+               text += R"(,"offset":)";
+               append(text, tensor.begin);
+               text += R"(,"data_offset":)";
+               append(text, absolute_offset(model, ref));
+               text += R"(,"file":)";
                append_string(text, model.set.file(ref).base_name);
                text += "}\n";
              });

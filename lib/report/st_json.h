@@ -12,9 +12,12 @@ namespace modelutils {
 /// module whose weight is selected.
 void write_st_json(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected, bool modules);
 
-/// The tensor table as CSV with a heading, or as one JSON object a line: index, name, type, shape, parameters, bytes,
-/// offset (data_offsets[0]), data_offset (absolute in its file); JSON Lines also have the file.
-void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected);
+/// The tensor table as CSV: index, name, type, shape, parameters, bytes, offset (data_offsets[0]), data_offset
+/// (absolute in its file), and with `file_column` the file.
+void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected, bool heading,
+                  bool file_column);
+
+/// The same as one JSON object a line, always with the file.
 void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected);
 
 }  // namespace modelutils

@@ -185,10 +185,7 @@ void write_quantization(TextOutput& out, const SafetensorsModel& model) {
 void write_summary(TextOutput& out, const SafetensorsModel& model) {
   std::string_view kind = model.set.is_directory ? "directory of safetensors files" : "safetensors";
   if (model.is_model_directory()) {
-    kind = model.quantization.declared ? "MLX model, quantised" : "Hugging Face model";
-    for (const safetensors::MetadataEntry& entry : model.set.metadata()) {
-      if (entry.key == "format" && entry.value == "mlx" && !model.quantization.declared) kind = "MLX model";
-    }
+    kind = model.quantization.declared ? "MLX model, quantised" : is_mlx(model) ? "MLX model" : "Hugging Face model";
   }
   out << escape(model.set.path) << ": " << kind << "\n";
   if (model.config && model.is_model_directory()) {
@@ -202,7 +199,12 @@ void write_summary(TextOutput& out, const SafetensorsModel& model) {
   for (const TensorRef ref : model.set.tensors) bytes += model.set.tensor(ref).bytes();
   const u64 parameters = parameter_count(model);
   out << fmt::format("  parameters     {} ({})", thousands(parameters), count_text(parameters));
-  if (parameters != 0) {
+  // Of packed weights without usable settings nobody knows how many elements they hold.
+  const bool unknown = std::ranges::any_of(
+      model.modules.list, [](const mlx::Module& module) { return module.quantized && !module.decodable; });
+  if (unknown) {
+    out << ", packed weights counted as stored: config.json does not tell how to unpack them";
+  } else if (parameters != 0) {
     out << fmt::format(", {} bits per weight",
                        bits_text(8.0 * static_cast<double>(bytes) / static_cast<double>(parameters)));
   }

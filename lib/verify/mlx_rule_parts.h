@@ -16,9 +16,6 @@ void remark(FindingLog& log, Severity severity, std::string_view code, std::stri
 /// more than a note.
 bool is_whole_model(const SafetensorsModel& model);
 
-/// Written by MLX, by its mark in the metadata or by its quantisation settings?
-bool is_mlx(const SafetensorsModel& model);
-
 /// Fields of config.json that a loader cannot do without.
 void check_fields(const SafetensorsModel& model, FindingLog& log);
 

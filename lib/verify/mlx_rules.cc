@@ -30,14 +30,6 @@ bool is_whole_model(const SafetensorsModel& model) {
   return false;
 }
 
-bool is_mlx(const SafetensorsModel& model) {
-  if (model.quantization.declared) return true;
-  for (const safetensors::MetadataEntry& entry : model.set.metadata()) {
-    if (entry.key == "format") return entry.value == "mlx";
-  }
-  return false;
-}
-
 namespace {
 
 struct Field {

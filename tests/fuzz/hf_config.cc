@@ -1,0 +1,56 @@
+// config.json of any content: reading it, its quantisation settings, and finding modules with them. Whatever comes out
+// must hold together.
+#include <cstdlib>
+
+#include "hf/architecture.h"
+#include "hf/config.h"
+#include "mlx/modules.h"
+#include "mlx/names.h"
+
+using namespace modelutils;
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check_params(const mlx::Params& params) {
+  require(!mlx::params_problem(params.mode, params.bits, params.group_size));
+  require(params.group_bytes() % 4 == 0 && params.group_bytes() * 8 == params.group_size * params.bits);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const auto config = hf::parse_config({reinterpret_cast<const char*>(data), size}, "config.json");
+  if (!config) return 0;
+  (void)hf::find_architecture(*config);
+  const mlx::Quantization quantization = mlx::read_quantization(*config);
+  if (quantization.top) check_params(*quantization.top);
+  for (const auto& [path, entry] : quantization.overrides) {
+    if (entry.rule == mlx::Quantization::Rule::params) check_params(entry.params);
+    (void)quantization.params_for(path);
+    for (const auto& row : hf::all_architectures()) {
+      if (const auto target = mlx::gguf_tensor(row.family, path + ".weight")) {
+        require(!target->module.empty());
+        const auto back = mlx::hf_tensor(row.family, target->module);
+        require(back && mlx::gguf_tensor(row.family, *back)->module == target->module);
+      }
+    }
+  }
+  const u64 weight[] = {2, 12};
+  const u64 scales[] = {2, 3};
+  const mlx::TensorRef tensors[] = {{"a.weight", TensorType::U32, weight},
+                                    {"a.scales", TensorType::F16, scales},
+                                    {"a.biases", TensorType::F16, scales},
+                                    {"lm_head.weight", TensorType::U32, weight}};
+  const mlx::Modules modules = mlx::find_modules(tensors, quantization);
+  require(modules.list.size() == 2);
+  for (const mlx::Module& module : modules.list) {
+    if (!module.decodable) continue;
+    require(module.params.has_value() && module.shape.size() == 2);
+    require(module.shape[1] == 3u * module.params->group_size && module.shape[1] * module.params->bits == 12u * 32u);
+  }
+  return 0;
+}

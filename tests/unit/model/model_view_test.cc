@@ -1,0 +1,179 @@
+#include "model/model_view.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/open_model.h"
+#include "model/safetensors_model.h"
+#include "model/statistics.h"
+#include "support/safetensors_text.h"
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+using test::safetensors_bytes;
+
+constexpr const char* small_model = TEST_DATA_DIR "/mlx/h96_bf16_4b_g32";
+
+TEST(ModelView, FindsTensorsByAnyOfTheirNames) {
+  const auto view = open_model(small_model);
+  ASSERT_TRUE(view) << view.error().message;
+  const ViewTensor* q = view->find("model.layers.1.self_attn.q_proj.weight");
+  ASSERT_NE(q, nullptr);
+  EXPECT_EQ(view->find("blk.1.attn_q.weight"), q);
+  EXPECT_EQ(view->gguf_name(*q), "blk.1.attn_q.weight");
+  EXPECT_EQ(view->find("token_embd.weight"), view->find("model.embed_tokens.weight"));
+  EXPECT_EQ(view->find("blk.2.attn_q.weight"), nullptr);
+  EXPECT_EQ(view->find(""), nullptr);
+  EXPECT_EQ(type_text(*q), "affine 4-bit, group 32");
+  EXPECT_EQ(q->ne, (std::vector<u64>{96, 96}));
+  const ViewTensor* scales = view->find("model.layers.1.self_attn.q_proj.scales");
+  ASSERT_NE(scales, nullptr);
+  EXPECT_TRUE(scales->is_part);
+  EXPECT_FALSE(view->gguf_name(*scales));
+  EXPECT_EQ(type_text(*scales), "BF16");
+}
+
+TEST(ModelView, SaysWhatTheModelIs) {
+  const auto view = open_model(small_model);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->summary().architecture, "LlamaForCausalLM");
+  EXPECT_EQ(view->summary().block_count, 2u);
+  EXPECT_EQ(view->summary().head_count, 3u);
+  EXPECT_EQ(view->summary().head_count_kv, 1u);
+  EXPECT_EQ(view->summary().vocab_size, 320u);
+  ASSERT_NE(view->config(), nullptr);
+  EXPECT_NE(view->shards(), nullptr);
+  EXPECT_EQ(view->gguf(), nullptr);
+  u64 sum = 0;
+  for (const ViewTensor& tensor : view->tensors()) sum += tensor.is_part ? 0 : tensor.elements;
+  EXPECT_EQ(view->parameters(), sum);
+}
+
+TEST(ModelView, ReadsAnyRangeOfValues) {
+  const auto view = open_model(small_model);
+  ASSERT_TRUE(view);
+  for (const char* name : {"model.embed_tokens.weight", "model.norm.weight"}) {
+    const ViewTensor* tensor = view->find(name);
+    ASSERT_NE(tensor, nullptr);
+    std::vector<float> all(tensor->elements);
+    ASSERT_TRUE(view->read_values(*tensor, 0, all));
+    for (const auto& [first, count] : {std::pair<u64, u64>{0, 1}, {31, 3}, {95, 1}, {7, 80}, {tensor->elements, 0}}) {
+      if (first + count > tensor->elements) continue;
+      std::vector<float> part(count);
+      ASSERT_TRUE(view->read_values(*tensor, first, part));
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(first)));
+    }
+    std::vector<float> beyond(2);
+    EXPECT_EQ(view->read_values(*tensor, tensor->elements - 1, beyond).error().code, "model-range");
+    EXPECT_EQ(view->read_values(*tensor, ~u64{0}, beyond).error().code, "model-range");
+    std::vector<std::byte> bytes(8);
+    EXPECT_TRUE(view->read_bytes(*tensor, 0, bytes));
+    EXPECT_EQ(view->read_bytes(*tensor, ~u64{0} - 3, bytes).error().code, "model-range");
+  }
+}
+
+TEST(ModelView, ReadsBlockTypesAtOddAddresses) {
+  const test::TempDir folder;
+  // One byte, then floats and halves: nothing is aligned.
+  std::string data("\x01", 1);
+  for (const float value : {1.5f, -2.0f, 3.25f}) data.append(reinterpret_cast<const char*>(&value), 4);
+  data += std::string("\x00\x3C\x00\xC0", 4);
+  const std::string path =
+      folder.write("m.safetensors", safetensors_bytes(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
+        "b":{"dtype":"F32","shape":[3],"data_offsets":[1,13]},"c":{"dtype":"F16","shape":[1,2],"data_offsets":[13,17]}})",
+                                                      data));
+  const auto view = open_model(path);
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->format(), "safetensors");
+  std::vector<float> values(3);
+  ASSERT_TRUE(view->read_values(*view->find("b"), 0, values));
+  EXPECT_EQ(values, (std::vector<float>{1.5f, -2.0f, 3.25f}));
+  values.resize(1);
+  ASSERT_TRUE(view->read_values(*view->find("c"), 1, values));
+  EXPECT_EQ(values[0], -2.0f);
+}
+
+TEST(ModelView, WrappedNamesLoseTheirWrapper) {
+  const test::TempDir folder;
+  folder.write("config.json", R"({"model_type": "llama"})");
+  folder.write(
+      "model.safetensors",
+      safetensors_bytes(R"({"language_model.model.norm.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                        std::string(4, '\0')));
+  const auto view = open_model(folder.path());
+  ASSERT_TRUE(view) << view.error().message;
+  ASSERT_NE(view->find("model.norm.weight"), nullptr);
+  EXPECT_EQ(view->find("model.norm.weight"), view->find("output_norm.weight"));
+  EXPECT_EQ(view->find("model.norm.weight"), view->find("language_model.model.norm.weight"));
+}
+
+TEST(OpenModel, RefusesWhatIsBroken) {
+  const test::TempDir folder;
+  EXPECT_EQ(open_model(folder.file("nothing")).error().code, "io-open");
+  const std::string hole = folder.write(
+      "hole.safetensors",
+      safetensors_bytes(
+          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+          std::string(8, '\0')));
+  EXPECT_FALSE(open_model(hole));
+  folder.write("d/model.safetensors", safetensors_bytes("{}", ""));
+  folder.write("d/config.json", "{");
+  EXPECT_EQ(open_model(folder.file("d")).error().code, "json-syntax");
+}
+
+TEST(SafetensorsModel, CountsLogicalParameters) {
+  const auto model = open_safetensors_model(small_model);
+  ASSERT_TRUE(model);
+  EXPECT_TRUE(model->is_model_directory());
+  const auto view = open_model(small_model);
+  EXPECT_EQ(parameter_count(*model), view->parameters());
+  // The file alone finds the config beside it.
+  const auto file = open_safetensors_model(std::string(small_model) + "/model.safetensors");
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(file->is_model_directory());
+  EXPECT_EQ(parameter_count(*file), parameter_count(*model));
+}
+
+TEST(SafetensorsModel, ABrokenConfigIsNoErrorHere) {
+  const test::TempDir folder;
+  folder.write(
+      "model.safetensors",
+      safetensors_bytes(R"({"a.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", std::string(4, '\0')));
+  folder.write("config.json", "[1]");
+  const auto model = open_safetensors_model(folder.path());
+  ASSERT_TRUE(model);
+  ASSERT_TRUE(model->config_error);
+  EXPECT_EQ(model->config_error->code, "hf-config-not-object");
+  EXPECT_FALSE(model->has_modules);
+  EXPECT_EQ(parameter_count(*model), 1u);
+}
+
+TEST(Statistics, AreTheSameInPieces) {
+  const std::vector<float> values{1, -2, 0, 4, NAN, INFINITY, -INFINITY, -0.0f, 7.5f};
+  Statistics whole;
+  add_values(whole, values);
+  EXPECT_EQ(whole.count, 9u);
+  EXPECT_EQ(whole.zeros, 2u);
+  EXPECT_EQ(whole.nans, 1u);
+  EXPECT_EQ(whole.infs, 2u);
+  EXPECT_EQ(whole.min, -2);
+  EXPECT_EQ(whole.max, 7.5);
+  EXPECT_NEAR(whole.mean, 10.5 / 6, 1e-12);
+  EXPECT_NEAR(whole.deviation, std::sqrt((1 + 4 + 16 + 56.25) / 6 - 1.75 * 1.75), 1e-12);
+  Statistics pieces;
+  for (const float value : values) add_values(pieces, {&value, 1});
+  EXPECT_EQ(pieces.count, whole.count);
+  EXPECT_EQ(pieces.min, whole.min);
+  EXPECT_EQ(pieces.max, whole.max);
+  EXPECT_NEAR(pieces.mean, whole.mean, 1e-12);
+  EXPECT_NEAR(pieces.deviation, whole.deviation, 1e-12);
+  Statistics none;
+  add_values(none, {});
+  EXPECT_EQ(none.count, 0u);
+}
+
+}  // namespace
+}  // namespace modelutils
