@@ -9,8 +9,16 @@ namespace modelutils {
 
 namespace {
 
+// Beside the files: `set.folder` of a directory or an index; of a single file the part of its path before the name.
+std::string config_path(const safetensors::ShardSet& set) {
+  const bool has_folder = set.is_directory || !set.index_path.empty();
+  const std::size_t slash = set.path.rfind('/');
+  if (has_folder || slash == std::string::npos) return set.folder + "config.json";
+  return set.path.substr(0, slash + 1) + "config.json";
+}
+
 void read_config(SafetensorsModel& model) {
-  const std::string path = model.set.folder + "config.json";
+  const std::string path = config_path(model.set);
   std::error_code ignored;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
   Result<hf::Config> config = hf::load_config(path);

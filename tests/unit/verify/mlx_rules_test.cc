@@ -38,9 +38,8 @@ class MlxRules : public ::testing::Test {
     EXPECT_TRUE(probe);
     EXPECT_TRUE(recognises_model_directory(*probe));
     const auto checked = check_model_directory(*probe);
-    EXPECT_TRUE(checked) << checked.error().message;
+    if (!checked) return {checked.error().code};  // verify makes a finding of it
     std::vector<std::string> list;
-    if (!checked) return {checked.error().code};
     EXPECT_EQ(checked->catalog.format, "mlx");
     for (const Finding& finding : checked->findings.findings()) {
       if (finding.severity >= least) list.push_back(finding.code);
