@@ -23,10 +23,16 @@ void encode_floats(TensorType type, std::span<const float> values, std::byte* ou
     std::memcpy(out, values.data(), values.size_bytes());
     return;
   }
-  for (float value : values) {
-    const u16 bits = type == TensorType::F16 ? f32_to_f16(value) : f32_to_bf16(value);
-    std::memcpy(out, &bits, 2);
-    out += 2;
+  const auto encode = [&](auto convert) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const u16 bits = convert(values[i]);
+      std::memcpy(out + 2 * i, &bits, 2);
+    }
+  };
+  if (type == TensorType::F16) {
+    encode([](float value) { return f32_to_f16(value); });
+  } else {
+    encode([](float value) { return f32_to_bf16(value); });
   }
 }
 

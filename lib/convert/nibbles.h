@@ -18,7 +18,7 @@ constexpr u64 spread_bytes(u64 word) {
   return (word | word << 8) & 0x00FF00FF00FF00FFu;
 }
 
-/// 16 bytes of MLX nibbles whose first half is `a` and second half `c` to 16 bytes at `out`, for every machine.
+/// 16 bytes of MLX nibbles whose first half is `a` and second half `c` to 16 bytes at `out`. For every machine.
 inline void regroup_nibbles_portable(u64 a, u64 c, u8* out) {
   constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
   const u64 even = (a & low) | (c & low) << 4;  // byte k: elements 2k and 2k + 16
@@ -29,37 +29,58 @@ inline void regroup_nibbles_portable(u64 a, u64 c, u8* out) {
   std::memcpy(out + 8, &second, 8);
 }
 
-#if defined(__SSE2__)
-inline __m128i regroup_nibbles(__m128i codes) {
-  const __m128i low = _mm_set1_epi8(0x0F);
-  const __m128i second_half = _mm_srli_si128(codes, 8);
-  const __m128i even = _mm_or_si128(_mm_and_si128(codes, low), _mm_slli_epi16(_mm_and_si128(second_half, low), 4));
-  const __m128i odd = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(codes, 4), low), _mm_andnot_si128(low, second_half));
-  return _mm_unpacklo_epi8(even, odd);
-}
-#endif
-
 /// One block of 32 codes: 16 bytes in, 16 bytes out, at any address.
-inline void regroup_block_of_32(const u8* in, u8* out) {
+inline void regroup_block(const u8* in, u8* out) {
 #if defined(__SSE2__)
-  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), regroup_nibbles(codes));
+  const __m128i low = _mm_set1_epi8(0x0F);
+  const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
+  const __m128i c = _mm_srli_si128(a, 8);
+  const __m128i even = _mm_or_si128(_mm_and_si128(a, low), _mm_andnot_si128(low, _mm_slli_epi16(c, 4)));
+  const __m128i odd = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(a, 4), low), _mm_andnot_si128(low, c));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_unpacklo_epi8(even, odd));
 #else
   regroup_nibbles_portable(load<u64>(in), load<u64>(in + 8), out);
 #endif
 }
 
-/// Two parts of 16 codes, each by itself (NVFP4: byte k of a part holds its elements k and k + 8).
-inline void regroup_two_of_16(const u8* in, u8* out) {
 #if defined(__SSE2__)
-  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
-  const __m128i halves =
-      _mm_shuffle_epi32(codes, _MM_SHUFFLE(3, 1, 2, 0));  // first halves of both parts, second halves
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), regroup_nibbles(halves));
+/// Two blocks, `a` with the first halves of both, `c` with the second halves.
+inline void regroup_halves(__m128i a, __m128i c, u8* first, u8* second) {
+  const __m128i low = _mm_set1_epi8(0x0F);
+  const __m128i even = _mm_or_si128(_mm_and_si128(a, low), _mm_andnot_si128(low, _mm_slli_epi16(c, 4)));
+  const __m128i odd = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(a, 4), low), _mm_andnot_si128(low, c));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(first), _mm_unpacklo_epi8(even, odd));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(second), _mm_unpackhi_epi8(even, odd));
+}
+#endif
+
+/// Two neighbouring blocks of 32 codes, 32 bytes, to 16 bytes at `first` and 16 at `second`.
+inline void regroup_two_blocks(const u8* in, u8* first, u8* second) {
+#if defined(__SSE2__)
+  const __m128i one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
+  const __m128i two = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 16));
+  regroup_halves(_mm_unpacklo_epi64(one, two), _mm_unpackhi_epi64(one, two), first, second);
 #else
-  const u64 first = load<u64>(in);
-  const u64 second = load<u64>(in + 8);
-  regroup_nibbles_portable((first & 0xFFFFFFFFu) | second << 32, first >> 32 | (second & ~u64{0xFFFFFFFFu}), out);
+  regroup_nibbles_portable(load<u64>(in), load<u64>(in + 8), first);
+  regroup_nibbles_portable(load<u64>(in + 16), load<u64>(in + 24), second);
+#endif
+}
+
+/// Four parts of 16 codes, 32 bytes, each by itself (NVFP4: byte k of a part holds its elements k and k + 8).
+inline void regroup_four_parts(const u8* in, u8* out) {
+#if defined(__SSE2__)
+  const __m128 one = _mm_loadu_ps(reinterpret_cast<const float*>(in));
+  const __m128 two = _mm_loadu_ps(reinterpret_cast<const float*>(in + 16));
+  const __m128i a = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(2, 0, 2, 0)));  // first halves of all parts
+  const __m128i c = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(3, 1, 3, 1)));
+  regroup_halves(a, c, out, out + 16);
+#else
+  for (u32 at = 0; at < 32; at += 16) {
+    const u64 first = load<u64>(in + at);
+    const u64 second = load<u64>(in + at + 8);
+    regroup_nibbles_portable((first & 0xFFFFFFFFu) | second << 32, first >> 32 | (second & ~u64{0xFFFFFFFFu}),
+                             out + at);
+  }
 #endif
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -42,8 +43,10 @@ struct Candidate {
 
 // d = largest magnitude / 127, and codes that suit d as f16 holds it.
 void try_plain(Values exact, Candidate& candidate) {
-  float largest = 0;
-  for (float value : exact) largest = std::max(largest, std::abs(value));
+  // As integers the bits of magnitudes have the order of the magnitudes; a maximum of integers can be vectorised.
+  i32 largest_bits = 0;
+  for (float value : exact) largest_bits = std::max(largest_bits, std::bit_cast<i32>(value) & 0x7FFFFFFF);
+  const float largest = std::bit_cast<float>(largest_bits);
   candidate.d = f32_to_f16(largest / 127.0f);
   if (candidate.d == 0 && largest > 0) candidate.d = 1;
   const float scale = f16_to_f32(candidate.d);
@@ -52,7 +55,7 @@ void try_plain(Values exact, Candidate& candidate) {
     const float code = exact[i] * inverse;
     const float not_below = code > -127.0f ? code : -127.0f;  // NaN, too, so that the cast is defined
     const float limited = not_below < 127.0f ? not_below : 127.0f;
-    candidate.codes[i] = static_cast<i8>(static_cast<int>(limited + std::copysign(0.5f, limited)));
+    candidate.codes[i] = static_cast<i8>(static_cast<int>(limited + 128.5f) - 128);  // rounds, halves up
   }
   candidate.measure(exact);
 }
@@ -74,8 +77,13 @@ void try_integer(float scale, float bias, std::span<const u8, block> codes, Valu
   const float offset = std::round(bias / scale);
   if (!(std::abs(offset) <= 512)) return;  // NaN, too
   const int shift = static_cast<int>(offset);
-  const auto [least, greatest] = std::minmax_element(codes.begin(), codes.end());
-  if (*least + shift < -128 || *greatest + shift > 127) return;
+  u8 least = 255;
+  u8 greatest = 0;
+  for (u8 code : codes) {
+    least = std::min(least, code);
+    greatest = std::max(greatest, code);
+  }
+  if (least + shift < -128 || greatest + shift > 127) return;
   candidate.d = f32_to_f16(scale);
   for (u32 i = 0; i < block; ++i) candidate.codes[i] = static_cast<i8>(codes[i] + shift);
   candidate.measure(exact);

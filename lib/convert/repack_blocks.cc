@@ -6,6 +6,7 @@
 
 #include "base/byte_reader.h"
 #include "convert/nibbles.h"
+#include "mlx/spread_codes.h"
 #include "tensor/half.h"
 
 namespace modelutils::convert {
@@ -22,46 +23,58 @@ const u8* bytes_of(Bytes bytes) {
 constexpr std::size_t batch_groups = 64;
 using Halves = std::array<u16, batch_groups>;
 
-u16 f16_of_bf16(u16 bits) {
-  const u32 magnitude = bits & 0x7FFFu;
-  // 2^-14 up to but not including 2^16: f16 has three bits more of mantissa, nothing is rounded.
-  if (magnitude - (113u << 7) < (30u << 7)) {
-    return static_cast<u16>((bits & 0x8000u) | (magnitude - (112u << 7)) << 3);
+// From 2^-14 up to but not including 2^16 a bf16 needs no rounding: f16 has three bits more of mantissa, and the biases
+// of the exponents differ by 112. Usually that is so for all; the loops are simple for the sake of the vectoriser.
+void load_bf16_as_halves(const u8* in, std::size_t count, u16* halves) {
+  u16 outside = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const u16 bits = load<u16>(in + 2 * i);
+    const u16 above = static_cast<u16>((bits & 0x7FFF) - (113 << 7));
+    outside = static_cast<u16>(outside | (above >= (30 << 7) ? 1 : 0));
+    halves[i] = static_cast<u16>((bits & 0x8000) | ((bits & 0x7FFF) - (112 << 7)) << 3);
   }
-  return f32_to_f16(bf16_to_f32(bits));
+  if (outside == 0) return;
+  for (std::size_t i = 0; i < count; ++i) halves[i] = f32_to_f16(bf16_to_f32(load<u16>(in + 2 * i)));
 }
 
 void load_halves(TensorType type, Bytes values, std::size_t first, std::size_t count, Halves& halves) {
   const u8* in = bytes_of(values) + first * type_info(type).block_bytes;
   switch (type) {
     case TensorType::F16: std::memcpy(halves.data(), in, 2 * count); break;
-    case TensorType::BF16:
-      for (std::size_t i = 0; i < count; ++i) halves[i] = f16_of_bf16(load<u16>(in + 2 * i));
-      break;
+    case TensorType::BF16: load_bf16_as_halves(in, count, halves.data()); break;
     default:
       for (std::size_t i = 0; i < count; ++i) halves[i] = f32_to_f16(load<float>(in + 4 * i));
   }
 }
 
-// ---- codes of one block, one a byte -> the fields of ggml's blocks.
+// ---- codes of one block, eight in a word, one a byte -> the fields of ggml's blocks.
 
-void store_nibbles(const u8* codes, u8* out) {
-  for (u32 j = 0; j < block / 2; ++j) out[j] = static_cast<u8>((codes[j] & 15) | codes[j + 16] << 4);
-}
+using Codes = std::array<u64, 4>;
 
-void store_fifth_bits(const u8* codes, u8* out) {
-  u32 bits = 0;
-  for (u32 j = 0; j < block; ++j) bits |= static_cast<u32>(codes[j] >> 4 & 1) << j;
-  std::memcpy(out, &bits, 4);
-}
-
-// Eight codes in BITS bytes, least significant bit first.
+// 32 codes in 4 × BITS bytes, least significant bit first. Loads whole words, none of them beyond the block.
 template <u32 BITS>
-void unpack_block(const u8* in, u8* codes) {
-  for (u32 run = 0; run < block / 8; ++run, in += BITS) {
-    u64 word = 0;
-    std::memcpy(&word, in, BITS);
-    for (u32 j = 0; j < 8; ++j) codes[8 * run + j] = static_cast<u8>(word >> (BITS * j) & ((1u << BITS) - 1));
+Codes unpack_block(const u8* in) {
+  constexpr u32 last_word = 4 * BITS - 8;
+  Codes codes;
+  for (u32 run = 0; run < 4; ++run) {
+    const u32 from = std::min(run * BITS, last_word);
+    codes[run] = mlx::spread_codes(load<u64>(in + from) >> (8 * (run * BITS - from)), BITS);
+  }
+  return codes;
+}
+
+void store_nibbles(const Codes& codes, u8* out) {
+  constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
+  for (u32 run = 0; run < 2; ++run) {
+    const u64 bytes = (codes[run] & low) | (codes[run + 2] & low) << 4;
+    std::memcpy(out + 8 * run, &bytes, 8);
+  }
+}
+
+// The fifth bits of eight codes are brought together by a product in which no two terms meet.
+void store_fifth_bits(const Codes& codes, u8* out) {
+  for (u32 run = 0; run < 4; ++run) {
+    out[run] = static_cast<u8>((codes[run] >> 4 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
   }
 }
 
@@ -80,16 +93,23 @@ void affine(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, u8* ou
     load_halves(form.bias_type, biases, first, count, m);
     for (std::size_t g = 0; g < count; ++g) {
       const u32 head = d[g] | static_cast<u32>(m[g]) << 16;
-      for (u32 b = 0; b < blocks_per_group; ++b, in += packed) {
+      u32 b = 0;
+      if constexpr (BITS == 4) {
+        for (; b + 2 <= blocks_per_group; b += 2, in += 2 * packed, out += 40) {
+          std::memcpy(out, &head, 4);
+          std::memcpy(out + 20, &head, 4);
+          regroup_two_blocks(in, out + 4, out + 24);
+        }
+      }
+      for (; b < blocks_per_group; ++b, in += packed) {
         std::memcpy(out, &head, 4);
         if constexpr (BITS == 4) {
-          regroup_block_of_32(in, out + 4);
+          regroup_block(in, out + 4);
           out += 20;
         } else {
-          std::array<u8, block> unpacked;
-          unpack_block<BITS>(in, unpacked.data());
-          if constexpr (BITS == 5) store_fifth_bits(unpacked.data(), out + 4);
-          store_nibbles(unpacked.data(), out + (BITS == 5 ? 8 : 4));
+          const Codes unpacked = unpack_block<BITS>(in);
+          if constexpr (BITS == 5) store_fifth_bits(unpacked, out + 4);
+          store_nibbles(unpacked, out + (BITS == 5 ? 8 : 4));
           out += BITS == 5 ? 24 : 20;
         }
       }
@@ -118,9 +138,15 @@ void symmetric(const MlxForm& form, Bytes codes, Bytes scales, u8* out) {
 void mxfp4(Bytes codes, Bytes scales, u8* out) {
   const u8* in = bytes_of(codes);
   const u8* exponents = bytes_of(scales);
-  for (std::size_t group = 0; group < scales.size(); ++group, in += 16, out += 17) {
+  std::size_t group = 0;
+  for (; group + 2 <= scales.size(); group += 2, in += 32, out += 34) {
     out[0] = exponents[group];
-    regroup_block_of_32(in, out + 1);
+    out[17] = exponents[group + 1];
+    regroup_two_blocks(in, out + 1, out + 18);
+  }
+  if (group < scales.size()) {
+    out[0] = exponents[group];
+    regroup_block(in, out + 1);
   }
 }
 
@@ -128,17 +154,21 @@ void mxfp4(Bytes codes, Bytes scales, u8* out) {
 // two for belong to groups of zeros (choose_target() sees to that): any finite d does.
 void mxfp4_as_q5_0(Bytes codes, Bytes scales, u8* out) {
   static constexpr std::array<u8, 16> doubled = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+  static constexpr std::array<u16, 256> pairs = [] {  // of the two codes in a byte
+    std::array<u16, 256> table{};
+    for (u32 byte = 0; byte < 256; ++byte) table[byte] = static_cast<u16>(doubled[byte & 15] | doubled[byte >> 4] << 8);
+    return table;
+  }();
   const u8* in = bytes_of(codes);
   const u8* exponents = bytes_of(scales);
-  std::array<u8, block> unpacked;
   for (std::size_t group = 0; group < scales.size(); ++group, in += 16, out += 22) {
     const u8 exponent = exponents[group];
     const u16 d = exponent < 104 || exponent > 143 ? u16{0} : f32_to_f16(e8m0_half(exponent));
     std::memcpy(out, &d, 2);
-    unpack_block<4>(in, unpacked.data());
-    for (u8& code : unpacked) code = doubled[code];
-    store_fifth_bits(unpacked.data(), out + 2);
-    store_nibbles(unpacked.data(), out + 6);
+    Codes unpacked{};
+    for (u32 k = 0; k < 16; ++k) unpacked[k / 4] |= static_cast<u64>(pairs[in[k]]) << (16 * (k % 4));
+    store_fifth_bits(unpacked, out + 2);
+    store_nibbles(unpacked, out + 6);
   }
 }
 
@@ -148,8 +178,7 @@ void nvfp4(Bytes codes, Bytes scales, u8* out) {
   const u8* bytes = bytes_of(scales);
   for (std::size_t group = 0; group < scales.size(); group += 4, in += 32, out += 36) {
     std::memcpy(out, bytes + group, 4);
-    regroup_two_of_16(in, out + 4);
-    regroup_two_of_16(in + 16, out + 20);
+    regroup_four_parts(in, out + 4);
   }
 }
 

@@ -1,10 +1,12 @@
 #include "mlx/dequantize.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "base/byte_reader.h"
+#include "mlx/spread_codes.h"
 #include "tensor/half.h"
 
 namespace modelutils::mlx {
@@ -13,6 +15,18 @@ namespace {
 
 constexpr std::array<float, 16> fp4_values{0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                            -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+// As an f16 the 7 bits of the magnitude have an exponent bias of 15 instead of 7: 2^8 too small.
+constexpr float e4m3_value(u32 bits) {
+  const float magnitude = f16_to_f32(static_cast<u16>((bits & 0x7F) << 7)) * 256.0f;
+  return (bits & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+constexpr std::array<float, 256> e4m3_values = [] {
+  std::array<float, 256> values{};
+  for (u32 bits = 0; bits < 256; ++bits) values[bits] = e4m3_value(bits);
+  return values;
+}();
 
 // The codes of one group; params_problem() caps its size.
 constexpr std::size_t max_group = 1024;
@@ -51,7 +65,7 @@ void dequantize_fp(const Params& params, const Groups& groups, std::span<float> 
     const std::byte* codes = groups.codes.data() + g * group_bytes;
     float* to = out.data() + g * group;
     if (params.mode == Mode::mxfp8) {
-      for (std::size_t i = 0; i < group; ++i) to[i] = scale * e4m3_to_f32(std::to_integer<u8>(codes[i]));
+      for (std::size_t i = 0; i < group; ++i) to[i] = scale * e4m3_values[std::to_integer<u8>(codes[i])];
     } else {
       for (std::size_t i = 0; i < group_bytes; ++i) {
         const u8 pair = std::to_integer<u8>(codes[i]);
@@ -69,9 +83,7 @@ float e8m0_to_f32(u8 bits) {
 }
 
 float e4m3_to_f32(u8 bits) {
-  // As an f16 the 7 bits have an exponent bias of 15 instead of 7: 2^8 too small.
-  const float magnitude = f16_to_f32(static_cast<u16>((bits & 0x7Fu) << 7)) * 256.0f;
-  return (bits & 0x80u) != 0 ? -magnitude : magnitude;
+  return e4m3_values[bits];
 }
 
 void unpack_codes(u32 bits, Bytes packed, std::span<u8> out) {
@@ -79,19 +91,24 @@ void unpack_codes(u32 bits, Bytes packed, std::span<u8> out) {
     std::memcpy(out.data(), packed.data(), out.size());
     return;
   }
-  // Eight codes fill `bits` whole bytes, whatever the width.
-  const u64 mask = (u64{1} << bits) - 1;
+  // Eight codes fill `bits` whole bytes, whatever the width. A whole word is loaded where there is one.
+  const std::byte* in = packed.data();
+  std::size_t left = packed.size();
   std::size_t i = 0;
-  std::size_t at = 0;
-  for (; i + 8 <= out.size(); i += 8, at += bits) {
-    u64 word = 0;
-    std::memcpy(&word, packed.data() + at, bits);
-    for (std::size_t j = 0; j < 8; ++j, word >>= bits) out[i + j] = static_cast<u8>(word & mask);
+  for (; i + 8 <= out.size() && left >= 8; i += 8, in += bits, left -= bits) {
+    const u64 codes = spread_codes(load<u64>(in), bits);
+    std::memcpy(out.data() + i, &codes, 8);
   }
-  if (i < out.size()) {
+  while (i < out.size()) {
     u64 word = 0;
-    std::memcpy(&word, packed.data() + at, packed.size() - at < bits ? packed.size() - at : bits);
-    for (; i < out.size(); ++i, word >>= bits) out[i] = static_cast<u8>(word & mask);
+    const std::size_t size = std::min<std::size_t>(left, bits);
+    std::memcpy(&word, in, size);
+    const u64 codes = spread_codes(word, bits);
+    const std::size_t count = std::min<std::size_t>(8, out.size() - i);
+    std::memcpy(out.data() + i, &codes, count);
+    i += count;
+    in += size;
+    left -= size;
   }
 }
 

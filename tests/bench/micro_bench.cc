@@ -79,11 +79,12 @@ void nibbles(benchmark::State& state, bool portable) {
   for (auto _ : state) {
     const u8* in = reinterpret_cast<const u8*>(from.data());
     u8* out = reinterpret_cast<u8*>(to.data());
-    for (std::size_t at = 0; at < chunk; at += 16) {
+    for (std::size_t at = 0; at < chunk; at += 32) {
       if (portable) {
         convert::regroup_nibbles_portable(load<u64>(in + at), load<u64>(in + at + 8), out + at);
+        convert::regroup_nibbles_portable(load<u64>(in + at + 16), load<u64>(in + at + 24), out + at + 16);
       } else {
-        convert::regroup_block_of_32(in + at, out + at);
+        convert::regroup_two_blocks(in + at, out + at, out + at + 16);
       }
     }
     benchmark::DoNotOptimize(to.data());

@@ -8,39 +8,42 @@
 namespace modelutils::convert {
 namespace {
 
-using Block = std::array<u8, 16>;
+using Bytes32 = std::array<u8, 32>;
 
-u32 mlx_code(const Block& in, u32 element) {
+u32 mlx_code(const Bytes32& in, u32 element) {
   return in[element / 2] >> (element % 2 * 4) & 15u;
 }
 
-TEST(Nibbles, BothKernelsFollowTheDefinition) {
+// ggml's order: in each run of `size` codes, byte k holds codes k and k + size / 2.
+Bytes32 regrouped(const Bytes32& in, u32 size) {
+  Bytes32 out;
+  for (u32 k = 0; k < 32; ++k) {
+    const u32 element = k / (size / 2) * size + k % (size / 2);
+    out[k] = static_cast<u8>(mlx_code(in, element) | mlx_code(in, element + size / 2) << 4);
+  }
+  return out;
+}
+
+TEST(Nibbles, AllKernelsFollowTheDefinition) {
   std::mt19937 random(1);
   for (int round = 0; round < 1000; ++round) {
-    Block in;
+    Bytes32 in;
     for (u8& byte : in) byte = static_cast<u8>(random());
-    Block want;
-    for (u32 j = 0; j < 16; ++j) want[j] = static_cast<u8>(mlx_code(in, j) | mlx_code(in, j + 16) << 4);
-    Block got{};
-    regroup_block_of_32(in.data(), got.data());
-    EXPECT_EQ(got, want);
+    const Bytes32 blocks = regrouped(in, 32);
+    Bytes32 got{};
+    regroup_block(in.data(), got.data());
+    regroup_block(in.data() + 16, got.data() + 16);
+    EXPECT_EQ(got, blocks);
+    got = {};
+    regroup_two_blocks(in.data(), got.data(), got.data() + 16);
+    EXPECT_EQ(got, blocks);
     got = {};
     regroup_nibbles_portable(load<u64>(in.data()), load<u64>(in.data() + 8), got.data());
-    EXPECT_EQ(got, want);
-
-    for (u32 part = 0; part < 2; ++part) {
-      for (u32 j = 0; j < 8; ++j) {
-        want[8 * part + j] = static_cast<u8>(mlx_code(in, 16 * part + j) | mlx_code(in, 16 * part + j + 8) << 4);
-      }
-    }
-    regroup_two_of_16(in.data(), got.data());
-    EXPECT_EQ(got, want);
+    regroup_nibbles_portable(load<u64>(in.data() + 16), load<u64>(in.data() + 24), got.data() + 16);
+    EXPECT_EQ(got, blocks);
     got = {};
-    const u64 first = load<u64>(in.data());
-    const u64 second = load<u64>(in.data() + 8);
-    regroup_nibbles_portable((first & 0xFFFFFFFFu) | second << 32, first >> 32 | (second & ~u64{0xFFFFFFFFu}),
-                             got.data());
-    EXPECT_EQ(got, want);
+    regroup_four_parts(in.data(), got.data());
+    EXPECT_EQ(got, regrouped(in, 16));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "support/temp_dir.h"
+#include "tensor/half.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -96,6 +98,17 @@ TEST(Dequantize, SmallFloats) {
   EXPECT_EQ(decode(TensorType::F8_E4M3FNUZ, std::vector<u8>{0x40}, 1), Values{1});
   EXPECT_EQ(decode(TensorType::F8_E5M2FNUZ, std::vector<u8>{0x40}, 1), Values{1});
   EXPECT_EQ(decode(TensorType::F8_E8M0, std::vector<u8>{127, 0, 254}, 3), (Values{1, 0x1p-127f, 0x1p127f}));
+}
+
+// The loop without branches gives what the scalar conversion gives, for every code.
+TEST(Dequantize, EveryF16) {
+  std::vector<u16> codes(65536);
+  for (u32 code = 0; code < 65536; ++code) codes[code] = static_cast<u16>(code);
+  std::vector<float> values(65536);
+  dequantize(TensorType::F16, std::as_bytes(std::span(codes)), values);
+  for (u32 code = 0; code < 65536; ++code) {
+    ASSERT_EQ(std::bit_cast<u32>(values[code]), std::bit_cast<u32>(f16_to_f32(codes[code]))) << code;
+  }
 }
 
 TEST(Dequantize, Q8KRoundsItsOneProduct) {
