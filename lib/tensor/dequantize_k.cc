@@ -10,14 +10,19 @@ float half_at(const u8* at) {
   return f16_to_f32(load<u16>(at));
 }
 
-// Element i of 64 bytes: each half holds 128 elements as four 2-bit planes of 32.
-int two_bits(const u8* codes, u32 i) {
-  return codes[32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32)) & 3;
+// The loops below work on runs of elements that lie side by side in the codes, so that they can be vectorised. Element
+// i of 64 bytes of 2-bit codes: each half holds 128 elements as four planes of 32.
+struct Plane {
+  const u8* codes;
+  int shift;
+};
+Plane two_bits(const u8* codes, u32 i) {
+  return {codes + 32 * (i / 128) + i % 32, static_cast<int>(2 * (i % 128 / 32))};
 }
 
-// Element i of 128 bytes: 32 bytes hold 64 elements, low nibbles first.
-int four_bits(const u8* codes, u32 i) {
-  return codes[32 * (i / 64) + i % 32] >> (4 * (i / 32 % 2)) & 15;
+// Element i of 128 bytes of 4-bit codes: 32 bytes hold 64 elements, low nibbles first.
+Plane four_bits(const u8* codes, u32 i) {
+  return {codes + 32 * (i / 64) + i % 32, static_cast<int>(4 * (i / 32 % 2))};
 }
 
 // The k-th of the eight pairs of 6-bit numbers in the 12 bytes of Q4_K and Q5_K.
@@ -39,7 +44,8 @@ void q2_k(const u8* in, float* out, std::size_t blocks) {
     for (u32 part = 0; part < 16; ++part) {
       const float dl = d * static_cast<float>(block[part] & 15);
       const float ml = dmin * static_cast<float>(block[part] >> 4);
-      for (u32 i = 16 * part; i < 16 * part + 16; ++i) y[i] = dl * static_cast<float>(two_bits(block + 16, i)) - ml;
+      const Plane plane = two_bits(block + 16, 16 * part);
+      for (u32 j = 0; j < 16; ++j, ++y) *y = dl * static_cast<float>(plane.codes[j] >> plane.shift & 3) - ml;
     }
   });
 }
@@ -52,9 +58,12 @@ void q3_k(const u8* in, float* out, std::size_t blocks) {
       const int low = scales[k % 8] >> (4 * (k / 8)) & 15;
       const int high = scales[8 + k % 4] >> (2 * (k / 4)) & 3;
       const float dl = d * static_cast<float>((low | high << 4) - 32);
-      for (u32 i = 16 * k; i < 16 * k + 16; ++i) {
-        const bool third_bit = (block[i % 32] >> (i / 32) & 1) != 0;  // a clear bit subtracts 4
-        y[i] = dl * static_cast<float>(two_bits(block + 32, i) - (third_bit ? 0 : 4));
+      const Plane plane = two_bits(block + 32, 16 * k);
+      const u8* third_bits = block + 16 * (k % 2);  // a clear bit subtracts 4
+      const int shift = static_cast<int>(k / 2);
+      for (u32 j = 0; j < 16; ++j, ++y) {
+        const int q = (plane.codes[j] >> plane.shift & 3) | (third_bits[j] >> shift & 1) << 2;
+        *y = dl * static_cast<float>(q - 4);
       }
     }
   });
@@ -68,7 +77,8 @@ void q4_k(const u8* in, float* out, std::size_t blocks) {
       const ScaleAndMin pair = scale_and_min(block + 4, k);
       const float dl = d * static_cast<float>(pair.scale);
       const float ml = dmin * static_cast<float>(pair.min);
-      for (u32 i = 32 * k; i < 32 * k + 32; ++i) y[i] = dl * static_cast<float>(four_bits(block + 16, i)) - ml;
+      const Plane plane = four_bits(block + 16, 32 * k);
+      for (u32 j = 0; j < 32; ++j, ++y) *y = dl * static_cast<float>(plane.codes[j] >> plane.shift & 15) - ml;
     }
   });
 }
@@ -81,9 +91,12 @@ void q5_k(const u8* in, float* out, std::size_t blocks) {
       const ScaleAndMin pair = scale_and_min(block + 4, k);
       const float dl = d * static_cast<float>(pair.scale);
       const float ml = dmin * static_cast<float>(pair.min);
-      for (u32 i = 32 * k; i < 32 * k + 32; ++i) {
-        const int fifth_bit = block[16 + i % 32] >> k & 1;
-        y[i] = dl * static_cast<float>(four_bits(block + 48, i) + 16 * fifth_bit) - ml;
+      const Plane plane = four_bits(block + 48, 32 * k);
+      const u8* fifth_bits = block + 16;
+      const int shift = static_cast<int>(k);
+      for (u32 j = 0; j < 32; ++j, ++y) {
+        const int q = (plane.codes[j] >> plane.shift & 15) | (fifth_bits[j] >> shift & 1) << 4;
+        *y = dl * static_cast<float>(q) - ml;
       }
     }
   });
@@ -94,10 +107,14 @@ void q6_k(const u8* in, float* out, std::size_t blocks) {
     const float d = half_at(block + 208);
     for (u32 k = 0; k < 16; ++k) {
       const float dl = d * static_cast<float>(load<i8>(block + 192 + k));
-      for (u32 i = 16 * k; i < 16 * k + 16; ++i) {
-        const u32 plane = i % 128 / 32;
-        const int low = block[64 * (i / 128) + 32 * (plane % 2) + i % 32] >> (4 * (plane / 2)) & 15;
-        y[i] = dl * static_cast<float>((low | two_bits(block + 128, i) << 4) - 32);
+      const u32 i = 16 * k;
+      const u32 quarter = i % 128 / 32;  // its low bits are in one of two runs of 32 bytes, low or high nibbles
+      const u8* low = block + 64 * (i / 128) + 32 * (quarter % 2) + i % 32;
+      const int low_shift = static_cast<int>(4 * (quarter / 2));
+      const Plane high = two_bits(block + 128, i);
+      for (u32 j = 0; j < 16; ++j, ++y) {
+        const int q = (low[j] >> low_shift & 15) | (high.codes[j] >> high.shift & 3) << 4;
+        *y = dl * static_cast<float>(q - 32);
       }
     }
   });

@@ -13,9 +13,12 @@ float half_at(const u8* at) {
   return f16_to_f32(load<u16>(at));
 }
 
-// The i-th of 32 codes in 16 bytes: low nibbles are elements 0 … 15, high nibbles 16 … 31.
-int nibble(const u8* codes, u32 i) {
-  return codes[i % 16] >> (i < 16 ? 0 : 4) & 15;
+// Calls body(i, code) for the 32 codes in 16 bytes: low nibbles are elements 0 … 15, high nibbles 16 … 31. Two plain
+// loops can be vectorised.
+template <typename Body>
+void for_nibbles(const u8* codes, const Body& body) {
+  for (u32 i = 0; i < 16; ++i) body(i, codes[i] & 15);
+  for (u32 i = 0; i < 16; ++i) body(i + 16, codes[i] >> 4);
 }
 
 // Twice the FP4 values. Code 8 is the integer 0, so it is not -0.
@@ -26,7 +29,7 @@ constexpr std::array<i8, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2,
 void q4_0(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::Q4_0, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
-    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(nibble(block + 2, i) - 8) * d;
+    for_nibbles(block + 2, [&](u32 i, int q) { y[i] = static_cast<float>(q - 8) * d; });
   });
 }
 
@@ -34,18 +37,18 @@ void q4_1(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::Q4_1, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     const float m = half_at(block + 2);
-    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(nibble(block + 4, i)) * d + m;
+    for_nibbles(block + 4, [&](u32 i, int q) { y[i] = static_cast<float>(q) * d + m; });
   });
 }
 
 void q5_0(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::Q5_0, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
-    const u32 high = load<u32>(block + 2);
-    for (u32 i = 0; i < 32; ++i) {
-      const int q = nibble(block + 6, i) | static_cast<int>(high >> i & 1) << 4;
+    const i32 high = load<i32>(block + 2);
+    for_nibbles(block + 6, [&](u32 i, int low) {
+      const int q = low | (high >> i & 1) << 4;
       y[i] = static_cast<float>(q - 16) * d;
-    }
+    });
   });
 }
 
@@ -53,11 +56,11 @@ void q5_1(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::Q5_1, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     const float m = half_at(block + 2);
-    const u32 high = load<u32>(block + 4);
-    for (u32 i = 0; i < 32; ++i) {
-      const int q = nibble(block + 8, i) | static_cast<int>(high >> i & 1) << 4;
+    const i32 high = load<i32>(block + 4);
+    for_nibbles(block + 8, [&](u32 i, int low) {
+      const int q = low | (high >> i & 1) << 4;
       y[i] = static_cast<float>(q) * d + m;
-    }
+    });
   });
 }
 
@@ -78,14 +81,14 @@ void q8_1(const u8* in, float* out, std::size_t blocks) {
 void iq4_nl(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::IQ4_NL, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
-    for (u32 i = 0; i < 32; ++i) y[i] = d * static_cast<float>(iq4nl_values[static_cast<u32>(nibble(block + 2, i))]);
+    for_nibbles(block + 2, [&](u32 i, int q) { y[i] = d * static_cast<float>(iq4nl_values[static_cast<u32>(q)]); });
   });
 }
 
 void mxfp4(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::MXFP4, in, out, blocks, [](const u8* block, float* y) {
     const float d = e8m0_half(block[0]);
-    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(e2m1_doubled[static_cast<u32>(nibble(block + 1, i))]) * d;
+    for_nibbles(block + 1, [&](u32 i, int q) { y[i] = static_cast<float>(e2m1_doubled[static_cast<u32>(q)]) * d; });
   });
 }
 
@@ -139,9 +142,10 @@ void tq1_0(const u8* in, float* out, std::size_t blocks) {
 void tq2_0(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::TQ2_0, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block + 64);
-    for (u32 i = 0; i < 256; ++i) {
-      const int q = block[32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32)) & 3;
-      y[i] = static_cast<float>(q - 1) * d;
+    for (u32 plane = 0; plane < 8; ++plane) {
+      const u8* codes = block + 32 * (plane / 4);
+      const int shift = static_cast<int>(2 * (plane % 4));
+      for (u32 j = 0; j < 32; ++j, ++y) *y = static_cast<float>((codes[j] >> shift & 3) - 1) * d;
     }
   });
 }
