@@ -1,4 +1,4 @@
-// The model architectures we know, and what a GGUF of them needs (docs/formats/mlx2gguf.md, 1.1): the one table.
+// The model architectures we know, and what a GGUF of them needs (docs/conversion.md, 1.1): the one table.
 #pragma once
 
 #include <span>

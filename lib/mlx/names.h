@@ -1,4 +1,4 @@
-// Names of tensors in Hugging Face and MLX directories, and what they are called in GGUF (docs/formats/mlx2gguf.md,
+// Names of tensors in Hugging Face and MLX directories, and what they are called in GGUF (docs/conversion.md,
 // 0.7, 0.8, 1.4): the one table.
 #pragma once
 

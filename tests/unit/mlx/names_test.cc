@@ -55,7 +55,7 @@ struct Mapping {
   const char* gguf;
 };
 
-// One line for each row of the table in docs/formats/mlx2gguf.md, 1.4.
+// One line for each row of the table in docs/conversion.md, 1.4.
 constexpr Mapping mappings[] = {
     {Family::llama, "model.embed_tokens.weight", "token_embd.weight"},
     {Family::llama, "model.norm.weight", "output_norm.weight"},
