@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "hf/sentencepiece.h"
+#include "io/random_access_file.h"
 #include "json/reader.h"
 #include "verify/mlx_rule_parts.h"
 #include "verify/mlx_rules.h"
@@ -82,6 +84,27 @@ void check_tokenizer(const SafetensorsModel& model, const json::Document& docume
   }
 }
 
+// tokenizer.model, where it is all there is: a SentencePiece model.
+void check_sentencepiece(const SafetensorsModel& model, FindingLog& log) {
+  constexpr u64 most_bytes = u64{256} << 20;
+  constexpr std::string_view name = "tokenizer.model";
+  const auto refuse = [&](const Error& error) {
+    Finding finding = to_finding(error, Scope::model);
+    finding.file = name;
+    log.add(std::move(finding));
+  };
+  const auto file = RandomAccessFile::open(model.set.folder + std::string(name));
+  if (!file) return refuse(file.error());
+  if ((*file)->file_size() > most_bytes) {
+    return remark(log, Severity::error, "hf-side-file", std::string(name), "is larger than any tokenizer (256 MiB)");
+  }
+  std::string bytes((*file)->file_size(), '\0');
+  if (const Status read = (*file)->read_exact(0, std::as_writable_bytes(std::span(bytes))); !read) {
+    return refuse(read.error());
+  }
+  if (const auto parsed = hf::parse_sentencepiece(bytes); !parsed) refuse(parsed.error());
+}
+
 }  // namespace
 
 FindingLog side_file_rules(const SafetensorsModel& model) {
@@ -95,6 +118,7 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
     remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
            "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) beside the weights");
   }
+  if (!has(model, "tokenizer.json") && has(model, "tokenizer.model")) check_sentencepiece(model, log);
   for (const std::string_view name : {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
                                       "added_tokens.json", "vocab.json"}) {
     load_object(model, name, log);

@@ -130,6 +130,9 @@ TEST_F(MlxRules, TokenizerFiles) {
   std::filesystem::remove(file("tokenizer.json"));
   EXPECT_EQ(check(), Codes{"hf-tokenizer-missing"});
   folder_.write("m/tokenizer.model", "x");
+  EXPECT_EQ(check(), Codes{"hf-tok-sentencepiece"});
+  // One piece: field 1, a message with field 1, the text "a".
+  folder_.write("m/tokenizer.model", std::string("\x0a\x03\x0a\x01\x61", 5));
   EXPECT_EQ(check(), Codes{});
   folder_.write("m/tokenizer_config.json", "nonsense");
   EXPECT_EQ(check(), Codes{"json-syntax"});
