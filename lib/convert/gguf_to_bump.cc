@@ -70,7 +70,10 @@ class Conversion {
     std::vector<std::filesystem::path> names;
     for (const auto& output : {report_.output, report_.config, report_.manifest}) {
       if (!output) continue;
-      std::filesystem::path name = *output == standard_output ? "-" : std::filesystem::weakly_canonical(*output);
+      std::error_code ignored;  // what cannot be looked at is refused when it is opened
+      std::filesystem::path name =
+          *output == standard_output ? "-" : std::filesystem::weakly_canonical(*output, ignored);
+      if (name.empty()) name = *output;
       if (std::find(names.begin(), names.end(), name) != names.end() && is_regular_output(*output)) {
         return usage_error(fmt::format("two outputs have the same name: {}", *output));
       }
