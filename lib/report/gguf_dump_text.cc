@@ -39,7 +39,7 @@ class TextDump {
  private:
   const gguf::Document& first() const { return set_.files.front().document; }
 
-  // "  label         text", broken at "  " (two spaces separate facts) where the terminal ends.
+  // "  label         one · another", broken between facts where the terminal ends.
   void fact(std::string_view label, const std::vector<std::string>& facts) {
     std::string line = "  " + style_(Paint::label, label);
     line.append(label_columns - std::min(label.size(), label_columns - 1), ' ');
@@ -49,13 +49,13 @@ class TextDump {
       if (text.empty()) continue;
       const std::size_t columns = width_without_color(text);
       if (!is_first) {
-        if (options_.width > 0 && column + 2 + columns > options_.width) {
+        if (options_.width > 0 && column + 3 + columns > options_.width) {
           line += '\n';
           line.append(2 + label_columns, ' ');
           column = 2 + label_columns;
         } else {
-          line += "  ";
-          column += 2;
+          line += faint(" · ");
+          column += 3;
         }
       }
       line += text;
@@ -129,8 +129,7 @@ class TextDump {
     for (const TypeTotal& total : summary.types) types.push_back(&total);
     std::ranges::stable_sort(
         types, [](const TypeTotal* a, const TypeTotal* b) { return a->bytes.value_or(0) > b->bytes.value_or(0); });
-    std::vector<std::string> facts = {escape(summary.mix)};
-    if (!summary.mix.empty()) facts[0] += ":";
+    std::vector<std::string> facts;
     constexpr std::size_t most = 12;
     for (std::size_t i = 0; i < types.size() && i < most; ++i) {
       const TypeTotal& total = *types[i];
@@ -141,7 +140,8 @@ class TextDump {
       } else if (total.bytes) {
         share = byte_text(*total.bytes);
       }
-      facts.push_back(fmt::format("{} {}{}", style_(type_paint(total.type), total.name), share,
+      const std::string mix = i == 0 && !summary.mix.empty() ? escape(summary.mix) + ": " : "";
+      facts.push_back(fmt::format("{}{} {}{}", mix, style_(type_paint(total.type), total.name), share,
                                   faint(fmt::format(" ({})", thousands(total.tensors)))));
     }
     if (types.size() > most) facts.push_back(fmt::format("and {} more types", types.size() - most));
