@@ -1,6 +1,5 @@
 // gguf-dump: what is inside a GGUF model?
 #include <algorithm>
-#include <utility>
 
 #include "cli/gguf_dump_options.h"
 #include "verify/gguf_rules.h"
@@ -13,10 +12,10 @@ using namespace modelutils;
 int dump(const std::string& path, const GgufDumpOptions& options, bool first, const cli::Command& command,
          TextOutput& out) {
   const cli::Messages messages(command);
-  Result<gguf::SplitSet> set = gguf::open_set(path);
-  if (!set) return messages.error(in_file(std::move(set.error()), path));
+  const Result<gguf::SplitSet> set = gguf::open_set(path);
+  if (!set) return messages.error(in_file(set.error(), path));
   const Findings findings = gguf_container_findings(*set);
-  const Status done = dump_gguf(std::move(*set), path, options, first, out);
+  const Status done = dump_gguf(*set, path, options, first, out);
   // What could be listed stands before the error.
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   if (out.closed()) return cli::exit_ok;

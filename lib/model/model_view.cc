@@ -191,28 +191,8 @@ Status ModelView::read_bytes(const ViewTensor& tensor, u64 offset, MutableBytes 
 
 Status ModelView::read_values(const ViewTensor& tensor, u64 first, std::span<float> out) const {
   if (!fits(first, out.size(), tensor.elements)) return out_of_range(tensor);
-  return tensor.packing ? read_packed(tensor, first, out) : read_plain(tensor, first, out);
-}
-
-// Any range of elements: whole blocks of at most piece_elements are read and the part asked for is kept.
-Status ModelView::read_plain(const ViewTensor& tensor, u64 first, std::span<float> out) const {
-  const CatalogTensor& stored = catalog_->tensors[tensor.stored];
-  const u64 block = tensor.type ? type_info(*tensor.type).block_elements : 1;
-  std::vector<float> piece;
-  while (!out.empty()) {
-    const u64 begin = first - first % block;
-    const u64 most = std::min<u64>(piece_elements - piece_elements % block, tensor.elements - begin);
-    const u64 needed = std::min<u64>(most, first - begin + out.size());
-    const u64 count = std::min<u64>(most, (needed + block - 1) / block * block);
-    piece.resize(count);
-    MU_TRY(modelutils::read_values(*catalog_, stored, begin, piece));
-    const auto skip = static_cast<std::size_t>(first - begin);
-    const std::size_t use = std::min<std::size_t>(out.size(), piece.size() - skip);
-    std::copy_n(piece.begin() + static_cast<std::ptrdiff_t>(skip), use, out.begin());
-    out = out.subspan(use);
-    first += use;
-  }
-  return {};
+  return tensor.packing ? read_packed(tensor, first, out)
+                        : read_value_range(*catalog_, catalog_->tensors[tensor.stored], first, out);
 }
 
 Status ModelView::read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const {

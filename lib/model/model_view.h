@@ -86,7 +86,6 @@ class ModelView {
   ModelView() = default;
   void index_tensors();
   Status read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const;
-  Status read_plain(const ViewTensor& tensor, u64 first, std::span<float> out) const;
 
   std::string path_;
   std::unique_ptr<Catalog> catalog_;  // views point into it

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace modelutils {
 
@@ -41,18 +40,6 @@ void add_values(Statistics& statistics, std::span<const float> values) {
   statistics.mean += distance * share;
   squares += old_squares + distance * distance * static_cast<double>(old) * share;
   statistics.deviation = std::sqrt(squares / static_cast<double>(all));
-}
-
-Result<Statistics> statistics_of(const ModelView& view, const ViewTensor& tensor) {
-  constexpr u64 piece = 64 * 1024;
-  Statistics statistics;
-  std::vector<float> values;
-  for (u64 first = 0; first < tensor.elements; first += values.size()) {
-    values.resize(std::min(piece, tensor.elements - first));
-    MU_TRY(view.read_values(tensor, first, values));
-    add_values(statistics, values);
-  }
-  return statistics;
 }
 
 }  // namespace modelutils

@@ -1,8 +1,11 @@
 // Numbers that describe the values of a tensor.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "base/error.h"
-#include "model/model_view.h"
 
 namespace modelutils {
 
@@ -23,7 +26,18 @@ struct Statistics {
 /// Adds the values to what is known already, as if all had been seen at once.
 void add_values(Statistics& statistics, std::span<const float> values);
 
-/// Of all (logical, dequantised) values of a tensor, read in pieces. Errors: those of ModelView::read_values().
-Result<Statistics> statistics_of(const ModelView& view, const ViewTensor& tensor);
+/// Of all `elements` values of a tensor, read in pieces by read(first, std::span<float>) -> Status.
+template <typename Read>
+Result<Statistics> statistics_of(u64 elements, Read&& read) {
+  constexpr u64 piece = 16 * 1024;  // stays in the first cache levels
+  Statistics statistics;
+  std::vector<float> values;
+  for (u64 first = 0; first < elements; first += values.size()) {
+    values.resize(std::min(piece, elements - first));
+    MU_TRY(read(first, std::span(values)));
+    add_values(statistics, values);
+  }
+  return statistics;
+}
 
 }  // namespace modelutils

@@ -55,4 +55,26 @@ Status read_values(const Catalog& catalog, const CatalogTensor& tensor, u64 firs
   return {};
 }
 
+Status read_value_range(const Catalog& catalog, const CatalogTensor& tensor, u64 first, std::span<float> out) {
+  constexpr u64 piece_elements = 16 * 1024;  // 64 KiB of float32
+  const u64 block = tensor.type ? type_info(*tensor.type).block_elements : 1;
+  const u64 elements = checked_product(tensor.ne).value_or(0);
+  if (!fits(first, out.size(), elements)) return internal_error("values were asked for that the tensor does not have");
+  std::vector<float> piece;
+  while (!out.empty()) {
+    const u64 begin = first - first % block;
+    const u64 most = std::min<u64>(piece_elements - piece_elements % block, elements - begin);
+    const u64 needed = std::min<u64>(most, first - begin + out.size());
+    const u64 count = std::min<u64>(most, (needed + block - 1) / block * block);
+    piece.resize(count);
+    MU_TRY(read_values(catalog, tensor, begin, piece));
+    const auto skip = static_cast<std::size_t>(first - begin);
+    const std::size_t use = std::min<std::size_t>(out.size(), piece.size() - skip);
+    std::copy_n(piece.begin() + static_cast<std::ptrdiff_t>(skip), use, out.begin());
+    out = out.subspan(use);
+    first += use;
+  }
+  return {};
+}
+
 }  // namespace modelutils

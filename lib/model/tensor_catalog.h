@@ -42,4 +42,7 @@ struct Catalog {
 /// or reaching the tensor's end). Codes: those of reading, "tensor-no-decoder".
 Status read_values(const Catalog& catalog, const CatalogTensor& tensor, u64 first, std::span<float> out);
 
+/// The same for any `first` and length inside the tensor: whole blocks are read, and the part asked for is kept.
+Status read_value_range(const Catalog& catalog, const CatalogTensor& tensor, u64 first, std::span<float> out);
+
 }  // namespace modelutils

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/model_view.h"
+#include "model/gguf_catalog.h"
 #include "report/gguf_selection.h"
 #include "report/values.h"
 
@@ -18,32 +18,33 @@ const gguf::Document& document_at(const gguf::SplitSet& set, const std::string& 
   return named == set.files.end() ? set.files.front().document : named->document;
 }
 
-Status dump_values(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, TextOutput& out) {
-  const bool is_listed = std::ranges::any_of(
-      set.files, [&](const gguf::SetFile& file) { return file.document.find_tensor(options.name) != nullptr; });
-  const ModelView view = ModelView::of_gguf(path, std::move(set));
-  const ViewTensor* tensor = view.find(options.name);
+Status dump_values(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options,
+                   TextOutput& out) {
+  const Catalog catalog = gguf_catalog(set);
+  const CatalogTensor* tensor = catalog.find(options.name);
   if (tensor == nullptr) {
+    const bool is_listed = std::ranges::any_of(
+        set.files, [&](const gguf::SetFile& file) { return file.document.find_tensor(options.name) != nullptr; });
     return input_error("tensor-not-found",
                        is_listed ? "the type or the size of the tensor is not known, or its data is not in the file"
                                  : "the file has no such tensor",
                        gguf::where_tensor(options.name), {}, path);
   }
-  return write_values(out, view, *tensor, {options.count, options.json, false});
+  return write_values(out, value_source(catalog, *tensor), {options.count, options.json, false});
 }
 
-Status dump_stats(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, TextOutput& out) {
-  const ModelView view = ModelView::of_gguf(path, std::move(set));
-  std::vector<const ViewTensor*> tensors;
-  for (const ViewTensor& tensor : view.tensors()) {
-    if (selects(options.tensor_globs, tensor.name)) tensors.push_back(&tensor);
+Status dump_stats(const gguf::SplitSet& set, const GgufDumpOptions& options, TextOutput& out) {
+  const Catalog catalog = gguf_catalog(set);
+  std::vector<ValueSource> tensors;
+  for (const CatalogTensor& tensor : catalog.tensors) {
+    if (selects(options.tensor_globs, tensor.name)) tensors.push_back(value_source(catalog, tensor));
   }
-  return write_statistics(out, view, tensors, options.json);
+  return write_statistics(out, tensors, options.json);
 }
 
 }  // namespace
 
-Status dump_gguf(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, bool first,
+Status dump_gguf(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options, bool first,
                  TextOutput& out) {
   const bool is_for_people = options.form == GgufDumpForm::text || options.form == GgufDumpForm::layers ||
                              options.form == GgufDumpForm::markdown;
@@ -56,9 +57,12 @@ Status dump_gguf(gguf::SplitSet set, const std::string& path, const GgufDumpOpti
     case GgufDumpForm::markdown: return dump_gguf_markdown(set, path, options, out);
     case GgufDumpForm::layers: return dump_gguf_layers(set, path, options, out);
     case GgufDumpForm::value: return dump_gguf_value(set, path, options.name, options, out);
-    case GgufDumpForm::values: return dump_values(std::move(set), path, options, out);
-    case GgufDumpForm::stats: return dump_stats(std::move(set), path, options, out);
-    case GgufDumpForm::data_offset: out << fmt::format("{}\n", document_at(set, path).data_offset); return {};
+    case GgufDumpForm::values: return dump_values(set, path, options, out);
+    case GgufDumpForm::stats: return dump_stats(set, options, out);
+    case GgufDumpForm::data_offset:
+      // Where the header breaks off there is no answer; the error says why.
+      if (document_at(set, path).complete) out << fmt::format("{}\n", document_at(set, path).data_offset);
+      return {};
     case GgufDumpForm::alignment: out << fmt::format("{}\n", document_at(set, path).alignment); return {};
   }
   return internal_error("no such form of output");

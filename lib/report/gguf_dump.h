@@ -30,7 +30,7 @@ struct GgufDumpOptions {
 
 /// Prints one model in the form that is asked for. `first`: nothing was printed before. Errors: those of reading,
 /// "key-not-found", "tensor-not-found", "tensor-no-decoder".
-Status dump_gguf(gguf::SplitSet set, const std::string& path, const GgufDumpOptions& options, bool first,
+Status dump_gguf(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options, bool first,
                  TextOutput& out);
 
 /// For people: identity and sizes, keys, tensors. With key_globs or tensor_globs only the tables they select from.

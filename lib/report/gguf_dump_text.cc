@@ -16,6 +16,7 @@ namespace modelutils {
 namespace {
 
 constexpr std::size_t label_columns = 14;
+constexpr std::size_t min_value_columns = 24;
 constexpr std::size_t preview_columns = 100;  // where no terminal says how wide it is
 
 class TextDump {
@@ -84,9 +85,10 @@ class TextDump {
   }
 
   void write_summary(const GgufSummary& summary) {
-    const std::string title = summary.name.empty() ? base_name_of(path_) : summary.name;
+    const std::string shown_path = path_ == "-" ? "standard input" : path_;
+    const std::string title = summary.name.empty() ? base_name_of(shown_path) : summary.name;
     out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : preview_columns)) << "\n";
-    std::string file = escape(path_);
+    std::string file = escape(shown_path);
     if (set_.is_split()) file += fmt::format(" and the others of its {} files", set_.files.size());
     const std::string format = fmt::format("GGUF v{}{}", first().version, first().big_endian ? ", big-endian" : "");
     fact("file", {file, faint(format), summary.file_size ? byte_text(*summary.file_size) : faint("size not known")});
@@ -166,12 +168,24 @@ class TextDump {
     out_ << faint(listed == all ? thousands(all) : fmt::format("{} of {}", thousands(listed), thousands(all))) << "\n";
   }
 
+  // Columns that the key table leaves for values.
+  std::size_t value_columns(const std::vector<SelectedKey>& keys) const {
+    if (options_.width == 0) return preview_columns;
+    std::size_t key_columns = 0;
+    std::size_t type_columns = 0;
+    for (const SelectedKey& selected : keys) {
+      key_columns = std::max(key_columns, display_width(escape(selected.key->key)));
+      type_columns = std::max(type_columns, display_width(key_type_text(selected.key->value)));
+    }
+    const std::size_t used = 2 + key_columns + 2 + type_columns + 2;
+    return used + min_value_columns < options_.width ? options_.width - used : min_value_columns;
+  }
+
   Status write_keys() {
     const std::vector<SelectedKey> keys = select_keys(set_, options_);
     heading("Keys", keys.size(), first().kv_count);
     if (keys.empty()) return {};
-    std::size_t budget = preview_columns;
-    if (options_.width > 0) budget = std::max<std::size_t>(options_.width, 40) - 20;
+    const std::size_t budget = value_columns(keys);
     Status status;
     const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
       const gguf::KeyValue& key = *keys[i].key;
@@ -186,7 +200,10 @@ class TextDump {
                                                                            : Paint::number};
       shortened_ = shortened_ || cells[2].text.ends_with("…") || cells[2].text.ends_with("…]");
     };
-    write_table(out_, {{"key", Align::left, 20, 0}, {"type", Align::left, 0, 1}, {"value", Align::left, 16, 0}},
+    write_table(out_,
+                {{"key", Align::left, 16, 0, 0},
+                 {"type", Align::left, 0, 1, 0},
+                 {"value", Align::left, min_value_columns, 0, 1}},
                 keys.size(), row, {options_.width, 2, false, style_});
     return status;
   }
@@ -221,8 +238,10 @@ class TextDump {
 
   void write_notes() {
     if (!shortened_) return;
-    out_ << "\n"
-         << faint("… stands for more: --get KEY prints one value in full, --json --json-array all of them.") << "\n";
+    constexpr std::string_view one = "… stands for more: --get KEY prints one value in full,";
+    constexpr std::string_view all = "--json --json-array all of them.";
+    const bool fits = options_.width == 0 || options_.width > display_width(one) + 1 + display_width(all);
+    out_ << "\n" << style_(Paint::faint, one) << (fits ? " " : "\n") << style_(Paint::faint, all) << "\n";
   }
 
   const gguf::SplitSet& set_;

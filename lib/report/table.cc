@@ -44,15 +44,18 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
     if (drop == columns.size()) break;
     widths[drop] = 0;
   }
-  // The widest gives first.
+  // Of the highest rank that has something left, the widest gives first.
   for (std::size_t left = excess(); left > 0; --left) {
-    std::size_t widest = columns.size();
+    std::size_t best = columns.size();
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (columns[i].min_width == 0 || widths[i] <= columns[i].min_width) continue;
-      if (widest == columns.size() || widths[i] > widths[widest]) widest = i;
+      if (best == columns.size() || columns[i].cut_rank > columns[best].cut_rank ||
+          (columns[i].cut_rank == columns[best].cut_rank && widths[i] > widths[best])) {
+        best = i;
+      }
     }
-    if (widest == columns.size()) return;
-    --widths[widest];
+    if (best == columns.size()) return;
+    --widths[best];
   }
 }
 

@@ -17,6 +17,7 @@ struct Column {
   Align align = Align::left;
   std::size_t min_width = 0;  ///< may be cut down to this many columns, with "…"; 0: never cut
   int drop_rank = 0;          ///< left out if the width does not suffice, the highest rank first; 0: never
+  int cut_rank = 0;           ///< columns of a higher rank are cut first, all down to their min_width
 };
 
 /// Printable text: whoever fills a cell has escaped what came from a file.

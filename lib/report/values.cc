@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "base/checked_math.h"
 #include "base/escape.h"
 #include "fmt/format.h"
 #include "json/writer.h"
@@ -21,11 +22,11 @@ constexpr u64 piece_elements = 16 * 1024;
 // How the elements of a type are printed.
 enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
 
-Form form_of(const ViewTensor& tensor, bool raw) {
-  if (!tensor.type) return Form::unsigned_word;
+Form form_of(const ValueSource& tensor, bool raw) {
+  if (!tensor.stored_type) return Form::unsigned_word;
   if (raw) return Form::unsigned_word;
-  if (tensor.packing) return Form::decoded;
-  switch (*tensor.type) {
+  if (tensor.packed) return Form::decoded;
+  switch (*tensor.stored_type) {
     case TensorType::U8:
     case TensorType::U16:
     case TensorType::U32:
@@ -41,9 +42,9 @@ Form form_of(const ViewTensor& tensor, bool raw) {
 }
 
 // Bytes of a stored word: of the element, or 1 for blocks of several elements and unknown types.
-u64 word_bytes(const ViewTensor& tensor) {
-  if (!tensor.type) return 1;
-  const TypeInfo& type = type_info(*tensor.type);
+u64 word_bytes(const ValueSource& tensor) {
+  if (!tensor.stored_type) return 1;
+  const TypeInfo& type = type_info(*tensor.stored_type);
   return type.block_elements == 1 && type.block_bytes <= 8 ? type.block_bytes : 1;
 }
 
@@ -68,14 +69,12 @@ i64 signed_at(const std::byte* at, u64 width) {
 // Gives every value as JSON or text to `emit`, piece by piece.
 class ValueReader {
  public:
-  ValueReader(const ModelView& view, const ViewTensor& tensor, bool raw)
-      : view_(view), tensor_(tensor), form_(form_of(tensor, raw)), width_(word_bytes(tensor)) {
-    const u64 bytes = view.catalog().tensors[tensor.stored].bytes;
-    available_ = form_ == Form::decoded ? tensor.elements : bytes / width_;
+  ValueReader(const ValueSource& tensor, bool raw)
+      : tensor_(tensor), form_(form_of(tensor, raw)), width_(word_bytes(tensor)) {
+    available_ = form_ == Form::decoded ? tensor.elements : tensor.bytes / width_;
   }
 
   u64 available() const { return available_; }
-  bool stored_shape() const { return form_ != Form::decoded; }
 
   template <typename Emit>
   Status read(u64 count, Emit&& emit) {
@@ -83,13 +82,13 @@ class ValueReader {
       const u64 now = std::min(piece_elements, count - first);
       if (form_ == Form::decoded) {
         values_.resize(now);
-        MU_TRY(view_.read_values(tensor_, first, values_));
+        MU_TRY(tensor_.read_values(first, values_));
         for (const float value : values_) {
           if (!emit(value)) return {};
         }
       } else {
         bytes_.resize(now * width_);
-        MU_TRY(view_.read_bytes(tensor_, first * width_, bytes_));
+        MU_TRY(tensor_.read_bytes(first * width_, bytes_));
         for (u64 i = 0; i < now; ++i) {
           const std::byte* at = bytes_.data() + i * width_;
           const bool more = form_ == Form::signed_word ? emit(signed_at(at, width_))
@@ -104,19 +103,13 @@ class ValueReader {
   }
 
  private:
-  const ModelView& view_;
-  const ViewTensor& tensor_;
+  const ValueSource& tensor_;
   Form form_;
   u64 width_;
   u64 available_ = 0;
   std::vector<float> values_;
   std::vector<std::byte> bytes_;
 };
-
-// In the order of the model's own format.
-std::vector<u64> shape_of(const ModelView& view, std::span<const u64> ne) {
-  return view.gguf() != nullptr ? std::vector<u64>(ne.begin(), ne.end()) : reversed(ne);
-}
 
 void write_shape(json::Writer& writer, const std::vector<u64>& shape) {
   writer.key("shape");
@@ -139,16 +132,16 @@ std::string text_of(i64 value) {
 }
 
 struct Row {
-  const ViewTensor* tensor = nullptr;
+  const ValueSource* tensor = nullptr;
   std::optional<Statistics> statistics;  // nothing if the type has no decoder
 };
 
-void write_json_row(json::Writer& writer, const ModelView& view, const Row& row) {
+void write_json_row(json::Writer& writer, const Row& row) {
   writer.begin_object();
   writer.member("schema", "stats/1");
   writer.member("name", row.tensor->name);
-  writer.member("type", type_text(*row.tensor));
-  write_shape(writer, shape_of(view, row.tensor->ne));
+  writer.member("type", row.tensor->type);
+  write_shape(writer, row.tensor->shape);
   writer.member("count", row.tensor->elements);
   if (row.statistics) {
     const Statistics& s = *row.statistics;
@@ -166,7 +159,7 @@ void write_json_row(json::Writer& writer, const ModelView& view, const Row& row)
 
 void write_text_row(TextOutput& out, const Row& row) {
   if (!row.statistics) {
-    out << fmt::format("{:>12} {:>68}  {}\n", row.tensor->elements, "no decoder for " + type_text(*row.tensor),
+    out << fmt::format("{:>12} {:>68}  {}\n", row.tensor->elements, "no decoder for " + row.tensor->type,
                        escape(row.tensor->name));
     return;
   }
@@ -177,8 +170,8 @@ void write_text_row(TextOutput& out, const Row& row) {
 
 }  // namespace
 
-Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& tensor, const ValuesOptions& options) {
-  ValueReader reader(view, tensor, options.raw);
+Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOptions& options) {
+  ValueReader reader(tensor, options.raw);
   const u64 count = std::min(reader.available(), options.count.value_or(reader.available()));
   if (!options.json) {
     return reader.read(count, [&](auto value) {
@@ -187,16 +180,12 @@ Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& te
     });
   }
   json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  const CatalogTensor& stored = view.catalog().tensors[tensor.stored];
   writer.begin_object();
   writer.member("schema", "values/1");
   writer.member("name", tensor.name);
-  if (options.raw || !tensor.packing) {
-    writer.member("type", stored.type ? type_name(*stored.type) : std::string_view("unknown"));
-  } else {
-    writer.member("type", type_text(tensor));
-  }
-  write_shape(writer, shape_of(view, options.raw ? stored.ne : tensor.ne));
+  const std::string_view stored_type = tensor.stored_type ? type_name(*tensor.stored_type) : "unknown";
+  writer.member("type", options.raw ? stored_type : std::string_view(tensor.type));
+  write_shape(writer, options.raw ? tensor.stored_shape : tensor.shape);
   writer.key("values");
   writer.begin_array();
   MU_TRY(reader.read(count, [&](auto value) {
@@ -210,12 +199,11 @@ Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& te
   return {};
 }
 
-Status write_statistics(TextOutput& out, const ModelView& view, std::span<const ViewTensor* const> tensors, bool json,
-                        unsigned threads) {
+Status write_statistics(TextOutput& out, std::span<const ValueSource> tensors, bool json, unsigned threads) {
   std::vector<Row> rows(tensors.size());
   MU_TRY(parallel_for(tensors.size(), threads, [&](u64 item, unsigned) -> Status {
-    rows[item].tensor = tensors[item];
-    auto statistics = statistics_of(view, *tensors[item]);
+    rows[item].tensor = &tensors[item];
+    auto statistics = statistics_of(tensors[item].elements, tensors[item].read_values);
     if (statistics) {
       rows[item].statistics = *statistics;
     } else if (statistics.error().code != "tensor-no-decoder") {
@@ -230,9 +218,28 @@ Status write_statistics(TextOutput& out, const ModelView& view, std::span<const 
     return {};
   }
   json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  for (const Row& row : rows) write_json_row(writer, view, row);
+  for (const Row& row : rows) write_json_row(writer, row);
   writer.flush();
   return {};
+}
+
+ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
+  ValueSource source;
+  source.name = tensor.name;
+  source.type = tensor.type ? type_name(*tensor.type) : "unknown";
+  source.stored_type = tensor.type;
+  source.shape = source.stored_shape = tensor.ne;
+  source.elements = checked_product(tensor.ne).value_or(0);
+  source.bytes = tensor.bytes;
+  source.read_values = [&](u64 first, std::span<float> out) { return read_value_range(catalog, tensor, first, out); };
+  source.read_bytes = [&](u64 offset, MutableBytes out) -> Status {
+    if (catalog.big_endian) {
+      return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded",
+                         fmt::format("tensor '{}'", tensor.name));
+    }
+    return catalog.files[tensor.file].source->read_exact(tensor.offset + offset, out);
+  };
+  return source;
 }
 
 }  // namespace modelutils

@@ -1,12 +1,16 @@
 // The values of a tensor, and statistics of all tensors: --values and --stats of the dumpers.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/parallel.h"
 #include "io/text_output.h"
 #include "model/model_view.h"
+#include "model/tensor_catalog.h"
 
 namespace modelutils {
 
@@ -16,13 +20,36 @@ struct ValuesOptions {
   bool raw = false;          ///< the stored words as unsigned numbers, not what they mean
 };
 
+/// A tensor whose values can be read, wherever it comes from. What the view or the catalog holds must outlive it.
+struct ValueSource {
+  std::string name;                       ///< raw text of the file
+  std::string type;                       ///< what the values are: "Q4_K", "affine 4-bit, group 64"
+  std::optional<TensorType> stored_type;  ///< what the bytes are
+  bool packed = false;                    ///< a weight that MLX packed
+  std::vector<u64> shape;                 ///< logical, in the order of the model's own format, like the next
+  std::vector<u64> stored_shape;
+  u64 elements = 0;                                                    ///< logical
+  u64 bytes = 0;                                                       ///< stored
+  std::function<Status(u64 first, std::span<float> out)> read_values;  ///< any range of elements
+  std::function<Status(u64 offset, MutableBytes out)> read_bytes;      ///< any range of bytes
+};
+
+/// A tensor of a view. (In a file of its own: who needs no view need not link what views need.)
+ValueSource value_source(const ModelView& view, const ViewTensor& tensor);
+/// A tensor of a catalog as it is stored; the shape in ne order.
+ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor);
+
 /// Prints values, one a line: floats as the shortest decimals that read back to the same float32 (F64: the same
-/// double), integers as they are. The shape is in the order of the model's own format. Errors: those of reading,
-/// "tensor-no-decoder".
-Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& tensor, const ValuesOptions& options);
+/// double), integers as they are. Errors: those of reading, "tensor-no-decoder".
+Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOptions& options);
 
 /// Prints count, min, max, mean, standard deviation, zeros, NaN and Inf of each tensor; with `json` one object a line
 /// ("stats/1"). Tensors without a decoder are listed without numbers. Errors: those of reading.
+Status write_statistics(TextOutput& out, std::span<const ValueSource> tensors, bool json,
+                        unsigned threads = default_threads());
+
+/// The same of a view.
+Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& tensor, const ValuesOptions& options);
 Status write_statistics(TextOutput& out, const ModelView& view, std::span<const ViewTensor* const> tensors, bool json,
                         unsigned threads = default_threads());
 
