@@ -1,0 +1,69 @@
+// Any bytes -> safetensors parser and rules. Compared with simdjson's DOM, which validates all of a JSON text.
+#include <simdjson.h>
+
+#include <cstdlib>
+
+#include "io/random_access_file.h"
+#include "safetensors/parse.h"
+#include "verify/safetensors_rules.h"
+
+using namespace modelutils;
+
+namespace {
+
+bool has_code(const Findings& findings, std::string_view code) {
+  for (const Finding& finding : findings) {
+    if (finding.code == code) return true;
+  }
+  return false;
+}
+
+// The same JSON, another reader: they must agree on whether it is JSON.
+void compare_with_dom(const safetensors::Document& document, std::string_view json) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  const auto error = parser.parse(simdjson::padded_string(json)).get(root);
+  // The DOM refuses numbers beyond 64 bits that are valid JSON, and every bad escape, which to us is a finding of its
+  // own.
+  const bool comparable = error != simdjson::NUMBER_ERROR && error != simdjson::STRING_ERROR &&
+                          error != simdjson::BIGINT_ERROR && error != simdjson::DEPTH_ERROR;
+  if (document.complete && !has_code(document.findings, "st-header-trailing") && comparable &&
+      error != simdjson::SUCCESS) {
+    std::abort();
+  }
+  if (error == simdjson::SUCCESS && has_code(document.findings, "st-header-json") && root.is_object()) {
+    std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const MemoryFile file({bytes.begin(), bytes.end()}, "m.safetensors");
+  const auto document = safetensors::parse(file);
+  if (!document) {
+    if (document.error().code != "st-not-safetensors") std::abort();
+    return 0;
+  }
+  if (!document->complete && first_container_error(document->findings) == nullptr) std::abort();
+  for (std::size_t i = 0; i < document->tensors.size(); ++i) {
+    const safetensors::Tensor& tensor = document->tensors[i];
+    if (tensor.entry_offset >= size || data[tensor.entry_offset] != '"') std::abort();
+    const safetensors::Tensor* found = document->find(tensor.name);
+    if (found == nullptr || found > &tensor || found->name != tensor.name) std::abort();
+    if (document->names.size() != 0 && document->names.find(tensor.name) != i) std::abort();
+    (void)tensor.expected_bytes();
+  }
+  const FindingLog log = safetensors_container_rules(*document);
+  if (log.errors() == 0) {  // then every byte of the data belongs to exactly one tensor
+    u64 bytes_of_tensors = 0;
+    for (const safetensors::Tensor& tensor : document->tensors) bytes_of_tensors += tensor.bytes();
+    if (bytes_of_tensors != document->data_bytes()) std::abort();
+  }
+  if (document->storage != nullptr) {
+    const std::string_view all(reinterpret_cast<const char*>(data), size);
+    compare_with_dom(*document, all.substr(8, document->header_bytes));
+  }
+  return 0;
+}

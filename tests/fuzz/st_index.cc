@@ -1,0 +1,24 @@
+// Any bytes -> index of a sharded model. No file name that leaves the folder may come out.
+#include <algorithm>
+#include <cstdlib>
+
+#include "io/random_access_file.h"
+#include "safetensors/index.h"
+
+using namespace modelutils;
+
+extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const MemoryFile file({bytes.begin(), bytes.end()}, "model.safetensors.index.json");
+  const auto index = safetensors::parse_index(file);
+  if (!index) std::abort();
+  if (!index->usable && first_container_error(index->findings) == nullptr) std::abort();
+  if (!std::is_sorted(index->shards.begin(), index->shards.end())) std::abort();
+  for (const std::string& shard : index->shards) {
+    if (shard.empty() || shard.find('/') != shard.npos || shard == ".." || shard.find('\0') != shard.npos) std::abort();
+  }
+  for (const safetensors::IndexEntry& entry : index->entries) {
+    if (entry.shard >= index->shards.size() || entry.offset >= size || data[entry.offset] != '"') std::abort();
+  }
+  return 0;
+}
