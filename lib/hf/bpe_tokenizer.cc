@@ -64,12 +64,15 @@ Status read_merges(const TokenizerInput& input, const Vocabulary& vocabulary, To
   return {};
 }
 
-void check_byte_symbols(const Vocabulary& vocabulary, Findings& findings) {
+// llama.cpp finds a byte's token by its text, so an added token of that text serves as well (DeepSeek Coder has some).
+void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedToken>& added, Findings& findings) {
+  NameIndex added_texts;
+  for (const AddedToken& token : added) added_texts.insert(token.content);
   std::string missing;
   u32 count = 0;
   for (u32 byte = 0; byte < 256; ++byte) {
     const std::string symbol = byte_symbol(static_cast<u8>(byte));
-    if (vocabulary.find(symbol)) continue;
+    if (vocabulary.find(symbol) || added_texts.find(symbol)) continue;
     ++count;
     fmt::format_to(std::back_inserter(missing), "{}{} (0x{:02X})", count == 1 ? "" : ", ", symbol, byte);
   }
@@ -167,7 +170,7 @@ Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer) {
   TokenList list(tokenizer, input.rows());
   for (const VocabEntry& entry : vocabulary.entries) list.set(entry.id, entry.text, TokenType::normal, 0);
   MU_TRY(read_merges(input, vocabulary, tokenizer));
-  check_byte_symbols(vocabulary, tokenizer.findings);
+  check_byte_symbols(vocabulary, input.added.tokens, tokenizer.findings);
   list.overlay(input.added.tokens);
   list.finish(tokenizer.findings);
   if (fast) check_pipeline(input.files.tokenizer_json->root, tokenizer.findings);

@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "hf/remarks.h"
-#include "io/random_access_file.h"
+#include "hf/tokenizer_files.h"
 
 namespace modelutils::hf {
 
@@ -28,21 +28,8 @@ std::string key_name(std::string_view name) {
   return key;
 }
 
-bool present(const std::string& path) {
-  std::error_code ignored;
-  const auto type = std::filesystem::symlink_status(path, ignored).type();
-  return type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none;
-}
-
 Result<std::string> read_text(const std::string& path) {
-  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  if (file->file_size() > max_template_bytes) {
-    return input_error("hf-tok-template",
-                       fmt::format("has {} bytes, at most {} are read", file->file_size(), max_template_bytes), {}, {},
-                       path);
-  }
-  std::string text(static_cast<std::size_t>(file->file_size()), '\0');
-  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
+  MU_ASSIGN(std::string text, read_whole(path, max_template_bytes));
   if (!is_utf8(text)) return input_error("hf-tok-template", "is not UTF-8", {}, {}, path);
   return text;
 }
@@ -112,7 +99,7 @@ class Collector {
 
 Status add_jinja_files(const std::string& directory, Collector& collector) {
   const std::string main = directory + "/chat_template.jinja";
-  if (present(main)) {
+  if (is_present(main)) {
     MU_ASSIGN(const std::string text, read_text(main));
     collector.add("default", text, "chat_template.jinja");
   }
@@ -142,7 +129,7 @@ Result<ChatTemplates> read_chat_templates(const std::string& directory, std::opt
     if (value) MU_TRY(collector.add_value(*value, "tokenizer_config.json"));
   }
   const std::string path = directory + "/chat_template.json";
-  if (present(path)) {
+  if (is_present(path)) {
     MU_ASSIGN(const auto document, json::load(path, max_template_bytes));
     const auto value = json::member(document->root, "chat_template");
     if (value) MU_TRY(collector.add_value(*value, "chat_template.json"));

@@ -24,8 +24,8 @@ struct ChatTemplates {
 
 /// Reads the templates of `directory`; chat_template.jinja and additional_chat_templates/*.jinja win over
 /// tokenizer_config.json (`tokenizer_config`, if there is one), that over chat_template.json. Texts that differ between
-/// them are a warning in `findings`. Errors: reading, "json-syntax", "hf-tok-template" (of a wrong type, not UTF-8,
-/// above 16 MiB).
+/// them are a warning in `findings`. Errors: reading, "json-syntax", "hf-tok-template" (of a wrong type, not UTF-8),
+/// "hf-tok-too-large" (above 16 MiB).
 Result<ChatTemplates> read_chat_templates(const std::string& directory, std::optional<json::Element> tokenizer_config,
                                           Findings& findings);
 

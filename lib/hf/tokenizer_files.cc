@@ -17,31 +17,16 @@ namespace {
 constexpr u64 max_json_bytes = u64{256} << 20;
 constexpr u64 max_text_bytes = u64{64} << 20;
 
-// A dangling link counts as present: opening it then says what is wrong.
-bool present(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found &&
-         std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::none;
-}
-
 Status load_json(const std::string& path, std::unique_ptr<json::Document>& into) {
-  if (!present(path)) return {};
+  if (!is_present(path)) return {};
   MU_ASSIGN(into, json::load(path, max_json_bytes));
   if (!into->root.is_object()) return input_error("hf-tok-json", "must hold a JSON object", {}, {}, path);
   return {};
 }
 
 Status load_bytes(const std::string& path, std::optional<std::string>& into) {
-  if (!present(path)) return {};
-  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  if (file->file_size() > max_text_bytes) {
-    return input_error("hf-tok-too-large",
-                       fmt::format("has {} bytes, at most {} are read", file->file_size(), max_text_bytes), {}, {},
-                       path);
-  }
-  std::string bytes(static_cast<std::size_t>(file->file_size()), '\0');
-  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(bytes))));
-  into = std::move(bytes);
+  if (!is_present(path)) return {};
+  MU_ASSIGN(into, read_whole(path, max_text_bytes));
   return {};
 }
 
@@ -84,7 +69,7 @@ Status load_slow_tokenizer(TokenizerFiles& files) {
         {}, {}, files.directory);
   }
   if (has_tiktoken_file(files.directory)) return tiktoken_error(files.directory);
-  if (present(files.path("vocab.txt"))) {
+  if (is_present(files.path("vocab.txt"))) {
     return input_error("hf-tok-wordpiece", "is a WordPiece vocabulary (BERT), which is not supported", {}, {},
                        files.path("vocab.txt"));
   }
@@ -109,6 +94,23 @@ bool has_all_byte_tokens(json::Object vocab) {
 }
 
 }  // namespace
+
+bool is_present(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::symlink_status(path, ignored).type();
+  return type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none;
+}
+
+Result<std::string> read_whole(const std::string& path, u64 most) {
+  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
+  if (file->file_size() > most) {
+    return input_error("hf-tok-too-large", fmt::format("has {} bytes, at most {} are read", file->file_size(), most),
+                       {}, {}, path);
+  }
+  std::string bytes(static_cast<std::size_t>(file->file_size()), '\0');
+  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(bytes))));
+  return bytes;
+}
 
 std::optional<json::Element> TokenizerFiles::tokenizer_config_root() const {
   return tokenizer_config ? std::optional(tokenizer_config->root) : std::nullopt;

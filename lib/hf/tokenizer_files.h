@@ -35,6 +35,12 @@ struct TokenizerFiles {
   std::optional<json::Element> tokenizer_config_root() const;
 };
 
+/// Is there something of that name? A dangling link counts: opening it then says what is wrong.
+bool is_present(const std::string& path);
+
+/// A whole regular file of at most `most` bytes, "hf-tok-too-large" if it has more.
+Result<std::string> read_whole(const std::string& path, u64 most);
+
 /// Loads the files of `directory` that matter for the form found, and no others. Limits: JSON 256 MiB, tokenizer.model
 /// and merges.txt 64 MiB. A missing tokenizer is form `none`, no error. Errors: reading, "json-syntax",
 /// "json-too-large", "hf-tok-too-large", "hf-tok-json" and those of tokenizer_form().

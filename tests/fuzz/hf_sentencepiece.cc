@@ -1,0 +1,12 @@
+// tokenizer.model.
+#include "hf_tokenizer_check.h"
+
+using namespace modelutils;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  hf::TokenizerFiles files;
+  files.model_bytes = std::string(reinterpret_cast<const char*>(data), size);
+  files.form = hf::TokenizerForm::sentencepiece;
+  fuzz::build_and_check(files, nullptr, 20);
+  return 0;
+}

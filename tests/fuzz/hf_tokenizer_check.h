@@ -1,0 +1,43 @@
+// What must hold of every tokenizer that was read, whatever the files were.
+#pragma once
+
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+#include "hf/tokenizer.h"
+#include "hf/tokenizer_build.h"
+
+namespace modelutils::fuzz {
+
+inline void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+inline void check_tokenizer_invariants(const hf::Tokenizer& tokenizer, u64 rows) {
+  require(tokenizer.tokens.size() == rows && tokenizer.types.size() == rows);
+  require(tokenizer.scores.size() == (tokenizer.kind == hf::TokenizerKind::llama ? rows : 0));
+  const std::set<std::string_view> distinct(tokenizer.tokens.begin(), tokenizer.tokens.end());
+  require(distinct.size() == rows && !distinct.contains(""));
+  for (const i32 type : tokenizer.types) require(type >= 1 && type <= 6);
+  const hf::SpecialIds& ids = tokenizer.special;
+  for (const auto& id : {ids.bos, ids.eos, ids.unk, ids.sep, ids.pad, ids.cls, ids.mask, ids.eot, ids.eom}) {
+    require(!id || *id < rows);
+  }
+  require(tokenizer.add_bos != true || ids.bos);
+  for (const Finding& finding : tokenizer.findings) require(finding.severity != Severity::error);
+}
+
+inline void build_and_check(const hf::TokenizerFiles& files, const hf::Config* config, u64 rows) {
+  hf::TokenizerOptions options;
+  options.embedding_rows = rows;
+  options.config = config;
+  auto tokenizer = hf::build_tokenizer(files, options);
+  if (!tokenizer && tokenizer.error().code == "hf-tok-pre-unknown") {
+    options.pre = "qwen2";  // go on behind what a fuzzer will hardly hit
+    tokenizer = hf::build_tokenizer(files, options);
+  }
+  if (tokenizer) check_tokenizer_invariants(*tokenizer, rows);
+}
+
+}  // namespace modelutils::fuzz

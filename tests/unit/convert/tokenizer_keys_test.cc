@@ -1,0 +1,168 @@
+#include "convert/tokenizer_keys.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "gguf/keys.h"
+#include "gguf/parse.h"
+#include "io/random_access_file.h"
+
+namespace modelutils {
+namespace {
+
+// Writes the keys as a GGUF file and reads them back with the reader that dumps and rules use.
+class Written {
+ public:
+  explicit Written(const std::vector<gguf::OutKey>& keys) : Written(*gguf::layout(keys, {})) {}
+
+  const gguf::KeyValue* key(std::string_view name) const { return index_->key(name); }
+  const gguf::Index& index() const { return *index_; }
+  std::vector<std::string> strings(std::string_view name) const {
+    const gguf::ArrayRef* array = index_->array_value(name);
+    return array ? *gguf::read_strings(*file_, *document_, *array) : std::vector<std::string>{"no array"};
+  }
+  gguf::ValueType element_type(std::string_view name) const { return index_->array_value(name)->element_type; }
+  template <typename T>
+  std::vector<T> numbers(std::string_view name) const {
+    return *gguf::read_numbers<T>(*file_, *document_, *index_->array_value(name));
+  }
+
+ private:
+  explicit Written(const gguf::OutLayout& layout) {
+    const auto bytes = std::as_bytes(std::span(layout.header));
+    file_ = std::make_unique<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()));
+    document_ = std::make_unique<gguf::Document>(*gguf::parse(*file_));
+    EXPECT_TRUE(document_->complete);
+    EXPECT_TRUE(document_->findings.empty());
+    index_ = std::make_unique<gguf::Index>(*document_);
+  }
+  std::unique_ptr<MemoryFile> file_;
+  std::unique_ptr<gguf::Document> document_;
+  std::unique_ptr<gguf::Index> index_;
+};
+
+hf::Tokenizer small(hf::TokenizerKind kind) {
+  hf::Tokenizer tokenizer;
+  tokenizer.kind = kind;
+  tokenizer.tokens = {"a", "b", "ab"};
+  tokenizer.types = {1, 3, 4};
+  tokenizer.pre = "qwen2";
+  if (kind == hf::TokenizerKind::gpt2) {
+    tokenizer.merges = {"a b"};
+  } else {
+    tokenizer.scores = {0, -1, -2.5F};
+  }
+  return tokenizer;
+}
+
+TEST(TokenizerKeys, ByteLevel) {
+  const Written written(convert::tokenizer_keys(small(hf::TokenizerKind::gpt2)));
+  EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "gpt2");
+  EXPECT_EQ(written.index().string_value("tokenizer.ggml.pre"), "qwen2");
+  EXPECT_EQ(written.strings("tokenizer.ggml.tokens"), (std::vector<std::string>{"a", "b", "ab"}));
+  EXPECT_EQ(written.strings("tokenizer.ggml.merges"), std::vector<std::string>{"a b"});
+  EXPECT_EQ(written.element_type("tokenizer.ggml.token_type"), gguf::ValueType::i32);
+  EXPECT_EQ(written.numbers<i64>("tokenizer.ggml.token_type"), (std::vector<i64>{1, 3, 4}));
+  EXPECT_EQ(written.key("tokenizer.ggml.scores"), nullptr);
+  EXPECT_EQ(written.key("tokenizer.ggml.add_bos_token"), nullptr) << "not known";
+  EXPECT_EQ(written.key("tokenizer.chat_template"), nullptr);
+  EXPECT_EQ(written.key("tokenizer.chat_templates"), nullptr);
+}
+
+TEST(TokenizerKeys, SentencePiece) {
+  const Written written(convert::tokenizer_keys(small(hf::TokenizerKind::llama)));
+  EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "llama");
+  EXPECT_EQ(written.element_type("tokenizer.ggml.scores"), gguf::ValueType::f32);
+  EXPECT_EQ(written.numbers<double>("tokenizer.ggml.scores"), (std::vector<double>{0, -1, -2.5}));
+  EXPECT_EQ(written.key("tokenizer.ggml.merges"), nullptr);
+}
+
+TEST(TokenizerKeys, EmptyMergesAreWrittenAllTheSame) {
+  hf::Tokenizer tokenizer = small(hf::TokenizerKind::gpt2);
+  tokenizer.merges.clear();
+  const Written written(convert::tokenizer_keys(tokenizer));
+  EXPECT_TRUE(written.strings("tokenizer.ggml.merges").empty());
+  EXPECT_EQ(written.element_type("tokenizer.ggml.merges"), gguf::ValueType::string);
+}
+
+TEST(TokenizerKeys, IdsAndFlags) {
+  hf::Tokenizer tokenizer = small(hf::TokenizerKind::gpt2);
+  u32 next = 1;
+  hf::SpecialIds& ids = tokenizer.special;
+  for (auto* id : {&ids.bos, &ids.eos, &ids.unk, &ids.sep, &ids.pad, &ids.cls, &ids.mask, &ids.eot, &ids.eom,
+                   &ids.fim_pre, &ids.fim_suf, &ids.fim_mid, &ids.fim_pad, &ids.fim_rep, &ids.fim_sep}) {
+    *id = next++;
+  }
+  tokenizer.add_bos = true;
+  tokenizer.add_eos = false;
+  tokenizer.add_sep = true;
+  tokenizer.add_space_prefix = false;
+  const Written written(convert::tokenizer_keys(tokenizer));
+  u32 expected = 1;
+  for (const char* name : {"bos", "eos", "unknown", "seperator", "padding", "cls", "mask", "eot", "eom", "fim_pre",
+                           "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"}) {
+    const gguf::KeyValue* key = written.key("tokenizer.ggml." + std::string(name) + "_token_id");
+    ASSERT_NE(key, nullptr) << name;
+    EXPECT_EQ(key->type(), gguf::ValueType::u32) << name;
+    EXPECT_EQ(std::get<u32>(key->value), expected++) << name;
+  }
+  EXPECT_EQ(written.index().bool_value("tokenizer.ggml.add_bos_token"), true);
+  EXPECT_EQ(written.index().bool_value("tokenizer.ggml.add_eos_token"), false);
+  EXPECT_EQ(written.index().bool_value("tokenizer.ggml.add_sep_token"), true);
+  EXPECT_EQ(written.index().bool_value("tokenizer.ggml.add_space_prefix"), false);
+}
+
+TEST(TokenizerKeys, Templates) {
+  hf::Tokenizer tokenizer = small(hf::TokenizerKind::gpt2);
+  tokenizer.templates.main = "{{ main }}\n";
+  tokenizer.templates.named = {{"tool_use", "{{ tools }}"}, {"rag", ""}};
+  const Written written(convert::tokenizer_keys(tokenizer));
+  EXPECT_EQ(written.index().string_value("tokenizer.chat_template"), "{{ main }}\n");
+  EXPECT_EQ(written.index().string_value("tokenizer.chat_template.tool_use"), "{{ tools }}");
+  EXPECT_EQ(written.index().string_value("tokenizer.chat_template.rag"), "");
+  EXPECT_EQ(written.strings("tokenizer.chat_templates"), (std::vector<std::string>{"tool_use", "rag"}));
+}
+
+TEST(TokenizerKeys, NoVocabulary) {
+  const Written written(convert::no_vocab_keys());
+  EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "no_vocab");
+}
+
+TEST(ModelCardKeys, OnlyWhatIsKnown) {
+  EXPECT_TRUE(convert::model_card_keys({}).empty());
+  hf::ModelCard card;
+  card.license = "other";
+  card.license_name = "the name";
+  card.license_link = "https://example.org/licence";
+  card.tags = {"a", "b"};
+  card.languages = {"en"};
+  card.datasets = {"org/set"};
+  card.base_models = {"org/base", "plain", "https://example.org/people/model", "https://example.org/model", "a/"};
+  const Written written(convert::model_card_keys(card));
+  EXPECT_EQ(written.index().string_value("general.license"), "other");
+  EXPECT_EQ(written.index().string_value("general.license.name"), "the name");
+  EXPECT_EQ(written.index().string_value("general.license.link"), "https://example.org/licence");
+  EXPECT_EQ(written.strings("general.tags"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(written.strings("general.languages"), std::vector<std::string>{"en"});
+  EXPECT_EQ(written.strings("general.datasets"), std::vector<std::string>{"org/set"});
+  EXPECT_EQ(written.key("general.base_model.count")->type(), gguf::ValueType::u32);
+  EXPECT_EQ(written.index().unsigned_value("general.base_model.count"), 5U);
+  const auto base = [&](int i, const char* what) {
+    return written.index().string_value("general.base_model." + std::to_string(i) + "." + what);
+  };
+  EXPECT_EQ(base(0, "name"), "base");
+  EXPECT_EQ(base(0, "organization"), "org");
+  EXPECT_EQ(base(0, "repo_url"), "https://huggingface.co/org/base");
+  EXPECT_EQ(base(1, "name"), "plain");
+  EXPECT_FALSE(base(1, "organization"));
+  EXPECT_FALSE(base(1, "repo_url"));
+  EXPECT_EQ(base(2, "name"), "model");
+  EXPECT_EQ(base(2, "organization"), "people");
+  EXPECT_EQ(base(2, "repo_url"), "https://example.org/people/model");
+  EXPECT_FALSE(base(3, "organization")) << "a host is no organisation";
+  EXPECT_EQ(base(4, "name"), "a/");
+}
+
+}  // namespace
+}  // namespace modelutils

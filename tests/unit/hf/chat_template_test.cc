@@ -1,0 +1,91 @@
+#include "hf/chat_template.h"
+
+#include <gtest/gtest.h>
+
+#include "support/temp_dir.h"
+#include "tokenizer_fixture.h"
+
+namespace modelutils {
+namespace {
+
+using test::find_code;
+
+class ChatTemplate : public testing::Test {
+ protected:
+  hf::ChatTemplates read(const std::string& config = "{}") {
+    const auto document = json::parse(config, "tokenizer_config.json");
+    const auto templates = hf::read_chat_templates(dir.path(), (*document)->root, findings);
+    if (!templates) {
+      ADD_FAILURE() << templates.error().message;
+      return {};
+    }
+    return *templates;
+  }
+  std::string error(const std::string& config = "{}") {
+    const auto document = json::parse(config, "tokenizer_config.json");
+    const auto templates = hf::read_chat_templates(dir.path(), (*document)->root, findings);
+    return templates ? "read" : templates.error().code;
+  }
+  test::TempDir dir;
+  Findings findings;
+};
+
+TEST_F(ChatTemplate, NoneIsFine) {
+  EXPECT_FALSE(read().main);
+  EXPECT_TRUE(read().named.empty());
+  EXPECT_TRUE(hf::read_chat_templates(dir.path(), std::nullopt, findings));
+}
+
+TEST_F(ChatTemplate, VerbatimFromEachPlace) {
+  EXPECT_EQ(read(R"({"chat_template":"a\n"})").main, "a\n");
+  dir.write("chat_template.json", R"({"chat_template":"b"})");
+  EXPECT_EQ(read().main, "b");
+  dir.write("chat_template.jinja", "c\r\n\n");
+  EXPECT_EQ(read().main, "c\r\n\n");
+}
+
+TEST_F(ChatTemplate, TheJinjaFileWinsAndDifferencesAreWarnedOf) {
+  dir.write("chat_template.jinja", "same");
+  EXPECT_EQ(read(R"({"chat_template":"same"})").main, "same");
+  EXPECT_TRUE(findings.empty());
+  EXPECT_EQ(read(R"({"chat_template":"other"})").main, "same");
+  EXPECT_NE(find_code(findings, "hf-tok-template-differs"), nullptr);
+}
+
+TEST_F(ChatTemplate, NamedTemplates) {
+  dir.write("additional_chat_templates/rag.jinja", "from a file");
+  dir.write("additional_chat_templates/notes.txt", "no template");
+  const hf::ChatTemplates templates = read(
+      R"({"chat_template":[{"name":"default","template":"d"},{"name":"tool-use é","template":"t"},{"name":"rag","template":"r"},{"name":"tool use é","template":"t"},{"name":"","template":"x"}]})");
+  EXPECT_EQ(templates.main, "d");
+  ASSERT_EQ(templates.named.size(), 2U);
+  EXPECT_EQ(templates.named[0].name, "rag");
+  EXPECT_EQ(templates.named[0].text, "from a file");
+  EXPECT_EQ(templates.named[1].name, "tool_use___") << "two bytes for é";
+  EXPECT_EQ(templates.named[1].text, "t");
+  EXPECT_EQ(test::codes(findings), "hf-tok-template-differs ") << "of rag only";
+}
+
+TEST_F(ChatTemplate, RefusesWhatIsNone) {
+  EXPECT_EQ(error(R"({"chat_template":7})"), "hf-tok-template");
+  EXPECT_EQ(error(R"({"chat_template":[{"name":"a"}]})"), "hf-tok-template");
+  EXPECT_EQ(error(R"({"chat_template":["a"]})"), "hf-tok-template");
+  EXPECT_EQ(error(R"({"chat_template":null})"), "read");
+  dir.write("chat_template.jinja", "\xff");
+  EXPECT_EQ(error(), "hf-tok-template");
+  dir.write("chat_template.jinja", std::string((16 << 20) + 1, 'x'));
+  EXPECT_EQ(error(), "hf-tok-too-large");
+  dir.write("chat_template.jinja", "x");
+  dir.write("chat_template.json", "[");
+  EXPECT_EQ(error(), "json-syntax");
+}
+
+class TokenizerTemplates : public test::TokenizerFolder {};
+
+TEST_F(TokenizerTemplates, ArePartOfTheTokenizer) {
+  dir.write("tokenizer_config.json", R"({"chat_template":"hello"})");
+  EXPECT_EQ(read(test::TokenizerJson::byte_level(), 256).templates.main, "hello");
+}
+
+}  // namespace
+}  // namespace modelutils
