@@ -87,11 +87,9 @@ Status show(const Options& options, bool quiet, const GgufToBumpReport& report) 
   TextOutput out(to_stdout ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
     out << gguf_to_bump_json(report);
-  } else if (!report.refusals.empty()) {
-    return {};
   } else if (options.convert.dry_run) {
     out << gguf_to_bump_plan_text(report);
-  } else if (!quiet) {
+  } else if (!quiet && report.refusals.empty()) {
     out << gguf_to_bump_summary(report);
   }
   return out.flush();

@@ -46,7 +46,7 @@ enum class Role : u8 {
 inline constexpr std::size_t role_count = 18;
 inline constexpr std::size_t layer_roles = 14;
 /// More layers than any model has; a file that claims more is refused before anything is made of it.
-inline constexpr u64 max_layers = 65536;
+inline constexpr u64 max_layers = 4096;
 
 struct RoleInfo {
   Role role;

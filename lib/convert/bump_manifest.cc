@@ -185,6 +185,7 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
 std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
   const BumpMapping& mapping = report.mapping;
   const bump::Dimensions& d = mapping.hyper.dimensions;
+  if (mapping.hyper.architecture.empty()) return {};  // not even the hyper-parameters could be read
   std::string text = fmt::format(
       "architecture  {}\n"
       "layers        {}\n"
@@ -196,13 +197,15 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
       d.context);
   if (d.aligned_head != d.head_dim) text += fmt::format("heads padded  to {}\n", d.aligned_head);
   text += fmt::format("dtype codes   {}\n", bump::numbering_name(report.numbering));
-  u64 zeros = 0;
-  for (const BumpEntry& entry : mapping.entries) zeros += entry.sources.empty() ? entry.entry.size : 0;
-  for (const auto& [name, total] : totals_by_dtype(mapping)) {
-    text += fmt::format("{:<12}  {} entries, {}\n", name, total.entries, bytes_text(total.bytes));
+  if (!mapping.entries.empty()) {
+    u64 zeros = 0;
+    for (const BumpEntry& entry : mapping.entries) zeros += entry.sources.empty() ? entry.entry.size : 0;
+    for (const auto& [name, total] : totals_by_dtype(mapping)) {
+      text += fmt::format("{:<12}  {} entries, {}\n", name, total.entries, bytes_text(total.bytes));
+    }
+    text += fmt::format("file          {} bytes ({}), {} of it zeros without a source\n", mapping.file_size,
+                        bytes_text(mapping.file_size), bytes_text(zeros));
   }
-  text += fmt::format("file          {} bytes ({}), {} of it zeros without a source\n", mapping.file_size,
-                      bytes_text(mapping.file_size), bytes_text(zeros));
   if (report.output) text += fmt::format("output        {}\n", escape(*report.output));
   if (report.config) text += fmt::format("config        {}\n", escape(*report.config));
   if (report.manifest) text += fmt::format("manifest      {}\n", escape(*report.manifest));

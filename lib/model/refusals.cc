@@ -26,12 +26,6 @@ void Refusals::add(std::string code, std::string_view kind, std::string_view sub
   counts_.push_back(1);
 }
 
-void Refusals::add(Error error) {
-  errors_.push_back(std::move(error));
-  likes_.emplace_back();
-  counts_.push_back(1);
-}
-
 std::vector<Error> Refusals::errors() const {
   std::vector<Error> all = errors_;
   for (std::size_t i = 0; i < all.size(); ++i) {

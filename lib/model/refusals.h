@@ -20,7 +20,6 @@ class Refusals {
   /// group are.
   void add(std::string code, std::string_view kind, std::string_view subject, std::string message,
            std::string group = {});
-  void add(Error error);
 
   bool empty() const { return errors_.empty(); }
   /// In the order of their first arrival, each with a word on how many more there are like it.

@@ -100,7 +100,7 @@ TEST(BumpParse, HostileNumbers) {
   const std::string good = small_file();
   EXPECT_EQ(code_for(with_u32(good, 0x10, 0xFFFFFFFF)), "bump-layers");
   EXPECT_EQ(code_for(with_u32(good, 0x10, 3)), "bump-entries");
-  EXPECT_EQ(code_for(with_u32(with_u32(good.substr(0, 5000), 0x10, 65536), 0x80, 4 + 14 * 65536)), "bump-short");
+  EXPECT_EQ(code_for(with_u32(with_u32(good.substr(0, 5000), 0x10, 4096), 0x80, 4 + 14 * 4096)), "bump-short");
   EXPECT_EQ(code_for(with_u32(good, 0x80, 0)), "bump-entries");
   // Heads with many divisors, dimensions that overflow: nothing fits, and quickly.
   EXPECT_EQ(code_for(with_u32(with_u32(good, 0x20, 0xFFFFFFFF), 0x34, 0xFFFFFFFF)), "");
