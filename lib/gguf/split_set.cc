@@ -58,12 +58,17 @@ class SetOpener {
     set_.files.push_back({path, std::move(source), std::move(document)});
 
     if (!has_keys && !has_name) return std::move(set_);
-    if (!has_name) {
+    if (!has_name && is_regular) {
       add("gguf-split-name", Scope::container, path, "split.count",
-          is_regular ? fmt::format("this is one of {} parts, but the name does not end in -00001-of-{:05}.gguf: the "
-                                   "other parts cannot be found, and the loader refuses it",
-                                   count, count)
-                     : fmt::format("this is one of {} parts; the other parts cannot be found from a pipe", count));
+          fmt::format("this is one of {} parts, but the name does not end in -00001-of-{:05}.gguf: the other parts "
+                      "cannot be found, and the loader refuses it",
+                      count, count));
+      return std::move(set_);
+    }
+    if (!has_name) {
+      add("gguf-split-name", Scope::model, path, "split.count",
+          fmt::format("this is one of {} parts; the others are not looked for, because it comes through a pipe", count),
+          Severity::warning);
       return std::move(set_);
     }
     if (name->count > max_parts) {

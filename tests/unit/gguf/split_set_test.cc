@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <fstream>
+#include <thread>
 
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
@@ -150,6 +152,21 @@ TEST(SplitSet, ARenamedPartIsRefused) {
   ASSERT_TRUE(set.has_value());
   EXPECT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-name"}));
   EXPECT_EQ(set->findings[0].severity, Severity::error);
+}
+
+TEST(SplitSet, APartThroughAPipeStandsAlone) {
+  const TempDir folder;
+  write_three(folder);
+  const std::string fifo = folder.file("n-00001-of-00003.gguf");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::string bytes = test::read_file(folder.file("m-00001-of-00003.gguf"));
+  std::thread writer([&] { std::ofstream(fifo, std::ios::binary) << bytes; });
+  const auto set = open_set(fifo);
+  writer.join();
+  ASSERT_TRUE(set.has_value());
+  EXPECT_EQ(set->files.size(), 1u);
+  ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-name"}));
+  EXPECT_EQ(set->findings[0].severity, Severity::warning);
 }
 
 TEST(SplitSet, ANameAloneIsAWarning) {
