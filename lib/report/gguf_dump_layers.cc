@@ -81,7 +81,9 @@ class LayersDump {
   void run(const Network& network) {
     for (const Stack& stack : network.stacks) {
       out_ << style_(Paint::title, escape(stack.prefix, 60)) << " "
-           << style_(Paint::faint, fmt::format("{} layers", thousands(stack.layers.size()))) << "\n";
+           << style_(Paint::faint,
+                     fmt::format("{} layer{}", thousands(stack.layers.size()), stack.layers.size() == 1 ? "" : "s"))
+           << "\n";
       write_stack(stack);
       out_ << "\n";
     }

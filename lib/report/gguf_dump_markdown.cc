@@ -23,6 +23,16 @@ struct Group {
   std::optional<u64> elements = 0;
 };
 
+// Printable text as the inside of a cell or a heading: what Markdown or HTML would take for its own is escaped.
+std::string markdown(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|' || c == '<' || c == '*' || c == '`' || c == '[') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 std::string elements_text(std::optional<u64> elements) {
   return elements ? thousands(*elements) : "?";
 }
@@ -61,7 +71,7 @@ class MarkdownDump {
 
   Status run() {
     const gguf::Document& first = set_.files.front().document;
-    out_ << fmt::format("# {} - GGUF Internal File Dump\n\n", markdown_cell(base_name_of(path_)));
+    out_ << fmt::format("# {} - GGUF Internal File Dump\n\n", markdown(escape(base_name_of(path_))));
     out_ << fmt::format("- Endian: {} endian\n- Version: {}\n- Alignment: {} bytes\n",
                         first.big_endian ? "BIG" : "LITTLE", first.version, first.alignment);
     if (first.complete) out_ << fmt::format("- Data offset: {}\n", first.data_offset);
@@ -91,19 +101,9 @@ class MarkdownDump {
                                                 : fmt::format("[{}]", gguf::value_type_name(array->element_type));
       MU_ASSIGN(const std::string value, preview(set_.files.front(), key.value, preview_columns));
       out_ << fmt::format("| {} | {} | {} | {} | {} |\n", selected.index + 1, type, array == nullptr ? 1 : array->count,
-                          markdown_cell(key.key), cell(value));
+                          markdown(escape(key.key)), markdown(value));
     }
     return {};
-  }
-
-  // Of text that is escaped already.
-  static std::string cell(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-      if (c == '|' || c == '<' || c == '*' || c == '`') out += '\\';
-      out += c;
-    }
-    return out;
   }
 
   void write_tensors() {
@@ -117,12 +117,12 @@ class MarkdownDump {
         "\n## Tensors Overview ~{} Elements\n\nTotal number of elements in all tensors: {} Elements\n\n",
         total ? count_text(*total) : "?", elements_text(total));
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      out_ << fmt::format("- [{} - {} Elements](#group-{})\n", markdown_cell(groups[i].title),
+      out_ << fmt::format("- [{} - {} Elements](#group-{})\n", markdown(escape(groups[i].title)),
                           elements_text(groups[i].elements), i);
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const Group& group = groups[i];
-      out_ << fmt::format("\n### <a name=\"group-{}\">{}</a>\n\n", i, markdown_cell(group.title));
+      out_ << fmt::format("\n### <a name=\"group-{}\">{}</a>\n\n", i, markdown(escape(group.title)));
       out_ << "| T_ID | Tensor Layer Name | Elements | Shape | Type | BPW | Data Offset (B) | Data Size (B) |\n";
       out_ << "|-----:|:------------------|---------:|:------|:-----|----:|----------------:|--------------:|\n";
       for (const SelectedTensor& selected : group.tensors) write_tensor(selected);
@@ -143,7 +143,7 @@ class MarkdownDump {
     if (elements && bytes && *elements > 0) {
       bits = fmt::format("{:.4f}", 8.0 * static_cast<double>(*bytes) / static_cast<double>(*elements));
     }
-    out_ << fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", selected.index, markdown_cell(tensor.name),
+    out_ << fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", selected.index, markdown(escape(tensor.name)),
                         elements_text(elements), shape_text(tensor.ne), gguf_type_text(tensor), bits,
                         offset ? std::to_string(*offset) : "?", bytes ? std::to_string(*bytes) : "?");
   }

@@ -28,8 +28,10 @@ class TextDump {
     const bool only_some = !options_.key_globs.empty() || !options_.tensor_globs.empty();
     if (!only_some) {
       write_summary(summarize(set_));
+      wrote_ = true;
     } else if (options_.several) {
       out_ << style_(Paint::title, escape(path_)) << "\n";
+      wrote_ = true;
     }
     if (!only_some || !options_.key_globs.empty()) MU_TRY(write_keys());
     if (options_.tensors && (!only_some || !options_.tensor_globs.empty())) write_tensors();
@@ -99,7 +101,7 @@ class TextDump {
 
   void write_architecture(const GgufSummary& summary) {
     std::vector<std::string> facts = {escape(summary.architecture)};
-    if (summary.layers) facts.push_back(thousands(*summary.layers) + " layers");
+    if (summary.layers) facts.push_back(thousands(*summary.layers) + (*summary.layers == 1 ? " layer" : " layers"));
     if (summary.embedding) facts.push_back("width " + thousands(*summary.embedding));
     if (summary.feed_forward) facts.push_back("feed-forward " + range_text(summary.feed_forward));
     if (summary.experts.value_or(0) > 0) {
@@ -164,7 +166,9 @@ class TextDump {
   }
 
   void heading(std::string_view what, u64 listed, u64 all) {
-    out_ << "\n" << style_(Paint::title, what) << " ";
+    if (wrote_) out_ << "\n";
+    wrote_ = true;
+    out_ << style_(Paint::title, what) << " ";
     out_ << faint(listed == all ? thousands(all) : fmt::format("{} of {}", thousands(listed), thousands(all))) << "\n";
   }
 
@@ -250,6 +254,7 @@ class TextDump {
   TextOutput& out_;
   Style style_;
   bool shortened_ = false;
+  bool wrote_ = false;
 };
 
 }  // namespace

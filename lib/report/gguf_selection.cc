@@ -36,6 +36,16 @@ std::string_view short_type_name(gguf::ValueType type) {
   return "?";
 }
 
+// Escaped text in quotes; it has no lone backslash, so a quote in it can be told from the end.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
 }  // namespace
 
 std::array<PseudoKey, 3> pseudo_keys(const gguf::Document& document) {
@@ -119,7 +129,7 @@ Result<std::string> preview(const gguf::SetFile& file, const gguf::Value& value,
   };
   if (array->element_type == gguf::ValueType::string) {
     MU_TRY(gguf::visit_strings(*file.source, file.document, *array, [&](u64 index, std::string_view text, u64) {
-      return index < most && append('"' + escape(text, columns) + '"');
+      return index < most && append(quoted(escape(text, columns)));
     }));
   } else {
     MU_ASSIGN(const auto elements, gguf::read_values(*file.source, file.document, *array, 0, most));
