@@ -1,0 +1,282 @@
+#include "report/gguf_dump.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/escape.h"
+#include "base/utf8.h"
+#include "capture.h"
+#include "gguf/file_type.h"
+#include "json/reader.h"
+#include "model/gguf_summary.h"
+#include "support/gguf_builder.h"
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+using test::GgufBuilder;
+
+gguf::SplitSet open(const test::TempDir& folder, const GgufBuilder& builder, std::string_view name = "m.gguf") {
+  auto set = gguf::open_set(folder.write(name, builder.build()));
+  if (!set) throw std::runtime_error(set.error().message);
+  return std::move(*set);
+}
+
+std::string dump(const gguf::SplitSet& set, GgufDumpForm form, GgufDumpOptions options = {}) {
+  options.form = form;
+  return test::capture([&](TextOutput& out) { (void)dump_gguf(set, "m.gguf", options, true, out); });
+}
+
+json::Element member(json::Element element, std::initializer_list<std::string_view> path) {
+  for (const std::string_view key : path) element = json::member(element, key).value();
+  return element;
+}
+
+TEST(GgufSummary, RangesOfPerLayerHeads) {
+  const test::TempDir folder;
+  const auto set = open(folder, GgufBuilder()
+                                    .key_string("general.architecture", "openelm")
+                                    .key_u32("general.file_type", 1024 + 15)
+                                    .key_u32("openelm.embedding_length", 64)
+                                    .key_array<i32>("openelm.attention.head_count", {12, 16, 20})
+                                    .key_array<i32>("openelm.attention.head_count_kv", {3, 3})
+                                    .key_array<u32>("openelm.feed_forward_length", {})
+                                    .key_strings("tokenizer.ggml.tokens", {"a", "b"}));
+  const GgufSummary summary = summarize(set);
+  ASSERT_TRUE(summary.heads);
+  EXPECT_EQ(summary.heads->low, 12U);
+  EXPECT_EQ(summary.heads->high, 20U);
+  EXPECT_EQ(summary.heads_kv->low, summary.heads_kv->high);
+  EXPECT_FALSE(summary.feed_forward);
+  EXPECT_FALSE(summary.head_dim);
+  EXPECT_EQ(summary.vocabulary, 2U);
+  EXPECT_EQ(summary.mix, "Q4_K_M");
+  EXPECT_NE(dump(set, GgufDumpForm::text).find("12–20 (3 kv)"), std::string::npos);
+}
+
+TEST(GgufSummary, SumsThatDoNotFitAreNotKnown) {
+  const test::TempDir folder;
+  const auto set = open(folder, GgufBuilder()
+                                    .tensor({.name = "a", .ne = {u64{1} << 62}, .type = 24})
+                                    .tensor({.name = "b", .ne = {u64{1} << 62, 2}, .type = 24})
+                                    .tensor({.name = "c", .ne = {u64{1} << 63}, .type = 24}));
+  const GgufSummary summary = summarize(set);
+  EXPECT_EQ(summary.tensors, 3U);
+  EXPECT_FALSE(summary.parameters);
+  EXPECT_FALSE(summary.tensor_bytes);
+  EXPECT_FALSE(summary.bits_per_weight);
+  const auto document = json::parse(dump(set, GgufDumpForm::json), "json");
+  ASSERT_TRUE(document);
+  EXPECT_TRUE((*document)->root["parameters"].is_null());
+  EXPECT_TRUE((*document)->root["bits_per_weight"].is_null());
+}
+
+TEST(FileType, Names) {
+  EXPECT_EQ(gguf::file_type_name(0), "F32");
+  EXPECT_EQ(gguf::file_type_name(7), "Q8_0");
+  EXPECT_EQ(gguf::file_type_name(15), "Q4_K_M");
+  EXPECT_EQ(gguf::file_type_name(25), "IQ4_NL");
+  EXPECT_EQ(gguf::file_type_name(32), "BF16");
+  EXPECT_EQ(gguf::file_type_name(4), "");
+  EXPECT_EQ(gguf::file_type_name(38), "MXFP4");
+  EXPECT_EQ(gguf::file_type_name(41), "Q2_0");
+  EXPECT_EQ(gguf::file_type_name(42), "");
+  EXPECT_EQ(gguf::file_type_name(~u64{0}), "");
+}
+
+TEST(GgufDump, TypesAndSizes) {
+  const test::TempDir folder;
+  const auto set = open(folder, GgufBuilder().f32_tensor("f", {4}).tensor(
+                                    {.name = "q", .ne = {32, 2}, .type = 8, .data = std::string(68, '\0')}));
+  const auto document = json::parse(dump(set, GgufDumpForm::json), "json");
+  ASSERT_TRUE(document);
+  const json::Element root = (*document)->root;
+  EXPECT_EQ(json::u64_member(root, "parameters"), 68U);
+  EXPECT_DOUBLE_EQ(*json::number_member(root, "bits_per_weight"), 8.0 * (16 + 68) / 68);
+  EXPECT_EQ(json::u64_member(member(root, {"types", "Q8_0"}), "bytes"), 68U);
+  EXPECT_EQ(json::u64_member(member(root, {"types", "F32"}), "tensors"), 1U);
+  const u64 data = *json::u64_member(root, "data_offset");
+  EXPECT_EQ(json::u64_member(member(root, {"tensors", "q"}), "data_offset"), data + 32);
+  EXPECT_EQ(json::u64_member(root, "file_size"), data + 32 + 96);
+}
+
+TEST(GgufDump, MemberNamesDifferWhateverTheFileHolds) {
+  const test::TempDir folder;
+  GgufBuilder builder;
+  std::set<std::string> true_names;
+  const std::vector<std::string> names = {"a",   "a#2",          "a", "a", "\xff", "\xfe", "\xef\xbf\xbd",
+                                          "a#3", "GGUF.version", ""};
+  for (const std::string& name : names) builder.key_u32(name, 1);
+  for (const std::string& name : names) builder.f32_tensor(name, {1});
+  const auto set = open(folder, builder);
+  const auto document = json::parse(dump(set, GgufDumpForm::json), "json");
+  ASSERT_TRUE(document);
+  for (const char* part : {"metadata", "tensors"}) {
+    std::set<std::string_view> seen;
+    json::Object object = (*document)->root[part];
+    std::size_t with_name = 0;
+    for (const auto field : object) {
+      EXPECT_TRUE(seen.insert(field.key).second) << part << " " << field.key;
+      with_name += json::member(field.value, "name") ? 1 : 0;
+    }
+    const bool keys = std::string_view(part) == "metadata";
+    EXPECT_EQ(seen.size(), names.size() + (keys ? 3 : 0));
+    // The 2nd and 3rd "a", whatever they push aside, and everything that is not UTF-8.
+    EXPECT_GE(with_name, 5U) << part;
+    EXPECT_TRUE(seen.contains("a"));
+    EXPECT_TRUE(seen.contains("a#2"));
+  }
+}
+
+TEST(GgufDump, ManyEqualNamesTakeLinearTime) {
+  const test::TempDir folder;
+  GgufBuilder builder;
+  for (int i = 0; i < 20'000; ++i) builder.key_u8("same", 1).key_u8("same#" + std::to_string(i), 1);
+  const auto set = open(folder, builder);
+  const auto start = std::chrono::steady_clock::now();
+  const std::string text = dump(set, GgufDumpForm::json);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_TRUE(json::parse(text, "json"));
+}
+
+TEST(GgufDump, NestedAndEmptyArrays) {
+  const test::TempDir folder;
+  GgufBuilder builder;
+  std::string inner;
+  builder.put<u32>(inner, 8);
+  builder.put<u64>(inner, 2);
+  builder.put_text(inner, "x");
+  builder.put_text(inner, "\"\n");
+  builder.put<u32>(inner, 5);
+  builder.put<u64>(inner, 0);
+  builder.key_raw_array("nested", 9, 2, inner).key_strings("none", {});
+  const auto set = open(folder, builder);
+  GgufDumpOptions options;
+  options.arrays = true;
+  const auto document = json::parse(dump(set, GgufDumpForm::json, options), "json");
+  ASSERT_TRUE(document);
+  const json::Element nested = member((*document)->root, {"metadata", "nested"});
+  EXPECT_EQ(simdjson::minify(member(nested, {"value"})), R"([["x","\"\n"],[]])");
+  EXPECT_EQ(simdjson::minify(member(nested, {"array_types"})), R"(["ARRAY","STRING"])");
+  EXPECT_EQ(simdjson::minify(member((*document)->root, {"metadata", "none", "value"})), "[]");
+}
+
+TEST(GgufDump, LongArraysAreWrittenWhole) {
+  const test::TempDir folder;
+  std::vector<i32> numbers(10'000);
+  std::vector<std::string> texts(10'000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<i32>(i) - 5000;
+    texts[i] = "token " + std::to_string(i);
+  }
+  const auto set = open(folder, GgufBuilder().key_array("numbers", numbers).key_strings("texts", texts));
+  GgufDumpOptions options;
+  options.arrays = true;
+  const auto document = json::parse(dump(set, GgufDumpForm::json, options), "json");
+  ASSERT_TRUE(document);
+  json::Array array = member((*document)->root, {"metadata", "numbers", "value"});
+  ASSERT_EQ(array.size(), numbers.size());
+  std::size_t i = 0;
+  for (const json::Element element : array) EXPECT_EQ(i64{element}, numbers[i++]);
+  options.name = "texts";
+  const std::string lines = dump(set, GgufDumpForm::value, options);
+  EXPECT_TRUE(lines.starts_with("token 0\ntoken 1\n"));
+  EXPECT_TRUE(lines.ends_with("token 9999\n"));
+  options.name = "numbers";
+  EXPECT_TRUE(dump(set, GgufDumpForm::value, options).ends_with("4998\n4999\n"));
+}
+
+TEST(GgufDump, TextFitsTheTerminal) {
+  const test::TempDir folder;
+  GgufBuilder builder;
+  builder.key_string("general.architecture", "llama").key_string("general.name", std::string(300, 'n'));
+  builder.key_string("a.key.with.quite.a.long.name.indeed", std::string(500, 'x'));
+  builder.key_strings("list", std::vector<std::string>(100, "世界"));
+  builder.f32_tensor("blk.0.a_tensor_with_quite_a_long_name.weight", {3, 2, 1, 1});
+  const auto set = open(folder, builder);
+  for (const std::size_t width : {70, 80, 100, 200}) {
+    GgufDumpOptions options;
+    options.width = width;
+    std::string text = dump(set, GgufDumpForm::text, options);
+    while (!text.empty()) {
+      const std::string line = text.substr(0, text.find('\n'));
+      EXPECT_LE(display_width(line), width) << line;
+      text.erase(0, line.size() + 1);
+    }
+  }
+}
+
+TEST(GgufDump, GridIsBoundedWhateverTheNames) {
+  const test::TempDir folder;
+  GgufBuilder builder;
+  for (int i = 0; i < 3000; ++i) {
+    builder.f32_tensor("blk." + std::to_string(i) + ".role" + std::to_string(i), {1});
+  }
+  const auto set = open(folder, builder);
+  const std::string text = dump(set, GgufDumpForm::layers);
+  EXPECT_LT(text.size(), 1'000'000U);
+  EXPECT_NE(text.find("blk 64 layers"), std::string::npos);
+  EXPECT_NE(text.find("elsewhere 2,936"), std::string::npos);
+  EXPECT_NE(text.find("blk.2999.role2999"), std::string::npos);
+}
+
+TEST(GgufDump, UnknownKeysAndTensorsAreErrors) {
+  const test::TempDir folder;
+  const auto set = open(folder, GgufBuilder().key_u8("k", 1).tensor({.name = "fork", .ne = {4}, .type = 137}));
+  const auto code = [&](GgufDumpForm form, std::string name) {
+    GgufDumpOptions options;
+    options.form = form;
+    options.name = std::move(name);
+    Status status;
+    (void)test::capture([&](TextOutput& out) { status = dump_gguf(set, "m.gguf", options, true, out); });
+    return status ? std::string("ok") : status.error().code;
+  };
+  EXPECT_EQ(code(GgufDumpForm::value, "k"), "ok");
+  EXPECT_EQ(code(GgufDumpForm::value, "K"), "key-not-found");
+  EXPECT_EQ(code(GgufDumpForm::values, "nothing"), "tensor-not-found");
+  EXPECT_EQ(code(GgufDumpForm::values, "fork"), "tensor-not-found");
+}
+
+// Nothing of a file reaches a terminal raw, JSON is JSON, and nothing crashes: over every edge case there is.
+TEST(GgufDump, EveryFormIsSafeOnHostileFiles) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(TEST_DATA_DIR "/gguf")) files.push_back(entry);
+  if (test::have_shared()) {
+    for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/malformed/gguf")) {
+      files.push_back(entry);
+    }
+  }
+  std::size_t shown = 0;
+  for (const auto& file : files) {
+    const auto set = gguf::open_set(file);
+    if (!set) continue;
+    ++shown;
+    for (const GgufDumpForm form : {GgufDumpForm::text, GgufDumpForm::json, GgufDumpForm::jsonl, GgufDumpForm::csv,
+                                    GgufDumpForm::markdown, GgufDumpForm::layers, GgufDumpForm::stats}) {
+      for (const bool second : {false, true}) {
+        GgufDumpOptions options;
+        options.arrays = second;
+        options.json = second;
+        options.width = second ? 70 : 0;
+        std::string text = dump(*set, form, options);
+        const bool is_json =
+            form == GgufDumpForm::json || form == GgufDumpForm::jsonl || (form == GgufDumpForm::stats && second);
+        while (!text.empty()) {
+          const std::size_t end = text.find('\n');
+          ASSERT_NE(end, text.npos);
+          const std::string line = text.substr(0, end);
+          EXPECT_FALSE(needs_escape(line)) << file << ": " << escape(line);
+          if (is_json) EXPECT_TRUE(json::parse(line, "line")) << file;
+          text.erase(0, end + 1);
+        }
+      }
+    }
+  }
+  EXPECT_GE(shown, 5U);
+}
+
+}  // namespace
+}  // namespace modelutils

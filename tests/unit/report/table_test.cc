@@ -1,0 +1,78 @@
+#include "report/table.h"
+
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+#include "capture.h"
+
+namespace modelutils {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string table(const std::vector<Column>& columns, const Rows& rows, std::size_t width, bool color = false) {
+  return test::capture([&](TextOutput& out) {
+    write_table(out, columns, rows.size(),
+                [&](std::size_t row, std::vector<Cell>& cells) {
+                  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = {rows[row][i], Paint::number};
+                },
+                {width, 1, true, Style(color)});
+  });
+}
+
+TEST(Table, AlignsByTerminalColumns) {
+  EXPECT_EQ(table({{"name"}, {"n", Align::right}}, {{"世界", "1"}, {"abcde", "22"}}, 0),
+            " name    n\n"
+            " 世界    1\n"
+            " abcde  22\n");
+}
+
+TEST(Table, CutsWhatMayBeCutAndSaysSo) {
+  EXPECT_EQ(table({{"a", Align::left, 4}, {"b", Align::left}}, {{"abcdefghij", "xyz"}}, 12),
+            " a       b\n"
+            " abcde…  xyz\n");
+}
+
+TEST(Table, CutsTheHigherRankFirst) {
+  EXPECT_EQ(table({{"a", Align::left, 2}, {"b", Align::left, 3, 0, 1}}, {{"abcdef", "uvwxyz"}}, 12),
+            " a       b\n"
+            " abcdef  uv…\n");
+}
+
+TEST(Table, DropsColumnsByRankBeforeLinesGetTooLong) {
+  const std::vector<Column> columns = {{"k"}, {"first", Align::left, 0, 2}, {"second", Align::left, 0, 1}};
+  const Rows rows = {{"key", "1", "2"}};
+  EXPECT_EQ(table(columns, rows, 19), " k    first  second\n key  1      2\n");
+  EXPECT_EQ(table(columns, rows, 18), " k    second\n key  2\n");
+  EXPECT_EQ(table(columns, rows, 11), " k\n key\n");
+  EXPECT_EQ(table(columns, rows, 1), " k\n key\n");
+}
+
+TEST(Table, ColoursTakeNoRoom) {
+  const std::string colored = table({{"a"}, {"b"}}, {{"x", "y"}}, 0, true);
+  EXPECT_EQ(colored, " \033[1;4ma\033[0m  \033[1;4mb\033[0m\n \033[33mx\033[0m  \033[33my\033[0m\n");
+}
+
+TEST(Table, CutText) {
+  EXPECT_EQ(cut_text("abc", 3), "abc");
+  EXPECT_EQ(cut_text("abcd", 3), "ab…");
+  EXPECT_EQ(cut_text("世界人", 4), "世…");
+  EXPECT_EQ(cut_text("世界", 4), "世界");
+  EXPECT_EQ(cut_text("abc", 0), "");
+  EXPECT_EQ(display_width(cut_text("世界人民", 6)), 5U);
+}
+
+TEST(Table, PaintsTypesByTheirBits) {
+  EXPECT_EQ(type_paint(TensorType::F32), Paint::bits_16);
+  EXPECT_EQ(type_paint(TensorType::BF16), Paint::bits_16);
+  EXPECT_EQ(type_paint(TensorType::Q8_0), Paint::bits_8);
+  EXPECT_EQ(type_paint(TensorType::Q6_K), Paint::bits_6);
+  EXPECT_EQ(type_paint(TensorType::Q4_K), Paint::bits_4);
+  EXPECT_EQ(type_paint(TensorType::IQ2_XXS), Paint::bits_2);
+  EXPECT_EQ(type_paint(std::nullopt), Paint::bad);
+  EXPECT_EQ(Style(true)(Paint::plain, "x"), "x");
+  EXPECT_EQ(Style(true)(Paint::bad, ""), "");
+}
+
+}  // namespace
+}  // namespace modelutils
