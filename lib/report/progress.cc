@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/utf8.h"
 #include "report/numbers.h"
+#include "report/table.h"
 
 namespace modelutils {
 
@@ -50,8 +51,7 @@ std::string progress_line(std::string_view label, u64 done, u64 total, double se
     line += "  ";
   }
   line += tail;
-  while (display_width(line) > width) line.pop_back();
-  return line;
+  return cut_text(line, width);
 }
 
 Progress::Progress(std::string label, u64 total, bool visible)

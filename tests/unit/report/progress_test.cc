@@ -12,8 +12,8 @@ namespace {
 
 TEST(Progress, LineTellsShareRateAndTimeLeft) {
   EXPECT_EQ(progress_line("hashing", 250'000'000, 1'000'000'000, 2, 100),
-            "hashing ██████████                                25%  250 MB of 1.00 GB  125 MB/s  6s left");
-  EXPECT_EQ(progress_line("x", 0, 0, 0, 30), "x 100%  0 B of 0 B");
+            "hashing ██████████" + std::string(30 + 2 + 1, ' ') + "25%  250 MB of 1.00 GB  125 MB/s  6s left");
+  EXPECT_EQ(progress_line("x", 0, 0, 0, 26), "x 100%  0 B of 0 B");
 }
 
 TEST(Progress, LineFitsWhateverTheWidth) {

@@ -46,7 +46,7 @@ TEST(Values, IntegersAndDoublesKeepEveryDigit) {
   EXPECT_EQ(values(catalog, "i64"), "-9223372036854775808\n9007199254740993\n");
   EXPECT_EQ(values(catalog, "f64"), "0.1\n");
   EXPECT_EQ(values(catalog, "i8", {.count = 1}), "-1\n");
-  EXPECT_EQ(values(catalog, "i8", {.json = true}),
+  EXPECT_EQ(values(catalog, "i8", {.count = {}, .json = true}),
             "{\"schema\":\"values/1\",\"name\":\"i8\",\"type\":\"I8\",\"shape\":[2],\"values\":[-1,127]}\n");
 }
 
