@@ -21,6 +21,7 @@ constexpr std::size_t max_key_bytes = 65535;
 constexpr std::size_t max_name_bytes = 63;  // the reference keeps names in 64 bytes, the terminator included
 constexpr std::size_t max_dims = 4;
 constexpr u64 default_alignment = 32;
+constexpr u64 max_alignment = u64{16} << 20;  // the padding of the header is made in memory
 
 template <typename T>
 void put(std::string& out, T value) {
@@ -67,8 +68,9 @@ Status check_key(const OutKey& key) {
 }
 
 Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
-  if (!is_power_of_two(alignment) || alignment > std::numeric_limits<u32>::max()) {
-    return input_error("gguf-write-alignment", fmt::format("alignment is {}, a power of two is needed", alignment));
+  if (!is_power_of_two(alignment) || alignment > max_alignment) {
+    return input_error("gguf-write-alignment",
+                       fmt::format("alignment is {}, a power of two up to {} is needed", alignment, max_alignment));
   }
   u64 said = default_alignment;
   for (const OutKey& key : keys) {
