@@ -31,6 +31,7 @@ class SetBuilder {
 
   /// Opens files of the folder; what cannot be opened or is no safetensors file is a finding.
   void open_files(const Folder& folder, const std::vector<std::string>& base_names);
+  void report_link(const Folder& folder, const std::string& base_name);
   void report_missing_siblings(const Folder& folder, const std::vector<std::string>& base_names);
   void report_unlisted(const Folder& folder);
   void merge();
@@ -66,10 +67,7 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
       add(Severity::error, "st-shard-open", name, {}, std::move(file.error().message));
       continue;
     }
-    if (leaves_folder(folder, name)) {
-      add(Severity::warning, "st-shard-symlink", name, {},
-          "is a symbolic link out of the model's folder (download caches do that)");
-    }
+    report_link(folder, name);
     auto document = parse(**file);
     if (!document) {
       add(Severity::error, "st-shard-format", name, {}, std::move(document.error().message), document.error().offset);
@@ -77,6 +75,12 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
     }
     add_file(path, std::move(*file), std::move(*document));
   }
+}
+
+void SetBuilder::report_link(const Folder& folder, const std::string& base_name) {
+  if (!leaves_folder(folder, base_name)) return;
+  add(Severity::warning, "st-shard-symlink", base_name, {},
+      "is a symbolic link out of the model's folder (download caches do that)");
 }
 
 void SetBuilder::report_missing_siblings(const Folder& folder, const std::vector<std::string>& base_names) {
@@ -193,6 +197,7 @@ Status open_indexed(ShardSet& set, const Folder& folder) {
     if (!set.is_directory) return tl::make_unexpected(std::move(file.error()));
     builder.add(Severity::error, "st-index-open", index_name, {}, std::move(file.error().message));
   } else {
+    builder.report_link(folder, index_name);
     MU_ASSIGN(ShardIndex index, parse_index(**file));
     for (Finding& finding : index.findings) finding.file = index_name;
     set.findings.insert(set.findings.end(), index.findings.begin(), index.findings.end());

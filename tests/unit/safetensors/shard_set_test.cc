@@ -134,6 +134,15 @@ TEST_F(ShardSetTest, LinksOutOfTheFolderAreFollowedWithAWarning) {
   EXPECT_TRUE(opened().findings.empty());
 }
 
+TEST_F(ShardSetTest, AnIndexThatIsALinkOutOfTheFolderIsAWarningToo) {
+  TempDir outside;
+  outside.write("blob", safetensors_index({{"a", one}, {"b", one}, {"c", two}}));
+  std::filesystem::remove(dir.file(index_name));
+  std::filesystem::create_symlink(outside.file("blob"), dir.file(index_name));
+  EXPECT_EQ(only_finding(), std::string("warning st-shard-symlink ") + index_name + " ");
+  EXPECT_EQ(opened().files[0].path, dir.file(one));
+}
+
 TEST_F(ShardSetTest, NothingOutsideTheFolderIsOpened) {
   TempDir outside;
   outside.write("secret.safetensors", weights({"c"}));
