@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
 #include "base/name_index.h"
-#include "fmt/format.h"
 #include "mlx/names.h"
 
 namespace modelutils::mlx {

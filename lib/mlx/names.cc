@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 
 namespace modelutils::mlx {
 

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <optional>
 
+#include <fmt/format.h>
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
-#include "fmt/format.h"
 #include "tensor/half.h"
 
 namespace modelutils::mlx {

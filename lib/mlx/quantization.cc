@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
 #include "base/checked_math.h"
-#include "fmt/format.h"
 #include "mlx/names.h"
 #include "tensor/shape.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
 #include "base/checked_math.h"
-#include "fmt/format.h"
 #include "gguf/keys.h"
 #include "hf/architecture.h"
 #include "mlx/dequantize.h"

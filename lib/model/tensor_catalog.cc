@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include "base/checked_math.h"
-#include "fmt/format.h"
 #include "tensor/dequantize.h"
 
 namespace modelutils {

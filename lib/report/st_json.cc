@@ -5,10 +5,10 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
 #include "base/checked_math.h"
 #include "base/escape.h"
 #include "base/utf8.h"
-#include "fmt/format.h"
 #include "json/writer.h"
 
 namespace modelutils {

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include <fmt/format.h>
 #include "base/escape.h"
-#include "fmt/format.h"
 #include "report/numbers.h"
 #include "report/st_selection.h"
 

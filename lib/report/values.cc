@@ -4,10 +4,10 @@
 #include <iterator>
 #include <vector>
 
+#include <fmt/format.h>
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
 #include "base/escape.h"
-#include "fmt/format.h"
 #include "json/writer.h"
 #include "model/statistics.h"
 #include "report/numbers.h"
