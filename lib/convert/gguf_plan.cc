@@ -54,7 +54,7 @@ class Planner {
     for (const Finding& finding : checked.findings.findings()) {
       if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
       // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.
-      if (finding.code.starts_with("hf-tok")) continue;
+      if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
       Error error = to_error(finding, options_.directory);
       if (!finding.file.empty()) {
         error.file = options_.directory + (options_.directory.ends_with('/') ? "" : "/") + finding.file;

@@ -27,7 +27,8 @@ struct MlxToGgufOptions {
   unsigned threads = default_threads();
 };
 
-/// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under the final names on an error.
+/// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under
+/// the final names on an error.
 ///
 /// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
 /// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).

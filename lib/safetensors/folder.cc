@@ -30,7 +30,6 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
 }  // namespace
 
 std::optional<ShardName> shard_name(std::string_view base_name) {
-  ShardName name;
   if (!take_suffix(base_name, extension)) return std::nullopt;
   const std::optional<u64> count = take_number(base_name);
   if (!count || !take_suffix(base_name, "-of-")) return std::nullopt;

@@ -94,7 +94,10 @@ void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progr
              {}});
     return;
   }
-  const auto [tasks, pieces] = plan(catalog);
+  // Names of a structured binding cannot be captured by clang 14.
+  const auto planned = plan(catalog);
+  const auto& tasks = planned.first;
+  const auto pieces = planned.second;
   if (progress != nullptr) {
     u64 bytes = 0;
     for (const Task& task : tasks) bytes += task.blocks * task.block_bytes;

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "unit/convert/mlx_matrix.h"
 #include "tensor/dequantize.h"
+#include "unit/convert/mlx_matrix.h"
 
 namespace modelutils::convert {
 namespace {
