@@ -80,7 +80,8 @@ TEST_F(Spm, AllByteTokensMakeItSpmWithoutByteFallback) {
 TEST_F(Spm, TrainedBpeIsWarnedOf) {
   TokenizerJson json = small();
   json.merges.pop_back();  // ▁ + ab is possible, and not listed
-  const Finding* finding = find_code(read(json, 266).findings, "hf-tok-trained-bpe");
+  const hf::Tokenizer tokenizer = read(json, 266);
+  const Finding* finding = find_code(tokenizer.findings, "hf-tok-trained-bpe");
   ASSERT_NE(finding, nullptr);
   EXPECT_NE(finding->message.find("'\u2581' + 'ab'"), std::string::npos) << finding->message;
   json.merges.clear();
