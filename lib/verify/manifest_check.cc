@@ -63,7 +63,7 @@ class ManifestCheck::Plan {
  public:
   /// `names`: base names of the catalog's files as the manifest knows them.
   Plan(const Catalog& catalog, std::vector<std::string> names)
-      : catalog_(catalog), base_names_(std::move(names)), tensors_(catalog.files.size()) {
+      : base_names_(std::move(names)), tensors_(catalog.files.size()) {
     for (std::size_t i = 0; i < base_names_.size(); ++i) files_.emplace(base_names_[i], i);
     for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
       tensors_[catalog.tensors[i].file][catalog.tensors[i].name].push_back(i);
@@ -99,7 +99,6 @@ class ManifestCheck::Plan {
   }
 
  private:
-  const Catalog& catalog_;
   std::vector<std::string> base_names_;
   std::unordered_map<std::string_view, std::size_t> files_;
   std::vector<std::unordered_map<std::string_view, std::vector<std::size_t>>> tensors_;

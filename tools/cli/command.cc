@@ -171,7 +171,7 @@ void Command::State::add_common_flags() {
       return {};
     });
   };
-  const auto plain = [this](std::string names, std::string help) {
+  const auto plain = [](std::string names, std::string help) {
     return Flag{
         .names = std::move(names), .value_name = {}, .help = std::move(help), .group = std::string(common_group)};
   };
