@@ -23,8 +23,11 @@ if(MODELUTILS_SANITIZE)
                          -fno-omit-frame-pointer)
   target_link_options(build_flags INTERFACE -fsanitize=address,undefined)
 else()
-  # Start-up time counts: no dynamic libstdc++, no library that is not used.
-  target_link_options(build_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-static-libstdc++> -static-libgcc)
+  # Start-up time counts: programs load no libstdc++, and nothing loads a library that is not used. The shared library
+  # uses the one that its host has.
+  target_link_options(build_flags INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<$<CXX_COMPILER_ID:GNU>:-static-libstdc++>>
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>)
 endif()
 target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 

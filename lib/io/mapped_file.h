@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/types.h"
+#include "io/random_access_file.h"
 
 namespace modelutils {
 
@@ -19,6 +20,9 @@ class MappedFile {
 
   /// Maps a regular file. Codes as RandomAccessFile::open, and "io-map".
   static Result<std::shared_ptr<MappedFile>> open(const std::string& path);
+  /// Maps a file that is open already, whatever its path names by now. Codes: "io-map", and "io-shrunk" if it is
+  /// shorter than when it was opened.
+  static Result<std::shared_ptr<MappedFile>> map(const RandomAccessFile& file);
 
   Bytes bytes() const { return {data_, size_}; }
 

@@ -15,26 +15,30 @@ namespace {
 // Both parts of a module that have a scale's type and shape.
 constexpr Bytes StoredMatrix::*scale_parts[] = {&StoredMatrix::scales, &StoredMatrix::biases};
 
-bool converts(const StoredMatrix& matrix, const PackOptions& options) {
-  return options.bf16_to_f16 && matrix.scale_type == TensorType::BF16;
+bool converts(TensorType scale_type, const PackOptions& options) {
+  return options.bf16_to_f16 && scale_type == TensorType::BF16;
 }
 
-// Copies BF16 values as F16; gives how many changed.
-u64 narrow(Bytes from, std::byte* to) {
+}  // namespace
+
+u64 bf16_to_f16_in_place(MutableBytes values) {
   u64 inexact = 0;
-  for (std::size_t i = 0; i + 2 <= from.size(); i += 2) {
-    const float value = bf16_to_f32(load<u16>(from.data() + i));
+  for (std::size_t i = 0; i + 2 <= values.size(); i += 2) {
+    const float value = bf16_to_f32(load<u16>(values.data() + i));
     const u16 half = f32_to_f16(value);
-    std::memcpy(to + i, &half, 2);
+    std::memcpy(values.data() + i, &half, 2);
     const float back = f16_to_f32(half);
     if (back != value && !(back != back && value != value)) ++inexact;
   }
   return inexact;
 }
 
-}  // namespace
+MatrixSizes sizes_of(const StoredMatrix& matrix) {
+  return {matrix.params,        matrix.rows,          matrix.columns,      matrix.scale_type,
+          matrix.weight.size(), matrix.scales.size(), matrix.biases.size()};
+}
 
-Status check_matrix(const StoredMatrix& matrix) {
+Status check_matrix(const MatrixSizes& matrix) {
   const Params& params = matrix.params;
   if (const auto problem = params_problem(params.mode, params.bits, params.group_size)) {
     return input_error("mlx-pack-size", *problem);
@@ -48,25 +52,26 @@ Status check_matrix(const StoredMatrix& matrix) {
   const auto weight_bytes = groups ? checked_mul(*groups, params.group_bytes()) : std::nullopt;
   const auto scale_bytes = groups ? checked_mul(*groups, type_info(matrix.scale_type).block_bytes) : std::nullopt;
   const bool has_biases = mode_info(params.mode).has_biases;
-  if (matrix.columns % params.group_size != 0 || weight_bytes != matrix.weight.size() ||
-      scale_bytes != matrix.scales.size() || (has_biases ? *scale_bytes : 0) != matrix.biases.size()) {
+  if (matrix.columns % params.group_size != 0 || weight_bytes != matrix.weight_bytes ||
+      scale_bytes != matrix.scales_bytes || (has_biases ? *scale_bytes : 0) != matrix.biases_bytes) {
     return input_error(
         "mlx-pack-size",
         fmt::format("{} × {} elements of {} bits in groups of {} do not go with {} bytes of weights, {} of "
                     "scales and {} of biases",
-                    matrix.rows, matrix.columns, params.bits, params.group_size, matrix.weight.size(),
-                    matrix.scales.size(), matrix.biases.size()));
+                    matrix.rows, matrix.columns, params.bits, params.group_size, matrix.weight_bytes,
+                    matrix.scales_bytes, matrix.biases_bytes));
   }
   return {};
 }
 
-Result<PackedLayout> fused_layout(std::span<const StoredMatrix> modules, const PackOptions& options) {
+Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, const PackOptions& options) {
   if (modules.empty()) return input_error("mlx-pack-empty", "there are no modules to pack");
-  const StoredMatrix& first = modules.front();
+  const MatrixSizes& first = modules.front();
   PackedLayout layout;
-  layout.scale_type = converts(first, options) ? TensorType::F16 : first.scale_type;
+  layout.scale_type = converts(first.scale_type, options) ? TensorType::F16 : first.scale_type;
+  u64 total = 0;
   for (std::size_t i = 0; i < modules.size(); ++i) {
-    const StoredMatrix& module = modules[i];
+    const MatrixSizes& module = modules[i];
     MU_TRY(check_matrix(module));
     if (module.params != first.params || module.columns != first.columns || module.scale_type != first.scale_type) {
       return input_error(
@@ -77,11 +82,25 @@ Result<PackedLayout> fused_layout(std::span<const StoredMatrix> modules, const P
                       type_name(module.scale_type), first.columns, mode_name(first.params.mode), first.params.bits,
                       first.params.group_size, type_name(first.scale_type)));
     }
-    layout.weight_bytes += module.weight.size();
-    layout.scales_bytes += module.scales.size();
-    layout.biases_bytes += module.biases.size();
+    layout.weight_bytes += module.weight_bytes;
+    layout.scales_bytes += module.scales_bytes;
+    layout.biases_bytes += module.biases_bytes;
+    // One module can be listed any number of times.
+    std::optional<u64> sum = total;
+    for (const u64 bytes : {module.weight_bytes, module.scales_bytes, module.biases_bytes}) {
+      if (sum) sum = checked_add(*sum, bytes);
+    }
+    if (!sum) return input_error("mlx-pack-size", "the fused matrix would have more bytes than can be counted");
+    total = *sum;
   }
   return layout;
+}
+
+Result<PackedLayout> fused_layout(std::span<const StoredMatrix> modules, const PackOptions& options) {
+  std::vector<MatrixSizes> sizes;
+  sizes.reserve(modules.size());
+  for (const StoredMatrix& module : modules) sizes.push_back(sizes_of(module));
+  return fused_layout(std::span<const MatrixSizes>(sizes), options);
 }
 
 Result<u64> fuse_into(std::span<const StoredMatrix> modules, const PackOptions& options, MutableBytes out) {
@@ -96,18 +115,10 @@ Result<u64> fuse_into(std::span<const StoredMatrix> modules, const PackOptions& 
     to += bytes.size();
   };
   for (const StoredMatrix& module : modules) append(module.weight);
-  u64 inexact = 0;
   for (const auto part : scale_parts) {
-    for (const StoredMatrix& module : modules) {
-      if (converts(module, options)) {
-        inexact += narrow(module.*part, to);
-        to += (module.*part).size();
-      } else {
-        append(module.*part);
-      }
-    }
+    for (const StoredMatrix& module : modules) append(module.*part);
   }
-  return inexact;
+  return converts(modules.front().scale_type, options) ? bf16_to_f16_in_place(out.subspan(layout.scales_offset())) : 0;
 }
 
 Result<PackedMatrix> fuse(std::span<const StoredMatrix> modules, const PackOptions& options) {

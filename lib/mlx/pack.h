@@ -23,6 +23,18 @@ struct StoredMatrix {
   Bytes biases;  ///< the same; empty in the FP modes. Type: scale_type
 };
 
+/// The same without its bytes: what the layout depends on.
+struct MatrixSizes {
+  Params params;
+  u64 rows = 0;
+  u64 columns = 0;
+  TensorType scale_type = TensorType::F16;
+  u64 weight_bytes = 0;
+  u64 scales_bytes = 0;
+  u64 biases_bytes = 0;
+};
+MatrixSizes sizes_of(const StoredMatrix& matrix);
+
 /// Where the three parts stand in a packed buffer, in this order, without gaps. Each part has the layout that the files
 /// have: row after row.
 struct PackedLayout {
@@ -48,12 +60,20 @@ struct PackedMatrix {
 };
 
 /// Do the sizes of the matrix agree with its parameters? Error "mlx-pack-size".
-Status check_matrix(const StoredMatrix& matrix);
+Status check_matrix(const MatrixSizes& matrix);
+inline Status check_matrix(const StoredMatrix& matrix) {
+  return check_matrix(sizes_of(matrix));
+}
 
 /// The layout of the modules fused row-wise: all weights, then all scales, then all biases, each part in the order of
 /// the modules. Errors: "mlx-pack-size"; "mlx-pack-mismatch" if the modules differ in parameters, columns or scale type
 /// (the message names the first that does); "mlx-pack-empty" for no modules.
+Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, const PackOptions& options = {});
 Result<PackedLayout> fused_layout(std::span<const StoredMatrix> modules, const PackOptions& options = {});
+
+/// BF16 values become F16 where they stand, rounded to nearest even. Any address; an even number of bytes. Gives the
+/// count of those that F16 does not hold exactly.
+u64 bf16_to_f16_in_place(MutableBytes values);
 
 /// Fuses into `out`, which must have exactly fused_layout().total_bytes(). Gives the count of inexact scales and
 /// biases.

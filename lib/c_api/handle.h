@@ -1,0 +1,89 @@
+// What a mu_model is, and the checks that every function begins with.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "base/name_index.h"
+#include "c_api/last_error.h"
+#include "gguf/document.h"
+#include "io/mapped_file.h"
+#include "model/model_view.h"
+
+namespace modelutils::c_api {
+
+/// The strings of one array, each with a NUL behind it.
+struct StringArray {
+  std::string text;
+  std::vector<u64> begin;  ///< of each string in `text`, and the end of the last
+};
+
+}  // namespace modelutils::c_api
+
+/// Nothing but the caches changes after mu_open(); they only grow, under the mutex.
+struct mu_model {
+  explicit mu_model(modelutils::ModelView opened);
+  mu_model(const mu_model&) = delete;
+  mu_model& operator=(const mu_model&) = delete;
+
+  modelutils::ModelView view;
+  std::vector<modelutils::gguf::KeyValue> own_metadata;  ///< __metadata__ in the form of GGUF's keys
+  std::span<const modelutils::gguf::KeyValue> metadata;  ///< that, or the keys of the first GGUF file
+  std::vector<std::size_t> entries;                      ///< places in `metadata`, by their number in `keys`
+  modelutils::NameIndex keys;
+
+  mutable std::mutex mutex;
+  mutable std::vector<std::shared_ptr<modelutils::MappedFile>> mappings;  ///< one for each file, null until asked for
+  mutable std::map<std::size_t, std::unique_ptr<modelutils::c_api::StringArray>> string_arrays;  ///< by metadata index
+};
+
+namespace modelutils::c_api {
+
+Result<const gguf::KeyValue*> metadata_entry(const mu_model* model, u64 index);
+Result<const ViewTensor*> tensor_entry(const mu_model* model, u64 index);
+
+/// Gives `full` to the caller, as far as the caller's structure reaches; `first_version` is the size that the structure
+/// had when it was introduced.
+template <typename T>
+Status give_struct(T full, T* out, std::size_t first_version) {
+  const std::size_t room = out->struct_size;
+  if (room < first_version) return bad_argument("struct_size is too small: set it to the size of the structure");
+  const std::size_t size = room < sizeof(T) ? room : sizeof(T);
+  full.struct_size = static_cast<u32>(size);
+  std::memcpy(out, &full, size);
+  return {};
+}
+
+inline int32_t packing_of(mlx::Mode mode) {
+  switch (mode) {
+    case mlx::Mode::affine: return MU_PACKING_AFFINE;
+    case mlx::Mode::mxfp4: return MU_PACKING_MXFP4;
+    case mlx::Mode::nvfp4: return MU_PACKING_NVFP4;
+    case mlx::Mode::mxfp8: return MU_PACKING_MXFP8;
+  }
+  return MU_PACKING_NONE;
+}
+
+/// Elements of a row, and rows. A scalar is one row of one element.
+inline u64 columns_of(const ViewTensor& tensor) {
+  return tensor.ne.empty() ? 1 : tensor.ne.front();
+}
+inline u64 rows_of(const ViewTensor& tensor) {
+  const u64 columns = columns_of(tensor);
+  return columns == 0 ? 0 : tensor.elements / columns;
+}
+
+/// `text` is followed by a NUL wherever the library keeps it.
+inline void give_text(std::string_view text, const char** out, u64* size) {
+  *out = text.data();
+  if (size != nullptr) *size = text.size();
+}
+
+}  // namespace modelutils::c_api

@@ -1,0 +1,125 @@
+#include "c_api/last_error.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+#include "base/escape.h"
+
+namespace modelutils::c_api {
+
+namespace {
+
+struct LastError {
+  mu_status status = MU_OK;
+  std::string code;
+  std::string message;
+  std::string file;
+  std::optional<u64> offset;
+};
+
+LastError& last_error() noexcept {
+  thread_local LastError error;
+  return error;
+}
+
+struct StatusOfCode {
+  std::string_view code;
+  mu_status status;
+};
+
+// Codes that do not mean a broken or unreadable file.
+constexpr StatusOfCode statuses[] = {
+    {"api-argument", MU_ERROR_ARGUMENT},
+    {"api-buffer", MU_ERROR_BUFFER},
+    {"api-memory", MU_ERROR_MEMORY},
+    {"api-not-found", MU_ERROR_NOT_FOUND},
+    {"api-range", MU_ERROR_RANGE},
+    {"api-type", MU_ERROR_TYPE},
+    {"mlx-pack-empty", MU_ERROR_ARGUMENT},
+    {"mlx-pack-mismatch", MU_ERROR_ARGUMENT},
+    {"mlx-pack-size", MU_ERROR_ARGUMENT},
+    {"model-range", MU_ERROR_RANGE},
+    {"tensor-no-decoder", MU_ERROR_UNSUPPORTED},
+};
+
+mu_status status_of(const Error& error) {
+  for (const StatusOfCode& row : statuses) {
+    if (row.code == error.code) return row.status;
+  }
+  return error.kind == ErrorKind::internal ? MU_ERROR_INTERNAL : MU_ERROR_INPUT;
+}
+
+std::string line_of(const Error& error) {
+  std::string line;
+  if (!error.file.empty()) line += escape(error.file) + ": ";
+  if (error.offset) line += fmt::format("byte {}: ", *error.offset);
+  if (!error.where.empty()) line += escape(error.where) + ": ";
+  return line + escape(error.message);
+}
+
+}  // namespace
+
+mu_status fail(Error error) noexcept {
+  try {
+    LastError fresh{status_of(error), {}, line_of(error), {}, error.offset};
+    fresh.code = std::move(error.code);
+    fresh.file = std::move(error.file);
+    last_error() = std::move(fresh);
+    return last_error().status;
+  } catch (...) {
+    return fail_without_memory();
+  }
+}
+
+mu_status fail_without_memory() noexcept {
+  LastError& error = last_error();
+  error.status = MU_ERROR_MEMORY;
+  // Short enough for std::string to keep without an allocation.
+  error.code = "api-memory";
+  error.message = "out of memory";
+  error.file.clear();
+  error.offset.reset();
+  return error.status;
+}
+
+}  // namespace modelutils::c_api
+
+using modelutils::c_api::last_error;
+
+const char* mu_status_name(mu_status status) {
+  switch (status) {
+    case MU_OK: return "MU_OK";
+    case MU_ERROR_ARGUMENT: return "MU_ERROR_ARGUMENT";
+    case MU_ERROR_RANGE: return "MU_ERROR_RANGE";
+    case MU_ERROR_NOT_FOUND: return "MU_ERROR_NOT_FOUND";
+    case MU_ERROR_TYPE: return "MU_ERROR_TYPE";
+    case MU_ERROR_BUFFER: return "MU_ERROR_BUFFER";
+    case MU_ERROR_UNSUPPORTED: return "MU_ERROR_UNSUPPORTED";
+    case MU_ERROR_INPUT: return "MU_ERROR_INPUT";
+    case MU_ERROR_MEMORY: return "MU_ERROR_MEMORY";
+    case MU_ERROR_INTERNAL: return "MU_ERROR_INTERNAL";
+    default: return "unknown status";
+  }
+}
+
+mu_status mu_last_error_status(void) {
+  return last_error().status;
+}
+
+const char* mu_last_error_code(void) {
+  return last_error().code.c_str();
+}
+
+const char* mu_last_error_message(void) {
+  return last_error().message.c_str();
+}
+
+const char* mu_last_error_file(void) {
+  return last_error().file.c_str();
+}
+
+int32_t mu_last_error_offset(uint64_t* offset) {
+  const std::optional<std::uint64_t>& known = last_error().offset;
+  if (offset != nullptr) *offset = known.value_or(0);
+  return known ? 1 : 0;
+}

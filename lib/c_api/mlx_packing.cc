@@ -1,0 +1,133 @@
+// Packed MLX weights in the caller's buffer.
+#include <fmt/format.h>
+#include <cstddef>
+#include <limits>
+
+#include "c_api/handle.h"
+#include "mlx/pack.h"
+
+using namespace modelutils;
+using namespace modelutils::c_api;
+
+namespace {
+
+constexpr uint32_t known_flags = MU_PACK_BF16_TO_F16;
+
+struct Plan {
+  std::vector<const ViewTensor*> weights;
+  std::vector<mlx::MatrixSizes> sizes;
+  mlx::PackedLayout layout;
+  bool narrows = false;  // scales and biases turn from BF16 to F16
+  u64 rows = 0;
+};
+
+Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weight) {
+  if (!weight.packing) {
+    return input_error("api-type", "the tensor is no weight that MLX packed", gguf::where_tensor(weight.name), {},
+                       model.view.path());
+  }
+  const std::vector<CatalogTensor>& stored = model.view.catalog().tensors;
+  const CatalogTensor& scales = stored[weight.scales];
+  mlx::MatrixSizes sizes;
+  sizes.params = *weight.packing;
+  sizes.columns = columns_of(weight);
+  sizes.rows = rows_of(weight);
+  sizes.scale_type = *scales.type;
+  sizes.weight_bytes = stored[weight.stored].bytes;
+  sizes.scales_bytes = scales.bytes;
+  if (weight.biases != mlx::no_tensor) {
+    const CatalogTensor& biases = stored[weight.biases];
+    sizes.biases_bytes = biases.bytes;
+    if (biases.type != scales.type) {
+      return input_error("mlx-pack-mismatch", "scales and biases are of different types",
+                         gguf::where_tensor(weight.name), {}, model.view.path());
+    }
+  }
+  return sizes;
+}
+
+Result<Plan> make_plan(const mu_model* model, const uint64_t* weights, uint64_t count, uint32_t flags) {
+  if (model == nullptr) return null_argument("model");
+  if (weights == nullptr) return null_argument("weights");
+  if ((flags & ~known_flags) != 0) return bad_argument(fmt::format("flags {:#x} are not known", flags & ~known_flags));
+  Plan plan;
+  for (u64 i = 0; i < count; ++i) {
+    MU_ASSIGN(const ViewTensor* const weight, tensor_entry(model, weights[i]));
+    MU_ASSIGN(const mlx::MatrixSizes sizes, sizes_of(*model, *weight));
+    plan.weights.push_back(weight);
+    plan.sizes.push_back(sizes);
+    const auto rows = checked_add(plan.rows, sizes.rows);
+    if (!rows) return bad_argument("the modules have more rows than can be counted");
+    plan.rows = *rows;
+  }
+  mlx::PackOptions options;
+  options.bf16_to_f16 = (flags & MU_PACK_BF16_TO_F16) != 0;
+  MU_ASSIGN(plan.layout, mlx::fused_layout(std::span<const mlx::MatrixSizes>(plan.sizes), options));
+  plan.narrows = plan.layout.scale_type != plan.sizes.front().scale_type;
+  return plan;
+}
+
+mu_packed describe(const Plan& plan) {
+  const mlx::MatrixSizes& first = plan.sizes.front();
+  mu_packed packed{};
+  packed.packing = packing_of(first.params.mode);
+  packed.bits = first.params.bits;
+  packed.group_size = first.params.group_size;
+  packed.scale_type = static_cast<int32_t>(plan.layout.scale_type);
+  packed.rows = plan.rows;
+  packed.columns = first.columns;
+  packed.total_bytes = plan.layout.total_bytes();
+  packed.weight_bytes = plan.layout.weight_bytes;
+  packed.scales_offset = plan.layout.scales_offset();
+  packed.scales_bytes = plan.layout.scales_bytes;
+  packed.biases_offset = plan.layout.biases_offset();
+  packed.biases_bytes = plan.layout.biases_bytes;
+  return packed;
+}
+
+// Reads one part of every module, one behind the other. Gives the rest of the buffer.
+Result<MutableBytes> read_parts(const mu_model& model, const Plan& plan, std::size_t ViewTensor::*part,
+                                MutableBytes out) {
+  const Catalog& catalog = model.view.catalog();
+  for (const ViewTensor* weight : plan.weights) {
+    if (weight->*part == mlx::no_tensor) continue;
+    const CatalogTensor& stored = catalog.tensors[weight->*part];
+    MU_TRY(catalog.files[stored.file].source->read_exact(stored.offset, out.first(stored.bytes)));
+    out = out.subspan(stored.bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+mu_status mu_pack_layout(const mu_model* model, const uint64_t* weights, uint64_t count, uint32_t flags,
+                         mu_packed* layout) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const Plan plan, make_plan(model, weights, count, flags));
+    if (layout == nullptr) return null_argument("layout");
+    return give_struct(describe(plan), layout, offsetof(mu_packed, biases_bytes) + sizeof(layout->biases_bytes));
+  });
+}
+
+mu_status mu_pack(const mu_model* model, const uint64_t* weights, uint64_t count, uint32_t flags, void* out,
+                  uint64_t size, uint64_t* inexact) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const Plan plan, make_plan(model, weights, count, flags));
+    const auto total = checked_cast<std::size_t>(plan.layout.total_bytes());
+    if (!total || size < *total) {
+      return input_error("api-buffer",
+                         fmt::format("the buffer has {} bytes, {} are needed", size, plan.layout.total_bytes()));
+    }
+    u64 changed = 0;
+    if (*total != 0) {
+      if (out == nullptr) return null_argument("out");
+      const MutableBytes buffer(static_cast<std::byte*>(out), *total);
+      MU_ASSIGN(const MutableBytes behind_codes, read_parts(*model, plan, &ViewTensor::stored, buffer));
+      MU_ASSIGN(const MutableBytes behind_scales, read_parts(*model, plan, &ViewTensor::scales, behind_codes));
+      MU_TRY(read_parts(*model, plan, &ViewTensor::biases, behind_scales));
+      if (plan.narrows) changed = mlx::bf16_to_f16_in_place(behind_codes);
+    }
+    if (inexact != nullptr) *inexact = changed;
+    return {};
+  });
+}

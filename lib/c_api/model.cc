@@ -1,0 +1,110 @@
+#include "c_api/handle.h"
+#include "model/open_model.h"
+#include "verify/gguf_rules.h"
+#include "verify/safetensors_rules.h"
+
+#define MU_TEXT_(x) #x
+#define MU_TEXT(x) MU_TEXT_(x)
+static_assert(std::string_view(MU_TEXT(MU_VERSION_MAJOR) "." MU_TEXT(MU_VERSION_MINOR) "." MU_TEXT(MU_VERSION_PATCH)) ==
+                  MODELUTILS_VERSION,
+              "modelutils.h and the project disagree on the version");
+
+using namespace modelutils;
+using namespace modelutils::c_api;
+
+mu_model::mu_model(ModelView opened) : view(std::move(opened)) {
+  if (view.gguf() != nullptr) {
+    metadata = view.gguf()->files.front().document.keys;
+  } else if (view.shards() != nullptr) {
+    for (const safetensors::MetadataEntry& entry : view.shards()->metadata()) {
+      own_metadata.push_back({std::string(entry.key), entry.offset, entry.offset, std::string(entry.value)});
+    }
+    metadata = own_metadata;
+  }
+  keys.reserve(metadata.size());
+  for (std::size_t i = 0; i < metadata.size(); ++i) {
+    if (keys.insert(metadata[i].key).is_new) entries.push_back(i);
+  }
+  mappings.resize(view.catalog().files.size());
+}
+
+namespace {
+
+// The rules by which the dumpers refuse a file: without them a tensor of unknown size would only be left out.
+Status check_container(const ModelView& view) {
+  Findings findings;
+  if (view.gguf() != nullptr) findings = gguf_container_findings(*view.gguf());
+  if (view.shards() != nullptr) findings = safetensors_container_findings(*view.shards());
+  const Finding* broken = first_container_error(findings);
+  if (broken == nullptr) return {};
+  return tl::make_unexpected(to_error(*broken, view.path()));
+}
+
+template <typename T>
+T null_model(T instead) {
+  guarded([]() -> Status { return null_argument("model"); });
+  return instead;
+}
+
+}  // namespace
+
+const char* mu_version(void) {
+  return MODELUTILS_VERSION;
+}
+
+uint32_t mu_version_number(void) {
+  return MU_VERSION_MAJOR * 1000000 + MU_VERSION_MINOR * 1000 + MU_VERSION_PATCH;
+}
+
+mu_status mu_open(const char* path, mu_model** model) {
+  return guarded([&]() -> Status {
+    if (model == nullptr) return null_argument("model");
+    *model = nullptr;
+    if (path == nullptr) return null_argument("path");
+    // "-" is a file of that name here; to the readers it would be standard input.
+    MU_ASSIGN(ModelView view, open_model(std::string_view(path) == "-" ? "./-" : path));
+    MU_TRY(check_container(view));
+    *model = std::make_unique<mu_model>(std::move(view)).release();
+    return {};
+  });
+}
+
+void mu_close(mu_model* model) {
+  delete model;
+}
+
+const char* mu_format(const mu_model* model) {
+  return model == nullptr ? null_model<const char*>(nullptr) : model->view.format().c_str();
+}
+
+const char* mu_architecture(const mu_model* model) {
+  return model == nullptr ? null_model<const char*>(nullptr) : model->view.summary().architecture.c_str();
+}
+
+uint64_t mu_parameter_count(const mu_model* model) {
+  return model == nullptr ? null_model<u64>(0) : model->view.parameters();
+}
+
+uint64_t mu_file_count(const mu_model* model) {
+  return model == nullptr ? null_model<u64>(0) : model->view.catalog().files.size();
+}
+
+uint64_t mu_tensor_count(const mu_model* model) {
+  return model == nullptr ? null_model<u64>(0) : model->view.tensors().size();
+}
+
+uint64_t mu_metadata_count(const mu_model* model) {
+  return model == nullptr ? null_model<u64>(0) : model->metadata.size();
+}
+
+const char* mu_file_path(const mu_model* model, uint64_t file) {
+  const char* path = nullptr;
+  guarded([&]() -> Status {
+    if (model == nullptr) return null_argument("model");
+    const std::vector<CatalogFile>& files = model->view.catalog().files;
+    if (file >= files.size()) return input_error("api-range", "the model has no file of that number");
+    path = files[file].path.c_str();
+    return {};
+  });
+  return path;
+}

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+#include <cstddef>
+
+#include "c_api/handle.h"
+
+using namespace modelutils;
+using namespace modelutils::c_api;
+
+namespace modelutils::c_api {
+
+Result<const ViewTensor*> tensor_entry(const mu_model* model, u64 index) {
+  if (model == nullptr) return null_argument("model");
+  const std::span<const ViewTensor> tensors = model->view.tensors();
+  if (index >= tensors.size()) {
+    return input_error("api-range", fmt::format("there is no tensor {}: the model has {}", index, tensors.size()), {},
+                       {}, model->view.path());
+  }
+  return &tensors[index];
+}
+
+}  // namespace modelutils::c_api
+
+namespace {
+
+const CatalogTensor& stored(const mu_model& model, const ViewTensor& tensor) {
+  return model.view.catalog().tensors[tensor.stored];
+}
+
+uint64_t part_index(std::size_t place) {
+  return place == mlx::no_tensor ? MU_NONE : place;
+}
+
+mu_tensor describe(const mu_model& model, const ViewTensor& tensor) {
+  const CatalogTensor& place = stored(model, tensor);
+  mu_tensor info{};
+  info.type = tensor.type ? static_cast<int32_t>(*tensor.type) : MU_TYPE_UNKNOWN;
+  info.type_name = mu_type_name(info.type);
+  give_text(tensor.name, &info.name, &info.name_size);
+  info.dims = tensor.ne.data();
+  info.n_dims = tensor.ne.size();
+  info.elements = tensor.elements;
+  info.columns = columns_of(tensor);
+  info.rows = rows_of(tensor);
+  info.bytes = place.bytes;
+  info.offset = place.offset;
+  info.file = place.file;
+  info.packing = tensor.packing ? packing_of(tensor.packing->mode) : MU_PACKING_NONE;
+  info.bits = tensor.packing ? tensor.packing->bits : 0;
+  info.group_size = tensor.packing ? tensor.packing->group_size : 0;
+  info.is_part = tensor.is_part ? 1 : 0;
+  info.scales = part_index(tensor.scales);
+  info.biases = part_index(tensor.biases);
+  return info;
+}
+
+// The mapping of a file of the model; made when it is first asked for.
+Result<Bytes> mapped(const mu_model& model, std::size_t file) {
+  const std::scoped_lock lock(model.mutex);
+  std::shared_ptr<MappedFile>& mapping = model.mappings[file];
+  if (!mapping) {
+    const CatalogFile& source = model.view.catalog().files[file];
+    const auto* regular = dynamic_cast<const RandomAccessFile*>(source.source.get());
+    if (regular == nullptr) return input_error("io-map", "is no regular file", {}, {}, source.path);
+    MU_ASSIGN(mapping, MappedFile::map(*regular));
+  }
+  return mapping->bytes();
+}
+
+}  // namespace
+
+mu_status mu_tensor_find(const mu_model* model, const char* name, uint64_t* index) {
+  return guarded([&]() -> Status {
+    if (model == nullptr) return null_argument("model");
+    if (name == nullptr) return null_argument("name");
+    if (index == nullptr) return null_argument("index");
+    const ViewTensor* found = model->view.find(name);
+    if (found == nullptr) {
+      return input_error("api-not-found", fmt::format("there is no tensor '{}'", name), {}, {}, model->view.path());
+    }
+    *index = static_cast<u64>(found - model->view.tensors().data());
+    return {};
+  });
+}
+
+mu_status mu_tensor_info(const mu_model* model, uint64_t index, mu_tensor* info) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
+    if (info == nullptr) return null_argument("info");
+    return give_struct(describe(*model, *tensor), info, offsetof(mu_tensor, biases) + sizeof(info->biases));
+  });
+}
+
+mu_status mu_tensor_data(const mu_model* model, uint64_t index, const void** data, uint64_t* bytes) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
+    if (data == nullptr) return null_argument("data");
+    const CatalogTensor& place = stored(*model, *tensor);
+    MU_ASSIGN(const Bytes file, mapped(*model, place.file));
+    if (!fits(place.offset, place.bytes, file.size())) {
+      return input_error("io-shrunk", "the file became shorter", gguf::where_tensor(tensor->name), {},
+                         model->view.catalog().files[place.file].path);
+    }
+    static constexpr std::byte nothing{};
+    *data = place.bytes == 0 ? &nothing : file.data() + place.offset;
+    if (bytes != nullptr) *bytes = place.bytes;
+    return {};
+  });
+}
+
+mu_status mu_tensor_read(const mu_model* model, uint64_t index, uint64_t offset, void* out, uint64_t size) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
+    if (!fits(offset, size, stored(*model, *tensor).bytes)) {
+      return input_error("api-range", "the bytes asked for lie outside the tensor", gguf::where_tensor(tensor->name),
+                         {}, model->view.path());
+    }
+    if (size == 0) return {};
+    if (out == nullptr) return null_argument("out");
+    const auto room = checked_cast<std::size_t>(size);
+    if (!room) return bad_argument("size is more than memory can hold");
+    return model->view.read_bytes(*tensor, offset, {static_cast<std::byte*>(out), *room});
+  });
+}
+
+mu_status mu_tensor_dequantize(const mu_model* model, uint64_t index, uint64_t first_row, uint64_t rows, float* out,
+                               uint64_t capacity) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
+    if (!fits(first_row, rows, rows_of(*tensor))) {
+      return input_error("api-range", fmt::format("the tensor has {} rows", rows_of(*tensor)),
+                         gguf::where_tensor(tensor->name), {}, model->view.path());
+    }
+    const u64 columns = columns_of(*tensor);
+    const u64 count = rows * columns;  // at most `elements`
+    if (capacity < count) {
+      return input_error("api-buffer", fmt::format("the buffer holds {} floats, {} are needed", capacity, count),
+                         gguf::where_tensor(tensor->name));
+    }
+    if (count == 0) return {};
+    if (out == nullptr) return null_argument("out");
+    const auto room = checked_cast<std::size_t>(count);
+    if (!room) return bad_argument("rows is more than memory can hold");
+    return model->view.read_values(*tensor, first_row * columns, {out, *room});
+  });
+}
