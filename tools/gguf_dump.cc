@@ -32,9 +32,8 @@ int dump(const std::string& path, const GgufDumpOptions& options, bool first, co
 }
 
 int run(int argc, char** argv) {
-  cli::Command command("gguf-dump", "Show what is inside GGUF models");
   cli::GgufDumpArguments arguments;
-  cli::describe(command, arguments);
+  cli::Command command = cli::gguf_dump_command(arguments);
   if (const auto status = command.parse(argc, argv)) return *status;
   const Result<GgufDumpOptions> options = cli::dump_options(arguments, command.common());
   if (!options) return cli::Messages(command).error(options.error());

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/escape.h"
-#include "cli/command.h"
+#include "cli/st_dump_options.h"
 #include "io/text_output.h"
 #include "model/model_view.h"
 #include "model/safetensors_model.h"
@@ -19,73 +19,19 @@ namespace {
 
 using namespace modelutils;
 
-struct Options {
-  std::vector<std::string> paths;
-  std::vector<std::string> tensors;
-  std::optional<std::string> get;
-  std::optional<std::string> values;
-  std::optional<u64> count;
-  bool json = false;
-  bool modules = false;
-  bool raw = false;
-  bool stats = false;
-  bool csv = false;
-  bool jsonl = false;
-};
-
-void describe(cli::Command& command, Options& options) {
-  using cli::ValueKind;
-  command.description(
-      "A path is a .safetensors file, a model.safetensors.index.json, a directory, or - for standard input, of which "
-      "only the header is read. Of an MLX or Hugging Face directory config.json is shown too.");
-  command.add_paths({.names = "PATH",
-                     .help = "A safetensors file, an index, a model directory, or -",
-                     .kind = ValueKind::file,
-                     .file_patterns = {"*.safetensors", "*.json"}},
-                    options.paths);
-  command.add({.names = "--json", .help = "One JSON object for each path (schema st-dump/1)"}, options.json);
-  command.add({.names = "--modules", .help = "Every module that owns a weight: logical shape, mode, bits, group size"},
-              options.modules);
-  command.add({.names = "--tensors",
-               .value_name = "GLOB",
-               .help = "Only tensors whose name matches; may be given several times",
-               .kind = ValueKind::tensor},
-              options.tensors);
-  command.add({.names = "--get",
-               .value_name = "KEY",
-               .help = "Print one value of __metadata__ (or, of a directory, of config.json) as it is",
-               .kind = ValueKind::key},
-              options.get);
-  command.add({.names = "--values",
-               .value_name = "NAME",
-               .help = "Print the values of a tensor, dequantised",
-               .kind = ValueKind::tensor},
-              options.values);
-  command.add({.names = "--count", .value_name = "N", .help = "With --values: at most N", .kind = ValueKind::number},
-              options.count);
-  command.add({.names = "--raw", .help = "With --values: the stored words as unsigned numbers"}, options.raw);
-  command.add({.names = "--stats", .help = "Count, min, max, mean, deviation, zeros, NaN and Inf of each tensor"},
-              options.stats);
-  command.add({.names = "--csv", .help = "The tensor table as CSV"}, options.csv);
-  command.add({.names = "--jsonl", .help = "The tensor table as JSON, one object a line"}, options.jsonl);
-  command.example("st-dump model/", "What the model is, its files and its tensors by layer");
-  command.example("st-dump --modules model/", "How each module of an MLX model is quantised");
-  command.example("st-dump --values lm_head.weight --count 8 model/", "The first eight values, dequantised");
-  command.example("curl -s URL | st-dump -", "The header of a file that is not here");
-}
-
 // What more than one of the forms of output were asked for.
-std::optional<Error> conflict(const Options& options) {
+std::optional<Error> conflict(const cli::StDumpArguments& options) {
   const int forms = static_cast<int>(options.csv) + static_cast<int>(options.jsonl) +
                     static_cast<int>(options.get.has_value()) + static_cast<int>(options.values.has_value()) +
-                    static_cast<int>(options.stats);
-  if (forms > 1) return usage_error("--get, --values, --stats, --csv and --jsonl exclude each other").value();
+                    static_cast<int>(options.stats) + static_cast<int>(options.list.has_value());
+  if (forms > 1) return usage_error("--get, --values, --stats, --list, --csv and --jsonl exclude each other").value();
   if ((options.raw || options.count) && !options.values)
     return usage_error("--raw and --count go with --values").value();
   return std::nullopt;
 }
 
-Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32>& selected, const Options& options) {
+Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32>& selected,
+                  const cli::StDumpArguments& options) {
   std::vector<std::string> names;
   for (const u32 place : selected) names.emplace_back(model.set.tensor(model.set.tensors[place]).name);
   const std::string path = model.set.path;
@@ -115,8 +61,17 @@ Status write_value(TextOutput& out, const SafetensorsModel& model, const std::st
   return {};
 }
 
+void write_names(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected, bool keys) {
+  if (keys) {
+    for (const std::string& key : st_keys(model)) out << escape(key) << "\n";
+  } else {
+    for (const u32 place : selected) out << escape(model.set.tensor(model.set.tensors[place]).name) << "\n";
+  }
+}
+
 // Shows one path; its exit status.
-int dump(TextOutput& out, const std::string& path, const Options& options, const cli::Messages& messages, bool first) {
+int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& options, const cli::Messages& messages,
+         bool first) {
   Result<SafetensorsModel> model = open_safetensors_model(path, options.modules);
   if (!model) return messages.error(in_file(std::move(model.error()), path));
   if (model->config_error) messages.warning(*model->config_error);
@@ -128,6 +83,8 @@ int dump(TextOutput& out, const std::string& path, const Options& options, const
     done = write_value(out, *model, *options.get);
   } else if (options.values || options.stats) {
     done = write_data(out, std::move(*model), selected, options);
+  } else if (options.list) {
+    write_names(out, *model, selected, options.list == "keys");
   } else if (options.csv) {
     write_st_csv(out, *model, selected, first, model->set.files.size() > 1 || options.paths.size() > 1);
   } else if (options.jsonl) {
@@ -152,9 +109,8 @@ int dump(TextOutput& out, const std::string& path, const Options& options, const
 }
 
 int run(int argc, char** argv) {
-  cli::Command command("st-dump", "Show what is in safetensors files, sharded models and MLX directories");
-  Options options;
-  describe(command, options);
+  cli::StDumpArguments options;
+  cli::Command command = cli::st_dump_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
   const cli::Messages messages(command);
   if (const auto wrong = conflict(options)) return messages.error(*wrong);

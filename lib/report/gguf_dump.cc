@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/escape.h"
 #include "model/gguf_catalog.h"
 #include "report/gguf_selection.h"
 #include "report/values.h"
@@ -59,6 +60,12 @@ Status dump_gguf(const gguf::SplitSet& set, const std::string& path, const GgufD
     case GgufDumpForm::value: return dump_gguf_value(set, path, options.name, options, out);
     case GgufDumpForm::values: return dump_values(set, path, options, out);
     case GgufDumpForm::stats: return dump_stats(set, options, out);
+    case GgufDumpForm::key_names:
+      for (const SelectedKey& selected : select_keys(set, options)) out << escape(selected.key->key) << "\n";
+      return {};
+    case GgufDumpForm::tensor_names:
+      for (const SelectedTensor& selected : select_tensors(set, options)) out << escape(selected.tensor->name) << "\n";
+      return {};
     case GgufDumpForm::data_offset:
       // Where the header breaks off there is no answer; the error says why.
       if (document_at(set, path).complete) out << fmt::format("{}\n", document_at(set, path).data_offset);

@@ -11,7 +11,21 @@
 
 namespace modelutils {
 
-enum class GgufDumpForm : u8 { text, json, jsonl, csv, markdown, layers, value, values, stats, data_offset, alignment };
+enum class GgufDumpForm : u8 {
+  text,
+  json,
+  jsonl,
+  csv,
+  markdown,
+  layers,
+  value,
+  values,
+  stats,
+  key_names,
+  tensor_names,
+  data_offset,
+  alignment
+};
 
 struct GgufDumpOptions {
   GgufDumpForm form = GgufDumpForm::text;

@@ -1,5 +1,7 @@
 #include "report/st_get.h"
 
+#include <unordered_set>
+
 namespace modelutils {
 
 namespace {
@@ -8,6 +10,14 @@ std::string json_text(json::Element element) {
   std::string_view text;
   if (element.get(text) == simdjson::SUCCESS) return std::string(text);
   return simdjson::minify(element);
+}
+
+void append_members(std::vector<std::string>& keys, json::Element element) {
+  json::Object object;
+  if (element.get(object) != simdjson::SUCCESS) return;
+  for (const auto member : object) {
+    if (!member.value.is_null()) keys.emplace_back(member.key);
+  }
 }
 
 }  // namespace
@@ -27,6 +37,21 @@ std::optional<std::string> st_value(const SafetensorsModel& model, std::string_v
     text += json_text(element);
   }
   return text;
+}
+
+std::vector<std::string> st_keys(const SafetensorsModel& model) {
+  std::vector<std::string> all;
+  for (const safetensors::MetadataEntry& entry : model.set.metadata()) all.emplace_back(entry.key);
+  if (model.config && model.set.is_directory) {
+    if (model.config->overlay) append_members(all, *model.config->overlay);
+    if (model.config->document) append_members(all, model.config->document->root);
+  }
+  std::vector<std::string> keys;
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& key : all) {
+    if (seen.insert(key).second) keys.push_back(key);
+  }
+  return keys;
 }
 
 }  // namespace modelutils

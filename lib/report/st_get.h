@@ -1,9 +1,10 @@
-// st-dump --get: one value of the metadata or of config.json, as it is.
+// st-dump --get and --list keys: values of the metadata and of config.json.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/safetensors_model.h"
 
@@ -13,5 +14,8 @@ namespace modelutils {
 /// config.json (of text_config before the top level). Strings as they are, lists one element a line, everything else as
 /// JSON. Nothing if there is no such key. Raw text of the file.
 std::optional<std::string> st_value(const SafetensorsModel& model, std::string_view key);
+
+/// Every key that st_value() knows, once each, in the files' order: metadata, text_config, top level. Raw text.
+std::vector<std::string> st_keys(const SafetensorsModel& model);
 
 }  // namespace modelutils

@@ -113,6 +113,7 @@ struct Command::State {
   // Options with a value, and positional arguments. The latter CLI11 never sees: it would split "[a,b]" and stop at
   // one; they are what it leaves over.
   void add(Flag flag, bool several, decltype(Entry::take) take) {
+    flag.repeatable |= several;
     Entry entry{nullptr, several, std::move(take), {}};
     if (!flag.is_positional()) {
       entry.option = app.add_option(flag.names, [](const CLI::results_t&) { return true; });
@@ -179,11 +180,12 @@ void Command::State::add_common_flags() {
     common.quiet = true;
     return {};
   });
-  add_switch(plain("-v,--verbose", "Say more on standard error; twice says most"),
-             [this](const Flag&, const auto& values) -> Status {
-               common.verbosity = static_cast<int>(std::min<std::size_t>(values.size(), 9));
-               return {};
-             });
+  Flag verbose = plain("-v,--verbose", "Say more on standard error; twice says most");
+  verbose.repeatable = true;
+  add_switch(std::move(verbose), [this](const Flag&, const auto& values) -> Status {
+    common.verbosity = static_cast<int>(std::min<std::size_t>(values.size(), 9));
+    return {};
+  });
   choice("--color", "WHEN", "Colours", {"auto", "always", "never"},
          [this](const std::string& value) { common.color = when(value); });
   choice("--progress", "WHEN", "Progress on standard error", {"auto", "always", "never"},
@@ -273,6 +275,8 @@ Status Command::State::parse(std::vector<std::string> arguments) {
 
 Command::Command(std::string name, std::string summary)
     : state_(std::make_unique<State>(std::move(name), std::move(summary))) {}
+Command::Command(Command&&) noexcept = default;
+Command& Command::operator=(Command&&) noexcept = default;
 Command::~Command() = default;
 
 void Command::add(Flag flag, bool& target) {
@@ -334,8 +338,12 @@ void Command::description(std::string text) {
   state_->descriptions.push_back(std::move(text));
 }
 
-std::optional<int> Command::parse(int argc, char** argv) {
+void Command::add_common_flags() {
   state_->add_common_flags();
+}
+
+std::optional<int> Command::parse(int argc, char** argv) {
+  add_common_flags();
   const Status status = state_->parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   if (!status) return Messages(*this).error(status.error());
   if (!state_->wants_help && !state_->wants_version) return std::nullopt;

@@ -23,6 +23,19 @@ inline constexpr int exit_internal = 70;
 
 int exit_status(const Error& error);
 
+/// What the statuses mean, for --help and the man page.
+struct ExitStatus {
+  std::string_view number;
+  std::string_view meaning;
+};
+inline constexpr ExitStatus exit_statuses[] = {{"0", "fine"},
+                                               {"1", "findings or differences"},
+                                               {"2", "wrong usage"},
+                                               {"3", "input cannot be used"},
+                                               {"4", "output cannot be written"},
+                                               {"70", "a bug"},
+                                               {"128+N", "ended by signal N"}};
+
 /// Heading of the flags that every tool has.
 inline constexpr std::string_view common_group = "Common options";
 
@@ -50,6 +63,7 @@ struct Flag {
   std::vector<std::string> choices = {};        ///< for ValueKind::choice; anything else is a usage error
   std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
   bool required = false;                        ///< must be given (positional arguments always must)
+  bool repeatable = false;                      ///< set by Command::add() for lists
 
   bool is_positional() const { return names[0] != '-'; }
   /// "--output" of "-o,--output": what messages call it.
@@ -65,9 +79,9 @@ struct Example {
 class Command {
  public:
   Command(std::string name, std::string summary);
+  Command(Command&&) noexcept;
+  Command& operator=(Command&&) noexcept;
   ~Command();
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
 
   /// A flag without value.
   void add(Flag flag, bool& target);
@@ -86,6 +100,8 @@ class Command {
   /// A paragraph for the man page and the end of --help.
   void description(std::string text);
 
+  /// What every tool has; parse() adds it where it is missing.
+  void add_common_flags();
   /// Parses; if the run is over (--help, --version, wrong usage: already printed), the exit status.
   std::optional<int> parse(int argc, char** argv);
 

@@ -4,7 +4,11 @@
 
 namespace modelutils::cli {
 
-void describe(Command& command, GgufDumpArguments& arguments) {
+Command gguf_dump_command(GgufDumpArguments& arguments) {
+  Command command("gguf-dump", "Show what is inside GGUF models");
+  command.description(
+      "Without options: what the model is (architecture, sizes, quantisation), its keys, its tensors. Reads the header "
+      "only, except for --values and --stats. The files of a split model are shown as one.");
   const auto forms = [](std::string names, std::string help) {
     return Flag{.names = std::move(names), .help = std::move(help), .group = "Forms of output"};
   };
@@ -38,6 +42,13 @@ void describe(Command& command, GgufDumpArguments& arguments) {
   command.add(forms("--jsonl", "The tensor table, one JSON object a line"), arguments.jsonl);
   command.add(forms("--csv", "The tensor table as CSV"), arguments.csv);
   command.add(forms("--markdown", "Keys and tensors as Markdown tables"), arguments.markdown);
+  command.add({.names = "--list",
+               .value_name = "WHAT",
+               .help = "Only the names, one a line",
+               .group = "Forms of output",
+               .kind = ValueKind::choice,
+               .choices = {"keys", "tensors"}},
+              arguments.list);
   command.add(forms("--layers", "The network as a grid: layer × role, the type in each cell"), arguments.layers);
   command.add(forms("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
@@ -50,6 +61,7 @@ void describe(Command& command, GgufDumpArguments& arguments) {
   command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
                   "Ask several models the same question");
   command.example("curl -sL URL | gguf-dump -", "Look at a model without downloading it");
+  return command;
 }
 
 Result<GgufDumpOptions> dump_options(const GgufDumpArguments& arguments, const CommonOptions& common) {
@@ -65,6 +77,8 @@ Result<GgufDumpOptions> dump_options(const GgufDumpArguments& arguments, const C
                         {"--markdown", arguments.markdown, GgufDumpForm::markdown},
                         {"--csv", arguments.csv, GgufDumpForm::csv},
                         {"--jsonl", arguments.jsonl, GgufDumpForm::jsonl},
+                        {"--list", arguments.list.has_value(),
+                         arguments.list == "keys" ? GgufDumpForm::key_names : GgufDumpForm::tensor_names},
                         {"--data-offset", arguments.data_offset, GgufDumpForm::data_offset},
                         {"--data-alignment", arguments.data_alignment, GgufDumpForm::alignment}};
   const Form* chosen = nullptr;

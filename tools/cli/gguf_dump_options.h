@@ -13,6 +13,7 @@ struct GgufDumpArguments {
   std::optional<std::string> get;
   std::optional<std::string> values;
   std::optional<u64> count;
+  std::optional<std::string> list;
   bool no_tensors = false;
   bool json = false;
   bool json_array = false;
@@ -25,8 +26,8 @@ struct GgufDumpArguments {
   bool jsonl = false;
 };
 
-/// Tells `command` of every flag; parse() then fills `arguments`.
-void describe(Command& command, GgufDumpArguments& arguments);
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command gguf_dump_command(GgufDumpArguments& arguments);
 
 /// What to print, where and how. Errors: flags that contradict each other.
 Result<GgufDumpOptions> dump_options(const GgufDumpArguments& arguments, const CommonOptions& common);

@@ -42,12 +42,12 @@ std::string left_side(const Flag& flag) {
   return text;
 }
 
-std::string right_side(const Flag& flag) {
+}  // namespace
+
+std::string help_of(const Flag& flag) {
   std::string text = flag.help;
-  if (flag.choices.empty()) return text;
-  text += " (";
-  for (std::size_t i = 0; i < flag.choices.size(); ++i) text += (i == 0 ? "" : ", ") + flag.choices[i];
-  return text + ")";
+  for (std::size_t i = 0; i < flag.choices.size(); ++i) text += (i == 0 ? ": " : ", ") + flag.choices[i];
+  return text;
 }
 
 std::string usage_line(const Command& command) {
@@ -62,7 +62,14 @@ std::string usage_line(const Command& command) {
   return text;
 }
 
-}  // namespace
+std::vector<std::string_view> groups(const Command& command) {
+  std::vector<std::string_view> names;
+  for (const Flag& flag : command.flags()) {
+    if (std::find(names.begin(), names.end(), flag.group) == names.end()) names.emplace_back(flag.group);
+  }
+  std::stable_partition(names.begin(), names.end(), [](std::string_view name) { return name != common_group; });
+  return names;
+}
 
 std::string help_text(const Command& command, std::size_t width, bool color) {
   width = std::clamp<std::size_t>(width, 60, 110);
@@ -73,13 +80,7 @@ std::string help_text(const Command& command, std::size_t width, bool color) {
   append_wrapped(out, command.summary(), out.size(), 0, width);
   out += heading("Usage") + "  " + usage_line(command) + "\n";
 
-  std::vector<std::string> groups;
-  for (const Flag& flag : command.flags()) {
-    if (std::find(groups.begin(), groups.end(), flag.group) == groups.end()) groups.push_back(flag.group);
-  }
-  // Groups stand in the order in which the tool names them, the common one last.
-  std::stable_partition(groups.begin(), groups.end(), [](const std::string& group) { return group != common_group; });
-  for (const std::string& group : groups) {
+  for (const std::string_view group : groups(command)) {
     out += heading(group);
     for (const Flag& flag : command.flags()) {
       if (flag.group != group) continue;
@@ -90,7 +91,7 @@ std::string help_text(const Command& command, std::size_t width, bool color) {
         column = 0;
       }
       line.append(help_column - column, ' ');
-      append_wrapped(line, right_side(flag), help_column, help_column, width);
+      append_wrapped(line, help_of(flag), help_column, help_column, width);
       out += line;
     }
   }
@@ -106,11 +107,12 @@ std::string help_text(const Command& command, std::size_t width, bool color) {
     append_wrapped(out, paragraph, 0, 0, width);
   }
   out += heading("Exit status") + "  ";
-  append_wrapped(
-      out,
-      "0 fine, 1 findings or differences, 2 wrong usage, 3 input cannot be used, 4 output cannot be written, "
-      "70 a bug, 128+N ended by signal N",
-      2, 2, width);
+  std::string statuses;
+  for (const ExitStatus& status : exit_statuses) {
+    if (!statuses.empty()) statuses += ", ";
+    statuses.append(status.number).append(" ").append(status.meaning);
+  }
+  append_wrapped(out, statuses, 2, 2, width);
   return out;
 }
 

@@ -1,0 +1,19 @@
+// The command line of gguf2bump.
+#pragma once
+
+#include "cli/command.h"
+#include "convert/gguf_to_bump.h"
+
+namespace modelutils::cli {
+
+struct Gguf2bumpArguments {
+  GgufToBumpOptions convert;
+  std::optional<u64> align_head;
+  std::string dtype_codes = "original";
+  std::string report;
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command gguf2bump_command(Gguf2bumpArguments& arguments);
+
+}  // namespace modelutils::cli

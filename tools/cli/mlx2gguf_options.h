@@ -1,0 +1,18 @@
+// The command line of mlx2gguf.
+#pragma once
+
+#include "cli/command.h"
+#include "convert/mlx_to_gguf.h"
+
+namespace modelutils::cli {
+
+struct Mlx2ggufArguments {
+  convert::MlxToGgufOptions convert;
+  std::string fallback = "q8_0";
+  std::string report;
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command mlx2gguf_command(Mlx2ggufArguments& arguments);
+
+}  // namespace modelutils::cli

@@ -1,0 +1,20 @@
+// The command line of verify.
+#pragma once
+
+#include "cli/command.h"
+#include "verify/verify.h"
+
+namespace modelutils::cli {
+
+struct VerifyArguments {
+  VerifyOptions verify;
+  std::vector<std::string> paths;
+  std::optional<std::string> hash;
+  bool strict = false;
+  bool json = false;
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command verify_command(VerifyArguments& arguments);
+
+}  // namespace modelutils::cli
