@@ -1,0 +1,74 @@
+# bash completion for @tool@, made from its flags. Needs nothing but bash; no word of the line is ever evaluated.
+
+# Sets REPLY to what the shell would make of a word, as far as quotes, backslashes and ~/ go.
+_@id@_plain() {
+  case $1 in
+    \'*) REPLY=${1#\'} REPLY=${REPLY%\'} ;;
+    \"*) REPLY=${1#\"} REPLY=${REPLY%\"} ;;
+    *) IFS= read REPLY <<<"$1" ;; # without -r: takes backslashes away
+  esac
+  if [[ $REPLY == '~/'* ]]; then REPLY=$HOME/${REPLY:2}; fi
+}
+
+_@id@_words() { # words in one string
+  COMPREPLY=($(compgen -W "$1" -- "$cur"))
+}
+
+_@id@_nothing() {
+  COMPREPLY=()
+}
+
+# Files that match one of the patterns, and directories; if no file does, all files. -d: directories only.
+_@id@_files() { # [-d | pattern…]
+  local name pattern found=
+  compopt -o filenames 2>/dev/null # quotes the names, too
+  _@id@_plain "$cur"
+  while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -d -- "$REPLY")
+  if [[ ${1-} == -d ]]; then return; fi
+  for pattern; do
+    while IFS= read -r name; do
+      if [[ ! -d $name ]]; then COMPREPLY+=("$name") found=yes; fi
+    done < <(compgen -f -X "!$pattern" -- "$REPLY")
+  done
+  if [[ ! $found ]]; then
+    COMPREPLY=()
+    while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -f -- "$REPLY")
+  fi
+}
+#< names
+
+# Keys or tensors of the first model on the line that has any. Names that a shell would have to quote are left out.
+_@id@_names() { # keys | tensors
+  local i name some=
+  for ((i = 1; i < ${#COMP_WORDS[@]}; ++i)); do
+    _@id@_plain "${COMP_WORDS[i]}"
+    if ((i == COMP_CWORD)) || [[ ! -f $REPLY && ! -d $REPLY ]]; then continue; fi
+    while IFS= read -r name; do
+      some=yes
+      if [[ $name == "$cur"* && $name == [A-Za-z0-9_]* && $name != *[!A-Za-z0-9._/+@%-]* ]]; then COMPREPLY+=("$name"); fi
+    done < <(@lister@ --list "$1" -- "$REPLY" 2>/dev/null </dev/null)
+    if [[ $some ]]; then return; fi
+  done
+}
+#> names
+
+_@id@() {
+  local LC_ALL=C IFS=$' \t\n' REPLY prefix= i cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
+  COMPREPLY=()
+  # --flag=value is three words where COMP_WORDBREAKS has a "=", else one.
+  if [[ $cur == = ]]; then
+    cur=
+  elif [[ $flag == = ]]; then
+    flag=${COMP_WORDS[COMP_CWORD - 2]}
+  elif [[ $cur == --*=* ]]; then
+    flag=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
+  fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ ${COMP_WORDS[i]} == -- ]]; then flag=--; fi # what follows is no flag
+  done
+  case $flag in
+@values@
+    *) if [[ $flag != -- && $cur == -* ]]; then _@id@_words '@flags@'; else _@id@_@positional@; fi ;;
+  esac
+  for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=$prefix${COMPREPLY[i]}; done
+} && complete -F _@id@ @tool@

@@ -1,0 +1,173 @@
+#include "completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace modelutils::generate {
+
+namespace {
+
+using cli::Flag;
+using cli::ValueKind;
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string out;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// '…' of bash and zsh.
+std::string quoted(std::string text) {
+  replace_all(text, "'", "'\\''");
+  return "'" + text + "'";
+}
+
+// "-o", "--output" of "-o,--output".
+std::vector<std::string> names_of(const Flag& flag) {
+  const std::size_t comma = flag.names.find(',');
+  if (comma == std::string::npos) return {flag.names};
+  return {flag.names.substr(0, comma), flag.names.substr(comma + 1)};
+}
+
+bool takes_names(const Flag& flag) {
+  return flag.kind == ValueKind::key || flag.kind == ValueKind::tensor;
+}
+
+std::string_view list_of(const Flag& flag) {
+  return flag.kind == ValueKind::key ? "keys" : "tensors";
+}
+
+bool is_file(const Flag& flag) {
+  return flag.kind == ValueKind::file || flag.kind == ValueKind::output_file;
+}
+
+// Replaces what all shells share, and leaves out what the tool does not need.
+void fill_in(const cli::Command& command, std::string& text) {
+  const bool names = std::ranges::any_of(command.flags(), takes_names);
+  const std::string_view begin_mark = "#< names\n";
+  const std::string_view end_mark = "#> names\n";
+  const std::size_t begin = text.find(begin_mark);
+  const std::size_t end = text.find(end_mark);
+  if (begin != std::string::npos && end != std::string::npos) {
+    text.erase(end, end_mark.size());
+    text.erase(begin, names ? begin_mark.size() : end - begin);
+  }
+  std::string id = command.name();
+  std::ranges::replace(id, '-', '_');
+  replace_all(text, "@id@", id);
+  replace_all(text, "@tool@", command.name());
+  replace_all(text, "@lister@", command.name() == "st-dump" ? "st-dump" : "gguf-dump");
+}
+
+std::string bash_action(const Flag& flag) {
+  if (flag.kind == ValueKind::choice) return fmt::format("words '{}'", fmt::join(flag.choices, " "));
+  if (takes_names(flag)) return fmt::format("names {}", list_of(flag));
+  if (flag.kind == ValueKind::directory) return "files -d";
+  if (!is_file(flag)) return "nothing";
+  return flag.file_patterns.empty() ? "files" : fmt::format("files '{}'", fmt::join(flag.file_patterns, "' '"));
+}
+
+std::string zsh_action(const Flag& flag, std::string_view id) {
+  if (flag.kind == ValueKind::choice) return fmt::format("({})", fmt::join(flag.choices, " "));
+  if (takes_names(flag)) return fmt::format(" _{}_names {}", id, list_of(flag));
+  if (flag.kind == ValueKind::directory) return "_files -/";
+  if (!is_file(flag)) return " ";
+  return flag.file_patterns.empty() ? "_files" : fmt::format("_files -g \"{}\"", fmt::join(flag.file_patterns, " "));
+}
+
+std::string fish_action(const Flag& flag, std::string_view id) {
+  if (flag.kind == ValueKind::choice) return fmt::format(" -x -a '{}'", fmt::join(flag.choices, " "));
+  if (takes_names(flag)) return fmt::format(" -x -a '(__{}_names {})'", id, list_of(flag));
+  if (flag.kind == ValueKind::directory) return " -x -a '(__fish_complete_directories)'";
+  if (!is_file(flag)) return " -x";
+  if (flag.file_patterns.empty()) return " -r -F";
+  std::string suffixes;
+  for (const std::string& pattern : flag.file_patterns) suffixes += " " + pattern.substr(1);
+  // Puts files that end so before all others.
+  return fmt::format(" -k -x -a '(for end in{}; __fish_complete_suffix $end; end)'", suffixes);
+}
+
+std::string identifier(const cli::Command& command) {
+  std::string id = command.name();
+  std::ranges::replace(id, '-', '_');
+  return id;
+}
+
+}  // namespace
+
+std::string bash_completion(const cli::Command& command, std::string text) {
+  std::string flags;
+  std::string values;
+  for (const Flag& flag : command.flags()) {
+    if (flag.is_positional()) {
+      replace_all(text, "@positional@", bash_action(flag));
+      continue;
+    }
+    for (const std::string& name : names_of(flag)) flags += (flags.empty() ? "" : " ") + name;
+    if (flag.value_name.empty()) continue;
+    values +=
+        fmt::format("    {}) _{}_{} ;;\n", fmt::join(names_of(flag), " | "), identifier(command), bash_action(flag));
+  }
+  replace_all(text, "@flags@", flags);
+  replace_all(text, "@values@\n", values);
+  fill_in(command, text);
+  return text;
+}
+
+std::string zsh_completion(const cli::Command& command, std::string text) {
+  std::string specs;
+  const auto line = [&](std::string_view spec) { specs += fmt::format(" \\\n  {}", spec); };
+  for (const Flag& flag : command.flags()) {
+    const std::string help = "[" + escaped(flag.help, "[]:\\") + "]";
+    const std::string value = escaped(flag.is_positional() ? flag.names : flag.value_name, ":\\");
+    const std::string action = zsh_action(flag, identifier(command));
+    if (flag.is_positional()) {
+      line(quoted(fmt::format("{}:{}:{}", flag.repeatable ? "*" : "1", value, action)));
+      continue;
+    }
+    const std::vector<std::string> names = names_of(flag);
+    const std::string tail = value.empty() ? help : fmt::format("{}:{}:{}", help, value, action);
+    for (const std::string& name : names) {
+      // "+": the value may be joined to the letter; "=": the value may stand behind "=".
+      const std::string_view join = value.empty() ? "" : name.starts_with("--") ? "=" : "+";
+      const std::string excluded = flag.repeatable     ? "*"
+                                   : names.size() == 1 ? ""
+                                                       : fmt::format("({})", fmt::join(names, " "));
+      line(quoted(excluded + name + std::string(join) + tail));
+    }
+  }
+  replace_all(text, "@specs@", specs);
+  fill_in(command, text);
+  return text;
+}
+
+std::string fish_completion(const cli::Command& command, std::string text) {
+  std::string specs;
+  for (const Flag& flag : command.flags()) {
+    specs += "complete -c " + command.name();
+    if (!flag.is_positional()) {
+      for (const std::string& name : names_of(flag)) {
+        specs += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+    }
+    const bool has_value = flag.is_positional() || !flag.value_name.empty();
+    specs += has_value ? fish_action(flag, identifier(command)) : "";
+    if (!flag.is_positional()) specs += fmt::format(" -d '{}'", escaped(flag.help, "'\\"));
+    specs += "\n";
+  }
+  replace_all(text, "@specs@\n", specs);
+  fill_in(command, text);
+  return text;
+}
+
+}  // namespace modelutils::generate

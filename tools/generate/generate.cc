@@ -1,0 +1,71 @@
+// Writes the man pages and shell completions of the five tools. Part of the build, not installed: the tools themselves
+// stay free of text that only packages need.
+//
+// usage: generate TEMPLATES OUTPUT VERSION DATE
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cli/gguf2bump_options.h"
+#include "cli/gguf_dump_options.h"
+#include "cli/mlx2gguf_options.h"
+#include "cli/st_dump_options.h"
+#include "cli/verify_options.h"
+#include "completion.h"
+#include "man_page.h"
+
+namespace {
+
+using namespace modelutils;
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  return text.str();
+}
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path);
+  file << text << std::flush;
+  if (!file) throw std::runtime_error("cannot write " + path.string());
+}
+
+struct Place {
+  fs::path templates, output;
+  std::string version, date;
+};
+
+template <typename Arguments>
+void write_all(cli::Command (*make)(Arguments&), const Place& place) {
+  Arguments arguments;
+  cli::Command command = make(arguments);
+  command.add_common_flags();
+  const std::string& name = command.name();
+  using namespace generate;
+  write(place.output / "man" / (name + ".1"), man_page(command, place.version, place.date));
+  const fs::path completions = place.output / "completions";
+  write(completions / "bash" / name, bash_completion(command, read(place.templates / "completion.bash")));
+  write(completions / "zsh" / ("_" + name), zsh_completion(command, read(place.templates / "completion.zsh")));
+  write(completions / "fish" / (name + ".fish"), fish_completion(command, read(place.templates / "completion.fish")));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return cli::exit_usage;
+  return cli::run_tool("generate", [&] {
+    const Place place{argv[1], argv[2], argv[3], argv[4]};
+    write_all(cli::gguf_dump_command, place);
+    write_all(cli::st_dump_command, place);
+    write_all(cli::verify_command, place);
+    write_all(cli::gguf2bump_command, place);
+    write_all(cli::mlx2gguf_command, place);
+    return cli::exit_ok;
+  });
+}
