@@ -5,15 +5,15 @@
 
 #include "io/buffer_ring.h"
 #include "io/hash.h"
+#include "io/write_back.h"
 #include "model/bump_entry_stream.h"
 
 namespace modelutils {
 
 namespace {
 
-constexpr std::size_t ring_slots = 8;
-constexpr std::size_t slot_bytes = std::size_t{1} << 20;
-constexpr u64 write_back_bytes = u64{8} << 20;
+constexpr std::size_t ring_slots = 4;
+constexpr std::size_t slot_bytes = std::size_t{1} << 18;  // all slots together stay in the second-level cache
 
 // Header (checksum still to come) and dtype table.
 std::vector<std::byte> front_matter(const BumpMapping& mapping, bump::Numbering numbering) {
@@ -72,6 +72,7 @@ class Pass {
 
   /// `output` may be nullptr.
   Result<BumpStreamResult> run(AtomicOutput* output, Progress& progress) {
+    if (output != nullptr) write_back_.emplace(*output);
     BufferRing ring(ring_slots, slot_bytes);
     ring.add_consumer([this](const BufferRing::Slot& slot) {
       const std::size_t skip = slot.offset == 0 ? bump::table_offset : 0;  // the checksum's range begins there
@@ -113,13 +114,7 @@ class Pass {
     if (!output.is_seekable()) return output.append(slot.bytes());
     if (is_zero && slot.size == slot_bytes) return {};  // a hole
     MU_TRY(output.write_at(slot.offset, slot.bytes()));
-    // Writing back early keeps the final sync short; what is skipped here is written back by it.
-    const u64 end = slot.offset + slot.size;
-    if (end - written_back_ >= write_back_bytes) {
-      output.start_write_back(written_back_, end - written_back_);
-      written_back_ = end;
-    }
-    return {};
+    return write_back_->reached(slot.offset + slot.size);
   }
 
   const std::vector<std::byte>& front_;
@@ -128,7 +123,7 @@ class Pass {
   Hasher payload_;
   EntryHasher entries_;
   bool hash_entries_;
-  u64 written_back_ = 0;
+  std::optional<WriteBack> write_back_;
 };
 
 }  // namespace

@@ -5,13 +5,13 @@
 #include <mutex>
 
 #include "base/parallel.h"
+#include "io/write_back.h"
 
 namespace modelutils::convert {
 
 namespace {
 
-constexpr u64 chunk_bytes = u64{1} << 20;        // of output: fits the L2 cache together with its input
-constexpr u64 write_back_bytes = u64{16} << 20;  // early write-back keeps the final sync short
+constexpr u64 chunk_bytes = u64{1} << 20;  // of output: fits the L2 cache together with its input
 
 struct Chunk {
   std::size_t tensor;
@@ -35,40 +35,31 @@ std::vector<Chunk> make_chunks(const std::vector<StreamTensor>& tensors) {
   return chunks;
 }
 
-// Starts write-back of the finished beginning of the file, in large steps.
-class WriteBack {
+// Chunks finish in any order; write-back wants to know how far the beginning of the file is whole.
+class FinishedChunks {
  public:
-  WriteBack(const AtomicOutput& output, const std::vector<Chunk>& chunks)
-      : output_(output), chunks_(chunks), done_(chunks.size(), false) {}
+  explicit FinishedChunks(const std::vector<Chunk>& chunks) : chunks_(chunks), done_(chunks.size(), false) {}
 
-  void finished(std::size_t chunk) {
-    u64 from = 0;
-    u64 to = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      done_[chunk] = true;
-      while (next_ < done_.size() && done_[next_]) ++next_;
-      const u64 end = next_ == 0 ? 0 : chunks_[next_ - 1].offset + chunks_[next_ - 1].bytes;
-      if (end < started_ + write_back_bytes) return;
-      from = started_;
-      to = started_ = end;
-    }
-    output_.start_write_back(from, to - from);
+  /// Marks one; the position before which everything is written.
+  u64 add(std::size_t chunk) {
+    const std::lock_guard lock(mutex_);
+    done_[chunk] = true;
+    while (next_ < done_.size() && done_[next_]) ++next_;
+    return next_ == 0 ? 0 : chunks_[next_ - 1].offset + chunks_[next_ - 1].bytes;
   }
 
  private:
-  const AtomicOutput& output_;
   const std::vector<Chunk>& chunks_;
   std::mutex mutex_;
   std::vector<bool> done_;
   std::size_t next_ = 0;
-  u64 started_ = 0;
 };
 
 Status stream_to_file(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<Chunk>& chunks,
                       unsigned threads, const EncodeRows& encode, Progress& progress) {
   MU_TRY(output.set_size(layout.file_size));
-  WriteBack write_back(output, chunks);
+  FinishedChunks finished(chunks);
+  WriteBack write_back(output);
   std::vector<std::vector<std::byte>> buffers(threads);
   return parallel_for(chunks.size(), threads, [&](u64 item, unsigned thread) -> Status {
     const Chunk& chunk = chunks[item];
@@ -77,9 +68,8 @@ Status stream_to_file(AtomicOutput& output, const gguf::OutLayout& layout, const
     const MutableBytes out(buffer.data(), chunk.bytes);
     MU_TRY(encode(chunk.tensor, chunk.first, chunk.count, out, thread));
     MU_TRY(output.write_at(chunk.offset, out));
-    write_back.finished(item);
     progress.advance(chunk.bytes);
-    return {};
+    return write_back.reached(finished.add(item));
   });
 }
 

@@ -153,6 +153,21 @@ void AtomicOutput::start_write_back(u64 offset, u64 size) const {
 #endif
 }
 
+Status AtomicOutput::let_go(u64 offset, u64 size) const {
+#ifdef __linux__
+  if (!seekable_) return {};
+  const off_t from = static_cast<off_t>(offset);
+  const off_t bytes = static_cast<off_t>(size);
+  // The kernel tells of a failed write-back once: here, not again in fsync.
+  if (::sync_file_range(descriptor_, from, bytes, SYNC_FILE_RANGE_WAIT_BEFORE) != 0 &&
+      (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
+    return output_error("out-write", "cannot be written: " + errno_text(errno), path_);
+  }
+  ::posix_fadvise(descriptor_, from, bytes, POSIX_FADV_DONTNEED);
+#endif
+  return {};
+}
+
 Status AtomicOutput::sync() const {
   if (temporary_.empty()) return {};
   if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);

@@ -43,6 +43,8 @@ class AtomicOutput {
   Status set_size(u64 size) const;
   /// Starts writing [offset, offset + size) back to the disk without waiting, so that the final sync is short.
   void start_write_back(u64 offset, u64 size) const;
+  /// Waits until [offset, offset + size) is on the disk and drops it from the page cache (where the system can).
+  Status let_go(u64 offset, u64 size) const;
   /// Moves the place of the next append() (after the bytes were put there by other means).
   void seek_append(u64 offset) { appended_ = offset; }
   /// What append() wrote.

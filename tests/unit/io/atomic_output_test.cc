@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "io/copy_range.h"
+#include "io/write_back.h"
 #include "support/temp_dir.h"
 
 namespace modelutils {
@@ -67,6 +68,24 @@ TEST(AtomicOutput, WritesAnywhere) {
                                                        "4\0\0\0"
                                                        "89",
                                                        10));
+}
+
+TEST(WriteBack, LosesNothingOfWhatItLetsGo) {
+  constexpr u64 piece_bytes = u64{3} << 20;
+  constexpr u64 pieces = 20;  // beyond the window, in steps that are no multiple of a page
+  const TempDir folder;
+  AtomicOutput output = create(folder.file("out"));
+  WriteBack write_back(output);
+  std::string expected;
+  for (u64 i = 0; i < pieces; ++i) {
+    const std::string piece(piece_bytes - i, static_cast<char>('a' + i));
+    ASSERT_TRUE(output.append(bytes_of(piece)).has_value());
+    ASSERT_TRUE(write_back.reached(output.appended()).has_value());
+    ASSERT_TRUE(write_back.reached(output.appended() / 2).has_value()) << "an earlier position is no step";
+    expected += piece;
+  }
+  ASSERT_TRUE(output.commit().has_value());
+  EXPECT_TRUE(read_file(folder.file("out")) == expected);
 }
 
 TEST(AtomicOutput, DoesNotReplaceWithoutForce) {
