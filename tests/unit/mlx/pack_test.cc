@@ -65,6 +65,15 @@ TEST(Pack, FpModesHaveNoBiases) {
   EXPECT_EQ(packed->bytes, joined({&a.weight, &a.scales}));
 }
 
+TEST(Pack, RefusesMoreBytesThanCanBeCounted) {
+  constexpr u64 rows = u64{1} << 58;
+  const MatrixSizes huge{{Mode::affine, 4, 32}, rows, 32, TensorType::F16, rows * 16, rows * 2, rows * 2};
+  ASSERT_TRUE(check_matrix(huge));
+  const std::vector<MatrixSizes> modules(4, huge);
+  EXPECT_TRUE(fused_layout(std::span(modules).first(3)));
+  EXPECT_EQ(fused_layout(std::span(modules)).error().code, "mlx-pack-size");
+}
+
 TEST(Pack, ConvertsBf16ToF16AndCountsWhatIsInexact) {
   Sample a(1, 64, 1, TensorType::BF16);
   const u16 scales[] = {f32_to_bf16(-0.0078125f), f32_to_bf16(1e30f)};  // exact; too big

@@ -1,0 +1,11 @@
+# Run by cpack when the package is built. CPack adds scripts that call ldconfig, where Debian asks for a trigger (which
+# the package has); and dpkg-deb is what promises the same bytes for the same content.
+set(content ${CPACK_TOPLEVEL_DIRECTORY}/content)
+foreach(package ${CPACK_PACKAGE_FILES})
+  file(REMOVE_RECURSE ${content})
+  execute_process(COMMAND dpkg-deb --raw-extract ${package} ${content} COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE ${content}/DEBIAN/postinst ${content}/DEBIAN/postrm)
+  execute_process(COMMAND dpkg-deb --root-owner-group -Zxz --threads-max=1 --build ${content} ${package}
+                  OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+file(REMOVE_RECURSE ${content})

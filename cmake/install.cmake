@@ -1,0 +1,35 @@
+# cmake --install: tools, library, header, CMake package, pkg-config files, documentation. modelutils.h is the only
+# interface that is installed. (Man pages and completions: tools/.)
+install(TARGETS gguf-dump st-dump verify gguf2bump mlx2gguf RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS modelutils modelutils_shared
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# What a program needs besides libmodelutils.a. The objects behind the C API use neither OpenSSL nor xxHash.
+set(MODELUTILS_STATIC_LIBS "-lsimdjson -lstdc++ -lm")
+string(REPLACE " " ";" MODELUTILS_STATIC_LIBS_LIST "${MODELUTILS_STATIC_LIBS}")
+
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/modelutils)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/modelutils-config.cmake.in
+  ${PROJECT_BINARY_DIR}/modelutils-config.cmake INSTALL_DESTINATION ${package_dir}
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/modelutils-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/modelutils-config.cmake ${PROJECT_BINARY_DIR}/modelutils-config-version.cmake
+  DESTINATION ${package_dir})
+
+# The prefix is known when it is installed (cmake --install --prefix, CPack), not before.
+foreach(name modelutils modelutils-static)
+  set(MODELUTILS_PREFIX "@MODELUTILS_PREFIX@")
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc.in @ONLY)
+  install(CODE "
+    set(MODELUTILS_PREFIX \"\${CMAKE_INSTALL_PREFIX}\")
+    configure_file(\"${PROJECT_BINARY_DIR}/${name}.pc.in\" \"${PROJECT_BINARY_DIR}/${name}.pc\" @ONLY)
+    file(INSTALL \"${PROJECT_BINARY_DIR}/${name}.pc\"
+         DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")")
+endforeach()
+
+install(FILES README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)

@@ -1,0 +1,46 @@
+# cpack -G DEB: one Debian package with the tools, the library and what is needed to build against it. It is for a build
+# whose CMAKE_INSTALL_PREFIX is /usr (Debian's multiarch folders follow from that); scripts/package makes it.
+#
+# One package, not three (tools, run-time library, development files): the whole is small, the parts are built and
+# tested together, and nothing else in Debian depends on the library alone.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME modelutils)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/finish_staging.cmake)
+set(CPACK_MODELUTILS_SOURCE_DIR ${PROJECT_SOURCE_DIR})
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_COMPRESSION_TYPE none)  # finish_package.cmake compresses
+set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/finish_package.cmake)
+# Which package a program that links libmodelutils depends on, and that ldconfig has work to do.
+file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs
+  "libmodelutils ${PROJECT_VERSION_MAJOR} modelutils (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "bash-completion, libsimdjson-dev, pkg-config")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tools and a C library for the files of language models")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"Five command-line tools for GGUF, safetensors, MLX and BUMPWGT3 files:
+gguf-dump and st-dump show what is inside, verify checks structure, data
+and hashes, gguf2bump and mlx2gguf convert. They stream with little memory,
+trust no byte of their input, and explain every refusal.
+
+libmodelutils gives C, and whatever can call C, the tensors and metadata of
+GGUF and safetensors models: by name, by pointer or decoded to float32.")
+
+# Name, address and date of the release stand in the changelog.
+file(STRINGS ${PROJECT_SOURCE_DIR}/packaging/changelog signature REGEX "^ -- " LIMIT_COUNT 1)
+string(REGEX REPLACE "^ -- (.*>)  .*" "\\1" CPACK_DEBIAN_PACKAGE_MAINTAINER "${signature}")
+file(STRINGS ${PROJECT_SOURCE_DIR}/packaging/changelog release REGEX "^modelutils " LIMIT_COUNT 1)
+if(NOT release MATCHES "^modelutils \\(${PROJECT_VERSION}\\) ")
+  message(FATAL_ERROR "packaging/changelog begins with another version than ${PROJECT_VERSION}: ${release}")
+endif()
+include(CPack)
