@@ -245,15 +245,20 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
 }
 
 Result<Manifest> load_manifest(const std::string& path) {
-  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  if (file->file_size() > max_manifest_bytes) {
-    return input_error("manifest-too-large",
-                       fmt::format("has {} bytes, a manifest has at most {}", file->file_size(), max_manifest_bytes),
-                       {}, {}, path);
+  MU_ASSIGN(const auto source, open_source(path));
+  constexpr std::size_t piece = 64 * 1024;
+  std::string text;
+  std::size_t size = 0;
+  while (std::max<u64>(size, source->size().value_or(0)) <= max_manifest_bytes) {
+    text.resize(size + piece);
+    MU_ASSIGN(const std::size_t got, source->read_some(size, std::as_writable_bytes(std::span(text).subspan(size))));
+    size += got;
+    if (got != 0) continue;
+    text.resize(size);
+    return parse_manifest(text, path);
   }
-  std::string text(static_cast<std::size_t>(file->file_size()), '\0');
-  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
-  return parse_manifest(text, path);
+  return input_error("manifest-too-large", fmt::format("a manifest has at most {} bytes", max_manifest_bytes), {}, {},
+                     path);
 }
 
 }  // namespace modelutils

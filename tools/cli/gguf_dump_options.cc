@@ -60,7 +60,7 @@ Command gguf_dump_command(GgufDumpArguments& arguments) {
   command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");
   command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
                   "Ask several models the same question");
-  command.example("curl -sL URL | gguf-dump -", "Look at a model without downloading it");
+  command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
   return command;
 }
 

@@ -45,8 +45,8 @@ Command st_dump_command(StDumpArguments& arguments) {
   command.add({.names = "--jsonl", .help = "The tensor table as JSON, one object a line"}, arguments.jsonl);
   command.example("st-dump model/", "What the model is, its files and its tensors by layer");
   command.example("st-dump --modules model/", "How each module of an MLX model is quantised");
-  command.example("st-dump --values lm_head.weight --count 8 model/", "The first eight values, dequantised");
-  command.example("curl -s URL | st-dump -", "The header of a file that is not here");
+  command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
+  command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
   return command;
 }
 

@@ -25,8 +25,9 @@ Command verify_command(VerifyArguments& arguments) {
                {"sha256", "xxh3"}},
               arguments.hash);
   command.add({"--whole-file", {}, "With --hash: a checksum of each file too"}, arguments.verify.whole_file);
-  command.add({"--check", "MANIFEST", "Compare with a manifest of --hash, gguf2bump or llama-gguf-hash", "Options",
-               ValueKind::file},
+  command.add({"--check", "MANIFEST",
+               "Compare with a manifest of --hash, gguf2bump or llama-gguf-hash; - reads it from standard input",
+               "Options", ValueKind::file},
               arguments.verify.manifest);
   command.add({"--against", "SOURCE", "Compare a converted model with what it came from, tensor by tensor", "Options",
                ValueKind::file},
