@@ -1,9 +1,13 @@
 # cmake --install: tools, library, header, CMake package, pkg-config files, documentation. modelutils.h is the only
 # interface that is installed. (Man pages and completions: tools/.)
 install(TARGETS gguf-dump st-dump verify gguf2bump mlx2gguf RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS modelutils modelutils_shared
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS modelutils_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(MODELUTILS_SANITIZE OR MODELUTILS_COVERAGE)
+  install(TARGETS modelutils ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+else()
+  include(cmake/static_library.cmake)
+  install(FILES ${MODELUTILS_STATIC_LIBRARY} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # What a program needs besides libmodelutils.a. The objects behind the C API use neither OpenSSL nor xxHash.
