@@ -82,37 +82,47 @@ void store_fifth_bits(const Codes& codes, u8* out) {
 template <u32 BITS>
 void affine(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, u8* out) {
   constexpr u32 packed = block * BITS / 8;
+  constexpr u32 bytes_out = BITS == 5 ? 24 : 20;
   const u32 blocks_per_group = form.params.group_size / block;
   const std::size_t groups = codes.size() / form.params.group_bytes();
   const u8* in = bytes_of(codes);
+  const auto put_block = [&](u32 head) {
+    std::memcpy(out, &head, 4);
+    if constexpr (BITS == 4) {
+      regroup_block(in, out + 4);
+    } else {
+      const Codes unpacked = unpack_block<BITS>(in);
+      if constexpr (BITS == 5) store_fifth_bits(unpacked, out + 4);
+      store_nibbles(unpacked, out + (BITS == 5 ? 8 : 4));
+    }
+    in += packed;
+    out += bytes_out;
+  };
+  const auto put_two_blocks = [&](u32 first_head, u32 second_head) {  // of four bits: at once they cost little more
+    std::memcpy(out, &first_head, 4);
+    std::memcpy(out + bytes_out, &second_head, 4);
+    regroup_two_blocks(in, out + 4, out + bytes_out + 4);
+    in += 2 * packed;
+    out += 2 * bytes_out;
+  };
   Halves d;
   Halves m;
+  std::array<u32, batch_groups> heads;
   for (std::size_t first = 0; first < groups; first += batch_groups) {
     const std::size_t count = std::min(batch_groups, groups - first);
     load_halves(form.scale_type, scales, first, count, d);
     load_halves(form.bias_type, biases, first, count, m);
-    for (std::size_t g = 0; g < count; ++g) {
-      const u32 head = d[g] | static_cast<u32>(m[g]) << 16;
+    for (std::size_t g = 0; g < count; ++g) heads[g] = d[g] | static_cast<u32>(m[g]) << 16;
+    std::size_t g = 0;
+    if (BITS == 4 && blocks_per_group == 1) {
+      for (; g + 2 <= count; g += 2) put_two_blocks(heads[g], heads[g + 1]);
+    }
+    for (; g < count; ++g) {
       u32 b = 0;
-      if constexpr (BITS == 4) {
-        for (; b + 2 <= blocks_per_group; b += 2, in += 2 * packed, out += 40) {
-          std::memcpy(out, &head, 4);
-          std::memcpy(out + 20, &head, 4);
-          regroup_two_blocks(in, out + 4, out + 24);
-        }
+      if (BITS == 4) {
+        for (; b + 2 <= blocks_per_group; b += 2) put_two_blocks(heads[g], heads[g]);
       }
-      for (; b < blocks_per_group; ++b, in += packed) {
-        std::memcpy(out, &head, 4);
-        if constexpr (BITS == 4) {
-          regroup_block(in, out + 4);
-          out += 20;
-        } else {
-          const Codes unpacked = unpack_block<BITS>(in);
-          if constexpr (BITS == 5) store_fifth_bits(unpacked, out + 4);
-          store_nibbles(unpacked, out + (BITS == 5 ? 8 : 4));
-          out += BITS == 5 ? 24 : 20;
-        }
-      }
+      for (; b < blocks_per_group; ++b) put_block(heads[g]);
     }
   }
 }

@@ -7,6 +7,21 @@ namespace modelutils::hf {
 
 namespace {
 
+// A finding names the file as the directory knows it.
+Finding finding_of(const Error& error) {
+  Finding finding = to_finding(error, Scope::model);
+  finding.file = error.file.substr(error.file.rfind('/') + 1);
+  return finding;
+}
+
+Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& added) {
+  const json::Element model = *json::member(root, "model");  // it has a vocabulary: tokenizer_form() looked
+  MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(*json::member(model, "vocab"), rows, added.dropped));
+  const auto merges = json::member(model, "merges");
+  if (merges) MU_TRY(visit_merges(*merges, vocabulary, [](const Merge&, const MergeIds&) {}));
+  return {};
+}
+
 Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
   MU_ASSIGN(const AddedTokens added, collect_added_tokens(files, rows, findings));
   if (files.model_bytes && (!files.tokenizer_json || looks_like_sentencepiece(*files.model_bytes))) {
@@ -14,10 +29,8 @@ Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
     if (!model) return tl::make_unexpected(in_file(model.error(), files.path("tokenizer.model")));
   }
   if (files.tokenizer_json) {
-    const json::Element model = *json::member(files.tokenizer_json->root, "model");
-    MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(*json::member(model, "vocab"), rows, added.dropped));
-    const auto merges = json::member(model, "merges");
-    if (merges) MU_TRY(visit_merges(*merges, vocabulary, [](const Merge&, const MergeIds&) {}));
+    const Status checked = check_tokenizer_json(files.tokenizer_json->root, rows, added);
+    if (!checked) return tl::make_unexpected(in_file(checked.error(), files.path("tokenizer.json")));
   }
   if (files.form == TokenizerForm::vocab_merges) {
     MU_TRY(read_vocabulary(files.vocab_json->root, rows, added.dropped));
@@ -32,12 +45,11 @@ Findings check_tokenizer(const std::string& directory, std::optional<u64> embedd
   Findings findings;
   const auto files = load_tokenizer_files(directory);
   if (!files) {
+    Finding finding = finding_of(files.error());
     // What we cannot convert is not broken.
-    if (files.error().code == "hf-tok-missing") {
-      warn(findings, "hf-tok-missing", files.error().message);
-    } else if (!is_unsupported_kind(files.error())) {
-      findings.push_back(to_finding(files.error(), Scope::model));
-    }
+    if (is_unsupported_kind(files.error())) finding.severity = Severity::note;
+    if (finding.code == "hf-tok-missing") finding.severity = Severity::warning;
+    findings.push_back(std::move(finding));
     return findings;
   }
   if (files->form == TokenizerForm::none) {
@@ -47,9 +59,9 @@ Findings check_tokenizer(const std::string& directory, std::optional<u64> embedd
   }
   const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
   const Status checked = check_files(*files, rows, findings);
-  if (!checked) findings.push_back(to_finding(checked.error(), Scope::model));
+  if (!checked) findings.push_back(finding_of(checked.error()));
   const auto templates = read_chat_templates(directory, files->tokenizer_config_root(), findings);
-  if (!templates) findings.push_back(to_finding(templates.error(), Scope::model));
+  if (!templates) findings.push_back(finding_of(templates.error()));
   return findings;
 }
 

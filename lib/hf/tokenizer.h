@@ -79,7 +79,7 @@ Result<Tokenizer> read_tokenizer(const std::string& directory, const TokenizerOp
 
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For
 /// `verify`: scope model; a missing tokenizer is a warning, a broken file an error, so are ids not below
-/// `embedding_rows` (if given) in the vocabulary. Kinds that mlx2gguf cannot convert are no finding.
+/// `embedding_rows` (if given) in the vocabulary. Kinds that mlx2gguf cannot convert are a note.
 Findings check_tokenizer(const std::string& directory, std::optional<u64> embedding_rows = std::nullopt);
 
 /// Is `name` a value of tokenizer.ggml.pre that llama.cpp knows (what --pre accepts)?

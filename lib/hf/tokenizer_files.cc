@@ -144,11 +144,11 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
     }
   }
   const auto vocab = json::object_member(*model, "vocab");
-  const bool untyped_bpe = type.empty() && vocab && json::array_member(*model, "merges");
+  if (!vocab) return input_error("hf-tok-json", "must be an object of texts and ids", "model.vocab");
+  const bool untyped_bpe = type.empty() && json::array_member(*model, "merges");
   if (type != "BPE" && !untyped_bpe) {
     return input_error("hf-tok-kind", fmt::format("the model type is '{}'; BPE is supported", type), "model");
   }
-  if (!vocab) return input_error("hf-tok-json", "must be an object of texts and ids", "model.vocab");
   for (const std::string_view key : {"end_of_word_suffix", "continuing_subword_prefix"}) {
     if (!json::string_member(*model, key).value_or("").empty()) {
       return input_error("hf-tok-kind", fmt::format("a BPE model with {} is not supported", key), "model");

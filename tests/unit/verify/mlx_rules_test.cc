@@ -116,17 +116,27 @@ TEST_F(MlxRules, TokenizerFiles) {
   replace("tokenizer.json", "{", "[");
   EXPECT_EQ(check(), Codes{"json-syntax"});
   folder_.write("m/tokenizer.json", "[]");
-  EXPECT_EQ(check(), Codes{"hf-side-file"});
-  for (const char* text : {"{}", R"({"model": 3})", R"({"model": {}})", R"({"model": {"vocab": {"a": -1}}})"}) {
+  EXPECT_EQ(check(), Codes{"hf-tok-json"});
+  for (const char* text : {"{}", R"({"model": 3})", R"({"model": {}})", R"({"model": {"type": "BPE", "vocab": 3}})"}) {
     folder_.write("m/tokenizer.json", text);
-    EXPECT_EQ(check(), Codes{"hf-tokenizer"}) << text;
+    EXPECT_EQ(check(), Codes{"hf-tok-json"}) << text;
   }
-  folder_.write("m/tokenizer.json", R"({"model": {"vocab": {"a": 320}}})");
-  EXPECT_EQ(check(), Codes{"hf-tokenizer-rows"});
-  folder_.write("m/tokenizer.json", R"({"model": {"vocab": {"a": 0}}, "added_tokens": [{"id": 999}]})");
-  EXPECT_EQ(check(), Codes{"hf-tokenizer-rows"});
-  folder_.write("m/tokenizer.json", R"({"model": {"vocab": [["a", 0.5]]}})");
+  const auto byte_level = [&](const std::string& vocab, const std::string& merges) {
+    folder_.write("m/tokenizer.json",
+                  R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {)" + vocab +
+                      R"(}, "merges": [)" + merges + "]}}");
+  };
+  byte_level(R"("a": -1)", "");
+  EXPECT_EQ(check(), Codes{"hf-tok-vocab"});
+  byte_level(R"("a": 320)", "");
+  EXPECT_EQ(check(), Codes{"hf-tok-id-range"});
+  byte_level(R"("a": 0)", R"("a b c")");
+  EXPECT_EQ(check(), Codes{"hf-tok-merge"});
+  byte_level(R"("a": 0)", "");
   EXPECT_EQ(check(), Codes{});
+  folder_.write("m/tokenizer.json", R"({"model": {"type": "Unigram", "vocab": [["a", 0.5]]}})");
+  EXPECT_EQ(check(), Codes{});
+  EXPECT_TRUE(has(check(Severity::note), "hf-tok-unigram")) << "sound, but nothing that mlx2gguf converts";
   std::filesystem::remove(file("tokenizer.json"));
   EXPECT_EQ(check(), Codes{"hf-tokenizer-missing"});
   folder_.write("m/tokenizer.model", "x");
