@@ -33,9 +33,12 @@ Result<const ParityRules*> find_parity(std::string_view format, const std::strin
   for (const ParityRules& rules : all_parities()) {
     if (rules.converted == format && rules.source == source_format->format) return &rules;
   }
-  return input_error("verify-no-parity",
-                     fmt::format("a {} model cannot be compared with a {} model", format, source_format->format), {},
-                     {}, source);
+  const std::string_view hint =
+      format == source_format->format ? "; check it against a manifest of the other (--hash, --check)" : "";
+  return input_error(
+      "verify-no-parity",
+      fmt::format("a {} model cannot be compared with a {} model{}", format, source_format->format, hint), {}, {},
+      source);
 }
 
 class Run {

@@ -39,15 +39,15 @@ _@id@_files() { # [-d | pattern…]
 
 # Keys or tensors of the first model on the line that has any. Names that a shell would have to quote are left out.
 _@id@_names() { # keys | tensors
-  local i name some=
+  local i name all
   for ((i = 1; i < ${#COMP_WORDS[@]}; ++i)); do
     _@id@_plain "${COMP_WORDS[i]}"
     if ((i == COMP_CWORD)) || [[ ! -f $REPLY && ! -d $REPLY ]]; then continue; fi
-    while IFS= read -r name; do
-      some=yes
+    mapfile -t all < <(@lister@ --list "$1" -- "$REPLY" 2>/dev/null </dev/null)
+    for name in "${all[@]}"; do
       if [[ $name == "$cur"* && $name == [A-Za-z0-9_]* && $name != *[!A-Za-z0-9._/+@%-]* ]]; then COMPREPLY+=("$name"); fi
-    done < <(@lister@ --list "$1" -- "$REPLY" 2>/dev/null </dev/null)
-    if [[ $some ]]; then return; fi
+    done
+    if ((${#all[@]})); then return; fi
   done
 }
 #> names
