@@ -48,7 +48,7 @@ bool is_signed(gguf::ValueType type) {
          type == gguf::ValueType::i64;
 }
 
-// Reads elements as From, which holds every value of the array's type, and gives each to `take`, which may refuse it.
+// Reads elements as From, which holds every value of the array's type.
 template <typename From, typename To>
 Status copy_numbers(const Array& array, u64 first, u64 count, To* out) {
   while (count != 0) {
@@ -83,12 +83,11 @@ mu_status read_array(const mu_model* model, u64 index, u64 first, u64 count, T* 
     }
     if (count == 0) return {};
     if (out == nullptr) return null_argument("out");
-    if constexpr (std::is_integral_v<T>) {
-      return is_signed(type) ? copy_numbers<i64>(array, first, count, out)
-                             : copy_numbers<u64>(array, first, count, out);
-    } else {
-      return copy_numbers<double>(array, first, count, out);
+    // Integers go to float in one step: by way of double they would be rounded twice.
+    if constexpr (!std::is_integral_v<T>) {
+      if (is_float(type)) return copy_numbers<double>(array, first, count, out);
     }
+    return is_signed(type) ? copy_numbers<i64>(array, first, count, out) : copy_numbers<u64>(array, first, count, out);
   });
 }
 

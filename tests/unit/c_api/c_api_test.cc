@@ -119,6 +119,18 @@ TEST(CApi, ReadsArraysLongerThanAPiece) {
   for (u64 i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], (i + 900) * 7);
 }
 
+TEST(CApi, RoundsIntegersOnce) {
+  const test::TempDir folder;
+  // Just above the middle of two floats; the nearest double is the middle.
+  const std::vector<i64> numbers{(i64{1} << 54) + (i64{1} << 30) + 1, -3};
+  const Model model = open(folder.write("m.gguf", GgufBuilder().key_array("n", numbers).build()));
+  ASSERT_TRUE(model);
+  float out[2];
+  ASSERT_EQ(mu_array_f32(model.get(), 0, 0, 2, out), MU_OK);
+  EXPECT_EQ(out[0], 18014400656965632.0f);
+  EXPECT_EQ(out[1], -3.0f);
+}
+
 TEST(CApi, KeepsArraysOfArraysAway) {
   const test::TempDir folder;
   GgufBuilder builder;
