@@ -10,7 +10,8 @@ namespace modelutils {
 
 /// Starts writing the finished beginning of an output back in large steps, so that the final sync is short, and lets go
 /// of the page cache some steps behind: a model larger than memory pushes nothing else out of it, and the few pages in
-/// use stay warm (a page that the machine has not touched for a while costs three times the copy into it: docs/speed.md).
+/// use stay warm (a page that the machine has not touched for a while costs three times the copy into it:
+/// docs/speed.md).
 class WriteBack {
  public:
   explicit WriteBack(const AtomicOutput& output) : output_(output) {}

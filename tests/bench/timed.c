@@ -1,5 +1,6 @@
 /* Runs a command with its output thrown away; prints seconds, peak resident KiB and wait status.
- * A small launcher, because a process starts with the peak memory of the one that spawned it: a script's would hide ours. */
+ * A small launcher, because a process starts with the peak memory of the one that spawned it: a script's would hide
+ * ours. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
