@@ -39,7 +39,8 @@ Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32
   if (options.values) {
     const ViewTensor* tensor = view.find(*options.values);
     if (tensor == nullptr) {
-      return input_error("tensor-not-found", "there is no such tensor whose bytes are all there",
+      return input_error("tensor-not-found",
+                         "there is no such tensor whose bytes are all there; --list tensors names them",
                          fmt::format("tensor '{}'", *options.values), {}, path);
     }
     return write_values(out, view, *tensor, {options.count, options.json, options.raw});
@@ -54,7 +55,8 @@ Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32
 Status write_value(TextOutput& out, const SafetensorsModel& model, const std::string& key) {
   const std::optional<std::string> value = st_value(model, key);
   if (!value) {
-    return input_error("key-not-found", "there is no such key in the metadata or in config.json",
+    return input_error("key-not-found",
+                       "there is no such key in the metadata or in config.json; --list keys names them",
                        fmt::format("key '{}'", key), {}, model.set.path);
   }
   out << (cli::stdout_is_terminal() ? escape(*value) : *value) << "\n";

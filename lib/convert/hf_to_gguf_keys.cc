@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "model/rope_scaling.h"
 
@@ -290,7 +291,7 @@ std::string name_from_directory(const std::string& directory) {
     ::free(real);
   }
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  std::string name = path.substr(path.rfind('/') + 1);
+  std::string name = base_name_of(path);
   if (!is_utf8(name)) return {};
   static constexpr std::array endings = {"-mlx",  "-2bit", "-3bit", "-4bit", "-5bit",  "-6bit",  "-8bit", "-bf16",
                                          "-fp16", "-f16",  "-fp32", "-f32",  "-mxfp4", "-nvfp4", "-mxfp8"};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/name_index.h"
+#include "base/path.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
 
@@ -14,11 +15,6 @@ namespace {
 
 // split.count is a u16.
 constexpr u32 max_parts = 65535;
-
-std::string base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
-}
 
 std::optional<u32> five_digits(std::string_view text) {
   u32 value = 0;
@@ -96,7 +92,7 @@ class SetOpener {
   void add(std::string code, Scope scope, const std::string& path, std::string where, std::string message,
            Severity severity = Severity::error) {
     set_.findings.push_back(
-        {severity, scope, std::move(code), std::nullopt, std::move(where), std::move(message), base_name(path)});
+        {severity, scope, std::move(code), std::nullopt, std::move(where), std::move(message), base_name_of(path)});
   }
 
   void open_siblings(const SplitName& name) {
@@ -119,7 +115,7 @@ class SetOpener {
       auto document = parse(**source);
       if (!document) {
         Finding finding = to_finding(document.error());
-        finding.file = base_name(path);
+        finding.file = base_name_of(path);
         set_.findings.push_back(std::move(finding));
         continue;
       }
@@ -128,7 +124,7 @@ class SetOpener {
     }
     if (missing > 0) {
       add("gguf-split-missing", Scope::container, first_missing->file, {},
-          fmt::format("{} of the {} files of the model cannot be opened; this one {}", missing, name.count,
+          fmt::format("{} of the model's {} files cannot be read; this one {}", missing, name.count,
                       first_missing->message));
     }
   }
@@ -186,14 +182,14 @@ class SetOpener {
         if (inserted.is_new) {
           first_file.push_back(i);
         } else if (first_file[inserted.number] != i) {
-          Finding finding{
-              Severity::error,
-              Scope::container,
-              "gguf-split-duplicate",
-              tensor.info_offset,
-              where_tensor(tensor.name),
-              fmt::format("the tensor stands in {} already", base_name(set_.files[first_file[inserted.number]].path)),
-              base_name(set_.files[i].path)};
+          Finding finding{Severity::error,
+                          Scope::container,
+                          "gguf-split-duplicate",
+                          tensor.info_offset,
+                          where_tensor(tensor.name),
+                          fmt::format("the tensor stands in {} already",
+                                      base_name_of(set_.files[first_file[inserted.number]].path)),
+                          base_name_of(set_.files[i].path)};
           set_.findings.push_back(std::move(finding));
         }
       }

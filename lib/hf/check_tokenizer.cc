@@ -1,4 +1,5 @@
 // A look at the tokenizer files of a directory, for verify.
+#include "base/path.h"
 #include "hf/merges_text.h"
 #include "hf/remarks.h"
 #include "hf/tokenizer_build.h"
@@ -10,7 +11,7 @@ namespace {
 // A finding names the file as the directory knows it.
 Finding finding_of(const Error& error) {
   Finding finding = to_finding(error, Scope::model);
-  finding.file = error.file.substr(error.file.rfind('/') + 1);
+  finding.file = base_name_of(error.file);
   return finding;
 }
 

@@ -11,17 +11,13 @@
 #include <string_view>
 #include <utility>
 
+#include "base/path.h"
+
 namespace modelutils {
 
 namespace {
 
 constexpr std::string_view stdout_name = "standard output";
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
@@ -29,11 +25,9 @@ bool same_file(const struct stat& a, const struct stat& b) {
 
 // A name in the target's folder: hidden, and free because O_EXCL says so.
 std::string temporary_name(const std::string& path, int attempt) {
-  const std::size_t slash = path.rfind('/');
-  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
-  std::string name = path.substr(base);
+  std::string name = base_name_of(path);
   if (name.size() > 200) name.resize(200);  // room for the ending within NAME_MAX
-  return path.substr(0, base) + "." + name + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+  return folder_of(path) + "." + name + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
 }
 
 Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const std::string& path) {
@@ -213,7 +207,8 @@ Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
   }
   for (const AtomicOutput* output : outputs) {
     if (!output->seekable_) continue;
-    const int folder = ::open(folder_of(output->path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const std::string name = folder_of(output->path_);
+    const int folder = ::open(name.empty() ? "." : name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
       ::fsync(folder);
       ::close(folder);

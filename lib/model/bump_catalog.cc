@@ -1,6 +1,7 @@
 #include "model/bump_catalog.h"
 
 #include "base/checked_math.h"
+#include "base/path.h"
 
 namespace modelutils {
 
@@ -10,7 +11,7 @@ Catalog bump_catalog(std::shared_ptr<ByteSource> source, std::span<const bump::E
   catalog.format = "bumpwgt3";
   const std::string path = source->name();
   const u64 size = source->size().value_or(0);
-  catalog.files.push_back({path, path.substr(path.rfind('/') + 1), std::move(source)});
+  catalog.files.push_back({path, base_name_of(path), std::move(source)});
   for (const bump::Entry& entry : entries) {
     if (!fits(entry.offset, entry.size, size)) continue;
     const bump::Shape shape = bump::shape_of(entry.role, dimensions).value_or(bump::Shape{});

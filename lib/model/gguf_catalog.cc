@@ -3,16 +3,9 @@
 #include <limits>
 
 #include "base/checked_math.h"
+#include "base/path.h"
 
 namespace modelutils {
-
-namespace {
-
-std::string base_name_of(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-}  // namespace
 
 Catalog gguf_catalog(const gguf::SplitSet& set) {
   Catalog catalog;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/checked_math.h"
+#include "base/path.h"
 
 namespace modelutils {
 
@@ -12,9 +13,7 @@ namespace {
 // Beside the files: `set.folder` of a directory or an index; of a single file the part of its path before the name.
 std::string config_path(const safetensors::ShardSet& set) {
   const bool has_folder = set.is_directory || !set.index_path.empty();
-  const std::size_t slash = set.path.rfind('/');
-  if (has_folder || slash == std::string::npos) return set.folder + "config.json";
-  return set.path.substr(0, slash + 1) + "config.json";
+  return (has_folder ? set.folder : folder_of(set.path)) + "config.json";
 }
 
 void read_config(SafetensorsModel& model) {

@@ -28,7 +28,7 @@ Status dump_values(const gguf::SplitSet& set, const std::string& path, const Ggu
         set.files, [&](const gguf::SetFile& file) { return file.document.find_tensor(options.name) != nullptr; });
     return input_error("tensor-not-found",
                        is_listed ? "the type or the size of the tensor is not known, or its data is not in the file"
-                                 : "the file has no such tensor",
+                                 : "the file has no such tensor; --list tensors names them",
                        gguf::where_tensor(options.name), {}, path);
   }
   return write_values(out, value_source(catalog, *tensor), {options.count, options.json, false});

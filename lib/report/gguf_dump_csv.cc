@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/escape.h"
+#include "base/path.h"
 #include "model/gguf_summary.h"
 #include "report/gguf_selection.h"
 

@@ -2,6 +2,7 @@
 #include <deque>
 
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "gguf/parse.h"
 #include "json/writer.h"

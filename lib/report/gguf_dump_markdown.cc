@@ -4,6 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/escape.h"
+#include "base/path.h"
 #include "model/gguf_summary.h"
 #include "report/gguf_selection.h"
 #include "report/layer_names.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/escape.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "model/gguf_summary.h"
 #include "report/gguf_selection.h"

@@ -85,10 +85,6 @@ std::optional<u64> data_offset_of(const SelectedTensor& selected) {
   return checked_add(selected.file->document.data_offset, selected.tensor->offset);
 }
 
-std::string base_name_of(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 std::string scalar_text(const gguf::Value& value) {
   return std::visit(
       [](const auto& scalar) -> std::string {

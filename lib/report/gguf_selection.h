@@ -39,8 +39,6 @@ std::vector<SelectedTensor> select_tensors(const gguf::SplitSet& set, const Gguf
 /// Absolute offset of the tensor's data; nothing on overflow, or where the header is not complete.
 std::optional<u64> data_offset_of(const SelectedTensor& selected);
 
-std::string base_name_of(const std::string& path);
-
 /// A scalar as text: shortest decimals, "true", strings escaped. Empty for arrays.
 std::string scalar_text(const gguf::Value& value);
 /// "u32", "string[128,256]".

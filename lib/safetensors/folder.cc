@@ -42,13 +42,6 @@ bool is_index_name(std::string_view base_name) {
   return base_name.ends_with(".json") && base_name.find(".safetensors.index") != base_name.npos;
 }
 
-std::string folder_of(std::string_view path) {
-  return std::string(path.substr(0, path.rfind('/') + 1));
-}
-std::string base_name_of(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
-}
-
 Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
   std::error_code error;
   std::filesystem::directory_iterator entry(path.empty() ? "." : path, error);

@@ -21,10 +21,6 @@ std::optional<ShardName> shard_name(std::string_view base_name);
 /// "*.safetensors.index*.json"
 bool is_index_name(std::string_view base_name);
 
-/// The part of a path up to and with its last '/'; empty if it has none.
-std::string folder_of(std::string_view path);
-std::string base_name_of(std::string_view path);
-
 /// What lies in a folder, sorted by name.
 struct Folder {
   explicit Folder(std::string path);  ///< empty, or ending in '/'

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/checked_math.h"
+#include "base/path.h"
 #include "io/random_access_file.h"
 #include "safetensors/finding_list.h"
 #include "safetensors/folder.h"

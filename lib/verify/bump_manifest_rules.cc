@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/path.h"
 #include "bump/parse.h"
 #include "io/random_access_file.h"
 #include "verify/bump_rules.h"
@@ -74,7 +75,7 @@ void check_bump_manifest(const PathProbe& probe, const Manifest& manifest, Check
   compare_codes(*document, manifest, model.findings);
   if (!model.catalog.tensors.empty()) return;
   model.catalog.format = "bumpwgt3";
-  model.catalog.files = {{probe.path, probe.path.substr(probe.path.rfind('/') + 1), *file}};
+  model.catalog.files = {{probe.path, base_name_of(probe.path), *file}};
   for (const ManifestEntry& entry : manifest.entries) {
     if (!entry.offset || !entry.bytes || !fits(*entry.offset, *entry.bytes, document->file_size)) continue;
     CatalogTensor tensor;

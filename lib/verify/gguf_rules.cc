@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/path.h"
 #include "model/gguf_catalog.h"
 #include "tensor/shape.h"
 #include "verify/gguf_rule_parts.h"
@@ -9,10 +10,6 @@
 namespace modelutils {
 
 namespace {
-
-std::string base_name_of(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 // 1 + N of "blk.N.…", nothing for other names.
 std::optional<u64> block_number_plus_one(std::string_view name) {

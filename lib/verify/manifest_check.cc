@@ -30,7 +30,8 @@ std::optional<SplitSubject> split_for(std::string_view subject, std::string_view
   return std::nullopt;
 }
 
-std::string_view base_name_of(std::string_view path) {
+// Foreign manifests may come from Windows.
+std::string_view name_without_folders(std::string_view path) {
   return path.substr(path.find_last_of("/\\") + 1);
 }
 
@@ -38,10 +39,10 @@ std::string_view base_name_of(std::string_view path) {
 std::string_view guess_file(std::string_view subject) {
   constexpr std::string_view extension = ".gguf";
   if (const std::size_t at = subject.find(".gguf:"); at != std::string_view::npos) {
-    return base_name_of(subject.substr(0, at + extension.size()));
+    return name_without_folders(subject.substr(0, at + extension.size()));
   }
-  if (subject.ends_with(extension)) return base_name_of(subject);
-  return base_name_of(subject.substr(0, subject.rfind(':')));
+  if (subject.ends_with(extension)) return name_without_folders(subject);
+  return name_without_folders(subject.substr(0, subject.rfind(':')));
 }
 
 std::string where_of(const ManifestEntry& entry) {

@@ -89,7 +89,7 @@ TEST(SplitSet, MissingPartsAreOneFinding) {
   EXPECT_EQ(set->files.size(), 1u);
   ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-missing"}));
   EXPECT_EQ(set->findings[0].file, "m-00001-of-00009.gguf");
-  EXPECT_NE(set->findings[0].message.find("8 of the 9"), std::string::npos);
+  EXPECT_NE(set->findings[0].message.find("8 of the model's 9"), std::string::npos);
   EXPECT_EQ(set->findings[0].scope, Scope::container);
 }
 
