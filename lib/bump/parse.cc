@@ -101,19 +101,18 @@ std::optional<std::vector<Dtype>> dtypes_of(const Document& document, Numbering 
   return dtypes;
 }
 
-std::vector<Reading> readings_of(const Document& document, const std::optional<Geometry>& known, std::size_t most) {
+std::vector<Reading> readings_of(const Document& document, const Geometry& known, std::size_t most) {
   std::vector<Reading> readings;
   for (Numbering numbering : all_numberings) {
     const std::optional<std::vector<Dtype>> dtypes = dtypes_of(document, numbering);
     if (!document.complete() || !dtypes) continue;
     const Census census = census_of(*dtypes, document.header.num_layers);
     Dimensions dimensions = dimensions_of(document.header);
-    const std::vector<u64> kv_heads =
-        known ? std::vector<u64>{known->kv_heads} : divisors_of(document.header.num_heads);
-    for (u64 k : kv_heads) {
+    for (u64 k : divisors_of(document.header.num_heads)) {
+      if (known.kv_heads != 0 && known.kv_heads != k) continue;
       dimensions.kv_heads = k;
-      if (known) {
-        dimensions.intermediate = known->intermediate;
+      if (known.intermediate != 0) {
+        dimensions.intermediate = known.intermediate;
         if (file_bytes(dimensions, census) != document.file_size) continue;
       } else if (const auto solved = solve_intermediate(dimensions, census, document.file_size)) {
         dimensions.intermediate = *solved;

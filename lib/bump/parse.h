@@ -16,11 +16,10 @@ Result<Document> parse_ignoring_magic(const ByteSource& source);
 /// The dtype of every entry, or nothing if a code does not exist in that numbering.
 std::optional<std::vector<Dtype>> dtypes_of(const Document& document, Numbering numbering);
 
-/// Every reading that fits the file's size. With `known` only that geometry is tried; without, every divisor of
-/// num_heads is tried for the kv heads, and the intermediate size solved for. At most `most` are returned; the time
-/// does not depend on the payload.
-std::vector<Reading> readings_of(const Document& document, const std::optional<Geometry>& known = {},
-                                 std::size_t most = 64);
+/// Every reading that fits the file's size. What `known` gives as 0 is searched: for the kv heads every divisor of
+/// num_heads is tried (no other number is possible), the intermediate size is solved for. At most `most` are returned;
+/// the time does not depend on the payload.
+std::vector<Reading> readings_of(const Document& document, const Geometry& known = {0, 0}, std::size_t most = 64);
 
 /// The header's dimensions with the reading's geometry.
 Dimensions dimensions_of(const Document& document, const Geometry& geometry);

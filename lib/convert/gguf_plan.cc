@@ -122,14 +122,19 @@ class Planner {
     keys_.insert(keys_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
 
-  // The loader treats a name with "phi-3" in it as a promise about the vocabulary and fails without it.
+  // The loader treats a name with "phi-3" in it as a promise about the vocabulary: it fails without the tokens, and
+  // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
   Result<std::string> model_name(const std::optional<hf::Tokenizer>& tokenizer) {
     std::string name = options_.name.value_or(name_from_directory(options_.directory));
     std::string lower = name;
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
     const bool says_phi3 = lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
-    if (!says_phi3 || (tokenizer && tokenizer->allows_phi3_name())) return name;
+    const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
+    if (!says_phi3 && !options_.name && may_say_it && plan_.model->architecture->name == "phi3") {
+      return name.empty() ? "Phi-3" : "Phi-3 " + name;
+    }
+    if (!says_phi3 || may_say_it) return name;
     if (options_.name) {
       return input_error("convert-name",
                          "a name with 'phi3' or 'phi-3' makes the loader look up tokens that this vocabulary lacks",

@@ -153,6 +153,9 @@ class Conversion {
     MU_ASSIGN(report_.rope, read_rope_freqs(set_, mapping));
     if (mapping.rope_freqs && !report_.rope) {
       cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs", "rope_scaling in config.json cannot say its content");
+    } else if (mapping.rope_freqs && !report_.config) {
+      report_.notes.emplace_back(
+          "rope_freqs.weight is carried by rope_scaling in config.json alone, and no config.json is written");
     }
     if (mapping.output) {
       MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));

@@ -106,10 +106,7 @@ class KeyMaker {
 
   double theta() {
     if (config_.rope.theta) return *config_.rope.theta;
-    const bool mixtral = p_.n_expert > 0 && name_ == "llama";
-    const double assumed = mixtral ? 1e6
-                                   : static_cast<double>(model_.is_mlx ? model_.architecture->mlx_rope_theta
-                                                                       : model_.architecture->hf_rope_theta);
+    const double assumed = default_rope_theta(model_);
     remark(Severity::note, "rope_theta", fmt::format("is missing; the model class's default {} is written", assumed));
     return assumed;
   }
@@ -136,6 +133,8 @@ class KeyMaker {
     } else if (scaling->type == "longrope" || scaling->type == "su") {
       text("rope.scaling.type", "longrope");
       if (const auto original = original_context()) number("rope.scaling.original_context_length", *original);
+    } else if (scaling->type.empty()) {
+      warn("rope_scaling", "has no type, without which nobody applies it: it is left out");
     } else {
       warn("rope_scaling", fmt::format("is of type '{}', which GGUF cannot say: it is left out, and the model is right "
                                        "only up to its original context",
@@ -204,9 +203,15 @@ class KeyMaker {
       warn("layer_types", "names sliding-window layers, which the runtime computes with full attention");
     }
     if (name_ == "gemma3") {
-      if (const u64 pattern = window_pattern(); pattern != 6) number("attention.sliding_window_pattern", pattern);
+      const u64 pattern = window_pattern();
+      MU_TRY(check_layer_types(pattern));
+      if (pattern != 6) number("attention.sliding_window_pattern", pattern);
+      if (config_.rope.scaling_local) {
+        return refuse("rope_parameters.sliding_attention", "scales the rope of sliding layers, which GGUF cannot say");
+      }
     }
     if (name_ == "gemma2") {
+      MU_TRY(check_layer_types(2));
       real("attn_logit_softcapping", config_.attn_logit_softcapping.value_or(50));
       real("final_logit_softcapping", config_.final_logit_softcapping.value_or(30));
     } else if (name_ == "gemma3" && config_.final_logit_softcapping) {
@@ -220,8 +225,26 @@ class KeyMaker {
     if (config_.sliding_window_pattern) return *config_.sliding_window_pattern;
     if (const auto hidden = config_.u64_field("_sliding_window_pattern")) return *hidden;
     const auto global = std::find(config_.layer_types.begin(), config_.layer_types.end(), "full_attention");
-    if (global == config_.layer_types.end()) return 6;
-    return static_cast<u64>(global - config_.layer_types.begin()) + 1;
+    if (global != config_.layer_types.end()) return static_cast<u64>(global - config_.layer_types.begin()) + 1;
+    return std::max<u64>(6, config_.layer_types.size() + 1);
+  }
+
+  // The runtime knows no other order of sliding and global layers than the periodic one.
+  Status check_layer_types(u64 pattern) const {
+    const std::vector<std::string>& types = config_.layer_types;
+    if (types.empty()) return {};
+    if (types.size() != p_.n_layer) {
+      return refuse("layer_types", fmt::format("has {} entries for {} layers", types.size(), p_.n_layer));
+    }
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const bool is_global = pattern != 0 && (i + 1) % pattern == 0;
+      if (types[i] == (is_global ? "full_attention" : "sliding_attention")) continue;
+      return refuse("layer_types",
+                    fmt::format("has '{}' for layer {}; the runtime makes every layer whose number + 1 is "
+                                "a multiple of {} global and lets the others slide",
+                                types[i], i, pattern));
+    }
+    return {};
   }
 
   // Attention scale of Gemma 2 and 3 is fixed in the runtime.

@@ -99,6 +99,7 @@ Keys no_vocab_keys() {
 
 Keys model_card_keys(const hf::ModelCard& card) {
   Keys keys;
+  add_text(keys, "general.author", card.author);
   add_text(keys, "general.license", card.license);
   add_text(keys, "general.license.name", card.license_name);
   add_text(keys, "general.license.link", card.license_link);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "hf/rope_check.h"
+
 namespace modelutils::hf {
 
 namespace {
@@ -113,13 +115,16 @@ std::optional<double> first_number(json::Element object, Names names) {
   return std::nullopt;
 }
 
-// One object of either generation: {"rope_type" or "type", "factor", …}. Nothing for type "default" or no type at all.
+// One object of either generation: {"rope_type" or "type", "factor", …}. Nothing for type "default", and for no type at
+// all unless there is something to scale by.
 std::optional<RopeScaling> read_scaling(json::Element object) {
   auto type = json::string_member(object, "rope_type");
   if (!type) type = json::string_member(object, "type");
-  if (!type || type->empty() || *type == "default") return std::nullopt;
+  if (type == "default") return std::nullopt;
+  const bool scales = json::number_member(object, "factor").value_or(1) != 1 || json::member(object, "long_factor");
+  if (type.value_or("").empty() && !scales) return std::nullopt;
   RopeScaling scaling;
-  scaling.type = *type;
+  scaling.type = type.value_or("");
   scaling.factor = json::number_member(object, "factor");
   scaling.low_freq_factor = json::number_member(object, "low_freq_factor");
   scaling.high_freq_factor = json::number_member(object, "high_freq_factor");
@@ -128,23 +133,24 @@ std::optional<RopeScaling> read_scaling(json::Element object) {
   scaling.extrapolation_factor = json::number_member(object, "extrapolation_factor");
   scaling.beta_fast = json::number_member(object, "beta_fast");
   scaling.beta_slow = json::number_member(object, "beta_slow");
-  scaling.mscale = json::number_member(object, "mscale");
-  scaling.mscale_all_dim = json::number_member(object, "mscale_all_dim");
   scaling.short_mscale = json::number_member(object, "short_mscale");
   scaling.long_mscale = json::number_member(object, "long_mscale");
   scaling.short_factor = numbers(object, "short_factor");
   scaling.long_factor = numbers(object, "long_factor");
-  scaling.raw = object;
   return scaling;
 }
 
 // One rope object, of one level or split into full_attention and sliding_attention. What is already known stays.
-void read_rope_object(json::Element object, Rope& rope) {
+void read_rope_object(json::Element object, Config& config) {
+  Rope& rope = config.rope;
   const auto full = json::member(object, "full_attention");
   const auto sliding = json::member(object, "sliding_attention");
   const json::Element global = full ? *full : object;
   if (!rope.theta) rope.theta = json::number_member(global, "rope_theta");
   if (!rope.scaling) rope.scaling = read_scaling(global);
+  if (!config.partial_rotary_factor) {
+    config.partial_rotary_factor = json::number_member(global, "partial_rotary_factor");
+  }
   if (sliding) {
     if (!rope.theta_local) rope.theta_local = json::number_member(*sliding, "rope_theta");
     if (!rope.scaling_local) rope.scaling_local = read_scaling(*sliding);
@@ -160,7 +166,7 @@ void read_rope(Config& config) {
       remark_type(config, key, "an object");
       continue;
     }
-    read_rope_object(*object, config.rope);
+    read_rope_object(*object, config);
   }
   if (!config.rope.theta) {
     config.rope.theta = number(config, {"rope_theta", "global_rope_theta", "rope_global_theta", "rotary_emb_base"});
@@ -168,6 +174,7 @@ void read_rope(Config& config) {
   if (!config.rope.theta_local) {
     config.rope.theta_local = number(config, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"});
   }
+  if (!config.partial_rotary_factor) config.partial_rotary_factor = number(config, {"partial_rotary_factor"});
 }
 
 void read_sizes(Config& config) {
@@ -194,7 +201,6 @@ void read_rest(Config& config) {
   config.attn_logit_softcapping = number(config, {"attn_logit_softcapping"});
   config.final_logit_softcapping = number(config, {"final_logit_softcapping"});
   config.query_pre_attn_scalar = number(config, {"query_pre_attn_scalar"});
-  config.partial_rotary_factor = number(config, {"partial_rotary_factor"});
   config.tie_word_embeddings = boolean(config, {"tie_word_embeddings"});
   config.layer_types = strings(config, "layer_types");
   config.hidden_act = text(config, {"hidden_activation", "hidden_act"});
@@ -231,6 +237,7 @@ Result<Config> read_config(std::unique_ptr<json::Document> document) {
   read_sizes(config);
   read_rest(config);
   read_rope(config);
+  check_rope(config, config.findings);
   return config;
 }
 

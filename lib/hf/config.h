@@ -15,15 +15,16 @@ namespace modelutils::hf {
 
 /// Scaling of the rotary embedding. Members are as the file has them; what it lacks is absent (no defaults here).
 struct RopeScaling {
-  std::string type;  ///< "linear", "llama3", "yarn", "longrope", "su", "dynamic", …; never "default" and never empty
+  /// "linear", "llama3", "yarn", "longrope", "su", "dynamic", …; never "default"; empty if there are factors without
+  /// it.
+  std::string type;
   std::optional<double> factor;
-  std::optional<double> low_freq_factor, high_freq_factor;  ///< llama3
-  std::optional<double> original_max_position_embeddings;   ///< from the scaling object only
-  std::optional<double> attention_factor;                   ///< also spelled attn_factor
-  std::optional<double> extrapolation_factor, beta_fast, beta_slow, mscale, mscale_all_dim;  ///< yarn
-  std::optional<double> short_mscale, long_mscale;                                           ///< longrope
-  std::vector<double> short_factor, long_factor;  ///< longrope; empty if absent or not all numbers
-  json::Element raw;                              ///< the object itself
+  std::optional<double> low_freq_factor, high_freq_factor;           ///< llama3
+  std::optional<double> original_max_position_embeddings;            ///< from the scaling object only
+  std::optional<double> attention_factor;                            ///< also spelled attn_factor
+  std::optional<double> extrapolation_factor, beta_fast, beta_slow;  ///< yarn
+  std::optional<double> short_mscale, long_mscale;                   ///< longrope
+  std::vector<double> short_factor, long_factor;                     ///< longrope; empty if absent or not all numbers
 };
 
 /// Normalised rope settings.
@@ -60,7 +61,8 @@ struct Config {
   std::optional<u64> expert_shared_feed_forward_length;  ///< shared_expert_intermediate_size
   std::optional<u64> sliding_window;
   std::optional<u64> sliding_window_pattern;
-  std::optional<double> attn_logit_softcapping, final_logit_softcapping, query_pre_attn_scalar, partial_rotary_factor;
+  std::optional<double> attn_logit_softcapping, final_logit_softcapping, query_pre_attn_scalar;
+  std::optional<double> partial_rotary_factor;          ///< of the rope object, else of the top level
   std::optional<u64> original_max_position_embeddings;  ///< of the top level (phi3)
   std::optional<bool> tie_word_embeddings;
   std::vector<std::string> layer_types;
@@ -75,7 +77,7 @@ struct Config {
   std::optional<json::Element> quantization_config;  ///< raw
   std::string quant_method;                          ///< quantization_config.quant_method, or empty
 
-  Findings findings;  ///< fields of a wrong type; scope model, code "hf-config-field"
+  Findings findings;  ///< scope model: "hf-config-field" (a wrong type), "hf-rope" (a number out of its range)
 
   /// A raw field: of the text_config overlay, else of the top level. Nothing if absent or null in both.
   std::optional<json::Element> field(std::string_view key) const;

@@ -134,13 +134,12 @@ class CardReader {
     std::optional<std::string> ModelCard::*text;
     std::vector<std::string> ModelCard::*list;
   };
-  static constexpr std::array<Member, 12> members = {{
+  static constexpr std::array<Member, 11> members = {{
       {"license", &ModelCard::license, nullptr},
       {"license_name", &ModelCard::license_name, nullptr},
       {"license_link", &ModelCard::license_link, nullptr},
-      {"model_name", &ModelCard::model_name, nullptr},
-      {"model_creator", &ModelCard::model_creator, nullptr},
-      {"author", &ModelCard::model_creator, nullptr},
+      {"author", &ModelCard::author, nullptr},
+      {"model_creator", &ModelCard::author, nullptr},
       {"base_model", nullptr, &ModelCard::base_models},
       {"base_models", nullptr, &ModelCard::base_models},
       {"tags", nullptr, &ModelCard::tags},

@@ -13,8 +13,8 @@ namespace modelutils::hf {
 /// What a model card says about the model, for general.* keys. Texts are UTF-8 and not empty.
 struct ModelCard {
   std::optional<std::string> license, license_name, license_link;
-  std::optional<std::string> model_name, model_creator;  ///< `model_name`; `model_creator` or `author`
-  std::vector<std::string> base_models;                  ///< "organisation/name" or a name or an address
+  std::optional<std::string> author;     ///< `author` or `model_creator`
+  std::vector<std::string> base_models;  ///< "organisation/name" or a name or an address
   std::vector<std::string> tags, languages, datasets;
 };
 

@@ -79,11 +79,12 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, Findings
 }
 
 // A token that two tokens of the vocabulary could form although no merge says so: llama.cpp, which knows scores only,
-// would join them.
+// would join them. Tokens that are longer than those of any real vocabulary are passed over: every split is looked up.
 std::optional<std::string> split_without_merge(const Vocabulary& vocabulary, const std::vector<bool>& merged,
                                                const std::vector<u64>& pairs) {
   for (const VocabEntry& entry : vocabulary.entries) {
-    if (!merged[entry.id]) continue;
+    constexpr std::size_t longest_real = 256;
+    if (!merged[entry.id] || entry.text.size() > longest_real) continue;
     for (std::size_t at = 1; at < entry.text.size(); ++at) {
       if ((static_cast<unsigned char>(entry.text[at]) & 0xC0) == 0x80) continue;
       const auto left = vocabulary.find(entry.text.substr(0, at));

@@ -38,7 +38,7 @@ struct Row {
 constexpr std::array<Row, 3> model_rows{{
     {"model.embed_tokens", "token_embd",  all},
     {"model.norm",         "output_norm", all},
-    {"lm_head",            "output",      all & ~(bit(Family::gemma) | bit(Family::gemma2))},
+    {"lm_head",            "output",      all},
 }};
 
 // Below "model.layers.N." and below "blk.N.".

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/checked_math.h"
 #include "base/glob.h"
+#include "io/same_bytes.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -345,16 +345,8 @@ Result<BumpMapping> map_gguf_to_bump(const gguf::SplitSet& set, const BumpReques
 }
 
 Result<bool> same_bytes(const gguf::SplitSet& set, const LocatedTensor& a, const LocatedTensor& b) {
-  constexpr std::size_t chunk = 256 * 1024;
   if (a.bytes != b.bytes) return false;
-  std::vector<std::byte> left(chunk), right(chunk);
-  for (u64 done = 0; done < a.bytes; done += chunk) {
-    const std::size_t size = static_cast<std::size_t>(std::min<u64>(chunk, a.bytes - done));
-    MU_TRY(set.files[a.file].source->read_exact(a.offset + done, MutableBytes(left).first(size)));
-    MU_TRY(set.files[b.file].source->read_exact(b.offset + done, MutableBytes(right).first(size)));
-    if (std::memcmp(left.data(), right.data(), size) != 0) return false;
-  }
-  return true;
+  return same_bytes(*set.files[a.file].source, a.offset, *set.files[b.file].source, b.offset, a.bytes);
 }
 
 }  // namespace modelutils

@@ -72,7 +72,7 @@ struct BumpMapping {
 /// outlive what reads by the plan. Everything that cannot be carried is in `refusals`. Errors: reading.
 Result<BumpMapping> map_gguf_to_bump(const gguf::SplitSet& set, const BumpRequest& request);
 
-/// Are the bytes of two tensors equal? Reads both, 256 KiB at a time.
+/// Are the bytes of two tensors equal? Reads both (io/same_bytes.h).
 Result<bool> same_bytes(const gguf::SplitSet& set, const LocatedTensor& a, const LocatedTensor& b);
 
 }  // namespace modelutils

@@ -132,6 +132,11 @@ Status refuse_unsupported(const HfModel& model) {
 
 }  // namespace
 
+double default_rope_theta(const HfModel& model) {
+  if (model.hf_architecture->family == hf::Family::mixtral) return 1e6;
+  return static_cast<double>(model.is_mlx ? model.architecture->mlx_rope_theta : model.architecture->hf_rope_theta);
+}
+
 Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
   auto model = std::make_unique<HfModel>();
   model->directory = directory;

@@ -56,6 +56,9 @@ struct HfModel {
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
 };
 
+/// rope_theta of the model class if config.json has none.
+double default_rope_theta(const HfModel& model);
+
 /// Opens `directory`. Presumes that verify's rules for the directory found no error (the shapes agree with the sizes).
 /// Errors: "convert-no-config", "convert-architecture" (unknown or refused, with the reason), "convert-foreign-method"
 /// (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), and those of opening.

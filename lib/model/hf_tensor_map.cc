@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/checked_math.h"
+#include "io/same_bytes.h"
 #include "model/hf_geometry.h"
 #include "model/rope_scaling.h"
 #include "tensor/shape.h"
@@ -40,7 +41,7 @@ class Mapper {
       return found == sources_.end() ? nullptr : &found->second.shape;
     };
     MU_ASSIGN(result_.parameters, hf_geometry(model_, layers_, shape_of));
-    choose_output_head();
+    MU_TRY(choose_output_head());
     MU_TRY(make_rope_tensors());
     for (const ExpectedTensor& expected : expected_tensors(*model_.architecture, result_.parameters)) {
       MU_TRY(place(expected));
@@ -128,7 +129,8 @@ class Mapper {
           return fail("convert-experts", fmt::format("tensor '{}'", name), fmt::format("lacks expert {}", next - 1));
         }
         if (matrix.shape != first.shape || matrix.values.type != first.values.type ||
-            matrix.quantized != first.quantized || matrix.scales.type != first.scales.type) {
+            matrix.quantized != first.quantized || matrix.scales.type != first.scales.type ||
+            matrix.biases.type != first.biases.type) {
           return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
                       "has another shape or type than the first expert, and one GGUF tensor has to hold them all");
         }
@@ -141,22 +143,50 @@ class Mapper {
   }
 
   // Tied embeddings: docs/conversion.md.
-  void choose_output_head() {
-    const auto head = sources_.find("output.weight");
+  Status choose_output_head() {
     const OutputHead policy = model_.architecture->output;
-    if (head != sources_.end()) {
-      const bool tied = model_.config.tie_word_embeddings.value_or(false);
-      if (policy == OutputHead::never || (tied && policy == OutputHead::optional)) {
+    if (const auto head = sources_.find("output.weight"); head != sources_.end()) {
+      MU_ASSIGN(const bool is_embedding, embedding_is_head(head->second));
+      if (is_embedding) {
         result_.left_out.push_back("lm_head.weight (the embedding is the output head)");
         sources_.erase(head);
+      } else if (policy == OutputHead::never) {
+        return fail("convert-output-head", "tensor 'lm_head.weight'",
+                    "differs from the embedding, and the loader of this architecture takes no output head");
       }
-      return;
     }
     if (policy == OutputHead::always) {
       if (const auto embedding = sources_.find("token_embd.weight"); embedding != sources_.end()) {
         sources_.emplace("output.weight", embedding->second);
       }
     }
+    return {};
+  }
+
+  // Is `head` there although the embedding serves? Tied models say so. Gemma's are tied by default, so one that says
+  // nothing, or has no place for another head, is asked for its bytes.
+  Result<bool> embedding_is_head(const Source& head) const {
+    const std::optional<bool> tied = model_.config.tie_word_embeddings;
+    if (tied.value_or(false)) return true;
+    if (!model_.hf_architecture->norm_plus_one) return false;
+    if (!tied && model_.architecture->output == OutputHead::never) return true;
+    const auto embedding = sources_.find("token_embd.weight");
+    if (embedding == sources_.end()) return false;
+    return same_content(model_.matrices[head.parts.front().matrix],
+                        model_.matrices[embedding->second.parts.front().matrix]);
+  }
+
+  Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
+    if (a.shape != b.shape || a.quantized != b.quantized) return false;
+    for (const auto& part : {&SourceMatrix::values, &SourceMatrix::scales, &SourceMatrix::biases}) {
+      const StoredTensor& left = a.*part;
+      const StoredTensor& right = b.*part;
+      if (left.type != right.type || left.bytes != right.bytes) return false;
+      MU_ASSIGN(const bool same,
+                same_bytes(model_.source(left), left.offset, model_.source(right), right.offset, left.bytes));
+      if (!same) return false;
+    }
+    return true;
   }
 
   Status make_rope_tensors() {
@@ -174,8 +204,7 @@ class Mapper {
       p.high_freq_factor = scaling.high_freq_factor.value_or(p.high_freq_factor);
       p.original_context = scaling.original_max_position_embeddings.value_or(
           static_cast<double>(model_.config.original_max_position_embeddings.value_or(8192)));
-      generated_["rope_freqs.weight"] =
-          llama3_rope_freqs(rope.theta.value_or(static_cast<double>(model_.architecture->hf_rope_theta)), n_rot, p);
+      generated_["rope_freqs.weight"] = llama3_rope_freqs(rope.theta.value_or(default_rope_theta(model_)), n_rot, p);
     } else if (scaling.type == "longrope" || scaling.type == "su") {
       if (!model_.architecture->has_rope_tensors) {
         return fail("convert-rope", "rope_scaling",

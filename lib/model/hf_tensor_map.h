@@ -1,5 +1,6 @@
 // Which rows of a Hugging Face or MLX directory make each GGUF tensor: names, shapes, stacking, permutation. Decided
-// from headers alone; used by the converter and by verify --against. Source: docs/conversion.md.
+// from headers alone, unless a Gemma has an output head (its bytes are compared with the embedding's); used by the
+// converter and by verify --against. Source: docs/conversion.md.
 #pragma once
 
 #include <string>
@@ -40,7 +41,8 @@ struct TensorMap {
 };
 
 /// Maps every tensor of the model. Errors (kind input): "convert-unmapped" lists the tensors that have no place,
-/// "convert-missing", "convert-shape", "convert-config" (config.json contradicts the tensors), "convert-experts".
+/// "convert-missing", "convert-shape", "convert-config" (config.json contradicts the tensors), "convert-experts",
+/// "convert-output-head", "convert-rope"; those of reading.
 Result<TensorMap> map_tensors(const HfModel& model);
 
 /// Source row of row `row` of a tensor whose heads have `head_rows` rows: out[head × d + 2j + t] = in[head × d + t ×

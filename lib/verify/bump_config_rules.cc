@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/path.h"
 #include "json/reader.h"
 #include "verify/bump_rules.h"
 
@@ -11,13 +12,7 @@ namespace modelutils {
 
 namespace {
 
-// The fields that both files have, or that the weight file lacks.
-struct ConfigField {
-  std::string_view key;
-  u64 bump::Dimensions::*value;
-};
-
-constexpr std::array<ConfigField, 8> fields = {{
+constexpr std::array<BumpConfigField, 8> fields = {{
     {"num_hidden_layers", &bump::Dimensions::layers},
     {"hidden_size", &bump::Dimensions::embed},
     {"intermediate_size", &bump::Dimensions::intermediate},
@@ -30,12 +25,16 @@ constexpr std::array<ConfigField, 8> fields = {{
 
 }  // namespace
 
-std::optional<BumpConfigDimensions> read_bump_config(const std::string& bump_path, FindingLog& log) {
-  BumpConfigDimensions config;
-  config.path = (std::filesystem::path(bump_path).parent_path() / "config.json").string();
+std::span<const BumpConfigField> bump_config_fields() {
+  return fields;
+}
+
+std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log) {
+  BumpConfig config;
+  const std::string path = folder_of(bump_path) + "config.json";
   std::error_code ignored;
-  if (!std::filesystem::exists(config.path, ignored)) return std::nullopt;
-  const auto document = json::load(config.path, u64{16} << 20);
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  const auto document = json::load(path, u64{16} << 20);
   if (!document) {
     Finding finding = to_finding(document.error(), Scope::model);
     finding.file = "config.json";
@@ -43,7 +42,7 @@ std::optional<BumpConfigDimensions> read_bump_config(const std::string& bump_pat
     return std::nullopt;
   }
   const json::Element root = (*document)->root;
-  for (const ConfigField& field : fields) {
+  for (const BumpConfigField& field : fields) {
     if (!json::member(root, field.key)) continue;
     const std::optional<u64> value = json::u64_member(root, field.key);
     if (value && *value != 0) {
@@ -60,6 +59,7 @@ std::optional<BumpConfigDimensions> read_bump_config(const std::string& bump_pat
   }
   bump::Dimensions& d = config.dimensions;
   if (d.kv_heads == 0) d.kv_heads = d.heads;  // Hugging Face's default
+  config.has_rope_scaling = json::member(root, "rope_scaling").has_value();
   return config;
 }
 

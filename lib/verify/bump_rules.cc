@@ -26,8 +26,11 @@ const HeaderField& header_field(std::string_view name) {
                        [&](const HeaderField& field) { return field.name == name; });
 }
 
+// A member of 0 is not known.
 std::string geometry_text(const bump::Geometry& geometry) {
-  return fmt::format("{} kv heads and an intermediate size of {}", geometry.kv_heads, geometry.intermediate);
+  if (geometry.intermediate == 0) return fmt::format("{} kv heads", geometry.kv_heads);
+  const std::string width = fmt::format("an intermediate size of {}", geometry.intermediate);
+  return geometry.kv_heads == 0 ? width : fmt::format("{} kv heads and {}", geometry.kv_heads, width);
 }
 
 class BumpRules {
@@ -134,26 +137,25 @@ class BumpRules {
 
   void find_reading() {
     if (!document_.complete()) return;
-    const bool is_told = config_ && config_->dimensions.kv_heads != 0 && config_->dimensions.intermediate != 0;
-    std::vector<Reading> readings;
-    if (is_told) {
-      readings =
-          bump::readings_of(document_, bump::Geometry{config_->dimensions.kv_heads, config_->dimensions.intermediate});
-    }
+    const bump::Geometry told = told_geometry();
+    std::vector<Reading> readings = bump::readings_of(document_, told);
     if (readings.empty()) {
       readings = bump::readings_of(document_);
       if (readings.empty()) return say_that_nothing_fits();
-      if (is_told) {
-        add(Severity::error, Scope::model, "bump-config", {}, {},
-            fmt::format("config.json says {}, the file's size fits {}",
-                        geometry_text({config_->dimensions.kv_heads, config_->dimensions.intermediate}),
-                        geometry_text(readings.front().geometry)));
-      }
+      add(Severity::error, Scope::model, "bump-config", {}, {},
+          fmt::format("config.json says {}, the file's {} heads and its size fit {}", geometry_text(told),
+                      document_.header.num_heads, geometry_text(readings.front().geometry)));
     }
     say_what_fits(readings);
     const Reading& reading = readings.front();
     model_.catalog =
         bump_catalog(file_, bump::entries_of(document_, reading), bump::dimensions_of(document_, reading.geometry));
+  }
+
+  /// As far as config.json tells.
+  bump::Geometry told_geometry() const {
+    if (!config_) return {0, 0};
+    return {config_->dimensions.kv_heads, config_->dimensions.intermediate};
   }
 
   void say_what_fits(const std::vector<Reading>& readings) {
@@ -187,8 +189,7 @@ class BumpRules {
   void say_that_nothing_fits() {
     std::string message =
         fmt::format("the file has {} bytes, which its header and dtype codes cannot add up to", document_.file_size);
-    if (config_ && config_->dimensions.intermediate != 0) {
-      const bump::Geometry told{config_->dimensions.kv_heads, config_->dimensions.intermediate};
+    if (const bump::Geometry told = told_geometry(); told.kv_heads != 0 && told.intermediate != 0) {
       for (const bump::Numbering numbering : bump::all_numberings) {
         const auto dtypes = dtypes_of(document_, numbering);
         if (!dtypes) continue;
@@ -224,7 +225,7 @@ class BumpRules {
   const PathProbe& probe_;
   std::shared_ptr<RandomAccessFile> file_;
   bump::Document document_;
-  std::optional<BumpConfigDimensions> config_;
+  std::optional<BumpConfig> config_;
   CheckedModel model_;
 };
 

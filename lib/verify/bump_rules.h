@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "bump/document.h"
 #include "verify/formats.h"
@@ -20,12 +22,19 @@ Result<CheckedModel> check_bump(const PathProbe& probe);
 /// file cannot be laid out by itself, the manifest's places of the entries make up the catalog.
 void check_bump_manifest(const PathProbe& probe, const Manifest& manifest, CheckedModel& model);
 
-/// What config.json says of the dimensions, as far as it says it (0: not said).
-struct BumpConfigDimensions {
-  bump::Dimensions dimensions;  ///< aligned_* are not said
-  std::string path;
+/// A number that config.json and a BUMPWGT3 file, or only config.json, say.
+struct BumpConfigField {
+  std::string_view key;
+  u64 bump::Dimensions::*value;
+};
+std::span<const BumpConfigField> bump_config_fields();
+
+/// What config.json says, as far as it says it.
+struct BumpConfig {
+  bump::Dimensions dimensions;  ///< 0: not said; aligned_* never are
+  bool has_rope_scaling = false;
 };
 /// Reads the config.json beside the file; nothing if there is none. A broken one is a finding.
-std::optional<BumpConfigDimensions> read_bump_config(const std::string& bump_path, FindingLog& log);
+std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log);
 
 }  // namespace modelutils

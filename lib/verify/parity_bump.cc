@@ -12,6 +12,7 @@
 #include "io/random_access_file.h"
 #include "model/bump_entry_stream.h"
 #include "model/bump_mapping.h"
+#include "verify/bump_rules.h"
 
 namespace modelutils {
 
@@ -29,7 +30,10 @@ const bump::HeaderField& context_field() {
 class BumpParity {
  public:
   BumpParity(std::shared_ptr<RandomAccessFile> file, bump::Document document, gguf::SplitSet set)
-      : file_(std::move(file)), document_(std::move(document)), set_(std::move(set)) {}
+      : file_(std::move(file)), document_(std::move(document)), set_(std::move(set)) {
+    FindingLog told_already;  // by the rules of the file
+    config_ = read_bump_config(file_->name(), told_already);
+  }
 
   Result<FindingLog> compare() {
     // With nothing padded and the model's own context: what the source alone says.
@@ -53,6 +57,7 @@ class BumpParity {
                 {}});
       return std::move(log_);
     }
+    compare_config(*mapping);
     compare_codes(*mapping);
     MU_TRY(compare_entries(*mapping));
     MU_TRY(say_what_is_not_carried(*mapping));
@@ -170,6 +175,23 @@ class BumpParity {
     }
   }
 
+  /// config.json's context may be another one: the header decides.
+  void compare_config(const BumpMapping& mapping) {
+    if (!config_) return;
+    for (const BumpConfigField& field : bump_config_fields()) {
+      const u64 value = config_->dimensions.*field.value;
+      const u64 right = mapping.hyper.dimensions.*field.value;
+      if (value == 0 || value == right || field.value == &Dimensions::context) continue;
+      log_.add({Severity::error,
+                Scope::model,
+                "parity-field",
+                {},
+                fmt::format("config.json field {}", field.key),
+                fmt::format("is {}, the source makes it {}", value, right),
+                {}});
+    }
+  }
+
   /// The numbering under which most codes are right; each code that is not, is named.
   void compare_codes(const BumpMapping& mapping) {
     std::vector<u8> codes(mapping.entries.size());
@@ -247,6 +269,9 @@ class BumpParity {
                 {}});
     };
     for (const UnplacedTensor& item : mapping.unplaced) warn(item.tensor, item.reason);
+    if (mapping.rope_freqs && !(config_ && config_->has_rope_scaling)) {
+      warn(*mapping.rope_freqs, "only a config.json beside it could say the scaling, in rope_scaling");
+    }
     if (!mapping.output) return {};
     MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));
     if (!is_same) warn(*mapping.output, "it differs from token_embd.weight");
@@ -256,6 +281,7 @@ class BumpParity {
   std::shared_ptr<RandomAccessFile> file_;
   bump::Document document_;
   gguf::SplitSet set_;
+  std::optional<BumpConfig> config_;
   FindingLog log_;
 };
 

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   };
   for (const bump::Reading& reading : bump::readings_of(*document)) check(reading);
   if (size != 0) {
-    for (const bump::Reading& reading : bump::readings_of(*document, bump::Geometry{data[0], data[size - 1]})) {
+    for (const bump::Reading& reading : bump::readings_of(*document, {data[0], data[size - 1]})) {
       check(reading);
     }
   }

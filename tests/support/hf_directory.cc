@@ -24,6 +24,9 @@ std::string encode(const HfTensor& tensor) {
   for (float value : tensor.values) {
     if (tensor.type == TensorType::F32) {
       bytes.append(reinterpret_cast<const char*>(&value), 4);
+    } else if (tensor.type == TensorType::U32) {
+      const u32 word = static_cast<u32>(value);
+      bytes.append(reinterpret_cast<const char*>(&word), 4);
     } else {
       const u16 half = tensor.type == TensorType::F16 ? f32_to_f16(value) : f32_to_bf16(value);
       bytes.append(reinterpret_cast<const char*>(&half), 2);

@@ -14,7 +14,7 @@ namespace modelutils::test {
 struct HfTensor {
   std::vector<u64> shape;  ///< row-major
   std::vector<float> values;
-  TensorType type = TensorType::F32;  ///< F32, F16 or BF16 in the file
+  TensorType type = TensorType::F32;  ///< in the file: F32, F16, BF16, or U32 for packed codes (whole numbers)
 };
 
 /// A directory to be written. Change what you like before write().

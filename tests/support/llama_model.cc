@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
 namespace modelutils::test {
@@ -84,6 +85,11 @@ void LlamaModel::add(std::string name, std::vector<u64> ne, u32 type) {
   for (u64 dim : ne) elements *= dim;
   const u32 seed = shape.seed * 1000 + static_cast<u32>(tensors.size());
   tensors.push_back({std::move(name), std::move(ne), type, random_tensor(type, elements, seed)});
+}
+
+void LlamaModel::add_rope_freqs(const std::vector<float>& freqs) {
+  add("rope_freqs.weight", {freqs.size()}, ggml_f32);
+  std::memcpy(tensor("rope_freqs.weight").data.data(), freqs.data(), freqs.size() * 4);
 }
 
 void LlamaModel::remove(std::string_view name) {

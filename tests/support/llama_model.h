@@ -78,6 +78,8 @@ struct LlamaModel {
 
   LlamaTensor& tensor(std::string_view name);
   void add(std::string name, std::vector<u64> ne, u32 type);
+  /// rope_freqs.weight with this content.
+  void add_rope_freqs(const std::vector<float>& freqs);
   void remove(std::string_view name);
 
   std::string build() const;

@@ -41,5 +41,17 @@ TEST(NameIndex, ManyNames) {
   }
 }
 
+TEST(NameIndex, TakesHashesThatWereMadeBefore) {
+  NameIndex index;
+  for (u32 i = 0; i < 5000; ++i) {
+    const std::string name = "model.layers." + std::to_string(i) + std::string(1, '\0') + "w";
+    const u32 hash = NameIndex::hash(name);
+    index.prefetch(hash);
+    ASSERT_EQ(index.insert(name, hash).number, i);
+    ASSERT_EQ(index.find(name), i);
+  }
+  EXPECT_EQ(index.find("model.layers.1"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace modelutils

@@ -60,6 +60,7 @@ TEST(BumpParse, SolvesForWhatTheHeaderLacks) {
       ASSERT_EQ(entries.size(), 32u);
       EXPECT_EQ(entries.back().offset + entries.back().size, document->file_size);
       EXPECT_TRUE(readings_of(*document, Geometry{4, 512}).empty());
+      EXPECT_TRUE(readings_of(*document, Geometry{3, 0}).empty()) << "no divisor of the heads";
     }
   }
 }

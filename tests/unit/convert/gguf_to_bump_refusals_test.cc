@@ -35,6 +35,7 @@ class Refusal : public testing::Test {
   Result<GgufToBumpReport> convert(const LlamaModel& model) {
     options_ = options(model.build());
     options_.request.drop = drop_;
+    options_.no_config = no_config_;
     return convert_gguf_to_bump(options_);
   }
   /// The refusals as lines "code where: message"; nothing may have been written.
@@ -69,6 +70,7 @@ class Refusal : public testing::Test {
 
   TempDir folder_;
   GgufToBumpOptions options_;
+  bool no_config_ = false;
   std::vector<std::string> drop_;
 };
 
@@ -271,11 +273,6 @@ TEST_F(Refusal, OutputHeads) {
   expect_refusal(other_type, "gguf2bump-no-place", "output.weight");
 }
 
-void set_rope_freqs(LlamaModel& model, const std::vector<float>& freqs) {
-  model.add("rope_freqs.weight", {freqs.size()}, test::ggml_f32);
-  std::memcpy(model.tensor("rope_freqs.weight").data.data(), freqs.data(), freqs.size() * 4);
-}
-
 LlamaModel model_with_long_heads() {
   LlamaShape shape;
   shape.head_dim = 128;
@@ -292,7 +289,7 @@ TEST_F(Refusal, RopeFreqsThatConfigCanSay) {
     std::filesystem::remove(folder_.file("weights.bump"));
     std::filesystem::remove(folder_.file("config.json"));
     LlamaModel model = model_with_long_heads();
-    set_rope_freqs(model, llama3_rope_freqs(500000, 128, rope));
+    model.add_rope_freqs(llama3_rope_freqs(500000, 128, rope));
     const auto report = convert(model);
     ASSERT_TRUE(report);
     ASSERT_TRUE(report->refusals.empty()) << report->refusals[0].message;
@@ -309,11 +306,25 @@ TEST_F(Refusal, RopeFreqsThatConfigCanSay) {
   }
 }
 
+TEST_F(Refusal, RopeFreqsWithoutAConfigAreNoted) {
+  LlamaModel model = model_with_long_heads();
+  model.add_rope_freqs(llama3_rope_freqs(500000, 128, {}));
+  const auto with_config = convert(model);
+  ASSERT_TRUE(with_config);
+  EXPECT_TRUE(with_config->notes.empty());
+  std::filesystem::remove(folder_.file("weights.bump"));
+  no_config_ = true;
+  const auto report = convert(model);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->notes.size(), 1u);
+  EXPECT_TRUE(report->notes[0].starts_with("rope_freqs.weight"));
+}
+
 TEST_F(Refusal, RopeFreqsThatConfigCannotSay) {
   LlamaModel model = model_with_long_heads();
   std::vector<float> freqs = llama3_rope_freqs(500000, 128, {});
   freqs[30] *= 1.01f;
-  set_rope_freqs(model, freqs);
+  model.add_rope_freqs(freqs);
   expect_refusal(model, "gguf2bump-rope-freqs", "rope_freqs.weight");
   drop_ = {"rope_freqs.weight"};
   const auto report = convert(model);

@@ -93,7 +93,7 @@ TEST(Config, ResolvesAliases) {
 TEST(Config, RopeOldGeneration) {
   const Config config = read(R"({"rope_theta": 10000, "rope_scaling": {"type": "yarn", "factor": 4.0,
     "original_max_position_embeddings": 32768, "beta_fast": 32, "beta_slow": 1, "attn_factor": 1.5,
-    "extrapolation_factor": 1, "mscale": 0.7, "mscale_all_dim": 1.0}})");
+    "extrapolation_factor": 1}})");
   EXPECT_EQ(config.rope.theta, 10000.0);
   ASSERT_TRUE(config.rope.scaling);
   const RopeScaling& scaling = *config.rope.scaling;
@@ -104,9 +104,41 @@ TEST(Config, RopeOldGeneration) {
   EXPECT_EQ(scaling.beta_slow, 1.0);
   EXPECT_EQ(scaling.attention_factor, 1.5);
   EXPECT_EQ(scaling.extrapolation_factor, 1.0);
-  EXPECT_EQ(scaling.mscale, 0.7);
-  EXPECT_EQ(scaling.mscale_all_dim, 1.0);
-  EXPECT_EQ(json::number_member(scaling.raw, "factor"), 4.0);
+}
+
+TEST(Config, RopeWithoutTypeScalesOnlyIfThereIsAFactor) {
+  EXPECT_FALSE(read(R"({"rope_parameters": {"rope_theta": 10000.0}})").rope.scaling);
+  const Config config = read(R"({"rope_scaling": {"factor": 2.0}})");
+  ASSERT_TRUE(config.rope.scaling);
+  EXPECT_EQ(config.rope.scaling->type, "");
+}
+
+TEST(Config, PartialRotaryFactorOfBothGenerations) {
+  EXPECT_EQ(read(R"({"partial_rotary_factor": 0.5})").partial_rotary_factor, 0.5);
+  EXPECT_EQ(read(R"({"partial_rotary_factor": 1.0, "rope_parameters": {"partial_rotary_factor": 0.75}})")
+                .partial_rotary_factor,
+            0.75);
+}
+
+TEST(Config, RopeNumbersOutOfTheirRangeAreErrors) {
+  for (const std::string_view text : {
+           R"({"rope_theta": 0.0})",
+           R"({"rope_theta": -5})",
+           R"({"rope_local_base_freq": -1.0})",
+           R"({"partial_rotary_factor": 1.5})",
+           R"({"partial_rotary_factor": 0})",
+           R"({"rope_scaling": {"rope_type": "llama3", "factor": 0}})",
+           R"({"rope_scaling": {"type": "linear", "factor": -2.0}})",
+           R"({"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4}})",
+           R"({"rope_scaling": {"type": "yarn", "factor": 8, "original_max_position_embeddings": 0}})",
+           R"({"rope_scaling": {"type": "longrope", "long_factor": [1, 0], "short_factor": [1, 1]}})",
+           R"({"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 0}}})",
+       }) {
+    const Config config = read(text);
+    ASSERT_EQ(config.findings.size(), 1u) << text;
+    EXPECT_EQ(config.findings[0].code, "hf-rope") << text;
+    EXPECT_EQ(config.findings[0].severity, Severity::error) << text;
+  }
 }
 
 TEST(Config, RopeNewGenerationOneLevel) {

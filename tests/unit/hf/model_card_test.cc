@@ -28,7 +28,6 @@ TEST(ModelCard, ScalarsAndLists) {
       "license_link: 'it''s here'\n"
       "library_name: mlx\n"
       "base_model: org/model\n"
-      "model_name: Small One\n"
       "author: somebody\n"
       "model_creator: too late\n"
       "# a comment\n"
@@ -39,8 +38,7 @@ TEST(ModelCard, ScalarsAndLists) {
   EXPECT_EQ(card.license_name, "a \"quoted\" name");
   EXPECT_EQ(card.license_link, "it's here");
   EXPECT_EQ(card.base_models, Texts{"org/model"});
-  EXPECT_EQ(card.model_name, "Small One");
-  EXPECT_EQ(card.model_creator, "somebody");
+  EXPECT_EQ(card.author, "somebody");
   EXPECT_EQ(card.tags, (Texts{"mlx", "text-generation", "c#"}));
   EXPECT_EQ(card.languages, (Texts{"en", "de"}));
   EXPECT_EQ(card.datasets, (Texts{"a/b", "c, d", "e"}));

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "convert/gguf_to_bump.h"
+#include "model/rope_scaling.h"
 #include "support/llama_model.h"
 #include "support/reference_bump.h"
 #include "support/temp_dir.h"
@@ -192,7 +193,16 @@ TEST_F(BumpRules, ConfigMustAgree) {
   EXPECT_TRUE(has(with("\"vocab_size\": 5", "\"vocab_size\": 6"), "bump-config", "vocab_size"));
   EXPECT_TRUE(has(with("\"intermediate_size\": 32", "\"intermediate_size\": 64"), "bump-config"));
   EXPECT_TRUE(has(with("\"num_hidden_layers\": 1", "\"num_hidden_layers\": -1"), "bump-config", "num_hidden_layers"));
+  EXPECT_TRUE(has(with("\"num_key_value_heads\": 1", "\"num_key_value_heads\": 3"), "bump-config"));
   EXPECT_TRUE(has(with("{", "{{"), "json-syntax"));
+}
+
+TEST_F(BumpRules, ConfigMustAgreeWithTheSource) {
+  // Without the intermediate size any number of kv heads fits the file's size; the source knows better.
+  folder_.write("config.json", R"({"num_attention_heads": 2, "num_key_value_heads": 2})");
+  EXPECT_TRUE(has(verify(bytes_, With::source), "parity-field", "num_key_value_heads"));
+  folder_.write("config.json", R"({"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 7})");
+  EXPECT_FALSE(has(verify(bytes_, With::source), "parity-field"));
 }
 
 TEST_F(BumpRules, ContextAndPaddingAreFoundInTheFile) {
@@ -224,6 +234,15 @@ TEST_F(BumpRules, WhatIsNotCarriedIsAWarning) {
   EXPECT_EQ(report.warnings, 2u) << text(report);
   EXPECT_TRUE(has(report, "parity-not-carried", "attn_q_norm"));
   EXPECT_TRUE(has(report, "parity-not-carried", "output.weight"));
+}
+
+TEST_F(BumpRules, RopeScalingNeedsTheConfig) {
+  LlamaModel model(tiny_shape());
+  model.add_rope_freqs(llama3_rope_freqs(10000, 16, {}));
+  convert(model, {});
+  EXPECT_FALSE(has(verify(bytes_, With::source), "parity-not-carried"));
+  std::filesystem::remove(folder_.file("config.json"));
+  EXPECT_TRUE(has(verify(bytes_, With::source), "parity-not-carried", "rope_freqs"));
 }
 
 TEST_F(BumpRules, SourcesThatHaveNoBumpForm) {

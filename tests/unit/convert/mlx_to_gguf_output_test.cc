@@ -1,0 +1,207 @@
+// What a conversion writes, reports and refuses: split outputs, pipes, options, broken models, files of MLX itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+#include "json/reader.h"
+#include "mlx_to_gguf_fixture.h"
+
+namespace modelutils::convert {
+namespace {
+
+TEST_F(MlxToGguf, SplitsIntoFilesThatReadAsOneModel) {
+  const test::HfDirectory model = test::hf_directory("llama");
+  const std::string source = write(model);
+  MlxToGgufOptions options = options_for(source);
+  options.split_max_size = 60000;
+  const Converted converted = convert(options);
+  ASSERT_GT(converted.report.files.size(), 2u);
+  EXPECT_TRUE(converted.report.files[0].path.ends_with("out-00001-of-0000" +
+                                                       std::to_string(converted.report.files.size()) + ".gguf"));
+  EXPECT_EQ(converted.set.files.size(), converted.report.files.size());
+  EXPECT_TRUE(converted.set.findings.empty());
+  EXPECT_EQ(parity_errors(converted, source), "");
+  EXPECT_EQ(converted.value<u16>("split.count"), converted.report.files.size());
+}
+
+TEST_F(MlxToGguf, PipeGetsTheSameBytes) {
+  const std::string source = write(test::hf_directory("llama"));
+  const Converted converted = convert(options_for(source));
+  MlxToGgufOptions piped = options_for(source);
+  piped.output = folder_.file("fifo");
+  ASSERT_EQ(
+      std::system(("mkfifo " + piped.output + " && cat " + piped.output + " > " + folder_.file("copy") + " &").c_str()),
+      0);
+  while (!std::filesystem::exists(piped.output)) {
+  }
+  Progress silent;
+  ASSERT_TRUE(mlx_to_gguf(piped, silent));
+  for (int i = 0; i < 100 && test::read_file(folder_.file("copy")) != test::read_file(converted.path); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(test::read_file(folder_.file("copy")), test::read_file(converted.path));
+}
+
+TEST_F(MlxToGguf, BrokenModelsAreRefusedWithoutOutput) {
+  struct Case {
+    const char* what;
+    std::function<void(test::HfDirectory&)> change;
+    std::string code;
+  };
+  const std::vector<Case> cases = {
+      {"stray tensor",
+       [](auto& m) {
+         m.add("model.mystery.weight", {4, 4});
+       },
+       "convert-unmapped"},
+      {"missing tensor", [](auto& m) { m.tensors.erase("model.layers.1.mlp.up_proj.weight"); }, "hf-tensor-missing"},
+      {"wrong shape",
+       [](auto& m) {
+         m.add("model.layers.1.mlp.up_proj.weight", {95, 64});
+       },
+       "hf-feed-forward"},
+      {"unknown architecture", [](auto& m) { m.config["architectures"] = "[\"FooForCausalLM\"]"; },
+       "convert-architecture"},
+      {"foreign method", [](auto& m) { m.config["quantization_config"] = R"({"quant_method":"gptq","bits":4})"; }, ""},
+      {"heads contradict", [](auto& m) { m.config["num_attention_heads"] = "8"; }, ""},
+      {"no epsilon", [](auto& m) { m.config.erase("rms_norm_eps"); }, "convert-config"},
+      {"activation", [](auto& m) { m.config["hidden_act"] = "\"relu\""; }, "convert-config"},
+      {"partial rotary of a new config",
+       [](auto& m) { m.config["rope_parameters"] = R"({"rope_theta":1e4,"partial_rotary_factor":0.5})"; },
+       "convert-architecture"},
+      {"base of the rope", [](auto& m) { m.config["rope_theta"] = "-5"; }, "hf-rope"},
+      {"partial rotary", [](auto& m) { m.config["partial_rotary_factor"] = "0.5"; }, "convert-architecture"},
+      {"no tokenizer", [](auto& m) { m.tokenizer_json.clear(); }, "hf-tok-missing"},
+      {"lm_head bias", [](auto& m) { m.add("lm_head.bias", {300}); }, "convert-unmapped"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    test::HfDirectory model = test::hf_directory("llama");
+    one.change(model);
+    const std::string code = refusal(options_for(write(model, one.what)));
+    if (one.code.empty()) {
+      EXPECT_NE(code, "converted");
+    } else {
+      EXPECT_EQ(code, one.code);
+    }
+  }
+}
+
+TEST_F(MlxToGguf, NoVocabConvertsWithoutATokenizer) {
+  test::HfDirectory model = test::hf_directory("llama");
+  model.tokenizer_json.clear();
+  MlxToGgufOptions options = options_for(write(model));
+  options.no_vocab = true;
+  const Converted converted = convert(options);
+  EXPECT_EQ(converted.value<std::string>("tokenizer.ggml.model"), "no_vocab");
+}
+
+TEST_F(MlxToGguf, PhiInTheNameNeedsItsTokens) {
+  MlxToGgufOptions options = options_for(write(test::hf_directory("llama"), "phi-3-clone"));
+  EXPECT_EQ(convert(options).report.name, "");
+  std::filesystem::remove(options.output);
+  options.name = "Phi-3 clone";
+  EXPECT_EQ(refusal(options), "convert-name");
+}
+
+TEST_F(MlxToGguf, PhiIsCalledPhi) {
+  test::HfDirectory model = test::hf_directory("phi3");
+  EXPECT_EQ(convert(options_for(write(model, "clone"))).report.name, "clone") << "a vocabulary without Phi-3's tokens";
+  for (const std::string_view token : {"</s>", "<unk>", "<s>"}) {
+    const std::size_t at = model.tokenizer_json.find("\"ab\":");
+    model.tokenizer_json.insert(at, fmt::format("\"{}\":{},", token, 260 + token.size()));
+  }
+  const Converted converted = convert(options_for(write(model, "clone")));
+  EXPECT_EQ(converted.report.name, "Phi-3 clone");
+  EXPECT_EQ(converted.value<std::string>("general.name"), "Phi-3 clone");
+}
+
+TEST_F(MlxToGguf, DemoModelIsExactAndReported) {
+  const std::string source = std::string(TEST_DATA_DIR) + "/demo-model";
+  const Converted converted = convert(options_for(source));
+  EXPECT_EQ(parity_errors(converted, source), "");
+  EXPECT_EQ(converted.report.inexact_tensors(), 0u);
+  const Result<std::unique_ptr<json::Document>> report = json::parse(report_json(converted.report), "report");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(json::string_member((*report)->root, "schema"), "mlx2gguf/1");
+  EXPECT_EQ(json::u64_member(*json::member((*report)->root, "totals"), "tensors"), converted.report.tensors.size());
+  EXPECT_NE(report_text(converted.report, true).find("affine 4-bit, group 64, F16 scales, exact"), std::string::npos);
+  EXPECT_EQ(converted.value<std::string>("tokenizer.ggml.pre"), "llama-bpe");
+  EXPECT_EQ(converted.value<std::string>("general.license"), "mit");
+  EXPECT_EQ(converted.value<u32>("tokenizer.ggml.bos_token_id"), 509u);
+  EXPECT_EQ(converted.catalog.find("token_embd.weight")->type, TensorType::Q4_1);
+}
+
+TEST_F(MlxToGguf, DryRunWritesNothing) {
+  MlxToGgufOptions options = options_for(std::string(TEST_DATA_DIR) + "/demo-model");
+  options.dry_run = true;
+  Progress silent;
+  const Result<ConversionReport> report = mlx_to_gguf(options, silent);
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->dry_run);
+  EXPECT_FALSE(std::filesystem::exists(options.output));
+}
+
+TEST_F(MlxToGguf, ReferenceModelsConvertAndPassParity) {
+  if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(SHARED_DIR) + "/corpus/mlx")) {
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const Converted converted = convert(options_for(entry.path().string()));
+    EXPECT_EQ(parity_errors(converted, entry.path().string()), "");
+    for (const TensorReport& tensor : converted.report.tensors) {
+      if (!tensor.exact) {
+        EXPECT_TRUE(tensor.measured) << tensor.name;
+        EXPECT_GT(tensor.error.relative_rms(), 0.0) << tensor.name;
+        EXPECT_LT(tensor.error.relative_rms(), 0.01) << tensor.name;
+      }
+    }
+    ++models;
+  }
+  EXPECT_EQ(models, 23);
+}
+
+TEST_F(MlxToGguf, ExactRefusesAndFallbacksAreReported) {
+  if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
+  MlxToGgufOptions options = options_for(std::string(SHARED_DIR) + "/corpus/mlx/llama_f16_6b_g64");
+  options.repack.exact = true;
+  EXPECT_EQ(refusal(options), "convert-inexact");
+  options.repack.fallback = TensorType::F32;
+  EXPECT_EQ(convert(options).report.inexact_tensors(), 0u);
+  options.repack.exact = false;
+  double before = 1;
+  for (TensorType fallback : {TensorType::BF16, TensorType::Q8_0, TensorType::F16}) {
+    options.repack.fallback = fallback;
+    const Converted converted = convert(options);
+    const CatalogTensor* tensor = converted.catalog.find("blk.0.attn_q.weight");
+    ASSERT_NE(tensor, nullptr);
+    EXPECT_EQ(tensor->type, fallback);
+    const auto row = std::find_if(converted.report.tensors.begin(), converted.report.tensors.end(),
+                                  [](const TensorReport& report) { return report.name == "blk.0.attn_q.weight"; });
+    EXPECT_FALSE(row->exact);
+    EXPECT_LT(row->error.relative_rms(), before) << "each of these holds more than the one before";
+    before = row->error.relative_rms();
+  }
+}
+
+TEST_F(MlxToGguf, CompatAvoidsNewTypes) {
+  if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
+  for (const auto& [name, type] :
+       {std::pair{"llama_bf16_mxfp4", TensorType::Q5_0}, {"llama_bf16_nvfp4", TensorType::F16}}) {
+    SCOPED_TRACE(name);
+    MlxToGgufOptions options = options_for(std::string(SHARED_DIR) + "/corpus/mlx/" + name);
+    options.repack.compat = true;
+    const Converted converted = convert(options);
+    EXPECT_EQ(converted.catalog.find("blk.0.attn_q.weight")->type, type);
+    EXPECT_EQ(converted.report.inexact_tensors(), 0u);
+    EXPECT_EQ(parity_errors(converted, options.directory), "");
+  }
+}
+
+}  // namespace
+}  // namespace modelutils::convert
