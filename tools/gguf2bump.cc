@@ -11,10 +11,19 @@ using namespace modelutils;
 
 namespace {
 
+// Does standard output carry one of the outputs?
+bool stdout_is_taken(const GgufToBumpReport& report) {
+  if (report.dry_run) return false;
+  for (const auto* output : {&report.output, &report.config, &report.manifest}) {
+    if (*output && is_standard_output(**output)) return true;
+  }
+  return false;
+}
+
 // The report and the plan of a dry run are results; the summary is a message.
 Status show(const cli::Gguf2bumpArguments& options, bool quiet, const GgufToBumpReport& report) {
-  const bool to_stdout = options.convert.dry_run || (!options.report.empty() && options.convert.output != "-");
-  TextOutput out(to_stdout ? STDOUT_FILENO : STDERR_FILENO);
+  const bool is_result = report.dry_run || !options.report.empty();
+  TextOutput out(is_result && !stdout_is_taken(report) ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
     out << gguf_to_bump_json(report);
   } else if (options.convert.dry_run) {

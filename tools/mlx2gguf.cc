@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/mlx2gguf_options.h"
+#include "io/atomic_output.h"
 #include "io/text_output.h"
 
 using namespace modelutils;
@@ -16,8 +17,8 @@ int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common
   for (const Finding& remark : report.remarks) {
     if (remark.severity == Severity::warning) messages.warning(to_error(remark, report.input));
   }
-  const bool stdout_is_free = options.convert.output != "-";
   const bool plan = options.convert.dry_run;
+  const bool stdout_is_free = plan || !is_standard_output(options.convert.output);
   TextOutput out(stdout_is_free && (plan || !options.report.empty()) ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
     out << convert::report_json(report);

@@ -85,7 +85,12 @@ std::string report_json(const ConversionReport& report) {
   out.begin_array();
   for (const OutputFile& file : report.files) {
     out.begin_object();
-    out.member("path", file.path);
+    out.key("path");
+    if (file.path.empty()) {
+      out.null();
+    } else {
+      out.string(file.path);
+    }
     out.member("bytes", file.bytes);
     out.member("tensors", file.tensors);
     out.end_object();

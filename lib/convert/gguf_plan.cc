@@ -10,6 +10,7 @@
 #include "convert/tokenizer_keys.h"
 #include "hf/model_card.h"
 #include "hf/tokenizer.h"
+#include "io/file_kind.h"
 #include "tensor/shape.h"
 #include "verify/formats.h"
 
@@ -45,8 +46,12 @@ class Planner {
   Status refuse_broken() {
     MU_ASSIGN(const PathProbe probe, probe_path(options_.directory));
     if (!probe.is_directory) {
-      return input_error("convert-not-directory", "is no directory; a model directory is needed", {}, {},
-                         options_.directory);
+      const FileKind kind = file_kind(probe.head);
+      return input_error("convert-not-directory",
+                         kind == FileKind::unknown
+                             ? "is no directory; the directory of the model is needed"
+                             : fmt::format("is {}; the directory of a model is needed", file_kind_text(kind)),
+                         {}, {}, options_.directory);
     }
     const FormatRules* format = format_of(probe);
     if (format == nullptr) return {};  // open_hf_model() says what is missing

@@ -19,13 +19,11 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::string_view standard_output = "-";
-
 // Is `path` (or will it be) a regular file? Devices and FIFOs are written in place and have no folder of their own.
 bool is_regular_output(const std::string& path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
-  return path != standard_output && (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+  return path != "-" && (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
 }
 
 class Conversion {
@@ -39,7 +37,11 @@ class Conversion {
     MU_TRY(check_input());
     MU_TRY(plan());
     if (report_.refusals.empty()) {
-      if (!options_.dry_run) MU_TRY(create_outputs());
+      if (options_.dry_run) {
+        note_outputs();
+      } else {
+        MU_TRY(create_outputs());
+      }
       MU_TRY(look_at_data());
     }
     if (report_.refusals.empty() && !options_.dry_run) MU_TRY(write());
@@ -72,13 +74,11 @@ class Conversion {
       if (!output) continue;
       std::error_code ignored;  // what cannot be looked at is refused when it is opened
       std::filesystem::path name =
-          *output == standard_output ? "-" : std::filesystem::weakly_canonical(*output, ignored);
+          is_standard_output(*output) ? "-" : std::filesystem::weakly_canonical(*output, ignored);
       if (name.empty()) name = *output;
-      if (std::find(names.begin(), names.end(), name) != names.end() && is_regular_output(*output)) {
-        return usage_error(fmt::format("two outputs have the same name: {}", *output));
-      }
-      if (*output == standard_output && std::find(names.begin(), names.end(), name) != names.end()) {
-        return usage_error("two outputs go to standard output");
+      if (std::find(names.begin(), names.end(), name) != names.end()) {
+        if (name == "-") return usage_error("two outputs go to standard output");
+        if (is_regular_output(*output)) return usage_error(fmt::format("two outputs have the same name: {}", *output));
       }
       names.push_back(std::move(name));
     }
@@ -179,11 +179,21 @@ class Conversion {
                          fmt::format("{}; --drop '{}' accepts the loss", reason, tensor.name));
   }
 
+  OutputOptions output_options() const { return {.force = options_.force, .inputs = report_.inputs, .binary = true}; }
+
+  // What would be in the way of the outputs.
+  void note_outputs() {
+    for (const auto* output : {&report_.output, &report_.config, &report_.manifest}) {
+      if (!*output) continue;
+      if (const Status free = AtomicOutput::check(**output, output_options()); !free) {
+        report_.notes.push_back(fmt::format("{}: {}", **output, free.error().message));
+      }
+    }
+  }
+
   // All of them before the work begins: an output that may not be replaced is no surprise after an hour.
   Status create_outputs() {
-    OutputOptions options;
-    options.force = options_.force;
-    options.inputs = report_.inputs;
+    OutputOptions options = output_options();
     const auto create = [&](const std::optional<std::string>& path, std::optional<AtomicOutput>& output) -> Status {
       if (!path) return {};
       MU_ASSIGN(AtomicOutput created, AtomicOutput::create(*path, options));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "base/path.h"
 #include "convert/gguf_plan.h"
 #include "convert/self_check.h"
 #include "io/atomic_output.h"
@@ -22,12 +23,28 @@ std::vector<std::string> input_files(const HfModel& model) {
   return files;
 }
 
+OutputOptions output_options(const GgufPlan& plan, const MlxToGgufOptions& options) {
+  return {.force = options.force, .inputs = input_files(*plan.model), .binary = true};
+}
+
+// What would be in the way of the outputs, as warnings.
+void remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
+  for (const PlannedFile& file : plan.files) {
+    if (file.path.empty()) continue;
+    if (const Status free = AtomicOutput::check(file.path, output_options(plan, options)); !free) {
+      Finding remark = to_finding(free.error(), Scope::model);
+      remark.severity = Severity::warning;
+      remark.where = file.path;
+      plan.report.remarks.push_back(std::move(remark));
+    }
+  }
+}
+
 Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const MlxToGgufOptions& options) {
-  const OutputOptions output_options{options.force, input_files(*plan.model), true};
   std::vector<AtomicOutput> outputs;
   outputs.reserve(plan.files.size());
   for (const PlannedFile& file : plan.files) {
-    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, output_options));
+    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, output_options(plan, options)));
     outputs.push_back(std::move(output));
   }
   return outputs;
@@ -68,15 +85,34 @@ class Streamer {
   std::mutex mutex_;
 };
 
+Status check_options(const MlxToGgufOptions& options) {
+  if (options.split_max_size && is_standard_output(options.output)) {
+    return usage_error("--split-max-size needs files, not a pipe");
+  }
+  if (options.split_max_size == u64{0}) return usage_error("--split-max-size takes 1 or more");
+  if (!options.pre.empty() && !options.pre_force.empty())
+    return usage_error("--pre and --pre-force exclude each other");
+  if (options.no_vocab && !(options.pre.empty() && options.pre_force.empty())) {
+    return usage_error("--pre and --pre-force are of no use with --no-vocab");
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress) {
-  if (options.output == "-" && options.split_max_size) {
-    return usage_error("--split-max-size needs files, not a pipe");
+Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& progress) {
+  MU_TRY(check_options(given));
+  MlxToGgufOptions options = given;
+  if (options.directory.ends_with(".safetensors.index.json")) {
+    options.directory = folder_of(options.directory);
+    if (options.directory.empty()) options.directory = ".";
   }
   MU_ASSIGN(GgufPlan plan, plan_gguf(options));
   MU_TRY(check_plan(plan, !options.no_vocab));
-  if (options.dry_run) return std::move(plan.report);
+  if (options.dry_run) {
+    remark_outputs(plan, options);
+    return std::move(plan.report);
+  }
   MU_ASSIGN(std::vector<AtomicOutput> outputs, create_outputs(plan, options));
   progress.restart("writing", plan.total_bytes());
   Streamer streamer(plan, options, progress);

@@ -47,17 +47,15 @@ Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const
 
 }  // namespace
 
-Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputOptions& options) {
-  AtomicOutput output;
-  if (path == "-") {
-    output.path_ = stdout_name;
-    output.descriptor_ = STDOUT_FILENO;
-    if (options.binary && ::isatty(STDOUT_FILENO) != 0) {
-      return output_error("out-terminal", "binary output is not written to a terminal", output.path_);
-    }
-    return output;
-  }
-  output.path_ = path;
+bool is_standard_output(const std::string& path) {
+  if (path == "-") return true;
+  struct stat there {
+  }, standard{};
+  return ::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0 && !S_ISREG(there.st_mode) &&
+         same_file(there, standard);
+}
+
+Result<std::optional<mode_t>> AtomicOutput::look(const std::string& path, const OutputOptions& options) {
   struct stat there {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (!exists && errno != ENOENT) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
@@ -68,7 +66,31 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     }
   }
   if (exists && S_ISDIR(there.st_mode)) return output_error("out-directory", "is a directory", path);
-  if (exists && !S_ISREG(there.st_mode)) {
+  struct stat link {};
+  const bool is_taken = exists ? S_ISREG(there.st_mode) : ::lstat(path.c_str(), &link) == 0;  // a link to nothing
+  if (is_taken && !options.force) return output_error("out-exists", "exists already; --force replaces it", path);
+  return exists ? std::optional(there.st_mode) : std::nullopt;
+}
+
+Status AtomicOutput::check(const std::string& path, const OutputOptions& options) {
+  if (is_standard_output(path)) return {};
+  MU_ASSIGN([[maybe_unused]] const std::optional<mode_t> mode, look(path, options));
+  return {};
+}
+
+Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputOptions& options) {
+  AtomicOutput output;
+  if (is_standard_output(path)) {
+    output.path_ = stdout_name;
+    output.descriptor_ = STDOUT_FILENO;
+    if (options.binary && ::isatty(STDOUT_FILENO) != 0) {
+      return output_error("out-terminal", "binary output is not written to a terminal", output.path_);
+    }
+    return output;
+  }
+  output.path_ = path;
+  MU_ASSIGN(const std::optional<mode_t> mode, look(path, options));
+  if (mode && !S_ISREG(*mode)) {
     output.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (output.descriptor_ < 0) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
     output.owns_descriptor_ = true;
@@ -77,12 +99,9 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     }
     return output;
   }
-  if (exists && !options.force) {
-    return output_error("out-exists", "exists already; --force replaces it", path);
-  }
   // An existing file is replaced where it really is, so that a symbolic link stays one.
   std::string target = path;
-  if (exists) {
+  if (mode) {
     if (char* resolved = ::realpath(path.c_str(), nullptr); resolved != nullptr) {
       target = resolved;
       ::free(resolved);
@@ -98,7 +117,7 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     return output_error("out-open", "cannot be created: " + errno_text(errno), path);
   }
   output.guard_ = TemporaryFileGuard(output.temporary_);
-  if (exists) ::fchmod(output.descriptor_, there.st_mode & 07777);
+  if (mode) ::fchmod(output.descriptor_, *mode & 07777);
   output.owns_descriptor_ = true;
   output.seekable_ = true;
   output.replace_ = options.force;
@@ -195,6 +214,7 @@ Status AtomicOutput::commit_all(std::span<AtomicOutput> outputs) {
 
 Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
   for (const AtomicOutput* output : outputs) MU_TRY(output->sync());
+  const SignalHold hold;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (Status renamed = outputs[i]->rename(); !renamed) {
       for (std::size_t k = 0; k < i; ++k) {

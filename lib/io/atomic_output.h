@@ -1,7 +1,10 @@
 // Outputs that are whole or not there: written to a temporary file in the target's folder, synced, renamed.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,12 +21,18 @@ struct OutputOptions {
   bool binary = true;               ///< binary output is never written to a terminal
 };
 
+/// Is `path` "-", or a pipe or device that standard output is, too ("/dev/stdout")? Then nothing else may be printed
+/// there.
+bool is_standard_output(const std::string& path);
+
 /// One output file. "-" is standard output; a device or FIFO is written in place and needs no force. All errors are of
 /// kind output: "out-exists", "out-is-input", "out-directory", "out-terminal", "out-open", "out-write" (a full disk
 /// says so), "out-sync", "out-rename".
 class AtomicOutput {
  public:
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);
+  /// What create() would say of an existing file, without making one (for dry runs).
+  static Status check(const std::string& path, const OutputOptions& options);
 
   AtomicOutput(AtomicOutput&&) noexcept;
   AtomicOutput& operator=(AtomicOutput&&) = delete;
@@ -61,6 +70,8 @@ class AtomicOutput {
 
  private:
   AtomicOutput() = default;
+  /// The mode of what is there, if anything, and may be replaced or written to.
+  static Result<std::optional<mode_t>> look(const std::string& path, const OutputOptions& options);
   Status sync() const;
   Status rename();
 

@@ -19,7 +19,11 @@ constexpr int slots = 1024;
 // could look at them: a handler ends the process.
 std::array<std::atomic<char*>, slots> paths{};
 
+// While outputs get their names a signal has to wait: afterwards all of them are there, and it came too late.
+std::atomic<int> held{0};
+
 extern "C" void end_by_signal(int number) {
+  if (held.load() > 0) return;
   for (std::atomic<char*>& path : paths) {
     if (const char* name = path.load(); name != nullptr) ::unlink(name);
   }
@@ -36,7 +40,8 @@ void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = end_by_signal;
   sigfillset(&action.sa_mask);
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+  // Those that people, shells, batch systems and limits send, and abort().
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGABRT}) {
     struct sigaction before {};
     // A signal that the parent ignores (nohup) stays ignored.
     if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
@@ -44,6 +49,14 @@ void install_signal_handlers() {
   }
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), like a full disk
+}
+
+SignalHold::SignalHold() {
+  ++held;
+}
+
+SignalHold::~SignalHold() {
+  --held;
 }
 
 TemporaryFileGuard::TemporaryFileGuard(const std::string& path) {

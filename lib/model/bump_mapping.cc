@@ -277,11 +277,10 @@ class Mapper {
     const std::optional<u64> run = row_bytes(part.type, d.head_dim);
     const std::optional<u64> padding = row_bytes(part.type, d.aligned_head - d.head_dim);
     if (!run || !padding) {
-      refuse(
-          "gguf2bump-align-head", out.sources.back(),
-          fmt::format("is {} in blocks of {} elements: heads of {} cannot be padded to {}; leave --align-head out or "
-                      "choose a multiple of the block",
-                      type_name(part.type), type_info(part.type).block_elements, d.head_dim, d.aligned_head));
+      refuse("gguf2bump-align-head", out.sources.back(),
+             fmt::format("is {} in blocks of {} elements: heads of {} cannot be padded to {}; {}", type_name(part.type),
+                         type_info(part.type).block_elements, d.head_dim, d.aligned_head,
+                         run ? "choose a multiple of the block" : "they fill no whole blocks, leave --align-head out"));
       return false;
     }
     part.repeat = d.embed * d.heads;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <unordered_map>
 
 #include "base/checked_math.h"
@@ -143,6 +144,7 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
   const std::string config_path = directory + (directory.ends_with('/') ? "" : "/") + "config.json";
   struct stat status {};
   if (::stat(config_path.c_str(), &status) != 0) {
+    if (errno != ENOENT) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, config_path);
     return input_error("convert-no-config", "has no config.json, so nobody knows what model it is", {}, {}, directory);
   }
   MU_ASSIGN(model->config, hf::load_config(config_path));

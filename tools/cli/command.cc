@@ -262,13 +262,10 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   MU_TRY(collected);
   for (std::size_t i = 0; i < flags.size(); ++i) MU_TRY(take(i));
   for (std::size_t i = 0; i < flags.size(); ++i) {
-    if (!entries[i].values.empty()) continue;
-    if (flags[i].is_positional()) {
-      std::string_view what = flags[i].names;
-      if (what.ends_with("…")) what.remove_suffix(std::string_view("…").size());
-      return usage_error(fmt::format("{} is missing", what));
-    }
-    if (flags[i].required) return usage_error(fmt::format("option {} is missing", flags[i].long_name()));
+    if (!entries[i].values.empty() || !flags[i].is_positional()) continue;
+    std::string_view what = flags[i].names;
+    if (what.ends_with("…")) what.remove_suffix(std::string_view("…").size());
+    return usage_error(fmt::format("{} is missing", what));
   }
   return {};
 }

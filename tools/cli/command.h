@@ -62,7 +62,7 @@ struct Flag {
   ValueKind kind = ValueKind::text;
   std::vector<std::string> choices = {};        ///< for ValueKind::choice; anything else is a usage error
   std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
-  bool required = false;                        ///< must be given (positional arguments always must)
+  bool in_usage = false;                        ///< stands in the usage line: the tool hardly works without it
   bool repeatable = false;                      ///< set by Command::add() for lists
 
   bool is_positional() const { return names[0] != '-'; }

@@ -17,7 +17,8 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
                .value_name = "WEIGHTS.bump",
                .help = "Output file; - streams to standard output (the model is then read twice)",
                .kind = ValueKind::output_file,
-               .file_patterns = {"*.bump"}},
+               .file_patterns = {"*.bump"},
+               .in_usage = true},
               convert.output);
   command.add({.names = "--config",
                .value_name = "FILE",

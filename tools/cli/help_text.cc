@@ -53,11 +53,10 @@ std::string help_of(const Flag& flag) {
 std::string usage_line(const Command& command) {
   std::string text = command.name() + " [options]";
   for (const Flag& flag : command.flags()) {
-    if (flag.required && !flag.is_positional())
-      text += " " + flag.names.substr(0, flag.names.find(',')) + " " + flag.value_name;
+    if (flag.is_positional()) text += " " + flag.names;
   }
   for (const Flag& flag : command.flags()) {
-    if (flag.is_positional()) text += " " + flag.names;
+    if (flag.in_usage) text += " " + flag.names.substr(0, flag.names.find(',')) + " " + flag.value_name;
   }
   return text;
 }

@@ -7,9 +7,8 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   convert::MlxToGgufOptions& convert = arguments.convert;
   command.description(
       "Quantised blocks are repacked bit for bit where a GGUF block type can hold them; what cannot be carried exactly "
-      "is "
-      "reported tensor by tensor, with its measured error. The output is complete: hyper-parameters, tokenizer, chat "
-      "template. It is checked before it gets its name.");
+      "is reported tensor by tensor, with its measured error. The output is complete: hyper-parameters, tokenizer, "
+      "chat template. It is checked before it gets its name.");
   command.add_path(
       {.names = "MODEL_DIR", .help = "Directory with config.json and safetensors files", .kind = ValueKind::directory},
       convert.directory);
@@ -17,7 +16,8 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .value_name = "OUT.gguf",
                .help = "Output file; - streams to standard output",
                .kind = ValueKind::output_file,
-               .file_patterns = {"*.gguf"}},
+               .file_patterns = {"*.gguf"},
+               .in_usage = true},
               convert.output);
   command.add({.names = "--fallback",
                .value_name = "TYPE",

@@ -30,7 +30,7 @@ int in_child(Body&& body) {
 
 TEST(Interrupt, ASignalRemovesTemporaryFiles) {
   const TempDir folder;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGABRT}) {
     const std::string guarded = folder.write("guarded", "x");
     const std::string kept = folder.write("kept", "x");
     const std::string moved = folder.write("moved", "x");
@@ -49,6 +49,19 @@ TEST(Interrupt, ASignalRemovesTemporaryFiles) {
     EXPECT_FALSE(std::filesystem::exists(moved));
     EXPECT_TRUE(std::filesystem::exists(kept)) << "its guard was gone by then";
   }
+}
+
+TEST(Interrupt, AHeldSignalDoesNothing) {
+  const int status = in_child([] {
+    install_signal_handlers();
+    {
+      const SignalHold hold;
+      ::raise(SIGTERM);
+    }
+    ::raise(SIGUSR1);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGUSR1);
 }
 
 TEST(Interrupt, AnIgnoredSignalStaysIgnored) {

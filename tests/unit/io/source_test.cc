@@ -10,6 +10,7 @@
 
 #include "io/mapped_file.h"
 #include "io/random_access_file.h"
+#include "io/same_bytes.h"
 #include "io/stream_source.h"
 #include "support/temp_dir.h"
 
@@ -166,6 +167,18 @@ TEST(MappedFile, ShowsTheWholeFile) {
   EXPECT_EQ(MappedFile::open(folder.write("empty", "")).value()->bytes().size(), 0u);
   EXPECT_EQ(MappedFile::open(folder.path()).error().code, "io-directory");
   EXPECT_EQ(MappedFile::open(folder.file("absent")).error().code, "io-open");
+}
+
+TEST(SameBytes, ComparesPiecesAcrossChunks) {
+  std::vector<std::byte> left(600 * 1024), right(600 * 1024 + 3);
+  right[3 + 599 * 1024] = std::byte{1};
+  const MemoryFile a(left), b(right);
+  EXPECT_TRUE(same_bytes(a, 0, b, 3, 599 * 1024).value());
+  EXPECT_FALSE(same_bytes(a, 0, b, 3, 599 * 1024 + 1).value());
+  EXPECT_TRUE(same_bytes(a, 5, b, 1, 0).value());
+  const auto beyond = same_bytes(a, 1, b, 0, 600 * 1024);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, "io-short");
 }
 
 }  // namespace
