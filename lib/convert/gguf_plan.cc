@@ -86,6 +86,16 @@ class Planner {
             fmt::format("a row of {} elements does not fill blocks of {}", tensor.columns(), type_name(recipe.type)),
             "tensor '" + tensor.name + "'", {}, options_.directory);
       }
+      if (recipe.target.may_overflow) {
+        plan_.report.remarks.push_back(
+            {Severity::warning,
+             Scope::model,
+             "convert-overflow",
+             std::nullopt,
+             "tensor '" + recipe.source + "'",
+             "has scales so large that values may be infinite; verify --data MODEL_DIR tells",
+             {}});
+      }
       plan_.report.tensors.push_back({tensor.name,
                                       recipe.source,
                                       recipe.form,

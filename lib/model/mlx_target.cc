@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/byte_reader.h"
 #include "tensor/half.h"
@@ -106,13 +107,13 @@ bool exponents_within(const ScaleAnalysis& analysis, u8 low, u8 high) {
 }
 
 Target decoded(TensorType type, bool exact, std::string reason) {
-  return {type, Recipe::decode, exact, std::move(reason)};
+  return {type, Recipe::decode, exact, std::move(reason), false};
 }
 
 Target affine_fallback(const MlxForm& form, const ScaleAnalysis& analysis, TensorType fallback, std::string reason) {
   if (fallback == TensorType::Q8_0) {
     if (form.columns % 32 == 0 && analysis.largest / 127 < 65504) {
-      return {TensorType::Q8_0, Recipe::q8_0_best, false, std::move(reason)};
+      return {TensorType::Q8_0, Recipe::q8_0_best, false, std::move(reason), false};
     }
     reason += form.columns % 32 == 0 ? "; too large for Q8_0" : "; rows do not fill blocks of 32";
     fallback = TensorType::F16;
@@ -136,10 +137,11 @@ Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorT
   const u32 bits = form.params.bits;
   const bool is_f32 = form.scale_type == TensorType::F32 || form.bias_type == TensorType::F32;
   if (bits <= 5 && fills_blocks && !(is_f32 && analysis.inexact > 0)) {
-    return {bits == 5 ? TensorType::Q5_1 : TensorType::Q4_1, Recipe::blocks, analysis.inexact == 0, inexact_text};
+    return {bits == 5 ? TensorType::Q5_1 : TensorType::Q4_1, Recipe::blocks, analysis.inexact == 0, inexact_text,
+            false};
   }
   if (bits == 8 && fills_blocks && analysis.symmetric && analysis.inexact == 0) {
-    return {TensorType::Q8_0, Recipe::blocks, true, "symmetric: bias is -128 × scale in every group"};
+    return {TensorType::Q8_0, Recipe::blocks, true, "symmetric: bias is -128 × scale in every group", false};
   }
   if (bits <= 5 && fills_blocks) return affine_fallback(form, analysis, fallback, "f32 scales that f16 cannot hold");
   return affine_fallback(form, analysis, fallback,
@@ -151,11 +153,22 @@ Target mxfp4_target(const MlxForm& form, const ScaleAnalysis& analysis, bool com
   if (!exponents_within(analysis, 0, 254)) {
     return decoded(TensorType::F32, true, "scale 255 is not finite and refused by runtimes in MXFP4");
   }
-  if (!compat) return {TensorType::MXFP4, Recipe::blocks, true, {}};
+  if (!compat) return {TensorType::MXFP4, Recipe::blocks, true, {}, false};
   if (form.columns % 32 == 0 && exponents_within(analysis, 104, 143)) {
-    return {TensorType::Q5_0, Recipe::blocks, true, "for runtimes without MXFP4"};
+    return {TensorType::Q5_0, Recipe::blocks, true, "for runtimes without MXFP4", false};
   }
   return decoded(TensorType::BF16, true, "for runtimes without MXFP4; exponents beyond Q5_0");
+}
+
+// Greatest elements: 6 of E2M1, 448 of E4M3.
+bool may_overflow(const MlxForm& form, const ScaleAnalysis& analysis) {
+  switch (form.params.mode) {
+    case mlx::Mode::affine: return !(analysis.largest <= static_cast<double>(std::numeric_limits<float>::max()));
+    case mlx::Mode::mxfp4: return !exponents_within(analysis, 0, 252);
+    case mlx::Mode::mxfp8: return !exponents_within(analysis, 0, 246);
+    case mlx::Mode::nvfp4: break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -175,7 +188,7 @@ Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis,
       } else if (analysis.odd_scales > 0) {
         target = decoded(TensorType::F16, true, "scale bytes that runtimes read in another way");
       } else {
-        target = {TensorType::NVFP4, Recipe::blocks, true, {}};
+        target = {TensorType::NVFP4, Recipe::blocks, true, {}, false};
       }
       break;
     case mlx::Mode::mxfp8:
@@ -184,11 +197,14 @@ Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis,
       break;
   }
   if (options.exact && !target.exact) {
-    if (options.fallback == TensorType::F32) return decoded(TensorType::F32, true, target.reason);
-    return input_error("convert-inexact",
-                       fmt::format("{} becomes {} with an error ({}); --fallback f32 carries it exactly", form.text(),
-                                   type_name(target.type), target.reason));
+    if (options.fallback != TensorType::F32) {
+      return input_error("convert-inexact",
+                         fmt::format("{} becomes {} with an error ({}); --fallback f32 carries it exactly", form.text(),
+                                     type_name(target.type), target.reason));
+    }
+    target = decoded(TensorType::F32, true, target.reason);
   }
+  target.may_overflow = may_overflow(form, analysis);
   return target;
 }
 

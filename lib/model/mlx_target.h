@@ -56,7 +56,8 @@ struct Target {
   TensorType type = TensorType::F32;
   Recipe recipe = Recipe::decode;
   bool exact = true;
-  std::string reason;  ///< why, where it is not obvious
+  std::string reason;         ///< why, where it is not obvious
+  bool may_overflow = false;  ///< a scale is so large that values of its group may be infinite or NaN
 };
 
 /// Chooses the GGUF type. `must_be_f32` is for norms, biases and routers. Error "convert-inexact" under options.exact

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/dequantize.h"
+#include "tensor/half.h"
 #include "unit/convert/mlx_matrix.h"
 
 namespace modelutils::convert {
@@ -378,6 +379,31 @@ TEST(MlxRepack, Fallbacks) {
   const auto wanted = choose_target(large.form, analyse(large), {}, true);
   ASSERT_TRUE(wanted);
   expect_target(*wanted, F32, Recipe::decode, true);
+}
+
+TEST(MlxRepack, ScalesThatMayOverflowAreTold) {
+  const auto overflows = [](const MlxForm& form, const ScaleAnalysis& analysis) {
+    return choose_target(form, analysis, {}, false).value().may_overflow;
+  };
+  for (const auto& [mode, greatest] : {std::pair{Mode::mxfp4, 252}, {Mode::mxfp8, 246}}) {
+    ScaleAnalysis analysis;
+    analysis.least_exponent = 100;
+    analysis.greatest_exponent = static_cast<u8>(greatest);
+    EXPECT_FALSE(overflows(fp_form(mode, 64), analysis));
+    ++analysis.greatest_exponent;
+    EXPECT_TRUE(overflows(fp_form(mode, 64), analysis));
+  }
+  const auto affine = [&](float scale, float bias) {
+    const u16 bits[2] = {f32_to_bf16(scale), f32_to_bf16(bias)};
+    const Bytes bytes = std::as_bytes(std::span(bits));
+    ScaleAnalysis analysis;
+    analyse_scales(affine_form(4, 64, 64, BF16), bytes.first(2), bytes.last(2), {}, analysis);
+    return overflows(affine_form(4, 64, 64, BF16), analysis);
+  };
+  EXPECT_FALSE(affine(1e37f, 1e38f));
+  EXPECT_TRUE(affine(3e37f, 1e38f)) << "15 × scale + bias";
+  EXPECT_TRUE(affine(HUGE_VALF, 0));
+  EXPECT_TRUE(affine(0, std::nanf("")));
 }
 
 TEST(MlxRepack, PartsOfAnAnalysisAddUp) {
