@@ -1,7 +1,10 @@
 #include "base/error.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <system_error>
+
+#include "base/path.h"
 
 namespace modelutils {
 
@@ -32,9 +35,15 @@ const Finding* first_error(const Findings& findings) {
   return found == findings.end() ? nullptr : &*found;
 }
 
-Error to_error(const Finding& finding, std::string_view file) {
-  return Error{ErrorKind::input, finding.code,  finding.file.empty() ? std::string(file) : finding.file,
-               finding.offset,   finding.where, finding.message};
+Error to_error(const Finding& finding, std::string_view path) {
+  std::string file(path);
+  if (!finding.file.empty()) {
+    std::error_code ignored;  // what is no directory is a file, or gone
+    const bool is_folder = !file.empty() && std::filesystem::is_directory(file, ignored);
+    if (is_folder && !file.ends_with('/')) file += '/';
+    file = folder_of(file) + finding.file;
+  }
+  return Error{ErrorKind::input, finding.code, std::move(file), finding.offset, finding.where, finding.message};
 }
 
 Finding to_finding(const Error& error, Scope scope) {

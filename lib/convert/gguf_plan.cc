@@ -60,11 +60,7 @@ class Planner {
       if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
       // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.
       if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
-      Error error = to_error(finding, options_.directory);
-      if (!finding.file.empty()) {
-        error.file = options_.directory + (options_.directory.ends_with('/') ? "" : "/") + finding.file;
-      }
-      return tl::make_unexpected(std::move(error));
+      return tl::make_unexpected(to_error(finding, options_.directory));
     }
     return {};
   }

@@ -96,21 +96,13 @@ class Conversion {
     }
     const Findings findings = gguf_structure_rules(set_).findings();
     if (const Finding* finding = first_error(findings)) {
-      return tl::make_unexpected(to_error(*finding, path_of(*finding)));
+      return tl::make_unexpected(to_error(*finding, options_.input));
     }
     if (set_.files.front().document.big_endian) {
       return input_error("gguf2bump-big-endian", "is a big-endian file; only little-endian ones are converted", {}, {},
                          set_.files.front().path);
     }
     return {};
-  }
-
-  /// The file of the set that a finding is about.
-  const std::string& path_of(const Finding& finding) const {
-    for (const gguf::SetFile& file : set_.files) {
-      if (!finding.file.empty() && file.path.ends_with(finding.file)) return file.path;
-    }
-    return set_.files.front().path;
   }
 
   Status plan() {

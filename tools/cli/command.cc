@@ -219,6 +219,7 @@ Status Command::State::collect() {
     std::size_t i = 0;
     while (i < flags.size() && !(flags[i].is_positional() && (entries[i].several || entries[i].values.empty()))) ++i;
     if (i == flags.size()) return usage_error(fmt::format("unexpected argument '{}'", argument));
+    if (argument.empty()) return usage_error("the name of a file is empty");
     entries[i].values.push_back(argument);
   }
   return {};

@@ -26,6 +26,11 @@ void write_line(std::string line) {
   }
 }
 
+// One name for standard input, whoever found the error.
+std::string_view shown_file(const Error& error) {
+  return error.kind == ErrorKind::input && error.file == "-" ? std::string_view("standard input") : error.file;
+}
+
 std::string as_json(const Error& error, std::string_view severity) {
   json::Writer out;
   out.begin_object();
@@ -35,7 +40,7 @@ std::string as_json(const Error& error, std::string_view severity) {
   if (error.file.empty()) {
     out.null();
   } else {
-    out.string(error.file);
+    out.string(shown_file(error));
   }
   out.key("offset");
   if (error.offset) {
@@ -57,7 +62,7 @@ std::string as_json(const Error& error, std::string_view severity) {
 std::string as_text(const std::string& tool, const Error& error, std::string_view severity) {
   std::string line = tool + ": ";
   if (severity != "error") line += fmt::format("{}: ", severity);
-  if (!error.file.empty()) line += escape(error.file) + ": ";
+  if (!error.file.empty()) line += escape(shown_file(error)) + ": ";
   if (error.offset) line += fmt::format("byte {}: ", *error.offset);
   if (!error.where.empty()) line += escape(error.where) + ": ";
   line += escape(error.message);

@@ -62,6 +62,11 @@ TEST(Error, FindingsAndErrorsTurnIntoEachOther) {
   EXPECT_EQ(error.where, "w");
   one.file = "part.gguf";
   EXPECT_EQ(to_error(one, "set.gguf").file, "part.gguf");
+  EXPECT_EQ(to_error(one, "some/folder/set.gguf").file, "some/folder/part.gguf");
+  const std::string folder = testing::TempDir();
+  const std::string bare = folder.ends_with('/') ? folder.substr(0, folder.size() - 1) : folder;
+  EXPECT_EQ(to_error(one, bare).file, bare + "/part.gguf");
+  EXPECT_EQ(to_error(one, bare + "/").file, bare + "/part.gguf");
   const Finding back = to_finding(error, Scope::model);
   EXPECT_EQ(back.code, "code");
   EXPECT_EQ(back.severity, Severity::error);
