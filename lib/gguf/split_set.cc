@@ -90,9 +90,9 @@ class SetOpener {
 
  private:
   void add(std::string code, Scope scope, const std::string& path, std::string where, std::string message,
-           Severity severity = Severity::error) {
+           Severity severity = Severity::error, std::optional<u64> offset = {}) {
     set_.findings.push_back(
-        {severity, scope, std::move(code), std::nullopt, std::move(where), std::move(message), base_name_of(path)});
+        {severity, scope, std::move(code), offset, std::move(where), std::move(message), base_name_of(path)});
   }
 
   void open_siblings(const SplitName& name) {
@@ -138,12 +138,14 @@ class SetOpener {
     }
     if (entry->type() != type) {
       add("gguf-split-keys", Scope::model, file.path, where_key(key),
-          fmt::format("the type is {}, the loader demands {}", value_type_name(entry->type()), value_type_name(type)));
+          fmt::format("the type is {}, the loader demands {}", value_type_name(entry->type()), value_type_name(type)),
+          Severity::error, entry->offset);
     }
     const std::optional<i64> value = integer(file.document, key);
     if (value && expected && *value != *expected) {
       add("gguf-split-keys", Scope::container, file.path, where_key(key),
-          fmt::format("the value is {}, by its name the file must have {}", *value, *expected));
+          fmt::format("the value is {}, by its name the file must have {}", *value, *expected), Severity::error,
+          entry->offset);
     }
   }
 
@@ -167,7 +169,8 @@ class SetOpener {
       const std::optional<i64> said = integer(file.document, "split.tensors.count");
       if (said && (*said < 0 || static_cast<u64>(*said) != total)) {
         add("gguf-split-tensor-count", Scope::container, file.path, where_key("split.tensors.count"),
-            fmt::format("the value is {}, but the files have {} tensors together", *said, total));
+            fmt::format("the value is {}, but the files have {} tensors together", *said, total), Severity::error,
+            file.document.find("split.tensors.count")->offset);
       }
     }
   }

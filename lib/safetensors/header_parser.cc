@@ -79,7 +79,7 @@ class HeaderParser {
   void check_names();
   /// A member's name; `usable` is false, and a finding is made, for one whose escapes stand for no text.
   error_code read_name(field& member, std::string_view owner, std::string_view& name, bool& usable);
-  void stopped(error_code error, std::optional<u64> offset);
+  void stopped(error_code error, u64 offset);
   u64 offset_of(const char* place) const {
     return text_offset_ + static_cast<u64>(std::clamp<std::ptrdiff_t>(place - storage_.text.bytes.get(), 0,
                                                                       static_cast<std::ptrdiff_t>(storage_.text.size)));
@@ -149,9 +149,12 @@ void HeaderParser::run() {
   if (check_edges()) {
     error_code error = parser_.iterate(storage_.text.padded()).get(json_);
     if (error != SUCCESS) {
-      std::optional<u64> place;
-      if (error == simdjson::UTF8_ERROR) place = text_offset_ + on_demand::first_invalid_utf8(storage_.text.view());
-      stopped(error, place);
+      // simdjson's first pass does not say where it failed. Where else it can, the text ends too early.
+      const std::string_view text = storage_.text.view();
+      std::size_t place = text.size();
+      if (error == simdjson::UTF8_ERROR) place = on_demand::first_invalid_utf8(text);
+      if (error == simdjson::UNESCAPED_CHARS) place = on_demand::first_raw_control(text);
+      stopped(error, text_offset_ + place);
     } else {
       object header;
       error = json_.get_object().get(header);
@@ -170,7 +173,7 @@ void HeaderParser::run() {
   findings_.finish();
 }
 
-void HeaderParser::stopped(error_code error, std::optional<u64> offset) {
+void HeaderParser::stopped(error_code error, u64 offset) {
   if (error == simdjson::UTF8_ERROR) {
     findings_.add(Severity::error, "st-header-encoding", offset, [] {
       return FindingText{{}, "the header is not valid UTF-8"};

@@ -183,4 +183,19 @@ std::size_t first_invalid_utf8(std::string_view text) {
   return place;
 }
 
+std::size_t first_raw_control(std::string_view text) {
+  bool in_string = false;
+  for (std::size_t place = 0; place < text.size(); ++place) {
+    const char c = text[place];
+    if (c == '"') {
+      in_string = !in_string;
+    } else if (in_string && c == '\\') {
+      ++place;
+    } else if (in_string && static_cast<unsigned char>(c) < 0x20) {
+      return place;
+    }
+  }
+  return text.size();
+}
+
 }  // namespace modelutils::safetensors::on_demand

@@ -55,4 +55,7 @@ std::string_view error_text(error_code error);
 /// Offset of the first byte of `text` that is not UTF-8; its size if all of it is.
 std::size_t first_invalid_utf8(std::string_view text);
 
+/// Offset of the first control character (below 0x20) inside a string of the JSON `text`; its size if there is none.
+std::size_t first_raw_control(std::string_view text);
+
 }  // namespace modelutils::safetensors::on_demand

@@ -94,9 +94,9 @@ void SetBuilder::report_missing_siblings(const Folder& folder, const std::vector
     reported.push_back(group);
     if (const std::optional<MissingShards> missing = missing_siblings(folder, *shard)) {
       add(Severity::error, "st-shard-incomplete", name, {},
-          fmt::format("is part {} of {}, but {} of these files are missing (the first is number {}), and no index "
+          fmt::format("is part {} of {}, but {} of these files {} missing (the first is number {}), and no index "
                       "stands beside it",
-                      shard->number, shard->count, missing->count, missing->first));
+                      shard->number, shard->count, missing->count, missing->count == 1 ? "is" : "are", missing->first));
     }
   }
 }

@@ -23,6 +23,11 @@ inline std::string counted(u64 number, std::string_view noun) {
   return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
 
+/// The form of a verb that goes with a number: verb(1, "needs", "need").
+inline std::string_view verb(u64 number, std::string_view one, std::string_view many) {
+  return number == 1 ? one : many;
+}
+
 /// Finding::file for a file of the catalog: its base name if there are several, else empty.
 inline std::string file_of_set(const Catalog& catalog, std::size_t file) {
   return catalog.files.size() > 1 ? catalog.files[file].base_name : std::string();

@@ -130,6 +130,9 @@ TEST(SplitSet, KeysMustAgreeWithNamesAndTypes) {
   EXPECT_NE(set->findings[0].message.find("UINT32"), std::string::npos);
   EXPECT_EQ(set->findings[1].where, "key 'split.count'");
   EXPECT_EQ(set->findings[2].where, "key 'split.tensors.count'");
+  EXPECT_EQ(set->findings[0].offset, 24u) << "the key's record";
+  EXPECT_EQ(set->findings[1].offset, 24u + 8 + 8 + 4 + 4);
+  EXPECT_EQ(set->findings[2].offset, std::nullopt) << "it is missing";
   for (const Finding& finding : set->findings) EXPECT_EQ(finding.file, "m-00002-of-00003.gguf");
 }
 

@@ -94,6 +94,10 @@ TEST(Header, MustBeOneJsonObject) {
     ASSERT_FALSE(document.findings.empty()) << json;
     EXPECT_EQ(document.findings.back().code, "st-header-json") << json;
   }
+  const Document control = parsed(SafetensorsBuilder().header("{\n\"a\\\"\n\":1}"));
+  EXPECT_EQ(control.findings.back().code, "st-header-json");
+  EXPECT_EQ(control.findings.back().offset, 8u + 6u) << "the line feed in the name, not the one between the tokens";
+  EXPECT_EQ(parsed(SafetensorsBuilder().header("{\"a")).findings.back().offset, 8u + 3u);
   EXPECT_EQ(codes_of_header("[]"), Codes{"error st-header-object"});
   EXPECT_EQ(codes_of_header("null"), Codes{"error st-header-object"});
   EXPECT_EQ(codes_of_header("  \n "), Codes{"error st-header-json"});

@@ -170,7 +170,7 @@ TEST_F(ShardSetTest, WithoutIndexAllPartsMustBeThere) {
   const std::string missing = std::string("error st-shard-incomplete ") + one + " ";
   EXPECT_EQ(only_finding(), missing);
   EXPECT_EQ(only_finding(dir.file(one)), missing);
-  EXPECT_NE(opened().findings[0].message.find("is part 1 of 2, but 1 of these files are missing"), std::string::npos);
+  EXPECT_NE(opened().findings[0].message.find("is part 1 of 2, but 1 of these files is missing"), std::string::npos);
   dir.write(index_name, safetensors_index({{"a", one}, {"b", one}}));
   EXPECT_TRUE(opened(dir.file(one)).findings.empty());
   dir.write("big/m-00001-of-18446744073709551615.safetensors", weights({"a"}));
