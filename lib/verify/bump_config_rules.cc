@@ -33,15 +33,19 @@ std::optional<BumpConfig> read_bump_config(const std::string& bump_path, Finding
   BumpConfig config;
   const std::string path = folder_of(bump_path) + "config.json";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return std::nullopt;
   const auto document = json::load(path, u64{16} << 20);
   if (!document) {
     Finding finding = to_finding(document.error(), Scope::model);
     finding.file = "config.json";
     log.add(std::move(finding));
-    return std::nullopt;
+    return config;
   }
   const json::Element root = (*document)->root;
+  if (!root.is_object()) {
+    log.add({Severity::error, Scope::model, "hf-config-not-object", {}, {}, "is not a JSON object", "config.json"});
+    return config;
+  }
   for (const BumpConfigField& field : fields) {
     if (!json::member(root, field.key)) continue;
     const std::optional<u64> value = json::u64_member(root, field.key);
@@ -58,7 +62,7 @@ std::optional<BumpConfig> read_bump_config(const std::string& bump_path, Finding
              "config.json"});
   }
   bump::Dimensions& d = config.dimensions;
-  if (d.kv_heads == 0) d.kv_heads = d.heads;  // Hugging Face's default
+  if (!json::member(root, "num_key_value_heads")) d.kv_heads = d.heads;  // Hugging Face's default
   config.has_rope_scaling = json::member(root, "rope_scaling").has_value();
   return config;
 }

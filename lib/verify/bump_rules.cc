@@ -120,6 +120,13 @@ class BumpRules {
       note("bump-no-config", "there is no config.json beside the file: kv heads and intermediate size are solved for");
       return;
     }
+    const bump::Geometry told = told_geometry();
+    if (told.kv_heads == 0 || told.intermediate == 0) {
+      note("bump-no-config",
+           fmt::format("config.json does not tell {}{}{}: solved for", told.kv_heads == 0 ? "kv heads" : "",
+                       told.kv_heads == 0 && told.intermediate == 0 ? " and " : "",
+                       told.intermediate == 0 ? "the intermediate size" : ""));
+    }
     const auto compare = [&](std::string_view field, u64 in_config) {
       const u64 value = document_.header.*header_field(field).value;
       if (in_config == 0 || value == in_config) return;

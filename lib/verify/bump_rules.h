@@ -34,7 +34,7 @@ struct BumpConfig {
   bump::Dimensions dimensions;  ///< 0: not said; aligned_* never are
   bool has_rope_scaling = false;
 };
-/// Reads the config.json beside the file; nothing if there is none. A broken one is a finding.
+/// Reads the config.json beside the file; nothing if there is none. A broken one is a finding, and says nothing.
 std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log);
 
 }  // namespace modelutils

@@ -106,6 +106,28 @@ TEST_F(BumpRules, OutputsAreSound) {
   EXPECT_EQ(verify(bytes_, With::source).errors, 0u);
 }
 
+TEST_F(BumpRules, ConfigsThatSayNothing) {
+  const auto with_config = [&](std::string_view config) {
+    folder_.write("config.json", config);
+    return verify(bytes_);
+  };
+  const VerifyReport array = with_config("[]");
+  EXPECT_EQ(array.errors, 1u) << text(array);
+  EXPECT_TRUE(has(array, "hf-config-not-object"));
+  const VerifyReport empty = with_config("{}");
+  EXPECT_EQ(empty.errors, 0u) << text(empty);
+  EXPECT_TRUE(has(empty, "bump-no-config"));
+  const VerifyReport broken = with_config("{");
+  EXPECT_EQ(broken.errors, 1u) << text(broken);
+  EXPECT_EQ(text(broken).find("there is no config.json"), std::string::npos) << text(broken);
+  for (const char* number : {"-2", "2.0"}) {
+    const VerifyReport wrong =
+        with_config(fmt::format(R"({{"num_attention_heads": 2, "num_key_value_heads": {}}})", number));
+    EXPECT_EQ(wrong.errors, 1u) << "nothing is said of 2 kv heads: " << text(wrong);
+    EXPECT_TRUE(has(wrong, "bump-config", "num_key_value_heads"));
+  }
+}
+
 TEST_F(BumpRules, EveryFlippedByteIsFound) {
   // All of the header and the table; of the payload, which is under one checksum, a sample.
   const std::size_t last = bytes_.size() - 1;
