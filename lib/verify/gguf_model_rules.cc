@@ -1,10 +1,13 @@
 // Architecture and hyper-parameters against the tensors.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "model/architecture.h"
 #include "verify/gguf_rule_parts.h"
+#include "verify/wording.h"
 
 namespace modelutils::gguf_rules {
 
@@ -28,11 +31,12 @@ class ModelRules {
       return;
     }
     if (is_part_of_a_model()) return;
-    check_against(index_.arch_key("block_count"), facts_.blocks, "the tensors have {} layers");
-    check_against(index_.arch_key("embedding_length"), facts_.embedding_size,
-                  "a row of token_embd.weight has {} elements");
+    check_against("block_count", facts_.blocks, "the tensors have", "layer");
+    check_against("embedding_length", facts_.embedding_size, "a row of token_embd.weight has", "element");
     check_per_layer_arrays();
     check_experts();
+    check_heads();
+    check_rope();
     check_required();
   }
 
@@ -61,11 +65,12 @@ class ModelRules {
   // A known architecture refuses what contradicts its tensors; of others one can only say that it is odd.
   Severity contradiction() const { return known_ != nullptr ? Severity::error : Severity::warning; }
 
-  void check_against(const std::string& name, std::optional<u64> found, std::string_view what) {
+  void check_against(std::string_view suffix, std::optional<u64> found, std::string_view who, std::string_view what) {
+    const std::string name = index_.arch_key(suffix);
     const std::optional<u64> stated = index_.unsigned_value(name);
     if (!stated || !found || *stated == *found) return;
     add(contradiction(), "gguf-hyper-parameter", index_.key(name), key(name),
-        fmt::format("is {}, but {}", *stated, fmt::format(fmt::runtime(what), *found)));
+        fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)));
   }
 
   // Keys that may hold one number for each layer must then have one for each.
@@ -77,7 +82,8 @@ class ModelRules {
       const gguf::ArrayRef* array = index_.array_value(name);
       if (array == nullptr || array->count == *layers) continue;
       add(contradiction(), "gguf-per-layer-count", index_.key(name), key(name),
-          fmt::format("the array has {} elements, one for each of the {} layers is needed", array->count, *layers));
+          fmt::format("the array has {}, one for each of the {} is needed", counted(array->count, "element"),
+                      counted(*layers, "layer")));
     }
   }
 
@@ -89,6 +95,38 @@ class ModelRules {
     const bool has_key = index_.key(name) != nullptr;
     add(contradiction(), "gguf-experts", has_key ? index_.key(name) : index_.key(index_.arch_key("expert_count")),
         key(name), fmt::format("{} experts are used of {}: loaders abort", used, experts));
+  }
+
+  // Only for architectures that are known to have attention heads: others say 0.
+  void check_heads() {
+    const std::string name = index_.arch_key("attention.head_count");
+    const std::optional<u64> heads = index_.unsigned_value(name);
+    if (known_ == nullptr || !heads) return;
+    const std::optional<u64> width = index_.unsigned_value(index_.arch_key("embedding_length"));
+    if (*heads == 0) {
+      add(Severity::warning, "gguf-heads", index_.key(name), key(name), "is 0");
+    } else if (width && *width % *heads != 0 && index_.key(index_.arch_key("attention.key_length")) == nullptr) {
+      add(Severity::warning, "gguf-heads", index_.key(name), key(name),
+          fmt::format("is {}, which does not divide the embedding length {}, and there is no attention.key_length",
+                      *heads, *width));
+    }
+  }
+
+  void check_rope() {
+    const std::string type_key = index_.arch_key("rope.scaling.type");
+    const auto type = index_.string_value(type_key);
+    constexpr std::array<std::string_view, 4> types = {"none", "linear", "yarn", "longrope"};
+    if (type && std::ranges::find(types, *type) == types.end()) {
+      add(Severity::warning, "gguf-rope", index_.key(type_key), key(type_key),
+          fmt::format("is '{}', loaders know {}", *type, fmt::join(types, ", ")));
+    }
+    for (const std::string_view suffix : {"rope.freq_base", "rope.freq_base_swa"}) {
+      const std::string name = index_.arch_key(suffix);
+      const std::optional<double> base = index_.float_value(name);
+      if (!base || (std::isfinite(*base) && *base > 0)) continue;
+      add(Severity::warning, "gguf-rope", index_.key(name), key(name),
+          fmt::format("is {}, a finite number above 0 is needed", *base));
+    }
   }
 
   // What llama.cpp cannot do without. Only a note: test files and parts of models lack it and are sound files.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "gguf/parse.h"
+#include "hf/tokenizer.h"
 #include "verify/gguf_rule_parts.h"
 #include "verify/vocabulary.h"
 #include "verify/wording.h"
@@ -29,6 +30,7 @@ class TokenRules {
     check_special_ids();
     check_embedding(facts);
     check_token_types();
+    check_byte_level();
     if (count_ > most_tokens) {
       return warn(
           "gguf-tokens-too-many", tokens_key, {},
@@ -74,6 +76,19 @@ class TokenRules {
                     counted(*facts.embedding_rows, "row")));
   }
 
+  // What loaders need of a byte-level vocabulary, and refuse a whole model for.
+  void check_byte_level() {
+    if (index_.string_value("tokenizer.ggml.model") != "gpt2") return;
+    constexpr std::string_view pre_key = "tokenizer.ggml.pre";
+    const auto pre = index_.string_value(pre_key);
+    if (pre && !hf::is_known_pre(*pre)) {
+      warn("gguf-tokenizer-pre", pre_key, {}, fmt::format("is '{}', a pre-tokenizer that no known loader has", *pre));
+    }
+    if (index_.key(merges_key) == nullptr) {
+      warn("gguf-merges-missing", merges_key, {}, "the key is missing: loaders refuse a byte-level vocabulary without");
+    }
+  }
+
   void check_token_types() {
     constexpr i64 last_type = 6;
     constexpr u64 step = 64 * 1024;
@@ -95,8 +110,8 @@ class TokenRules {
     }
     if (bad == 0) return;
     warn("gguf-token-type", key, array->offset + first_index * 4,
-         fmt::format("{} of {} have a type other than 0 to 6, token {} is the first", bad, counted(count_, "token"),
-                     first_index));
+         fmt::format("{} of {} {} a type other than 0 to 6, token {} is the first", bad, counted(count_, "token"),
+                     verb(bad, "has", "have"), first_index));
   }
 
   void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
@@ -119,16 +134,15 @@ class TokenRules {
   void report_merges(const VocabularyScan& scan, const gguf::ArrayRef& merges) {
     if (const StringTally& bad = scan.merges_not_split; bad.number != 0) {
       warn("gguf-merge-split", merges_key, bad.first_offset,
-           fmt::format("{} of {} do not split into two tokens, first merge {} ('{}')", bad.number,
-                       counted(merges.count, "merge"), bad.first_index,
+           fmt::format("{} of {} {} not split into two tokens, first merge {} ('{}')", bad.number,
+                       counted(merges.count, "merge"), verb(bad.number, "does", "do"), bad.first_index,
                        string_at(source_, document_, bad.first_offset)));
     }
     if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
       warn("gguf-merge-token", merges_key, bad.first_offset,
-           fmt::format(
-               "{} of {} need a token that the vocabulary does not have, first merge {} ('{}'), which needs '{}'",
-               bad.number, counted(merges.count, "merge"), bad.first_index,
-               string_at(source_, document_, bad.first_offset), scan.first_missing));
+           fmt::format("{} of {} {} a token that the vocabulary does not have, first merge {} ('{}'), which needs '{}'",
+                       bad.number, counted(merges.count, "merge"), verb(bad.number, "needs", "need"), bad.first_index,
+                       string_at(source_, document_, bad.first_offset), scan.first_missing));
     }
     report_not_utf8(scan.merges_not_utf8, merges_key, merges.count);
   }
@@ -136,8 +150,8 @@ class TokenRules {
   void report_not_utf8(const StringTally& tally, std::string_view key, u64 strings) {
     if (tally.number == 0) return;
     warn("gguf-value-utf8", key, tally.first_offset,
-         fmt::format("{} of {} are not UTF-8, element {} is the first", tally.number, counted(strings, "string"),
-                     tally.first_index));
+         fmt::format("{} of {} {} not UTF-8, element {} is the first", tally.number, counted(strings, "string"),
+                     verb(tally.number, "is", "are"), tally.first_index));
   }
 
   void warn(std::string_view code, std::string_view key, std::optional<u64> offset, std::string message) {

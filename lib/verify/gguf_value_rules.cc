@@ -76,8 +76,8 @@ class ValueRules {
     if (!read) log_.add(to_finding(read.error()));
     if (bad == 0) return;
     warn("gguf-value-utf8", first_offset, entry,
-         fmt::format("{} of {} are not UTF-8, element {} is the first", bad, counted(array.count, "string"),
-                     first_index));
+         fmt::format("{} of {} {} not UTF-8, element {} is the first", bad, counted(array.count, "string"),
+                     verb(bad, "is", "are"), first_index));
   }
 
   void check_numbers(const gguf::KeyValue& entry, const gguf::ArrayRef& array) {
@@ -93,8 +93,8 @@ class ValueRules {
     }
     if (bad == 0) return;
     warn("gguf-value-nan", array.offset + first_index * gguf::value_size(array.element_type), entry,
-         fmt::format("{} of {} are NaN or infinite, element {} is the first", bad, counted(array.count, "number"),
-                     first_index));
+         fmt::format("{} of {} {} NaN or infinite, element {} is the first", bad, counted(array.count, "number"),
+                     verb(bad, "is", "are"), first_index));
   }
 
   void warn(std::string_view code, u64 offset, const gguf::KeyValue& entry, std::string message) {

@@ -10,6 +10,7 @@
 #include "hf/architecture.h"
 #include "mlx/names.h"
 #include "verify/mlx_rule_parts.h"
+#include "verify/wording.h"
 
 namespace modelutils::mlx_rules {
 
@@ -41,7 +42,7 @@ class Geometry {
     const u64 highest = layers_.rbegin()->first;
     if (config_.block_count && *config_.block_count != highest + 1) {
       error("hf-layers", "config.json field 'num_hidden_layers'",
-            fmt::format("is {}, the tensors have {} layers", *config_.block_count, highest + 1));
+            fmt::format("is {}, the tensors have {}", *config_.block_count, counted(highest + 1, "layer")));
     }
     // Every layer of these architectures has the same modules.
     std::set<std::string_view> all;

@@ -123,15 +123,19 @@ class Layout {
 
   void report_gap(const ByteGap& gap) {
     add(Severity::error, "st-hole", document_.data_offset + gap.begin,
-        gap.after == ByteGap::no_span ? "data" : tensor_where(tensors_[gap.after].name),
-        [&] { return fmt::format("{} before it belong to no tensor", counted(gap.end - gap.begin, "byte")); });
+        gap.after == ByteGap::no_span ? "data" : tensor_where(tensors_[gap.after].name), [&] {
+          return fmt::format("{} before it {} to no tensor", counted(gap.end - gap.begin, "byte"),
+                             verb(gap.end - gap.begin, "belongs", "belong"));
+        });
   }
 
   void check_tail() {
     const u64 end = reached();
     if (!data_size_ || *data_size_ <= end || has_unknown_place()) return;
-    add(Severity::error, "st-trailing-data", document_.data_offset + end, "data",
-        [&] { return fmt::format("{} behind the last tensor belong to none", counted(*data_size_ - end, "byte")); });
+    add(Severity::error, "st-trailing-data", document_.data_offset + end, "data", [&] {
+      return fmt::format("{} behind the last tensor {} to none", counted(*data_size_ - end, "byte"),
+                         verb(*data_size_ - end, "belongs", "belong"));
+    });
   }
 
   template <typename MakeMessage>

@@ -274,6 +274,32 @@ TEST(GgufRules, HyperParametersAgainstTensors) {
       "");
 }
 
+TEST(GgufRules, HeadsThatLoadersCannotUse) {
+  const auto heads = [](u32 count) {
+    return GgufBuilder()
+        .key_string("general.architecture", "llama")
+        .key_u32("llama.block_count", 1)
+        .key_u32("llama.embedding_length", 8)
+        .key_u32("llama.attention.head_count", count)
+        .f32_tensor("blk.0.w", {8});
+  };
+  EXPECT_EQ(broken(heads(2)), "");
+  EXPECT_EQ(broken(heads(0)), "warning gguf-heads");
+  EXPECT_EQ(broken(heads(3)), "warning gguf-heads");
+  EXPECT_EQ(broken(heads(3).key_u32("llama.attention.key_length", 4)), "");
+  EXPECT_EQ(broken(sound().key_u32("test.attention.head_count", 0)), "") << "an unknown architecture may have none";
+}
+
+TEST(GgufRules, RopeSettingsThatLoadersCannotUse) {
+  for (const char* type : {"none", "linear", "yarn", "longrope"}) {
+    EXPECT_EQ(broken(sound().key_string("test.rope.scaling.type", type)), "") << type;
+  }
+  EXPECT_EQ(broken(sound().key_string("test.rope.scaling.type", "llama3")), "warning gguf-rope");
+  EXPECT_EQ(broken(sound().key_f32("test.rope.freq_base", 10000)), "");
+  EXPECT_EQ(broken(sound().key_f32("test.rope.freq_base", 0)), "warning gguf-rope");
+  EXPECT_EQ(broken(sound().key_f32("test.rope.freq_base_swa", -1)), "warning gguf-rope");
+}
+
 TEST(GgufRules, MissingKeysOfAKnownArchitectureAreNotes) {
   const FindingLog log = rules(GgufBuilder().key_string("general.architecture", "llama").f32_tensor("t", {8}));
   EXPECT_EQ(log.errors() + log.warnings(), 0u);
@@ -296,6 +322,23 @@ TEST(GgufRules, ManyKeysAndTensorsTakeLinearTime) {
   builder.key_u8("k.17", 1);
   for (int i = 0; i < 20000; ++i) builder.tensor(tensor("t." + std::to_string(i), {8}, 0, 32));
   EXPECT_EQ(broken(builder), "error gguf-key-duplicate");
+}
+
+TEST(GgufRules, OfAPartAloneNothingIsSaidAboutTheModel) {
+  const test::TempDir folder;
+  const auto part = [](u16 number) {
+    return GgufBuilder().key_u16("split.no", number).key_u16("split.count", 2).key_i32("split.tensors.count", 2);
+  };
+  const auto alone = [&](const GgufBuilder& builder) {
+    const auto set = gguf::open_set(folder.write("renamed.gguf", builder.build()));
+    return set ? summary(gguf_structure_rules(*set)) : std::string("unreadable");
+  };
+  EXPECT_EQ(alone(part(0)
+                      .key_string("general.architecture", "llama")
+                      .key_u32("llama.block_count", 2)
+                      .f32_tensor("blk.0.w", {8})),
+            "error gguf-split-name");
+  EXPECT_EQ(alone(part(1).f32_tensor("blk.1.w", {8})), "error gguf-split-name");
 }
 
 TEST(GgufRules, FindingsOfASplitSetNameTheirFile) {

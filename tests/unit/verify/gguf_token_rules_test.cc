@@ -54,6 +54,20 @@ TEST(GgufTokens, SpecialIds) {
   EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.fim_pad_token_id", 99)), "warning gguf-token-id");
 }
 
+TEST(GgufTokens, WhatLoadersNeedOfByteLevelVocabularies) {
+  const auto bytes = [](std::string_view pre) {
+    return vocabulary({"a", "b", "ab"})
+        .key_string("tokenizer.ggml.model", "gpt2")
+        .key_string("tokenizer.ggml.pre", pre);
+  };
+  EXPECT_EQ(broken(bytes("llama-bpe").key_strings("tokenizer.ggml.merges", {"a b"})), "");
+  EXPECT_EQ(broken(bytes("zzz").key_strings("tokenizer.ggml.merges", {"a b"})), "warning gguf-tokenizer-pre");
+  EXPECT_EQ(broken(bytes("qwen2")), "warning gguf-merges-missing");
+  EXPECT_EQ(
+      broken(vocabulary({"a"}).key_string("tokenizer.ggml.model", "llama").key_string("tokenizer.ggml.pre", "zzz")), "")
+      << "loaders do not look at it";
+}
+
 TEST(GgufTokens, RowsOfTheEmbedding) {
   EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 2})), "");
   EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 1})), "error gguf-token-count");
