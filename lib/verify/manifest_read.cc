@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/escape.h"
+#include "io/file_kind.h"
 #include "io/random_access_file.h"
 #include "json/reader.h"
 #include "verify/manifest.h"
@@ -225,11 +226,22 @@ bool is_one_object(std::string_view text, const std::string& path) {
   return !document || entry_array((*document)->root).has_value();
 }
 
+// A model instead of its manifest, for one.
+Status refuse_other_kinds(std::string_view head, const std::string& path) {
+  const FileKind kind = file_kind(head);
+  if (kind != FileKind::unknown && kind != FileKind::empty) {
+    return input_error("manifest-syntax", fmt::format("no manifest: it is {}", file_kind_text(kind)), {}, {}, path);
+  }
+  if (head.find('\0') != head.npos) return input_error("manifest-syntax", "no manifest: it is no text", {}, {}, path);
+  return {};
+}
+
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   Manifest manifest;
   manifest.path = std::move(path);
+  MU_TRY(refuse_other_kinds(text.substr(0, file_kind_bytes), manifest.path));
   Status parsed;
   if (is_one_object(text, manifest.path)) {
     auto document = json::parse(text, manifest.path);
@@ -249,7 +261,7 @@ Result<Manifest> load_manifest(const std::string& path) {
   constexpr std::size_t piece = 64 * 1024;
   std::string text;
   std::size_t size = 0;
-  while (std::max<u64>(size, source->size().value_or(0)) <= max_manifest_bytes) {
+  while (size == 0 || std::max<u64>(size, source->size().value_or(0)) <= max_manifest_bytes) {
     text.resize(size + piece);
     MU_ASSIGN(const std::size_t got, source->read_some(size, std::as_writable_bytes(std::span(text).subspan(size))));
     size += got;
@@ -257,6 +269,7 @@ Result<Manifest> load_manifest(const std::string& path) {
     text.resize(size);
     return parse_manifest(text, path);
   }
+  MU_TRY(refuse_other_kinds(std::string_view(text).substr(0, std::min(size, file_kind_bytes)), path));
   return input_error("manifest-too-large", fmt::format("a manifest has at most {} bytes", max_manifest_bytes), {}, {},
                      path);
 }

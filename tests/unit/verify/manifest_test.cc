@@ -224,6 +224,12 @@ TEST(Manifest, BrokenOnesAreRefused) {
   EXPECT_EQ(load_manifest("/nonexistent/manifest").error().code, "io-open");
 }
 
+TEST(Manifest, AModelInsteadOfItsManifestIsNamed) {
+  const std::string model("GGUF\3\0\0\0\x1b[31m", 13);
+  EXPECT_EQ(parse_manifest(model, "x").error().message, "no manifest: it is a GGUF file");
+  EXPECT_EQ(parse_manifest(std::string("\x90\0\0\0\0\0\0\0{}", 10), "x").error().message, "no manifest: it is no text");
+}
+
 TEST(Manifest, SyntaxErrorsNameTheLine) {
   const std::string good = manifest_of(catalog_of(one_file));
   EXPECT_EQ(parse_manifest(good + "garbage\n", "x").error().where, "line 3");
