@@ -20,8 +20,8 @@ int run(int argc, char** argv) {
   TextOutput results;
   TextOutput remarks(2);
   TextOutput& text = options.hash ? remarks : results;
-  const VerifyTextOptions style{!options.hash && cli::use_color(command.common()),
-                                options.hash && command.common().quiet};
+  const VerifyTextOptions style{!options.hash && cli::use_color(command.common()), command.common().quiet,
+                                options.strict};
   Progress progress("reading", 0, cli::use_progress(command.common()));
   options.verify.progress = &progress;
   if (options.hash) options.verify.hash = hash_from_name(*options.hash);
@@ -30,6 +30,7 @@ int run(int argc, char** argv) {
   int status = cli::exit_ok;
   const Status done = verify_paths(options.paths, options.verify, [&](const VerifyReport& report) {
     progress.finish();
+    if (!report.unreadable) messages.info(verify_summary(report));
     if (report.unreadable) status = std::max(status, messages.error(*report.unreadable));
     if (report.is_bad(options.strict)) status = std::max(status, cli::exit_findings);
     if (options.json) {

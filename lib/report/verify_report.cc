@@ -4,6 +4,7 @@
 
 #include "base/escape.h"
 #include "json/writer.h"
+#include "report/numbers.h"
 
 namespace modelutils {
 
@@ -45,7 +46,7 @@ std::string verify_text(const VerifyReport& report, const VerifyTextOptions& opt
     if (options.errors_only && finding.severity != Severity::error) continue;
     text += finding_line(path, finding, options.color);
   }
-  if (options.errors_only && report.errors == 0) return text;
+  if (options.errors_only && !report.is_bad(options.strict)) return text;
   const bool clean = report.errors == 0 && report.warnings == 0;
   const Severity worst = report.errors != 0 ? Severity::error : Severity::warning;
   const std::string verdict =
@@ -53,6 +54,12 @@ std::string verify_text(const VerifyReport& report, const VerifyTextOptions& opt
   text += fmt::format("{}: {}\n", colored(path, bold, options.color),
                       colored(verdict, clean ? green : color_of(worst), options.color));
   return text;
+}
+
+std::string verify_summary(const VerifyReport& report) {
+  return fmt::format("{}: {}, {} file{}, {} tensor{}, {} of tensor data read, {:.3f} s", report.path, report.format,
+                     report.files, report.files == 1 ? "" : "s", report.tensors, report.tensors == 1 ? "" : "s",
+                     byte_text(report.bytes_read), report.seconds);
 }
 
 std::string verify_json(const VerifyReport& report, bool strict) {

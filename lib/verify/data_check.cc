@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ struct Task {
   u64 block_bytes;
   u64 blocks_per_piece;
   u64 first_piece;
+  const PackedWeight* packed = nullptr;  // whose scales or biases these are
+  bool is_bias = false;
 };
 
 struct Outcome {
@@ -53,7 +56,8 @@ std::string_view code_of(TensorType type, const BadBlock& bad) {
 
 std::string describe(const TypeInfo& type, u64 blocks, const Outcome& outcome) {
   const BadBlock& bad = *outcome.first;
-  const bool has_verb = bad.what.starts_with("is ") || bad.what.starts_with("overflows");
+  const bool has_verb = std::ranges::any_of(std::array{"is ", "overflows", "makes"},
+                                            [&](std::string_view verb) { return bad.what.starts_with(verb); });
   const std::string_view verb = has_verb ? "" : "is ";
   if (type.block_elements == 1) {
     return fmt::format("element {} of {} {}{} ({}); {} in this tensor", bad.block, blocks, verb, bad.what, type.name,
@@ -64,13 +68,24 @@ std::string describe(const TypeInfo& type, u64 blocks, const Outcome& outcome) {
                      bad.what, type.name, counted(outcome.bad_blocks, "bad block"));
 }
 
+// Can the type be checked in this byte order? Block types have fields of several widths.
+bool is_readable(const Catalog& catalog, TensorType type) {
+  return !catalog.big_endian || type_info(type).block_elements == 1;
+}
+
+// Big-endian elements the other way round.
+void swap_bytes(TensorType type, MutableBytes bytes) {
+  const std::size_t size = type_info(type).block_bytes;
+  for (std::size_t at = 0; at < bytes.size(); at += size) std::ranges::reverse(bytes.subspan(at, size));
+}
+
 // The tensors that have anything to check, and the number of pieces in all.
-std::pair<std::vector<Task>, u64> plan(const Catalog& catalog) {
+std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const PackedWeight> packed) {
   std::vector<Task> tasks;
   u64 pieces = 0;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
     const CatalogTensor& tensor = catalog.tensors[i];
-    if (!tensor.type || !has_block_check(*tensor.type)) continue;
+    if (!tensor.type || !has_block_check(*tensor.type) || !is_readable(catalog, *tensor.type)) continue;
     const u64 block_bytes = type_info(*tensor.type).block_bytes;
     const u64 blocks = tensor.bytes / block_bytes;
     if (blocks == 0) continue;
@@ -78,24 +93,38 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog) {
     tasks.push_back({i, blocks, block_bytes, per_piece, pieces});
     pieces += (blocks - 1) / per_piece + 1;
   }
+  const auto attach = [&](std::size_t tensor, const PackedWeight& weight, bool is_bias) {
+    const auto task = std::ranges::lower_bound(tasks, tensor, {}, &Task::tensor);
+    if (task == tasks.end() || task->tensor != tensor) return;
+    task->packed = &weight;
+    task->is_bias = is_bias;
+  };
+  for (const PackedWeight& weight : packed) {
+    attach(weight.scales, weight, false);
+    attach(weight.biases, weight, true);
+  }
   return {std::move(tasks), pieces};
 }
 
 }  // namespace
 
-void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
-  if (catalog.big_endian) {
-    log.add({Severity::note,
+void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, unsigned threads, FindingLog& log,
+                Progress* progress) {
+  const auto is_left_out = [&](const CatalogTensor& tensor) {
+    return tensor.type && has_block_check(*tensor.type) && !is_readable(catalog, *tensor.type);
+  };
+  if (const auto number = std::ranges::count_if(catalog.tensors, is_left_out); number != 0) {
+    log.add({Severity::warning,
              Scope::data,
              "data-big-endian",
              {},
              {},
-             "the values are big-endian and were not looked at",
+             fmt::format("{} in big-endian blocks: no value of theirs was checked",
+                         counted(static_cast<u64>(number), "tensor")),
              {}});
-    return;
   }
   // Names of a structured binding cannot be captured by clang 14.
-  const auto planned = plan(catalog);
+  const auto planned = plan(catalog, packed);
   const auto& tasks = planned.first;
   const auto pieces = planned.second;
   if (progress != nullptr) {
@@ -117,16 +146,25 @@ void check_data(const Catalog& catalog, unsigned threads, FindingLog& log, Progr
     if (buffer.size() < size) buffer.resize(std::max(size, std::min(piece_size, size * 2)));
     const MutableBytes bytes(buffer.data(), size);
     const CatalogFile& file = catalog.files[tensor.file];
+    const auto failed = [&](const Error& error) {
+      return tl::make_unexpected(to_error(read_failure(catalog, tensor.file, tensor_where(tensor.name), error), {}));
+    };
     if (Status read = file.source->read_exact(tensor.offset + first_block * task.block_bytes, bytes); !read) {
-      const Finding failure = read_failure(catalog, tensor.file, tensor_where(tensor.name), read.error());
-      return tl::make_unexpected(to_error(failure, {}));
+      return failed(read.error());
     }
-    const BlockCheck check = check_blocks(*tensor.type, bytes);
-    if (progress != nullptr) progress->advance(size);
-    if (check.bad_blocks != 0) {
+    if (catalog.big_endian) swap_bytes(*tensor.type, bytes);
+    const auto take = [&](const BlockCheck& check) {
+      if (check.bad_blocks == 0) return;
       const std::lock_guard lock(mutex);
       merge(outcomes[static_cast<std::size_t>(&task - tasks.data())], check, first_block);
+    };
+    take(check_blocks(*tensor.type, bytes));
+    if (task.packed != nullptr) {
+      const auto check = check_packed(catalog, *task.packed, task.is_bias, first_block, bytes);
+      if (!check) return failed(check.error());
+      take(*check);
     }
+    if (progress != nullptr) progress->advance(size);
     return {};
   });
   for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -1,6 +1,11 @@
 #include "verify/formats.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
 #include "io/random_access_file.h"
@@ -40,9 +45,10 @@ std::span<const ParityRules> all_parities() {
   return parity_table;
 }
 
-bool PathProbe::has_file(std::string_view name) const {
+bool PathProbe::has(std::string_view name) const {
   std::error_code ignored;
-  return is_directory && std::filesystem::is_regular_file(std::filesystem::path(path) / name, ignored);
+  return is_directory &&
+         std::filesystem::exists(std::filesystem::symlink_status(std::filesystem::path(path) / name, ignored));
 }
 
 Result<PathProbe> probe_path(const std::string& path) {
@@ -50,10 +56,20 @@ Result<PathProbe> probe_path(const std::string& path) {
   probe.path = path;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
+    // Without these nothing in it would be seen, and it would look like a directory of something else.
+    if (::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
+      return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+    }
     probe.is_directory = true;
     return probe;
   }
-  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
+  constexpr std::string_view advice = "verify reads out of order and needs a file: save it to one first";
+  if (path == "-") return input_error("io-not-regular", fmt::format("is standard input; {}", advice), {}, {}, path);
+  auto opened = RandomAccessFile::open(path);
+  if (!opened && opened.error().code == "io-not-regular") {
+    opened.error().message += fmt::format("; {}", advice);
+  }
+  MU_ASSIGN(const auto file, std::move(opened));
   probe.file_size = file->file_size();
   probe.head.resize(std::min<u64>(head_size, probe.file_size));
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(probe.head))));

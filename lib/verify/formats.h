@@ -6,10 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "model/tensor_catalog.h"
 #include "verify/finding_log.h"
+#include "verify/packed_check.h"
 
 namespace modelutils {
 
@@ -25,14 +27,15 @@ struct PathProbe {
   /// Does the file begin with these bytes?
   bool begins_with(std::string_view bytes) const { return std::string_view(head).starts_with(bytes); }
   bool name_ends_with(std::string_view suffix) const { return std::string_view(path).ends_with(suffix); }
-  /// Is there a regular file (or a link to one) of this name in the directory?
-  bool has_file(std::string_view name) const;
+  /// Is there anything of this name in the directory?
+  bool has(std::string_view name) const;
 };
 
 /// What the rules of one format say of one model.
 struct CheckedModel {
   FindingLog findings;
   Catalog catalog;  ///< tensors that can be read; --data, --hash and --check work on it. Empty if nothing can.
+  std::vector<PackedWeight> packed = {};  ///< MLX: what --data needs to know of weights, scales and biases
 };
 
 /// One format. `check` gets a path that `recognises` accepted: whatever is wrong with it from there on is a finding, an
@@ -59,7 +62,8 @@ struct ParityRules {
 /// All pairs that can be compared.
 std::span<const ParityRules> all_parities();
 
-/// Looks at a path. Errors: "io-open", and "io-not-regular" for what is neither a regular file nor a directory.
+/// Looks at a path. Errors: "io-open" for what cannot be opened or listed, "io-not-regular" for what is neither a
+/// regular file nor a directory ("-" is standard input, which cannot be read out of order either).
 Result<PathProbe> probe_path(const std::string& path);
 
 /// The row for the path, or nullptr.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "hf/architecture.h"
 #include "model/safetensors_catalog.h"
@@ -42,6 +42,8 @@ struct Field {
 void check_fields(const SafetensorsModel& model, FindingLog& log) {
   const hf::Config& config = *model.config;
   const bool whole = is_whole_model(model);
+  // A field of a wrong type is there: that it is of no use has been said (hf-config-field).
+  if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty()) {
     remark(log, whole ? Severity::error : Severity::note, "hf-config-missing", "config.json field 'model_type'",
            "is missing: nobody can tell what kind of model this is");
@@ -62,7 +64,7 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
       {"vocab_size", config.vocab_size.has_value()},
   };
   for (const Field& field : fields) {
-    if (field.present) continue;
+    if (field.present || config.field(field.name)) continue;
     remark(log, severity, "hf-config-missing", fmt::format("config.json field '{}'", field.name),
            fmt::format("is missing, a {} model needs it", known->model_type));
   }
@@ -92,8 +94,39 @@ FindingLog model_directory_rules(const SafetensorsModel& model) {
   return log;
 }
 
+namespace {
+
+// Tells --data which tensors belong together.
+void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < checked.catalog.tensors.size(); ++i) places.emplace(checked.catalog.tensors[i].name, i);
+  const auto place_of = [&](std::size_t index) {
+    if (index == mlx::no_tensor) return mlx::no_tensor;
+    const safetensors::Tensor& tensor = model.set.tensor(model.set.tensors[index]);
+    const auto found = places.find(tensor.name);
+    if (found == places.end()) return mlx::no_tensor;
+    const CatalogTensor& listed = checked.catalog.tensors[found->second];  // a name may stand there twice
+    return listed.type == tensor.type && listed.bytes == tensor.bytes() ? found->second : mlx::no_tensor;
+  };
+  for (const mlx::Module& module : model.modules.list) {
+    if (!module.decodable) continue;
+    const mlx::ModeInfo& mode = mlx::mode_info(module.params->mode);
+    PackedWeight packed{*module.params, place_of(module.weight), place_of(module.scales),
+                        mode.has_biases ? place_of(module.biases) : mlx::no_tensor};
+    if (packed.weight == mlx::no_tensor || packed.scales == mlx::no_tensor) continue;
+    if (mode.has_biases && packed.biases == mlx::no_tensor) continue;
+    // E8M0 in bytes that safetensors can only call U8: as E8M0 their NaN code is found.
+    if (mode.mode == mlx::Mode::mxfp4 || mode.mode == mlx::Mode::mxfp8) {
+      checked.catalog.tensors[packed.scales].type = TensorType::F8_E8M0;
+    }
+    checked.packed.push_back(packed);
+  }
+}
+
+}  // namespace
+
 bool recognises_model_directory(const PathProbe& probe) {
-  return probe.is_directory && probe.has_file("config.json");
+  return probe.is_directory && probe.has("config.json");
 }
 
 Result<CheckedModel> check_model_directory(const PathProbe& probe) {
@@ -104,19 +137,7 @@ Result<CheckedModel> check_model_directory(const PathProbe& probe) {
   checked.findings.add_all(side_file_rules(model));
   checked.catalog = safetensors_catalog(model.set);
   checked.catalog.format = "mlx";
-  // The scales of MLX's mx modes are E8M0 in bytes that safetensors can only call U8: as E8M0 their NaN code is found.
-  std::vector<std::string_view> scales;
-  for (const mlx::Module& module : model.modules.list) {
-    if (!module.decodable) continue;
-    if (module.params->mode != mlx::Mode::mxfp4 && module.params->mode != mlx::Mode::mxfp8) continue;
-    scales.push_back(model.set.tensor(model.set.tensors[module.scales]).name);
-  }
-  std::ranges::sort(scales);
-  for (CatalogTensor& tensor : checked.catalog.tensors) {
-    if (tensor.type == TensorType::U8 && std::ranges::binary_search(scales, std::string_view(tensor.name))) {
-      tensor.type = TensorType::F8_E8M0;
-    }
-  }
+  note_packed_weights(model, checked);
   return checked;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "io/file_kind.h"
@@ -51,6 +52,7 @@ class Run {
     VerifyReport report;
     report.path = path;
     FindingLog log;
+    const auto start = std::chrono::steady_clock::now();
     if (Status done = apply(path, report, log); !done) {
       report.unreadable = in_file(std::move(done.error()), path);
       log.add(to_finding(*report.unreadable));
@@ -59,6 +61,7 @@ class Run {
     report.findings = log.findings();
     report.errors = log.errors();
     report.warnings = log.warnings();
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
   }
 
@@ -79,14 +82,24 @@ class Run {
     }
     log.add_all(std::move(model->findings));
     const Catalog& catalog = model->catalog;
-    if (options_.data) check_data(catalog, options_.threads, log, options_.progress);
+    report.files = catalog.files.size();
+    report.tensors = catalog.tensors.size();
+    if (options_.data) check_data(catalog, model->packed, options_.threads, log, options_.progress);
+    count_read(options_.data, report);
     if (options_.hash) {
       write_manifest(catalog, *options_.hash, options_.whole_file, options_.threads, options_.manifest_line, log,
                      options_.progress);
     }
+    count_read(options_.hash.has_value(), report);
     if (manifest_) manifest_->check_model(catalog, options_.threads, log, options_.progress);
+    count_read(manifest_.has_value(), report);
     if (options_.against) compare(*model, path, report.format, log);
     return {};
+  }
+
+  // `ran`: the progress is that of a phase that has just ended.
+  void count_read(bool ran, VerifyReport& report) const {
+    if (ran && options_.progress != nullptr) report.bytes_read += options_.progress->done();
   }
 
   void compare(const CheckedModel& model, const std::string& path, std::string_view format, FindingLog& log) {

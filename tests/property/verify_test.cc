@@ -61,7 +61,7 @@ std::optional<FindingLog> verify_all(std::string_view file) {
   set.files.push_back({"sample.gguf", source, std::move(*document)});
   FindingLog log = gguf_structure_rules(set);
   const Catalog catalog = gguf_catalog(set);
-  check_data(catalog, 1, log);
+  check_data(catalog, {}, 1, log);
   write_manifest(
       catalog, HashAlgorithm::xxh3, true, 1, [](std::string_view) { return true; }, log);
   return log;

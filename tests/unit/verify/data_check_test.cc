@@ -45,7 +45,7 @@ std::string values(std::size_t count, std::initializer_list<std::pair<std::size_
 
 FindingLog check(const Catalog& catalog, unsigned threads = 2) {
   FindingLog log;
-  check_data(catalog, threads, log);
+  check_data(catalog, {}, threads, log);
   return log;
 }
 
@@ -104,12 +104,107 @@ TEST(DataCheck, BoolsAreWarningsAndIntegersAreNotRead) {
   EXPECT_EQ(log.findings()[0].code, "data-bool");
 }
 
-TEST(DataCheck, BigEndianDataIsNotLookedAt) {
-  Catalog catalog = Builder().tensor("a", TensorType::F32, values<float>(4, {{0, nan_value}})).build();
+TEST(DataCheck, PlainTypesOfABigEndianFileAreChecked) {
+  const std::string zeros(6, '\0');
+  Catalog catalog = Builder()
+                        .tensor("f32", TensorType::F32, std::string("\x3f\x80\0\0\x7f\xc0\0\0", 8))
+                        .tensor("f16", TensorType::F16, std::string("\x7c\0\0\x7c", 4))
+                        .tensor("bf16", TensorType::BF16, std::string("\x80\x7f\x7f\x80", 4))
+                        .tensor("f64", TensorType::F64, "\x7f\xf0" + zeros)
+                        .tensor("i32", TensorType::I32, std::string(8, '\xff'))
+                        .build();
+  catalog.big_endian = true;
+  const Findings findings = check(catalog).findings();
+  ASSERT_EQ(findings.size(), 4u);
+  EXPECT_EQ(findings[0].message, "element 1 of 2 is NaN (F32); 1 bad value in this tensor");
+  EXPECT_EQ(findings[0].offset, 4u);
+  EXPECT_EQ(findings[1].message, "element 0 of 2 is Inf (F16); 1 bad value in this tensor");
+  EXPECT_EQ(findings[2].message, "element 1 of 2 is Inf (BF16); 1 bad value in this tensor");
+  EXPECT_EQ(findings[3].code, "data-inf");
+}
+
+TEST(DataCheck, BlocksOfABigEndianFileAreAWarning) {
+  Catalog catalog = Builder()
+                        .tensor("a", TensorType::Q4_0, std::string(18, '\xff'))
+                        .tensor("b", TensorType::Q8_0, std::string(34, '\xff'))
+                        .build();
   catalog.big_endian = true;
   const FindingLog log = check(catalog);
   EXPECT_EQ(log.errors(), 0u);
+  EXPECT_EQ(log.warnings(), 1u);
+  ASSERT_EQ(log.findings().size(), 1u);
   EXPECT_EQ(log.findings()[0].code, "data-big-endian");
+  EXPECT_EQ(log.findings()[0].message, "2 tensors in big-endian blocks: no value of theirs was checked");
+}
+
+// A matrix of four groups of 32 in 4 bits, all codes 15 but those of group 3, which are 0.
+class Packed {
+ public:
+  Packed(mlx::Params params, TensorType type, std::string scales, std::string biases = {}) {
+    weight_ = {params, 0, 1, biases.empty() ? mlx::no_tensor : 2};
+    builder_.tensor("w", TensorType::U32,
+                    std::string(48, params.mode == mlx::Mode::affine ? '\xff' : '\x77') + std::string(16, '\0'));
+    builder_.tensor("w.scales", type, std::move(scales));
+    if (!biases.empty()) builder_.tensor("w.biases", type, std::move(biases));
+  }
+  Findings check() const {
+    FindingLog log;
+    check_data(builder_.build(), std::span(&weight_, 1), 1, log);
+    return log.findings();
+  }
+
+ private:
+  PackedWeight weight_;
+  Builder builder_;
+};
+
+constexpr mlx::Params affine{mlx::Mode::affine, 4, 32};
+constexpr mlx::Params mxfp4{mlx::Mode::mxfp4, 4, 32};
+
+TEST(DataCheck, FiniteScalesWhoseValuesOverflowAreFound) {
+  const std::string ones = values<float>(4, {});
+  EXPECT_TRUE(Packed(affine, TensorType::F32, ones, ones).check().empty());
+  // 2^124 × 15 is below 2^128, 2^125 × 15 is not; group 3 has codes of 0 only.
+  EXPECT_TRUE(Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p124f}, {3, 0x1p127f}}), ones).check().empty());
+  const Findings scale =
+      Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p125f}, {2, -0x1p127f}}), ones).check();
+  ASSERT_EQ(scale.size(), 1u);
+  EXPECT_EQ(scale[0].code, "data-overflow");
+  EXPECT_EQ(scale[0].severity, Severity::error);
+  EXPECT_EQ(scale[0].where, "tensor 'w.scales'");
+  EXPECT_EQ(scale[0].offset, 64u + 4u);
+  EXPECT_EQ(scale[0].message,
+            "element 1 of 4 makes values of its group overflow to Inf (F32); 2 bad values in this tensor");
+  // E8M0: 254 is 2^127, and the largest element is 6.
+  const Findings mx = Packed(mxfp4, TensorType::F8_E8M0, "\x7f\x7f\xfe\xfe").check();
+  ASSERT_EQ(mx.size(), 1u);
+  EXPECT_EQ(mx[0].code, "data-overflow");
+  EXPECT_EQ(mx[0].offset, 66u);
+}
+
+TEST(DataCheck, ASumThatOverflowsIsTheBiassUnlessTheScaleIsLarge) {
+  const std::string large_bias = values<float>(4, {{1, 3.0e38f}, {3, 3.0e38f}});
+  EXPECT_TRUE(Packed(affine, TensorType::F32, values<float>(4, {}), large_bias).check().empty());
+  const Findings bias =
+      Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p117f}}), values<float>(4, {{1, 0x1.fffffep127f}}))
+          .check();
+  ASSERT_EQ(bias.size(), 1u);
+  EXPECT_EQ(bias[0].where, "tensor 'w.biases'");
+  const Findings both = Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p124f}}), large_bias).check();
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].where, "tensor 'w.scales'");
+}
+
+TEST(DataCheck, WhatIsNotFiniteItselfIsNoOverflow) {
+  const std::string ones = values<float>(4, {});
+  const Findings scale = Packed(affine, TensorType::F32, values<float>(4, {{1, infinity}}), ones).check();
+  ASSERT_EQ(scale.size(), 1u);
+  EXPECT_EQ(scale[0].code, "data-inf");
+  const Findings bias =
+      Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p127f}}), values<float>(4, {{1, nan_value}})).check();
+  ASSERT_EQ(bias.size(), 1u);
+  EXPECT_EQ(bias[0].where, "tensor 'w.biases'");
+  EXPECT_EQ(bias[0].code, "data-nan");
 }
 
 // A file that ends before it said it would.
@@ -134,7 +229,7 @@ TEST(DataCheck, ProgressReachesTheTotal) {
   const Catalog catalog = Builder().tensor("a", TensorType::F32, values<float>(200000, {})).build();
   FindingLog log;
   Progress progress;
-  check_data(catalog, 2, log, &progress);
+  check_data(catalog, {}, 2, log, &progress);
   EXPECT_EQ(progress.done(), 800000u);
 }
 

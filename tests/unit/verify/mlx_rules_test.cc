@@ -7,6 +7,7 @@
 
 #include "support/safetensors_text.h"
 #include "support/temp_dir.h"
+#include "verify/verify.h"
 
 namespace modelutils {
 namespace {
@@ -94,6 +95,44 @@ TEST_F(MlxRules, WrongTypesAndBrokenConfigs) {
   EXPECT_EQ(check(), Codes{"json-syntax"});
   folder_.write("m/config.json", "[]");
   EXPECT_EQ(check(), Codes{"hf-config-not-object"});
+}
+
+TEST_F(MlxRules, AFieldOfAWrongTypeIsNotMissing) {
+  replace("config.json", R"("num_hidden_layers": 2)", R"("num_hidden_layers": -2)");
+  replace("config.json", R"("model_type": "llama")", R"("model_type": 3)");
+  EXPECT_EQ(check(), (Codes{"hf-config-field", "hf-config-field"}));
+  replace("config.json", R"("model_type": 3)", R"("model_type": "llama")");
+  EXPECT_EQ(check(), Codes{"hf-config-field"});
+}
+
+TEST_F(MlxRules, AConfigThatIsADirectoryIsAnError) {
+  std::filesystem::remove(file("config.json"));
+  std::filesystem::create_directory(file("config.json"));
+  EXPECT_EQ(check(), Codes{"io-directory"});
+}
+
+TEST_F(MlxRules, DataThatOverflowsIsFound) {
+  VerifyOptions options;
+  options.data = true;
+  const auto codes = [&] {
+    Codes list;
+    const Status done = verify_paths({file(".")}, options, [&](const VerifyReport& report) {
+      for (const Finding& finding : report.findings) {
+        if (finding.severity == Severity::error) list.push_back(finding.code);
+      }
+    });
+    EXPECT_TRUE(done);
+    return list;
+  };
+  EXPECT_EQ(codes(), Codes{});
+  const auto checked = check_model_directory(*probe_path(file(".")));
+  ASSERT_TRUE(checked);
+  const CatalogTensor* scales = checked->catalog.find("model.layers.0.self_attn.q_proj.scales");
+  ASSERT_NE(scales, nullptr);
+  std::string bytes = test::read_file(file("model.safetensors"));
+  bytes.replace(scales->offset, 2, "\x7f\x7f");  // as bf16 close to the largest float32
+  folder_.write("m/model.safetensors", bytes);
+  EXPECT_EQ(codes(), Codes{"data-overflow"});
 }
 
 TEST_F(MlxRules, QuantisationSettings) {

@@ -2,6 +2,8 @@
 #include "verify/verify.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
@@ -56,6 +58,48 @@ TEST(Verify, OthersSayWhatTheyAre) {
   EXPECT_TRUE(message("whatever").starts_with("verify-unknown-format"));
   EXPECT_EQ(run({folder.file("missing")})[0].unreadable->code, "io-open");
   EXPECT_EQ(run({folder.path() + "/."})[0].unreadable->code, "verify-unknown-format");
+}
+
+TEST(Verify, WhatCannotBeReadOutOfOrderSaysSo) {
+  const test::TempDir folder;
+  const std::string fifo = folder.file("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path : {std::string("-"), fifo}) {
+    const Error error = run({path})[0].unreadable.value();
+    EXPECT_EQ(error.code, "io-not-regular");
+    EXPECT_NE(error.message.find("save it to one first"), std::string::npos) << error.message;
+  }
+}
+
+TEST(Verify, ADirectoryThatCannotBeListedSaysSo) {
+  const test::TempDir folder;
+  const std::string path = folder.file("m");
+  ASSERT_EQ(::mkdir(path.c_str(), 0), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  const bool is_root = ::geteuid() == 0;  // who may list everything
+  if (is_root) {
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
+  const Error error = run({path})[0].unreadable.value();
+  if (is_root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+  EXPECT_EQ(error.code, "io-open");
+  EXPECT_NE(error.message.find("Permission denied"), std::string::npos) << error.message;
+}
+
+TEST(Verify, SaysWhatWasRead) {
+  const test::TempDir folder;
+  Progress progress;
+  VerifyOptions options;
+  options.data = true;
+  options.progress = &progress;
+  const auto reports = run({folder.write("m.gguf", model())}, options);
+  EXPECT_EQ(reports[0].files, 1u);
+  EXPECT_EQ(reports[0].tensors, 2u);
+  EXPECT_EQ(reports[0].bytes_read, 64u);
+  options.data = false;
+  EXPECT_EQ(run({folder.file("m.gguf")}, options)[0].bytes_read, 0u);
 }
 
 TEST(Verify, ManifestOverSeveralPaths) {
@@ -119,7 +163,19 @@ TEST(VerifyReport, TextEscapesAndCounts) {
             "a\\u{1b}[31m.gguf: 1 errors, 2 warnings\n");
   EXPECT_EQ(verify_text({.path = "m", .format = "gguf"}, {}), "m: ok\n");
   EXPECT_EQ(verify_text({.path = "m", .format = "gguf"}, {.errors_only = true}), "");
+  report.findings.push_back({Severity::warning, Scope::model, "x-z", {}, {}, "is odd", {}});
+  EXPECT_EQ(verify_text(report, {.errors_only = true}).find("x-z"), std::string::npos);
+  EXPECT_NE(verify_text(report, {.errors_only = true}).find("1 errors, 2 warnings\n"), std::string::npos);
+  const VerifyReport odd{.path = "m", .format = "gguf", .warnings = 1};
+  EXPECT_EQ(verify_text(odd, {.errors_only = true}), "");
+  EXPECT_EQ(verify_text(odd, {.errors_only = true, .strict = true}), "m: 0 errors, 1 warnings\n");
   EXPECT_NE(verify_text(report, {.color = true}).find("\x1b[1;31merror"), std::string::npos);
+}
+
+TEST(VerifyReport, SummaryOnOneLine) {
+  EXPECT_EQ(
+      verify_summary({.path = "m", .format = "gguf", .files = 1, .tensors = 2, .bytes_read = 64, .seconds = 0.25}),
+      "m: gguf, 1 file, 2 tensors, 64 B of tensor data read, 0.250 s");
 }
 
 TEST(VerifyReport, JsonIsOneLineOfTheContract) {
