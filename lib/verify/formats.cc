@@ -64,7 +64,7 @@ Result<PathProbe> probe_path(const std::string& path) {
     return probe;
   }
   constexpr std::string_view advice = "verify reads out of order and needs a file: save it to one first";
-  if (path == "-") return input_error("io-not-regular", fmt::format("is standard input; {}", advice), {}, {}, path);
+  if (path == "-") return input_error("io-not-regular", fmt::format("is no regular file; {}", advice), {}, {}, path);
   auto opened = RandomAccessFile::open(path);
   if (!opened && opened.error().code == "io-not-regular") {
     opened.error().message += fmt::format("; {}", advice);
