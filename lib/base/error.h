@@ -94,8 +94,8 @@ const Finding* first_container_error(const Findings& findings);
 /// The first finding of severity error of any scope but data, or nullptr: what makes a converter refuse.
 const Finding* first_error(const Findings& findings);
 
-/// A finding turned into the error that stops a tool. `path`: the model's, as the user gave it. A file of a set is named
-/// with the folder it lies in: the directory `path`, or the one that the file `path` lies in.
+/// A finding turned into the error that stops a tool. `path`: the model's, as the user gave it. A file of a set is
+/// named with the folder it lies in: the directory `path`, or the one that the file `path` lies in.
 Error to_error(const Finding& finding, std::string_view path);
 
 /// An error turned into a finding of severity error.

@@ -68,12 +68,12 @@ std::string where_tensor(std::string_view name) {
 
 std::optional<u64> TensorInfo::bytes() const {
   const std::optional<TensorType> known = type();
-  if (!known || n_dims != ne.size()) return std::nullopt;
+  if (!known || ne.size() > max_dims) return std::nullopt;
   return tensor_bytes(*known, ne);
 }
 
 std::optional<u64> TensorInfo::elements() const {
-  if (n_dims != ne.size()) return std::nullopt;
+  if (ne.size() > max_dims) return std::nullopt;
   return element_count(ne);
 }
 

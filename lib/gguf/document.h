@@ -56,19 +56,22 @@ struct KeyValue {
   ValueType type() const { return static_cast<ValueType>(value.index()); }
 };
 
+/// More dimensions break the format.
+inline constexpr modelutils::u32 max_dims = 4;
+
 struct TensorInfo {
   std::string name;     ///< raw bytes
   u64 info_offset = 0;  ///< absolute offset of the record (its name's length field)
-  std::vector<u64> ne;  ///< dimensions as in the file, ne0 (contiguous) first; at most 4 are kept
+  std::vector<u64> ne;  ///< dimensions as in the file, ne0 (contiguous) first, even more than max_dims
   u32 n_dims = 0;       ///< as in the file
   u32 type_id = 0;      ///< as in the file
   u64 offset = 0;       ///< relative to the data section
 
   /// Nothing for ids that the table does not have.
   std::optional<TensorType> type() const { return type_from_gguf(type_id); }
-  /// tensor_bytes() of type and ne; nothing if unknown, unrepresentable or of more than 4 dimensions.
+  /// tensor_bytes() of type and ne; nothing if unknown, unrepresentable or of more than max_dims dimensions.
   std::optional<u64> bytes() const;
-  /// Product of ne; nothing on overflow and for more than 4 dimensions.
+  /// Product of ne; nothing on overflow and for more than max_dims dimensions.
   std::optional<u64> elements() const;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "gguf/array_scan.h"
 #include "io/file_kind.h"
 
@@ -20,7 +21,6 @@ constexpr std::string_view magic = "GGUF";
 constexpr u64 min_key_bytes = 8 + 4 + 1;
 constexpr u64 min_tensor_bytes = 8 + 4 + 4 + 8;
 
-constexpr u32 max_dims = 4;
 // Up to here a tensor of too many dimensions is read over; what claims more is no tensor info.
 constexpr u32 max_dims_read = 64;
 // Entries to make room for before any of them was read.
@@ -93,8 +93,8 @@ class Parser {
   bool read_keys() {
     if (!reader_.may_hold(document_.kv_count, min_key_bytes)) {
       return stop("gguf-kv-count", 16, "header",
-                  fmt::format("the number of keys is {}, but the {} bytes left hold at most {}", document_.kv_count,
-                              *reader_.remaining(), *reader_.remaining() / min_key_bytes));
+                  fmt::format("the number of keys is {}, but {} left can hold at most {}", document_.kv_count,
+                              counted(*reader_.remaining(), "byte"), *reader_.remaining() / min_key_bytes));
     }
     document_.keys.reserve(static_cast<std::size_t>(std::min(document_.kv_count, max_reserved)));
     for (u64 i = 0; i < document_.kv_count; ++i) {
@@ -106,8 +106,9 @@ class Parser {
   bool read_tensors() {
     if (!reader_.may_hold(document_.tensor_count, min_tensor_bytes)) {
       return stop("gguf-tensor-count", 8, "header",
-                  fmt::format("the number of tensors is {}, but the {} bytes left hold at most {} tensor infos",
-                              document_.tensor_count, *reader_.remaining(), *reader_.remaining() / min_tensor_bytes));
+                  fmt::format("the number of tensors is {}, but {} left can hold at most {}", document_.tensor_count,
+                              counted(*reader_.remaining(), "byte"),
+                              counted(*reader_.remaining() / min_tensor_bytes, "tensor info")));
     }
     document_.tensors.reserve(static_cast<std::size_t>(std::min(document_.tensor_count, max_reserved)));
     for (u64 i = 0; i < document_.tensor_count; ++i) {
@@ -123,13 +124,13 @@ class Parser {
     const u64 size = reader_.read<u64>();
     if (!reader_.ok()) return truncated(offset, where(), fmt::format("length of the {}", field));
     if (!reader_.may_hold(size, 1)) {
-      return stop(
-          "gguf-length", offset, where(),
-          fmt::format("the {} has {} bytes, but only {} are left in the file", field, size, *reader_.remaining()));
+      return stop("gguf-length", offset, where(),
+                  fmt::format("the {} has {}, but the file has only {} left", field, counted(size, "byte"),
+                              *reader_.remaining()));
     }
     text = reader_.read_string(size);
     return reader_.ok() || stop("gguf-length", offset, where(),
-                                fmt::format("the {} has {} bytes, but the input ends before", field, size));
+                                fmt::format("the {} has {}, but the input ends before", field, counted(size, "byte")));
   }
 
   bool read_key(u64 number) {
@@ -234,9 +235,8 @@ class Parser {
            fmt::format("n_dims is {}, at most {} are allowed", info.n_dims, max_dims));
       if (info.n_dims > max_dims_read || !reader_.may_hold(info.n_dims, sizeof(u64))) return false;
     }
-    info.ne.resize(std::min(info.n_dims, max_dims));
+    info.ne.resize(info.n_dims);
     for (u64& dim : info.ne) dim = reader_.read<u64>();
-    reader_.skip((info.n_dims - info.ne.size()) * sizeof(u64));
     info.type_id = reader_.read<u32>();
     info.offset = reader_.read<u64>();
     if (!reader_.ok()) return truncated(reader_.offset(), where_tensor(info.name), "tensor info");
@@ -270,7 +270,7 @@ std::string wrong_magic_message(std::string_view head) {
   // Eight bytes of header length, then JSON.
   if (head.size() > 8 && head[8] == '{') return fmt::format("this looks like a safetensors file; {}", expected);
   if (head.size() < magic.size()) {
-    return fmt::format("the file has only {} bytes; {}", head.size(), expected);
+    return fmt::format("the file has only {}; {}", counted(head.size(), "byte"), expected);
   }
   std::string bytes;
   for (const char c : head.substr(0, magic.size())) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/name_index.h"
 #include "base/path.h"
 #include "gguf/parse.h"
@@ -169,8 +170,8 @@ class SetOpener {
       const std::optional<i64> said = integer(file.document, "split.tensors.count");
       if (said && (*said < 0 || static_cast<u64>(*said) != total)) {
         add("gguf-split-tensor-count", Scope::container, file.path, where_key("split.tensors.count"),
-            fmt::format("the value is {}, but the files have {} tensors together", *said, total), Severity::error,
-            file.document.find("split.tensors.count")->offset);
+            fmt::format("the value is {}, but the files have {} together", *said, counted(total, "tensor")),
+            Severity::error, file.document.find("split.tensors.count")->offset);
       }
     }
   }

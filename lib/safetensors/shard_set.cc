@@ -146,11 +146,12 @@ void SetBuilder::merge_tensor(u32 file, u32 entry) {
     return;
   }
   TensorRef& first = set_.tensors[number];
+  set_.repeated.push_back({file, entry});
   if (first.file == file) return;  // the document's own finding
   add(Severity::error, "st-shard-two-files", set_.files[file].base_name, tensor_text(tensor.name),
       fmt::format("stands in '{}' too", set_.files[first.file].base_name), tensor.entry_offset);
   const std::optional<u32> named = index_names_.find(tensor.name);
-  if (named && file_of(set_.index->entries[*named].shard) == file) first = {file, entry};
+  if (named && file_of(set_.index->entries[*named].shard) == file) std::swap(first, set_.repeated.back());
 }
 
 void SetBuilder::compare_with_index() {

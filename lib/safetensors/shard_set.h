@@ -35,10 +35,16 @@ struct ShardSet {
   std::string index_path;           ///< of the index, readable or not; empty without one
   std::vector<ShardFile> files;     ///< sorted by name; those that could be opened and parsed
   std::vector<TensorRef> tensors;   ///< every name once: by file, then by place in the header
+  std::vector<TensorRef> repeated;  ///< entries whose name `tensors` has already: errors, only to be listed
   Findings findings;                ///< about the set: index, missing shards, names in two files, … ("st-index-…",
                                     ///< "st-shard-…"); each file's own stand in its document
 
   const Tensor& tensor(TensorRef ref) const { return files[ref.file].document.tensors[ref.entry]; }
+  /// All entries by number: first `tensors`, then `repeated`.
+  std::size_t listed_count() const { return tensors.size() + repeated.size(); }
+  TensorRef listed(std::size_t place) const {
+    return place < tensors.size() ? tensors[place] : repeated[place - tensors.size()];
+  }
   const ShardFile& file(TensorRef ref) const { return files[ref.file]; }
   /// The tensor of that name, or nothing. One hash look-up.
   std::optional<TensorRef> find(std::string_view name) const;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "model/tensor_catalog.h"
 
@@ -16,11 +17,6 @@ inline std::string tensor_where(std::string_view name) {
 /// "key 'NAME'"
 inline std::string key_where(std::string_view name) {
   return "key '" + std::string(name) + "'";
-}
-
-/// "1 error", "2 errors", "0 errors"
-inline std::string counted(u64 number, std::string_view noun) {
-  return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
 
 /// The form of a verb that goes with a number: verb(1, "needs", "need").
