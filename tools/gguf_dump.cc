@@ -19,16 +19,8 @@ int dump(const std::string& path, const GgufDumpOptions& options, bool first, co
   // What could be listed stands before the error.
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   if (out.closed()) return cli::exit_ok;
-  int status = done ? cli::exit_ok : messages.error(in_file(done.error(), path));
-  if (const Finding* broken = first_container_error(findings)) {
-    status = std::max(status, messages.error(to_error(*broken, path)));
-  }
-  for (const Finding& remark : findings) {
-    if (command.common().verbosity > 0 && remark.severity == Severity::warning) {
-      messages.warning(to_error(remark, path));
-    }
-  }
-  return status;
+  const int status = done ? cli::exit_ok : messages.error(in_file(done.error(), path));
+  return std::max(status, messages.broken_rules(findings, path));
 }
 
 int run(int argc, char** argv) {

@@ -19,22 +19,52 @@ namespace {
 
 using namespace modelutils;
 
-// What more than one of the forms of output were asked for.
+// Flags that contradict each other.
 std::optional<Error> conflict(const cli::StDumpArguments& options) {
-  const int forms = static_cast<int>(options.csv) + static_cast<int>(options.jsonl) +
-                    static_cast<int>(options.get.has_value()) + static_cast<int>(options.values.has_value()) +
-                    static_cast<int>(options.stats) + static_cast<int>(options.list.has_value());
-  if (forms > 1) return usage_error("--get, --values, --stats, --list, --csv and --jsonl exclude each other").value();
+  struct Form {
+    std::string_view name;
+    bool given;
+    bool may_be_json = false;
+  };
+  const Form forms[] = {{"--get", options.get.has_value()},
+                        {"--values", options.values.has_value(), true},
+                        {"--stats", options.stats, true},
+                        {"--list", options.list.has_value()},
+                        {"--csv", options.csv},
+                        {"--jsonl", options.jsonl},
+                        {"--modules", options.modules, true}};
+  const Form* chosen = nullptr;
+  for (const Form& form : forms) {
+    if (!form.given) continue;
+    if (chosen != nullptr) {
+      return usage_error(fmt::format("{} and {} exclude each other", chosen->name, form.name)).value();
+    }
+    chosen = &form;
+  }
+  if (options.json && chosen != nullptr && !chosen->may_be_json) {
+    return usage_error(fmt::format("--json and {} exclude each other", chosen->name)).value();
+  }
   if ((options.raw || options.count) && !options.values)
     return usage_error("--raw and --count go with --values").value();
   return std::nullopt;
 }
 
+// A tensor of the set as it is listed, whose values cannot be read.
+ValueSource unreadable(const safetensors::Document& document, const safetensors::Tensor& tensor, bool is_repeated) {
+  ValueSource source;
+  source.name = tensor.name;
+  source.type = tensor.dtype;
+  source.shape.assign(tensor.shape.begin(), tensor.shape.end());
+  source.problem = is_repeated              ? "the name stands in the model twice: this is not the first"
+                   : document.holds(tensor) ? "the tensor's range does not fit its dtype and shape"
+                                            : "the tensor's data is not in the file";
+  return source;
+}
+
 Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32>& selected,
                   const cli::StDumpArguments& options) {
-  std::vector<std::string> names;
-  for (const u32 place : selected) names.emplace_back(model.set.tensor(model.set.tensors[place]).name);
   const std::string path = model.set.path;
+  const std::string told_path = options.paths.size() > 1 ? path : std::string();
   const ModelView view = ModelView::of_safetensors(path, std::move(model.set), std::move(model.config));
   if (options.values) {
     const ViewTensor* tensor = view.find(*options.values);
@@ -43,13 +73,21 @@ Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32
                          "there is no such tensor whose bytes are all there; --list tensors names them",
                          fmt::format("tensor '{}'", *options.values), {}, path);
     }
-    return write_values(out, view, *tensor, {options.count, options.json, options.raw});
+    return write_values(out, value_source(view, *tensor), {options.count, options.json, options.raw, told_path});
   }
-  std::vector<const ViewTensor*> tensors;
-  for (const std::string& name : names) {
-    if (const ViewTensor* tensor = view.find(name)) tensors.push_back(tensor);
+  const safetensors::ShardSet& set = *view.shards();
+  std::vector<ValueSource> tensors;
+  for (const u32 place : selected) {
+    const safetensors::Tensor& tensor = set.tensor(set.listed(place));
+    const bool is_repeated = place >= set.tensors.size();
+    const ViewTensor* found = is_repeated ? nullptr : view.find(tensor.name);
+    if (found != nullptr && found->name == tensor.name) {
+      tensors.push_back(value_source(view, *found));
+    } else {
+      tensors.push_back(unreadable(set.file(set.listed(place)).document, tensor, is_repeated));
+    }
   }
-  return write_statistics(out, view, tensors, options.json);
+  return write_statistics(out, tensors, {options.json, told_path});
 }
 
 Status write_value(TextOutput& out, const SafetensorsModel& model, const std::string& key) {
@@ -67,18 +105,22 @@ void write_names(TextOutput& out, const SafetensorsModel& model, const std::vect
   if (keys) {
     for (const std::string& key : st_keys(model)) out << escape(key) << "\n";
   } else {
-    for (const u32 place : selected) out << escape(model.set.tensor(model.set.tensors[place]).name) << "\n";
+    for (const u32 place : selected) out << escape(model.set.tensor(model.set.listed(place)).name) << "\n";
   }
 }
 
 // Shows one path; its exit status.
-int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& options, const cli::Messages& messages,
+int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& options, const cli::Command& command,
          bool first) {
+  const cli::Messages messages(command);
   Result<SafetensorsModel> model = open_safetensors_model(path, options.modules);
   if (!model) return messages.error(in_file(std::move(model.error()), path));
   if (model->config_error) messages.warning(*model->config_error);
   const std::vector<u32> selected = select_tensors(*model, options.tensors);
   const Findings findings = safetensors_container_findings(model->set);
+  const Style style(cli::use_color(command.common()));
+  const bool several = options.paths.size() > 1;
+  const StFileColumn always_file = several ? StFileColumn::path : StFileColumn::base_name;
 
   Status done;
   if (options.get) {
@@ -88,26 +130,24 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   } else if (options.list) {
     write_names(out, *model, selected, options.list == "keys");
   } else if (options.csv) {
-    write_st_csv(out, *model, selected, first, model->set.files.size() > 1 || options.paths.size() > 1);
+    write_st_csv(out, *model, selected, first,
+                 several || model->set.files.size() > 1 ? always_file : StFileColumn::none);
   } else if (options.jsonl) {
-    write_st_jsonl(out, *model, selected);
+    write_st_jsonl(out, *model, selected, always_file);
   } else if (options.json) {
     write_st_json(out, *model, selected, options.modules);
   } else {
     if (!first) out << "\n";
     if (options.modules) {
-      write_st_modules(out, *model, selected);
+      write_st_modules(out, *model, selected, style);
     } else {
-      write_st_text(out, *model, selected);
+      write_st_text(out, *model, selected, style);
     }
   }
   int status = cli::exit_ok;
   if (!done) status = messages.error(in_file(std::move(done.error()), path));
-  if (const Finding* broken = first_container_error(findings)) {
-    (void)out.flush();  // what could be listed stands before the error
-    status = std::max(status, messages.error(to_error(*broken, path)));
-  }
-  return status;
+  (void)out.flush();  // what could be listed stands before the error
+  return std::max(status, messages.broken_rules(findings, path));
 }
 
 int run(int argc, char** argv) {
@@ -120,7 +160,7 @@ int run(int argc, char** argv) {
   TextOutput out;
   int status = cli::exit_ok;
   for (std::size_t i = 0; i < options.paths.size() && !out.closed(); ++i) {
-    status = std::max(status, dump(out, options.paths[i], options, messages, i == 0));
+    status = std::max(status, dump(out, options.paths[i], options, command, i == 0));
   }
   if (Status written = out.flush(); !written) status = std::max(status, messages.error(written.error()));
   return status;

@@ -6,6 +6,7 @@
 
 #include "base/escape.h"
 #include "model/gguf_catalog.h"
+#include "model/gguf_summary.h"
 #include "report/gguf_selection.h"
 #include "report/values.h"
 
@@ -19,28 +20,54 @@ const gguf::Document& document_at(const gguf::SplitSet& set, const std::string& 
   return named == set.files.end() ? set.files.front().document : named->document;
 }
 
+// Why a tensor that is listed is not in the catalog.
+std::string_view why_not_readable(const gguf::TensorInfo& tensor) {
+  return tensor.bytes() ? "the tensor's data is not in the file" : "the tensor's type or size is not known";
+}
+
+// Where several models are shown, each must say which it is.
+std::string told_path(const std::string& path, const GgufDumpOptions& options) {
+  return options.several ? path : std::string();
+}
+
 Status dump_values(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options,
                    TextOutput& out) {
   const Catalog catalog = gguf_catalog(set);
   const CatalogTensor* tensor = catalog.find(options.name);
   if (tensor == nullptr) {
-    const bool is_listed = std::ranges::any_of(
-        set.files, [&](const gguf::SetFile& file) { return file.document.find_tensor(options.name) != nullptr; });
-    return input_error("tensor-not-found",
-                       is_listed ? "the type or the size of the tensor is not known, or its data is not in the file"
-                                 : "the file has no such tensor; --list tensors names them",
-                       gguf::where_tensor(options.name), {}, path);
+    std::string_view message = "the file has no such tensor; --list tensors names them";
+    for (const gguf::SetFile& file : set.files) {
+      if (const gguf::TensorInfo* listed = file.document.find_tensor(options.name)) message = why_not_readable(*listed);
+    }
+    return input_error("tensor-not-found", std::string(message), gguf::where_tensor(options.name), {}, path);
   }
-  return write_values(out, value_source(catalog, *tensor), {options.count, options.json, false});
+  return write_values(out, value_source(catalog, *tensor),
+                      {options.count, options.json, false, told_path(path, options)});
 }
 
-Status dump_stats(const gguf::SplitSet& set, const GgufDumpOptions& options, TextOutput& out) {
+Status dump_stats(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options, TextOutput& out) {
   const Catalog catalog = gguf_catalog(set);
+  auto stored = catalog.tensors.begin();  // the same order, without those that cannot be read
   std::vector<ValueSource> tensors;
-  for (const CatalogTensor& tensor : catalog.tensors) {
-    if (selects(options.tensor_globs, tensor.name)) tensors.push_back(value_source(catalog, tensor));
+  for (const SelectedTensor& listed : select_tensors(set, GgufDumpOptions{})) {
+    const gguf::TensorInfo& tensor = *listed.tensor;
+    const bool is_stored = stored != catalog.tensors.end() && stored->name == tensor.name &&
+                           stored->type == tensor.type() && stored->ne == tensor.ne &&
+                           stored->offset == data_offset_of(listed);
+    const CatalogTensor* readable = is_stored ? &*stored++ : nullptr;
+    if (!selects(options.tensor_globs, tensor.name)) continue;
+    if (readable != nullptr) {
+      tensors.push_back(value_source(catalog, *readable));
+      continue;
+    }
+    ValueSource unreadable;
+    unreadable.name = tensor.name;
+    unreadable.type = gguf_type_text(tensor);
+    unreadable.shape = tensor.ne;
+    unreadable.problem = why_not_readable(tensor);
+    tensors.push_back(std::move(unreadable));
   }
-  return write_statistics(out, tensors, options.json);
+  return write_statistics(out, tensors, {options.json, told_path(path, options)});
 }
 
 }  // namespace
@@ -59,7 +86,7 @@ Status dump_gguf(const gguf::SplitSet& set, const std::string& path, const GgufD
     case GgufDumpForm::layers: return dump_gguf_layers(set, path, options, out);
     case GgufDumpForm::value: return dump_gguf_value(set, path, options.name, options, out);
     case GgufDumpForm::values: return dump_values(set, path, options, out);
-    case GgufDumpForm::stats: return dump_stats(set, options, out);
+    case GgufDumpForm::stats: return dump_stats(set, path, options, out);
     case GgufDumpForm::key_names:
       for (const SelectedKey& selected : select_keys(set, options)) out << escape(selected.key->key) << "\n";
       return {};

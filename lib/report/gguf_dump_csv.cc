@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "base/escape.h"
-#include "base/path.h"
 #include "model/gguf_summary.h"
 #include "report/gguf_selection.h"
 
@@ -26,7 +25,7 @@ Status dump_gguf_csv(const gguf::SplitSet& set, const GgufDumpOptions& options, 
                        fmt::join(tensor.ne, "x"), number_or_nothing(tensor.elements()),
                        number_or_nothing(tensor.bytes()), tensor.info_offset,
                        number_or_nothing(data_offset_of(selected)));
-    if (with_file) out << "," << csv_field(base_name_of(selected.file->path));
+    if (with_file) out << "," << csv_field(told_file(selected, options));
     out << "\n";
   }
   return {};

@@ -1,64 +1,17 @@
 #include <fmt/format.h>
-#include <deque>
 
-#include "base/name_index.h"
 #include "base/path.h"
-#include "base/utf8.h"
 #include "gguf/parse.h"
 #include "json/writer.h"
 #include "model/gguf_summary.h"
 #include "report/gguf_selection.h"
+#include "report/member_names.h"
 
 namespace modelutils {
 
 namespace {
 
 constexpr u64 elements_at_a_time = 4096;
-
-// Member names must differ, whatever a file holds. Names that are not UTF-8, and second occurrences, get another one.
-class MemberNames {
- public:
-  // The name to use; `altered` if it is not the text itself.
-  std::string_view claim(std::string_view text, bool& altered) {
-    altered = false;
-    std::string_view name = text;
-    if (!is_utf8(text)) {
-      name = keep(replace_bad_bytes(text));
-      altered = true;
-    }
-    if (names_.insert(name).is_new) {
-      uses_.push_back(1);
-      return name;
-    }
-    altered = true;
-    const u32 base = *names_.find(name);
-    while (true) {
-      const std::string_view next = keep(fmt::format("{}#{}", name, ++uses_[base]));
-      if (names_.insert(next).is_new) {
-        uses_.push_back(1);
-        return next;
-      }
-      kept_.pop_back();
-    }
-  }
-
- private:
-  std::string_view keep(std::string text) { return kept_.emplace_back(std::move(text)); }
-
-  static std::string replace_bad_bytes(std::string_view text) {
-    std::string out;
-    while (!text.empty()) {
-      const CodePoint point = decode_utf8(text);
-      append_utf8(out, point.valid ? point.value : 0xFFFD);
-      text.remove_prefix(point.size);
-    }
-    return out;
-  }
-
-  NameIndex names_;
-  std::vector<u64> uses_;  // by number of the name
-  std::deque<std::string> kept_;
-};
 
 void number_or_null(json::Writer& json, std::string_view name, std::optional<u64> value) {
   json.key(name);
@@ -88,48 +41,6 @@ void write_scalar(json::Writer& json, const gguf::Value& value) {
         }
       },
       value);
-}
-
-// Arrays of arrays without recursion: a stack of arrays that are being written. The parser bounds its height.
-Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::ArrayRef& outermost) {
-  struct Open {
-    gguf::ArrayRef array;
-    u64 next = 0;
-    std::vector<gguf::Value> chunk;
-    std::size_t place = 0;
-  };
-  std::vector<Open> stack;
-  json.begin_array();
-  stack.push_back({outermost, 0, {}, 0});
-  while (!stack.empty()) {
-    Open& top = stack.back();
-    if (top.array.element_type == gguf::ValueType::string) {
-      MU_TRY(gguf::visit_strings(*file.source, file.document, top.array, [&](u64, std::string_view text, u64) {
-        json.string(text);
-        return true;
-      }));
-      top.next = top.array.count;
-      top.chunk.clear();
-      top.place = 0;
-    } else if (top.place == top.chunk.size() && top.next < top.array.count) {
-      MU_ASSIGN(top.chunk, gguf::read_values(*file.source, file.document, top.array, top.next, elements_at_a_time));
-      top.place = 0;
-      top.next = top.chunk.empty() ? top.array.count : top.next + top.chunk.size();
-    }
-    if (top.place == top.chunk.size()) {
-      json.end_array();
-      stack.pop_back();
-      continue;
-    }
-    const gguf::Value& value = top.chunk[top.place++];
-    if (const auto* inner = std::get_if<gguf::ArrayRef>(&value)) {
-      json.begin_array();
-      stack.push_back({*inner, 0, {}, 0});
-    } else {
-      write_scalar(json, value);
-    }
-  }
-  return {};
 }
 
 // Element types from the outside in, as gguf-py's field.types.
@@ -273,6 +184,48 @@ void write_summary(json::Writer& json, const gguf::SplitSet& set) {
 
 }  // namespace
 
+// Arrays of arrays without recursion: a stack of arrays that are being written. The parser bounds its height.
+Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::ArrayRef& outermost) {
+  struct Open {
+    gguf::ArrayRef array;
+    u64 next = 0;
+    std::vector<gguf::Value> chunk;
+    std::size_t place = 0;
+  };
+  std::vector<Open> stack;
+  json.begin_array();
+  stack.push_back({outermost, 0, {}, 0});
+  while (!stack.empty()) {
+    Open& top = stack.back();
+    if (top.array.element_type == gguf::ValueType::string) {
+      MU_TRY(gguf::visit_strings(*file.source, file.document, top.array, [&](u64, std::string_view text, u64) {
+        json.string(text);
+        return true;
+      }));
+      top.next = top.array.count;
+      top.chunk.clear();
+      top.place = 0;
+    } else if (top.place == top.chunk.size() && top.next < top.array.count) {
+      MU_ASSIGN(top.chunk, gguf::read_values(*file.source, file.document, top.array, top.next, elements_at_a_time));
+      top.place = 0;
+      top.next = top.chunk.empty() ? top.array.count : top.next + top.chunk.size();
+    }
+    if (top.place == top.chunk.size()) {
+      json.end_array();
+      stack.pop_back();
+      continue;
+    }
+    const gguf::Value& value = top.chunk[top.place++];
+    if (const auto* inner = std::get_if<gguf::ArrayRef>(&value)) {
+      json.begin_array();
+      stack.push_back({*inner, 0, {}, 0});
+    } else {
+      write_scalar(json, value);
+    }
+  }
+  return {};
+}
+
 Status dump_gguf_json(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options,
                       TextOutput& out) {
   json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
@@ -301,7 +254,7 @@ Status dump_gguf_jsonl(const gguf::SplitSet& set, const GgufDumpOptions& options
     number_or_null(json, "bytes", tensor.bytes());
     json.member("offset", tensor.info_offset);
     number_or_null(json, "data_offset", data_offset_of(selected));
-    if (set.is_split() || options.several) json.member("file", base_name_of(selected.file->path));
+    if (set.is_split() || options.several) json.member("file", told_file(selected, options));
     json.end_object();
     json.end_line();
   }

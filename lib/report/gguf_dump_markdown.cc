@@ -73,8 +73,9 @@ class MarkdownDump {
   Status run() {
     const gguf::Document& first = set_.files.front().document;
     out_ << fmt::format("# {} - GGUF Internal File Dump\n\n", markdown(escape(base_name_of(path_))));
-    out_ << fmt::format("- Endian: {} endian\n- Version: {}\n- Alignment: {} bytes\n",
-                        first.big_endian ? "BIG" : "LITTLE", first.version, first.alignment);
+    out_ << fmt::format("- Endian: {} endian\n", first.big_endian ? "BIG" : "LITTLE");
+    if (!pseudo_keys(first).empty()) out_ << fmt::format("- Version: {}\n", first.version);
+    out_ << fmt::format("- Alignment: {} bytes\n", first.alignment);
     if (first.complete) out_ << fmt::format("- Data offset: {}\n", first.data_offset);
     MU_TRY(write_keys());
     if (options_.tensors) write_tensors();

@@ -26,6 +26,7 @@ class TextDump {
       : set_(set), path_(path), options_(options), out_(out), style_(options.color) {}
 
   Status run() {
+    const bool has_counts = pseudo_keys(first()).size() == 3;  // else the header breaks off before keys and tensors
     const bool only_some = !options_.key_globs.empty() || !options_.tensor_globs.empty();
     if (!only_some) {
       write_summary(summarize(set_));
@@ -34,8 +35,8 @@ class TextDump {
       out_ << style_(Paint::title, escape(path_)) << "\n";
       wrote_ = true;
     }
-    if (!only_some || !options_.key_globs.empty()) MU_TRY(write_keys());
-    if (options_.tensors && (!only_some || !options_.tensor_globs.empty())) write_tensors();
+    if (has_counts && (!only_some || !options_.key_globs.empty())) MU_TRY(write_keys());
+    if (has_counts && options_.tensors && (!only_some || !options_.tensor_globs.empty())) write_tensors();
     write_notes();
     return {};
   }
@@ -93,7 +94,9 @@ class TextDump {
     out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : preview_columns)) << "\n";
     std::string file = escape(shown_path);
     if (set_.is_split()) file += fmt::format(" and the others of its {} files", set_.files.size());
-    const std::string format = fmt::format("GGUF v{}{}", first().version, first().big_endian ? ", big-endian" : "");
+    std::string format = "GGUF";
+    if (!pseudo_keys(first()).empty()) format += fmt::format(" v{}", first().version);
+    if (first().big_endian) format += ", big-endian";
     fact("file", {file, faint(format), summary.file_size ? byte_text(*summary.file_size) : faint("size not known")});
     write_architecture(summary);
     write_parameters(summary);

@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/escape.h"
 #include "base/glob.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "gguf/parse.h"
 #include "report/numbers.h"
@@ -48,10 +49,14 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-std::array<PseudoKey, 3> pseudo_keys(const gguf::Document& document) {
-  return {PseudoKey{"GGUF.version", gguf::ValueType::u32, 4, document.version},
-          PseudoKey{"GGUF.tensor_count", gguf::ValueType::u64, 8, document.tensor_count},
-          PseudoKey{"GGUF.kv_count", gguf::ValueType::u64, 16, document.kv_count}};
+std::vector<PseudoKey> pseudo_keys(const gguf::Document& document) {
+  std::vector<PseudoKey> keys = {{"GGUF.version", gguf::ValueType::u32, 4, document.version},
+                                 {"GGUF.tensor_count", gguf::ValueType::u64, 8, document.tensor_count},
+                                 {"GGUF.kv_count", gguf::ValueType::u64, 16, document.kv_count}};
+  std::erase_if(keys, [&](const PseudoKey& key) {
+    return key.offset + gguf::value_size(key.type) > document.header_end;  // of another version, or cut off
+  });
+  return keys;
 }
 
 bool selects(const std::vector<std::string>& globs, std::string_view name) {
@@ -83,6 +88,10 @@ std::vector<SelectedTensor> select_tensors(const gguf::SplitSet& set, const Gguf
 std::optional<u64> data_offset_of(const SelectedTensor& selected) {
   if (!selected.file->document.complete) return std::nullopt;
   return checked_add(selected.file->document.data_offset, selected.tensor->offset);
+}
+
+std::string told_file(const SelectedTensor& selected, const GgufDumpOptions& options) {
+  return options.several ? selected.file->path : base_name_of(selected.file->path);
 }
 
 std::string scalar_text(const gguf::Value& value) {

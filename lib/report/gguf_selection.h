@@ -1,24 +1,24 @@
 // Which keys and tensors a dump is about, and small texts that its forms share.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "gguf/split_set.h"
+#include "json/writer.h"
 #include "report/gguf_dump.h"
 
 namespace modelutils {
 
-/// What gguf-py shows of the header as if they were keys.
+/// What gguf-py shows of the header as if they were keys: those that were read.
 struct PseudoKey {
   std::string_view name;
   gguf::ValueType type;
   u64 offset;
   u64 value;
 };
-std::array<PseudoKey, 3> pseudo_keys(const gguf::Document& document);
+std::vector<PseudoKey> pseudo_keys(const gguf::Document& document);
 
 struct SelectedKey {
   const gguf::KeyValue* key;
@@ -39,10 +39,15 @@ std::vector<SelectedTensor> select_tensors(const gguf::SplitSet& set, const Gguf
 /// Absolute offset of the tensor's data; nothing on overflow, or where the header is not complete.
 std::optional<u64> data_offset_of(const SelectedTensor& selected);
 
+/// The file of a tensor as the tensor table names it: the base name, where several models are shown the path.
+std::string told_file(const SelectedTensor& selected, const GgufDumpOptions& options);
+
 /// A scalar as text: shortest decimals, "true", strings escaped. Empty for arrays.
 std::string scalar_text(const gguf::Value& value);
 /// "u32", "string[128,256]".
 std::string key_type_text(const gguf::Value& value);
+/// The values of an array, those of arrays in it too, as one JSON array.
+Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::ArrayRef& array);
 /// The beginning of a value on one line, about `columns` wide: strings escaped, arrays as "[a, b, …]".
 Result<std::string> preview(const gguf::SetFile& file, const gguf::Value& value, std::size_t columns);
 

@@ -35,6 +35,7 @@ Status write_elements(const gguf::SetFile& file, const gguf::ArrayRef& array, bo
       return !out.closed();
     });
   }
+  json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
   for (u64 next = 0; next < array.count && !out.closed();) {
     MU_ASSIGN(const auto values, gguf::read_values(*file.source, file.document, array, next, elements_at_a_time));
     if (values.empty()) break;
@@ -45,9 +46,10 @@ Status write_elements(const gguf::SetFile& file, const gguf::ArrayRef& array, bo
         out << scalar_text(value) << "\n";
         continue;
       }
-      MU_ASSIGN(const std::string text, preview(file, value, ~std::size_t{0} >> 1));
-      out << text << "\n";
+      MU_TRY(write_array(json, file, *inner));
+      json.end_line();
     }
+    json.flush();
   }
   return {};
 }

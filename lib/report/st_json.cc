@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "report/member_names.h"
 
 namespace modelutils {
 
@@ -117,13 +118,22 @@ void write_tensors(TextOutput& out, const SafetensorsModel& model, const std::ve
     append_string(name, file.base_name);
     files.push_back(std::move(name));
   }
+  MemberNames names;
+  const bool may_repeat = !model.set.repeated.empty();
   std::string text = R"(,"tensors":{)";
   for (std::size_t i = 0; i < selected.size(); ++i) {
-    const TensorRef ref = model.set.tensors[selected[i]];
+    const TensorRef ref = model.set.listed(selected[i]);
     const Tensor& tensor = model.set.tensor(ref);
     if (i != 0) text += ',';
-    append_name(text, tensor.name);
-    text += R"(:{"dtype":)";
+    bool altered = false;
+    append_name(text, may_repeat ? names.claim(tensor.name, altered) : tensor.name);
+    text += ":{";
+    if (altered) {
+      text += R"("name":)";
+      append_string(text, tensor.name);
+      text += ',';
+    }
+    text += R"("dtype":)";
     append_string(text, tensor.dtype);
     text += R"(,"shape":)";
     append_array(text, tensor.shape);
@@ -143,7 +153,7 @@ void write_tensors(TextOutput& out, const SafetensorsModel& model, const std::ve
 }
 
 void write_modules(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected) {
-  std::vector<bool> shown(model.set.tensors.size());
+  std::vector<bool> shown(model.set.listed_count());
   for (const u32 tensor : selected) shown[tensor] = true;
   std::string text = R"(,"modules":{)";
   bool first = true;
@@ -175,14 +185,19 @@ void write_rows(TextOutput& out, const SafetensorsModel& model, const std::vecto
                 AppendRow&& append_row) {
   const std::vector<u64> parameters = parameters_of_tensors(model);
   for (const u32 place : selected) {
-    const TensorRef ref = model.set.tensors[place];
-    append_row(text, place, ref, model.set.tensor(ref), parameters[place]);
+    const TensorRef ref = model.set.listed(place);
+    const Tensor& tensor = model.set.tensor(ref);
+    append_row(text, place, ref, tensor, place < parameters.size() ? parameters[place] : tensor.elements().value_or(0));
     if (text.size() > 32 * 1024) {
       out << text;
       text.clear();
     }
   }
   out << text;
+}
+
+const std::string& told_file(const safetensors::ShardFile& file, StFileColumn column) {
+  return column == StFileColumn::path ? file.path : file.base_name;
 }
 
 u64 absolute_offset(const SafetensorsModel& model, TensorRef ref) {
@@ -204,10 +219,10 @@ void write_st_json(TextOutput& out, const SafetensorsModel& model, const std::ve
 }
 
 void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected, bool heading,
-                  bool file_column) {
+                  StFileColumn file_column) {
   std::string first;
   if (heading) first = "index,name,type,shape,parameters,bytes,offset,data_offset";
-  if (heading) first += file_column ? ",file\n" : "\n";
+  if (heading) first += file_column != StFileColumn::none ? ",file\n" : "\n";
   write_rows(out, model, selected, std::move(first),
              [&](std::string& text, u32 place, TensorRef ref, const Tensor& tensor, u64 parameters) {
                append(text, place);
@@ -226,15 +241,16 @@ void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vec
                  text += ',';
                  append(text, number);
                }
-               if (file_column) {
+               if (file_column != StFileColumn::none) {
                  text += ',';
-                 append_csv_field(text, model.set.file(ref).base_name);
+                 append_csv_field(text, told_file(model.set.file(ref), file_column));
                }
                text += '\n';
              });
 }
 
-void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected) {
+void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::vector<u32>& selected,
+                    StFileColumn file_column) {
   write_rows(out, model, selected, "",
              [&](std::string& text, u32 place, TensorRef ref, const Tensor& tensor, u64 parameters) {
                text += R"({"index":)";
@@ -254,7 +270,7 @@ void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::v
                text += R"(,"data_offset":)";
                append(text, absolute_offset(model, ref));
                text += R"(,"file":)";
-               append_string(text, model.set.file(ref).base_name);
+               append_string(text, told_file(model.set.file(ref), file_column));
                text += "}\n";
              });
 }

@@ -38,10 +38,10 @@ LayerKey layer_key(std::string_view name) {
 
 std::vector<u32> select_tensors(const SafetensorsModel& model, const std::vector<std::string>& patterns) {
   std::vector<u32> selected;
-  selected.reserve(model.set.tensors.size());
-  for (std::size_t i = 0; i < model.set.tensors.size(); ++i) {
+  selected.reserve(model.set.listed_count());
+  for (std::size_t i = 0; i < model.set.listed_count(); ++i) {
     const auto matches = [&](const std::string& pattern) {
-      return glob_match(pattern, model.set.tensor(model.set.tensors[i]).name);
+      return glob_match(pattern, model.set.tensor(model.set.listed(i)).name);
     };
     if (patterns.empty() || std::ranges::any_of(patterns, matches)) selected.push_back(static_cast<u32>(i));
   }
@@ -57,7 +57,7 @@ std::vector<LayerGroup> group_by_layer(const SafetensorsModel& model, const std:
   std::vector<Entry> entries;
   entries.reserve(tensors.size());
   for (const u32 tensor : tensors) {
-    const std::string_view name = model.set.tensor(model.set.tensors[tensor]).name;
+    const std::string_view name = model.set.tensor(model.set.listed(tensor)).name;
     entries.push_back({layer_key(name), name, tensor});
   }
   std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {

@@ -10,8 +10,8 @@
 
 namespace modelutils {
 
-/// Places in SafetensorsModel::set.tensors whose names match one of the patterns (all if there is none), in the order
-/// of the files.
+/// Places in SafetensorsModel::set (as listed() counts) whose names match one of the patterns (all if there is none),
+/// in the order of the files.
 std::vector<u32> select_tensors(const SafetensorsModel& model, const std::vector<std::string>& patterns);
 
 /// Tensors that belong together: those of one layer ("model.layers.3"), or those outside all layers (empty title).

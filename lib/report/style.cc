@@ -25,15 +25,18 @@ std::string_view code_of(Paint paint) {
 
 }  // namespace
 
-Paint type_paint(std::optional<TensorType> type) {
-  if (!type) return Paint::bad;
-  const TypeInfo& info = type_info(*type);
-  const double bits = 8.0 * info.block_bytes / info.block_elements;
+Paint bits_paint(double bits) {
   if (bits >= 15) return Paint::bits_16;
   if (bits >= 7) return Paint::bits_8;
   if (bits >= 5) return Paint::bits_6;
   if (bits >= 3.5) return Paint::bits_4;
   return Paint::bits_2;
+}
+
+Paint type_paint(std::optional<TensorType> type) {
+  if (!type) return Paint::bad;
+  const TypeInfo& info = type_info(*type);
+  return bits_paint(8.0 * info.block_bytes / info.block_elements);
 }
 
 std::string Style::operator()(Paint paint, std::string_view text) const {

@@ -26,8 +26,10 @@ enum class Paint : u8 {
   bits_2
 };
 
-/// How many bits a weight of the type takes, as a colour: green for 16 and more, cyan from 7, blue from 5, yellow from
-/// 3.5, magenta below; `bad` for types that the table does not have.
+/// How many bits a weight takes, as a colour: green for 16 and more, cyan from 7, blue from 5, yellow from 3.5, magenta
+/// below.
+Paint bits_paint(double bits);
+/// The same for a weight of the type; `bad` for types that the table does not have.
 Paint type_paint(std::optional<TensorType> type);
 
 /// Wraps printable text (escaped by whoever made it) in the terminal's colour codes, if colours are wanted.

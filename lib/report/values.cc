@@ -23,9 +23,8 @@ constexpr u64 piece_elements = 16 * 1024;
 enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
 
 Form form_of(const ValueSource& tensor, bool raw) {
-  if (!tensor.stored_type) return Form::unsigned_word;
   if (raw) return Form::unsigned_word;
-  if (tensor.packed) return Form::decoded;
+  if (tensor.packed || !tensor.stored_type) return Form::decoded;
   switch (*tensor.stored_type) {
     case TensorType::U8:
     case TensorType::U16:
@@ -133,39 +132,54 @@ std::string text_of(i64 value) {
 
 struct Row {
   const ValueSource* tensor = nullptr;
-  std::optional<Statistics> statistics;  // nothing if the type has no decoder
+  Statistics statistics;
+  std::string problem;  // instead of statistics
 };
 
-void write_json_row(json::Writer& writer, const Row& row) {
+void write_json_row(json::Writer& writer, const Row& row, const std::string& path) {
+  const auto number_or_null = [&](std::string_view name, std::optional<double> value) {
+    writer.key(name);
+    value ? writer.number(*value) : writer.null();
+  };
   writer.begin_object();
   writer.member("schema", "stats/1");
+  if (!path.empty()) writer.member("path", path);
   writer.member("name", row.tensor->name);
   writer.member("type", row.tensor->type);
   write_shape(writer, row.tensor->shape);
-  writer.member("count", row.tensor->elements);
-  if (row.statistics) {
-    const Statistics& s = *row.statistics;
-    writer.member("min", s.min);
-    writer.member("max", s.max);
-    writer.member("mean", s.mean);
-    writer.member("std", s.deviation);
+  writer.key("count");
+  const std::optional<u64> count = checked_product(row.tensor->shape);
+  count ? writer.number(*count) : writer.null();
+  if (row.problem.empty()) {
+    const Statistics& s = row.statistics;
+    const auto if_any = [&](double value) { return s.finite() > 0 ? std::optional<double>(value) : std::nullopt; };
+    number_or_null("min", if_any(s.min));
+    number_or_null("max", if_any(s.max));
+    number_or_null("mean", if_any(s.mean));
+    number_or_null("std", if_any(s.deviation));
     writer.member("zeros", s.zeros);
     writer.member("nan", s.nans);
     writer.member("inf", s.infs);
+  } else {
+    writer.member("error", row.problem);
   }
   writer.end_object();
   writer.end_line();
 }
 
 void write_text_row(TextOutput& out, const Row& row) {
-  if (!row.statistics) {
-    out << fmt::format("{:>12} {:>68}  {}\n", row.tensor->elements, "no decoder for " + row.tensor->type,
-                       escape(row.tensor->name));
-    return;
+  const std::optional<u64> count = checked_product(row.tensor->shape);
+  out << fmt::format("{:>12} ", count ? fmt::to_string(*count) : "?");
+  const Statistics& s = row.statistics;
+  if (!row.problem.empty()) {
+    out << fmt::format("{:>68}", row.problem);
+  } else if (s.finite() == 0) {
+    out << fmt::format("{:>11} {:>11} {:>11} {:>11} {:>9} {:>5} {:>4}", "-", "-", "-", "-", s.zeros, s.nans, s.infs);
+  } else {
+    out << fmt::format("{:>11.5g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9} {:>5} {:>4}", s.min, s.max, s.mean, s.deviation,
+                       s.zeros, s.nans, s.infs);
   }
-  const Statistics& s = *row.statistics;
-  out << fmt::format("{:>12} {:>11.5g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9} {:>5} {:>4}  {}\n", s.count, s.min, s.max,
-                     s.mean, s.deviation, s.zeros, s.nans, s.infs, escape(row.tensor->name));
+  out << "  " << escape(row.tensor->name) << "\n";
 }
 
 }  // namespace
@@ -182,6 +196,7 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
   json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
   writer.begin_object();
   writer.member("schema", "values/1");
+  if (!options.path.empty()) writer.member("path", options.path);
   writer.member("name", tensor.name);
   const std::string_view stored_type = tensor.stored_type ? type_name(*tensor.stored_type) : "unknown";
   writer.member("type", options.raw ? stored_type : std::string_view(tensor.type));
@@ -199,26 +214,31 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
   return {};
 }
 
-Status write_statistics(TextOutput& out, std::span<const ValueSource> tensors, bool json, unsigned threads) {
+Status write_statistics(TextOutput& out, std::span<const ValueSource> tensors, const StatisticsOptions& options) {
   std::vector<Row> rows(tensors.size());
-  MU_TRY(parallel_for(tensors.size(), threads, [&](u64 item, unsigned) -> Status {
+  MU_TRY(parallel_for(tensors.size(), options.threads, [&](u64 item, unsigned) -> Status {
     rows[item].tensor = &tensors[item];
+    rows[item].problem = tensors[item].problem;
+    if (!rows[item].problem.empty()) return {};
     auto statistics = statistics_of(tensors[item].elements, tensors[item].read_values);
     if (statistics) {
       rows[item].statistics = *statistics;
-    } else if (statistics.error().code != "tensor-no-decoder") {
+    } else if (statistics.error().code == "tensor-no-decoder") {
+      rows[item].problem = std::move(statistics.error().message);
+    } else {
       return tl::make_unexpected(std::move(statistics.error()));
     }
     return {};
   }));
-  if (!json) {
+  if (!options.json) {
+    if (!options.path.empty()) out << escape(options.path) << "\n";
     out << fmt::format("{:>12} {:>11} {:>11} {:>11} {:>11} {:>9} {:>5} {:>4}  {}\n", "count", "min", "max", "mean",
                        "std", "zeros", "NaN", "Inf", "name");
     for (const Row& row : rows) write_text_row(out, row);
     return {};
   }
   json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  for (const Row& row : rows) write_json_row(writer, row);
+  for (const Row& row : rows) write_json_row(writer, row, options.path);
   writer.flush();
   return {};
 }

@@ -22,16 +22,4 @@ ValueSource value_source(const ModelView& view, const ViewTensor& tensor) {
   return source;
 }
 
-Status write_values(TextOutput& out, const ModelView& view, const ViewTensor& tensor, const ValuesOptions& options) {
-  return write_values(out, value_source(view, tensor), options);
-}
-
-Status write_statistics(TextOutput& out, const ModelView& view, std::span<const ViewTensor* const> tensors, bool json,
-                        unsigned threads) {
-  std::vector<ValueSource> sources;
-  sources.reserve(tensors.size());
-  for (const ViewTensor* tensor : tensors) sources.push_back(value_source(view, *tensor));
-  return write_statistics(out, sources, json, threads);
-}
-
 }  // namespace modelutils

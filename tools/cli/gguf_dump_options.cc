@@ -52,9 +52,10 @@ Command gguf_dump_command(GgufDumpArguments& arguments) {
   command.add(forms("--layers", "The network as a grid: layer × role, the type in each cell"), arguments.layers);
   command.add(forms("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
-  command.add(forms("--data-offset", "Only the number of the byte where the tensor data begins"),
+  command.add(forms("--data-offset", "Only the number of the byte where the tensor data of this file begins"),
               arguments.data_offset);
-  command.add(forms("--data-alignment", "Only the alignment of the tensor data"), arguments.data_alignment);
+  command.add(forms("--data-alignment", "Only the alignment of the tensor data of this file"),
+              arguments.data_alignment);
   command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
   command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
   command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");
@@ -63,6 +64,16 @@ Command gguf_dump_command(GgufDumpArguments& arguments) {
   command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
   return command;
 }
+
+namespace {
+
+// Has the form nothing to show but tensors?
+bool is_about_tensors(GgufDumpForm form) {
+  return form == GgufDumpForm::csv || form == GgufDumpForm::jsonl || form == GgufDumpForm::tensor_names ||
+         form == GgufDumpForm::layers || form == GgufDumpForm::values || form == GgufDumpForm::stats;
+}
+
+}  // namespace
 
 Result<GgufDumpOptions> dump_options(const GgufDumpArguments& arguments, const CommonOptions& common) {
   struct Form {
@@ -90,6 +101,9 @@ Result<GgufDumpOptions> dump_options(const GgufDumpArguments& arguments, const C
   const bool json = arguments.json || arguments.json_array;
   const bool may_be_json = chosen == nullptr || arguments.values || arguments.stats;
   if (json && !may_be_json) return usage_error(fmt::format("--json and {} exclude each other", chosen->name));
+  if (arguments.no_tensors && chosen != nullptr && is_about_tensors(chosen->form)) {
+    return usage_error(fmt::format("--no-tensors and {} exclude each other", chosen->name));
+  }
   if (arguments.count && !arguments.values) return usage_error("--count goes with --values");
 
   GgufDumpOptions options;

@@ -105,6 +105,15 @@ void Messages::warning(const Error& remark) const {
   write_line(options_.json_errors ? as_json(remark, "warning") : as_text(tool_, remark, "warning"));
 }
 
+int Messages::broken_rules(const Findings& findings, const std::string& path) const {
+  int status = exit_ok;
+  if (const Finding* broken = first_container_error(findings)) status = error(to_error(*broken, path));
+  for (const Finding& remark : findings) {
+    if (options_.verbosity > 0 && remark.severity == Severity::warning) warning(to_error(remark, path));
+  }
+  return status;
+}
+
 void Messages::info(std::string_view text) const {
   if (options_.verbosity > 0 && !options_.quiet) logger(tool_, options_).info("{}", escape(text));
 }
