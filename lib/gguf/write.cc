@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t max_key_bytes = 65535;
 constexpr std::size_t max_name_bytes = 63;  // the reference keeps names in 64 bytes, the terminator included
-constexpr std::size_t max_dims = 4;
 constexpr u64 default_alignment = 32;
 constexpr u64 max_alignment = u64{16} << 20;  // the padding of the header is made in memory
 
