@@ -1,5 +1,6 @@
 // What tests/bench/run compiles to know how fast this machine compiles today: the CPU time of our build is printed as a
-// multiple of this file's. It includes nothing of ours and must not change, or the ratios of different days say nothing.
+// multiple of this file's. It includes nothing of ours and must not change, or the ratios of different days say
+// nothing.
 #include <algorithm>
 #include <functional>
 #include <iostream>
