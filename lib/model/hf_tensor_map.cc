@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
+#include "arch/expected_tensors.h"
+#include "arch/geometry.h"
+#include "arch/rope.h"
 #include "base/checked_math.h"
 #include "io/same_bytes.h"
-#include "model/hf_geometry.h"
-#include "model/rope_scaling.h"
+#include "model/hf_sources.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -22,28 +22,26 @@ u64 MappedTensor::rows() const {
 
 namespace {
 
-// The sources of one GGUF tensor before they are put together.
-struct Source {
-  std::vector<u64> shape;  // safetensors order; of a stack of experts the whole stack's
-  std::vector<RowRange> parts;
-  std::map<u64, std::size_t> experts;  // by number, for stacks that come one matrix at a time
-};
+std::vector<u64> without_ones(std::vector<u64> shape) {
+  std::erase(shape, u64{1});
+  return shape;
+}
 
 class Mapper {
  public:
-  explicit Mapper(const HfModel& model) : model_(model) {}
+  explicit Mapper(const HfModel& model) : model_(model), names_(*model.family), sources_(model, names_) {}
 
   Result<TensorMap> map() {
-    MU_TRY(collect());
-    MU_TRY(stack_experts());
-    const auto shape_of = [this](std::string_view name) -> const std::vector<u64>* {
-      const auto found = sources_.find(std::string(name));
-      return found == sources_.end() ? nullptr : &found->second.shape;
-    };
-    MU_ASSIGN(result_.parameters, hf_geometry(model_, layers_, shape_of));
-    MU_TRY(choose_output_head());
-    MU_TRY(make_rope_tensors());
-    for (const ExpectedTensor& expected : expected_tensors(*model_.architecture, result_.parameters)) {
+    MU_TRY(sources_.collect());
+    arch::Sizes known;
+    known.set("mlx", model_.is_mlx ? 1 : 0);
+    known.set("hf", model_.is_mlx ? 0 : 1);
+    known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
+    MU_TRY(require_embedding());
+    MU_ASSIGN(result_.sizes, arch::solve_sizes(family(), model_.config, sources_.layers(), sources_.shape_facts(),
+                                               std::move(known)));
+    MU_TRY(arch::check_rope_tensors(family(), model_.config));
+    for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
     }
     MU_TRY(refuse_leftovers());
@@ -51,129 +49,183 @@ class Mapper {
   }
 
  private:
+  const arch::Family& family() const { return *model_.family; }
+
   tl::unexpected<Error> fail(std::string code, std::string where, std::string message) const {
     return input_error(std::move(code), std::move(message), std::move(where), {}, model_.directory);
   }
+  tl::unexpected<Error> fail_at(const arch::ExpectedTensor& expected, std::string code, std::string message) const {
+    return fail(std::move(code), fmt::format("tensor '{}'", expected.name), std::move(message));
+  }
 
-  // Every source under its GGUF name.
-  Status collect() {
-    for (std::size_t i = 0; i < model_.matrices.size(); ++i) {
-      const SourceMatrix& matrix = model_.matrices[i];
-      const mlx::SplitName split = mlx::split_name(matrix.name);
-      const bool is_bias = split.suffix == mlx::Suffix::bias;
-      std::optional<mlx::GgufTarget> target;
-      if (is_bias || split.suffix == mlx::Suffix::weight || split.suffix == mlx::Suffix::none) {
-        target = mlx::gguf_module(model_.hf_architecture->family, split.module);
+  // Without it there is not even a width to speak of.
+  Status require_embedding() const {
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name == "token_embd" && find_source(row, 0, arch::Side::weight).parts.empty()) {
+        return fail("convert-missing", "tensor 'token_embd.weight'", "has no source in the directory");
       }
-      // Only stacks of experts go without a suffix.
-      const bool is_stack = matrix.shape.size() == 3;
-      if (!target || (split.suffix == mlx::Suffix::none && !is_stack) ||
-          (is_bias && target->piece != mlx::Piece::whole)) {
-        unmapped_.push_back(matrix.name);
-        continue;
-      }
-      if (target->layer) layers_ = std::max(layers_, *target->layer + 1);
-      MU_TRY(add(*target, is_bias ? ".bias" : ".weight", i));
     }
     return {};
   }
 
-  Status add(const mlx::GgufTarget& target, std::string_view suffix, std::size_t index) {
-    const SourceMatrix& matrix = model_.matrices[index];
-    const std::string name = target.module + std::string(suffix);
-    switch (target.piece) {
-      case mlx::Piece::whole: return add_whole(name, {matrix.shape, {{index, 0, matrix.rows}}, {}});
-      case mlx::Piece::expert:
-        if (!sources_[name].experts.emplace(target.expert, index).second) {
-          return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
-                      "names an expert that is there already");
-        }
-        return {};
-      case mlx::Piece::gate_up_stack: break;
-    }
-    if (matrix.shape.size() != 3 || matrix.shape[1] % 2 != 0) {
-      return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
-                  "is no stack [experts, 2 × width, hidden] of gate and up matrices");
-    }
-    const u64 width = matrix.shape[1] / 2;
-    Source gate{{matrix.shape[0], width, matrix.shape[2]}, {}, {}};
-    Source up = gate;
-    for (u64 expert = 0; expert < matrix.shape[0]; ++expert) {
-      gate.parts.push_back({index, expert * 2 * width, width});
-      up.parts.push_back({index, expert * 2 * width + width, width});
-    }
-    std::string up_name = name;
-    up_name.replace(up_name.find("ffn_gate_exps"), 13, "ffn_up_exps");
-    MU_TRY(add_whole(name, std::move(gate)));
-    return add_whole(up_name, std::move(up));
-  }
-
-  Status add_whole(const std::string& name, Source source) {
-    if (!sources_.emplace(name, std::move(source)).second) {
-      return fail("convert-unmapped", fmt::format("tensor '{}'", name), "has two sources in the directory");
+  struct Found {
+    const arch::SourceAlternative* alternative = nullptr;
+    std::vector<const PartMatrices*> parts;
+  };
+  // The first alternative that holds for the model and is there as a whole.
+  Found find_source(const arch::Tensor& row, u64 layer, arch::Side side) const {
+    const std::vector<arch::SourceAlternative>& alternatives = names_.alternatives(row);
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+      if (!arch::holds(alternatives[i].condition, result_.sizes, layer)) continue;
+      std::vector<const PartMatrices*> parts = sources_.parts(row, layer, side, i);
+      if (!parts.empty()) return {&alternatives[i], std::move(parts)};
     }
     return {};
   }
 
-  Status stack_experts() {
-    for (auto& [name, source] : sources_) {
-      if (source.experts.empty()) continue;
-      if (!source.parts.empty()) {
-        return fail("convert-experts", fmt::format("tensor '{}'", name), "comes stacked and one by one");
-      }
-      const SourceMatrix& first = model_.matrices[source.experts.begin()->second];
-      u64 next = 0;
-      for (const auto& [number, index] : source.experts) {
-        const SourceMatrix& matrix = model_.matrices[index];
-        if (number != next++) {
-          return fail("convert-experts", fmt::format("tensor '{}'", name), fmt::format("lacks expert {}", next - 1));
-        }
-        if (matrix.shape != first.shape || matrix.values.type != first.values.type ||
-            matrix.quantized != first.quantized || matrix.scales.type != first.scales.type ||
-            matrix.biases.type != first.biases.type) {
-          return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
-                      "has another shape or type than the first expert, and one GGUF tensor has to hold them all");
-        }
-        source.parts.push_back({index, 0, matrix.rows});
-      }
-      source.shape = first.shape;
-      source.shape.insert(source.shape.begin(), next);
+  Status place(const arch::ExpectedTensor& expected) {
+    Found found = find_source(*expected.row, expected.layer, expected.side);
+    if (expected.row->name == "output") {
+      MU_TRY(choose_output_head(found));
     }
+    MappedTensor tensor;
+    tensor.name = expected.name;
+    tensor.must_be_f32 = expected.must_be_f32;
+    tensor.ne = expected.ne;
+    if (const std::string_view generator = arch::generator_of(*expected.row); !generator.empty()) {
+      MU_ASSIGN(auto made,
+                arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
+      if (!made) return {};
+      tensor.is_whole = true;
+      tensor.generated = std::move(*made);
+      result_.tensors.push_back(std::move(tensor));
+      return {};
+    }
+    if (found.parts.empty()) {
+      if (expected.need != arch::Need::required) return {};
+      return fail_at(expected, "convert-missing", "has no source in the directory");
+    }
+    if (expected.ne.empty()) return fail_at(expected, "convert-config", "has a shape that nothing tells");
+    tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias;
+    for (std::size_t i = 0; i < found.parts.size(); ++i) {
+      MU_TRY(add_part(expected, found.alternative->parts[i], *found.parts[i], tensor));
+    }
+    MU_TRY(check_rows(expected, tensor));
+    sources_.use(found.parts);
+    result_.tensors.push_back(std::move(tensor));
     return {};
+  }
+
+  // The rows of one part, of all its experts.
+  Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, const PartMatrices& matrices,
+                  MappedTensor& tensor) {
+    const SourceMatrix& first = model_.matrices[matrices.begin()->second];
+    u64 next = 0;
+    for (const auto& [number, index] : matrices) {
+      const SourceMatrix& matrix = model_.matrices[index];
+      if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
+      if (!same_storage(matrix, first)) {
+        return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
+                    "has another shape or type than the first expert, and one GGUF tensor has to hold them all");
+      }
+      const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
+      const u64 units = tensor.is_whole ? elements.value_or(0) : rows_of(matrix, tensor);
+      std::optional<arch::RowView> view = part.view.empty()
+                                              ? arch::whole_view(units)
+                                              : arch::resolve_view(part.view, result_.sizes, expected.layer);
+      if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
+      tensor.parts.push_back({index, std::move(*view)});
+    }
+    if (tensor.operation == arch::Operation::none) tensor.operation = part.operation;
+    if (part.operation != arch::Operation::none) tensor.is_whole = tensor.must_be_f32 = true;
+    const bool is_alone = part.view.empty() && tensor.parts.size() == matrices.size();
+    return is_alone ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt) : Status{};
+  }
+
+  // Rows of ne0 elements; convolutions keep a last dimension of 1.
+  static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
+    const u64 columns = tensor.columns();
+    if (matrix.columns == columns || matrix.quantized || columns == 0) return matrix.rows;
+    const u64 elements = matrix.rows * matrix.columns;  // fits: the bytes do
+    return matrix.shape.back() == 1 && elements % columns == 0 ? elements / columns : matrix.rows;
+  }
+
+  static bool same_storage(const SourceMatrix& a, const SourceMatrix& b) {
+    return a.shape == b.shape && a.values.type == b.values.type && a.quantized == b.quantized &&
+           a.scales.type == b.scales.type && a.biases.type == b.biases.type;
+  }
+
+  tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+                                    std::optional<u64> stacked = {}) const {
+    std::vector<u64> ne = reversed(matrix.shape);
+    if (stacked) ne.push_back(*stacked);
+    return fail_at(expected, "convert-shape",
+                   fmt::format("would have shape {}, the hyper-parameters ask for {}", shape_text(ne),
+                               shape_text(expected.ne)));
+  }
+
+  Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix, std::optional<u64> stacked) const {
+    std::vector<u64> ne = reversed(matrix.shape);
+    if (stacked) ne.push_back(*stacked);
+    // Routers of one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
+    if (ne == expected.ne || (!matrix.quantized && without_ones(ne) == without_ones(expected.ne))) return {};
+    while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
+    return ne == expected.ne ? Status{} : wrong_shape(expected, matrix, stacked);
+  }
+
+  // All parts together are what is expected, and stored alike.
+  Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
+    const SourceMatrix& first = model_.matrices[tensor.parts.front().matrix];
+    u64 units = 0;
+    for (const MappedPart& part : tensor.parts) {
+      const SourceMatrix& matrix = model_.matrices[part.matrix];
+      units = checked_add(units, part.view.rows()).value_or(0);
+      if (tensor.is_whole) continue;
+      const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
+      if (!reshaped && matrix.columns != tensor.columns()) return wrong_shape(expected, matrix);
+      if (matrix.values.type != first.values.type || matrix.quantized != first.quantized ||
+          matrix.scales.type != first.scales.type || matrix.biases.type != first.biases.type) {
+        return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
+                    "has another type than what it is put together with, and one GGUF tensor has to hold both");
+      }
+    }
+    const u64 wanted = tensor.is_whole ? checked_product(expected.ne).value_or(0) : tensor.rows();
+    return units == wanted ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
   }
 
   // Tied embeddings: docs/conversion.md.
-  Status choose_output_head() {
-    const OutputHead policy = model_.architecture->output;
-    if (const auto head = sources_.find("output.weight"); head != sources_.end()) {
-      MU_ASSIGN(const bool is_embedding, embedding_is_head(head->second));
+  Status choose_output_head(Found& found) {
+    const arch::OutputHead policy = family().head;
+    if (!found.parts.empty()) {
+      const std::size_t head = found.parts.front()->begin()->second;
+      MU_ASSIGN(const bool is_embedding, embedding_is_head(head));
       if (is_embedding) {
         result_.left_out.push_back("lm_head.weight (the embedding is the output head)");
-        sources_.erase(head);
-      } else if (policy == OutputHead::never) {
-        return fail("convert-output-head", "tensor 'lm_head.weight'",
-                    "differs from the embedding, and the loader of this architecture takes no output head");
+        sources_.drop(head);
+        found = {};
       }
     }
-    if (policy == OutputHead::always) {
-      if (const auto embedding = sources_.find("token_embd.weight"); embedding != sources_.end()) {
-        sources_.emplace("output.weight", embedding->second);
-      }
+    if (found.parts.empty() && policy == arch::OutputHead::always) found = embedding_source();
+    return {};
+  }
+
+  Found embedding_source() const {
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name == "token_embd") return find_source(row, 0, arch::Side::weight);
     }
     return {};
   }
 
-  // Is `head` there although the embedding serves? Tied models say so. Gemma's are tied by default, so one that says
+  // Is `head` there although the embedding serves? Tied models say so. Where models are tied by default, one that says
   // nothing, or has no place for another head, is asked for its bytes.
-  Result<bool> embedding_is_head(const Source& head) const {
+  Result<bool> embedding_is_head(std::size_t head) const {
     const std::optional<bool> tied = model_.config.tie_word_embeddings;
     if (tied.value_or(false)) return true;
-    if (!model_.hf_architecture->norm_plus_one) return false;
-    if (!tied && model_.architecture->output == OutputHead::never) return true;
-    const auto embedding = sources_.find("token_embd.weight");
-    if (embedding == sources_.end()) return false;
-    return same_content(model_.matrices[head.parts.front().matrix],
-                        model_.matrices[embedding->second.parts.front().matrix]);
+    if (!family().tied_by_default) return false;
+    if (!tied && family().head == arch::OutputHead::never) return true;
+    const Found embedding = embedding_source();
+    if (embedding.parts.empty()) return false;
+    return same_content(model_.matrices[head], model_.matrices[embedding.parts.front()->begin()->second]);
   }
 
   Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
@@ -189,98 +241,34 @@ class Mapper {
     return true;
   }
 
-  Status make_rope_tensors() {
-    const hf::Rope& rope = model_.config.rope;
-    if (!rope.scaling) return {};
-    const u64 n_rot = result_.parameters.n_rot;
-    const hf::RopeScaling& scaling = *rope.scaling;
-    if (scaling.type == "llama3") {
-      if (model_.architecture->name != "llama") {
-        return fail("convert-rope", "rope_scaling", "is of type llama3, which the loader reads for llama only");
-      }
-      Llama3Rope p;
-      p.factor = scaling.factor.value_or(p.factor);
-      p.low_freq_factor = scaling.low_freq_factor.value_or(p.low_freq_factor);
-      p.high_freq_factor = scaling.high_freq_factor.value_or(p.high_freq_factor);
-      p.original_context = scaling.original_max_position_embeddings.value_or(
-          static_cast<double>(model_.config.original_max_position_embeddings.value_or(8192)));
-      generated_["rope_freqs.weight"] = llama3_rope_freqs(rope.theta.value_or(default_rope_theta(model_)), n_rot, p);
-    } else if (scaling.type == "longrope" || scaling.type == "su") {
-      if (!model_.architecture->has_rope_tensors) {
-        return fail("convert-rope", "rope_scaling",
-                    "is longrope, which the loader does not read for this architecture");
-      }
-      for (const auto& [name, factors] : {std::pair{"rope_factors_long.weight", &scaling.long_factor},
-                                          std::pair{"rope_factors_short.weight", &scaling.short_factor}}) {
-        if (factors->size() != n_rot / 2) {
-          return fail("convert-rope", "rope_scaling",
-                      fmt::format("has {} factors for {}, {} are needed", factors->size(), name, n_rot / 2));
-        }
-        generated_[name].assign(factors->begin(), factors->end());
-      }
-    }
-    return {};
-  }
-
-  Status place(const ExpectedTensor& expected) {
-    MappedTensor tensor;
-    tensor.name = expected.name;
-    tensor.must_be_f32 = expected.must_be_f32;
-    tensor.ne = expected.ne;
-    if (const auto made = generated_.find(expected.name); made != generated_.end()) {
-      tensor.generated = std::move(made->second);
-      generated_.erase(made);
-      result_.tensors.push_back(std::move(tensor));
-      return {};
-    }
-    const auto found = sources_.find(expected.name);
-    if (found == sources_.end()) {
-      if (expected.presence != Presence::required) return {};
-      return fail("convert-missing", fmt::format("tensor '{}'", expected.name), "has no source in the directory");
-    }
-    const Source& source = found->second;
-    std::vector<u64> ne = reversed(source.shape);
-    // The shared expert's router is stored as [1, n_embd].
-    while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
-    if (ne != expected.ne) {
-      return fail(
-          "convert-shape", fmt::format("tensor '{}'", expected.name),
-          fmt::format("would have shape {}, the hyper-parameters ask for {}", shape_text(ne), shape_text(expected.ne)));
-    }
-    tensor.parts = source.parts;
-    const bool is_query = expected.name.find(".attn_q.") != std::string::npos;
-    const bool is_key = expected.name.find(".attn_k.") != std::string::npos;
-    if (model_.hf_architecture->permutes_qk && !model_.config.bool_field("rope_traditional").value_or(false) &&
-        (is_query || is_key)) {
-      tensor.permuted_heads = is_query ? result_.parameters.n_head : result_.parameters.n_head_kv;
-    }
-    tensor.add_one = model_.hf_architecture->norm_plus_one && expected.name.ends_with("norm.weight");
-    result_.tensors.push_back(std::move(tensor));
-    sources_.erase(found);
-    return {};
-  }
-
+  // A head where the loader takes none is told from the other leftovers.
   Status refuse_leftovers() {
-    for (const auto& [name, source] : sources_) {
-      unmapped_.push_back(source.parts.empty() ? name : model_.matrices[source.parts.front().matrix].name);
+    if (family().head == arch::OutputHead::never) {
+      for (const arch::Tensor& row : family().last_tensors) {
+        if (row.name != "output") continue;
+        Found head = find_source(row, 0, arch::Side::weight);
+        MU_TRY(choose_output_head(head));
+        if (!head.parts.empty()) {
+          return fail("convert-output-head", "tensor 'lm_head.weight'",
+                      "differs from the embedding, and the loader of this architecture takes no output head");
+        }
+      }
     }
-    if (unmapped_.empty()) return {};
-    std::sort(unmapped_.begin(), unmapped_.end());
+    const std::vector<std::string> unmapped = sources_.unused();
+    if (unmapped.empty()) return {};
     constexpr std::size_t shown = 10;
     std::string list;
-    for (std::size_t i = 0; i < std::min(shown, unmapped_.size()); ++i) list += (i > 0 ? ", " : "") + unmapped_[i];
-    if (unmapped_.size() > shown) list += fmt::format(" and {} more", unmapped_.size() - shown);
+    for (std::size_t i = 0; i < std::min(shown, unmapped.size()); ++i) list += (i > 0 ? ", " : "") + unmapped[i];
+    if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
     return fail("convert-unmapped", {},
-                fmt::format("{} tensor{} no place in a GGUF of architecture {}: {}", unmapped_.size(),
-                            unmapped_.size() == 1 ? " has" : "s have", model_.architecture->name, list));
+                fmt::format("{} tensor{} no place in a GGUF of architecture {}: {}", unmapped.size(),
+                            unmapped.size() == 1 ? " has" : "s have", family().gguf, list));
   }
 
   const HfModel& model_;
+  arch::Names names_;
+  HfSources sources_;
   TensorMap result_;
-  std::unordered_map<std::string, Source> sources_;
-  std::unordered_map<std::string, std::vector<float>> generated_;
-  std::vector<std::string> unmapped_;
-  u64 layers_ = 0;
 };
 
 }  // namespace

@@ -1,22 +1,23 @@
-// Which rows of a Hugging Face or MLX directory make each GGUF tensor: names, shapes, stacking, permutation. Decided
-// from headers alone, unless a Gemma has an output head (its bytes are compared with the embedding's); used by the
-// converter and by verify --against. Source: docs/conversion.md.
+// Which rows of a Hugging Face or MLX directory make each GGUF tensor: names, shapes, stacking, order. Decided from
+// headers alone, unless a Gemma has an output head (its bytes are compared with the embedding's); used by the converter
+// and by verify --against. The rows of lib/arch say how; docs/conversion.md explains.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "arch/names.h"
+#include "arch/row_view.h"
+#include "arch/sizes.h"
 #include "base/error.h"
-#include "model/architecture.h"
 #include "model/hf_model.h"
 
 namespace modelutils {
 
-/// Neighbouring rows of one source matrix.
-struct RowRange {
+/// Rows of one source matrix. Of tensors that are read whole, rows are single elements.
+struct MappedPart {
   std::size_t matrix = 0;  ///< index into HfModel::matrices
-  u64 first = 0;
-  u64 count = 0;
+  arch::RowView view;
 };
 
 /// One GGUF tensor and where its rows come from.
@@ -24,18 +25,20 @@ struct MappedTensor {
   std::string name;
   std::vector<u64> ne;  ///< ne0 first
   bool must_be_f32 = false;
-  std::vector<RowRange> parts;   ///< one after another; empty for generated tensors
-  u64 permuted_heads = 0;        ///< > 0: the rows (elements, if 1-D) of each of so many heads are interleaved
-  bool add_one = false;          ///< Gemma's norms
+  bool is_whole = false;  ///< small: vectors, biases, what is computed; read and written at once (read_whole())
+  std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
+  arch::Operation operation = arch::Operation::none;
   std::vector<float> generated;  ///< rope factors
 
   u64 columns() const { return ne.front(); }
   /// Rows of ne0 elements.
   u64 rows() const;
+  /// Rows that are read and written as units: 1 if the tensor is read whole.
+  u64 units() const { return is_whole ? 1 : rows(); }
 };
 
 struct TensorMap {
-  HyperParameters parameters;
+  arch::Sizes sizes;
   std::vector<MappedTensor> tensors;  ///< in the order in which they are written
   std::vector<std::string> left_out;  ///< tensors that are dropped on purpose (a tied lm_head), with their reason
 };
@@ -44,14 +47,5 @@ struct TensorMap {
 /// "convert-missing", "convert-shape", "convert-config" (config.json contradicts the tensors), "convert-experts",
 /// "convert-output-head", "convert-rope"; those of reading.
 Result<TensorMap> map_tensors(const HfModel& model);
-
-/// Source row of row `row` of a tensor whose heads have `head_rows` rows: out[head × d + 2j + t] = in[head × d + t ×
-/// d/2
-/// + j].
-inline u64 permuted_row(u64 row, u64 head_rows) {
-  const u64 head = row / head_rows;
-  const u64 within = row % head_rows;
-  return head * head_rows + (within % 2) * (head_rows / 2) + within / 2;
-}
 
 }  // namespace modelutils

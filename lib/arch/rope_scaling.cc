@@ -1,4 +1,4 @@
-#include "model/rope_scaling.h"
+#include "arch/rope_scaling.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,78 @@
+#include "arch/common_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "arch/geometry.h"
+#include "arch/key_writer.h"
+#include "arch/rope.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+const Key* context_key(const Family& family) {
+  for (const Key* key : keys_of(family)) {
+    if (key->name == "context_length") return key;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+u64 context_or_default(const KeyWriter& out) {
+  const Key* key = context_key(out.family());
+  if (key == nullptr) return 0;
+  if (const auto stated = stated_count(out.config(), key->fields)) return *stated;
+  return evaluate(key->fallback, out.sizes()).value_or(0);
+}
+
+Status write_context(KeyWriter& out, const Key& key) {
+  const u64 context = context_or_default(out);
+  if (!stated_count(out.config(), key.fields)) {
+    out.warn(first_name(key.fields), fmt::format("is missing; a context of {} is written", context));
+  }
+  return out.count(key.name, context);
+}
+
+Status write_theta(KeyWriter& out, const Key& key) {
+  const std::optional<double>& stated = out.config().rope.theta;
+  const double theta = rope_theta(out.family(), out.config(), out.is_mlx());
+  if (!stated) {
+    out.remark(Severity::note, "rope_theta",
+               fmt::format("is missing; the model class's default {} is written", theta));
+  }
+  return out.real(key.name, theta);
+}
+
+Status write_local_theta(KeyWriter& out, const Key& key) {
+  const std::optional<double>& stated = out.config().rope.theta_local;
+  return stated ? out.real(key.name, *stated) : Status{};
+}
+
+std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes) {
+  const u64 heads = sizes.get(symbol::heads);
+  if (heads == 0) return std::nullopt;
+  const double part = config.partial_rotary_factor.value_or(1.0);
+  return static_cast<u64>(part * static_cast<double>(sizes.get(symbol::embedding))) / heads;
+}
+
+Status warn_of_windows(KeyWriter& out) {
+  const hf::Config& config = out.config();
+  const std::vector<std::string>& types = config.layer_types;
+  if (std::find(types.begin(), types.end(), "sliding_attention") != types.end()) {
+    out.warn("layer_types", "lists sliding-window layers, which the runtime computes with full attention");
+    return {};
+  }
+  // Qwen's classes have a switch of their own; without it the window counts wherever it is stated.
+  const bool is_on = config.bool_field("use_sliding_window").value_or(true);
+  if (!is_on || !config.sliding_window || *config.sliding_window == 0) return {};
+  if (config.context_length && *config.sliding_window >= *config.context_length) return {};
+  out.warn("sliding_window", fmt::format("is {}; the runtime ignores it and computes full attention: texts longer than "
+                                         "the window give other results",
+                                         *config.sliding_window));
+  return {};
+}
+
+}  // namespace modelutils::arch

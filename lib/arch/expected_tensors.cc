@@ -1,0 +1,61 @@
+#include "arch/expected_tensors.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+class Lister {
+ public:
+  Lister(const Family& family, const Sizes& sizes) : family_(family), sizes_(sizes) {}
+
+  std::vector<ExpectedTensor> list() {
+    for (const Tensor& row : family_.first_tensors) add(row, false, 0);
+    const u64 layers = sizes_.get(symbol::layers);
+    for (u64 layer = 0; layer < layers; ++layer) {
+      for (const std::span<const Tensor> group : family_.layer_tensors) {
+        for (const Tensor& row : group) add(row, true, layer);
+      }
+    }
+    for (const Tensor& row : family_.last_tensors) add(row, false, 0);
+    return std::move(tensors_);
+  }
+
+ private:
+  void add(const Tensor& row, bool in_layer, u64 layer) {
+    if (!holds(row.when, sizes_, layer)) return;
+    std::vector<u64> ne = evaluate_shape(row.ne, sizes_, layer).value_or(std::vector<u64>{});
+    Need need = row.need;
+    if (row.name == "output") need = need_of_head();
+    if (need != Need::absent) add_side(row, in_layer, layer, Side::weight, ne, need);
+    if (row.bias == Need::absent) return;
+    if (!ne.empty()) ne.erase(ne.begin());
+    add_side(row, in_layer, layer, Side::bias, std::move(ne), row.bias);
+  }
+
+  void add_side(const Tensor& row, bool in_layer, u64 layer, Side side, std::vector<u64> ne, Need need) {
+    const bool is_vector = side == Side::bias || dimensions_of(row.ne).size() == 1;
+    tensors_.push_back(
+        {gguf_name(row, in_layer, layer, side), std::move(ne), need, is_vector || row.f32, &row, side, in_layer, layer});
+  }
+
+  Need need_of_head() const {
+    switch (family_.head) {
+      case OutputHead::optional: return Need::optional;
+      case OutputHead::always: return Need::required;
+      case OutputHead::never: break;
+    }
+    return Need::absent;
+  }
+
+  const Family& family_;
+  const Sizes& sizes_;
+  std::vector<ExpectedTensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& sizes) {
+  return Lister(family, sizes).list();
+}
+
+}  // namespace modelutils::arch

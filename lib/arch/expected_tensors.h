@@ -1,0 +1,27 @@
+// The tensors that a GGUF of a family may or must have, with their shapes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "arch/family.h"
+#include "arch/names.h"
+#include "arch/sizes.h"
+
+namespace modelutils::arch {
+
+struct ExpectedTensor {
+  std::string name;
+  std::vector<u64> ne;
+  Need need = Need::required;  ///< never absent
+  bool must_be_f32 = false;    ///< another type loads and then aborts at the first decode
+  const Tensor* row = nullptr;
+  Side side = Side::weight;
+  bool in_layer = false;
+  u64 layer = 0;
+};
+
+/// In the order in which they are written. A shape that has no value (an unknown symbol, an overflow) is left empty.
+std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& sizes);
+
+}  // namespace modelutils::arch

@@ -1,0 +1,71 @@
+#include "arch/families.h"
+
+#include <array>
+
+#include "arch/families/list.h"
+#include "arch/gguf_sizes.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+#define MU_FAMILY_ADDRESS(name) &name,
+constexpr std::array families = {MU_ARCH_FAMILIES(MU_FAMILY_ADDRESS)};
+#undef MU_FAMILY_ADDRESS
+
+}  // namespace
+
+std::span<const Family* const> all_families() {
+  return families;
+}
+
+bool has_name(std::string_view names, std::string_view name) {
+  bool found = false;
+  for_each_name(names, [&](std::string_view candidate) { found = found || candidate == name; });
+  return found && !name.empty();
+}
+
+std::vector<const Key*> keys_of(const Family& family) {
+  std::vector<const Key*> keys;
+  for (const std::span<const Key> group : family.keys) {
+    for (const Key& key : group) keys.push_back(&key);
+  }
+  return keys;
+}
+
+const Family* find_family(std::string_view hf_class, std::string_view model_type) {
+  for (const Family* family : families) {
+    if (has_name(family->classes, hf_class)) return family;
+  }
+  for (const Family* family : families) {
+    if (has_name(family->model_types, model_type)) return family;
+  }
+  return nullptr;
+}
+
+const Family* find_family(const hf::Config& config) {
+  const Family* found = find_family(config.architecture, config.model_type);
+  if (found == nullptr || has_name(found->classes, config.architecture)) return found;
+  return config.architecture.empty() || config.has_text_config ? found : nullptr;
+}
+
+const Family* find_family(const gguf::Index& index) {
+  for (const Family* family : families) {
+    if (family->gguf == index.architecture() && holds(family->gguf_when, stated_gguf_sizes(*family, index))) {
+      return family;
+    }
+  }
+  return nullptr;
+}
+
+const Family* find_gguf_family(std::string_view architecture, bool experts) {
+  Sizes sizes;
+  sizes.set(symbol::experts, experts ? 1 : 0);
+  for (const Family* family : families) {
+    if (family->gguf == architecture && holds(family->gguf_when, sizes)) return family;
+  }
+  return nullptr;
+}
+
+}  // namespace modelutils::arch

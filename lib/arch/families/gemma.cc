@@ -1,0 +1,149 @@
+// Gemma 1 to 3: norms are stored minus one, the embedding is the output head. Sliding windows and softcaps from 2 on.
+#include <fmt/format.h>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/sliding_windows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.epsilon = "1e-6", .head_dim = "256"});
+constexpr auto gemma3_sizes = decoder_sizes({.context = "131072", .epsilon = "1e-6", .head_dim = "256"});
+
+constexpr Key window = {.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "4096",
+                        .missing = Missing::warn};
+
+// Gemma 2 has softcaps whatever config.json says; Gemma 3 where it states one.
+constexpr Key gemma2_keys[] = {
+    window,
+    {.name = "attn_logit_softcapping", .type = KeyType::f32, .fields = "attn_logit_softcapping", .fallback = "50",
+     .missing = Missing::assume},
+    {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping", .fallback = "30",
+     .missing = Missing::assume},
+};
+
+Status write_period(KeyWriter& out, const Key& key) {
+  const u64 period = window_period(out, 6);
+  MU_TRY(check_window_order(out, period));
+  return period == 6 ? Status{} : out.count(key.name, period);
+}
+Status check_local_scaling(KeyWriter& out) {
+  if (!out.config().rope.scaling_local) return {};
+  return out.refuse("rope_parameters.sliding_attention",
+                    "scales the rope of sliding layers, which a GGUF cannot express");
+}
+constexpr Key gemma3_keys[] = {
+    window,
+    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
+};
+
+// The attention scale is 1 / sqrt(D), that of the 27B models (known by their layers) 1 / sqrt(E / H).
+Status check_scale(KeyWriter& out, u64 layers_of_27b) {
+  const std::optional<double> stated = out.config().query_pre_attn_scalar;
+  if (!stated) return {};
+  const bool is_27b = out.size("L") == layers_of_27b;
+  const u64 fixed = is_27b ? out.size("E") / out.size("H") : out.size("D");
+  if (*stated != static_cast<double>(fixed)) {
+    out.warn("query_pre_attn_scalar", fmt::format("is {}; the runtime computes with {}", *stated, fixed));
+  }
+  return {};
+}
+Status check_gemma2(KeyWriter& out) {
+  MU_TRY(check_window_order(out, 2));
+  return check_scale(out, 46);
+}
+Status check_gemma3_scale(KeyWriter& out) {
+  return check_scale(out, 62);
+}
+
+constexpr Tensor shifted_attention[] = {
+    {"attn_norm", "E", "input_layernorm@add_one"},
+    {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},
+    {"attn_v", "E,K*D", "self_attn.v_proj"},
+};
+constexpr Tensor shifted_qk_norms[] = {
+    {"attn_q_norm", "D", "self_attn.q_norm@add_one"},
+    {"attn_k_norm", "D", "self_attn.k_norm@add_one"},
+};
+constexpr Tensor two_norms[] = {
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"ffn_norm", "E", "post_attention_layernorm@add_one"},
+};
+constexpr Tensor four_norms[] = {
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"post_attention_norm", "E", "post_attention_layernorm@add_one"},
+    {"ffn_norm", "E", "pre_feedforward_layernorm@add_one"},
+};
+constexpr Tensor last_norm[] = {{"post_ffw_norm", "E", "post_feedforward_layernorm@add_one"}};
+constexpr Tensor ends[] = {
+    {"output_norm", "E", "model.norm@add_one"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {rotates_halves};
+constexpr Check gemma_checks[] = {warn_of_windows};
+constexpr Check gemma2_checks[] = {check_gemma2};
+constexpr Check gemma3_checks[] = {check_local_scaling, check_gemma3_scale};
+// The first configs of Gemma say "gelu" and mean the tanh form.
+constexpr std::string_view gelus = "gelu_pytorch_tanh|gelu|gelu_new|gelu_fast";
+
+}  // namespace
+
+const Family gemma = {
+    .name = "gemma",
+    .gguf = "gemma",
+    .classes = "GemmaForCausalLM",
+    .model_types = "gemma",
+    .activation = "gelu_pytorch_tanh",
+    .activation_names = gelus,
+    .head = OutputHead::never,
+    .tied_by_default = true,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {shifted_attention, two_norms, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .checks = gemma_checks,
+};
+
+const Family gemma2 = {
+    .name = "gemma2",
+    .gguf = "gemma2",
+    .classes = "Gemma2ForCausalLM",
+    .model_types = "gemma2",
+    .activation = "gelu_pytorch_tanh",
+    .activation_names = gelus,
+    .head = OutputHead::never,
+    .tied_by_default = true,
+    .keys = {sizes, rope_keys, gemma2_keys},
+    .layer_tensors = {shifted_attention, four_norms, gated_feed_forward, last_norm},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .checks = gemma2_checks,
+};
+
+const Family gemma3 = {
+    .name = "gemma3",
+    .gguf = "gemma3",
+    .classes = "Gemma3ForCausalLM|Gemma3ForConditionalGeneration",
+    .model_types = "gemma3_text|gemma3",
+    .activation = "gelu_pytorch_tanh",
+    .activation_names = gelus,
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {gemma3_sizes, rope_keys, gemma3_keys},
+    .layer_tensors = {shifted_attention, shifted_qk_norms, four_norms, gated_feed_forward, last_norm},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .checks = gemma3_checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,61 @@
+// gpt-oss: attention sinks, a sliding window in every other layer, experts with biases and a clamped SwiGLU.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/sliding_windows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "131072"});
+  keys[3].symbol = "Fx";  // intermediate_size is the width of an expert; there is no dense part
+  return keys;
+}();
+constexpr Key own[] = {
+    {.name = "expert_feed_forward_length", .symbol = "Fx", .need = Need::required},
+    {.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "128", .missing = Missing::warn,
+     .need = Need::required},
+};
+constexpr Tensor layer[] = {
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::required},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::required},
+    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::required},
+    {"@attn_sinks.weight", "H", "self_attn.sinks"},
+    {"attn_norm", "E", "input_layernorm"},
+    {"post_attention_norm", "E", "post_attention_layernorm"},
+    {"ffn_gate_inp", "E,X", "mlp.router", Need::required, Need::required, {}, true},
+    {"ffn_gate_exps", "E,Fx,X", "mlp.experts.gate_proj", Need::required, Need::required},
+    {"ffn_up_exps", "E,Fx,X", "mlp.experts.up_proj", Need::required, Need::required},
+    {"ffn_down_exps", "Fx,E,X", "mlp.experts.down_proj", Need::required, Need::required},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"swiglu_limit", "7", Severity::warning, "the runtime clamps at 7"},
+};
+Status check_windows(KeyWriter& out) {
+  return check_window_order(out, 2);
+}
+constexpr Check checks[] = {check_windows};
+
+}  // namespace
+
+const Family gpt_oss = {
+    .name = "gpt-oss",
+    .gguf = "gpt-oss",
+    .classes = "GptOssForCausalLM",
+    .model_types = "gpt_oss",
+    .head = OutputHead::always,
+    .hf_rope_theta = 150000,
+    .mlx_rope_theta = 150000,
+    .keys = {sizes, rope_keys, expert_keys, own},
+    .layer_tensors = {layer},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

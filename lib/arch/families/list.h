@@ -1,0 +1,25 @@
+// Every family, each defined in a file of this folder. A new one is a line here and a file.
+#pragma once
+
+#include "arch/family.h"
+
+#define MU_ARCH_FAMILIES(X) \
+  X(llama)                  \
+  X(mixtral)                \
+  X(qwen2)                  \
+  X(qwen2moe)               \
+  X(qwen3)                  \
+  X(qwen3moe)               \
+  X(gemma)                  \
+  X(gemma2)                 \
+  X(gemma3)                 \
+  X(phi3)                   \
+  X(gpt_oss)
+
+namespace modelutils::arch {
+
+#define MU_DECLARE_FAMILY(name) extern const Family name;
+MU_ARCH_FAMILIES(MU_DECLARE_FAMILY)
+#undef MU_DECLARE_FAMILY
+
+}  // namespace modelutils::arch

@@ -1,0 +1,87 @@
+// Llama, Mistral and their relatives: adjacent pairs are rotated in GGUF, so the rows of Q and K are interleaved.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes();
+
+constexpr Tensor rope_tensors[] = {
+    {"token_embd", "E,V", "model.embed_tokens"},
+    {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
+    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
+    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
+};
+constexpr Tensor attention_of_pairs[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "[traditional] self_attn.q_proj | self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required,
+     Need::optional},
+    {"attn_k", "E,K*D", "[traditional] self_attn.k_proj | self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required,
+     Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr Tensor dense[] = {
+    {"ffn_gate", "E,F", "mlp.gate_proj", Need::required, Need::optional},
+    {"ffn_up", "E,F", "mlp.up_proj", Need::required, Need::optional},
+    {"ffn_down", "F,E", "mlp.down_proj", Need::required, Need::optional},
+};
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate | mlp.gate", .f32 = true},
+    {"ffn_gate_exps", "E,F,X",
+     "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1 | "
+     "mlp.experts.gate_up_proj{X t:2 F -> X t=0 F}"},
+    {"ffn_up_exps", "E,F,X",
+     "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.experts.#.w3 | "
+     "mlp.experts.gate_up_proj{X t:2 F -> X t=1 F}"},
+    {"ffn_down_exps", "F,E,X",
+     "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.experts.#.w2 | mlp.experts.down_proj | "
+     "block_sparse_moe.experts.down_proj"},
+};
+constexpr Fixed whole_head[] = {
+    {"partial_rotary_factor", "1", Severity::error, "in a GGUF a llama rotates the whole head"},
+};
+constexpr Fixed mixtral_fixed[] = {
+    whole_head[0],
+    {"decoder_sparse_step", "1", Severity::error, "llama.cpp wants experts in every layer"},
+    {"mlp_only_layers", "[]", Severity::error, "llama.cpp wants experts in every layer"},
+};
+constexpr Check checks[] = {warn_of_windows};
+
+}  // namespace
+
+// iquestcoder: mlx-lm runs this model type with its llama module; same weights, same names.
+const Family llama = {
+    .name = "llama",
+    .gguf = "llama",
+    .classes = "LlamaForCausalLM|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM",
+    .model_types = "llama|mistral|iquestcoder",
+    .gguf_when = "!X",
+    .keys = {sizes, rope_keys, expert_keys},
+    .layer_tensors = {attention_of_pairs, dense},
+    .first_tensors = rope_tensors,
+    .last_tensors = norm_and_head,
+    .fixed = whole_head,
+    .checks = checks,
+};
+
+const Family mixtral = {
+    .name = "mixtral",
+    .gguf = "llama",
+    .classes = "MixtralForCausalLM",
+    .model_types = "mixtral",
+    .class_has_defaults = true,
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys, expert_keys},
+    .layer_tensors = {attention_of_pairs, experts},
+    .first_tensors = rope_tensors,
+    .last_tensors = norm_and_head,
+    .fixed = mixtral_fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,56 @@
+// Qwen3 and Qwen3-MoE: norms on queries and keys, no biases; experts without a shared one.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "32768"});
+constexpr auto mixture_sizes = [] {
+  auto keys = decoder_sizes({.context = "32768"});
+  keys[3].fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
+  return keys;
+}();
+constexpr Key mixture[] = {expert_width};
+constexpr Fixed fixed[] = {rotates_halves};
+constexpr Fixed mixture_fixed[] = {
+    experts_everywhere[0],
+    experts_everywhere[1],
+    experts_everywhere[2],
+    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+};
+constexpr Check checks[] = {warn_of_windows};
+
+}  // namespace
+
+const Family qwen3 = {
+    .name = "qwen3",
+    .gguf = "qwen3",
+    .classes = "Qwen3ForCausalLM",
+    .model_types = "qwen3",
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {attention, qk_norms, attention_output, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+const Family qwen3moe = {
+    .name = "qwen3moe",
+    .gguf = "qwen3moe",
+    .classes = "Qwen3MoeForCausalLM",
+    .model_types = "qwen3_moe",
+    .layers_may_differ = true,
+    .mlx_rope_theta = 1e6,
+    .keys = {mixture_sizes, rope_keys, expert_keys, mixture},
+    .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = mixture_fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,154 @@
+// What a model family is, as data: names, keys, tensors and limits. One file of lib/arch/families for each; the engine
+// (names, values, plan, rules) reads these rows for everybody. How to add one: docs/adding-an-architecture.md.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "arch/sizes.h"
+#include "base/error.h"
+
+namespace modelutils::hf {
+struct Config;
+}
+
+namespace modelutils::arch {
+
+class KeyWriter;
+struct Family;
+
+/// Must something be there? Absent: it must not.
+enum class Need : u8 { absent, optional, required };
+
+/// Type of a GGUF key. Loaders refuse another width.
+enum class KeyType : u8 {
+  u32,
+  u32_or_layers,  ///< one number, or an array of one for each layer
+  f32,
+  f32_or_layers,
+  flag,
+  flag_layers,  ///< an array of flags, one for each layer
+  text,
+  u32_list,  ///< an array whose length is a matter of the key
+  f32_list,
+};
+
+/// What a config.json without the field means.
+enum class Missing : u8 {
+  leave_out,  ///< no key is written
+  assume,     ///< the fallback is written
+  note,       ///< the same, with a note
+  warn,       ///< the same, with a warning
+  refuse,     ///< the conversion is refused
+};
+
+/// One hyper-parameter: a field of config.json and a key of a GGUF.
+struct Key {
+  std::string_view name;         ///< behind "<architecture>."
+  KeyType type = KeyType::u32;
+  std::string_view fields = {};  ///< of config.json, the first that is there wins: "num_attention_heads|n_head"
+  std::string_view symbol = {};  ///< the size it states; solved from the tensors' shapes where they tell
+  std::string_view fallback = {};  ///< an expression (f32: a number) for a config.json without the field
+  Missing missing = Missing::leave_out;
+  Need need = Need::optional;            ///< of the loader
+  std::string_view loader_default = {};  ///< an expression: what the loader takes for a missing key
+  std::string_view when = {};            ///< written only where this holds
+  /// The size of a config.json that says it in other words ("partial_rotary_factor"); fields and fallback where it has
+  /// nothing to say.
+  std::optional<u64> (*derive)(const hf::Config&, const Sizes&) = nullptr;
+  /// Writes this key, and others of its group, where a field alone does not tell. Rows without fields and without
+  /// function are written by the function of another row; they are here for their type.
+  Status (*write)(KeyWriter&, const Key&) = nullptr;
+};
+
+/// One tensor of a GGUF and where it comes from.
+struct Tensor {
+  /// Without "blk.N." and without ".weight" (".bias"); a name that begins with '@' is complete behind it.
+  std::string_view name;
+  std::string_view ne;  ///< symbolic shape, ne0 first: "E,H*D"
+  /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is):
+  /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, the rows of the parts one after another. A part is
+  /// `module{view}@operation…`: '#' in the module stands for the number of an expert, whose matrices are stacked; views:
+  /// row_view.h; operations: names.h. "=name" is a generated tensor (generated.h).
+  std::string_view source;
+  Need need = Need::required;
+  Need bias = Need::absent;    ///< of the same module; its shape is that of the weight without ne0
+  std::string_view when = {};  ///< which layers have it
+  bool f32 = false;            ///< needs F32 although it has two dimensions or more (one dimension always does)
+};
+
+/// How a family gets its output head.
+enum class OutputHead : u8 {
+  optional,  ///< without output.weight the embedding is used
+  never,     ///< output.weight makes the loader refuse the file; the embedding is always used
+  always,    ///< some loaders insist on output.weight: a tied model gets a copy of the embedding
+};
+
+/// A setting that the runtime has wired in.
+struct Fixed {
+  std::string_view field;   ///< of config.json
+  std::string_view value;   ///< as JSON has it: "true", "1", "silu"; several with '|'
+  Severity severity;        ///< error: the conversion is refused
+  std::string_view because;  ///< what the runtime does
+  std::string_view when = {};
+};
+
+/// Two expressions that the runtime takes for equal.
+struct Relation {
+  std::string_view left, right;
+  std::string_view field;    ///< of config.json, that an error names
+  std::string_view because;  ///< "every runtime of qwen2 takes hidden_size / heads"
+};
+
+/// A rule that rows cannot say: refuses, or warns through the writer.
+using Check = Status (*)(KeyWriter&);
+
+struct Family {
+  std::string_view name;         ///< unique; the page of architectures lists it
+  std::string_view gguf;         ///< general.architecture
+  std::string_view classes;      ///< of config.json architectures[0]: "LlamaForCausalLM|MistralForCausalLM"
+  std::string_view model_types;  ///< of config.json
+  std::string_view about = {};   ///< what is special, for the page of architectures
+  /// Families that share a GGUF architecture: the first whose condition holds for the file's keys.
+  std::string_view gguf_when = {};
+  std::string_view layer_prefixes = "model.layers.";  ///< several with '|'
+  std::string_view activation = "silu";               ///< the one wired into the runtime, as config.json has it
+  std::string_view activation_names = "silu|swish";   ///< spellings of it
+  OutputHead head = OutputHead::optional;
+  bool tied_by_default = false;  ///< an output head that equals the embedding is left out even if config.json is silent
+  bool class_has_defaults = false;  ///< config.json leaves out whatever equals the class's defaults
+  bool layers_may_differ = false;   ///< not every layer of a directory has the same modules
+  double hf_rope_theta = 10000;     ///< what a config.json without rope_theta means to Hugging Face tools
+  double mlx_rope_theta = 10000;    ///< what it means to mlx-lm
+  std::array<std::span<const Key>, 6> keys = {};
+  std::array<std::span<const Tensor>, 6> layer_tensors = {};
+  std::span<const Tensor> first_tensors = {};  ///< before the layers
+  std::span<const Tensor> last_tensors = {};   ///< after them
+  std::span<const Fixed> fixed = {};
+  std::span<const Relation> relations = {};
+  std::span<const Check> checks = {};
+};
+
+/// All keys of a family, in the order in which they are written.
+std::vector<const Key*> keys_of(const Family& family);
+
+/// Calls `visit` with each of "a|b|c".
+template <typename Visit>
+void for_each_name(std::string_view names, Visit visit) {
+  while (!names.empty()) {
+    const std::size_t bar = names.find('|');
+    visit(names.substr(0, bar));
+    names.remove_prefix(bar == std::string_view::npos ? names.size() : bar + 1);
+  }
+}
+/// Is `name` one of "a|b|c"?
+bool has_name(std::string_view names, std::string_view name);
+/// "a" of "a|b|c".
+inline std::string_view first_name(std::string_view names) {
+  return names.substr(0, names.find('|'));
+}
+
+}  // namespace modelutils::arch

@@ -1,0 +1,209 @@
+#include "arch/geometry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "arch/row_view.h"
+#include "base/checked_math.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr u64 max_layers = 512;  // the loader's limits
+constexpr u64 max_experts = 512;
+
+class Solver {
+ public:
+  Solver(const Family& family, const hf::Config& config, std::span<const ShapeFact> facts, Sizes sizes)
+      : family_(family), config_(config), facts_(facts), sizes_(std::move(sizes)), keys_(keys_of(family)) {}
+
+  Result<Sizes> solve(u64 n_layer) {
+    if (n_layer == 0 || n_layer > max_layers) {
+      return contradiction(field_of(symbol::layers),
+                           fmt::format("the tensors make {} layers, 1 to {} are possible", n_layer, max_layers));
+    }
+    n_layer_ = n_layer;
+    sizes_.set(symbol::layers, n_layer);
+    solve_from_shapes();
+    // One number of config.json at a time, the last of the rows first: each may make the tensors tell others.
+    for (std::size_t i = keys_.size(); i-- > 0;) {
+      if (const std::optional<u64> stated = stated_value(*keys_[i]); stated && use(*keys_[i])) {
+        sizes_.set(keys_[i]->symbol, *stated);
+        solve_from_shapes();
+      }
+    }
+    MU_TRY(fall_back());
+    MU_TRY(compare());
+    MU_TRY(check_limits());
+    return std::move(sizes_);
+  }
+
+ private:
+  tl::unexpected<Error> contradiction(std::string_view field, std::string message) const {
+    return input_error("convert-config", std::move(message), std::string(field), {}, config_.path);
+  }
+
+  const Key* key_of(std::string_view symbol) const {
+    const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const Key* key) { return key->symbol == symbol; });
+    return found == keys_.end() ? nullptr : *found;
+  }
+  std::string_view field_of(std::string_view symbol) const {
+    const Key* key = key_of(symbol);
+    return key == nullptr ? symbol : stated_field(config_, key->fields);
+  }
+
+  std::optional<u64> stated_value(const Key& key) const { return stated_count(config_, key.fields); }
+
+  // Is the number of config.json wanted? Not if it is known, and not of experts that no tensor shows: dense models may
+  // keep such fields.
+  bool use(const Key& key) const {
+    return !key.symbol.empty() && key.symbol != symbol::experts && sizes_.values(key.symbol).empty();
+  }
+
+  void solve_from_shapes() {
+    for (bool more = true; more;) {
+      more = false;
+      for (const ShapeFact& fact : facts_) {
+        const std::vector<std::string_view> unknown = unknown_symbols(fact.expression, sizes_, fact.layer);
+        if (unknown.size() != 1) continue;
+        const std::optional<u64> value = arch::solve(fact.expression, unknown.front(), fact.value, sizes_, fact.layer);
+        if (!value || *value == 0) continue;
+        set(unknown.front(), fact.layer, *value);
+        more = true;
+      }
+    }
+  }
+
+  void set(std::string_view symbol, u64 layer, u64 value) {
+    const Key* key = key_of(symbol);
+    const bool per_layer = key != nullptr && (key->type == KeyType::u32_or_layers) && layer < n_layer_;
+    if (!per_layer) return sizes_.set(symbol, value);
+    std::vector<u64> values = sizes_.values(symbol);
+    values.resize(static_cast<std::size_t>(n_layer_), Sizes::unknown);
+    values[static_cast<std::size_t>(layer)] = value;
+    sizes_.set_layers(symbol, std::move(values));
+  }
+
+  Status fall_back() {
+    for (const Key* key : keys_) {
+      if (key->symbol.empty()) continue;
+      sizes_.settle(key->symbol);
+      if (!sizes_.values(key->symbol).empty()) continue;
+      std::optional<u64> value;
+      if (key->derive != nullptr) value = key->derive(config_, sizes_);
+      if (!value && !key->fallback.empty()) value = evaluate(key->fallback, sizes_);
+      if (value) {
+        sizes_.set(key->symbol, *value);
+      } else if (key->missing == Missing::refuse && holds(key->when, sizes_)) {
+        return contradiction(stated_field(config_, key->fields), "is missing, and nothing else tells");
+      }
+    }
+    return {};
+  }
+
+  Status compare() const {
+    for (const Key* key : keys_) {
+      const std::optional<u64> stated = key->symbol.empty() ? std::nullopt : stated_value(*key);
+      const std::vector<u64>& found = sizes_.values(key->symbol);
+      if (!stated || found.size() != 1 || found.front() == *stated || !holds(key->when, sizes_)) continue;
+      return contradiction(stated_field(config_, key->fields),
+                           fmt::format("is {}, but the tensors say {}", *stated, found.front()));
+    }
+    return {};
+  }
+
+  Status check_limits() const {
+    const u64 heads = sizes_.get(symbol::heads);
+    const u64 kv_heads = sizes_.get(symbol::kv_heads);
+    const bool uniform = sizes_.values(symbol::heads).size() == 1 && sizes_.values(symbol::kv_heads).size() == 1;
+    if (uniform && (kv_heads == 0 || heads % kv_heads != 0)) {
+      return contradiction(field_of(symbol::kv_heads),
+                           fmt::format("{} query heads cannot share {} key/value heads", heads, kv_heads));
+    }
+    const u64 experts = sizes_.get(symbol::experts);
+    const u64 used = sizes_.get(symbol::experts_used);
+    if (experts > 0 && (experts > max_experts || used == 0 || used > experts)) {
+      return contradiction(field_of(symbol::experts_used),
+                           fmt::format("is {} of {} experts; the loader takes 1 to all of at most {}", used, experts,
+                                       max_experts));
+    }
+    for (const Relation& relation : family_.relations) {
+      if (evaluate(relation.left, sizes_) == evaluate(relation.right, sizes_)) continue;
+      return contradiction(relation.field, std::string(relation.because));
+    }
+    return {};
+  }
+
+  const Family& family_;
+  const hf::Config& config_;
+  std::span<const ShapeFact> facts_;
+  Sizes sizes_;
+  std::vector<const Key*> keys_;
+  u64 n_layer_ = 0;
+};
+
+void add(std::string_view expression, u64 value, u64 layer, std::vector<ShapeFact>& facts) {
+  facts.push_back({std::string(expression), value, layer});
+}
+
+}  // namespace
+
+std::string_view stated_field(const hf::Config& config, std::string_view fields) {
+  std::string_view found = first_name(fields);
+  bool is_stated = false;
+  for_each_name(fields, [&](std::string_view field) {
+    if (is_stated || !config.field(field)) return;
+    found = field;
+    is_stated = true;
+  });
+  return found;
+}
+
+std::optional<u64> stated_count(const hf::Config& config, std::string_view fields) {
+  std::optional<u64> found;
+  for_each_name(fields, [&](std::string_view field) {
+    if (!found) found = config.u64_field(field);
+  });
+  return found;
+}
+
+void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool alone, std::span<const u64> shape,
+                     u64 stacked, u64 layer, std::vector<ShapeFact>& facts) {
+  if (shape.empty()) return;
+  std::vector<std::string_view> ne = dimensions_of(row.ne);
+  if (side == Side::bias) ne.erase(ne.begin());
+  if (!part.view.empty()) {
+    u64 rows = 1;
+    const std::size_t leading = side == Side::bias || ne.size() == 1 ? shape.size() : shape.size() - 1;
+    for (std::size_t d = 0; d < leading; ++d) rows = checked_mul(rows, shape[d]).value_or(0);
+    add(source_rows_expression(part.view), rows, layer, facts);
+    if (leading < shape.size()) add(ne.front(), shape.back(), layer, facts);
+    return;
+  }
+  std::vector<u64> found(shape.rbegin(), shape.rend());
+  if (part.is_stacked()) found.push_back(stacked);
+  while (found.size() > ne.size() && found.back() == 1) found.pop_back();
+  if (found.size() != ne.size()) return;
+  for (std::size_t d = 0; d < ne.size(); ++d) {
+    // Of tensors that are put together only the rows' length is that of the whole.
+    if (alone || d == 0) add(ne[d], found[d], layer, facts);
+  }
+}
+
+Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer,
+                          std::span<const ShapeFact> facts, Sizes sizes) {
+  return Solver(family, config, facts, std::move(sizes)).solve(n_layer);
+}
+
+Sizes stated_sizes(const Family& family, const hf::Config& config) {
+  Sizes sizes;
+  for (const Key* key : keys_of(family)) {
+    if (key->symbol.empty() || !sizes.values(key->symbol).empty()) continue;
+    if (const std::optional<u64> stated = stated_count(config, key->fields)) sizes.set(key->symbol, *stated);
+  }
+  return sizes;
+}
+
+}  // namespace modelutils::arch

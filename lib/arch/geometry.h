@@ -1,0 +1,42 @@
+// Sizes of a Hugging Face or MLX directory: the tensors' shapes first, config.json second, the class's defaults last.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "arch/names.h"
+#include "arch/sizes.h"
+#include "base/error.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+/// Something that the tensors of a directory say about sizes: `expression` is `value` in `layer`.
+struct ShapeFact {
+  std::string expression;
+  u64 value = 0;
+  u64 layer = 0;
+};
+
+/// Adds what a source of a row tells: `shape` in safetensors order, of stacked parts that of one matrix, of which there
+/// are `stacked`. Shapes with another number of dimensions tell nothing.
+void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool alone, std::span<const u64> shape,
+                     u64 stacked, u64 layer, std::vector<ShapeFact>& facts);
+
+/// Solves the sizes of a family for a directory with `n_layer` layers, and compares them with what config.json states.
+/// `sizes` may hold what is known already (hf, mlx, traditional). Errors: "convert-config" (a contradiction, a limit of
+/// the loader, a number that nothing tells).
+Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer,
+                          std::span<const ShapeFact> facts, Sizes sizes);
+
+/// What config.json alone says of the sizes of a family: fields and what can be derived of them; no fallbacks.
+Sizes stated_sizes(const Family& family, const hf::Config& config);
+
+/// The field of "a|b" that config.json has, or the first.
+std::string_view stated_field(const hf::Config& config, std::string_view fields);
+
+/// A whole number of "a|b".
+std::optional<u64> stated_count(const hf::Config& config, std::string_view fields);
+
+}  // namespace modelutils::arch

@@ -1,0 +1,112 @@
+#include "arch/gguf_sizes.h"
+
+#include <fmt/format.h>
+
+#include "gguf/parse.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr u64 max_layers = 512;
+constexpr u64 max_experts = 512;
+constexpr u64 max_width = u64{1} << 31;  // far above any model; keeps products of two inside 64 bits
+
+class Reader {
+ public:
+  Reader(const Family& family, const gguf::Index& index, const gguf::SetFile& file)
+      : family_(family), index_(index), file_(file) {}
+
+  Result<Sizes> read() {
+    const std::vector<const Key*> keys = keys_of(family_);
+    for (const Key* key : keys) {
+      if (!key->symbol.empty()) MU_TRY(read_key(*key));
+    }
+    // Defaults may build on what stands further down.
+    for (const Key* key : keys) {
+      if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
+      if (const auto value = evaluate(key->loader_default, sizes_)) sizes_.set(key->symbol, *value);
+    }
+    if (const gguf::ArrayRef* tokens = index_.array_value("tokenizer.ggml.tokens")) {
+      sizes_.set(symbol::vocabulary, tokens->count);
+    }
+    return check_experts();
+  }
+
+ private:
+  static u64 limit_of(std::string_view symbol) {
+    if (symbol == symbol::layers) return max_layers;
+    return symbol == symbol::experts || symbol == symbol::experts_used ? max_experts : max_width;
+  }
+
+  tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
+    return input_error("loader-key", std::move(message), "key '" + key + "'");
+  }
+
+  Status read_key(const Key& key) {
+    const std::string name = index_.arch_key(key.name);
+    const bool required = key.need == Need::required;
+    const u64 limit = limit_of(key.symbol);
+    if (key.type == KeyType::u32_or_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
+    const std::optional<u64> value = index_.unsigned_value(name);
+    if (!value && (required || index_.key(name) != nullptr)) {
+      return unusable(name, required ? "is missing or not a whole number; the loader needs it"
+                                     : fmt::format("is not a whole number up to {}", limit));
+    }
+    if (!value) return {};
+    if (*value > limit || (required && *value == 0)) {
+      return unusable(name, required ? fmt::format("is {}, 1 to {} is possible", *value, limit)
+                                     : fmt::format("is not a whole number up to {}", limit));
+    }
+    sizes_.set(key.symbol, *value);
+    return {};
+  }
+
+  Status read_layers(const Key& key, const std::string& name, u64 limit) {
+    const gguf::ArrayRef& array = *index_.array_value(name);
+    const u64 layers = sizes_.get(symbol::layers);
+    if (gguf::value_size(array.element_type) == 0 || array.count != layers) {
+      return unusable(name, fmt::format("is an array of {}; a number for each of the {} layers is needed", array.count,
+                                        layers));
+    }
+    MU_ASSIGN(std::vector<u64> values, gguf::read_numbers<u64>(*file_.source, file_.document, array));
+    for (const u64 value : values) {
+      if (value > limit) return unusable(name, fmt::format("has {}, at most {} is possible", value, limit));
+    }
+    sizes_.set_layers(key.symbol, std::move(values));
+    sizes_.settle(key.symbol);
+    return {};
+  }
+
+  Result<Sizes> check_experts() {
+    const u64 experts = sizes_.get(symbol::experts);
+    const u64 used = sizes_.get(symbol::experts_used);
+    if ((experts == 0) != (used == 0) || used > experts) {
+      return unusable(index_.arch_key("expert_used_count"),
+                      fmt::format("{} experts of which {} are used: the loader aborts", experts, used));
+    }
+    return std::move(sizes_);
+  }
+
+  const Family& family_;
+  const gguf::Index& index_;
+  const gguf::SetFile& file_;
+  Sizes sizes_;
+};
+
+}  // namespace
+
+Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, const gguf::SetFile& file) {
+  return Reader(family, index, file).read();
+}
+
+Sizes stated_gguf_sizes(const Family& family, const gguf::Index& index) {
+  Sizes sizes;
+  for (const Key* key : keys_of(family)) {
+    if (key->symbol.empty()) continue;
+    if (const auto value = index.unsigned_value(index.arch_key(key->name))) sizes.set(key->symbol, *value);
+  }
+  return sizes;
+}
+
+}  // namespace modelutils::arch

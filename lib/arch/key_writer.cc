@@ -1,0 +1,214 @@
+#include "arch/key_writer.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "arch/geometry.h"
+#include "base/checked_math.h"
+#include "json/reader.h"
+
+namespace modelutils::arch {
+
+std::string KeyWriter::key(std::string_view name) const {
+  return fmt::format("{}.{}", family_.gguf, name);
+}
+
+Status KeyWriter::count(std::string_view name, u64 value) {
+  const std::optional<u32> narrow = checked_cast<u32>(value);
+  if (!narrow) {
+    return input_error("convert-config", fmt::format("is {}, which does not fit into 32 bits", value),
+                       "key '" + key(name) + "'", {}, config_.path);
+  }
+  keys.push_back(gguf::make_key(key(name), *narrow));
+  return {};
+}
+
+Status KeyWriter::counts(std::string_view name, const std::vector<u64>& values) {
+  std::vector<u32> narrow;
+  for (const u64 value : values) {
+    const std::optional<u32> one = checked_cast<u32>(value);
+    if (!one) {
+      return input_error("convert-config", fmt::format("has {}, which does not fit into 32 bits", value),
+                         "key '" + key(name) + "'", {}, config_.path);
+    }
+    narrow.push_back(*one);
+  }
+  keys.push_back(gguf::make_key_u32s(key(name), narrow));
+  return {};
+}
+
+Status KeyWriter::count_or_layers(std::string_view name, const std::vector<u64>& values) {
+  return values.size() == 1 ? count(name, values.front()) : counts(name, values);
+}
+
+Status KeyWriter::real(std::string_view name, double value) {
+  const float narrow = static_cast<float>(value);
+  if (!std::isfinite(narrow)) {
+    return input_error("convert-config", fmt::format("is {}, which is not a finite float32", value),
+                       "key '" + key(name) + "'", {}, config_.path);
+  }
+  keys.push_back(gguf::make_key_f32(key(name), narrow));
+  return {};
+}
+
+void KeyWriter::flag(std::string_view name, bool value) {
+  keys.push_back(gguf::make_key_bool(key(name), value));
+}
+
+void KeyWriter::text(std::string_view name, std::string_view value) {
+  keys.push_back(gguf::make_key_string(key(name), value));
+}
+
+void KeyWriter::remark(Severity severity, std::string_view field, std::string message) {
+  remarks.push_back(
+      {severity, Scope::model, "convert-remark", std::nullopt, std::string(field), std::move(message), {}});
+}
+
+tl::unexpected<Error> KeyWriter::refuse(std::string_view field, std::string message) const {
+  return input_error("convert-config", std::move(message), std::string(field), {}, config_.path);
+}
+
+namespace {
+
+// A number field of the row, the first that is there.
+std::optional<double> stated_real(const hf::Config& config, std::string_view fields) {
+  std::optional<double> found;
+  for_each_name(fields, [&](std::string_view field) {
+    if (!found) found = config.number_field(field);
+  });
+  return found;
+}
+
+std::optional<bool> stated_flag(const hf::Config& config, std::string_view fields) {
+  std::optional<bool> found;
+  for_each_name(fields, [&](std::string_view field) {
+    if (!found) found = config.bool_field(field);
+  });
+  return found;
+}
+
+std::optional<double> decimal(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+class RowWriter {
+ public:
+  explicit RowWriter(KeyWriter& out) : out_(out) {}
+
+  Status write(const Key& key) {
+    if (!holds(key.when, out_.sizes())) return {};
+    if (key.write != nullptr) return key.write(out_, key);
+    switch (key.type) {
+      case KeyType::u32:
+      case KeyType::u32_or_layers: return write_count(key);
+      case KeyType::f32: return write_real(key);
+      case KeyType::flag: return write_flag(key);
+      default: return {};  // another row's function writes it
+    }
+  }
+
+ private:
+  // What is written where config.json has no such field; false if nothing is.
+  Result<bool> use_fallback(const Key& key, std::string_view value) {
+    const std::string_view field = first_name(key.fields);
+    switch (key.missing) {
+      case Missing::leave_out: return false;
+      case Missing::assume: break;
+      case Missing::note:
+        out_.remark(Severity::note, field, fmt::format("is missing; the model class's default {} is written", value));
+        break;
+      case Missing::warn:
+        out_.warn(field, fmt::format("is missing; the model class's default {} is written", value));
+        break;
+      case Missing::refuse: return out_.refuse(field, "is missing; the loader needs it");
+    }
+    return !key.fallback.empty();
+  }
+
+  Status write_count(const Key& key) {
+    if (!key.symbol.empty()) {
+      const std::vector<u64>& values = out_.sizes().values(key.symbol);
+      return values.empty() ? Status{} : out_.count_or_layers(key.name, values);
+    }
+    if (const auto stated = stated_count(out_.config(), key.fields)) return out_.count(key.name, *stated);
+    if (key.fields.empty() && key.fallback.empty()) return {};
+    const std::optional<u64> value = evaluate(key.fallback, out_.sizes());
+    MU_ASSIGN(const bool use, use_fallback(key, value ? fmt::to_string(*value) : std::string()));
+    return use && value ? out_.count(key.name, *value) : Status{};
+  }
+
+  Status write_real(const Key& key) {
+    if (const auto stated = stated_real(out_.config(), key.fields)) return out_.real(key.name, *stated);
+    if (key.fields.empty() && key.fallback.empty()) return {};
+    MU_ASSIGN(const bool use, use_fallback(key, key.fallback));
+    const std::optional<double> value = decimal(key.fallback);
+    return use && value ? out_.real(key.name, *value) : Status{};
+  }
+
+  Status write_flag(const Key& key) {
+    const std::optional<bool> stated = stated_flag(out_.config(), key.fields);
+    if (!stated && (key.fallback.empty() || key.missing == Missing::leave_out)) return {};
+    out_.flag(key.name, stated.value_or(key.fallback == "true"));
+    return {};
+  }
+
+  KeyWriter& out_;
+};
+
+// The value of a field as the rows write it: "true", "1", "silu"; nothing if it is absent or something else.
+std::optional<std::string> field_text(const hf::Config& config, std::string_view field) {
+  if (const auto flag = config.bool_field(field)) return *flag ? "true" : "false";
+  if (const auto text = config.string_field(field)) return std::string(*text);
+  if (const auto number = config.number_field(field)) return fmt::to_string(*number);
+  if (const auto found = config.field(field)) {
+    if (const auto list = found->as_array()) return list->size() == 0 ? "[]" : "[…]";
+  }
+  return std::nullopt;
+}
+
+// The first fixed setting that the model has otherwise, of this severity.
+template <typename Visit>
+void for_each_broken(const Family& family, const hf::Config& config, const Sizes& sizes, Visit visit) {
+  for (const Fixed& fixed : family.fixed) {
+    if (!holds(fixed.when, sizes)) continue;
+    const std::optional<std::string> stated = field_text(config, fixed.field);
+    if (stated && !has_name(fixed.value, *stated)) visit(fixed, *stated);
+  }
+}
+
+Status check_activation(KeyWriter& out) {
+  const std::string& stated = out.config().hidden_act;
+  if (stated.empty() || has_name(out.family().activation_names, stated)) return {};
+  return out.refuse("hidden_act", fmt::format("is '{}'; the runtime computes {} for {}", stated,
+                                              out.family().activation, out.family().gguf));
+}
+
+}  // namespace
+
+Status refuse_unsupported(const Family& family, const hf::Config& config, const Sizes& sizes) {
+  Status status;
+  for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {
+    if (fixed.severity != Severity::error || !status) return;
+    status = input_error("convert-architecture", fmt::format("is {}; {}", stated, fixed.because),
+                         std::string(fixed.field), {}, config.path);
+  });
+  return status;
+}
+
+Result<ModelKeys> write_keys(const Family& family, const hf::Config& config, const Sizes& sizes, bool is_mlx) {
+  KeyWriter out(family, config, sizes, is_mlx);
+  MU_TRY(check_activation(out));
+  RowWriter rows(out);
+  for (const Key* key : keys_of(family)) MU_TRY(rows.write(*key));
+  for (const Check check : family.checks) MU_TRY(check(out));
+  for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {
+    if (fixed.severity != Severity::error) out.remark(fixed.severity, fixed.field, fmt::format("is {}; {}", stated, fixed.because));
+  });
+  return ModelKeys{std::move(out.keys), std::move(out.remarks)};
+}
+
+}  // namespace modelutils::arch

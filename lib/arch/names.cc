@@ -1,0 +1,213 @@
+#include "arch/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace modelutils::arch {
+
+namespace {
+
+// Takes a decimal number without leading zeros and the dot after it off the front of `text`.
+std::optional<u64> take_number(std::string_view& text) {
+  u64 value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto digits = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc{} || digits == text.size() || *end != '.') return std::nullopt;
+  if (digits > 1 && text.front() == '0') return std::nullopt;
+  text.remove_prefix(digits + 1);
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+constexpr std::array<std::pair<std::string_view, Operation>, 2> operation_names{{
+    {"add_one", Operation::add_one},
+    {"neg_exp", Operation::neg_exp},
+}};
+
+SourcePart parse_part(std::string_view text) {
+  SourcePart part;
+  text = trimmed(text);
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    const std::string_view name = text.substr(at + 1);
+    for (const auto& [known, operation] : operation_names) {
+      if (known == name) part.operation = operation;
+    }
+    text = text.substr(0, at);
+  }
+  if (const std::size_t open = text.find('{'); open != std::string_view::npos) {
+    part.view = text.substr(open + 1, text.size() - open - 2);
+    text = text.substr(0, open);
+  }
+  part.module = text;
+  return part;
+}
+
+// The '+' between parts; views have their own inside braces.
+std::vector<SourcePart> parse_parts(std::string_view text) {
+  std::vector<SourcePart> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '{') ++depth;
+    if (i < text.size() && text[i] == '}') --depth;
+    if (i < text.size() && (text[i] != '+' || depth > 0)) continue;
+    parts.push_back(parse_part(text.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+// Numbers below a layer stand for experts: "mlp.experts.7.w1" -> "mlp.experts.#.w1" and 7.
+std::optional<u64> take_expert(std::string& pattern) {
+  for (std::size_t dot = pattern.find('.'); dot != std::string::npos; dot = pattern.find('.', dot + 1)) {
+    std::string_view rest = std::string_view(pattern).substr(dot + 1);
+    const std::size_t before = rest.size();
+    if (const std::optional<u64> number = take_number(rest)) {
+      pattern.replace(dot + 1, before - rest.size() - 1, "#");
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view suffix_text(Side side) {
+  return side == Side::weight ? ".weight" : ".bias";
+}
+
+}  // namespace
+
+std::vector<SourceAlternative> parse_source(std::string_view source) {
+  std::vector<SourceAlternative> alternatives;
+  if (source.empty() || source.starts_with('=')) return alternatives;
+  for_each_name(source, [&](std::string_view text) {
+    SourceAlternative alternative;
+    text = trimmed(text);
+    if (text.starts_with('[')) {
+      const std::size_t close = text.find(']');
+      alternative.condition = text.substr(1, close - 1);
+      text.remove_prefix(close + 1);
+    }
+    alternative.parts = parse_parts(text);
+    alternatives.push_back(std::move(alternative));
+  });
+  return alternatives;
+}
+
+std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side) {
+  const std::string prefix = in_layer ? fmt::format("blk.{}.", layer) : std::string();
+  if (row.name.starts_with('@')) return prefix + std::string(row.name.substr(1));
+  return fmt::format("{}{}{}", prefix, row.name, suffix_text(side));
+}
+
+Names::Names(const Family& family) : family_(&family) {
+  for (const Tensor& row : family.first_tensors) add_row(row, false);
+  for (const std::span<const Tensor> group : family.layer_tensors) {
+    for (const Tensor& row : group) add_row(row, true);
+  }
+  for (const Tensor& row : family.last_tensors) add_row(row, false);
+}
+
+void Names::add_row(const Tensor& row, bool in_layer) {
+  const bool is_complete = row.name.starts_with('@');
+  const std::string below = in_layer ? "N." : "";
+  std::vector<SourceAlternative> alternatives = parse_source(row.source);
+  for (const Side side : {Side::weight, Side::bias}) {
+    if (side == Side::bias && (is_complete || row.bias == Need::absent)) continue;
+    const std::string_view suffix = is_complete ? std::string_view{} : suffix_text(side);
+    std::string gguf = is_complete ? std::string(row.name.substr(1)) : std::string(row.name) + std::string(suffix);
+    by_gguf_.try_emplace((in_layer ? "blk." : "") + std::move(gguf), Place{&row, std::nullopt, side});
+    for (std::size_t a = 0; a < alternatives.size(); ++a) {
+      for (std::size_t p = 0; p < alternatives[a].parts.size(); ++p) {
+        const SourceUse use{&row, in_layer, side, a, p};
+        std::string pattern = below + std::string(alternatives[a].parts[p].module);
+        // transformers v5 saves stacks of experts without a suffix.
+        if (!is_complete && side == Side::weight && pattern.find(".experts.") != std::string::npos) {
+          by_pattern_[pattern].push_back(use);
+        }
+        by_pattern_[pattern + std::string(suffix)].push_back(use);
+      }
+    }
+  }
+  parsed_.emplace(&row, std::move(alternatives));
+}
+
+std::optional<SourceMatch> Names::match(std::string_view canonical) const {
+  SourceMatch found;
+  std::string pattern(canonical);
+  for_each_name(family_->layer_prefixes, [&](std::string_view prefix) {
+    if (found.layer || !canonical.starts_with(prefix)) return;
+    std::string_view rest = canonical.substr(prefix.size());
+    found.layer = take_number(rest);
+    if (found.layer) pattern = "N." + std::string(rest);
+  });
+  auto at = by_pattern_.find(pattern);
+  if (at == by_pattern_.end() && found.layer) {
+    std::string numbered = pattern.substr(2);
+    found.expert = take_expert(numbered);
+    if (found.expert) at = by_pattern_.find("N." + numbered);
+  }
+  if (at == by_pattern_.end()) return std::nullopt;
+  found.uses = &at->second;
+  return found;
+}
+
+std::optional<std::string> Names::gguf_tensor(std::string_view canonical) const {
+  const std::optional<SourceMatch> found = match(canonical);
+  if (!found || found->expert) return std::nullopt;
+  const SourceUse& use = found->uses->front();
+  for (const SourceUse& other : *found->uses) {
+    if (other.row != use.row) return std::nullopt;
+  }
+  const SourceAlternative& alternative = alternatives(*use.row)[use.alternative];
+  if (alternative.parts.size() != 1) return std::nullopt;
+  return gguf_name(*use.row, use.in_layer, found->layer.value_or(0), use.side);
+}
+
+Names::Place Names::find_gguf(std::string_view gguf_name) const {
+  Place place;
+  std::string_view rest = gguf_name;
+  if (rest.starts_with("blk.")) {
+    rest.remove_prefix(4);
+    place.layer = take_number(rest);
+    if (!place.layer) return {};
+  }
+  const auto found = by_gguf_.find((place.layer ? "blk." : "") + std::string(rest));
+  if (found == by_gguf_.end()) return {};
+  place.row = found->second.row;
+  place.side = found->second.side;
+  return place;
+}
+
+std::optional<std::string> Names::source_tensor(std::string_view gguf_name) const {
+  const Place place = find_gguf(gguf_name);
+  if (place.row == nullptr) return std::nullopt;
+  for (const SourceAlternative& alternative : alternatives(*place.row)) {
+    if (!alternative.condition.empty() || alternative.parts.size() != 1 || alternative.parts[0].is_stacked()) continue;
+    const bool is_complete = place.row->name.starts_with('@');
+    const std::string prefix =
+        place.layer ? fmt::format("{}{}.", first_name(family_->layer_prefixes), *place.layer) : std::string();
+    return fmt::format("{}{}{}", prefix, alternative.parts[0].module,
+                       is_complete ? std::string_view{} : suffix_text(place.side));
+  }
+  return std::nullopt;
+}
+
+std::optional<u64> Names::layer_of(std::string_view canonical) const {
+  std::optional<u64> layer;
+  for_each_name(family_->layer_prefixes, [&](std::string_view prefix) {
+    if (layer || !canonical.starts_with(prefix)) return;
+    std::string_view rest = canonical.substr(prefix.size());
+    layer = take_number(rest);
+  });
+  return layer;
+}
+
+}  // namespace modelutils::arch

@@ -1,0 +1,139 @@
+#include "arch/rope.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "arch/common_rows.h"
+#include "arch/key_writer.h"
+#include "arch/names.h"
+#include "arch/rope_scaling.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+bool is_longrope(const hf::RopeScaling& scaling) {
+  return scaling.type == "longrope" || scaling.type == "su";
+}
+
+bool has_generator(const Family& family, std::string_view generator) {
+  for (const Tensor& row : family.first_tensors) {
+    if (generator_of(row) == generator) return true;
+  }
+  return false;
+}
+
+Status write_linear(KeyWriter& out, const hf::RopeScaling& scaling) {
+  out.text("rope.scaling.type", "linear");
+  if (!scaling.factor) return out.refuse("rope_scaling.factor", "is missing");
+  return out.real("rope.scaling.factor", *scaling.factor);
+}
+
+Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling) {
+  out.text("rope.scaling.type", "yarn");
+  if (!scaling.factor) return out.refuse("rope_scaling.factor", "is missing");
+  MU_TRY(out.real("rope.scaling.factor", *scaling.factor));
+  const auto original = original_context(out.config());
+  if (!original) return out.refuse("rope_scaling.original_max_position_embeddings", "is missing; yarn needs it");
+  MU_TRY(out.count("rope.scaling.original_context_length", *original));
+  if (scaling.extrapolation_factor) MU_TRY(out.real("rope.scaling.yarn_ext_factor", *scaling.extrapolation_factor));
+  if (scaling.attention_factor) MU_TRY(out.real("rope.scaling.yarn_attn_factor", *scaling.attention_factor));
+  if (scaling.beta_fast) MU_TRY(out.real("rope.scaling.yarn_beta_fast", *scaling.beta_fast));
+  if (scaling.beta_slow) MU_TRY(out.real("rope.scaling.yarn_beta_slow", *scaling.beta_slow));
+  return {};
+}
+
+}  // namespace
+
+double rope_theta(const Family& family, const hf::Config& config, bool is_mlx) {
+  return config.rope.theta.value_or(is_mlx ? family.mlx_rope_theta : family.hf_rope_theta);
+}
+
+std::optional<u64> original_context(const hf::Config& config) {
+  if (config.rope.scaling && config.rope.scaling->original_max_position_embeddings) {
+    const double value = *config.rope.scaling->original_max_position_embeddings;
+    if (value >= 1 && value <= 4294967295.0) return static_cast<u64>(value);
+  }
+  return config.original_max_position_embeddings;
+}
+
+Status write_rope_scaling(KeyWriter& out, const Key&) {
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  if (!scaling) return {};
+  if (scaling->type == "linear") return write_linear(out, *scaling);
+  if (scaling->type == "yarn") return write_yarn(out, *scaling);
+  if (scaling->type == "llama3") return {};  // carried by rope_freqs.weight
+  if (is_longrope(*scaling)) {
+    out.text("rope.scaling.type", "longrope");
+    const auto original = original_context(out.config());
+    return original ? out.count("rope.scaling.original_context_length", *original) : Status{};
+  }
+  if (scaling->type.empty()) {
+    out.warn("rope_scaling", "has no type, without which no runtime applies it: it is left out");
+  } else {
+    out.warn("rope_scaling", fmt::format("is of type '{}', which a GGUF cannot express: it is left out, and the model "
+                                         "is right only up to its original context",
+                                         scaling->type));
+  }
+  return {};
+}
+
+Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {
+  const auto original = original_context(out.config());
+  if (original) MU_TRY(out.count("rope.scaling.original_context_length", *original));
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  if (!scaling || scaling->long_factor.empty()) return write_rope_scaling(out, key);
+  if (!original) return out.refuse("original_max_position_embeddings", "is missing; longrope needs it");
+  const double context = static_cast<double>(context_or_default(out));
+  const double scale = context / static_cast<double>(*original);
+  const double factor = scaling->type == "yarn" ? (scale > 1 ? 0.1 * std::log(scale) + 1 : 1)
+                                                : longrope_attention_factor(context, static_cast<double>(*original));
+  MU_TRY(out.real("rope.scaling.attn_factor", factor));
+  if (scaling->short_mscale || scaling->long_mscale) {
+    out.warn("rope_scaling", "has short_mscale or long_mscale, which a GGUF cannot express: left out");
+  }
+  return {};
+}
+
+Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
+                                                   const hf::Config& config, const Sizes& sizes, bool is_mlx) {
+  if (!config.rope.scaling) return std::nullopt;
+  const hf::RopeScaling& scaling = *config.rope.scaling;
+  const u64 rotated = sizes.get(symbol::rotated);
+  if (generator == "llama3" && scaling.type == "llama3") {
+    Llama3Rope p;
+    p.factor = scaling.factor.value_or(p.factor);
+    p.low_freq_factor = scaling.low_freq_factor.value_or(p.low_freq_factor);
+    p.high_freq_factor = scaling.high_freq_factor.value_or(p.high_freq_factor);
+    p.original_context = scaling.original_max_position_embeddings.value_or(
+        static_cast<double>(config.original_max_position_embeddings.value_or(8192)));
+    return llama3_rope_freqs(rope_theta(family, config, is_mlx), rotated, p);
+  }
+  if (!generator.starts_with("longrope") || !is_longrope(scaling)) return std::nullopt;
+  const bool is_long = generator == "longrope-long";
+  const std::vector<double>& factors = is_long ? scaling.long_factor : scaling.short_factor;
+  if (factors.size() != rotated / 2) {
+    return input_error("convert-rope",
+                       fmt::format("has {} factors for rope_factors_{}.weight, {} are needed", factors.size(),
+                                   is_long ? "long" : "short", rotated / 2),
+                       "rope_scaling", {}, config.path);
+  }
+  return std::vector<float>(factors.begin(), factors.end());
+}
+
+Status check_rope_tensors(const Family& family, const hf::Config& config) {
+  if (!config.rope.scaling) return {};
+  const hf::RopeScaling& scaling = *config.rope.scaling;
+  if (scaling.type == "llama3" && !has_generator(family, "llama3")) {
+    return input_error("convert-rope", "is of type llama3, which the loader does not read for this architecture",
+                       "rope_scaling", {}, config.path);
+  }
+  if (is_longrope(scaling) && !has_generator(family, "longrope-long")) {
+    return input_error("convert-rope", "is longrope, which the loader does not read for this architecture",
+                       "rope_scaling", {}, config.path);
+  }
+  return {};
+}
+
+}  // namespace modelutils::arch

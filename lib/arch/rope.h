@@ -1,0 +1,31 @@
+// Rope settings of a config.json in the runtime's terms: bases, keys, and the tensors that carry factors.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "arch/family.h"
+#include "base/error.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+/// rope_theta, or the default of the model class (of mlx-lm's for a directory that MLX wrote).
+double rope_theta(const Family& family, const hf::Config& config, bool is_mlx);
+
+/// original_max_position_embeddings: of the scaling object, else of the top level.
+std::optional<u64> original_context(const hf::Config& config);
+
+/// Phi-3's longrope: the factor that its tensors do not carry, in `rope.scaling.attn_factor`.
+Status write_phi3_rope_scaling(KeyWriter& out, const Key& key);
+
+/// The content of a tensor that a row generates ("=llama3", "=longrope-long", "=longrope-short"); nothing where the
+/// model has no such scaling. Errors "convert-rope": a wrong number of factors.
+Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
+                                                   const hf::Config& config, const Sizes& sizes, bool is_mlx);
+
+/// Refuses a scaling by tensors for which the family has no row. Error "convert-rope".
+Status check_rope_tensors(const Family& family, const hf::Config& config);
+
+}  // namespace modelutils::arch

@@ -1,0 +1,156 @@
+#include "arch/row_view.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+struct SourceAxis {
+  std::string_view name;
+  u64 count;
+  u64 stride;
+};
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return words;
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    text.remove_prefix(end);
+  }
+}
+
+// "name:size", or a symbol that is its own size.
+std::pair<std::string_view, std::string_view> axis_parts(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos) return {word, word};
+  return {word.substr(0, colon), word.substr(colon + 1)};
+}
+
+std::string_view left_of(std::string_view text) {
+  return text.substr(0, text.find("->"));
+}
+
+std::string_view right_of(std::string_view text) {
+  const std::size_t arrow = text.find("->");
+  return arrow == std::string_view::npos ? text : text.substr(arrow + 2);
+}
+
+class Resolver {
+ public:
+  Resolver(const Sizes& sizes, u64 layer) : sizes_(sizes), layer_(layer) {}
+
+  std::optional<RowView> resolve(std::string_view text) {
+    if (!read_source(left_of(text))) return std::nullopt;
+    for (const std::string_view word : words_of(right_of(text))) {
+      if (!read_wanted(word)) return std::nullopt;
+    }
+    return std::move(view_);
+  }
+
+ private:
+  bool read_source(std::string_view left) {
+    for (const std::string_view word : words_of(left)) {
+      const auto [name, size] = axis_parts(word);
+      const std::optional<u64> count = evaluate(size, sizes_, layer_);
+      if (!count || *count == 0) return false;
+      axes_.push_back({name, *count, 1});
+    }
+    u64 rows = 1;
+    for (std::size_t i = axes_.size(); i-- > 0;) {
+      axes_[i].stride = rows;
+      const std::optional<u64> more = checked_mul(rows, axes_[i].count);
+      if (!more) return false;
+      rows = *more;
+    }
+    view_.source_rows = rows;
+    return !axes_.empty();
+  }
+
+  // Indexes lie inside their axes, so sums of their products with the strides stay below source_rows.
+  bool read_wanted(std::string_view word) {
+    const std::size_t end = word.find_first_of("[=");
+    const std::string_view name = word.substr(0, end);
+    const auto axis =
+        std::find_if(axes_.begin(), axes_.end(), [&](const SourceAxis& candidate) { return candidate.name == name; });
+    if (axis == axes_.end()) return false;
+    if (end == std::string_view::npos) {
+      view_.axes.push_back({axis->count, axis->stride});
+      return true;
+    }
+    if (word[end] == '=') {
+      const std::optional<u64> index = evaluate(word.substr(end + 1), sizes_, layer_);
+      if (!index || *index >= axis->count) return false;
+      view_.base += *index * axis->stride;
+      return true;
+    }
+    const std::size_t colon = word.find(':', end);
+    if (colon == std::string_view::npos || word.back() != ']') return false;
+    const std::optional<u64> from = evaluate(word.substr(end + 1, colon - end - 1), sizes_, layer_);
+    const std::optional<u64> to = evaluate(word.substr(colon + 1, word.size() - colon - 2), sizes_, layer_);
+    if (!from || !to || *from >= *to || *to > axis->count) return false;
+    view_.base += *from * axis->stride;
+    view_.axes.push_back({*to - *from, axis->stride});
+    return true;
+  }
+
+  const Sizes& sizes_;
+  u64 layer_;
+  std::vector<SourceAxis> axes_;
+  RowView view_;
+};
+
+}  // namespace
+
+u64 RowView::rows() const {
+  u64 product = 1;
+  for (const Axis& axis : axes) product *= axis.count;
+  return product;
+}
+
+u64 RowView::source_row(u64 row) const {
+  u64 source = base;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    source += row % axes[i].count * axes[i].stride;
+    row /= axes[i].count;
+  }
+  return source;
+}
+
+u64 RowView::dense_rows() const {
+  if (axes.empty() || axes.back().stride == 1) return 1;
+  u64 count = 1;
+  u64 span = 1;  // from the first to the last row of the innermost axes
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    count *= axes[i].count;
+    span += (axes[i].count - 1) * axes[i].stride;
+    if (span == count) return count;
+  }
+  return 1;
+}
+
+RowView whole_view(u64 rows) {
+  return {0, {{rows, 1}}, rows};
+}
+
+std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer) {
+  return Resolver(sizes, layer).resolve(text);
+}
+
+std::string source_rows_expression(std::string_view text) {
+  std::string product;
+  for (const std::string_view word : words_of(left_of(text))) {
+    if (!product.empty()) product += '*';
+    product += '(';
+    product += axis_parts(word).second;
+    product += ')';
+  }
+  return product;
+}
+
+}  // namespace modelutils::arch

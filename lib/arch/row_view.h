@@ -1,0 +1,46 @@
+// Views of a source's rows: how rows of a Hugging Face or MLX tensor are picked and ordered to make those of a GGUF
+// tensor. Whole rows only, so quantised rows (with their scales and biases) go through unchanged, in either direction.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/sizes.h"
+
+namespace modelutils::arch {
+
+/// Rows of one source, in the order in which they are wanted: row number (i0, i1, …) of the view, the last index running
+/// fastest, is row base + Σ ik × stride_k of the source.
+struct RowView {
+  struct Axis {
+    u64 count = 1;
+    u64 stride = 1;
+  };
+  u64 base = 0;
+  std::vector<Axis> axes;
+  u64 source_rows = 0;  ///< what the source must have in all
+
+  /// Rows of the view; the products were checked when it was made.
+  u64 rows() const;
+  /// Row of the source that is row `row` of the view.
+  u64 source_row(u64 row) const;
+  /// The innermost rows that fill a range of the source without gaps, in whatever order: what is read at once. 1 where
+  /// the rows of the view run through the source one by one anyway.
+  u64 dense_rows() const;
+};
+
+/// All of `rows` rows as they are.
+RowView whole_view(u64 rows);
+
+/// The view that a row of lib/arch writes as text: "AXES -> AXES". On the left the source's rows as axes, slowest first,
+/// `name:size` or a symbol alone; on the right the axes wanted, slowest first: a name, `name[from:to]` for a part of an
+/// axis, `name=index` for one place of it (which then is no axis any more). "H t:2 j:D/2 -> H j t" interleaves the two
+/// halves of each of H heads. Nothing if a size has no value or an index lies outside its axis.
+std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer = 0);
+
+/// The left side of such a text as one expression: the rows that the source must have.
+std::string source_rows_expression(std::string_view text);
+
+}  // namespace modelutils::arch
