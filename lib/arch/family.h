@@ -54,8 +54,8 @@ struct Key {
   std::string_view fallback = {};  ///< an expression (f32: a number) for a config.json without the field
   Missing missing = Missing::leave_out;
   Need need = Need::optional;            ///< of the loader
-  std::string_view loader_default = {};  ///< an expression: what the loader takes for a missing key
   std::string_view when = {};            ///< written only where this holds
+  std::string_view loader_default = {};  ///< an expression: what the loader takes for a missing key
   /// The size of a config.json that says it in other words ("partial_rotary_factor"); fields and fallback where it has
   /// nothing to say.
   std::optional<u64> (*derive)(const hf::Config&, const Sizes&) = nullptr;

@@ -161,11 +161,15 @@ class RowWriter {
 
 // The value of a field as the rows write it: "true", "1", "silu"; nothing if it is absent or something else.
 std::optional<std::string> field_text(const hf::Config& config, std::string_view field) {
+  // Rope settings are normalised: they may stand in an object of their own.
+  if (field == "partial_rotary_factor") {
+    return config.partial_rotary_factor ? std::optional(fmt::to_string(*config.partial_rotary_factor)) : std::nullopt;
+  }
   if (const auto flag = config.bool_field(field)) return *flag ? "true" : "false";
   if (const auto text = config.string_field(field)) return std::string(*text);
   if (const auto number = config.number_field(field)) return fmt::to_string(*number);
   if (const auto found = config.field(field)) {
-    if (const auto list = found->as_array()) return list->size() == 0 ? "[]" : "[…]";
+    if (json::Array list; found->get(list) == simdjson::SUCCESS) return list.size() == 0 ? "[]" : "[…]";
   }
   return std::nullopt;
 }
@@ -191,6 +195,10 @@ Status check_activation(KeyWriter& out) {
 
 Status refuse_unsupported(const Family& family, const hf::Config& config, const Sizes& sizes) {
   Status status;
+  if (const double part = config.partial_rotary_factor.value_or(1.0); !(part > 0 && part <= 1)) {
+    return input_error("convert-architecture", fmt::format("is {}, more than 0 and at most 1 is possible", part),
+                       "partial_rotary_factor", {}, config.path);
+  }
   for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {
     if (fixed.severity != Severity::error || !status) return;
     status = input_error("convert-architecture", fmt::format("is {}; {}", stated, fixed.because),

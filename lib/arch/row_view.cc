@@ -134,8 +134,17 @@ u64 RowView::dense_rows() const {
   return 1;
 }
 
+u64 RowView::first_of(u64 row, u64 count) const {
+  u64 first = source_row(row);
+  for (u64 k = 1; axes.back().stride != 1 && k < count; ++k) first = std::min(first, source_row(row + k));
+  return first;
+}
+
 RowView whole_view(u64 rows) {
-  return {0, {{rows, 1}}, rows};
+  RowView view;
+  view.axes.push_back({rows, 1});
+  view.source_rows = rows;
+  return view;
 }
 
 std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer) {

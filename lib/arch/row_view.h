@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arch/sizes.h"
+#include "base/error.h"
 
 namespace modelutils::arch {
 
@@ -29,6 +30,26 @@ struct RowView {
   /// The innermost rows that fill a range of the source without gaps, in whatever order: what is read at once. 1 where
   /// the rows of the view run through the source one by one anyway.
   u64 dense_rows() const;
+
+  /// Calls visit(first, count) -> Status with ranges of the source that hold the view's rows, each once, in whatever
+  /// order the rows have inside a range.
+  template <typename Visit>
+  Status for_each_range(Visit&& visit) const {
+    const u64 all = rows();
+    const u64 dense = dense_rows();
+    const u64 step = dense > 1 || axes.empty() || axes.back().stride != 1 ? dense : axes.back().count;
+    for (u64 row = 0; row < all;) {
+      const u64 first = first_of(row, step);
+      u64 count = 0;
+      for (; row < all && first_of(row, step) == first + count; row += step) count += step;
+      MU_TRY(visit(first, count));
+    }
+    return {};
+  }
+
+ private:
+  // The lowest row of the source among `count` rows of the view.
+  u64 first_of(u64 row, u64 count) const;
 };
 
 /// All of `rows` rows as they are.

@@ -154,7 +154,8 @@ void Sizes::settle(std::string_view symbol) {
   std::vector<u64> all = values(symbol);
   if (all.size() < 2) return;
   std::replace(all.begin(), all.end(), unknown, u64{0});
-  if (std::all_of(all.begin(), all.end(), [&](u64 value) { return value == all.front(); })) all.resize(1);
+  const u64 first = all.front();
+  if (std::all_of(all.begin(), all.end(), [&](u64 value) { return value == first; })) return set(symbol, first);
   set_layers(symbol, std::move(all));
 }
 

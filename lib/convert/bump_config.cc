@@ -4,9 +4,8 @@
 
 #include <cmath>
 
-#include "hf/architecture.h"
+#include "arch/families.h"
 #include "json/writer.h"
-#include "model/architecture.h"
 
 namespace modelutils {
 
@@ -88,18 +87,10 @@ std::optional<std::string_view> torch_dtype_of(const BumpMapping& mapping) {
 }  // namespace
 
 std::optional<HfIdentity> hf_identity_of(std::string_view architecture, bool has_experts) {
-  // The same GGUF name may stand for several classes (llama: Llama, Mistral, Mixtral): the first that fits is taken.
-  const hf::Architecture* found = nullptr;
-  for (const hf::Architecture& row : hf::all_architectures()) {
-    if (row.gguf != architecture || row.hf_class.empty()) continue;
-    if (architecture == "llama" && has_experts != (row.family == hf::Family::mixtral)) continue;
-    found = &row;
-    break;
-  }
-  if (found == nullptr) found = hf::find_architecture({}, architecture);  // "mistral" and the like
-  if (found == nullptr || found->hf_class.empty()) return std::nullopt;
-  const Architecture* runtime = find_architecture(found->gguf);
-  return HfIdentity{found->hf_class, found->model_type, runtime == nullptr ? "silu" : runtime->activation};
+  const arch::Family* family = arch::find_gguf_family(architecture, has_experts);
+  if (family == nullptr) family = arch::find_family({}, architecture);  // "mistral" and the like
+  if (family == nullptr) return std::nullopt;
+  return HfIdentity{arch::first_name(family->classes), arch::first_name(family->model_types), family->activation};
 }
 
 Result<std::optional<Llama3Rope>> read_rope_freqs(const gguf::SplitSet& set, const BumpMapping& mapping) {

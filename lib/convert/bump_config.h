@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "arch/rope_scaling.h"
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
 #include "model/bump_mapping.h"
-#include "model/rope_scaling.h"
 
 namespace modelutils {
 

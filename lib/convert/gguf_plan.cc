@@ -6,7 +6,8 @@
 #include <map>
 
 #include "base/checked_math.h"
-#include "convert/hf_to_gguf_keys.h"
+#include "arch/key_writer.h"
+#include "convert/general_keys.h"
 #include "convert/tokenizer_keys.h"
 #include "hf/model_card.h"
 #include "hf/tokenizer.h"
@@ -36,7 +37,7 @@ class Planner {
     MU_TRY(make_keys());
     MU_TRY(lay_out_files());
     plan_.report.input = options_.directory;
-    plan_.report.architecture = plan_.model->architecture->name;
+    plan_.report.architecture = plan_.model->family->gguf;
     plan_.report.dry_run = options_.dry_run;
     return std::move(plan_);
   }
@@ -107,10 +108,11 @@ class Planner {
   }
 
   Status make_keys() {
-    MU_ASSIGN(ModelKeys hyper, hyper_parameter_keys(*plan_.model, plan_.map.parameters));
+    MU_ASSIGN(arch::ModelKeys hyper, arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes,
+                                                       plan_.model->is_mlx));
     Findings& remarks = plan_.report.remarks;
     hf::TokenizerOptions tokenizer_options;
-    tokenizer_options.embedding_rows = plan_.map.parameters.n_vocab;
+    tokenizer_options.embedding_rows = plan_.map.sizes.get(arch::symbol::vocabulary);
     tokenizer_options.config = &plan_.model->config;
     tokenizer_options.pre = options_.pre;
     tokenizer_options.pre_force = options_.pre_force;
@@ -142,7 +144,7 @@ class Planner {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
     const bool says_phi3 = lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
     const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
-    if (!says_phi3 && !options_.name && may_say_it && plan_.model->architecture->name == "phi3") {
+    if (!says_phi3 && !options_.name && may_say_it && plan_.model->family->gguf == "phi3") {
       return name.empty() ? "Phi-3" : "Phi-3 " + name;
     }
     if (!says_phi3 || may_say_it) return name;
@@ -156,9 +158,9 @@ class Planner {
 
   GeneralFacts general_facts() const {
     GeneralFacts facts;
-    facts.architecture = plan_.model->architecture->name;
+    facts.architecture = plan_.model->family->gguf;
     facts.name = plan_.report.name;
-    facts.n_expert = plan_.map.parameters.n_expert;
+    facts.n_expert = plan_.map.sizes.get(arch::symbol::experts);
     std::map<TensorType, u64> elements_of;
     for (std::size_t i = 0; i < plan_.recipes.size(); ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
@@ -223,9 +225,9 @@ class Planner {
     MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
     for (std::size_t i = begin; i < end; ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
-      const u64 rows = tensor.ne.size() == 1 ? 1 : tensor.rows();
+      const u64 rows = tensor.units();
       file.stream.push_back({file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows,
-                             tensor.ne.size() == 1 ? 1 : row_granule(tensor)});
+                             row_granule(tensor)});
     }
     plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
     plan_.files.push_back(std::move(file));

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "arch/rope_scaling.h"
 #include "bump/header.h"
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
 #include "model/bump_mapping.h"
-#include "model/rope_scaling.h"
 #include "report/progress.h"
 
 namespace modelutils {

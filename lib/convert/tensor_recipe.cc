@@ -59,8 +59,8 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
 
 Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
                    MutableBytes out, StoredRows& scratch, MeasuredError* error) {
-  if (tensor.ne.size() == 1) {
-    MU_ASSIGN(const std::vector<float> values, read_vector(model, tensor));
+  if (tensor.is_whole) {
+    MU_ASSIGN(const std::vector<float> values, read_whole(model, tensor));
     std::memcpy(out.data(), values.data(), out.size());
     return {};
   }

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 #include "base/name_index.h"
-#include "mlx/names.h"
+#include "hf/tensor_names.h"
 
 namespace modelutils::mlx {
 
@@ -21,12 +21,12 @@ class Finder {
   Modules run() {
     index_names();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const SplitName name = split_name(tensors_[i].name);
-      if (name.suffix == Suffix::weight) {
+      const hf::SplitName name = hf::split_name(tensors_[i].name);
+      if (name.suffix == hf::Suffix::weight) {
         if (first_of_name(i)) add_module(i, name.module);
-      } else if (has_parts_ && name.suffix == Suffix::scales) {
+      } else if (has_parts_ && name.suffix == hf::Suffix::scales) {
         check_orphan(name.module, ".weight", "mlx-weight-missing", "has scales, but no weight");
-      } else if (has_parts_ && name.suffix == Suffix::biases && find(name.module, ".scales") == no_tensor) {
+      } else if (has_parts_ && name.suffix == hf::Suffix::biases && find(name.module, ".scales") == no_tensor) {
         check_orphan(name.module, ".scales", "mlx-scales-missing", "has biases, but no scales");
       }
     }
@@ -195,7 +195,7 @@ class Finder {
   void check_overrides() {
     if (quantization_.overrides.empty()) return;
     std::map<std::string, bool, std::less<>> seen;
-    for (const Module& module : result_.list) seen.emplace(canonical_name(module.path), true);
+    for (const Module& module : result_.list) seen.emplace(hf::canonical_name(module.path), true);
     for (const auto& [path, entry] : quantization_.overrides) {
       if (!seen.contains(path)) {
         remark(Severity::note, "mlx-override-unused", path,

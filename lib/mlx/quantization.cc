@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 #include "base/checked_math.h"
-#include "mlx/names.h"
+#include "hf/tensor_names.h"
 #include "tensor/shape.h"
 
 namespace modelutils::mlx {
@@ -76,7 +76,7 @@ void read_override(Quantization& quantization, std::string_view key, json::Eleme
   } else {
     return;  // a setting of the whole (an exporter's own remark), not of a module
   }
-  quantization.overrides.insert_or_assign(canonical_name(key), entry);
+  quantization.overrides.insert_or_assign(hf::canonical_name(key), entry);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ bool is_scale_type(Mode mode, TensorType type) {
 
 const Quantization::Override* Quantization::find_override(std::string_view module) const {
   if (overrides.empty()) return nullptr;
-  const auto found = overrides.find(canonical_name(module));
+  const auto found = overrides.find(hf::canonical_name(module));
   return found == overrides.end() ? nullptr : &found->second;
 }
 

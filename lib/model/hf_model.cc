@@ -6,7 +6,11 @@
 #include <cerrno>
 #include <unordered_map>
 
+#include "arch/families.h"
+#include "arch/geometry.h"
+#include "arch/key_writer.h"
 #include "base/checked_math.h"
+#include "hf/tensor_names.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -51,8 +55,8 @@ class MatrixCollector {
     }
     for (std::size_t i = 0; i < refs.size(); ++i) {
       if (is_part[i]) continue;
-      const std::string name = mlx::canonical_name(refs[i].name);
-      if (mlx::classify_name(name) != mlx::NameClass::keep) {
+      const std::string name = hf::canonical_name(refs[i].name);
+      if (hf::classify_name(name) != hf::NameClass::keep) {
         model_.left_out.push_back(std::string(refs[i].name));
         continue;
       }
@@ -103,40 +107,7 @@ class MatrixCollector {
   mlx::Quantization quantization_;
 };
 
-// Settings that change what the weights mean and that a GGUF cannot say.
-Status refuse_unsupported(const HfModel& model) {
-  const hf::Config& config = model.config;
-  const auto refuse = [&](std::string where, std::string message) {
-    return input_error("convert-architecture", std::move(message), std::move(where), {}, config.path);
-  };
-  const bool moe = model.architecture->experts != Presence::absent;
-  if (moe && config.u64_field("decoder_sparse_step").value_or(1) != 1) {
-    return refuse("decoder_sparse_step", "is not 1; llama.cpp wants experts in every layer");
-  }
-  if (const auto layers = config.field("mlp_only_layers"); moe && layers) {
-    if (json::Array list; layers->get(list) == simdjson::SUCCESS && list.size() > 0) {
-      return refuse("mlp_only_layers", "is not empty; llama.cpp wants experts in every layer");
-    }
-  }
-  if (config.bool_field("rope_traditional").value_or(false) && !model.hf_architecture->permutes_qk) {
-    return refuse("rope_traditional", "is true, which this architecture cannot have in GGUF");
-  }
-  if (const double partial = config.partial_rotary_factor.value_or(1.0); !(partial > 0 && partial <= 1)) {
-    return refuse("partial_rotary_factor", fmt::format("is {}, 0 to 1 is possible", partial));
-  }
-  if (model.architecture->name == "llama" && config.partial_rotary_factor.value_or(1.0) != 1.0) {
-    return refuse("partial_rotary_factor",
-                  fmt::format("is {}; in GGUF a llama rotates the whole head", *config.partial_rotary_factor));
-  }
-  return {};
-}
-
 }  // namespace
-
-double default_rope_theta(const HfModel& model) {
-  if (model.hf_architecture->family == hf::Family::mixtral) return 1e6;
-  return static_cast<double>(model.is_mlx ? model.architecture->mlx_rope_theta : model.architecture->hf_rope_theta);
-}
 
 Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
   auto model = std::make_unique<HfModel>();
@@ -148,20 +119,19 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
     return input_error("convert-no-config", "has no config.json, so nobody knows what model it is", {}, {}, directory);
   }
   MU_ASSIGN(model->config, hf::load_config(config_path));
-  model->hf_architecture = hf::find_architecture(model->config);
-  if (model->hf_architecture != nullptr) model->architecture = find_architecture(model->hf_architecture->gguf);
-  if (model->architecture == nullptr) {
+  model->family = arch::find_family(model->config);
+  if (model->family == nullptr) {
     std::string known;
-    for (const hf::Architecture& row : hf::all_architectures()) {
-      if (known.find(row.model_type) == std::string::npos)
-        known += (known.empty() ? "" : ", ") + std::string(row.model_type);
+    for (const arch::Family* family : arch::all_families()) {
+      known += (known.empty() ? "" : ", ") + std::string(arch::first_name(family->model_types));
     }
     return input_error("convert-architecture",
                        fmt::format("architecture '{}' (model_type '{}') is not converted; known model types: {}",
                                    model->config.architecture, model->config.model_type, known),
                        "architectures", {}, config_path);
   }
-  MU_TRY(refuse_unsupported(*model));
+  MU_TRY(arch::refuse_unsupported(*model->family, model->config,
+                                  arch::stated_sizes(*model->family, model->config)));
   MU_ASSIGN(model->shards, safetensors::open_set(directory));
   for (const safetensors::ShardFile& file : model->shards.files) {
     if (file.document.metadata_value("format") == "mlx") model->is_mlx = true;

@@ -7,13 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "arch/family.h"
 #include "base/error.h"
-#include "hf/architecture.h"
 #include "hf/config.h"
 #include "mlx/modules.h"
-#include "mlx/names.h"
 #include "mlx/quantization.h"
-#include "model/architecture.h"
 #include "safetensors/shard_set.h"
 
 namespace modelutils {
@@ -45,8 +43,7 @@ struct SourceMatrix {
 struct HfModel {
   std::string directory;
   hf::Config config;
-  const hf::Architecture* hf_architecture = nullptr;
-  const Architecture* architecture = nullptr;
+  const arch::Family* family = nullptr;  ///< never nullptr once opened
   safetensors::ShardSet shards;
   bool is_mlx = false;                 ///< written by MLX (its mark in the metadata or its quantisation settings)
   std::vector<SourceMatrix> matrices;  ///< all that is kept, in the order of the files
@@ -55,9 +52,6 @@ struct HfModel {
   /// File of a stored tensor.
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
 };
-
-/// rope_theta of the model class if config.json has none.
-double default_rope_theta(const HfModel& model);
 
 /// Opens `directory`. Presumes that verify's rules for the directory found no error (the shapes agree with the sizes).
 /// Errors: "convert-no-config", "convert-architecture" (unknown or refused, with the reason), "convert-foreign-method"

@@ -1,6 +1,7 @@
 #include "model/hf_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "mlx/dequantize.h"
@@ -10,64 +11,130 @@ namespace modelutils {
 
 namespace {
 
-// Neighbouring rows of one stored tensor, appended to `out` at `place` (in rows).
-Status read_piece(const HfModel& model, const StoredTensor& tensor, u64 row_bytes, u64 first, u64 count, u64 place,
-                  std::vector<std::byte>& out) {
-  if (row_bytes == 0) return {};
-  return model.source(tensor).read_exact(tensor.offset + first * row_bytes,
-                                         MutableBytes(out).subspan(place * row_bytes, count * row_bytes));
+u64 bytes_per_row(const SourceMatrix& matrix, const StoredTensor& tensor, u64 rows) {
+  return matrix.quantized || &tensor == &matrix.values ? tensor.bytes / rows : 0;
 }
 
-u64 bytes_per_row(const SourceMatrix& matrix, const StoredTensor& tensor) {
-  return tensor.bytes / matrix.rows;
-}
+// Reads one of the stored tensors of a part (its values, scales or biases) by the part's view.
+class PartReader {
+ public:
+  PartReader(const HfModel& model, const arch::RowView& view, const StoredTensor& tensor, u64 row_bytes)
+      : model_(model), view_(view), tensor_(tensor), row_bytes_(row_bytes) {}
 
-// Whole heads, row after row: out[2j + t] = in[t × d/2 + j].
-void permute_rows(std::vector<std::byte>& bytes, u64 row_bytes, u64 head_rows) {
-  if (bytes.empty()) return;
-  const u64 head_bytes = head_rows * row_bytes;
-  std::vector<std::byte> head(head_bytes);
-  for (u64 start = 0; start < bytes.size(); start += head_bytes) {
-    std::memcpy(head.data(), bytes.data() + start, head_bytes);
-    for (u64 row = 0; row < head_rows; ++row) {
-      std::memcpy(bytes.data() + start + row * row_bytes, head.data() + permuted_row(row, head_rows) * row_bytes,
-                  row_bytes);
-    }
+  /// Rows [first, first + count) of the view to `out`.
+  Status read(u64 first, u64 count, MutableBytes out) {
+    if (row_bytes_ == 0) return {};
+    const u64 dense = view_.dense_rows();
+    return dense > 1 ? read_blocks(dense, first, count, out) : read_runs(first, count, out);
   }
+
+ private:
+  Status read_source(u64 row, MutableBytes out) const {
+    return model_.source(tensor_).read_exact(tensor_.offset + row * row_bytes_, out);
+  }
+
+  // The innermost rows follow one another in the source.
+  Status read_runs(u64 first, u64 count, MutableBytes out) {
+    const bool is_run = view_.axes.back().stride == 1;
+    const u64 run = is_run ? view_.axes.back().count : 1;
+    for (u64 row = first; row < first + count;) {
+      const u64 start = view_.source_row(row);
+      u64 length = 0;
+      // Runs that meet are read at once.
+      while (row < first + count && view_.source_row(row) == start + length) {
+        const u64 more = std::min(run - row % run, first + count - row);
+        length += more;
+        row += more;
+      }
+      MU_TRY(read_source(start, out.first(length * row_bytes_)));
+      out = out.subspan(length * row_bytes_);
+    }
+    return {};
+  }
+
+  // Blocks of rows that lie side by side in the source, in another order: read them at once, then put them in order.
+  Status read_blocks(u64 dense, u64 first, u64 count, MutableBytes out) {
+    block_.resize(dense * row_bytes_);
+    for (u64 row = first; row < first + count; row += dense) {
+      u64 start = view_.source_row(row);
+      for (u64 k = 1; k < dense; ++k) start = std::min(start, view_.source_row(row + k));
+      MU_TRY(read_source(start, block_));
+      for (u64 k = 0; k < dense; ++k) {
+        std::memcpy(out.data() + (row - first + k) * row_bytes_,
+                    block_.data() + (view_.source_row(row + k) - start) * row_bytes_, row_bytes_);
+      }
+    }
+    return {};
+  }
+
+  const HfModel& model_;
+  const arch::RowView& view_;
+  const StoredTensor& tensor_;
+  u64 row_bytes_;
+  std::vector<std::byte> block_;
+};
+
+// One part of a tensor that is read whole, its elements as float32 in the order of the source.
+Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatrix& matrix) {
+  StoredRows rows;
+  const auto read = [&](const StoredTensor& stored, std::vector<std::byte>& bytes) {
+    bytes.resize(stored.bytes);
+    return model.source(stored).read_exact(stored.offset, bytes);
+  };
+  MU_TRY(read(matrix.values, rows.values));
+  if (matrix.quantized) {
+    MU_TRY(read(matrix.scales, rows.scales));
+    if (matrix.biases.bytes > 0) MU_TRY(read(matrix.biases, rows.biases));
+  }
+  std::vector<float> values(static_cast<std::size_t>(matrix.rows * matrix.columns));
+  decode_rows(matrix, rows, values);
+  return values;
+}
+
+float apply(arch::Operation operation, float value) {
+  switch (operation) {
+    case arch::Operation::none: break;
+    case arch::Operation::add_one: return value + 1.0f;
+    case arch::Operation::neg_exp: return -std::exp(value);
+  }
+  return value;
 }
 
 }  // namespace
 
 u64 row_granule(const MappedTensor& tensor) {
-  return tensor.permuted_heads == 0 || tensor.ne.size() < 2 ? 1 : tensor.rows() / tensor.permuted_heads;
+  u64 granule = 1;
+  if (tensor.is_whole) return granule;
+  for (const MappedPart& part : tensor.parts) granule = std::max(granule, part.view.dense_rows());
+  return granule;
 }
 
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
-  const u64 value_bytes = bytes_per_row(kind, kind.values);
-  const u64 scale_bytes = kind.quantized ? bytes_per_row(kind, kind.scales) : 0;
-  const u64 bias_bytes = kind.quantized ? bytes_per_row(kind, kind.biases) : 0;
+  const u64 source_rows = tensor.parts.front().view.source_rows;
+  const u64 value_bytes = bytes_per_row(kind, kind.values, source_rows);
+  const u64 scale_bytes = bytes_per_row(kind, kind.scales, source_rows);
+  const u64 bias_bytes = bytes_per_row(kind, kind.biases, source_rows);
   out.values.resize(count * value_bytes);
   out.scales.resize(count * scale_bytes);
   out.biases.resize(count * bias_bytes);
   u64 part_start = 0;  // in rows of the tensor
-  for (const RowRange& part : tensor.parts) {
+  for (const MappedPart& part : tensor.parts) {
+    const u64 rows = part.view.rows();
     const u64 from = std::max(first, part_start);
-    const u64 to = std::min(first + count, part_start + part.count);
+    const u64 to = std::min(first + count, part_start + rows);
     if (from < to) {
       const SourceMatrix& matrix = model.matrices[part.matrix];
-      const u64 row = part.first + (from - part_start);
-      const u64 place = from - first;
-      MU_TRY(read_piece(model, matrix.values, value_bytes, row, to - from, place, out.values));
-      MU_TRY(read_piece(model, matrix.scales, scale_bytes, row, to - from, place, out.scales));
-      MU_TRY(read_piece(model, matrix.biases, bias_bytes, row, to - from, place, out.biases));
+      const auto read = [&](const StoredTensor& stored, u64 row_bytes, std::vector<std::byte>& bytes) {
+        return PartReader(model, part.view, stored, row_bytes)
+            .read(from - part_start, to - from,
+                  MutableBytes(bytes).subspan((from - first) * row_bytes, (to - from) * row_bytes));
+      };
+      MU_TRY(read(matrix.values, value_bytes, out.values));
+      MU_TRY(read(matrix.scales, scale_bytes, out.scales));
+      MU_TRY(read(matrix.biases, bias_bytes, out.biases));
     }
-    part_start += part.count;
-  }
-  if (const u64 head_rows = row_granule(tensor); head_rows > 1) {
-    permute_rows(out.values, value_bytes, head_rows);
-    permute_rows(out.scales, scale_bytes, head_rows);
-    permute_rows(out.biases, bias_bytes, head_rows);
+    part_start += rows;
   }
   return {};
 }
@@ -81,19 +148,16 @@ void decode_rows(const SourceMatrix& matrix, const StoredRows& rows, std::span<f
   }
 }
 
-Result<std::vector<float>> read_vector(const HfModel& model, const MappedTensor& tensor) {
+Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor) {
   if (tensor.parts.empty()) return tensor.generated;
-  StoredRows rows;
-  MU_TRY(read_stored_rows(model, tensor, 0, 1, rows));
-  std::vector<float> values(static_cast<std::size_t>(tensor.columns()));
-  decode_rows(model.matrices[tensor.parts.front().matrix], rows, values);
-  if (tensor.permuted_heads > 0) {
-    const u64 head_size = values.size() / tensor.permuted_heads;
-    const std::vector<float> source = values;
-    for (u64 i = 0; i < values.size(); ++i) values[i] = source[permuted_row(i, head_size)];
-  }
-  if (tensor.add_one) {
-    for (float& value : values) value += 1.0f;
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(tensor.columns() * tensor.rows()));
+  for (const MappedPart& part : tensor.parts) {
+    MU_ASSIGN(const std::vector<float> source, read_elements(model, model.matrices[part.matrix]));
+    const u64 count = part.view.rows();
+    for (u64 i = 0; i < count; ++i) {
+      values.push_back(apply(tensor.operation, source[static_cast<std::size_t>(part.view.source_row(i))]));
+    }
   }
   return values;
 }

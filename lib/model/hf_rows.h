@@ -16,18 +16,17 @@ struct StoredRows {
   std::vector<std::byte> biases;  ///< affine only
 };
 
-/// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage). Where heads are permuted,
-/// `first` and `count` must be multiples of the rows of a head. The buffers of `out` are reused. Errors: reading.
+/// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage, and is not read whole);
+/// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Errors: reading.
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
 
-/// Rows of a head, or 1 where nothing is permuted: what `first` and `count` above must be multiples of.
+/// What `first` and `count` above must be multiples of: the rows of a head where they are put into another order, or 1.
 u64 row_granule(const MappedTensor& tensor);
 
-/// Exact float32 values of rows as read_stored_rows() gave them; `out` has rows × columns elements. Gemma's + 1 is not
-/// added (see read_vector()).
+/// Exact float32 values of rows as read_stored_rows() gave them; `out` has rows × columns elements.
 void decode_rows(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out);
 
-/// A 1-D tensor whole: decoded, its elements permuted, one added where the architecture wants it.
-Result<std::vector<float>> read_vector(const HfModel& model, const MappedTensor& tensor);
+/// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.
+Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor);
 
 }  // namespace modelutils

@@ -4,11 +4,12 @@
 #include <array>
 
 #include <fmt/format.h>
+#include "arch/families.h"
+#include "arch/names.h"
 #include "base/checked_math.h"
 #include "gguf/keys.h"
-#include "hf/architecture.h"
 #include "mlx/dequantize.h"
-#include "mlx/names.h"
+#include "hf/tensor_names.h"
 #include "model/gguf_catalog.h"
 #include "model/safetensors_catalog.h"
 #include "tensor/shape.h"
@@ -54,19 +55,6 @@ ModelSummary summary_of(const gguf::Document& document) {
   }
   summary.expert_count = number("expert_count");
   return summary;
-}
-
-// The family whose table of names holds for the model, if it is one we know.
-std::optional<hf::Family> family_of(const hf::Config* config, const ModelSummary& summary, bool is_gguf) {
-  if (!is_gguf) {
-    const hf::Architecture* row = config ? hf::find_architecture(*config) : nullptr;
-    return row ? std::optional(row->family) : std::nullopt;
-  }
-  if (summary.architecture == "llama" && summary.expert_count.value_or(0) > 0) return hf::Family::mixtral;
-  for (const hf::Architecture& row : hf::all_architectures()) {
-    if (row.gguf == summary.architecture) return row.family;
-  }
-  return std::nullopt;
 }
 
 Status out_of_range(const ViewTensor& tensor) {
@@ -145,8 +133,13 @@ ModelView ModelView::of_safetensors(std::string path, safetensors::ShardSet set,
 
 void ModelView::index_tensors() {
   by_name_.reserve(tensors_.size());
-  const bool is_gguf = gguf_ != nullptr;
-  const std::optional<hf::Family> family = family_of(config(), summary_, is_gguf);
+  const arch::Family* family = nullptr;
+  if (gguf_) {
+    family = arch::find_family(gguf::Index(gguf_->files.front().document));
+  } else if (config()) {
+    family = arch::find_family(*config());
+  }
+  if (family != nullptr) names_ = std::make_unique<arch::Names>(*family);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     ViewTensor& tensor = tensors_[i];
     tensor.elements = checked_product(tensor.ne).value_or(0);
@@ -155,16 +148,13 @@ void ModelView::index_tensors() {
   }
   // Names as in a file win over derived ones, so these come second.
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (is_gguf) {
-      if (!family) continue;
-      if (auto other = mlx::hf_tensor(*family, tensors_[i].name)) by_name_.emplace(std::move(*other), i);
+    if (gguf_) {
+      auto other = names_ ? names_->source_tensor(tensors_[i].name) : std::nullopt;
+      if (other) by_name_.emplace(std::move(*other), i);
       continue;
     }
-    std::string canonical = mlx::canonical_name(tensors_[i].name);
-    if (family) {
-      auto target = mlx::gguf_tensor(*family, canonical);
-      if (target && target->piece == mlx::Piece::whole) by_name_.emplace(std::move(target->module), i);
-    }
+    std::string canonical = hf::canonical_name(tensors_[i].name);
+    if (auto target = names_ ? names_->gguf_tensor(canonical) : std::nullopt) by_name_.emplace(std::move(*target), i);
     by_name_.emplace(std::move(canonical), i);
   }
 }
@@ -176,11 +166,8 @@ const ViewTensor* ModelView::find(std::string_view name) const {
 
 std::optional<std::string> ModelView::gguf_name(const ViewTensor& tensor) const {
   if (gguf_) return std::string(tensor.name);
-  const std::optional<hf::Family> family = family_of(config(), summary_, false);
-  if (!family || tensor.is_part) return std::nullopt;
-  auto target = mlx::gguf_tensor(*family, mlx::canonical_name(tensor.name));
-  if (!target || target->piece != mlx::Piece::whole) return std::nullopt;
-  return std::move(target->module);
+  if (!names_ || tensor.is_part) return std::nullopt;
+  return names_->gguf_tensor(hf::canonical_name(tensor.name));
 }
 
 Status ModelView::read_bytes(const ViewTensor& tensor, u64 offset, MutableBytes out) const {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "arch/names.h"
 #include "base/error.h"
 #include "gguf/split_set.h"
 #include "hf/config.h"
@@ -89,6 +90,7 @@ class ModelView {
 
   std::string path_;
   std::unique_ptr<Catalog> catalog_;  // views point into it
+  std::unique_ptr<arch::Names> names_;  // of the family, if it is one we know
   std::unique_ptr<gguf::SplitSet> gguf_;
   std::unique_ptr<safetensors::ShardSet> shards_;
   std::optional<hf::Config> config_;

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "model/architecture.h"
+#include "arch/families.h"
 #include "verify/gguf_rule_parts.h"
 #include "verify/wording.h"
 
@@ -18,7 +18,7 @@ using gguf::where_key;
 class ModelRules {
  public:
   ModelRules(const gguf::Index& index, const TensorFacts& facts, FindingLog& log)
-      : index_(index), facts_(facts), log_(log), known_(find_architecture(index.architecture())) {}
+      : index_(index), facts_(facts), log_(log), known_(arch::find_family(index)) {}
 
   void check() {
     check_architecture();
@@ -132,9 +132,9 @@ class ModelRules {
   // What llama.cpp cannot do without. Only a note: test files and parts of models lack it and are sound files.
   void check_required() {
     if (known_ == nullptr) return;
-    for (const std::string_view suffix :
-         {"context_length", "embedding_length", "block_count", "attention.layer_norm_rms_epsilon"}) {
-      const std::string name = index_.arch_key(suffix);
+    for (const arch::Key* row : arch::keys_of(*known_)) {
+      if (row->need != arch::Need::required || row->name == "attention.head_count") continue;
+      const std::string name = index_.arch_key(row->name);
       if (index_.key(name) != nullptr) continue;
       add(Severity::note, "gguf-key-missing", nullptr, key(name), "the key is missing, llama.cpp needs it");
     }
@@ -149,7 +149,7 @@ class ModelRules {
   const gguf::Index& index_;
   const TensorFacts& facts_;
   FindingLog& log_;
-  const Architecture* known_;
+  const arch::Family* known_;
 };
 
 }  // namespace

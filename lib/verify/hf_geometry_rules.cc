@@ -6,9 +6,10 @@
 #include <optional>
 #include <set>
 
-#include "base/checked_math.h"
-#include "hf/architecture.h"
-#include "mlx/names.h"
+#include "arch/families.h"
+#include "arch/geometry.h"
+#include "arch/names.h"
+#include "hf/tensor_names.h"
 #include "verify/mlx_rule_parts.h"
 #include "verify/wording.h"
 
@@ -16,19 +17,18 @@ namespace modelutils::mlx_rules {
 
 namespace {
 
-using hf::Family;
-
 // Layer numbers beyond this are nonsense, whatever the tensors' names say.
 constexpr u64 most_layers = 65536;
 
 class Geometry {
  public:
-  Geometry(const SafetensorsModel& model, const hf::Architecture& architecture, FindingLog& log)
-      : config_(*model.config), architecture_(architecture), log_(log) {
-    head_dim_ = config_.head_dim;
-    if (!head_dim_ && config_.embedding_length && config_.head_count.value_or(0) != 0 &&
-        *config_.embedding_length % *config_.head_count == 0) {
-      head_dim_ = *config_.embedding_length / *config_.head_count;
+  Geometry(const SafetensorsModel& model, const arch::Family& family, FindingLog& log)
+      : config_(*model.config), names_(family), sizes_(arch::stated_sizes(family, config_)), log_(log) {
+    // What config.json says without a field: as many heads of keys as of queries, the size of a head.
+    for (const arch::Key* key : arch::keys_of(family)) {
+      const bool implied = key->symbol == arch::symbol::kv_heads || key->symbol == arch::symbol::head_dim;
+      if (!implied || sizes_.find(key->symbol)) continue;
+      if (const auto value = arch::evaluate(key->fallback, sizes_)) sizes_.set(key->symbol, *value);
     }
     for (const mlx::Module& module : model.modules.list) {
       // A packed weight that cannot be unpacked is a finding of its own already.
@@ -73,91 +73,80 @@ class Geometry {
   }
 
   void note_layer(const mlx::Module& module) {
-    const std::string name = mlx::canonical_name(module.path);
-    if (mlx::classify_name(name) != mlx::NameClass::keep) return;
-    const std::optional<u64> layer = mlx::layer_of(name + ".");
+    const std::string name = hf::canonical_name(module.path);
+    if (hf::classify_name(name) != hf::NameClass::keep) return;
+    const std::optional<u64> layer = names_.layer_of(name + ".");
     if (!layer || *layer >= most_layers) return;
-    // A view of the file's own text: the canonical name is a copy, but what stands behind the number is the same.
-    const std::size_t rest = name.size() - name.find('.', std::string_view("model.layers.").size()) - 1;
+    // A view of the file's own text: the canonical name is a copy, but what follows the number is the same.
+    const std::size_t number = name.find('.' + std::to_string(*layer) + '.');
+    const std::size_t rest = name.size() - name.find('.', number + 1) - 1;
     const std::string_view role = module.path.substr(module.path.size() - rest);
     auto& roles = layers_[*layer];
-    // Qwen's mixtures may have some dense layers (mlp_only_layers).
-    const bool may_differ = architecture_.family == Family::qwen2moe || architecture_.family == Family::qwen3moe;
-    if (!may_differ || !role.starts_with("mlp.")) roles.insert(role);
+    // Some mixtures may have dense layers, too.
+    if (!names_.family().layers_may_differ || !role.starts_with("mlp.")) roles.insert(role);
   }
 
-  // One dimension of a weight against a number of the config.
-  void expect(const mlx::Module& module, std::size_t dim, const std::optional<u64>& wanted, std::string_view code,
-              std::string_view meaning) {
-    if (!wanted || dim >= module.shape.size() || module.shape[dim] == *wanted) return;
-    error(code, fmt::format("tensor '{}.weight'", module.path),
+  // One dimension of a weight against an expression of the family's row.
+  void expect(const mlx::Module& module, std::size_t dim, std::string_view expression) {
+    const std::optional<u64> wanted = arch::evaluate(expression, sizes_);
+    if (!wanted || module.shape[dim] == *wanted) return;
+    error(code_for(expression), fmt::format("tensor '{}.weight'", module.path),
           fmt::format("has shape [{}], config.json gives dimension {} as {} ({})", fmt::join(module.shape, ", "), dim,
-                      *wanted, meaning));
+                      *wanted, in_words(expression)));
   }
 
-  std::optional<u64> head_rows(const std::optional<u64>& heads) const {
-    return heads && head_dim_ ? checked_mul(*heads, *head_dim_) : std::nullopt;
+  static std::string_view code_for(std::string_view expression) {
+    const auto has = [&](std::string_view symbols) { return expression.find_first_of(symbols) != std::string_view::npos; };
+    if (has("V")) return "hf-vocabulary";
+    if (has("X")) return "hf-experts";
+    if (has("HKD")) return "hf-heads";
+    return has("F") ? "hf-feed-forward" : "hf-hidden-size";
   }
 
-  void check_module(const mlx::Module& module) {
-    const std::string name = mlx::canonical_name(module.path);
-    const std::optional<mlx::GgufTarget> target = mlx::gguf_module(architecture_.family, name);
-    if (!target || target->piece != mlx::Piece::whole) return;
-    std::string_view role = target->module;
-    if (target->layer) role.remove_prefix(role.rfind('.') + 1);
-    const std::optional<u64>& width = config_.embedding_length;
-    const std::optional<u64> kv_heads = config_.head_count_kv ? config_.head_count_kv : config_.head_count;
-    if (role == "token_embd" || role == "output") {
-      expect(module, 0, config_.vocab_size, "hf-vocabulary", "vocab_size");
-      expect(module, 1, width, "hf-hidden-size", "hidden_size");
-    } else if (role == "output_norm" || role == "attn_norm" || role == "ffn_norm") {
-      expect(module, 0, width, "hf-hidden-size", "hidden_size");
-    } else if (role == "attn_q") {
-      expect(module, 0, head_rows(config_.head_count), "hf-heads", "num_attention_heads × head_dim");
-      expect(module, 1, width, "hf-hidden-size", "hidden_size");
-    } else if (role == "attn_k" || role == "attn_v") {
-      expect(module, 0, head_rows(kv_heads), "hf-heads", "num_key_value_heads × head_dim");
-      expect(module, 1, width, "hf-hidden-size", "hidden_size");
-    } else if (role == "attn_output") {
-      expect(module, 0, width, "hf-hidden-size", "hidden_size");
-      expect(module, 1, head_rows(config_.head_count), "hf-heads", "num_attention_heads × head_dim");
-    } else if (role == "attn_qkv") {
-      const auto q = head_rows(config_.head_count);
-      const auto k = head_rows(kv_heads);
-      const auto both = k ? checked_mul(*k, 2) : std::nullopt;
-      expect(module, 0, q && both ? checked_add(*q, *both) : std::nullopt, "hf-heads",
-             "(num_attention_heads + 2 × num_key_value_heads) × head_dim");
-    } else if (role == "attn_q_norm" || role == "attn_k_norm") {
-      expect(module, 0, head_dim_, "hf-heads", "head_dim");
-    } else if (role == "ffn_gate" || role == "ffn_up") {
-      const bool fused = architecture_.family == Family::phi3;
-      const auto& rows = config_.feed_forward_length;
-      expect(module, 0, fused && rows ? checked_mul(*rows, 2) : rows, "hf-feed-forward",
-             fused ? "2 × intermediate_size" : "intermediate_size");
-      expect(module, 1, width, "hf-hidden-size", "hidden_size");
-    } else if (role == "ffn_down") {
-      expect(module, 0, width, "hf-hidden-size", "hidden_size");
-      expect(module, 1, config_.feed_forward_length, "hf-feed-forward", "intermediate_size");
-    } else if (role == "ffn_gate_inp") {
-      expect(module, 0, config_.expert_count, "hf-experts", "the number of experts");
-    } else if (role == "ffn_gate_exps" || role == "ffn_up_exps" || role == "ffn_down_exps") {
-      expect(module, 0, config_.expert_count, "hf-experts", "the number of experts");
+  // "H*D" -> "num_attention_heads × head_dim".
+  std::string in_words(std::string_view expression) const {
+    std::string words;
+    while (!expression.empty()) {
+      const std::size_t end = std::min(expression.find_first_of("*+"), expression.size());
+      words += field_for(expression.substr(0, end));
+      if (end < expression.size()) words += expression[end] == '*' ? " × " : " + ";
+      expression.remove_prefix(std::min(end + 1, expression.size()));
     }
+    return words;
+  }
+  std::string_view field_for(std::string_view symbol) const {
+    for (const arch::Key* key : arch::keys_of(names_.family())) {
+      if (key->symbol == symbol && !key->fields.empty()) return arch::stated_field(config_, key->fields);
+    }
+    return symbol;
+  }
+
+  // Weights that are a tensor of the GGUF by themselves: the row says their shape.
+  void check_module(const mlx::Module& module) {
+    const auto match = names_.match(hf::canonical_name(module.path) + ".weight");
+    if (!match || match->expert || match->uses->front().side != arch::Side::weight) return;
+    const arch::Tensor& row = *match->uses->front().row;
+    for (const arch::SourceUse& use : *match->uses) {
+      if (use.row != &row || names_.alternatives(row)[use.alternative].parts.size() != 1) return;
+    }
+    const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
+    if (ne.size() != module.shape.size()) return;
+    for (std::size_t dim = 0; dim < ne.size(); ++dim) expect(module, dim, ne[ne.size() - 1 - dim]);
   }
 
   const hf::Config& config_;
-  const hf::Architecture& architecture_;
+  arch::Names names_;
+  arch::Sizes sizes_;
   FindingLog& log_;
-  std::optional<u64> head_dim_;
   std::map<u64, std::set<std::string_view>> layers_;  // which modules each layer has
 };
 
 }  // namespace
 
 void check_geometry(const SafetensorsModel& model, FindingLog& log) {
-  const hf::Architecture* architecture = hf::find_architecture(*model.config);
-  if (architecture == nullptr || !model.quantization.foreign_method.empty()) return;
-  Geometry geometry(model, *architecture, log);
+  const arch::Family* family = arch::find_family(*model.config);
+  if (family == nullptr || !model.quantization.foreign_method.empty()) return;
+  Geometry geometry(model, *family, log);
   // A piece of a model (a single layer, an adapter) need not have them all.
   if (is_whole_model(model)) geometry.check_layers();
 }

@@ -7,9 +7,10 @@
 #include <string>
 #include <unordered_map>
 
+#include "arch/expected_tensors.h"
+#include "arch/families.h"
+#include "arch/gguf_sizes.h"
 #include "gguf/keys.h"
-#include "model/architecture.h"
-#include "model/gguf_hyper_parameters.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -22,19 +23,19 @@ class LoaderRules {
       : set_(set), keys_(set.files.front().document), with_vocabulary_(with_vocabulary) {}
 
   Findings check() {
-    const Architecture* architecture = find_architecture(keys_.architecture());
-    if (architecture == nullptr) {
+    const arch::Family* family = arch::find_family(keys_);
+    if (family == nullptr) {
       add("loader-architecture", "key 'general.architecture'",
-          fmt::format("is '{}', which is no architecture known here", keys_.architecture()));
+          fmt::format("is '{}', which is not an architecture known here", keys_.architecture()));
       return std::move(findings_);
     }
-    check_keys();
-    Result<HyperParameters> parameters = hyper_parameters_of(*architecture, keys_);
-    if (!parameters) {
-      findings_.push_back(to_finding(parameters.error(), Scope::model));
+    check_keys(*family);
+    Result<arch::Sizes> sizes = arch::read_gguf_sizes(*family, keys_, set_.files.front());
+    if (!sizes) {
+      findings_.push_back(to_finding(sizes.error(), Scope::model));
       return std::move(findings_);
     }
-    check_tensors(*architecture, *parameters);
+    check_tensors(*family, *sizes);
     return std::move(findings_);
   }
 
@@ -44,13 +45,14 @@ class LoaderRules {
         {Severity::error, Scope::model, std::move(code), std::nullopt, std::move(where), std::move(message), {}});
   }
 
-  void check_keys() {
-    for (std::string_view suffix : {"context_length", "feed_forward_length"}) {
-      const std::string key = keys_.arch_key(suffix);
-      if (!keys_.unsigned_value(key)) add("loader-key", "key '" + key + "'", "is missing; the loader needs it");
+  void check_keys(const arch::Family& family) {
+    for (const arch::Key* row : arch::keys_of(family)) {
+      if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
+      const std::string key = keys_.arch_key(row->name);
+      const bool is_there = row->type == arch::KeyType::f32 ? keys_.float_value(key).has_value()
+                                                            : keys_.unsigned_value(key).has_value();
+      if (!is_there) add("loader-key", "key '" + key + "'", "is missing; the loader needs it");
     }
-    const std::string epsilon = keys_.arch_key("attention.layer_norm_rms_epsilon");
-    if (!keys_.float_value(epsilon)) add("loader-key", "key '" + epsilon + "'", "is missing; the loader needs it");
     if (!with_vocabulary_) return;
     const auto model = keys_.string_value("tokenizer.ggml.model");
     if (!model) add("loader-key", "key 'tokenizer.ggml.model'", "is missing; the loader needs it");
@@ -62,15 +64,15 @@ class LoaderRules {
     }
   }
 
-  void check_tensors(const Architecture& architecture, const HyperParameters& parameters) {
+  void check_tensors(const arch::Family& family, const arch::Sizes& sizes) {
     std::unordered_map<std::string_view, const gguf::TensorInfo*> left;
     for (const gguf::SetFile& file : set_.files) {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
     }
-    for (const ExpectedTensor& expected : expected_tensors(architecture, parameters)) {
+    for (const arch::ExpectedTensor& expected : arch::expected_tensors(family, sizes)) {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
-        if (expected.presence == Presence::required) {
+        if (expected.need == arch::Need::required) {
           add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing; the loader needs it");
         }
         continue;
@@ -80,11 +82,11 @@ class LoaderRules {
     }
     for (const auto& [name, tensor] : left) {
       add("loader-tensor-extra", "tensor '" + std::string(name) + "'",
-          "is none that the loader of this architecture takes, which makes it refuse the whole file");
+          "is not one that the loader of this architecture takes, which makes it refuse the whole file");
     }
   }
 
-  void check_tensor(const ExpectedTensor& expected, const gguf::TensorInfo& tensor) {
+  void check_tensor(const arch::ExpectedTensor& expected, const gguf::TensorInfo& tensor) {
     const std::string where = "tensor '" + tensor.name + "'";
     if (!same_shape(expected.ne, tensor.ne)) {
       const bool vocabulary = expected.name == "token_embd.weight" || expected.name == "output.weight";

@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// Checks a whole model of an architecture that we know (model/architecture.h). Findings of scope model and severity
+/// Checks a whole model of an architecture that we know (arch/families.h). Findings of scope model and severity
 /// error: "loader-architecture", "loader-key", "loader-tensor-missing", "loader-tensor-extra", "loader-tensor-shape",
 /// "loader-tensor-type", "loader-vocabulary". `with_vocabulary` is false for files written without a tokenizer.
 Findings loader_findings(const gguf::SplitSet& set, bool with_vocabulary = true);

@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "hf/architecture.h"
+#include "arch/families.h"
 #include "model/safetensors_catalog.h"
 #include "verify/mlx_rule_parts.h"
 #include "verify/safetensors_rules.h"
@@ -49,12 +49,10 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
            "is missing: nobody can tell what kind of model this is");
     return;
   }
-  const hf::Architecture* known = hf::find_architecture(config);
+  const arch::Family* known = arch::find_family(config);
   if (known == nullptr) return;
-  // Gemma 3 leaves out whatever equals its class's defaults; so does Mixtral in MLX. (docs/formats/mlx.md)
-  const bool has_defaults = known->family == hf::Family::gemma3 || known->family == hf::Family::mixtral;
   Severity severity = is_mlx(model) ? Severity::error : Severity::warning;
-  if (!whole || has_defaults) severity = Severity::note;
+  if (!whole || known->class_has_defaults) severity = Severity::note;
   const Field fields[] = {
       {"hidden_size", config.embedding_length.has_value()},
       {"num_hidden_layers", config.block_count.has_value()},
@@ -66,7 +64,7 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   for (const Field& field : fields) {
     if (field.present || config.field(field.name)) continue;
     remark(log, severity, "hf-config-missing", fmt::format("config.json field '{}'", field.name),
-           fmt::format("is missing, a {} model needs it", known->model_type));
+           fmt::format("is missing, a {} model needs it", config.model_type));
   }
 }
 

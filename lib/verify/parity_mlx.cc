@@ -89,15 +89,15 @@ class Comparer {
   void make_chunks() {
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       const MappedTensor& source = *pairs_[i].source;
-      const u64 rows = source.ne.size() == 1 ? 1 : source.rows();
-      const u64 granule = source.ne.size() == 1 ? 1 : row_granule(source);
+      const u64 rows = source.units();
+      const u64 granule = row_granule(source);
       const u64 step = std::max<u64>(chunk_elements / std::max<u64>(source.columns() * granule, 1), 1) * granule;
       for (u64 first = 0; first < rows; first += step) chunks_.push_back({i, first, std::min(step, rows - first)});
     }
   }
 
   Result<std::vector<float>> expected_values(const MappedTensor& source, const Chunk& chunk) const {
-    if (source.ne.size() == 1) return read_vector(model_, source);
+    if (source.is_whole) return read_whole(model_, source);
     StoredRows rows;
     MU_TRY(read_stored_rows(model_, source, chunk.first, chunk.count, rows));
     std::vector<float> values(static_cast<std::size_t>(chunk.count * source.columns()));
