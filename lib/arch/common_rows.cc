@@ -40,8 +40,7 @@ Status write_theta(KeyWriter& out, const Key& key) {
   const std::optional<double>& stated = out.config().rope.theta;
   const double theta = rope_theta(out.family(), out.config(), out.is_mlx());
   if (!stated) {
-    out.remark(Severity::note, "rope_theta",
-               fmt::format("is missing; the model class's default {} is written", theta));
+    out.remark(Severity::note, "rope_theta", fmt::format("is missing; the model class's default {} is written", theta));
   }
   return out.real(key.name, theta);
 }

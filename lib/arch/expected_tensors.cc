@@ -34,8 +34,8 @@ class Lister {
 
   void add_side(const Tensor& row, bool in_layer, u64 layer, Side side, std::vector<u64> ne, Need need) {
     const bool is_vector = side == Side::bias || dimensions_of(row.ne).size() == 1;
-    tensors_.push_back(
-        {gguf_name(row, in_layer, layer, side), std::move(ne), need, is_vector || row.f32, &row, side, in_layer, layer});
+    tensors_.push_back({gguf_name(row, in_layer, layer, side), std::move(ne), need, is_vector || row.f32, &row, side,
+                        in_layer, layer});
   }
 
   Need need_of_head() const {

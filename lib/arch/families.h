@@ -13,8 +13,8 @@ namespace modelutils::arch {
 std::span<const Family* const> all_families();
 
 /// By architectures[0] and model_type of a config.json. A class that is named and unknown is another model, even if it
-/// borrows a known model_type ("…ForSequenceClassification"), unless it is the class of a multimodal wrapper. nullptr if
-/// there is none.
+/// borrows a known model_type ("…ForSequenceClassification"), unless it is the class of a multimodal wrapper. nullptr
+/// if there is none.
 const Family* find_family(const hf::Config& config);
 
 /// The same from names alone: the class wins.

@@ -47,10 +47,10 @@ enum class Missing : u8 {
 
 /// One hyper-parameter: a field of config.json and a key of a GGUF.
 struct Key {
-  std::string_view name;         ///< behind "<architecture>."
+  std::string_view name;  ///< behind "<architecture>."
   KeyType type = KeyType::u32;
-  std::string_view fields = {};  ///< of config.json, the first that is there wins: "num_attention_heads|n_head"
-  std::string_view symbol = {};  ///< the size it states; solved from the tensors' shapes where they tell
+  std::string_view fields = {};    ///< of config.json, the first that is there wins: "num_attention_heads|n_head"
+  std::string_view symbol = {};    ///< the size it states; solved from the tensors' shapes where they tell
   std::string_view fallback = {};  ///< an expression (f32: a number) for a config.json without the field
   Missing missing = Missing::leave_out;
   Need need = Need::optional;            ///< of the loader
@@ -71,8 +71,8 @@ struct Tensor {
   std::string_view ne;  ///< symbolic shape, ne0 first: "E,H*D"
   /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is):
   /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, the rows of the parts one after another. A part is
-  /// `module{view}@operation…`: '#' in the module stands for the number of an expert, whose matrices are stacked; views:
-  /// row_view.h; operations: names.h. "=name" is a generated tensor (generated.h).
+  /// `module{view}@operation…`: '#' in the module stands for the number of an expert, whose matrices are stacked;
+  /// views: row_view.h; operations: names.h. "=name" is a generated tensor (generated.h).
   std::string_view source;
   Need need = Need::required;
   Need bias = Need::absent;    ///< of the same module; its shape is that of the weight without ne0
@@ -89,9 +89,9 @@ enum class OutputHead : u8 {
 
 /// A setting that the runtime has wired in.
 struct Fixed {
-  std::string_view field;   ///< of config.json
-  std::string_view value;   ///< as JSON has it: "true", "1", "silu"; several with '|'
-  Severity severity;        ///< error: the conversion is refused
+  std::string_view field;    ///< of config.json
+  std::string_view value;    ///< as JSON has it: "true", "1", "silu"; several with '|'
+  Severity severity;         ///< error: the conversion is refused
   std::string_view because;  ///< what the runtime does
   std::string_view when = {};
 };

@@ -125,9 +125,9 @@ class Solver {
     const u64 experts = sizes_.get(symbol::experts);
     const u64 used = sizes_.get(symbol::experts_used);
     if (experts > 0 && (experts > max_experts || used == 0 || used > experts)) {
-      return contradiction(field_of(symbol::experts_used),
-                           fmt::format("is {} of {} experts; the loader takes 1 to all of at most {}", used, experts,
-                                       max_experts));
+      return contradiction(
+          field_of(symbol::experts_used),
+          fmt::format("is {} of {} experts; the loader takes 1 to all of at most {}", used, experts, max_experts));
     }
     for (const Relation& relation : family_.relations) {
       if (evaluate(relation.left, sizes_) == evaluate(relation.right, sizes_)) continue;
@@ -192,8 +192,8 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
   }
 }
 
-Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer,
-                          std::span<const ShapeFact> facts, Sizes sizes) {
+Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer, std::span<const ShapeFact> facts,
+                          Sizes sizes) {
   return Solver(family, config, facts, std::move(sizes)).solve(n_layer);
 }
 

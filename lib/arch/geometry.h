@@ -27,8 +27,8 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
 /// Solves the sizes of a family for a directory with `n_layer` layers, and compares them with what config.json states.
 /// `sizes` may hold what is known already (hf, mlx, traditional). Errors: "convert-config" (a contradiction, a limit of
 /// the loader, a number that nothing tells).
-Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer,
-                          std::span<const ShapeFact> facts, Sizes sizes);
+Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer, std::span<const ShapeFact> facts,
+                          Sizes sizes);
 
 /// What config.json alone says of the sizes of a family: fields and what can be derived of them; no fallbacks.
 Sizes stated_sizes(const Family& family, const hf::Config& config);

@@ -66,8 +66,8 @@ class Reader {
     const gguf::ArrayRef& array = *index_.array_value(name);
     const u64 layers = sizes_.get(symbol::layers);
     if (gguf::value_size(array.element_type) == 0 || array.count != layers) {
-      return unusable(name, fmt::format("is an array of {}; a number for each of the {} layers is needed", array.count,
-                                        layers));
+      return unusable(
+          name, fmt::format("is an array of {}; a number for each of the {} layers is needed", array.count, layers));
     }
     MU_ASSIGN(std::vector<u64> values, gguf::read_numbers<u64>(*file_.source, file_.document, array));
     for (const u64 value : values) {

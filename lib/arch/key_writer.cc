@@ -214,7 +214,8 @@ Result<ModelKeys> write_keys(const Family& family, const hf::Config& config, con
   for (const Key* key : keys_of(family)) MU_TRY(rows.write(*key));
   for (const Check check : family.checks) MU_TRY(check(out));
   for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {
-    if (fixed.severity != Severity::error) out.remark(fixed.severity, fixed.field, fmt::format("is {}; {}", stated, fixed.because));
+    if (fixed.severity != Severity::error)
+      out.remark(fixed.severity, fixed.field, fmt::format("is {}; {}", stated, fixed.because));
   });
   return ModelKeys{std::move(out.keys), std::move(out.remarks)};
 }

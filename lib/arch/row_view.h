@@ -12,8 +12,8 @@
 
 namespace modelutils::arch {
 
-/// Rows of one source, in the order in which they are wanted: row number (i0, i1, …) of the view, the last index running
-/// fastest, is row base + Σ ik × stride_k of the source.
+/// Rows of one source, in the order in which they are wanted: row number (i0, i1, …) of the view, the last index
+/// running fastest, is row base + Σ ik × stride_k of the source.
 struct RowView {
   struct Axis {
     u64 count = 1;
@@ -55,10 +55,10 @@ struct RowView {
 /// All of `rows` rows as they are.
 RowView whole_view(u64 rows);
 
-/// The view that a row of lib/arch writes as text: "AXES -> AXES". On the left the source's rows as axes, slowest first,
-/// `name:size` or a symbol alone; on the right the axes wanted, slowest first: a name, `name[from:to]` for a part of an
-/// axis, `name=index` for one place of it (which then is no axis any more). "H t:2 j:D/2 -> H j t" interleaves the two
-/// halves of each of H heads. Nothing if a size has no value or an index lies outside its axis.
+/// The view that a row of lib/arch writes as text: "AXES -> AXES". On the left the source's rows as axes, slowest
+/// first, `name:size` or a symbol alone; on the right the axes wanted, slowest first: a name, `name[from:to]` for a
+/// part of an axis, `name=index` for one place of it (which then is no axis any more). "H t:2 j:D/2 -> H j t"
+/// interleaves the two halves of each of H heads. Nothing if a size has no value or an index lies outside its axis.
 std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer = 0);
 
 /// The left side of such a text as one expression: the rows that the source must have.

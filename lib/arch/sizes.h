@@ -13,17 +13,17 @@ namespace modelutils::arch {
 
 /// The symbols that all families share. A family may add its own; `i` is the number of the layer at hand.
 namespace symbol {
-inline constexpr std::string_view layers = "L";           ///< block_count
-inline constexpr std::string_view embedding = "E";        ///< width of the residual stream
-inline constexpr std::string_view vocabulary = "V";       ///< rows of the embedding
-inline constexpr std::string_view feed_forward = "F";     ///< width of the dense feed-forward part
-inline constexpr std::string_view heads = "H";            ///< query heads
-inline constexpr std::string_view kv_heads = "K";         ///< key and value heads
-inline constexpr std::string_view head_dim = "D";         ///< elements of a query or key head
-inline constexpr std::string_view rotated = "R";          ///< rotated elements of a head
-inline constexpr std::string_view experts = "X";          ///< experts of a layer; 0: dense
-inline constexpr std::string_view experts_used = "U";     ///< experts that a token passes
-inline constexpr std::string_view expert_ff = "Fx";       ///< width of one expert
+inline constexpr std::string_view layers = "L";             ///< block_count
+inline constexpr std::string_view embedding = "E";          ///< width of the residual stream
+inline constexpr std::string_view vocabulary = "V";         ///< rows of the embedding
+inline constexpr std::string_view feed_forward = "F";       ///< width of the dense feed-forward part
+inline constexpr std::string_view heads = "H";              ///< query heads
+inline constexpr std::string_view kv_heads = "K";           ///< key and value heads
+inline constexpr std::string_view head_dim = "D";           ///< elements of a query or key head
+inline constexpr std::string_view rotated = "R";            ///< rotated elements of a head
+inline constexpr std::string_view experts = "X";            ///< experts of a layer; 0: dense
+inline constexpr std::string_view experts_used = "U";       ///< experts that a token passes
+inline constexpr std::string_view expert_ff = "Fx";         ///< width of one expert
 inline constexpr std::string_view shared_expert_ff = "Fs";  ///< width of the shared expert
 }  // namespace symbol
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/checked_math.h"
 #include "arch/key_writer.h"
+#include "base/checked_math.h"
 #include "convert/general_keys.h"
 #include "convert/tokenizer_keys.h"
 #include "hf/model_card.h"
@@ -108,8 +108,8 @@ class Planner {
   }
 
   Status make_keys() {
-    MU_ASSIGN(arch::ModelKeys hyper, arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes,
-                                                       plan_.model->is_mlx));
+    MU_ASSIGN(arch::ModelKeys hyper,
+              arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes, plan_.model->is_mlx));
     Findings& remarks = plan_.report.remarks;
     hf::TokenizerOptions tokenizer_options;
     tokenizer_options.embedding_rows = plan_.map.sizes.get(arch::symbol::vocabulary);
@@ -226,8 +226,8 @@ class Planner {
     for (std::size_t i = begin; i < end; ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
       const u64 rows = tensor.units();
-      file.stream.push_back({file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows,
-                             row_granule(tensor)});
+      file.stream.push_back(
+          {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows, row_granule(tensor)});
     }
     plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
     plan_.files.push_back(std::move(file));

@@ -130,8 +130,7 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
                                    model->config.architecture, model->config.model_type, known),
                        "architectures", {}, config_path);
   }
-  MU_TRY(arch::refuse_unsupported(*model->family, model->config,
-                                  arch::stated_sizes(*model->family, model->config)));
+  MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
   MU_ASSIGN(model->shards, safetensors::open_set(directory));
   for (const safetensors::ShardFile& file : model->shards.files) {
     if (file.document.metadata_value("format") == "mlx") model->is_mlx = true;

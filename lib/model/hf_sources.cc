@@ -22,12 +22,12 @@ Status HfSources::collect() {
         const bool is_complete = use.row->name.starts_with('@');
         if (!has_suffix && !is_complete && !is_stack) continue;
         taken = true;
-        PartMatrices& matrices =
-            slots_[{use.row, match->layer.value_or(0), use.side, use.alternative, use.part}];
+        PartMatrices& matrices = slots_[{use.row, match->layer.value_or(0), use.side, use.alternative, use.part}];
         if (!matrices.emplace(match->expert.value_or(0), i).second) {
-          return input_error(match->expert ? "convert-experts" : "convert-unmapped",
-                             match->expert ? "names an expert that is there already" : "has two sources in the directory",
-                             fmt::format("tensor '{}'", matrix.name), {}, model_.directory);
+          return input_error(
+              match->expert ? "convert-experts" : "convert-unmapped",
+              match->expert ? "names an expert that is there already" : "has two sources in the directory",
+              fmt::format("tensor '{}'", matrix.name), {}, model_.directory);
         }
       }
     }

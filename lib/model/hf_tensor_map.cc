@@ -38,8 +38,8 @@ class Mapper {
     known.set("hf", model_.is_mlx ? 0 : 1);
     known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
     MU_TRY(require_embedding());
-    MU_ASSIGN(result_.sizes, arch::solve_sizes(family(), model_.config, sources_.layers(), sources_.shape_facts(),
-                                               std::move(known)));
+    MU_ASSIGN(result_.sizes,
+              arch::solve_sizes(family(), model_.config, sources_.layers(), sources_.shape_facts(), std::move(known)));
     MU_TRY(arch::check_rope_tensors(family(), model_.config));
     for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
@@ -93,8 +93,7 @@ class Mapper {
     tensor.must_be_f32 = expected.must_be_f32;
     tensor.ne = expected.ne;
     if (const std::string_view generator = arch::generator_of(*expected.row); !generator.empty()) {
-      MU_ASSIGN(auto made,
-                arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
+      MU_ASSIGN(auto made, arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
       if (!made) return {};
       tensor.is_whole = true;
       tensor.generated = std::move(*made);
@@ -130,9 +129,8 @@ class Mapper {
       }
       const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
       const u64 units = tensor.is_whole ? elements.value_or(0) : rows_of(matrix, tensor);
-      std::optional<arch::RowView> view = part.view.empty()
-                                              ? arch::whole_view(units)
-                                              : arch::resolve_view(part.view, result_.sizes, expected.layer);
+      std::optional<arch::RowView> view =
+          part.view.empty() ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
       if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
       tensor.parts.push_back({index, std::move(*view)});
     }
@@ -159,12 +157,13 @@ class Mapper {
                                     std::optional<u64> stacked = {}) const {
     std::vector<u64> ne = reversed(matrix.shape);
     if (stacked) ne.push_back(*stacked);
-    return fail_at(expected, "convert-shape",
-                   fmt::format("would have shape {}, the hyper-parameters ask for {}", shape_text(ne),
-                               shape_text(expected.ne)));
+    return fail_at(
+        expected, "convert-shape",
+        fmt::format("would have shape {}, the hyper-parameters ask for {}", shape_text(ne), shape_text(expected.ne)));
   }
 
-  Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix, std::optional<u64> stacked) const {
+  Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+                     std::optional<u64> stacked) const {
     std::vector<u64> ne = reversed(matrix.shape);
     if (stacked) ne.push_back(*stacked);
     // Routers of one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].

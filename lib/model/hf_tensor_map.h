@@ -25,7 +25,7 @@ struct MappedTensor {
   std::string name;
   std::vector<u64> ne;  ///< ne0 first
   bool must_be_f32 = false;
-  bool is_whole = false;  ///< small: vectors, biases, what is computed; read and written at once (read_whole())
+  bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
   std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
   arch::Operation operation = arch::Operation::none;
   std::vector<float> generated;  ///< rope factors

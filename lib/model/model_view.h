@@ -89,7 +89,7 @@ class ModelView {
   Status read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const;
 
   std::string path_;
-  std::unique_ptr<Catalog> catalog_;  // views point into it
+  std::unique_ptr<Catalog> catalog_;    // views point into it
   std::unique_ptr<arch::Names> names_;  // of the family, if it is one we know
   std::unique_ptr<gguf::SplitSet> gguf_;
   std::unique_ptr<safetensors::ShardSet> shards_;

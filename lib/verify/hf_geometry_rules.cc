@@ -96,7 +96,9 @@ class Geometry {
   }
 
   static std::string_view code_for(std::string_view expression) {
-    const auto has = [&](std::string_view symbols) { return expression.find_first_of(symbols) != std::string_view::npos; };
+    const auto has = [&](std::string_view symbols) {
+      return expression.find_first_of(symbols) != std::string_view::npos;
+    };
     if (has("V")) return "hf-vocabulary";
     if (has("X")) return "hf-experts";
     if (has("HKD")) return "hf-heads";

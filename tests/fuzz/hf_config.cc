@@ -1,11 +1,12 @@
 // config.json of any content: reading it, its quantisation settings, and finding modules with them. Whatever comes out
 // must hold together.
 #include <cstdlib>
+#include <vector>
 
-#include "hf/architecture.h"
+#include "arch/families.h"
+#include "arch/names.h"
 #include "hf/config.h"
 #include "mlx/modules.h"
-#include "mlx/names.h"
 
 using namespace modelutils;
 
@@ -20,23 +21,31 @@ void check_params(const mlx::Params& params) {
   require(params.group_bytes() % 4 == 0 && params.group_bytes() * 8 == params.group_size * params.bits);
 }
 
+const std::vector<arch::Names>& every_family() {
+  static const std::vector<arch::Names> all = [] {
+    std::vector<arch::Names> names;
+    for (const arch::Family* family : arch::all_families()) names.emplace_back(*family);
+    return names;
+  }();
+  return all;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const auto config = hf::parse_config({reinterpret_cast<const char*>(data), size}, "config.json");
   if (!config) return 0;
-  (void)hf::find_architecture(*config);
+  (void)arch::find_family(*config);
   const mlx::Quantization quantization = mlx::read_quantization(*config);
   if (quantization.top) check_params(*quantization.top);
   for (const auto& [path, entry] : quantization.overrides) {
     if (entry.rule == mlx::Quantization::Rule::params) check_params(entry.params);
     (void)quantization.params_for(path);
-    for (const auto& row : hf::all_architectures()) {
-      if (const auto target = mlx::gguf_tensor(row.family, path + ".weight")) {
-        require(!target->module.empty());
-        const auto back = mlx::hf_tensor(row.family, target->module);
-        require(back && mlx::gguf_tensor(row.family, *back)->module == target->module);
-      }
+    for (const arch::Names& names : every_family()) {
+      const auto target = names.gguf_tensor(path + ".weight");
+      if (!target) continue;
+      const auto back = names.source_tensor(*target);
+      require(back && names.gguf_tensor(*back) == target);
     }
   }
   const u64 weight[] = {2, 12};

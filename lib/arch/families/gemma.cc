@@ -13,15 +13,21 @@ namespace {
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6", .head_dim = "256"});
 constexpr auto gemma3_sizes = decoder_sizes({.context = "131072", .epsilon = "1e-6", .head_dim = "256"});
 
-constexpr Key window = {.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "4096",
-                        .missing = Missing::warn};
+constexpr Key window = {
+    .name = "attention.sliding_window", .fields = "sliding_window", .fallback = "4096", .missing = Missing::warn};
 
 // Gemma 2 has softcaps whatever config.json says; Gemma 3 where it states one.
 constexpr Key gemma2_keys[] = {
     window,
-    {.name = "attn_logit_softcapping", .type = KeyType::f32, .fields = "attn_logit_softcapping", .fallback = "50",
+    {.name = "attn_logit_softcapping",
+     .type = KeyType::f32,
+     .fields = "attn_logit_softcapping",
+     .fallback = "50",
      .missing = Missing::assume},
-    {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping", .fallback = "30",
+    {.name = "final_logit_softcapping",
+     .type = KeyType::f32,
+     .fields = "final_logit_softcapping",
+     .fallback = "30",
      .missing = Missing::assume},
 };
 

@@ -15,7 +15,10 @@ constexpr auto sizes = [] {
 }();
 constexpr Key own[] = {
     {.name = "expert_feed_forward_length", .symbol = "Fx", .need = Need::required},
-    {.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "128", .missing = Missing::warn,
+    {.name = "attention.sliding_window",
+     .fields = "sliding_window",
+     .fallback = "128",
+     .missing = Missing::warn,
      .need = Need::required},
 };
 constexpr Tensor layer[] = {

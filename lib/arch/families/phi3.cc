@@ -15,20 +15,17 @@ constexpr auto rope = [] {
   return keys;
 }();
 // 0 is what tells Phi-4 from Phi-3.
-constexpr Key window[] = {{.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "0",
-                           .missing = Missing::assume}};
+constexpr Key window[] = {
+    {.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "0", .missing = Missing::assume}};
 constexpr Tensor first[] = {
     {"token_embd", "E,V", "model.embed_tokens"},
     {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
     {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
 };
 constexpr Tensor layer[] = {
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_qkv", "E,H*D+2*K*D", "self_attn.qkv_proj"},
-    {"attn_output", "H*D,E", "self_attn.o_proj"},
-    {"ffn_norm", "E", "post_attention_layernorm"},
-    {"ffn_up", "E,2*F", "mlp.gate_up_proj"},
-    {"ffn_down", "F,E", "mlp.down_proj"},
+    {"attn_norm", "E", "input_layernorm"},        {"attn_qkv", "E,H*D+2*K*D", "self_attn.qkv_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj"}, {"ffn_norm", "E", "post_attention_layernorm"},
+    {"ffn_up", "E,2*F", "mlp.gate_up_proj"},      {"ffn_down", "F,E", "mlp.down_proj"},
 };
 constexpr Fixed fixed[] = {rotates_halves};
 

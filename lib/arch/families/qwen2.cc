@@ -9,8 +9,11 @@ namespace {
 constexpr auto sizes = decoder_sizes({.context = "32768"});
 constexpr Key mixture[] = {
     expert_width,
-    {.name = "expert_shared_feed_forward_length", .fields = "shared_expert_intermediate_size", .symbol = "Fs",
-     .when = "X", .loader_default = "F"},
+    {.name = "expert_shared_feed_forward_length",
+     .fields = "shared_expert_intermediate_size",
+     .symbol = "Fs",
+     .when = "X",
+     .loader_default = "F"},
 };
 constexpr auto mixture_sizes = [] {
   auto keys = decoder_sizes({.context = "32768"});
@@ -31,8 +34,9 @@ constexpr Fixed mixture_fixed[] = {
     {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
 };
 constexpr Relation whole_width[] = {
-    {"D*H", "E", "head_dim", "times the number of heads is not hidden_size, which every runtime of this architecture "
-                             "takes for granted"},
+    {"D*H", "E", "head_dim",
+     "times the number of heads is not hidden_size, which every runtime of this architecture "
+     "takes for granted"},
 };
 constexpr Check checks[] = {warn_of_windows};
 

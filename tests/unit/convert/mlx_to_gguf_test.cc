@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "convert/hf_to_gguf_keys.h"
+#include "arch/rope_scaling.h"
+#include "convert/general_keys.h"
 #include "mlx_to_gguf_fixture.h"
-#include "model/rope_scaling.h"
 
 namespace modelutils::convert {
 namespace {

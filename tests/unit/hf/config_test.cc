@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "hf/architecture.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::hf {
@@ -234,24 +233,6 @@ TEST(Config, RefusesWhatIsNoObject) {
 TEST(Config, TellsForeignMethods) {
   const Config config = read(R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})");
   EXPECT_EQ(config.quant_method, "gptq");
-}
-
-TEST(Architecture, IsFoundByClassThenByModelType) {
-  EXPECT_EQ(find_architecture("LlamaForCausalLM", "")->gguf, "llama");
-  EXPECT_TRUE(find_architecture("MistralForCausalLM", "mistral")->permutes_qk);
-  EXPECT_EQ(find_architecture("MixtralForCausalLM", "llama")->family, Family::mixtral);
-  EXPECT_EQ(find_architecture("", "qwen2_moe")->gguf, "qwen2moe");
-  EXPECT_FALSE(find_architecture("", "qwen3")->permutes_qk);
-  EXPECT_TRUE(find_architecture("", "gemma3_text")->norm_plus_one);
-  EXPECT_EQ(find_architecture("LlavaForConditionalGeneration", "llama")->gguf, "llama");
-  EXPECT_EQ(find_architecture("Mistral3ForConditionalGeneration", "mistral"), nullptr);
-  EXPECT_EQ(find_architecture("Ministral3ForCausalLM", "ministral3"), nullptr);
-  EXPECT_EQ(find_architecture("", ""), nullptr);
-  EXPECT_EQ(find_architecture("GPT2LMHeadModel", "gpt2"), nullptr);
-  for (const Architecture& row : all_architectures()) {
-    if (row.hf_class.empty()) continue;
-    EXPECT_EQ(find_architecture(row.hf_class, row.model_type), &row);
-  }
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "arch/rope_scaling.h"
 #include "convert/gguf_to_bump.h"
-#include "model/rope_scaling.h"
 #include "support/llama_model.h"
 #include "support/reference_bump.h"
 #include "support/temp_dir.h"

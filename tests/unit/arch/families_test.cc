@@ -1,0 +1,88 @@
+#include "arch/families.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "arch/families/list.h"
+#include "arch/names.h"
+#include "arch/row_view.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+namespace {
+
+TEST(Families, AreFoundByClassThenByModelType) {
+  EXPECT_EQ(find_family("LlamaForCausalLM", ""), &llama);
+  EXPECT_EQ(find_family("MistralForCausalLM", "mistral"), &llama);
+  EXPECT_EQ(find_family("MixtralForCausalLM", "llama"), &mixtral);
+  EXPECT_EQ(find_family("", "qwen2_moe"), &qwen2moe);
+  EXPECT_EQ(find_family("LlavaForConditionalGeneration", "llama"), &llama);
+  EXPECT_EQ(find_family("", ""), nullptr);
+  EXPECT_EQ(find_family("XLNetLMHeadModel", "xlnet"), nullptr);
+}
+
+const Family* of_config(const char* text) {
+  return find_family(*hf::parse_config(text, "config.json"));
+}
+
+TEST(Families, AnUnknownClassIsAnotherModelUnlessItWrapsOne) {
+  EXPECT_EQ(of_config(R"({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"})"), nullptr);
+  EXPECT_EQ(of_config(R"({"model_type": "llama"})"), &llama);
+  // Mistral Small 3.1: a wrapper whose text model is a plain Mistral.
+  EXPECT_EQ(of_config(R"({"architectures": ["Mistral3ForConditionalGeneration"], "model_type": "mistral3",
+                          "text_config": {"model_type": "mistral"}})"),
+            &llama);
+}
+
+TEST(Families, OfOneGgufArchitectureTheKeysDecide) {
+  EXPECT_EQ(find_gguf_family("llama", false), &llama);
+  EXPECT_EQ(find_gguf_family("llama", true), &mixtral);
+  EXPECT_EQ(find_gguf_family("no-such-architecture", false), nullptr);
+}
+
+// What rows write must be what the engine reads: nothing in them is ever skipped in silence.
+TEST(Families, RowsAreWellFormed) {
+  std::set<std::string_view> names;
+  for (const Family* family : all_families()) {
+    SCOPED_TRACE(family->name);
+    EXPECT_TRUE(names.insert(family->name).second);
+    EXPECT_FALSE(family->gguf.empty());
+    for_each_name(family->classes, [&](std::string_view name) { EXPECT_EQ(find_family(name, ""), family) << name; });
+    for_each_name(family->model_types, [&](std::string_view name) { EXPECT_EQ(find_family("", name), family) << name; });
+    std::set<std::string_view> symbols = {"i", "hf", "mlx", "traditional"};
+    std::set<std::string_view> keys;
+    for (const Key* key : keys_of(*family)) {
+      EXPECT_TRUE(keys.insert(key->name).second) << key->name;
+      if (!key->symbol.empty()) symbols.insert(key->symbol);
+    }
+    const auto knows = [&](std::string_view expression) {
+      for (const std::string_view symbol : unknown_symbols(expression, Sizes())) {
+        EXPECT_TRUE(symbols.contains(symbol)) << symbol << " in " << expression;
+      }
+    };
+    const auto check_row = [&](const Tensor& row) {
+      SCOPED_TRACE(row.name);
+      for (const std::string_view dimension : dimensions_of(row.ne)) knows(dimension);
+      knows(row.when);
+      EXPECT_TRUE(!generator_of(row).empty() || !parse_source(row.source).empty());
+      for (const SourceAlternative& alternative : parse_source(row.source)) {
+        knows(alternative.condition);
+        EXPECT_FALSE(alternative.parts.empty());
+        for (const SourcePart& part : alternative.parts) {
+          EXPECT_EQ(part.module.find_first_of(" {}@[]|+"), std::string_view::npos) << part.module;
+          EXPECT_FALSE(part.module.empty());
+          if (!part.view.empty()) knows(source_rows_expression(part.view));
+        }
+      }
+    };
+    for (const Tensor& row : family->first_tensors) check_row(row);
+    for (const auto& group : family->layer_tensors) {
+      for (const Tensor& row : group) check_row(row);
+    }
+    for (const Tensor& row : family->last_tensors) check_row(row);
+  }
+}
+
+}  // namespace
+}  // namespace modelutils::arch

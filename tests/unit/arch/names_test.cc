@@ -1,0 +1,127 @@
+#include "arch/names.h"
+
+#include <gtest/gtest.h>
+
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+namespace {
+
+TEST(Names, Layers) {
+  const Names names(llama);
+  EXPECT_EQ(names.layer_of("model.layers.17.mlp.up_proj.weight"), 17u);
+  EXPECT_FALSE(names.layer_of("model.layers.x.mlp"));
+  EXPECT_FALSE(names.layer_of("model.layers.5"));
+  EXPECT_FALSE(names.layer_of("model.layers.05.a"));
+  EXPECT_FALSE(names.layer_of("model.layers.99999999999999999999999.a"));
+  EXPECT_FALSE(names.layer_of("model.norm.weight"));
+}
+
+struct Mapping {
+  const Family& family;
+  const char* source;
+  const char* gguf;
+};
+
+// One line for each row of the table in docs/conversion.md, 1.4.
+const Mapping mappings[] = {
+    {llama, "model.embed_tokens.weight", "token_embd.weight"},
+    {llama, "model.norm.weight", "output_norm.weight"},
+    {llama, "lm_head.weight", "output.weight"},
+    {gemma, "lm_head.weight", "output.weight"},
+    {gemma3, "lm_head.weight", "output.weight"},
+    {llama, "model.layers.3.input_layernorm.weight", "blk.3.attn_norm.weight"},
+    {qwen2, "model.layers.3.self_attn.q_proj.bias", "blk.3.attn_q.bias"},
+    {llama, "model.layers.3.self_attn.k_proj.weight", "blk.3.attn_k.weight"},
+    {llama, "model.layers.3.self_attn.v_proj.weight", "blk.3.attn_v.weight"},
+    {phi3, "model.layers.3.self_attn.o_proj.weight", "blk.3.attn_output.weight"},
+    {phi3, "model.layers.3.self_attn.qkv_proj.weight", "blk.3.attn_qkv.weight"},
+    {qwen3, "model.layers.3.self_attn.q_norm.weight", "blk.3.attn_q_norm.weight"},
+    {gemma3, "model.layers.3.self_attn.k_norm.weight", "blk.3.attn_k_norm.weight"},
+    {gemma, "model.layers.3.post_attention_layernorm.weight", "blk.3.ffn_norm.weight"},
+    {gemma2, "model.layers.3.post_attention_layernorm.weight", "blk.3.post_attention_norm.weight"},
+    {gemma3, "model.layers.3.pre_feedforward_layernorm.weight", "blk.3.ffn_norm.weight"},
+    {gemma2, "model.layers.3.post_feedforward_layernorm.weight", "blk.3.post_ffw_norm.weight"},
+    {llama, "model.layers.3.mlp.gate_proj.weight", "blk.3.ffn_gate.weight"},
+    {qwen3, "model.layers.3.mlp.up_proj.weight", "blk.3.ffn_up.weight"},
+    {phi3, "model.layers.3.mlp.down_proj.weight", "blk.3.ffn_down.weight"},
+    {phi3, "model.layers.3.mlp.gate_up_proj.weight", "blk.3.ffn_up.weight"},
+    {mixtral, "model.layers.3.block_sparse_moe.gate.weight", "blk.3.ffn_gate_inp.weight"},
+    {qwen3moe, "model.layers.3.mlp.gate.weight", "blk.3.ffn_gate_inp.weight"},
+    {mixtral, "model.layers.3.block_sparse_moe.switch_mlp.gate_proj.weight", "blk.3.ffn_gate_exps.weight"},
+    {mixtral, "model.layers.3.block_sparse_moe.switch_mlp.down_proj.weight", "blk.3.ffn_down_exps.weight"},
+    {mixtral, "model.layers.3.block_sparse_moe.switch_mlp.up_proj.weight", "blk.3.ffn_up_exps.weight"},
+    {qwen2moe, "model.layers.3.mlp.switch_mlp.gate_proj.weight", "blk.3.ffn_gate_exps.weight"},
+    {qwen3moe, "model.layers.3.mlp.switch_mlp.down_proj.weight", "blk.3.ffn_down_exps.weight"},
+    {qwen3moe, "model.layers.3.mlp.switch_mlp.up_proj.weight", "blk.3.ffn_up_exps.weight"},
+    {qwen2moe, "model.layers.3.mlp.shared_expert.gate_proj.weight", "blk.3.ffn_gate_shexp.weight"},
+    {qwen2moe, "model.layers.3.mlp.shared_expert.up_proj.weight", "blk.3.ffn_up_shexp.weight"},
+    {qwen2moe, "model.layers.3.mlp.shared_expert.down_proj.weight", "blk.3.ffn_down_shexp.weight"},
+    {qwen2moe, "model.layers.3.mlp.shared_expert_gate.weight", "blk.3.ffn_gate_inp_shexp.weight"},
+};
+
+TEST(Names, MapToGgufAndBack) {
+  for (const Mapping& mapping : mappings) {
+    const Names names(mapping.family);
+    EXPECT_EQ(names.gguf_tensor(mapping.source), mapping.gguf);
+    EXPECT_EQ(names.source_tensor(mapping.gguf), mapping.source);
+  }
+}
+
+// Row and expert of the only use of a name.
+void expect_use(const Family& family, const char* source, const char* row, std::optional<u64> expert) {
+  const Names names(family);
+  const auto match = names.match(source);
+  ASSERT_TRUE(match) << source;
+  EXPECT_EQ(match->uses->front().row->name, row) << source;
+  EXPECT_EQ(match->expert, expert) << source;
+}
+
+TEST(Names, FindExperts) {
+  expect_use(mixtral, "model.layers.1.block_sparse_moe.experts.7.w2.weight", "ffn_down_exps", 7);
+  expect_use(mixtral, "model.layers.1.block_sparse_moe.experts.7.w1.weight", "ffn_gate_exps", 7);
+  expect_use(mixtral, "model.layers.1.block_sparse_moe.experts.7.w3.weight", "ffn_up_exps", 7);
+  expect_use(qwen3moe, "model.layers.0.mlp.experts.12.down_proj.weight", "ffn_down_exps", 12);
+  // Stacks as transformers v5 saves them, with and without a suffix.
+  expect_use(qwen2moe, "model.layers.0.mlp.experts.down_proj.weight", "ffn_down_exps", std::nullopt);
+  expect_use(qwen2moe, "model.layers.0.mlp.experts.down_proj", "ffn_down_exps", std::nullopt);
+  EXPECT_EQ(Names(mixtral).match("model.layers.1.block_sparse_moe.experts.7.w2.weight")->layer, 1u);
+}
+
+TEST(Names, ASplitSourceServesTwoTensors) {
+  const Names names(qwen3moe);
+  const auto match = names.match("model.layers.0.mlp.experts.gate_up_proj");
+  ASSERT_TRUE(match);
+  ASSERT_EQ(match->uses->size(), 2u);
+  EXPECT_EQ((*match->uses)[0].row->name, "ffn_gate_exps");
+  EXPECT_EQ((*match->uses)[1].row->name, "ffn_up_exps");
+  EXPECT_FALSE(names.gguf_tensor("model.layers.0.mlp.experts.gate_up_proj"));
+}
+
+TEST(Names, CompleteNamesKeepTheirOwnSuffix) {
+  const Names names(gpt_oss);
+  EXPECT_EQ(names.gguf_tensor("model.layers.2.self_attn.sinks"), "blk.2.attn_sinks.weight");
+  EXPECT_EQ(names.source_tensor("blk.2.attn_sinks.weight"), "model.layers.2.self_attn.sinks");
+  EXPECT_FALSE(names.gguf_tensor("model.layers.2.self_attn.sinks.weight"));
+}
+
+TEST(Names, WhatIsNotInTheTableIsNotMapped) {
+  EXPECT_FALSE(Names(phi3).match("model.layers.0.self_attn.q_proj.weight"));
+  EXPECT_FALSE(Names(llama).match("model.layers.0.self_attn.q_norm.weight"));
+  EXPECT_FALSE(Names(llama).match("model.layers.0.mlp.gate_up_proj.weight"));
+  EXPECT_FALSE(Names(mixtral).match("model.layers.0.mlp.gate_proj.weight"));
+  EXPECT_FALSE(Names(llama).match("model.layers.0.mlp.up_proj.scales"));
+  EXPECT_FALSE(Names(llama).match("model.layers.0.mlp.up_proj.biases"));
+  EXPECT_FALSE(Names(llama).match("model.layers.0.mlp.up_proj"));
+  EXPECT_FALSE(Names(llama).match("model.layers.0.unknown.weight"));
+  EXPECT_FALSE(Names(llama).match("model.layers.weight"));
+  EXPECT_FALSE(Names(qwen3).match("model.layers.0.self_attn.q_proj.bias"));
+  EXPECT_FALSE(Names(mixtral).match("model.layers.0.block_sparse_moe.experts.x.w1.weight"));
+  EXPECT_FALSE(Names(mixtral).match("model.layers.0.block_sparse_moe.experts.1.w4.weight"));
+  EXPECT_FALSE(Names(llama).source_tensor("blk.x.attn_q.weight"));
+  EXPECT_FALSE(Names(llama).source_tensor("rope_freqs.weight"));
+  EXPECT_FALSE(Names(llama).source_tensor("blk.0.attn_q"));
+}
+
+}  // namespace
+}  // namespace modelutils::arch

@@ -1,0 +1,83 @@
+#include "arch/row_view.h"
+
+#include <gtest/gtest.h>
+
+namespace modelutils::arch {
+namespace {
+
+std::vector<u64> rows_of(const RowView& view) {
+  std::vector<u64> rows;
+  for (u64 row = 0; row < view.rows(); ++row) rows.push_back(view.source_row(row));
+  return rows;
+}
+
+std::vector<u64> rows_of(const char* text, const Sizes& sizes) {
+  const auto view = resolve_view(text, sizes);
+  return view ? rows_of(*view) : std::vector<u64>{};
+}
+
+std::vector<u64> covered(const RowView& view) {
+  std::vector<u64> rows;
+  EXPECT_TRUE(view.for_each_range([&](u64 first, u64 count) -> Status {
+    for (u64 i = 0; i < count; ++i) rows.push_back(first + i);
+    return {};
+  }));
+  return rows;
+}
+
+Sizes some_sizes() {
+  Sizes sizes;
+  sizes.set("H", 2);
+  sizes.set("D", 8);
+  sizes.set("X", 3);
+  return sizes;
+}
+
+// The example of docs/conversion.md: with heads of eight rows, output rows take input rows 0, 4, 1, 5, 2, 6, 3, 7.
+TEST(RowView, InterleavesTheHalvesOfHeads) {
+  const auto view = resolve_view("H t:2 j:D/2 -> H j t", some_sizes());
+  ASSERT_TRUE(view);
+  EXPECT_EQ(rows_of(*view), (std::vector<u64>{0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15}));
+  EXPECT_EQ(view->source_rows, 16u);
+  EXPECT_EQ(view->dense_rows(), 8u);
+  EXPECT_EQ(covered(*view).size(), 16u);
+}
+
+TEST(RowView, PicksPlacesAndParts) {
+  EXPECT_EQ(rows_of("X t:2 f:2 -> X t=1 f", some_sizes()), (std::vector<u64>{2, 3, 6, 7, 10, 11}));
+  EXPECT_EQ(rows_of("X s:4 -> X s[1:3]", some_sizes()), (std::vector<u64>{1, 2, 5, 6, 9, 10}));
+  EXPECT_EQ(rows_of("X f:2 t:2 -> X f t=0", some_sizes()), (std::vector<u64>{0, 2, 4, 6, 8, 10}));
+}
+
+TEST(RowView, RangesCoverExactlyTheRows) {
+  for (const char* text : {"X t:2 f:2 -> X t=1 f", "X f:2 t:2 -> X f t=0", "H c:3 d:4 -> c H d", "H D -> D H"}) {
+    const auto view = resolve_view(text, some_sizes());
+    ASSERT_TRUE(view) << text;
+    std::vector<u64> wanted = rows_of(*view);
+    std::vector<u64> found = covered(*view);
+    std::sort(wanted.begin(), wanted.end());
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, wanted) << text;
+  }
+}
+
+TEST(RowView, RefusesWhatDoesNotResolve) {
+  for (const char* text : {"H q:Q -> H q", "H D -> E", "H D -> H D[4:9]", "H D -> H D[3:3]", "H D -> D=8 H", "-> H",
+                           "H n:0 -> H n"}) {
+    EXPECT_FALSE(resolve_view(text, some_sizes())) << text;
+  }
+}
+
+TEST(RowView, TellsTheRowsOfItsSource) {
+  EXPECT_EQ(evaluate(source_rows_expression("H t:2 j:D/2 -> H j t"), some_sizes()), 16u);
+}
+
+TEST(RowView, AWholeViewIsOneRange) {
+  const RowView view = whole_view(5);
+  EXPECT_EQ(rows_of(view), (std::vector<u64>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(view.dense_rows(), 1u);
+  EXPECT_EQ(covered(view), (std::vector<u64>{0, 1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace modelutils::arch
