@@ -1,6 +1,8 @@
 #include "arch/families.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 #include "arch/families/list.h"
 #include "arch/gguf_sizes.h"
@@ -57,6 +59,23 @@ const Family* find_family(const gguf::Index& index) {
     }
   }
   return nullptr;
+}
+
+bool promises_phi3_tokens(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  return lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
+}
+
+bool uses_operation(const Family& family, std::string_view operation) {
+  const std::string mark = "@" + std::string(operation);
+  const auto uses = [&](std::span<const Tensor> rows) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const Tensor& row) { return row.source.find(mark) != std::string_view::npos; });
+  };
+  return uses(family.first_tensors) || uses(family.last_tensors) ||
+         std::any_of(family.layer_tensors.begin(), family.layer_tensors.end(), uses);
 }
 
 const Family* find_gguf_family(std::string_view architecture, bool experts) {

@@ -112,6 +112,8 @@ struct Family {
   std::string_view classes;      ///< of config.json architectures[0]: "LlamaForCausalLM|MistralForCausalLM"
   std::string_view model_types;  ///< of config.json
   std::string_view about = {};   ///< what is special, for the page of architectures
+  /// What general.name should begin with for the runtime to treat the vocabulary as the model's own tokenizer does.
+  std::string_view wanted_name = {};
   /// Families that share a GGUF architecture: the first whose condition holds for the file's keys.
   std::string_view gguf_when = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several with '|'

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "arch/families.h"
 #include "arch/key_writer.h"
 #include "base/checked_math.h"
 #include "convert/general_keys.h"
@@ -139,13 +140,11 @@ class Planner {
   // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
   Result<std::string> model_name(const std::optional<hf::Tokenizer>& tokenizer) {
     std::string name = options_.name.value_or(name_from_directory(options_.directory));
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-    const bool says_phi3 = lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
+    const bool says_phi3 = arch::promises_phi3_tokens(name);
+    const std::string wanted(plan_.model->family->wanted_name);
     const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
-    if (!says_phi3 && !options_.name && may_say_it && plan_.model->family->gguf == "phi3") {
-      return name.empty() ? "Phi-3" : "Phi-3 " + name;
+    if (!says_phi3 && !options_.name && may_say_it && !wanted.empty()) {
+      return name.empty() ? wanted : wanted + " " + name;
     }
     if (!says_phi3 || may_say_it) return name;
     if (options_.name) {

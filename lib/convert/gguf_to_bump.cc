@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "arch/families.h"
 #include "base/glob.h"
 #include "convert/bump_config.h"
 #include "convert/bump_manifest.h"
@@ -121,7 +122,8 @@ class Conversion {
         report_.notes.push_back(fmt::format("--drop '{}' names nothing that would be lost", glob));
       }
     }
-    if (mapping.hyper.architecture.starts_with("gemma")) {
+    const arch::Family* family = arch::find_gguf_family(mapping.hyper.architecture, mapping.has_experts);
+    if (family != nullptr && arch::uses_operation(*family, "add_one")) {
       report_.notes.emplace_back("gemma's norm weights stand in GGUF with 1 added, and are carried like that");
     }
     return {};

@@ -36,6 +36,7 @@ const Family phi3 = {
     .gguf = "phi3",
     .classes = "Phi3ForCausalLM",
     .model_types = "phi3",
+    .wanted_name = "Phi-3",
     .head = OutputHead::always,
     .keys = {sizes, rope, window},
     .layer_tensors = {layer},

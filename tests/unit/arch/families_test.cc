@@ -49,7 +49,8 @@ TEST(Families, RowsAreWellFormed) {
     EXPECT_TRUE(names.insert(family->name).second);
     EXPECT_FALSE(family->gguf.empty());
     for_each_name(family->classes, [&](std::string_view name) { EXPECT_EQ(find_family(name, ""), family) << name; });
-    for_each_name(family->model_types, [&](std::string_view name) { EXPECT_EQ(find_family("", name), family) << name; });
+    for_each_name(family->model_types,
+                  [&](std::string_view name) { EXPECT_EQ(find_family("", name), family) << name; });
     std::set<std::string_view> symbols = {"i", "hf", "mlx", "traditional"};
     std::set<std::string_view> keys;
     for (const Key* key : keys_of(*family)) {

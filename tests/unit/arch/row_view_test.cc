@@ -62,8 +62,8 @@ TEST(RowView, RangesCoverExactlyTheRows) {
 }
 
 TEST(RowView, RefusesWhatDoesNotResolve) {
-  for (const char* text : {"H q:Q -> H q", "H D -> E", "H D -> H D[4:9]", "H D -> H D[3:3]", "H D -> D=8 H", "-> H",
-                           "H n:0 -> H n"}) {
+  for (const char* text :
+       {"H q:Q -> H q", "H D -> E", "H D -> H D[4:9]", "H D -> H D[3:3]", "H D -> D=8 H", "-> H", "H n:0 -> H n"}) {
     EXPECT_FALSE(resolve_view(text, some_sizes())) << text;
   }
 }
