@@ -2,12 +2,15 @@
 // stay free of text that only packages need.
 //
 // usage: generate TEMPLATES OUTPUT VERSION DATE
+//        generate --architectures > docs/architectures.md
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "architectures_page.h"
 #include "cli/gguf2bump_options.h"
 #include "cli/gguf_dump_options.h"
 #include "cli/mlx2gguf_options.h"
@@ -58,6 +61,10 @@ void write_all(cli::Command (*make)(Arguments&), const Place& place) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--architectures") {
+    std::fputs(generate::architectures_page().c_str(), stdout);
+    return cli::exit_ok;
+  }
   if (argc != 5) return cli::exit_usage;
   return cli::run_tool("generate", [&] {
     const Place place{argv[1], argv[2], argv[3], argv[4]};

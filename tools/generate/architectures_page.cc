@@ -1,0 +1,100 @@
+#include "architectures_page.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "arch/families.h"
+#include "arch/names.h"
+
+namespace modelutils::generate {
+
+namespace {
+
+std::string list(std::string_view names) {
+  std::string text;
+  arch::for_each_name(names, [&](std::string_view name) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("`{}`", name);
+  });
+  return text;
+}
+
+// What happens to the tensors of a family on their way.
+struct Ways {
+  std::set<std::string_view> as_f32;  // matrices that runtimes want in F32
+  bool reorders = false, stacks = false, computes = false, generates = false;
+};
+
+void look_at(std::span<const arch::Tensor> rows, Ways& ways) {
+  for (const arch::Tensor& row : rows) {
+    const bool is_matrix = arch::dimensions_of(row.ne).size() > 1;
+    if (is_matrix && row.f32) ways.as_f32.insert(row.name.substr(row.name.starts_with('@') ? 1 : 0));
+    ways.generates |= !arch::generator_of(row).empty();
+    for (const arch::SourceAlternative& alternative : arch::parse_source(row.source)) {
+      for (const arch::SourcePart& part : alternative.parts) {
+        ways.reorders |= !part.view.empty() && is_matrix;
+        ways.stacks |= part.is_stacked();
+        ways.computes |= part.operation != arch::Operation::none;
+      }
+    }
+  }
+}
+
+std::string tensors_text(const arch::Family& family) {
+  Ways ways;
+  look_at(family.first_tensors, ways);
+  for (const auto& group : family.layer_tensors) look_at(group, ways);
+  look_at(family.last_tensors, ways);
+  std::string text = "Every matrix keeps its rows, so quantised blocks are carried bit for bit where a block type allows it";
+  if (ways.reorders) text += "; some change their order or are split";
+  if (ways.stacks) text += "; separate experts are stacked";
+  text += ".";
+  if (!ways.as_f32.empty()) {
+    text += " Decoded to F32, as runtimes want it:";
+    for (const std::string_view name : ways.as_f32) text += fmt::format(" `{}`", name);
+    text += ".";
+  }
+  if (ways.computes) text += " Some vectors are computed (see conversion.md).";
+  if (ways.generates) text += " Rope factors are generated from config.json.";
+  return text;
+}
+
+std::string limits_text(const arch::Family& family) {
+  std::string text = fmt::format("- The activation is `{}`.\n", family.activation);
+  for (const arch::Fixed& fixed : family.fixed) {
+    text += fmt::format("- `{}` other than {} is {}: {}.\n", fixed.field, list(fixed.value),
+                        fixed.severity == Severity::error ? "refused" : "warned of", fixed.because);
+  }
+  for (const arch::Relation& relation : family.relations) {
+    text += fmt::format("- Refused where `{}` {}.\n", relation.field, relation.because);
+  }
+  switch (family.head) {
+    case arch::OutputHead::optional: break;
+    case arch::OutputHead::never: text += "- The embedding is the output head; another head is refused.\n"; break;
+    case arch::OutputHead::always: text += "- A tied model gets a copy of its embedding as output head.\n"; break;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string architectures_page() {
+  std::string page =
+      "# Architectures\n\n"
+      "What `mlx2gguf` converts, and what `verify` knows of GGUF files. This page is written from the rows of\n"
+      "`lib/arch/families` (`scripts/build; build/release/tools/generate/modelutils_generate --architectures`); a test\n"
+      "compares the two. How to add a family: [adding-an-architecture.md](adding-an-architecture.md).\n\n"
+      "| family | `model_type` | GGUF architecture |\n|---|---|---|\n";
+  for (const arch::Family* family : arch::all_families()) {
+    page += fmt::format("| [{0}](#{0}) | {1} | `{2}` |\n", family->name, list(family->model_types), family->gguf);
+  }
+  for (const arch::Family* family : arch::all_families()) {
+    page += fmt::format("\n## {}\n\n", family->name);
+    if (!family->about.empty()) page += fmt::format("{}\n\n", family->about);
+    page += fmt::format("Classes: {}. {}\n\n{}", list(family->classes), tensors_text(*family), limits_text(*family));
+  }
+  return page;
+}
+
+}  // namespace modelutils::generate
