@@ -11,7 +11,7 @@ Status ByteSource::read_exact(u64 offset, MutableBytes out) const {
   while (done < out.size()) {
     MU_ASSIGN(const std::size_t got, read_some(offset + done, out.subspan(done)));
     if (got == 0) {
-      return input_error("io-short", "the file ends here, more bytes are needed", {}, offset + done, name());
+      return input_error("io-short", "the file ends here, but more bytes are needed", {}, offset + done, name());
     }
     done += got;
   }

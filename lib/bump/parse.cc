@@ -52,7 +52,8 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   document.file_size = source.size().value_or(0);
   if (document.file_size < codes_offset) {
     add(document, "bump-short", document.file_size, {},
-        fmt::format("the file has {} bytes, header and number of entries need {}", document.file_size, codes_offset));
+        fmt::format("the file has {} bytes, but the header and the number of entries take {}", document.file_size,
+                    codes_offset));
     return document;
   }
   std::array<std::byte, codes_offset> head{};
@@ -61,18 +62,19 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   document.code_count = load<u32>(head.data() + table_offset);
   if (document.header.num_layers > max_layers) {
     add(document, "bump-layers", 0x10, "field num_layers",
-        fmt::format("is {}, at most {} are read", document.header.num_layers, max_layers));
+        fmt::format("is {}, at most {} are supported", document.header.num_layers, max_layers));
     return document;
   }
   const u64 expected = entry_count(document.header.num_layers);
   if (document.code_count != expected) {
     add(document, "bump-entries", table_offset, "number of dtype codes",
-        fmt::format("is {}, {} layers have {} entries", document.code_count, document.header.num_layers, expected));
+        fmt::format("is {}, but {} layers have {} entries", document.code_count, document.header.num_layers, expected));
     return document;
   }
   if (!fits(codes_offset, expected, document.file_size)) {
     add(document, "bump-short", document.file_size, "dtype table",
-        fmt::format("needs {} bytes from byte {} on, the file ends at {}", expected, codes_offset, document.file_size));
+        fmt::format("needs {} bytes from byte {} on, but the file ends at byte {}", expected, codes_offset,
+                    document.file_size));
     return document;
   }
   document.codes.resize(expected);
@@ -85,7 +87,7 @@ Result<Document> parse(const ByteSource& source) {
   const Status read = source.read_exact(0, std::as_writable_bytes(std::span(head)));
   if (!read && read.error().code != "io-short") return tl::make_unexpected(read.error());
   if (!read || std::string_view(head.data(), head.size()) != magic) {
-    return input_error("bump-magic", "does not begin with BUMPWGT3", {}, 0, source.name());
+    return input_error("bump-magic", "does not start with BUMPWGT3", {}, 0, source.name());
   }
   return parse_ignoring_magic(source);
 }

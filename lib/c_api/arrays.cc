@@ -58,7 +58,7 @@ Status copy_numbers(const Array& array, u64 first, u64 count, To* out) {
     for (const From number : numbers) {
       if constexpr (std::is_integral_v<To>) {
         if (!std::in_range<To>(number)) {
-          return input_error("api-range", fmt::format("the element {} does not fit", number),
+          return input_error("api-range", fmt::format("element {} does not fit", number),
                              gguf::where_key(array.entry->key), array.entry->offset);
         }
       }

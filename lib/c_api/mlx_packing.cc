@@ -23,7 +23,7 @@ struct Plan {
 
 Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weight) {
   if (!weight.packing) {
-    return input_error("api-type", "the tensor is no weight that MLX packed", gguf::where_tensor(weight.name), {},
+    return input_error("api-type", "the tensor is not a weight packed by MLX", gguf::where_tensor(weight.name), {},
                        model.view.path());
   }
   const std::vector<CatalogTensor>& stored = model.view.catalog().tensors;
@@ -39,8 +39,8 @@ Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weigh
     const CatalogTensor& biases = stored[weight.biases];
     sizes.biases_bytes = biases.bytes;
     if (biases.type != scales.type) {
-      return input_error("mlx-pack-mismatch", "scales and biases are of different types",
-                         gguf::where_tensor(weight.name), {}, model.view.path());
+      return input_error("mlx-pack-mismatch", "scales and biases have different types", gguf::where_tensor(weight.name),
+                         {}, model.view.path());
     }
   }
   return sizes;
@@ -49,7 +49,7 @@ Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weigh
 Result<Plan> make_plan(const mu_model* model, const uint64_t* weights, uint64_t count, uint32_t flags) {
   if (model == nullptr) return null_argument("model");
   if (weights == nullptr) return null_argument("weights");
-  if ((flags & ~known_flags) != 0) return bad_argument(fmt::format("flags {:#x} are not known", flags & ~known_flags));
+  if ((flags & ~known_flags) != 0) return bad_argument(fmt::format("unknown flags {:#x}", flags & ~known_flags));
   Plan plan;
   for (u64 i = 0; i < count; ++i) {
     MU_ASSIGN(const ViewTensor* const weight, tensor_entry(model, weights[i]));
@@ -57,7 +57,7 @@ Result<Plan> make_plan(const mu_model* model, const uint64_t* weights, uint64_t 
     plan.weights.push_back(weight);
     plan.sizes.push_back(sizes);
     const auto rows = checked_add(plan.rows, sizes.rows);
-    if (!rows) return bad_argument("the modules have more rows than can be counted");
+    if (!rows) return bad_argument("the total number of rows does not fit in 64 bits");
     plan.rows = *rows;
   }
   mlx::PackOptions options;
@@ -116,7 +116,7 @@ mu_status mu_pack(const mu_model* model, const uint64_t* weights, uint64_t count
     const auto total = checked_cast<std::size_t>(plan.layout.total_bytes());
     if (!total || size < *total) {
       return input_error("api-buffer",
-                         fmt::format("the buffer has {} bytes, {} are needed", size, plan.layout.total_bytes()));
+                         fmt::format("the buffer has {} bytes, but {} are needed", size, plan.layout.total_bytes()));
     }
     u64 changed = 0;
     if (*total != 0) {

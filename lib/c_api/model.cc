@@ -7,7 +7,7 @@
 #define MU_TEXT(x) MU_TEXT_(x)
 static_assert(std::string_view(MU_TEXT(MU_VERSION_MAJOR) "." MU_TEXT(MU_VERSION_MINOR) "." MU_TEXT(MU_VERSION_PATCH)) ==
                   MODELUTILS_VERSION,
-              "modelutils.h and the project disagree on the version");
+              "the version in modelutils.h differs from the project's");
 
 using namespace modelutils;
 using namespace modelutils::c_api;
@@ -102,7 +102,7 @@ const char* mu_file_path(const mu_model* model, uint64_t file) {
   guarded([&]() -> Status {
     if (model == nullptr) return null_argument("model");
     const std::vector<CatalogFile>& files = model->view.catalog().files;
-    if (file >= files.size()) return input_error("api-range", "the model has no file of that number");
+    if (file >= files.size()) return input_error("api-range", "the model has no file with that number");
     path = files[file].path.c_str();
     return {};
   });

@@ -60,7 +60,7 @@ Result<Bytes> mapped(const mu_model& model, std::size_t file) {
   if (!mapping) {
     const CatalogFile& source = model.view.catalog().files[file];
     const auto* regular = dynamic_cast<const RandomAccessFile*>(source.source.get());
-    if (regular == nullptr) return input_error("io-map", "is no regular file", {}, {}, source.path);
+    if (regular == nullptr) return input_error("io-map", "is not a regular file", {}, {}, source.path);
     MU_ASSIGN(mapping, MappedFile::map(*regular));
   }
   return mapping->bytes();
@@ -97,8 +97,8 @@ mu_status mu_tensor_data(const mu_model* model, uint64_t index, const void** dat
     const CatalogTensor& place = stored(*model, *tensor);
     MU_ASSIGN(const Bytes file, mapped(*model, place.file));
     if (!fits(place.offset, place.bytes, file.size())) {
-      return input_error("io-shrunk", "the file became shorter", gguf::where_tensor(tensor->name), {},
-                         model->view.catalog().files[place.file].path);
+      return input_error("io-shrunk", "the file became shorter while it was being read",
+                         gguf::where_tensor(tensor->name), {}, model->view.catalog().files[place.file].path);
     }
     static constexpr std::byte nothing{};
     *data = place.bytes == 0 ? &nothing : file.data() + place.offset;
@@ -111,13 +111,13 @@ mu_status mu_tensor_read(const mu_model* model, uint64_t index, uint64_t offset,
   return guarded([&]() -> Status {
     MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
     if (!fits(offset, size, stored(*model, *tensor).bytes)) {
-      return input_error("api-range", "the bytes asked for lie outside the tensor", gguf::where_tensor(tensor->name),
+      return input_error("api-range", "the requested bytes lie outside the tensor", gguf::where_tensor(tensor->name),
                          {}, model->view.path());
     }
     if (size == 0) return {};
     if (out == nullptr) return null_argument("out");
     const auto room = checked_cast<std::size_t>(size);
-    if (!room) return bad_argument("size is more than memory can hold");
+    if (!room) return bad_argument("size is larger than the address space");
     return model->view.read_bytes(*tensor, offset, {static_cast<std::byte*>(out), *room});
   });
 }
@@ -133,13 +133,14 @@ mu_status mu_tensor_dequantize(const mu_model* model, uint64_t index, uint64_t f
     const u64 columns = columns_of(*tensor);
     const u64 count = rows * columns;  // at most `elements`
     if (capacity < count) {
-      return input_error("api-buffer", fmt::format("the buffer holds {} floats, {} are needed", capacity, count),
+      return input_error("api-buffer",
+                         fmt::format("the buffer has room for {} floats, but {} are needed", capacity, count),
                          gguf::where_tensor(tensor->name));
     }
     if (count == 0) return {};
     if (out == nullptr) return null_argument("out");
     const auto room = checked_cast<std::size_t>(count);
-    if (!room) return bad_argument("rows is more than memory can hold");
+    if (!room) return bad_argument("the rows are larger than the address space");
     return model->view.read_values(*tensor, first_row * columns, {out, *room});
   });
 }

@@ -39,7 +39,7 @@ const TypeInfo* find_type(int32_t type) {
 
 Result<const TypeInfo*> type_or_error(int32_t type) {
   const TypeInfo* found = find_type(type);
-  if (found == nullptr) return input_error("api-not-found", fmt::format("{} is no type of tensor elements", type));
+  if (found == nullptr) return input_error("api-not-found", fmt::format("{} is not a tensor element type", type));
   return found;
 }
 

@@ -110,25 +110,26 @@ void check_bump_config(const gguf::Index& index, const BumpMapping& mapping, Ref
   const BumpHyperParameters& hyper = mapping.hyper;
   if (!hf_identity_of(hyper.architecture, mapping.has_experts)) {
     refusals.add("gguf2bump-architecture", "key", "general.architecture",
-                 fmt::format("is '{}', for which config.json has no name; --no-config writes the weights alone",
+                 fmt::format("is '{}', which has no name in config.json; --no-config writes only the weights",
                              hyper.architecture));
   }
   if (!hyper.rms_eps || !std::isfinite(*hyper.rms_eps)) {
     refusals.add("gguf2bump-key", "key", index.arch_key("attention.layer_norm_rms_epsilon"),
-                 "is missing or no finite number; config.json needs it, --no-config writes the weights alone");
+                 "is missing or not a finite number, but config.json needs it; --no-config writes only the weights");
   }
   if (!std::isfinite(hyper.rope_theta)) {
-    refusals.add("gguf2bump-key", "key", index.arch_key("rope.freq_base"), "is no finite number");
+    refusals.add("gguf2bump-key", "key", index.arch_key("rope.freq_base"), "is not a finite number");
   }
   const KeyScaling scaling = scaling_of(index);
   const bool is_known = scaling.type.empty() || scaling.type == "linear" || scaling.type == "yarn";
   const bool has_factor = scaling.type.empty() || (scaling.factor && std::isfinite(*scaling.factor));
   if (!is_known || !has_factor || (!scaling.type.empty() && mapping.rope_freqs)) {
-    refusals.add("gguf2bump-rope-scaling", "key", index.arch_key("rope.scaling.type"),
-                 fmt::format("is '{}' {}; --no-config writes the weights alone", scaling.type,
-                             !is_known    ? "and not one of none, linear, yarn"
-                             : has_factor ? "beside a rope_freqs.weight, and config.json has room for one of them"
-                                          : "without a factor"));
+    refusals.add(
+        "gguf2bump-rope-scaling", "key", index.arch_key("rope.scaling.type"),
+        fmt::format("is '{}' {}; --no-config writes only the weights", scaling.type,
+                    !is_known    ? "instead of none, linear or yarn"
+                    : has_factor ? "in addition to rope_freqs.weight, but config.json has room for only one of them"
+                                 : "without a factor"));
   }
 }
 

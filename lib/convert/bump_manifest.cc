@@ -203,7 +203,7 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
     for (const auto& [name, total] : totals_by_dtype(mapping)) {
       text += fmt::format("{:<12}  {} entries, {}\n", name, total.entries, bytes_text(total.bytes));
     }
-    text += fmt::format("file          {} bytes ({}), {} of it zeros without a source\n", mapping.file_size,
+    text += fmt::format("file          {} bytes ({}), {} of them zeros with no source\n", mapping.file_size,
                         bytes_text(mapping.file_size), bytes_text(zeros));
   }
   if (report.output) text += fmt::format("output        {}\n", escape(*report.output));

@@ -106,7 +106,7 @@ class Pass {
       rest = rest.subspan(size);
     }
     MU_ASSIGN(const BumpEntryStream::Filled filled, stream_.fill(rest));
-    if (filled.bytes != rest.size()) return internal_error("the entries are shorter than the file that was planned");
+    if (filled.bytes != rest.size()) return internal_error("the entries are shorter than the planned file");
     return filled.all_zero && rest.size() == slot.size;
   }
 
@@ -143,8 +143,9 @@ Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, const BumpMappin
   progress.restart("writing", mapping.file_size);
   MU_ASSIGN(const BumpStreamResult again, Pass(set, mapping, front, false).run(&output, progress));
   if (again.sha256 != result.sha256) {
-    return input_error("gguf2bump-changed", "changed while it was read; what was written does not match its checksum",
-                       {}, {}, set.files.front().path);
+    return input_error("gguf2bump-changed",
+                       "changed while it was being read, so the output does not match its checksum", {}, {},
+                       set.files.front().path);
   }
   return result;
 }

@@ -32,7 +32,7 @@ class Planner {
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     plan_.report.left_out = plan_.map.left_out;
     for (const std::string& name : plan_.model->left_out) {
-      plan_.report.left_out.push_back(name + " (belongs to another file, or is computed at run time)");
+      plan_.report.left_out.push_back(name + " (belongs in another file, or is computed at run time)");
     }
     MU_TRY(choose_recipes());
     MU_TRY(make_keys());
@@ -51,8 +51,8 @@ class Planner {
       const FileKind kind = file_kind(probe.head);
       return input_error("convert-not-directory",
                          kind == FileKind::unknown
-                             ? "is no directory; the directory of the model is needed"
-                             : fmt::format("is {}; the directory of a model is needed", file_kind_text(kind)),
+                             ? "is not a directory; pass the model's directory"
+                             : fmt::format("is {}; pass the model's directory", file_kind_text(kind)),
                          {}, {}, options_.directory);
     }
     const FormatRules* format = format_of(probe);
@@ -81,7 +81,7 @@ class Planner {
       if (!bytes) {
         return input_error(
             "convert-shape",
-            fmt::format("a row of {} elements does not fill blocks of {}", tensor.columns(), type_name(recipe.type)),
+            fmt::format("a row of {} elements does not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
             "tensor '" + tensor.name + "'", {}, options_.directory);
       }
       if (recipe.target.may_overflow) {
@@ -91,7 +91,7 @@ class Planner {
              "convert-overflow",
              std::nullopt,
              "tensor '" + recipe.source + "'",
-             "has scales so large that values may be infinite; verify --data MODEL_DIR tells",
+             "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
              {}});
       }
       plan_.report.tensors.push_back({tensor.name,
@@ -149,7 +149,8 @@ class Planner {
     if (!says_phi3 || may_say_it) return name;
     if (options_.name) {
       return input_error("convert-name",
-                         "a name with 'phi3' or 'phi-3' makes the loader look up tokens that this vocabulary lacks",
+                         "a name with 'phi3' or 'phi-3' makes llama.cpp look up tokens that this vocabulary lacks; "
+                         "choose another with --name",
                          "--name", {}, options_.directory);
     }
     return std::string();
@@ -197,7 +198,8 @@ class Planner {
     const std::size_t count = starts.size();
     const std::size_t tensors = plan_.report.tensors.size();
     if (count > 65535) {
-      return usage_error(fmt::format("--split-max-size makes {} files, at most 65535 are possible", count));
+      return usage_error(
+          fmt::format("--split-max-size makes {} files, at most 65535 are possible; choose a larger size", count));
     }
     for (std::size_t f = 0; f < count; ++f) {
       const std::size_t end = f + 1 < count ? starts[f + 1] : tensors;

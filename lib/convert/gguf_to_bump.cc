@@ -60,12 +60,12 @@ class Conversion {
     if (!options_.output && !options_.dry_run) return usage_error("-o WEIGHTS.bump is missing");
     constexpr u64 largest = ~u32{0};
     if (const auto& context = options_.request.context; context && (*context == 0 || *context > largest)) {
-      return usage_error(fmt::format("--context takes 1 to {}", largest));
+      return usage_error(fmt::format("--context must be 1 to {}", largest));
     }
     if (options_.request.align_head == 0 || options_.request.align_head > largest) {
-      return usage_error(fmt::format("--align-head takes 1 to {}", largest));
+      return usage_error(fmt::format("--align-head must be 1 to {}", largest));
     }
-    if (options_.no_config && options_.config) return usage_error("--config and --no-config exclude each other");
+    if (options_.no_config && options_.config) return usage_error("--config and --no-config cannot be combined");
     report_.config = options_.config;
     if (!options_.config && !options_.no_config && options_.output && is_regular_output(*options_.output)) {
       report_.config = (std::filesystem::path(*options_.output).parent_path() / "config.json").string();
@@ -78,7 +78,7 @@ class Conversion {
           is_standard_output(*output) ? "-" : std::filesystem::weakly_canonical(*output, ignored);
       if (name.empty()) name = *output;
       if (std::find(names.begin(), names.end(), name) != names.end()) {
-        if (name == "-") return usage_error("two outputs go to standard output");
+        if (name == "-") return usage_error("only one output can go to standard output");
         if (is_regular_output(*output)) return usage_error(fmt::format("two outputs have the same name: {}", *output));
       }
       names.push_back(std::move(name));
@@ -91,8 +91,8 @@ class Conversion {
     for (const gguf::SetFile& file : set_.files) {
       report_.inputs.push_back(file.path);
       if (!file.source->size()) {
-        return input_error("io-not-regular", "is a pipe; the tensors are read out of order, which needs a file", {}, {},
-                           file.path);
+        return input_error("io-not-regular", "is a pipe; the tensors are read out of order, so save it to a file first",
+                           {}, {}, file.path);
       }
     }
     const Findings findings = gguf_structure_rules(set_).findings();
@@ -100,8 +100,8 @@ class Conversion {
       return tl::make_unexpected(to_error(*finding, options_.input));
     }
     if (set_.files.front().document.big_endian) {
-      return input_error("gguf2bump-big-endian", "is a big-endian file; only little-endian ones are converted", {}, {},
-                         set_.files.front().path);
+      return input_error("gguf2bump-big-endian", "is a big-endian file; only little-endian files can be converted", {},
+                         {}, set_.files.front().path);
     }
     return {};
   }
@@ -119,12 +119,12 @@ class Conversion {
       const bool may_be_used = (mapping.output && glob_match(glob, mapping.output->name)) ||
                                (mapping.rope_freqs && glob_match(glob, mapping.rope_freqs->name));
       if (!used && !may_be_used) {
-        report_.notes.push_back(fmt::format("--drop '{}' names nothing that would be lost", glob));
+        report_.notes.push_back(fmt::format("--drop '{}' matches nothing that would be lost", glob));
       }
     }
     const arch::Family* family = arch::find_gguf_family(mapping.hyper.architecture, mapping.has_experts);
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {
-      report_.notes.emplace_back("gemma's norm weights stand in GGUF with 1 added, and are carried like that");
+      report_.notes.emplace_back("Gemma's norm weights have 1 added in GGUF and are copied as they are");
     }
     return {};
   }
@@ -146,16 +146,17 @@ class Conversion {
     BumpMapping& mapping = report_.mapping;
     MU_ASSIGN(report_.rope, read_rope_freqs(set_, mapping));
     if (mapping.rope_freqs && !report_.rope) {
-      cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs", "rope_scaling in config.json cannot say its content");
+      cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs",
+                   "rope_scaling in config.json cannot express its values");
     } else if (mapping.rope_freqs && !report_.config) {
       report_.notes.emplace_back(
-          "rope_freqs.weight is carried by rope_scaling in config.json alone, and no config.json is written");
+          "rope_freqs.weight is lost: only rope_scaling in config.json can carry it, and no config.json is written");
     }
     if (mapping.output) {
       MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));
       if (!is_same) {
         cannot_carry(*mapping.output, "gguf2bump-output",
-                     "differs from token_embd.weight, and BUMPWGT3 has no place for an output head of its own");
+                     "differs from token_embd.weight, but BUMPWGT3 has no place for a separate output head");
         mapping.output.reset();
       }
     }
@@ -170,7 +171,7 @@ class Conversion {
     mapping.unplaced.push_back({tensor, reason, is_dropped(tensor.name)});
     if (mapping.unplaced.back().dropped) return;
     mapping.refusals.add(std::move(code), "tensor", tensor.name,
-                         fmt::format("{}; --drop '{}' accepts the loss", reason, tensor.name));
+                         fmt::format("{}; pass --drop '{}' to accept the loss", reason, tensor.name));
   }
 
   OutputOptions output_options() const { return {.force = options_.force, .inputs = report_.inputs, .binary = true}; }

@@ -87,13 +87,13 @@ class Streamer {
 
 Status check_options(const MlxToGgufOptions& options) {
   if (options.split_max_size && is_standard_output(options.output)) {
-    return usage_error("--split-max-size needs files, not a pipe");
+    return usage_error("--split-max-size cannot be combined with -o -");
   }
-  if (options.split_max_size == u64{0}) return usage_error("--split-max-size takes 1 or more");
+  if (options.split_max_size == u64{0}) return usage_error("--split-max-size must be at least 1");
   if (!options.pre.empty() && !options.pre_force.empty())
-    return usage_error("--pre and --pre-force exclude each other");
+    return usage_error("--pre and --pre-force cannot be combined");
   if (options.no_vocab && !(options.pre.empty() && options.pre_force.empty())) {
-    return usage_error("--pre and --pre-force are of no use with --no-vocab");
+    return usage_error("--pre and --pre-force have no effect with --no-vocab");
   }
   return {};
 }

@@ -66,7 +66,7 @@ Status check_written(const GgufPlan& plan, const std::vector<AtomicOutput>& outp
     if (!outputs[i].is_seekable()) return {};
     MU_ASSIGN(const auto file, RandomAccessFile::open(outputs[i].staging_path()));
     if (file->file_size() != plan.files[i].layout.file_size) {
-      return output_error("out-write", "has another size than was written", outputs[i].path());
+      return output_error("out-write", "does not have the size that was written", outputs[i].path());
     }
     sources.push_back(file);
   }

@@ -42,9 +42,9 @@ class Scanner {
   bool too_many(ValueType type, u64 count, u64 offset) {
     const std::optional<u64> left = reader_.remaining();
     return stop("gguf-length", offset,
-                left ? fmt::format("an array of {} {} values does not fit into the {} bytes left", count,
+                left ? fmt::format("an array of {} {} values does not fit into the remaining {} bytes", count,
                                    value_type_name(type), *left)
-                     : fmt::format("the bytes end inside an array of {} {} values", count, value_type_name(type)));
+                     : fmt::format("the data ends inside an array of {} {} values", count, value_type_name(type)));
   }
 
   bool pass_flat(ValueType type, u64 count) {
@@ -65,7 +65,7 @@ class Scanner {
   bool pass_strings(u64 count) {
     const u64 done = reader_.skip_strings(count);
     return reader_.ok() || stop("gguf-length", reader_.offset(),
-                                fmt::format("string {} of {} reaches beyond the end of the file", done, count));
+                                fmt::format("string {} of {} runs past the end of the file", done, count));
   }
 
   bool pass_bools(u64 count, u64 begin) {
@@ -97,19 +97,18 @@ class Scanner {
       const u64 offset = reader_.offset();
       const u32 type_id = reader_.read<u32>();
       const u64 inner_count = reader_.read<u64>();
-      if (!reader_.ok()) return stop("gguf-truncated", offset, "the bytes end inside an array of arrays");
+      if (!reader_.ok()) return stop("gguf-truncated", offset, "the data ends inside an array of arrays");
       const std::optional<ValueType> type = value_type_from_id(type_id);
       if (!type) {
         return stop("gguf-value-type", offset,
-                    fmt::format("an array in an array has the element type {}, 0 to 12 are known", type_id));
+                    fmt::format("a nested array has element type {}, only 0 to 12 are defined", type_id));
       }
       if (*type != ValueType::array) {
         if (!pass_flat(*type, inner_count)) return false;
         continue;
       }
       if (depth == to_come.size()) {
-        return stop("gguf-nesting-depth", offset,
-                    fmt::format("arrays stand in arrays more than {} deep", max_array_depth));
+        return stop("gguf-nesting-depth", offset, fmt::format("arrays are nested more than {} deep", max_array_depth));
       }
       if (!reader_.may_hold(inner_count, array_head_bytes)) return too_many(*type, inner_count, offset);
       to_come[depth++] = inner_count;

@@ -16,8 +16,8 @@ namespace {
 // parse() has seen the whole array; what goes wrong here is the source, or a file that changed.
 tl::unexpected<Error> changed(const ByteReader& reader, const ByteSource& source) {
   if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
-  return input_error("io-short", "an array that was there is not there any more: the file changed", {}, reader.offset(),
-                     source.name());
+  return input_error("io-short", "an array read before is gone: the file changed while it was being read", {},
+                     reader.offset(), source.name());
 }
 
 ByteReader reader_at(const ByteSource& source, const Document& document, u64 offset, u64 bytes) {

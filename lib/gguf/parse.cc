@@ -69,14 +69,14 @@ class Parser {
       document_.big_endian = true;
       reader_.set_big_endian(true);
       warn("gguf-big-endian", 4, "header",
-           "the file is big-endian: it can be inspected and verified, but not converted; most readers refuse it");
+           "the file is big-endian: it can be inspected and verified, but not converted, and most programs refuse it");
       if (swapped == 2) {
-        stop("gguf-version", 4, "header", "version 2 is little-endian only, big-endian came with version 3");
+        stop("gguf-version", 4, "header", "version 2 is always little-endian; big-endian files exist since version 3");
       }
     }
     if (document_.version == 1) {
       return stop("gguf-version-1", 4, "header",
-                  "GGUF version 1 is obsolete, no current program reads it; versions 2 and 3 are supported (convert "
+                  "GGUF version 1 is obsolete and no current program reads it; versions 2 and 3 are supported (convert "
                   "the original model again)");
     }
     if (document_.version != 2 && document_.version != 3) {
@@ -93,7 +93,7 @@ class Parser {
   bool read_keys() {
     if (!reader_.may_hold(document_.kv_count, min_key_bytes)) {
       return stop("gguf-kv-count", 16, "header",
-                  fmt::format("the number of keys is {}, but {} left can hold at most {}", document_.kv_count,
+                  fmt::format("the number of keys is {}, but the remaining {} can hold at most {}", document_.kv_count,
                               counted(*reader_.remaining(), "byte"), *reader_.remaining() / min_key_bytes));
     }
     document_.keys.reserve(static_cast<std::size_t>(std::min(document_.kv_count, max_reserved)));
@@ -106,8 +106,8 @@ class Parser {
   bool read_tensors() {
     if (!reader_.may_hold(document_.tensor_count, min_tensor_bytes)) {
       return stop("gguf-tensor-count", 8, "header",
-                  fmt::format("the number of tensors is {}, but {} left can hold at most {}", document_.tensor_count,
-                              counted(*reader_.remaining(), "byte"),
+                  fmt::format("the number of tensors is {}, but the remaining {} can hold at most {}",
+                              document_.tensor_count, counted(*reader_.remaining(), "byte"),
                               counted(*reader_.remaining() / min_tensor_bytes, "tensor info")));
     }
     document_.tensors.reserve(static_cast<std::size_t>(std::min(document_.tensor_count, max_reserved)));
@@ -125,12 +125,12 @@ class Parser {
     if (!reader_.ok()) return truncated(offset, where(), fmt::format("length of the {}", field));
     if (!reader_.may_hold(size, 1)) {
       return stop("gguf-length", offset, where(),
-                  fmt::format("the {} has {}, but the file has only {} left", field, counted(size, "byte"),
+                  fmt::format("the {} takes {}, but the file has only {} left", field, counted(size, "byte"),
                               *reader_.remaining()));
     }
     text = reader_.read_string(size);
     return reader_.ok() || stop("gguf-length", offset, where(),
-                                fmt::format("the {} has {}, but the input ends before", field, counted(size, "byte")));
+                                fmt::format("the {} takes {}, but the input ends first", field, counted(size, "byte")));
   }
 
   bool read_key(u64 number) {
@@ -144,7 +144,7 @@ class Parser {
     const std::optional<ValueType> type = value_type_from_id(type_id);
     if (!type) {
       return stop("gguf-value-type", type_offset, where_key(entry.key),
-                  fmt::format("value type is {} (0x{:x}), 0 to 12 are known", type_id, type_id));
+                  fmt::format("value type is {} (0x{:x}), only 0 to 12 are defined", type_id, type_id));
     }
     entry.value_offset = reader_.offset();
     if (!read_value(*type, entry)) return false;
@@ -184,7 +184,7 @@ class Parser {
     if (!reader_.ok()) return truncated(entry.value_offset, where_key(entry.key), "value");
     if (byte > 1) {
       warn("gguf-bool", entry.value_offset, where_key(entry.key),
-           fmt::format("a bool has the byte {}, 0 and 1 are allowed", byte));
+           fmt::format("a bool is stored as {}, only 0 and 1 are allowed", byte));
     }
     entry.value = Bool{byte};
     return true;
@@ -196,7 +196,7 @@ class Parser {
     const std::optional<ValueType> type = value_type_from_id(type_id);
     if (!type) {
       return stop("gguf-value-type", entry.value_offset, where_key(entry.key),
-                  fmt::format("element type of the array is {} (0x{:x}), 0 to 12 are known", type_id, type_id));
+                  fmt::format("element type of the array is {} (0x{:x}), only 0 to 12 are defined", type_id, type_id));
     }
     ArrayRef array;
     array.element_type = *type;
@@ -211,11 +211,10 @@ class Parser {
     if (!reader_.ok()) return false;
     if (scan.nested) {
       warn("gguf-nested-array", entry.value_offset, where_key(entry.key),
-           "the value is an array of arrays: the format allows it, the reference refuses to load it");
+           "the value is an array of arrays: the format allows it, but llama.cpp refuses to load it");
     }
     if (scan.bad_bool) {
-      warn("gguf-bool", *scan.bad_bool, where_key(entry.key),
-           "an element of a bool array has another byte than 0 and 1");
+      warn("gguf-bool", *scan.bad_bool, where_key(entry.key), "an element of a bool array is neither 0 nor 1");
     }
     array.bytes = reader_.offset() - array.offset;
     entry.value = array;
@@ -259,10 +258,10 @@ class Parser {
 
 // What a file without the magic is instead.
 std::string wrong_magic_message(std::string_view head) {
-  constexpr std::string_view expected = "a GGUF file begins with \"GGUF\"";
+  constexpr std::string_view expected = "a GGUF file starts with \"GGUF\"";
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   if (head.starts_with(byte_order_mark) && head.substr(byte_order_mark.size()).starts_with(magic)) {
-    return "a UTF-8 byte order mark stands before \"GGUF\": the file went through a text editor and is damaged";
+    return "a UTF-8 byte order mark precedes \"GGUF\": a text editor has damaged the file; download it again";
   }
   if (const FileKind kind = file_kind(head); kind != FileKind::unknown) {
     return fmt::format("this is {}; {}", file_kind_text(kind), expected);
@@ -276,7 +275,7 @@ std::string wrong_magic_message(std::string_view head) {
   for (const char c : head.substr(0, magic.size())) {
     bytes += fmt::format("{}{:02x}", bytes.empty() ? "" : " ", static_cast<u8>(c));
   }
-  return fmt::format("the file begins with the bytes {}; {}", bytes, expected);
+  return fmt::format("the file starts with the bytes {}; {}", bytes, expected);
 }
 
 }  // namespace

@@ -57,20 +57,20 @@ class SetOpener {
     if (!has_keys && !has_name) return std::move(set_);
     if (!has_name && is_regular) {
       add("gguf-split-name", Scope::container, path, "split.count",
-          fmt::format("this is one of {} parts, but the name does not end in -00001-of-{:05}.gguf: the other parts "
-                      "cannot be found, and the loader refuses it",
+          fmt::format("this is one of {} parts, but the file name does not end in -00001-of-{:05}.gguf: the other "
+                      "parts cannot be found, and llama.cpp refuses to load it; rename it",
                       count, count));
       return std::move(set_);
     }
     if (!has_name) {
       add("gguf-split-name", Scope::model, path, "split.count",
-          fmt::format("this is one of {} parts; the others are not looked for, because it comes through a pipe", count),
+          fmt::format("this is one of {} parts; the others cannot be found because the input is a pipe", count),
           Severity::warning);
       return std::move(set_);
     }
     if (name->count > max_parts) {
       add("gguf-split-name", Scope::container, path, {},
-          fmt::format("the name speaks of {} parts, at most {} are possible", name->count, max_parts));
+          fmt::format("the file name says {} parts, at most {} are possible", name->count, max_parts));
       return std::move(set_);
     }
     open_siblings(*name);
@@ -78,8 +78,8 @@ class SetOpener {
       // A whole model under a misleading name: the loader goes by the keys and takes it.
       set_.findings.clear();
       add("gguf-split-name", Scope::model, path, {},
-          fmt::format("the name says part {} of {}, but the file has no split.count and stands alone", name->number,
-                      name->count),
+          fmt::format("the file name says part {} of {}, but the file has no split.count and there are no other parts",
+                      name->number, name->count),
           Severity::warning);
       return std::move(set_);
     }
@@ -139,13 +139,14 @@ class SetOpener {
     }
     if (entry->type() != type) {
       add("gguf-split-keys", Scope::model, file.path, where_key(key),
-          fmt::format("the type is {}, the loader demands {}", value_type_name(entry->type()), value_type_name(type)),
+          fmt::format("the type is {}, but llama.cpp requires {}", value_type_name(entry->type()),
+                      value_type_name(type)),
           Severity::error, entry->offset);
     }
     const std::optional<i64> value = integer(file.document, key);
     if (value && expected && *value != *expected) {
       add("gguf-split-keys", Scope::container, file.path, where_key(key),
-          fmt::format("the value is {}, by its name the file must have {}", *value, *expected), Severity::error,
+          fmt::format("the value is {}, but the file name requires {}", *value, *expected), Severity::error,
           entry->offset);
     }
   }
@@ -170,7 +171,7 @@ class SetOpener {
       const std::optional<i64> said = integer(file.document, "split.tensors.count");
       if (said && (*said < 0 || static_cast<u64>(*said) != total)) {
         add("gguf-split-tensor-count", Scope::container, file.path, where_key("split.tensors.count"),
-            fmt::format("the value is {}, but the files have {} together", *said, counted(total, "tensor")),
+            fmt::format("the value is {}, but the files together have {}", *said, counted(total, "tensor")),
             Severity::error, file.document.find("split.tensors.count")->offset);
       }
     }
@@ -186,14 +187,14 @@ class SetOpener {
         if (inserted.is_new) {
           first_file.push_back(i);
         } else if (first_file[inserted.number] != i) {
-          Finding finding{Severity::error,
-                          Scope::container,
-                          "gguf-split-duplicate",
-                          tensor.info_offset,
-                          where_tensor(tensor.name),
-                          fmt::format("the tensor stands in {} already",
-                                      base_name_of(set_.files[first_file[inserted.number]].path)),
-                          base_name_of(set_.files[i].path)};
+          Finding finding{
+              Severity::error,
+              Scope::container,
+              "gguf-split-duplicate",
+              tensor.info_offset,
+              where_tensor(tensor.name),
+              fmt::format("the tensor is also in {}", base_name_of(set_.files[first_file[inserted.number]].path)),
+              base_name_of(set_.files[i].path)};
           set_.findings.push_back(std::move(finding));
         }
       }

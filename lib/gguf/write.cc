@@ -55,7 +55,7 @@ OutKey numbers(std::string key, ValueType element_type, const std::vector<T>& va
 Status check_key(const OutKey& key) {
   if (key.key.empty() || key.key.size() > max_key_bytes) {
     return input_error("gguf-write-key",
-                       fmt::format("a key has {} bytes, 1 to {} are allowed", key.key.size(), max_key_bytes),
+                       fmt::format("a key is {} bytes long, 1 to {} are allowed", key.key.size(), max_key_bytes),
                        where_key(key.key));
   }
   const u32 size = value_size(key.type);
@@ -69,7 +69,7 @@ Status check_key(const OutKey& key) {
 Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   if (!is_power_of_two(alignment) || alignment > max_alignment) {
     return input_error("gguf-write-alignment",
-                       fmt::format("alignment is {}, a power of two up to {} is needed", alignment, max_alignment));
+                       fmt::format("alignment is {}, it must be a power of two up to {}", alignment, max_alignment));
   }
   u64 said = default_alignment;
   for (const OutKey& key : keys) {
@@ -82,10 +82,9 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
     said = value;
   }
   if (said != alignment) {
-    return input_error(
-        "gguf-write-alignment",
-        fmt::format("the data is to be aligned to {}, but general.alignment says {} to readers", alignment, said),
-        where_key("general.alignment"));
+    return input_error("gguf-write-alignment",
+                       fmt::format("the data is aligned to {}, but general.alignment says {}", alignment, said),
+                       where_key("general.alignment"));
   }
   return {};
 }
@@ -94,32 +93,32 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
 Result<u64> check_tensor(const OutTensor& tensor) {
   const std::string where = where_tensor(tensor.name);
   if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {
-    return input_error("gguf-write-name",
-                       fmt::format("the name has {} bytes, 1 to {} are allowed", tensor.name.size(), max_name_bytes),
-                       where);
+    return input_error(
+        "gguf-write-name",
+        fmt::format("the name is {} bytes long, 1 to {} are allowed", tensor.name.size(), max_name_bytes), where);
   }
   if (tensor.ne.empty() || tensor.ne.size() > max_dims) {
     return input_error("gguf-write-shape", fmt::format("n_dims is {}, 1 to {} are allowed", tensor.ne.size(), max_dims),
                        where);
   }
   if (std::find(tensor.ne.begin(), tensor.ne.end(), 0) != tensor.ne.end()) {
-    return input_error("gguf-write-shape", fmt::format("a dimension of {} is 0", shape_text(tensor.ne)), where);
+    return input_error("gguf-write-shape", fmt::format("a dimension of shape {} is 0", shape_text(tensor.ne)), where);
   }
   const TypeInfo& type = type_info(tensor.type);
   if (!type.in_gguf) {
     return input_error("gguf-write-type", fmt::format("GGUF has no type {}", type.name), where);
   }
   if (tensor.ne[0] % type.block_elements != 0) {
-    return input_error(
-        "gguf-write-shape",
-        fmt::format("rows have {} elements, {} needs a multiple of {}", tensor.ne[0], type.name, type.block_elements),
-        where);
+    return input_error("gguf-write-shape",
+                       fmt::format("rows have {} elements, but {} needs a multiple of {}", tensor.ne[0], type.name,
+                                   type.block_elements),
+                       where);
   }
   const std::optional<u64> bytes = tensor_bytes(tensor.type, tensor.ne);
   if (!bytes) {
-    return input_error("gguf-write-size",
-                       fmt::format("{} of {} are more bytes than a file can have", type.name, shape_text(tensor.ne)),
-                       where);
+    return input_error(
+        "gguf-write-size",
+        fmt::format("{} of shape {} needs more bytes than a file can have", type.name, shape_text(tensor.ne)), where);
   }
   return *bytes;
 }
@@ -197,7 +196,7 @@ Result<OutKey> copy_key(const ByteSource& source, const Document& document, cons
 
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment,
                          u32 version) {
-  if (version != 2 && version != 3) return internal_error("gguf::layout writes versions 2 and 3 only");
+  if (version != 2 && version != 3) return internal_error("gguf::layout writes only versions 2 and 3");
   MU_TRY(check_alignment(keys, alignment));
   OutLayout out;
   out.alignment = alignment;
@@ -211,7 +210,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   for (const OutKey& key : keys) {
     MU_TRY(check_key(key));
     if (!names.insert(key.key).is_new) {
-      return input_error("gguf-write-key", "the key is there twice", where_key(key.key));
+      return input_error("gguf-write-key", "the key appears twice", where_key(key.key));
     }
     put_text(header, key.key);
     put<u32>(header, static_cast<u32>(key.type));
@@ -226,7 +225,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   for (const OutTensor& tensor : tensors) {
     MU_ASSIGN(const u64 bytes, check_tensor(tensor));
     if (!tensor_names.insert(tensor.name).is_new) {
-      return input_error("gguf-write-name", "the tensor is there twice", where_tensor(tensor.name));
+      return input_error("gguf-write-name", "the tensor appears twice", where_tensor(tensor.name));
     }
     put_text(header, tensor.name);
     put<u32>(header, static_cast<u32>(tensor.ne.size()));
@@ -238,7 +237,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
     const std::optional<u64> padded = checked_round_up(bytes, alignment);
     const std::optional<u64> end = padded ? checked_add(next, *padded) : std::nullopt;
     if (!end || *end > static_cast<u64>(std::numeric_limits<i64>::max()) / 2) {
-      return input_error("gguf-write-size", "the tensors together are larger than a file can be",
+      return input_error("gguf-write-size", "the tensors together are larger than any file can be",
                          where_tensor(tensor.name));
     }
     next = *end;

@@ -36,8 +36,8 @@ class Collector {
     }
     if (static_cast<u64>(id) >= rows_) {
       if (beyond_.met()) {
-        beyond_.set(
-            fmt::format("{}: '{}' has the id {}, but the embedding has {} rows: dropped", file, content, id, rows_));
+        beyond_.set(fmt::format("{}: '{}' has the id {}, but the embedding has only {} rows: dropped", file, content,
+                                id, rows_));
       }
       dropped_.insert(static_cast<u32>(id));
       return {};
@@ -105,7 +105,7 @@ Status add_decoder(Collector& collector, json::Element config) {
     const auto [end, error] = std::from_chars(field.key.data(), field.key.data() + field.key.size(), id);
     const std::string where = fmt::format("added_tokens_decoder['{}']", field.key);
     if (error != std::errc() || end != field.key.data() + field.key.size()) {
-      return bad_entry(file, where, "is no id");
+      return bad_entry(file, where, "is not a token id");
     }
     const auto content = json::string_member(field.value, "content");
     if (!content) return bad_entry(file, where, "has no content");

@@ -52,13 +52,13 @@ Status read_merges(const TokenizerInput& input, const Vocabulary& vocabulary, To
     }
   }
   if (tokenizer.merges.empty()) {
-    warn(tokenizer.findings, "hf-tok-no-merges", "there are no merges: every byte is a token of its own");
+    warn(tokenizer.findings, "hf-tok-no-merges", "there are no merges: every byte becomes a token");
   }
   std::sort(pairs.begin(), pairs.end());
   const auto twice = std::adjacent_find(pairs.begin(), pairs.end());
   if (twice != pairs.end()) {
     warn(tokenizer.findings, "hf-tok-merge-twice",
-         fmt::format("'{}' + '{}' is merged twice; llama.cpp takes the first rank", tokenizer.tokens[*twice >> 32],
+         fmt::format("the merge '{}' + '{}' is listed twice; llama.cpp uses the first", tokenizer.tokens[*twice >> 32],
                      tokenizer.tokens[*twice & 0xFFFFFFFF]));
   }
   return {};
@@ -78,8 +78,9 @@ void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedTok
   }
   if (count == 0) return;
   warn(findings, "hf-tok-bytes",
-       fmt::format("{} of the 256 byte symbols are no tokens, text with those bytes cannot be tokenised: {}", count,
-                   missing));
+       fmt::format(
+           "{} of the 256 byte symbols are not in the vocabulary, so text with those bytes cannot be tokenised: {}",
+           count, missing));
 }
 
 // What llama.cpp's byte-level tokenizer does not do.
@@ -93,7 +94,8 @@ void check_pipeline(json::Element root, Findings& findings) {
   for (const Component& component : normalizers(root)) {
     if (component.type == "NFC") continue;
     warn(findings, "hf-tok-normalizer",
-         fmt::format("the normalizer {} changes text; llama.cpp applies none to this kind", component.type),
+         fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
+                     component.type),
          "normalizer");
   }
 }
@@ -123,10 +125,11 @@ Result<std::string> pre_of_model_type(std::string_view model_type) {
   for (const Row& row : rows) {
     if (row.model_type == model_type) return std::string(row.pre);
   }
-  return input_error("hf-tok-pre-unknown",
-                     fmt::format("vocab.json and merges.txt do not say how text is split, and the model type '{}' is "
-                                 "none of qwen2, qwen3, gpt2; pass --pre NAME to choose one of llama.cpp's",
-                                 model_type));
+  return input_error(
+      "hf-tok-pre-unknown",
+      fmt::format("vocab.json and merges.txt do not say how text is split, and the model type '{}' is not qwen2, qwen3 "
+                  "or gpt2; pass --pre NAME to choose one of llama.cpp's pre-tokenizers",
+                  model_type));
 }
 
 Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
@@ -144,15 +147,15 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   if (!known) return {};
   if (known->newer) {
     warn(tokenizer.findings, "hf-tok-pre-new",
-         fmt::format("builds of llama.cpp before 2025's second half do not know the pre-tokenizer '{}' and refuse the "
-                     "file",
+         fmt::format("llama.cpp builds from before the second half of 2025 do not support the pre-tokenizer '{}' and "
+                     "refuse to load the file",
                      tokenizer.pre),
          {}, Severity::note);
   }
   if (input.files.tokenizer_json && pre_facts(input).ignore_merges != known->ignore_merges) {
     warn(tokenizer.findings, "hf-tok-ignore-merges",
-         fmt::format("ignore_merges is {} in the file and {} for the pre-tokenizer '{}': some words may be tokenised "
-                     "otherwise",
+         fmt::format("ignore_merges is {} in the file, but {} for the pre-tokenizer '{}': some words may be tokenised "
+                     "differently",
                      !known->ignore_merges, known->ignore_merges, tokenizer.pre));
   }
   return {};

@@ -75,13 +75,13 @@ class Collector {
 
  private:
   static tl::unexpected<Error> wrong_type(std::string_view source) {
-    return input_error("hf-tok-template", "must be a text or a list of {name, template}",
+    return input_error("hf-tok-template", "must be a string or a list of {name, template}",
                        fmt::format("{}: chat_template", source));
   }
   void differs(std::string what, std::string_view source) {
     warn(findings_, "hf-tok-template-differs",
-         fmt::format("another one stands in {}; the order is chat_template.jinja, tokenizer_config.json, "
-                     "chat_template.json",
+         fmt::format("another template is in {}; the order of precedence is chat_template.jinja, "
+                     "tokenizer_config.json, chat_template.json",
                      source),
          std::move(what));
   }

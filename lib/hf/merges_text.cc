@@ -23,7 +23,7 @@ Result<std::vector<Merge>> parse_merges_text(std::string_view text) {
     const std::size_t right_end =
         right == std::string_view::npos ? right : std::min(line.find_first_of(blanks, right), line.size());
     if (right == std::string_view::npos || line.find_first_not_of(blanks, right_end) != std::string_view::npos) {
-      return input_error("hf-tok-merge", "must hold exactly two parts", fmt::format("merges.txt line {}", line_number));
+      return input_error("hf-tok-merge", "must have exactly two parts", fmt::format("merges.txt line {}", line_number));
     }
     merges.push_back({line.substr(left, left_end - left), line.substr(right, right_end - right)});
   }

@@ -244,17 +244,17 @@ ModelCard parse_model_card(std::string_view readme, Findings& findings) {
     warn(findings, "hf-card-syntax", std::move(message), "README.md", Severity::note);
   };
   if (!closed) {
-    note("the front matter has no end; it is left aside");
+    note("the front matter is not terminated; ignored");
     return card;
   }
   const bool valid = std::all_of(lines.begin(), lines.end(), [](const Line& line) { return is_utf8(line.text); });
   if (!valid) {
-    note("the front matter is not UTF-8; it is left aside");
+    note("the front matter is not UTF-8; ignored");
     return card;
   }
   const std::vector<std::string> odd = CardReader(std::move(lines), card).read();
   if (!odd.empty()) {
-    note(fmt::format("the value of '{}' is not understood and left out{}", odd.front(),
+    note(fmt::format("the value of '{}' cannot be read and is left out{}", odd.front(),
                      odd.size() == 1 ? "" : fmt::format(" (and {} others)", odd.size() - 1)));
   }
   return card;

@@ -99,7 +99,7 @@ std::string describe_nearest(const PreSignature& signature) {
   for (const PreRow& row : pre_table()) {
     const std::string other = signature_text(row.signature);
     if (without_digit_counts(other) == bare) {
-      return fmt::format("it differs from that of '{}' ({}) only in how digits are grouped", row.pre, row.models);
+      return fmt::format("it differs from '{}' ({}) only in how digits are grouped", row.pre, row.models);
     }
     const auto common = static_cast<std::size_t>(
         std::mismatch(text.begin(), text.end(), other.begin(), other.end()).first - text.begin());
@@ -109,8 +109,8 @@ std::string describe_nearest(const PreSignature& signature) {
     }
   }
   // A common "S(" says nothing.
-  if (nearest == nullptr || longest < 6) return "no known one is like it";
-  return fmt::format("the nearest known one is '{}' ({}): {}", nearest->pre, nearest->models,
+  if (nearest == nullptr || longest < 6) return "it resembles none of the known ones";
+  return fmt::format("the closest known one is '{}' ({}): {}", nearest->pre, nearest->models,
                      signature_text(nearest->signature));
 }
 
@@ -174,8 +174,8 @@ Result<std::string> recognise_pre(const PreSignature& signature, const PreFacts&
   }
   const std::string text = signature.empty() ? "(none)" : shortened(signature_text(signature), 2000);
   return input_error("hf-tok-pre-unknown",
-                     fmt::format("the pre-tokenizer is not known: {}; {}; pass --pre NAME to choose one of llama.cpp's",
-                                 text, describe_nearest(signature)),
+                     fmt::format("unknown pre-tokenizer: {}; {}; pass --pre NAME to choose one of llama.cpp's", text,
+                                 describe_nearest(signature)),
                      "pre_tokenizer");
 }
 

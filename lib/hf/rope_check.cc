@@ -16,7 +16,8 @@ class RopeCheck {
   explicit RopeCheck(Findings& findings) : findings_(findings) {}
 
   void positive(std::string_view field, const std::optional<double>& value) {
-    if (value && !is_positive(*value)) error(field, fmt::format("is {}; it must be more than 0 and finite", *value));
+    if (value && !is_positive(*value))
+      error(field, fmt::format("is {}; it must be a finite number greater than 0", *value));
   }
 
   void scaling(const RopeScaling& s) {
@@ -27,21 +28,21 @@ class RopeCheck {
     positive("rope_scaling.attention_factor", s.attention_factor);
     if (s.low_freq_factor && s.high_freq_factor && *s.low_freq_factor >= *s.high_freq_factor) {
       error("rope_scaling.high_freq_factor",
-            fmt::format("is {}, not more than low_freq_factor {}", *s.high_freq_factor, *s.low_freq_factor));
+            fmt::format("is {}; it must be greater than low_freq_factor {}", *s.high_freq_factor, *s.low_freq_factor));
     }
     for (const auto& [name, factors] :
          {std::pair{"rope_scaling.long_factor", &s.long_factor}, {"rope_scaling.short_factor", &s.short_factor}}) {
       const auto bad = std::find_if_not(factors->begin(), factors->end(), is_positive);
       if (bad != factors->end()) {
-        error(name,
-              fmt::format("has {} at index {}; all must be more than 0 and finite", *bad, bad - factors->begin()));
+        error(name, fmt::format("has {} at index {}; all must be finite numbers greater than 0", *bad,
+                                bad - factors->begin()));
       }
     }
   }
 
   void part(const std::optional<double>& value) {
     if (value && !(*value > 0 && *value <= 1)) {
-      error("partial_rotary_factor", fmt::format("is {}; more than 0 and at most 1 is possible", *value));
+      error("partial_rotary_factor", fmt::format("is {}; it must be greater than 0 and at most 1", *value));
     }
   }
 

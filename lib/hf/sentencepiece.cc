@@ -45,7 +45,7 @@ class MessageReader {
     MU_ASSIGN(const u64 key, varint());
     field.number = key >> 3;
     field.wire = static_cast<Wire>(key & 7);
-    if (field.number == 0 || field.number >= u64{1} << 29) return broken("no such field number", field.offset);
+    if (field.number == 0 || field.number >= u64{1} << 29) return broken("invalid field number", field.offset);
     switch (field.wire) {
       case Wire::varint: {
         MU_ASSIGN(field.varint, varint());
@@ -57,8 +57,8 @@ class MessageReader {
         MU_ASSIGN(const u64 size, varint());
         field.offset = reader_.offset();
         if (!fits(field.offset - base_, size, message_.size())) {
-          return broken(fmt::format("a field of {} bytes, {} are left: the file is cut off or broken", size,
-                                    message_.size() - (field.offset - base_)),
+          return broken(fmt::format("a field has {} bytes, but only {} are left: the file is incomplete or damaged",
+                                    size, message_.size() - (field.offset - base_)),
                         field.offset);
         }
         field.data = message_.substr(static_cast<std::size_t>(field.offset - base_), static_cast<std::size_t>(size));
@@ -67,7 +67,7 @@ class MessageReader {
       }
       default: return broken(fmt::format("wire type {} does not exist", key & 7), field.offset);
     }
-    if (!reader_.ok()) return broken("the bytes end inside a field", field.offset);
+    if (!reader_.ok()) return broken("the data ends inside a field", field.offset);
     return field;
   }
 
@@ -78,7 +78,7 @@ class MessageReader {
     u64 value = 0;
     for (u32 shift = 0; shift < 70; shift += 7) {
       const u8 byte = reader_.read<u8>();
-      if (!reader_.ok()) return broken("the bytes end inside a number", start);
+      if (!reader_.ok()) return broken("the data ends inside a number", start);
       if (shift == 63 && byte > 1) break;
       value |= u64{byte & 0x7FU} << shift;
       if ((byte & 0x80) == 0) return value;
@@ -120,7 +120,7 @@ Status read_piece(const Field& message, std::size_t id, SentencePiece& piece) {
     }
     return {};
   }));
-  if (!std::isfinite(piece.score)) return broken("the score is no finite number", message.offset, where);
+  if (!std::isfinite(piece.score)) return broken("the score is not a finite number", message.offset, where);
   if (!is_utf8(piece.text)) return broken("the text is not UTF-8", message.offset, where);
   return {};
 }
@@ -161,7 +161,7 @@ Result<SentencePieceModel> parse_sentencepiece(std::string_view bytes) {
     if (field.wire != Wire::bytes) return {};
     if (field.number == 1) {
       if (model.pieces.size() == max_pieces) {
-        return broken(fmt::format("holds more than {} pieces", max_pieces), field.offset);
+        return broken(fmt::format("contains more than {} pieces", max_pieces), field.offset);
       }
       model.pieces.emplace_back();
       return read_piece(field, model.pieces.size() - 1, model.pieces.back());
@@ -170,9 +170,9 @@ Result<SentencePieceModel> parse_sentencepiece(std::string_view bytes) {
     if (field.number == 3) return read_normalizer_spec(field, model);
     return {};
   }));
-  if (model.pieces.empty()) return broken("holds no pieces, so it is no SentencePiece model", 0);
+  if (model.pieces.empty()) return broken("contains no pieces, so it is not a SentencePiece model", 0);
   if (model.model_type != 1 && model.model_type != 2) {
-    return broken(fmt::format("model type {} (1 is UNIGRAM, 2 is BPE): no others are supported", model.model_type), 0);
+    return broken(fmt::format("model type {} is not supported, only 1 (UNIGRAM) and 2 (BPE) are", model.model_type), 0);
   }
   return model;
 }

@@ -58,10 +58,11 @@ class IdReader {
 
   Result<std::optional<u32>> check(i64 id, std::string_view where) {
     if (id < 0) {
-      return input_error("hf-tok-special-id", fmt::format("is {}, an id is not negative", id), std::string(where));
+      return input_error("hf-tok-special-id", fmt::format("is {}, but an id cannot be negative", id),
+                         std::string(where));
     }
     if (static_cast<u64>(id) >= rows_) {
-      warn(findings_, "hf-tok-special-range", fmt::format("is {}, but there are {} tokens: left out", id, rows_),
+      warn(findings_, "hf-tok-special-range", fmt::format("is {}, but there are only {} tokens: left out", id, rows_),
            std::string(where));
       return std::nullopt;
     }
@@ -174,7 +175,7 @@ class Resolver {
     id = finder_.find(text);
     if (id) return {};
     if (text) {
-      warn(tokenizer_.findings, "hf-tok-special-text", fmt::format("'{}' is no token of the vocabulary", *text),
+      warn(tokenizer_.findings, "hf-tok-special-text", fmt::format("'{}' is not in the vocabulary", *text),
            std::string(kind.id_key.substr(0, kind.id_key.size() - 3)));
     }
     MU_ASSIGN(id, config_id(kind.id_key));
@@ -237,7 +238,7 @@ class Resolver {
     if (flag != true || id) return;
     flag = false;
     warn(tokenizer_.findings, "hf-tok-add-without-id",
-         fmt::format("add_{0}_token is true, but no {0} token is known: written as false", name));
+         fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
   }
 
   void flags(const AddSpecial& add) {
@@ -256,7 +257,7 @@ class Resolver {
     needs(tokenizer_.add_eos, tokenizer_.special.eos, "eos");
     needs(tokenizer_.add_sep, tokenizer_.special.sep, "sep");
     if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.special.eos) {
-      warn(tokenizer_.findings, "hf-tok-no-eos", "no eos token is known; llama.cpp takes token 11 for it");
+      warn(tokenizer_.findings, "hf-tok-no-eos", "no eos token is defined; llama.cpp will use token 11");
     }
   }
 

@@ -33,7 +33,7 @@ bool agree(const TokenizerInput& input, const SentencePieceModel& model, const V
            Findings& findings) {
   const auto differ = [&](u64 id, std::string_view piece, std::string_view text) {
     warn(findings, "hf-tok-model-differs",
-         fmt::format("id {} is '{}' in tokenizer.model and '{}' in tokenizer.json: tokenizer.model is left aside", id,
+         fmt::format("id {} is '{}' in tokenizer.model, but '{}' in tokenizer.json: tokenizer.model is ignored", id,
                      piece, text));
     return false;
   };
@@ -58,8 +58,8 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, Findings
     const SentencePiece& piece = model.pieces[id];
     if (id >= list.size()) {
       if (beyond.met()) {
-        beyond.set(
-            fmt::format("piece {} ('{}'): the embedding has {} rows, it is dropped", id, piece.text, list.size()));
+        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", id, piece.text,
+                               list.size()));
       }
       continue;
     }
@@ -70,11 +70,11 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, Findings
   beyond.emit(findings, "hf-tok-id-range");
   if (model.model_type == 1) {
     warn(findings, "hf-tok-spm-unigram",
-         "tokenizer.model is of type UNIGRAM, which chooses the likeliest split; llama.cpp merges by score and may "
-         "tokenise otherwise");
+         "tokenizer.model is of type UNIGRAM, which chooses the most likely split; llama.cpp merges by score and may "
+         "tokenise differently");
   }
   if (model.treat_whitespace_as_suffix) {
-    warn(findings, "hf-tok-spm-suffix", "tokenizer.model puts spaces behind words; llama.cpp puts them before");
+    warn(findings, "hf-tok-spm-suffix", "tokenizer.model puts spaces after words; llama.cpp puts them before");
   }
 }
 
@@ -116,8 +116,8 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
     }));
   }
   if (pairs.size() > max_merges) {
-    return input_error("hf-tok-merge",
-                       fmt::format("{} merges, at most {} can be told apart by score", pairs.size(), max_merges));
+    return input_error("hf-tok-merge", fmt::format("there are {} merges, but only {} can be distinguished by score",
+                                                   pairs.size(), max_merges));
   }
   const float never_merged = 0.0F - static_cast<float>(pairs.size());
   const std::string_view unk = json::string_member(model, "unk_token").value_or("");
@@ -131,7 +131,7 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
     }
   }
   if (pairs.empty()) {
-    warn(findings, "hf-tok-no-merges", "there are no merges: every character is a token of its own");
+    warn(findings, "hf-tok-no-merges", "there are no merges: every character becomes a token");
     return {};
   }
   // Vocabularies that come from SentencePiece list every split of every token, about two for each.
@@ -158,7 +158,8 @@ bool json_adds_space(json::Element root, Findings& findings) {
     }
     if (component.type == "Replace" && json::string_member(component.value, "content") == space_mark) continue;
     warn(findings, "hf-tok-normalizer",
-         fmt::format("the normalizer {} changes text; llama.cpp applies none to this kind", component.type),
+         fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
+                     component.type),
          "normalizer");
   }
   for (const Component& component : pre_tokenizers(root)) {
@@ -181,7 +182,7 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
   if (model == nullptr) return by_json.value_or(true);
   if (by_json && *by_json != model->add_dummy_prefix) {
     warn(findings, "hf-tok-prefix-space",
-         fmt::format("tokenizer.model {} a space before the text, tokenizer.json {}; tokenizer.model is followed",
+         fmt::format("tokenizer.model {} a space before the text, but tokenizer.json {}; tokenizer.model is followed",
                      model->add_dummy_prefix ? "puts" : "does not put", *by_json ? "does" : "does not"));
   }
   return model->add_dummy_prefix;

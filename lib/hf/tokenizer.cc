@@ -24,7 +24,7 @@ tl::unexpected<Error> missing(const std::string& directory) {
 Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, Findings& findings) {
   if (!files.model_bytes) return std::nullopt;
   if (files.tokenizer_json && !looks_like_sentencepiece(*files.model_bytes)) {
-    warn(findings, "hf-tok-model-other", "is no SentencePiece model and is left aside", "tokenizer.model");
+    warn(findings, "hf-tok-model-other", "is not a SentencePiece model and is ignored", "tokenizer.model");
     return std::nullopt;
   }
   auto model = parse_sentencepiece(*files.model_bytes);
@@ -70,12 +70,12 @@ bool Tokenizer::allows_phi3_name() const {
 Result<Tokenizer> build_tokenizer(const TokenizerFiles& files, const TokenizerOptions& options) {
   if (files.form == TokenizerForm::none) return missing(files.directory);
   if (options.embedding_rows == 0 || options.embedding_rows > max_embedding_rows) {
-    return input_error("hf-tok-rows", fmt::format("the embedding has {} rows, 1 to {} are possible",
+    return input_error("hf-tok-rows", fmt::format("the embedding has {} rows, it must have 1 to {}",
                                                   options.embedding_rows, max_embedding_rows));
   }
   if (options.pre_force.empty() && !options.pre.empty() && !is_known_pre(options.pre)) {
     return usage_error(
-        fmt::format("--pre: llama.cpp knows no pre-tokenizer '{}'; --pre-force writes any name", options.pre));
+        fmt::format("--pre: llama.cpp has no pre-tokenizer '{}'; use --pre-force to write any name", options.pre));
   }
   Tokenizer tokenizer;
   TokenizerInput input{files, options, options.config, {}};

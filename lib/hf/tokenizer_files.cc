@@ -20,7 +20,7 @@ constexpr u64 max_text_bytes = u64{64} << 20;
 Status load_json(const std::string& path, std::unique_ptr<json::Document>& into) {
   if (!is_present(path)) return {};
   MU_ASSIGN(into, json::load(path, max_json_bytes));
-  if (!into->root.is_object()) return input_error("hf-tok-json", "must hold a JSON object", {}, {}, path);
+  if (!into->root.is_object()) return input_error("hf-tok-json", "must contain a JSON object", {}, {}, path);
   return {};
 }
 
@@ -41,8 +41,8 @@ bool has_tiktoken_file(const std::string& directory) {
 
 tl::unexpected<Error> tiktoken_error(std::string path) {
   return input_error("hf-tok-tiktoken",
-                     "is a tiktoken vocabulary (base64 text with ranks and no merges), which cannot be converted; a "
-                     "tokenizer.json made from it can",
+                     "is a tiktoken vocabulary (base64 text with ranks and no merges), which cannot be converted; make "
+                     "a tokenizer.json from it first",
                      {}, {}, std::move(path));
 }
 
@@ -63,8 +63,7 @@ Status load_slow_tokenizer(TokenizerFiles& files) {
   if (files.vocab_json || files.merges_text) {
     return input_error(
         "hf-tok-missing",
-        fmt::format("the tokenizer is not complete: there is {} but no {}; --no-vocab converts without "
-                    "a tokenizer",
+        fmt::format("the tokenizer is incomplete: there is {} but no {}; --no-vocab converts without a tokenizer",
                     files.vocab_json ? "vocab.json" : "merges.txt", files.vocab_json ? "merges.txt" : "vocab.json"),
         {}, {}, files.directory);
   }
@@ -82,7 +81,7 @@ struct Refusal {
 constexpr std::array<Refusal, 3> refusals = {{
     {"Unigram", "hf-tok-unigram", "a Unigram model tokenises by probability (llama.cpp's model t5)"},
     {"WordPiece", "hf-tok-wordpiece", "a WordPiece model is BERT's tokenizer (llama.cpp's model bert)"},
-    {"WordLevel", "hf-tok-wordlevel", "a WordLevel model knows whole words only, llama.cpp has no such tokenizer"},
+    {"WordLevel", "hf-tok-wordlevel", "a WordLevel model knows only whole words, and llama.cpp has no such tokenizer"},
 }};
 
 bool has_all_byte_tokens(json::Object vocab) {
@@ -104,8 +103,9 @@ bool is_present(const std::string& path) {
 Result<std::string> read_whole(const std::string& path, u64 most) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
   if (file->file_size() > most) {
-    return input_error("hf-tok-too-large", fmt::format("has {} bytes, at most {} are read", file->file_size(), most),
-                       {}, {}, path);
+    return input_error("hf-tok-too-large",
+                       fmt::format("is {} bytes long, at most {} are supported", file->file_size(), most), {}, {},
+                       path);
   }
   std::string bytes(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(bytes))));
@@ -144,10 +144,10 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
     }
   }
   const auto vocab = json::object_member(*model, "vocab");
-  if (!vocab) return input_error("hf-tok-json", "must be an object of texts and ids", "model.vocab");
+  if (!vocab) return input_error("hf-tok-json", "must be an object of strings and ids", "model.vocab");
   const bool untyped_bpe = type.empty() && json::array_member(*model, "merges");
   if (type != "BPE" && !untyped_bpe) {
-    return input_error("hf-tok-kind", fmt::format("the model type is '{}'; BPE is supported", type), "model");
+    return input_error("hf-tok-kind", fmt::format("the model type is '{}'; only BPE is supported", type), "model");
   }
   for (const std::string_view key : {"end_of_word_suffix", "continuing_subword_prefix"}) {
     if (!json::string_member(*model, key).value_or("").empty()) {
@@ -160,7 +160,7 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
   if (json::bool_member(*model, "byte_fallback").value_or(false) || has_all_byte_tokens(*vocab)) {
     return TokenizerForm::spm_json;
   }
-  return input_error("hf-tok-kind", "a BPE model that is neither byte-level nor falls back on bytes is not supported",
+  return input_error("hf-tok-kind", "a BPE model that neither is byte-level nor falls back on bytes is not supported",
                      "model");
 }
 

@@ -35,20 +35,20 @@ Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vec
   for (const auto field : object) {
     int64_t id = 0;
     if (field.value.get(id) != simdjson::SUCCESS || id < 0) {
-      return input_error("hf-tok-vocab", fmt::format("the id of '{}' is no whole number from 0 on", field.key));
+      return input_error("hf-tok-vocab", fmt::format("the id of '{}' is not a non-negative whole number", field.key));
     }
     if (static_cast<u64>(id) >= rows) {
       if (std::binary_search(dropped.begin(), dropped.end(), static_cast<u64>(id))) continue;
       return input_error("hf-tok-id-range",
-                         fmt::format("'{}' has the id {}, but the embedding has {} rows", field.key, id, rows));
+                         fmt::format("'{}' has the id {}, but the embedding has only {} rows", field.key, id, rows));
     }
     if (taken[static_cast<std::size_t>(id)]) {
       return input_error("hf-tok-vocab",
-                         fmt::format("the id {} of '{}' belongs to another text as well", id, field.key));
+                         fmt::format("the id {} of '{}' is also used for another token", id, field.key));
     }
     taken[static_cast<std::size_t>(id)] = true;
     if (!vocabulary.index.insert(field.key).is_new) {
-      return input_error("hf-tok-vocab", fmt::format("'{}' occurs twice", field.key));
+      return input_error("hf-tok-vocab", fmt::format("'{}' appears twice", field.key));
     }
     vocabulary.entries.push_back({field.key, static_cast<u32>(id)});
   }
@@ -131,7 +131,7 @@ void TokenList::finish(Findings& findings) {
       types[id] = static_cast<i32>(TokenType::unused);
     } else if (tokens[id].empty()) {
       tokens[id] = fmt::format("[EMPTY_{}]", id);
-      if (empty.met()) empty.set(fmt::format("token {} has an empty text, it becomes '{}'", id, tokens[id]));
+      if (empty.met()) empty.set(fmt::format("token {} has no text; it becomes '{}'", id, tokens[id]));
     }
   }
   NameIndex index;
@@ -149,7 +149,7 @@ void TokenList::finish(Findings& findings) {
     if (claim(types[loser]) > claim(types[holder])) std::swap(loser, holder);
     renamed.push_back(loser);
     if (twice.met()) {
-      twice.set(fmt::format("tokens {} and {} both have the text '{}': {} becomes unused", std::min(loser, holder),
+      twice.set(fmt::format("tokens {} and {} both have the text '{}'; {} becomes unused", std::min(loser, holder),
                             std::max(loser, holder), tokens[id], loser));
     }
   }

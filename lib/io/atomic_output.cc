@@ -62,13 +62,14 @@ Result<std::optional<mode_t>> AtomicOutput::look(const std::string& path, const 
   for (const std::string& input : options.inputs) {
     struct stat other {};
     if (exists && ::stat(input.c_str(), &other) == 0 && same_file(there, other)) {
-      return output_error("out-is-input", "is one of the inputs", path);
+      return output_error("out-is-input", "is one of the inputs; choose another name for the output", path);
     }
   }
-  if (exists && S_ISDIR(there.st_mode)) return output_error("out-directory", "is a directory", path);
+  if (exists && S_ISDIR(there.st_mode))
+    return output_error("out-directory", "is a directory; the output must be a file", path);
   struct stat link {};
   const bool is_taken = exists ? S_ISREG(there.st_mode) : ::lstat(path.c_str(), &link) == 0;  // a link to nothing
-  if (is_taken && !options.force) return output_error("out-exists", "exists already; --force replaces it", path);
+  if (is_taken && !options.force) return output_error("out-exists", "already exists; pass --force to replace it", path);
   return exists ? std::optional(there.st_mode) : std::nullopt;
 }
 
@@ -84,7 +85,8 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     output.path_ = stdout_name;
     output.descriptor_ = STDOUT_FILENO;
     if (options.binary && ::isatty(STDOUT_FILENO) != 0) {
-      return output_error("out-terminal", "binary output is not written to a terminal", output.path_);
+      return output_error("out-terminal", "binary output is not written to a terminal; redirect it to a file or a pipe",
+                          output.path_);
     }
     return output;
   }
@@ -95,7 +97,8 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     if (output.descriptor_ < 0) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
     output.owns_descriptor_ = true;
     if (options.binary && ::isatty(output.descriptor_) != 0) {
-      return output_error("out-terminal", "binary output is not written to a terminal", path);
+      return output_error("out-terminal", "binary output is not written to a terminal; redirect it to a file or a pipe",
+                          path);
     }
     return output;
   }
@@ -152,7 +155,7 @@ Status AtomicOutput::write_at(u64 offset, Bytes bytes) const {
 
 Status AtomicOutput::set_size(u64 size) const {
   if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
-    return output_error("out-write", "cannot be made " + std::to_string(size) + " bytes long: " + errno_text(errno),
+    return output_error("out-write", "cannot be extended to " + std::to_string(size) + " bytes: " + errno_text(errno),
                         path_);
   }
   return {};
@@ -193,15 +196,16 @@ Status AtomicOutput::rename() {
   if (!replace_) {
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return {};
     if (errno == EEXIST) {
-      return output_error("out-exists", "appeared while it was being written; --force replaces it", path_);
+      return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it",
+                          path_);
     }
     if (errno != EINVAL && errno != ENOSYS) {
-      return output_error("out-rename", "cannot be given its name: " + errno_text(errno), path_);
+      return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
     }
   }
 #endif
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return output_error("out-rename", "cannot be given its name: " + errno_text(errno), path_);
+    return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
   }
   return {};
 }

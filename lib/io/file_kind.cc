@@ -54,17 +54,17 @@ struct Text {
 };
 
 constexpr Text texts[] = {
-    {FileKind::unknown, "of no known kind"},
+    {FileKind::unknown, "a file of unknown type"},
     {FileKind::empty, "an empty file"},
     {FileKind::gguf, "a GGUF file"},
     {FileKind::gguf_legacy,
-     "a GGML/GGJT file, the format before GGUF: convert it with an old llama.cpp, or download a GGUF"},
+     "a GGML/GGJT file, the predecessor of GGUF: download a GGUF, or convert it with an old version of llama.cpp"},
     {FileKind::bumpwgt, "a BUMPWGT weights file"},
-    {FileKind::html, "an HTML page, not a model: a download that ended in a log-in or error page"},
-    {FileKind::xml, "an XML document, not a model: a download that ended in an error message"},
-    {FileKind::git_lfs, "a Git LFS pointer: the model itself was not downloaded (git lfs pull)"},
-    {FileKind::zip, "a ZIP archive, perhaps a PyTorch checkpoint"},
-    {FileKind::pickle, "a Python pickle, perhaps a PyTorch checkpoint"},
+    {FileKind::html, "an HTML page, not a model: the download returned a login or error page; download it again"},
+    {FileKind::xml, "an XML document, not a model: the download returned an error message; download it again"},
+    {FileKind::git_lfs, "a Git LFS pointer: the model itself was not downloaded; run \"git lfs pull\""},
+    {FileKind::zip, "a ZIP archive, possibly a PyTorch checkpoint"},
+    {FileKind::pickle, "a Python pickle, possibly a PyTorch checkpoint"},
     {FileKind::numpy, "a NumPy array file"},
     {FileKind::hdf5, "an HDF5 file"},
     {FileKind::gzip, "a gzip-compressed file: decompress it first"},
@@ -75,7 +75,8 @@ constexpr Text texts[] = {
     {FileKind::tar, "a tar archive: unpack it first"},
     {FileKind::pdf, "a PDF document"},
     {FileKind::elf, "an executable program"},
-    {FileKind::zeros, "nothing but zero bytes at its beginning: a download that was never filled"},
+    {FileKind::zeros,
+     "a file that starts with nothing but zero bytes, such as an unfinished download; download it again"},
 };
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {

@@ -43,11 +43,11 @@ Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::stri
   MU_ASSIGN(const OpenFile file, open_any(path, O_NONBLOCK | O_NOCTTY));
   if (S_ISDIR(file.status.st_mode)) {
     ::close(file.descriptor);
-    return input_error("io-directory", "is a directory, a file is needed", {}, {}, path);
+    return input_error("io-directory", "is a directory, not a file", {}, {}, path);
   }
   if (!S_ISREG(file.status.st_mode)) {
     ::close(file.descriptor);
-    return input_error("io-not-regular", "is no regular file", {}, {}, path);
+    return input_error("io-not-regular", "is not a regular file", {}, {}, path);
   }
   return std::shared_ptr<RandomAccessFile>(
       new RandomAccessFile(path, file.descriptor, static_cast<u64>(file.status.st_size)));
@@ -60,7 +60,7 @@ Result<std::size_t> RandomAccessFile::read_some(u64 offset, MutableBytes out) co
     const ssize_t got = ::pread(descriptor_, out.data(), want, static_cast<off_t>(offset));
     if (got > 0) return static_cast<std::size_t>(got);
     if (got == 0) {
-      return input_error("io-shrunk", "the file became shorter while it was read", {}, offset, path_);
+      return input_error("io-shrunk", "the file became shorter while it was being read", {}, offset, path_);
     }
     if (errno != EINTR) return input_error("io-read", "cannot be read: " + errno_text(errno), {}, offset, path_);
   }
@@ -93,7 +93,7 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
   const std::string name = path == "-" ? "standard input" : path;
   if (S_ISDIR(file.status.st_mode)) {
     if (path != "-") ::close(file.descriptor);
-    return input_error("io-directory", "is a directory, a file is needed", {}, {}, name);
+    return input_error("io-directory", "is a directory, not a file", {}, {}, name);
   }
   const off_t position = S_ISREG(file.status.st_mode) ? ::lseek(file.descriptor, 0, SEEK_CUR) : -1;
   if (position == 0) {

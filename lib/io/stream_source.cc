@@ -25,7 +25,9 @@ Result<std::size_t> StreamSource::read_some(u64 offset, MutableBytes out) const 
   const std::lock_guard lock(mutex_);
   while (kept_.size() <= offset && !ended_) {
     if (kept_.size() >= limit_) {
-      return input_error("io-limit", "more bytes than a pipe may bring for a header", {}, kept_.size(), name_);
+      return input_error("io-limit",
+                         "the header is larger than is accepted from a pipe; save the input to a file first", {},
+                         kept_.size(), name_);
     }
     const std::size_t before = kept_.size();
     kept_.resize(before + read_size);

@@ -68,7 +68,7 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
     error = document->parser_.parse(rewritten).get(document->root);
   }
   if (error != simdjson::SUCCESS) {
-    return input_error("json-syntax", std::string("is no valid JSON: ") + simdjson::error_message(error), {}, {},
+    return input_error("json-syntax", std::string("is not valid JSON: ") + simdjson::error_message(error), {}, {},
                        document->name);
   }
   return document;
@@ -77,10 +77,10 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
 Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
   if (file->file_size() > max_bytes) {
-    return input_error(
-        "json-too-large",
-        "has " + std::to_string(file->file_size()) + " bytes, at most " + std::to_string(max_bytes) + " are read", {},
-        {}, path);
+    return input_error("json-too-large",
+                       "is " + std::to_string(file->file_size()) + " bytes long, at most " +
+                           std::to_string(max_bytes) + " are supported",
+                       {}, {}, path);
   }
   std::string text(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));

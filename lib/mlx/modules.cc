@@ -25,9 +25,9 @@ class Finder {
       if (name.suffix == hf::Suffix::weight) {
         if (first_of_name(i)) add_module(i, name.module);
       } else if (has_parts_ && name.suffix == hf::Suffix::scales) {
-        check_orphan(name.module, ".weight", "mlx-weight-missing", "has scales, but no weight");
+        check_orphan(name.module, ".weight", "mlx-weight-missing", "has scales but no weight");
       } else if (has_parts_ && name.suffix == hf::Suffix::biases && find(name.module, ".scales") == no_tensor) {
-        check_orphan(name.module, ".scales", "mlx-scales-missing", "has biases, but no scales");
+        check_orphan(name.module, ".scales", "mlx-scales-missing", "has biases but no scales");
       }
     }
     check_overrides();
@@ -105,9 +105,9 @@ class Finder {
     if (module.scales == no_tensor) {
       const bool asked = entry != nullptr && entry->rule != Quantization::Rule::off;
       if (asked || (packed && (quantization_.declared || module.biases != no_tensor))) {
-        error(
-            "mlx-scales-missing", module.path,
-            packed ? "has a packed weight (U32), but no scales" : "config.json says it is quantised, it has no scales");
+        error("mlx-scales-missing", module.path,
+              packed ? "has a packed weight (U32) but no scales"
+                     : "config.json says it is quantised, but it has no scales");
       }
       return;
     }
@@ -136,7 +136,7 @@ class Finder {
     };
     if (weight.type != TensorType::U32) {
       error("mlx-weight-type", module.path,
-            fmt::format("has scales, but its weight is {}, packed weights are U32", type_text(weight)));
+            fmt::format("has scales, but its weight is {}; packed weights are U32", type_text(weight)));
       good = false;
     }
     if (!scales.type || !is_scale_type(params.mode, *scales.type)) {
@@ -157,12 +157,12 @@ class Finder {
     if (!mode_info(params.mode).has_biases) {
       if (module.biases != no_tensor) {
         remark(Severity::warning, "mlx-biases-unexpected", module.path,
-               fmt::format("has biases, which mode {} does not have", mode_name(params.mode)));
+               fmt::format("has biases, although mode {} does not use them", mode_name(params.mode)));
       }
       return true;
     }
     if (module.biases == no_tensor) {
-      error("mlx-biases-missing", module.path, "is quantised in affine mode, but has no biases");
+      error("mlx-biases-missing", module.path, "is quantised in affine mode but has no biases");
       return false;
     }
     const TensorRef& scales = tensors_[module.scales];
@@ -174,12 +174,12 @@ class Finder {
       good = false;
     } else if (biases.type != scales.type && scales.type && is_scale_type(params.mode, *scales.type)) {
       remark(Severity::warning, "mlx-biases-type", module.path,
-             fmt::format("scales are {}, biases {}: MLX writes both in one type", type_name(*scales.type),
+             fmt::format("scales are {} but biases are {}; MLX gives both the same type", type_name(*scales.type),
                          type_name(*biases.type)));
     }
     if (!std::ranges::equal(scales.shape, biases.shape)) {
       error("mlx-biases-shape", module.path,
-            fmt::format("scales have shape [{}], biases [{}]", fmt::join(scales.shape, ", "),
+            fmt::format("scales have shape [{}], but biases have shape [{}]", fmt::join(scales.shape, ", "),
                         fmt::join(biases.shape, ", ")));
       good = false;
     }
@@ -187,7 +187,7 @@ class Finder {
   }
 
   static std::string scale_type_message(std::string_view what, std::string_view found, Mode mode) {
-    return fmt::format("{} {}, mode {} has {}", what, found, mode_name(mode),
+    return fmt::format("{} {}, but mode {} uses {}", what, found, mode_name(mode),
                        mode == Mode::affine ? "F16, BF16 or F32" : "U8");
   }
 
@@ -199,7 +199,7 @@ class Finder {
     for (const auto& [path, entry] : quantization_.overrides) {
       if (!seen.contains(path)) {
         remark(Severity::note, "mlx-override-unused", path,
-               "config.json has a quantization entry for it, but no weight");
+               "config.json has a quantization entry for this module, but the model has no such weight");
       }
     }
   }

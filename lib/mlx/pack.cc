@@ -44,7 +44,7 @@ Status check_matrix(const MatrixSizes& matrix) {
     return input_error("mlx-pack-size", *problem);
   }
   if (!is_scale_type(params.mode, matrix.scale_type)) {
-    return input_error("mlx-pack-size", fmt::format("scales of type {} do not belong to mode {}",
+    return input_error("mlx-pack-size", fmt::format("mode {1} does not use scales of type {0}",
                                                     type_name(matrix.scale_type), mode_name(params.mode)));
   }
   const u64 groups_of_row = matrix.columns / params.group_size;
@@ -54,12 +54,10 @@ Status check_matrix(const MatrixSizes& matrix) {
   const bool has_biases = mode_info(params.mode).has_biases;
   if (matrix.columns % params.group_size != 0 || weight_bytes != matrix.weight_bytes ||
       scale_bytes != matrix.scales_bytes || (has_biases ? *scale_bytes : 0) != matrix.biases_bytes) {
-    return input_error(
-        "mlx-pack-size",
-        fmt::format("{} × {} elements of {} bits in groups of {} do not go with {} bytes of weights, {} of "
-                    "scales and {} of biases",
-                    matrix.rows, matrix.columns, params.bits, params.group_size, matrix.weight_bytes,
-                    matrix.scales_bytes, matrix.biases_bytes));
+    return input_error("mlx-pack-size", fmt::format("{} × {} elements of {} bits in groups of {} do not match {} bytes "
+                                                    "of weights, {} of scales and {} of biases",
+                                                    matrix.rows, matrix.columns, params.bits, params.group_size,
+                                                    matrix.weight_bytes, matrix.scales_bytes, matrix.biases_bytes));
   }
   return {};
 }
@@ -90,7 +88,7 @@ Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, const Pa
     for (const u64 bytes : {module.weight_bytes, module.scales_bytes, module.biases_bytes}) {
       if (sum) sum = checked_add(*sum, bytes);
     }
-    if (!sum) return input_error("mlx-pack-size", "the fused matrix would have more bytes than can be counted");
+    if (!sum) return input_error("mlx-pack-size", "the size of the fused matrix does not fit in 64 bits");
     total = *sum;
   }
   return layout;
@@ -107,7 +105,7 @@ Result<u64> fuse_into(std::span<const StoredMatrix> modules, const PackOptions& 
   MU_ASSIGN(const PackedLayout layout, fused_layout(modules, options));
   if (out.size() != layout.total_bytes()) {
     return input_error("mlx-pack-size",
-                       fmt::format("the buffer has {} bytes, {} are needed", out.size(), layout.total_bytes()));
+                       fmt::format("the buffer has {} bytes, but {} are needed", out.size(), layout.total_bytes()));
   }
   std::byte* to = out.data();
   const auto append = [&](Bytes bytes) {

@@ -41,7 +41,7 @@ tl::expected<Params, std::string> read_params(json::Element object) {
     if (given->get(name) != simdjson::SUCCESS) return tl::make_unexpected(std::string("mode is not a string"));
     const std::optional<Mode> known = mode_from_name(name);
     if (!known) {
-      return tl::make_unexpected(fmt::format("mode is '{}', known are affine, mxfp4, nvfp4 and mxfp8", name));
+      return tl::make_unexpected(fmt::format("mode is '{}', it must be affine, mxfp4, nvfp4 or mxfp8", name));
     }
     mode = *known;
   }
@@ -101,12 +101,12 @@ std::optional<std::string> params_problem(Mode mode, i64 bits, i64 group_size) {
   const ModeInfo& info = mode_info(mode);
   if (info.fixed_parameters) {
     if (bits == info.default_bits && group_size == info.default_group_size) return std::nullopt;
-    return fmt::format("{} has {} bits and group size {}, found {} and {}", info.name, info.default_bits,
-                       info.default_group_size, bits, group_size);
+    return fmt::format("{} uses {} bits and group size {}, but config.json says {} and {}", info.name,
+                       info.default_bits, info.default_group_size, bits, group_size);
   }
-  if (bits < 2 || bits > 8 || bits == 7) return fmt::format("bits is {}, allowed are 2, 3, 4, 5, 6 and 8", bits);
+  if (bits < 2 || bits > 8 || bits == 7) return fmt::format("bits is {}, it must be 2, 3, 4, 5, 6 or 8", bits);
   if (group_size < 8 || group_size > max_group_size || group_size % 8 != 0 || group_size * bits % 32 != 0) {
-    return fmt::format("group_size is {}, MLX writes 32, 64 and 128", group_size);
+    return fmt::format("group_size is {}, it must be 32, 64 or 128", group_size);
   }
   return std::nullopt;
 }
@@ -171,7 +171,7 @@ Result<std::vector<u64>> logical_shape(const Params& params, std::span<const u64
   if (weight.size() < 2) return disagree("a packed weight has at least 2 dimensions");
   if (scales.size() != weight.size()) return disagree("weight and scales differ in the number of dimensions");
   for (std::size_t i = 0; i + 1 < weight.size(); ++i) {
-    if (weight[i] != scales[i]) return disagree("weight and scales differ in their rows");
+    if (weight[i] != scales[i]) return disagree("weight and scales differ in the number of rows");
   }
   const auto bits_of_row = checked_mul(weight.back(), 32);
   const auto from_scales = checked_mul(scales.back(), params.group_size);
@@ -180,7 +180,7 @@ Result<std::vector<u64>> logical_shape(const Params& params, std::span<const u64
   }
   std::vector<u64> shape(weight.begin(), weight.end());
   shape.back() = *from_scales;
-  if (!element_count(shape)) return disagree("more elements than 64 bits count");
+  if (!element_count(shape)) return disagree("the number of elements does not fit in 64 bits");
   return shape;
 }
 

@@ -37,8 +37,8 @@ class KeyReader {
     if (!value || *value == 0 || *value > largest) {
       refuse("gguf2bump-key", key,
              index_.key(key) == nullptr ? "is missing"
-             : value                    ? fmt::format("is {}, 1 to {} is possible", *value, largest)
-                                        : "is no whole number that is not negative");
+             : value                    ? fmt::format("is {}, it must be 1 to {}", *value, largest)
+                                        : "is not a non-negative whole number");
       return std::nullopt;
     }
     return value;
@@ -48,7 +48,7 @@ class KeyReader {
     const std::string key = index_.arch_key(suffix);
     const std::optional<double> value = index_.float_value(key);
     if (value) return static_cast<float>(*value);
-    if (index_.key(key) != nullptr) refuse("gguf2bump-key", key, "is no floating point number");
+    if (index_.key(key) != nullptr) refuse("gguf2bump-key", key, "is not a floating-point number");
     return std::nullopt;
   }
 
@@ -63,7 +63,7 @@ class KeyReader {
     for (const u64 value : values) {
       if (value == values.front()) continue;
       refuse("gguf2bump-per-layer", key,
-             fmt::format("differs from layer to layer ({} and {}); BUMPWGT3 has one number for all layers",
+             fmt::format("differs between layers ({} and {}), but BUMPWGT3 has one number for all layers",
                          values.front(), value));
       return std::nullopt;
     }
@@ -100,7 +100,8 @@ Result<bool> read_heads(KeyReader& keys, const gguf::Index& index, bump::Dimensi
     MU_ASSIGN(const std::optional<u64> value_length, keys.number("attention.value_length"));
     if (value_length && *value_length != *head_dim) {
       keys.refuse("gguf2bump-key", index.arch_key("attention.value_length"),
-                  fmt::format("is {}, the keys' length is {}; BUMPWGT3 has one for both", *value_length, *head_dim));
+                  fmt::format("is {}, but attention.key_length is {}; BUMPWGT3 has one length for both", *value_length,
+                              *head_dim));
       return false;
     }
   }
@@ -124,7 +125,7 @@ Result<std::optional<BumpHyperParameters>> read_bump_hyper_parameters(const gguf
   hyper.architecture = index.architecture();
   if (hyper.architecture.empty()) {
     refusals.add("gguf2bump-architecture", "key", "general.architecture",
-                 "is missing or no string; it is the beginning of the names of all hyper-parameters");
+                 "is missing or not a string; the names of all hyper-parameters start with it");
     return std::nullopt;
   }
   KeyReader keys(set, index, refusals);
@@ -144,7 +145,7 @@ Result<std::optional<BumpHyperParameters>> read_bump_hyper_parameters(const gguf
   if (!layers || !embed || !intermediate || !context || !has_heads) return std::nullopt;
   if (*layers > bump::max_layers) {
     keys.refuse("gguf2bump-key", index.arch_key("block_count"),
-                fmt::format("is {}, at most {} layers are converted", *layers, bump::max_layers));
+                fmt::format("is {}, but at most {} layers can be converted", *layers, bump::max_layers));
     return std::nullopt;
   }
   d.layers = *layers;

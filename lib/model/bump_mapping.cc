@@ -36,11 +36,11 @@ bool is_expert(std::string_view name) {
 
 std::string reason_without_place(std::string_view name) {
   if (ends_with_any(name, {".attn_qkv.weight", ".attn_qkv.bias"}))
-    return "Q, K and V are fused; BUMPWGT3 holds them apart";
+    return "Q, K and V are fused, but BUMPWGT3 stores them separately";
   if (is_expert(name)) return "BUMPWGT3 has no place for experts";
   if (ends_with_any(name, {".attn_q_norm.weight", ".attn_k_norm.weight"})) return "BUMPWGT3 has no place for QK-norms";
-  if (name == "output.weight") return "an output head of its own has no place in BUMPWGT3, which uses the embedding";
-  if (name.starts_with("rope_factors_")) return "rope factors of this kind cannot be said in config.json";
+  if (name == "output.weight") return "BUMPWGT3 has no place for a separate output head; it uses the embedding";
+  if (name.starts_with("rope_factors_")) return "config.json cannot express rope factors of this kind";
   return "BUMPWGT3 has no place for it";
 }
 
@@ -77,7 +77,7 @@ class Mapper {
         const std::optional<u64> bytes = info.bytes();
         const std::optional<u64> offset = checked_add(document.data_offset, info.offset);
         if (!type || !bytes || !offset || !fits(*offset, *bytes, document.file_size.value_or(0))) {
-          refuse("gguf2bump-tensor", info.name, "has no known size, or lies outside the file");
+          refuse("gguf2bump-tensor", info.name, "has an unknown size or lies outside the file");
           continue;
         }
         LocatedTensor located{info.name, *type, info.ne, file, *offset, *bytes};
@@ -111,7 +111,7 @@ class Mapper {
     while (ne.size() > 1 && ne.back() == 1) ne.pop_back();
     if (tensor->ne != ne) {
       refuse("gguf2bump-shape", name,
-             fmt::format("has shape {}, the hyper-parameters say {}", shape_text(tensor->ne), shape_text(ne)));
+             fmt::format("has shape {}, but the hyper-parameters imply {}", shape_text(tensor->ne), shape_text(ne)));
       return nullptr;
     }
     return tensor;
@@ -214,7 +214,7 @@ class Mapper {
     if (tensor == nullptr) return !required && zeros(out, heads * (length + pad) * 4);
     if (tensor->type != TensorType::F32 && tensor->type != TensorType::F16 && tensor->type != TensorType::BF16) {
       refuse("gguf2bump-norm-type", name,
-             fmt::format("is {}; norms and biases are F32, F16 or BF16", type_name(tensor->type)));
+             fmt::format("is {}; norms and biases must be F32, F16 or BF16", type_name(tensor->type)));
       return false;
     }
     mapping_.has_qkv_bias |= out.entry.role == Role::bq;
@@ -244,7 +244,7 @@ class Mapper {
     if (dtype && bump::code_of(*dtype, request_.numbering)) return dtype;
     std::string message = fmt::format("is {}, which has no dtype code in the {} numbering", type_name(tensor.type),
                                       bump::numbering_name(request_.numbering));
-    if (dtype) message += "; --dtype-codes renumbered has one";
+    if (dtype) message += "; pass --dtype-codes renumbered, which has one";
     mapping_.refusals.add("gguf2bump-type", "tensor", tensor.name, std::move(message),
                           fmt::format("it, of type {}", type_name(tensor.type)));
     return std::nullopt;
@@ -280,7 +280,8 @@ class Mapper {
       refuse("gguf2bump-align-head", out.sources.back(),
              fmt::format("is {} in blocks of {} elements: heads of {} cannot be padded to {}; {}", type_name(part.type),
                          type_info(part.type).block_elements, d.head_dim, d.aligned_head,
-                         run ? "choose a multiple of the block" : "they fill no whole blocks, leave --align-head out"));
+                         run ? "choose a multiple of the block size"
+                             : "they do not fill whole blocks, so leave out --align-head"));
       return false;
     }
     part.repeat = d.embed * d.heads;
@@ -297,8 +298,8 @@ class Mapper {
     if (!has_gate || up == nullptr) return false;
     if (up->type != out.parts.front().type) {
       refuse("gguf2bump-gate-up", name,
-             fmt::format("is {}, '{}' is {}; w1 holds both and has one dtype", type_name(up->type), out.sources.front(),
-                         type_name(out.parts.front().type)));
+             fmt::format("is {}, but '{}' is {}; w1 holds both and has a single dtype", type_name(up->type),
+                         out.sources.front(), type_name(out.parts.front().type)));
       return false;
     }
     out.parts.push_back(part_of(*up, BumpPart::Kind::copy));

@@ -115,11 +115,11 @@ Target affine_fallback(const MlxForm& form, const ScaleAnalysis& analysis, Tenso
     if (form.columns % 32 == 0 && analysis.largest / 127 < 65504) {
       return {TensorType::Q8_0, Recipe::q8_0_best, false, std::move(reason), false};
     }
-    reason += form.columns % 32 == 0 ? "; too large for Q8_0" : "; rows do not fill blocks of 32";
+    reason += form.columns % 32 == 0 ? "; values too large for Q8_0" : "; rows do not fill blocks of 32";
     fallback = TensorType::F16;
   }
   if (fallback == TensorType::F16 && analysis.largest > 65504) {
-    reason += "; too large for F16";
+    reason += "; values too large for F16";
     fallback = TensorType::F32;
   }
   return decoded(fallback, fallback == TensorType::F32, std::move(reason));
@@ -127,8 +127,9 @@ Target affine_fallback(const MlxForm& form, const ScaleAnalysis& analysis, Tenso
 
 Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorType fallback) {
   if (analysis.too_large > 0) {
-    return decoded(TensorType::F32, true,
-                   fmt::format("{} of {} scales and biases are beyond f16", analysis.too_large, analysis.values));
+    return decoded(
+        TensorType::F32, true,
+        fmt::format("{} of {} scales and biases are too large for f16", analysis.too_large, analysis.values));
   }
   const bool fills_blocks = form.params.group_size % 32 == 0 && form.columns % 32 == 0;
   const std::string inexact_text = analysis.inexact == 0 ? std::string()
@@ -143,7 +144,8 @@ Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorT
   if (bits == 8 && fills_blocks && analysis.symmetric && analysis.inexact == 0) {
     return {TensorType::Q8_0, Recipe::blocks, true, "symmetric: bias is -128 × scale in every group", false};
   }
-  if (bits <= 5 && fills_blocks) return affine_fallback(form, analysis, fallback, "f32 scales that f16 cannot hold");
+  if (bits <= 5 && fills_blocks)
+    return affine_fallback(form, analysis, fallback, "f32 scales that f16 cannot represent");
   return affine_fallback(form, analysis, fallback,
                          fills_blocks ? fmt::format("no block type holds {}-bit codes with a bias", bits)
                                       : "groups do not fill blocks of 32");
@@ -151,13 +153,13 @@ Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorT
 
 Target mxfp4_target(const MlxForm& form, const ScaleAnalysis& analysis, bool compat) {
   if (!exponents_within(analysis, 0, 254)) {
-    return decoded(TensorType::F32, true, "scale 255 is not finite and refused by runtimes in MXFP4");
+    return decoded(TensorType::F32, true, "scale 255 is not finite, and runtimes refuse it in MXFP4");
   }
   if (!compat) return {TensorType::MXFP4, Recipe::blocks, true, {}, false};
   if (form.columns % 32 == 0 && exponents_within(analysis, 104, 143)) {
     return {TensorType::Q5_0, Recipe::blocks, true, "for runtimes without MXFP4", false};
   }
-  return decoded(TensorType::BF16, true, "for runtimes without MXFP4; exponents beyond Q5_0");
+  return decoded(TensorType::BF16, true, "for runtimes without MXFP4; exponents out of range for Q5_0");
 }
 
 // Greatest elements: 6 of E2M1, 448 of E4M3.
@@ -186,21 +188,21 @@ Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis,
       } else if (form.columns % 64 != 0) {
         target = decoded(TensorType::F16, true, "rows do not fill NVFP4's blocks of 64");
       } else if (analysis.odd_scales > 0) {
-        target = decoded(TensorType::F16, true, "scale bytes that runtimes read in another way");
+        target = decoded(TensorType::F16, true, "scale bytes that runtimes read differently");
       } else {
         target = {TensorType::NVFP4, Recipe::blocks, true, {}, false};
       }
       break;
     case mlx::Mode::mxfp8:
       target = exponents_within(analysis, 3, 246) ? decoded(TensorType::BF16, true, "every value is exact in BF16")
-                                                  : decoded(TensorType::F32, true, "exponents beyond BF16");
+                                                  : decoded(TensorType::F32, true, "exponents out of range for BF16");
       break;
   }
   if (options.exact && !target.exact) {
     if (options.fallback != TensorType::F32) {
       return input_error("convert-inexact",
-                         fmt::format("{} becomes {} with an error ({}); --fallback f32 carries it exactly", form.text(),
-                                     type_name(target.type), target.reason));
+                         fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
+                                     form.text(), type_name(target.type), target.reason));
     }
     target = decoded(TensorType::F32, true, target.reason);
   }

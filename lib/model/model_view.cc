@@ -58,7 +58,7 @@ ModelSummary summary_of(const gguf::Document& document) {
 }
 
 Status out_of_range(const ViewTensor& tensor) {
-  return input_error("model-range", "the range asked for lies outside the tensor",
+  return input_error("model-range", "the requested range lies outside the tensor",
                      fmt::format("tensor '{}'", tensor.name));
 }
 

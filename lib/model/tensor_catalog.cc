@@ -39,7 +39,7 @@ Status read_values(const Catalog& catalog, const CatalogTensor& tensor, u64 firs
   const auto begin = checked_mul(first_block, type.block_bytes);
   const auto size = checked_mul(blocks, type.block_bytes);
   if (!begin || !size || !fits(*begin, *size, tensor.bytes)) {
-    return internal_error("values were asked for that the tensor does not have");
+    return internal_error("the requested values lie outside the tensor");
   }
   u64 offset = tensor.offset + *begin;
   std::vector<std::byte> window;
@@ -59,7 +59,7 @@ Status read_value_range(const Catalog& catalog, const CatalogTensor& tensor, u64
   constexpr u64 piece_elements = 16 * 1024;  // 64 KiB of float32
   const u64 block = tensor.type ? type_info(*tensor.type).block_elements : 1;
   const u64 elements = checked_product(tensor.ne).value_or(0);
-  if (!fits(first, out.size(), elements)) return internal_error("values were asked for that the tensor does not have");
+  if (!fits(first, out.size(), elements)) return internal_error("the requested values lie outside the tensor");
   std::vector<float> piece;
   while (!out.empty()) {
     const u64 begin = first - first % block;

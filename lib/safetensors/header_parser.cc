@@ -127,20 +127,20 @@ bool HeaderParser::check_edges() {
     return false;
   };
   if (text.starts_with("\xef\xbb\xbf")) {
-    return refuse("st-header-encoding", 0, "the header begins with a byte order mark, plain UTF-8 is required");
+    return refuse("st-header-encoding", 0, "the header starts with a byte order mark, which is not allowed");
   }
-  if (first == text.npos) return refuse("st-header-json", 0, "the header holds white space only, no JSON object");
+  if (first == text.npos) return refuse("st-header-json", 0, "the header contains only white space, not a JSON object");
   if (text[first] != '{') {
-    return refuse("st-header-object", first, "the header is no JSON object: it must begin with '{'");
+    return refuse("st-header-object", first, "the header is not a JSON object: it must start with '{'");
   }
   if (first != 0) {
     add(Severity::warning, "st-header-space", text_offset_, {},
-        [] { return std::string("white space before the '{', which must be the header's first byte"); });
+        [] { return std::string("there is white space before the '{', which must be the header's first byte"); });
   }
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   if (text.find_first_of("\t\r\n", last + 1) != text.npos) {
     add(Severity::warning, "st-header-space", text_offset_ + last + 1, {},
-        [] { return std::string("TAB, CR or LF behind the JSON object, where only spaces belong"); });
+        [] { return std::string("a tab, CR or LF follows the JSON object; only spaces are allowed there"); });
   }
   return true;
 }
@@ -180,11 +180,11 @@ void HeaderParser::stopped(error_code error, u64 offset) {
     });
   } else if (error == simdjson::DEPTH_ERROR) {
     findings_.add(Severity::error, "st-header-depth", offset, [] {
-      return FindingText{{}, fmt::format("the JSON nests deeper than {} levels", on_demand::max_depth)};
+      return FindingText{{}, fmt::format("the JSON is nested more than {} levels deep", on_demand::max_depth)};
     });
   } else {
     findings_.add(Severity::error, "st-header-json", offset, [&] {
-      return FindingText{{}, fmt::format("the header is no valid JSON: {}", on_demand::error_text(error))};
+      return FindingText{{}, fmt::format("the header is not valid JSON: {}", on_demand::error_text(error))};
     });
   }
 }
@@ -214,7 +214,7 @@ error_code HeaderParser::read_object(object header) {
   const char* rest = nullptr;
   if (json_.current_location().get(rest) == SUCCESS) {
     add(Severity::error, "st-header-trailing", offset_of(rest), {},
-        [] { return std::string("text behind the JSON object, where only spaces belong"); });
+        [] { return std::string("text follows the JSON object; only spaces are allowed there"); });
   }
   return SUCCESS;
 }
@@ -232,7 +232,7 @@ void HeaderParser::check_names() {
     if (names_.insert(pending.name, pending.hash).is_new) continue;
     is_numbered_ = false;
     findings_.add(Severity::error, "st-duplicate-name", pending.offset, [&] {
-      return FindingText{fmt::format("tensor '{}'", pending.name), "the name stands in the header twice"};
+      return FindingText{fmt::format("tensor '{}'", pending.name), "the name appears twice in the header"};
     });
   }
   pending_count_ = 0;
@@ -249,7 +249,7 @@ error_code HeaderParser::read_name(field& member, std::string_view owner, std::s
   }
   if (error != simdjson::STRING_ERROR) return error;
   add(Severity::error, "st-text", offset, owner,
-      [] { return std::string("a name holds an escape that stands for no character (a lone surrogate?)"); });
+      [] { return std::string("a name contains an invalid escape (a lone surrogate?)"); });
   return SUCCESS;
 }
 
@@ -257,7 +257,7 @@ error_code HeaderParser::read_metadata(value metadata, u64 offset) {
   constexpr std::string_view owner = "__metadata__";
   if (document_.has_metadata) {
     add(Severity::error, "st-duplicate-member", offset, owner,
-        [] { return std::string("the member stands in the header twice"); });
+        [] { return std::string("the member appears twice in the header"); });
   }
   document_.has_metadata = true;
   json_type type{};
@@ -265,7 +265,7 @@ error_code HeaderParser::read_metadata(value metadata, u64 offset) {
   if (type != json_type::object) {
     const Severity severity = type == json_type::null ? Severity::warning : Severity::error;
     add(severity, "st-metadata-type", offset, owner,
-        [&] { return fmt::format("is {}, an object of strings is needed", type_text(type)); });
+        [&] { return fmt::format("is {}, not an object of strings", type_text(type)); });
     return on_demand::walk(metadata, header_depth);
   }
   object members;
@@ -285,20 +285,20 @@ error_code HeaderParser::read_metadata(value metadata, u64 offset) {
       json_type held_type{};
       if (const error_code wrong = held.type().get(held_type)) return wrong;
       add(Severity::error, "st-metadata-type", entry.offset, owner,
-          [&] { return fmt::format("the value of '{}' is {}, a string is needed", entry.key, type_text(held_type)); });
+          [&] { return fmt::format("the value of '{}' is {}, not a string", entry.key, type_text(held_type)); });
       if (const error_code wrong = on_demand::walk(held, entry_depth)) return wrong;
       continue;
     }
     if (error == simdjson::STRING_ERROR) {
       add(Severity::error, "st-text", entry.offset, owner,
-          [&] { return fmt::format("the value of '{}' holds an escape that stands for no character", entry.key); });
+          [&] { return fmt::format("the value of '{}' contains an invalid escape", entry.key); });
       continue;
     }
     if (error != SUCCESS) return error;
     if (!usable) continue;
     if (!keys.insert(entry.key).is_new) {
       add(Severity::error, "st-duplicate-member", entry.offset, owner,
-          [&] { return fmt::format("'{}' stands there twice", entry.key); });
+          [&] { return fmt::format("'{}' appears twice", entry.key); });
     }
     entry.value = storage_.keep(text);
     document_.metadata.push_back(entry);
@@ -315,7 +315,7 @@ error_code HeaderParser::read_entry(std::string_view name, u64 offset, value hel
   if (type != json_type::object) {
     is_numbered_ = false;
     add_to_tensor(Severity::error, "st-entry-type", tensor,
-                  [&] { return fmt::format("the entry is {}, an object is needed", type_text(type)); });
+                  [&] { return fmt::format("the entry is {}, not an object", type_text(type)); });
     return on_demand::walk(held, header_depth);
   }
   object members;
@@ -350,7 +350,7 @@ error_code HeaderParser::read_member(Tensor& tensor, Entry& entry, field& member
   if (const error_code error = read_name(member, tensor.name, key, usable)) return error;
   const auto duplicate = [&] {
     add(Severity::error, "st-duplicate-member", offset, fmt::format("tensor '{}'", tensor.name),
-        [&] { return fmt::format("'{}' stands there twice", key); });
+        [&] { return fmt::format("'{}' appears twice", key); });
     return on_demand::walk(member.value(), entry_depth);
   };
   if (!usable) return on_demand::walk(member.value(), entry_depth);
@@ -359,7 +359,7 @@ error_code HeaderParser::read_member(Tensor& tensor, Entry& entry, field& member
   if (key == "data_offsets") return entry.has_offsets ? duplicate() : read_offsets(tensor, entry, member.value());
   if (!entry.others.insert(key).is_new) return duplicate();
   add(Severity::warning, "st-unknown-member", offset, fmt::format("tensor '{}'", tensor.name),
-      [&] { return fmt::format("'{}' is no member that the format knows", key); });
+      [&] { return fmt::format("'{}' is not a member that the format defines", key); });
   return on_demand::walk(member.value(), entry_depth);
 }
 
@@ -378,15 +378,14 @@ error_code HeaderParser::read_dtype(Tensor& tensor, Entry& entry, value dtype) {
   }
   entry.is_readable = false;
   if (error == simdjson::STRING_ERROR) {
-    add_to_tensor(Severity::error, "st-text", tensor,
-                  [] { return std::string("dtype holds an escape that stands for no character"); });
+    add_to_tensor(Severity::error, "st-text", tensor, [] { return std::string("dtype contains an invalid escape"); });
     return SUCCESS;
   }
   if (error != simdjson::INCORRECT_TYPE) return error;
   json_type type{};
   if (const error_code wrong = dtype.type().get(type)) return wrong;
   add_to_tensor(Severity::error, "st-field-type", tensor,
-                [&] { return fmt::format("dtype is {}, a string is needed", type_text(type)); });
+                [&] { return fmt::format("dtype is {}, not a string", type_text(type)); });
   return on_demand::walk(dtype, entry_depth);
 }
 
@@ -397,7 +396,7 @@ error_code HeaderParser::read_numbers(const Tensor& tensor, Entry& entry, value 
   if (type != json_type::array) {
     entry.is_readable = false;
     add_to_tensor(Severity::error, "st-field-type", tensor,
-                  [&] { return fmt::format("{} is {}, an array of whole numbers is needed", what, type_text(type)); });
+                  [&] { return fmt::format("{} is {}, not an array of whole numbers", what, type_text(type)); });
     return on_demand::walk(array, entry_depth);
   }
   simdjson::ondemand::array elements;
@@ -414,12 +413,13 @@ error_code HeaderParser::read_numbers(const Tensor& tensor, Entry& entry, value 
     if (const error_code error = number.type().get(type)) return error;
     if (type == json_type::number) {
       add_to_tensor(Severity::error, "st-number", tensor, [&] {
-        return fmt::format("{} holds {}, whole numbers from 0 to 18446744073709551615 are allowed", what,
+        return fmt::format("{} contains {}, only whole numbers from 0 to 18446744073709551615 are allowed", what,
                            number_text(number));
       });
     } else {
-      add_to_tensor(Severity::error, "st-field-type", tensor,
-                    [&] { return fmt::format("{} holds {}, whole numbers are needed", what, type_text(type)); });
+      add_to_tensor(Severity::error, "st-field-type", tensor, [&] {
+        return fmt::format("{} contains {}, only whole numbers are allowed", what, type_text(type));
+      });
     }
     if (const error_code error = on_demand::walk(number, array_depth)) return error;
   }
@@ -443,7 +443,7 @@ error_code HeaderParser::read_offsets(Tensor& tensor, Entry& entry, value offset
   } else if (entry.is_readable || !was_readable) {
     entry.is_readable = false;
     add_to_tensor(Severity::error, "st-field-type", tensor, [&] {
-      return fmt::format("data_offsets has {} numbers, begin and end are needed", numbers_.size());
+      return fmt::format("data_offsets has {} elements instead of two (begin and end)", numbers_.size());
     });
   }
   return SUCCESS;

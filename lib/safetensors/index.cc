@@ -62,8 +62,8 @@ void IndexParser::run() {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos) return refuse(std::nullopt, "the index is empty");
   if (text.starts_with("\xef\xbb\xbf"))
-    return refuse(0, "the index begins with a byte order mark, plain UTF-8 is required");
-  if (text[first] != '{') return refuse(first, "the index is no JSON object: it must begin with '{'");
+    return refuse(0, "the index starts with a byte order mark, which is not allowed");
+  if (text[first] != '{') return refuse(first, "the index is not a JSON object: it must start with '{'");
   error_code error = parser_.iterate(text_.padded()).get(json_);
   std::optional<u64> place;
   if (error == simdjson::UTF8_ERROR) place = on_demand::first_invalid_utf8(text);
@@ -75,9 +75,9 @@ void IndexParser::run() {
     if (error != SUCCESS && json_.current_location().get(location) == SUCCESS) place = offset_of(location);
   }
   if (error == simdjson::DEPTH_ERROR) {
-    refuse(place, fmt::format("the index nests deeper than {} levels", on_demand::max_depth));
+    refuse(place, fmt::format("the index is nested more than {} levels deep", on_demand::max_depth));
   } else if (error != SUCCESS) {
-    refuse(place, fmt::format("the index is no valid JSON: {}", on_demand::error_text(error)));
+    refuse(place, fmt::format("the index is not valid JSON: {}", on_demand::error_text(error)));
   } else if (!has_weight_map_) {
     add(Severity::error, "st-index-weight-map", std::nullopt, {}, "weight_map is missing");
   }
@@ -96,7 +96,7 @@ error_code IndexParser::read_object(object top) {
     if (const error_code error = on_demand::read_key(member, key)) return error;
     // Names in the parser's own memory stay there as long as it does.
     if (!members.insert(key.text).is_new) {
-      add(Severity::error, "st-index-duplicate", offset, {}, fmt::format("'{}' stands in the index twice", key.text));
+      add(Severity::error, "st-index-duplicate", offset, {}, fmt::format("'{}' appears twice in the index", key.text));
       if (const error_code error = on_demand::walk(member.value(), 1)) return error;
       continue;
     }
@@ -112,7 +112,7 @@ error_code IndexParser::read_object(object top) {
   }
   const char* rest = nullptr;
   if (json_.current_location().get(rest) == SUCCESS) {
-    refuse(offset_of(rest), "text behind the index's JSON object");
+    refuse(offset_of(rest), "text follows the index's JSON object");
   }
   return SUCCESS;
 }
@@ -122,7 +122,7 @@ error_code IndexParser::read_metadata(value metadata) {
   if (const error_code error = metadata.type().get(type)) return error;
   if (type != json_type::object) {
     if (type != json_type::null) {
-      add(Severity::warning, "st-index-metadata", std::nullopt, "metadata", "is no object");
+      add(Severity::warning, "st-index-metadata", std::nullopt, "metadata", "is not an object");
     }
     return on_demand::walk(metadata, 1);
   }
@@ -139,7 +139,7 @@ error_code IndexParser::read_metadata(value metadata) {
     if (key.text != "total_size") {
       error = on_demand::walk(member.value(), 2);
     } else if (has_total) {
-      add(Severity::error, "st-index-duplicate", offset, "metadata", "total_size stands there twice");
+      add(Severity::error, "st-index-duplicate", offset, "metadata", "total_size appears twice");
       error = on_demand::walk(member.value(), 2);
     } else {
       has_total = true;
@@ -164,7 +164,7 @@ error_code IndexParser::read_total_size(value total, u64 offset) {
     index_.total_size = static_cast<u64>(number);
     return SUCCESS;
   }
-  add(Severity::warning, "st-index-total-size", offset, "metadata", "total_size is no whole number of 64 bits");
+  add(Severity::warning, "st-index-total-size", offset, "metadata", "total_size is not a 64-bit whole number");
   return on_demand::walk(total, 2);
 }
 
@@ -173,7 +173,7 @@ error_code IndexParser::read_weight_map(value map, u64 offset) {
   json_type type{};
   if (const error_code error = map.type().get(type)) return error;
   if (type != json_type::object) {
-    add(Severity::error, "st-index-weight-map", offset, {}, "weight_map is no object of file names");
+    add(Severity::error, "st-index-weight-map", offset, {}, "weight_map is not an object of file names");
     return on_demand::walk(map, 1);
   }
   object members;
@@ -184,7 +184,7 @@ error_code IndexParser::read_weight_map(value map, u64 offset) {
     if (const error_code error = std::move(element).get(member)) return error;
     if (const error_code error = read_entry(member, tensors)) return error;
   }
-  if (tensors.size() == 0) add(Severity::error, "st-index-weight-map", offset, {}, "weight_map names no tensor");
+  if (tensors.size() == 0) add(Severity::error, "st-index-weight-map", offset, {}, "weight_map is empty");
   index_.usable = tensors.size() != 0;
   return SUCCESS;
 }
@@ -196,14 +196,14 @@ error_code IndexParser::read_entry(field& member, NameIndex& tensors) {
   const bool is_new = tensors.insert(tensor.text).is_new;
   if (!is_new) {
     add(Severity::error, "st-index-duplicate", offset, fmt::format("tensor '{}'", tensor.text),
-        "stands in weight_map twice");
+        "appears twice in weight_map");
   }
   Text file;
   value held = member.value();
   const error_code error = on_demand::read_string(held, file);
   if (error == simdjson::INCORRECT_TYPE) {
     add(Severity::error, "st-index-weight-map", offset, fmt::format("tensor '{}'", tensor.text),
-        "its file name is no string");
+        "the file name is not a string");
     return on_demand::walk(held, 2);
   }
   if (error != SUCCESS) return error;

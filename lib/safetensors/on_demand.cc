@@ -158,17 +158,17 @@ error_code walk(value top, std::size_t depth) {
 
 std::string_view error_text(error_code error) {
   switch (error) {
-    case simdjson::TAPE_ERROR: return "a token stands where it must not, or a comma, colon or bracket is missing";
+    case simdjson::TAPE_ERROR: return "a comma, colon or bracket is missing or misplaced";
     case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
-      return "it does not end with '}': it is cut off, or other text stands behind its object";
+      return "it does not end with '}': it is incomplete, or other text follows the object";
     case simdjson::UNCLOSED_STRING: return "a string is not closed";
-    case simdjson::UNESCAPED_CHARS: return "a string holds a raw control character";
-    case simdjson::STRING_ERROR: return "a string holds a bad escape";
+    case simdjson::UNESCAPED_CHARS: return "a string contains an unescaped control character";
+    case simdjson::STRING_ERROR: return "a string contains an invalid escape";
     case simdjson::NUMBER_ERROR: return "a number is malformed or too large";
     case simdjson::INCORRECT_TYPE:
     case simdjson::T_ATOM_ERROR:
     case simdjson::F_ATOM_ERROR:
-    case simdjson::N_ATOM_ERROR: return "a word that is neither true, false nor null";
+    case simdjson::N_ATOM_ERROR: return "a word other than true, false and null";
     default: return simdjson::error_message(error);
   }
 }

@@ -51,7 +51,7 @@ Result<Document> parse(const ByteSource& source) {
   const std::string head = read_head(source);
   if (!is_safetensors(head, source.name())) {
     return input_error("st-not-safetensors",
-                       fmt::format("is no safetensors file: it is {}", file_kind_text(file_kind(head))), {}, {},
+                       fmt::format("is not a safetensors file: it is {}", file_kind_text(file_kind(head))), {}, {},
                        source.name());
   }
 
@@ -60,25 +60,25 @@ Result<Document> parse(const ByteSource& source) {
   document.file_size = source.size();
   if (head.size() < length_bytes) {
     refuse(document, "st-truncated", head.size(),
-           fmt::format("the file has {} bytes, the header's length alone takes 8", head.size()));
+           fmt::format("the file has {} bytes, but the header's length alone takes 8", head.size()));
     return document;
   }
   const u64 length = load<u64>(head.data());
   document.header_bytes = length;
   if (length > max_header_bytes && is_text(head.substr(0, length_bytes))) {
     // Some other file's words are not repeated, not even as a number: a shard may be a link to anything.
-    refuse(document, "st-header-length", 0, "the file begins with text, not with the length of a header");
+    refuse(document, "st-header-length", 0, "the file starts with text, not with a header length");
     return document;
   }
   if (length == 0 || length > max_header_bytes) {
     refuse(document, "st-header-length", 0,
-           fmt::format("the header's length is {}, from 1 to {} is allowed", length, max_header_bytes));
+           fmt::format("the header's length is {}, it must be 1 to {}", length, max_header_bytes));
     return document;
   }
   document.data_offset = length_bytes + length;
   if (document.file_size && document.data_offset > *document.file_size) {
     refuse(document, "st-header-length", 0,
-           fmt::format("the header's length is {}, but the file ends after {} bytes of it", length,
+           fmt::format("the header is {} bytes long, but the file ends after {} bytes of it; download it again", length,
                        *document.file_size - length_bytes));
     return document;
   }

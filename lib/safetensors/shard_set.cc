@@ -81,7 +81,7 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
 void SetBuilder::report_link(const Folder& folder, const std::string& base_name) {
   if (!leaves_folder(folder, base_name)) return;
   add(Severity::warning, "st-shard-symlink", base_name, {},
-      "is a symbolic link out of the model's folder (download caches do that)");
+      "is a symbolic link that leads out of the model's directory (as in a download cache)");
 }
 
 void SetBuilder::report_missing_siblings(const Folder& folder, const std::vector<std::string>& base_names) {
@@ -94,9 +94,9 @@ void SetBuilder::report_missing_siblings(const Folder& folder, const std::vector
     reported.push_back(group);
     if (const std::optional<MissingShards> missing = missing_siblings(folder, *shard)) {
       add(Severity::error, "st-shard-incomplete", name, {},
-          fmt::format("is part {} of {}, but {} of these files {} missing (the first is number {}), and no index "
-                      "stands beside it",
-                      shard->number, shard->count, missing->count, missing->count == 1 ? "is" : "are", missing->first));
+          fmt::format(
+              "is part {} of {}, but {} of these files {} missing (the first is number {}), and there is no index",
+              shard->number, shard->count, missing->count, missing->count == 1 ? "is" : "are", missing->first));
     }
   }
 }
@@ -104,7 +104,7 @@ void SetBuilder::report_missing_siblings(const Folder& folder, const std::vector
 void SetBuilder::report_unlisted(const Folder& folder) {
   for (const std::string& name : folder.weights) {
     if (name.starts_with("model") && !std::binary_search(set_.index->shards.begin(), set_.index->shards.end(), name)) {
-      add(Severity::warning, "st-shard-unlisted", name, {}, "the index does not name this file");
+      add(Severity::warning, "st-shard-unlisted", name, {}, "the index does not list this file");
     }
   }
 }
@@ -149,7 +149,7 @@ void SetBuilder::merge_tensor(u32 file, u32 entry) {
   set_.repeated.push_back({file, entry});
   if (first.file == file) return;  // the document's own finding
   add(Severity::error, "st-shard-two-files", set_.files[file].base_name, tensor_text(tensor.name),
-      fmt::format("stands in '{}' too", set_.files[first.file].base_name), tensor.entry_offset);
+      fmt::format("is also in '{}'", set_.files[first.file].base_name), tensor.entry_offset);
   const std::optional<u32> named = index_names_.find(tensor.name);
   if (named && file_of(set_.index->entries[*named].shard) == file) std::swap(first, set_.repeated.back());
 }
@@ -160,7 +160,7 @@ void SetBuilder::compare_with_index() {
     const Tensor& tensor = set_.tensor(ref);
     if (index_names_.find(tensor.name)) continue;
     add(Severity::error, "st-index-lacks-tensor", set_.file(ref).base_name, tensor_text(tensor.name),
-        "the index does not name this tensor", tensor.entry_offset);
+        "the index does not list this tensor", tensor.entry_offset);
   }
   for (const IndexEntry& entry : set_.index->entries) {
     const u32 file = file_of(entry.shard);
@@ -187,7 +187,7 @@ void SetBuilder::compare_total_size() {
   }
   if (bytes == *set_.index->total_size) return;
   add(Severity::warning, "st-index-total-size", base_name_of(set_.index_path), "metadata",
-      fmt::format("total_size is {}, the tensors have {} bytes", *set_.index->total_size, bytes));
+      fmt::format("total_size is {}, but the tensors have {} bytes", *set_.index->total_size, bytes));
 }
 
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
@@ -233,8 +233,7 @@ Status open_directory(ShardSet& set) {
     if (const auto problem = folder_problem(folder)) {
       return input_error("io-open", "cannot be opened: " + *problem, {}, {}, set.path);
     }
-    return input_error("st-no-model", "is a directory without a model: no *.safetensors file and no index", {}, {},
-                       set.path);
+    return input_error("st-no-model", "contains no model: no *.safetensors file and no index", {}, {}, set.path);
   }
   SetBuilder builder(set);
   builder.open_files(folder, names);
@@ -249,8 +248,9 @@ Status open_index_file(ShardSet& set) {
   set.index_path = set.path;
   MU_TRY(open_indexed(set, Folder(set.folder)));
   if (!is_index_name(base_name_of(set.path)) && !set.index->usable) {
-    return input_error("st-not-safetensors", "is a JSON file, but no index of safetensors files (no weight_map)", {},
-                       {}, set.path);
+    return input_error("st-not-safetensors",
+                       "is a JSON file, but not an index of safetensors files (it has no weight_map)", {}, {},
+                       set.path);
   }
   return {};
 }

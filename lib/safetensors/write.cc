@@ -28,7 +28,8 @@ Status append_metadata(std::string& json, const OutMetadata& metadata) {
   json += ":{";
   for (const auto& [key, value] : metadata) {
     if (!is_utf8(key) || !is_utf8(value) || !keys.insert(key).is_new) {
-      return input_error("st-write-name", "metadata must be UTF-8, each key once", fmt::format("metadata '{}'", key));
+      return input_error("st-write-name", "metadata must be UTF-8 and each key must be unique",
+                         fmt::format("metadata '{}'", key));
     }
     if (json.back() != '{') json += ',';
     append_string(json, key);
@@ -42,14 +43,14 @@ Status append_metadata(std::string& json, const OutMetadata& metadata) {
 Result<u64> checked_bytes(const OutTensor& tensor) {
   const std::string where = fmt::format("tensor '{}'", tensor.name);
   if (!type_info(tensor.type).in_safetensors) {
-    return input_error("st-write-dtype", fmt::format("{} is no dtype of safetensors", type_name(tensor.type)), where);
+    return input_error("st-write-dtype", fmt::format("{} is not a safetensors dtype", type_name(tensor.type)), where);
   }
   Tensor entry;
   entry.shape = tensor.shape;
   entry.type = tensor.type;
   const std::optional<u64> bytes = entry.expected_bytes();
   if (!bytes) {
-    return input_error("st-write-shape", "its size does not fit into 64 bits, or it does not fill whole bytes", where);
+    return input_error("st-write-shape", "its size does not fit in 64 bits, or is not a whole number of bytes", where);
   }
   return *bytes;
 }
@@ -71,13 +72,12 @@ Result<OutLayout> layout(const OutMetadata& metadata, const std::vector<OutTenso
   u64 end = 0;
   for (const OutTensor& tensor : tensors) {
     if (!is_utf8(tensor.name) || tensor.name == metadata_name || !names.insert(tensor.name).is_new) {
-      return input_error("st-write-name",
-                         "a tensor's name must be UTF-8, other than __metadata__, and stand there once",
+      return input_error("st-write-name", "a tensor's name must be UTF-8, must not be __metadata__ and must be unique",
                          fmt::format("tensor '{}'", tensor.name));
     }
     MU_ASSIGN(const u64 bytes, checked_bytes(tensor));
     const std::optional<u64> next = checked_add(end, bytes);
-    if (!next) return input_error("st-write-too-large", "the tensors' sizes together do not fit into 64 bits");
+    if (!next) return input_error("st-write-too-large", "the total size of the tensors does not fit in 64 bits");
     out.offsets.emplace_back(end, *next);
     end = *next;
     if (json.size() > 1) json += ',';

@@ -58,7 +58,7 @@ std::optional<BumpConfig> read_bump_config(const std::string& bump_path, Finding
              "bump-config",
              {},
              fmt::format("field {}", field.key),
-             "is no whole number above 0",
+             "is not a whole number greater than 0",
              "config.json"});
   }
   bump::Dimensions& d = config.dimensions;

@@ -30,7 +30,7 @@ void compare_header(const bump::Header& header, const Manifest& manifest, Findin
              "manifest-differs",
              field.offset,
              fmt::format("field {}", field.name),
-             fmt::format("is {}, {} in the manifest", value, *expected),
+             fmt::format("is {}, but {} in the manifest", value, *expected),
              {}});
   }
 }
@@ -57,7 +57,7 @@ void compare_codes(const bump::Document& document, const Manifest& manifest, Fin
              "manifest-differs",
              bump::codes_offset + i,
              fmt::format("dtype code of {}", manifest.entries[i].tensor),
-             fmt::format("is {} in the {} numbering, the manifest says {}", document.codes[i],
+             fmt::format("is {} in the {} numbering, but the manifest says {}", document.codes[i],
                          numbering_name(numbering), manifest.entries[i].dtype),
              {}});
   }

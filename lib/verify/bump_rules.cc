@@ -28,9 +28,9 @@ const HeaderField& header_field(std::string_view name) {
 
 // A member of 0 is not known.
 std::string geometry_text(const bump::Geometry& geometry) {
-  if (geometry.intermediate == 0) return fmt::format("{} kv heads", geometry.kv_heads);
+  if (geometry.intermediate == 0) return fmt::format("{} KV heads", geometry.kv_heads);
   const std::string width = fmt::format("an intermediate size of {}", geometry.intermediate);
-  return geometry.kv_heads == 0 ? width : fmt::format("{} kv heads and {}", geometry.kv_heads, width);
+  return geometry.kv_heads == 0 ? width : fmt::format("{} KV heads and {}", geometry.kv_heads, width);
 }
 
 class BumpRules {
@@ -41,7 +41,7 @@ class BumpRules {
   Result<CheckedModel> check() {
     if (!probe_.begins_with(bump::magic)) {
       error("bump-magic", 0, "field magic",
-            fmt::format("is '{}', 'BUMPWGT3' is needed", escape(probe_.head.substr(0, bump::magic.size()))));
+            fmt::format("is '{}' instead of 'BUMPWGT3'", escape(probe_.head.substr(0, bump::magic.size()))));
     }
     model_.findings.add_all(document_.findings);
     if (document_.file_size >= bump::codes_offset) {
@@ -72,9 +72,10 @@ class BumpRules {
 
   void check_header() {
     const bump::Header& header = document_.header;
-    if (header.version != 3) field_error("bump-version", "version", fmt::format("is {}, 3 is known", header.version));
+    if (header.version != 3)
+      field_error("bump-version", "version", fmt::format("is {}, only 3 is supported", header.version));
     if (header.model_type != 1) {
-      field_error("bump-model-type", "model_type", fmt::format("is {}, it is always 1", header.model_type));
+      field_error("bump-model-type", "model_type", fmt::format("is {}, it must be 1", header.model_type));
     }
     for (const std::string_view name :
          {"num_layers", "vocab_size", "embed_dim", "context_len", "num_heads", "head_dim"}) {
@@ -89,13 +90,13 @@ class BumpRules {
     at_least("aligned_head", header.aligned_head, "head_dim", header.head_dim);
     if (const u64 expected = bump::aligned_context(header.context_len); header.aligned_ctx != expected) {
       field_error("bump-dimension", "aligned_ctx",
-                  fmt::format("is {}, context_len {} rounded up to a multiple of 16 is {}", header.aligned_ctx,
+                  fmt::format("is {}, but context_len {} rounded up to a multiple of 16 is {}", header.aligned_ctx,
                               header.context_len, expected));
     }
     for (std::size_t i = 0; i < header.reserved.size(); ++i) {
       if (header.reserved[i] == std::byte{0}) continue;
       error("bump-reserved", bump::reserved_offset + i, "reserved bytes",
-            fmt::format("byte 0x{:02x}, zeros are needed", static_cast<unsigned>(header.reserved[i])));
+            fmt::format("contain the byte 0x{:02x}, they must all be zero", static_cast<unsigned>(header.reserved[i])));
       break;
     }
   }
@@ -108,30 +109,34 @@ class BumpRules {
       const auto [role, layer] = bump::entry_at(i, layers);
       const auto where = [&, r = role, l = layer] { return fmt::format("dtype code of {}", bump::entry_name(r, l)); };
       if (!dtype_from_code(code, bump::Numbering::original) && !dtype_from_code(code, bump::Numbering::renumbered)) {
-        error("bump-dtype", bump::codes_offset + i, where(), fmt::format("is {}, which no numbering has", code));
+        error("bump-dtype", bump::codes_offset + i, where(),
+              fmt::format("is {}, which neither numbering defines", code));
       } else if (!bump::role_info(role).has_source_type && code != 0) {
-        error("bump-dtype", bump::codes_offset + i, where(), fmt::format("is {}, the entry is always FP32 (0)", code));
+        error("bump-dtype", bump::codes_offset + i, where(),
+              fmt::format("is {}, but this entry is always FP32 (0)", code));
       }
     }
   }
 
   void compare_with_config() {
     if (!config_) {
-      note("bump-no-config", "there is no config.json beside the file: kv heads and intermediate size are solved for");
+      note("bump-no-config",
+           "there is no config.json next to the file: the number of KV heads and the intermediate size are derived "
+           "from the file's size");
       return;
     }
     const bump::Geometry told = told_geometry();
     if (told.kv_heads == 0 || told.intermediate == 0) {
-      note("bump-no-config",
-           fmt::format("config.json does not tell {}{}{}: solved for", told.kv_heads == 0 ? "kv heads" : "",
-                       told.kv_heads == 0 && told.intermediate == 0 ? " and " : "",
-                       told.intermediate == 0 ? "the intermediate size" : ""));
+      note("bump-no-config", fmt::format("config.json does not give {}{}{}: derived from the file's size",
+                                         told.kv_heads == 0 ? "the number of KV heads" : "",
+                                         told.kv_heads == 0 && told.intermediate == 0 ? " and " : "",
+                                         told.intermediate == 0 ? "the intermediate size" : ""));
     }
     const auto compare = [&](std::string_view field, u64 in_config) {
       const u64 value = document_.header.*header_field(field).value;
       if (in_config == 0 || value == in_config) return;
       add(Severity::error, Scope::model, "bump-config", header_field(field).offset, fmt::format("field {}", field),
-          fmt::format("is {}, config.json says {}", value, in_config));
+          fmt::format("is {}, but config.json says {}", value, in_config));
     };
     const Dimensions& d = config_->dimensions;
     compare("num_layers", d.layers);
@@ -150,7 +155,7 @@ class BumpRules {
       readings = bump::readings_of(document_);
       if (readings.empty()) return say_that_nothing_fits();
       add(Severity::error, Scope::model, "bump-config", {}, {},
-          fmt::format("config.json says {}, the file's {} heads and its size fit {}", geometry_text(told),
+          fmt::format("config.json says {}, but the file's {} heads and its size imply {}", geometry_text(told),
                       document_.header.num_heads, geometry_text(readings.front().geometry)));
     }
     say_what_fits(readings);
@@ -178,31 +183,32 @@ class BumpRules {
         dtypes_of(document_, bump::Numbering::original) == dtypes_of(document_, bump::Numbering::renumbered);
     if (!numberings_differ) {
       note("bump-numbering",
-           fmt::format("the dtype codes are of the {} numbering", numbering_name(readings.front().numbering)));
+           fmt::format("the dtype codes use the {} numbering", numbering_name(readings.front().numbering)));
     } else if (same_meaning) {
-      note("bump-numbering", "the dtype codes fit both numberings, and mean the same in both");
+      note("bump-numbering", "the dtype codes fit both numberings and mean the same in both");
     } else {
       add(Severity::warning, Scope::container, "bump-numbering-ambiguous", {}, {},
           "the dtype codes fit both numberings, with different meanings; the original one is assumed");
     }
     if (geometries.size() > 1) {
       add(Severity::warning, Scope::container, "bump-geometry-ambiguous", {}, {},
-          fmt::format("the file's size fits {}, but also {}{}; a config.json would decide",
-                      geometry_text(geometries[0]), geometry_text(geometries[1]),
-                      geometries.size() > 2 ? fmt::format(" and {} more", geometries.size() - 2) : std::string()));
+          fmt::format(
+              "the file's size fits {}, but also {}{}; put the model's config.json next to the file to settle it",
+              geometry_text(geometries[0]), geometry_text(geometries[1]),
+              geometries.size() > 2 ? fmt::format(" and {} more", geometries.size() - 2) : std::string()));
     }
   }
 
   void say_that_nothing_fits() {
     std::string message =
-        fmt::format("the file has {} bytes, which its header and dtype codes cannot add up to", document_.file_size);
+        fmt::format("the file has {} bytes, which does not match its header and dtype codes", document_.file_size);
     if (const bump::Geometry told = told_geometry(); told.kv_heads != 0 && told.intermediate != 0) {
       for (const bump::Numbering numbering : bump::all_numberings) {
         const auto dtypes = dtypes_of(document_, numbering);
         if (!dtypes) continue;
         const auto size =
             file_bytes(bump::dimensions_of(document_, told), census_of(*dtypes, document_.header.num_layers));
-        if (size) message += fmt::format("; with {} they make {}", geometry_text(told), *size);
+        if (size) message += fmt::format("; with {} they give {}", geometry_text(told), *size);
         break;
       }
     }
@@ -223,8 +229,9 @@ class BumpRules {
     const std::string stated = hex(document_.header.sha256);
     if (digest != stated) {
       add(Severity::error, Scope::data, "bump-checksum", bump::checksum_offset, "field sha256",
-          fmt::format("is {}, the payload's is {}; --check MANIFEST or --against MODEL.gguf names the entry", stated,
-                      digest));
+          fmt::format(
+              "is {}, but the payload's is {}; --check MANIFEST or --against MODEL.gguf tells which entry is damaged",
+              stated, digest));
     }
     return {};
   }

@@ -119,7 +119,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
              "data-big-endian",
              {},
              {},
-             fmt::format("{} in big-endian blocks: no value of theirs was checked",
+             fmt::format("{} in big-endian blocks: the values were not checked",
                          counted(static_cast<u64>(number), "tensor")),
              {}});
   }

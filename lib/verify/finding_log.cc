@@ -1,8 +1,8 @@
 #include "verify/finding_log.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
+
+#include "base/counted.h"
 
 namespace modelutils {
 
@@ -63,10 +63,10 @@ Findings FindingLog::findings() const {
                    kind.code,
                    {},
                    {},
-                   fmt::format("{} more {} of this kind, not listed", more,
-                               kind.severity == Severity::error     ? "errors"
-                               : kind.severity == Severity::warning ? "warnings"
-                                                                    : "notes"),
+                   counted(more, kind.severity == Severity::error     ? "more error"
+                                 : kind.severity == Severity::warning ? "more warning"
+                                                                      : "more note") +
+                       " of this kind, not listed",
                    {}});
   }
   return all;

@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::size_t head_size = 4096;
 
-// A format is one line: its name in reports, how it is recognised, its rules.
+// A format is one line: its names in reports and messages, how it is recognised, its rules.
 const std::array format_table = {
-    FormatRules{"gguf", recognises_gguf, check_gguf},
-    FormatRules{"mlx", recognises_model_directory, check_model_directory},
-    FormatRules{"safetensors", recognises_safetensors, check_safetensors},
-    FormatRules{"bumpwgt3", is_bump, check_bump, check_bump_manifest},
+    FormatRules{"gguf", "a GGUF model", recognises_gguf, check_gguf},
+    FormatRules{"mlx", "an MLX model", recognises_model_directory, check_model_directory},
+    FormatRules{"safetensors", "a safetensors model", recognises_safetensors, check_safetensors},
+    FormatRules{"bumpwgt3", "a BUMPWGT3 model", is_bump, check_bump, check_bump_manifest},
 };
 
 // What --against can compare: format of the converted model, format of its source, how.
@@ -63,8 +63,8 @@ Result<PathProbe> probe_path(const std::string& path) {
     probe.is_directory = true;
     return probe;
   }
-  constexpr std::string_view advice = "verify reads out of order and needs a file: save it to one first";
-  if (path == "-") return input_error("io-not-regular", fmt::format("is no regular file; {}", advice), {}, {}, path);
+  constexpr std::string_view advice = "verify reads out of order and needs a file: save the input to a file first";
+  if (path == "-") return input_error("io-not-regular", fmt::format("is not a regular file; {}", advice), {}, {}, path);
   auto opened = RandomAccessFile::open(path);
   if (!opened && opened.error().code == "io-not-regular") {
     opened.error().message += fmt::format("; {}", advice);

@@ -42,6 +42,7 @@ struct CheckedModel {
 /// Error only if nothing at all can be said (the file vanished).
 struct FormatRules {
   std::string_view format;  ///< as in the JSON report: "gguf", "safetensors", "mlx", "bumpwgt3"
+  std::string_view noun;    ///< one such model, as messages say it: "a GGUF model"
   bool (*recognises)(const PathProbe& probe);
   Result<CheckedModel> (*check)(const PathProbe& probe);
   /// Compares what a manifest records beyond checksums, before those are compared; may be nullptr.

@@ -156,7 +156,7 @@ void check_known_keys(const gguf::Document& document, const gguf::Index& index, 
              "gguf-key-type",
              entry.offset,
              gguf::where_key(entry.key),
-             fmt::format("is {}, loaders need {}", type_text(entry), allowed_text(*allowed)),
+             fmt::format("is {}, but llama.cpp requires {}", type_text(entry), allowed_text(*allowed)),
              {}});
   }
 }

@@ -33,7 +33,7 @@ class Layout {
     check_gaps_and_overlaps();
     if (log_.errors() == errors_before && wrong_offset_ != nullptr) {
       fail("gguf-tensor-offset", *wrong_offset_,
-           fmt::format("the offset is {}, {} is where the tensors before it end", wrong_offset_->offset, expected_));
+           fmt::format("the offset is {}, but the preceding tensors end at {}", wrong_offset_->offset, expected_));
     }
   }
 
@@ -63,7 +63,7 @@ class Layout {
               "gguf-data-start",
               *document_.file_size,
               "data",
-              fmt::format("the data begins at byte {}, but the file has {} bytes", document_.data_offset,
+              fmt::format("the data starts at byte {}, but the file has only {} bytes", document_.data_offset,
                           *document_.file_size),
               {}});
   }
@@ -86,9 +86,9 @@ class Layout {
     const std::string others = cut == 1 ? "" : fmt::format(" (and {} more)", counted(cut - 1, "tensor"));
     const std::string size = fmt::format("the file has {} bytes", document_.file_size.value_or(0));
     fail("gguf-data-truncated", *first,
-         needed
-             ? fmt::format("{}, {} are needed for the tensor's data{}", size, *needed, others)
-             : fmt::format("{}, the tensor's data at offset {} would end beyond 2^64{}", size, first->offset, others));
+         needed ? fmt::format("{}, but the tensor's data needs {}{}", size, *needed, others)
+                : fmt::format("{}, and the tensor's data at offset {} would end beyond 2^64{}", size, first->offset,
+                              others));
   }
 
   bool begins_inside(const TensorInfo& tensor) const { return tensor.offset < data_size_; }
@@ -98,12 +98,13 @@ class Layout {
     for (const TensorInfo& tensor : tensors_) {
       if (tensor.offset % document_.alignment != 0) {
         fail("gguf-tensor-unaligned", tensor,
-             fmt::format("the offset is {}, no multiple of the alignment {}", tensor.offset, document_.alignment));
+             fmt::format("the offset is {}, which is not a multiple of the alignment {}", tensor.offset,
+                         document_.alignment));
       }
       if (tensor.bytes() == u64{0}) continue;
       if (before != nullptr && tensor.offset < before->offset) {
         fail("gguf-tensor-order", tensor,
-             fmt::format("the offset is {}, less than that of {} before it ({}): the reference needs the order of the "
+             fmt::format("the offset is {}, less than that of {} before it ({}): llama.cpp requires the order of the "
                          "tensor infos",
                          tensor.offset, where_tensor(before->name), before->offset));
       }
@@ -134,8 +135,9 @@ class Layout {
       if (gap.before != ByteGap::no_span && !tensors_[gap.before].bytes()) continue;
       if (gap.after == ByteGap::no_span) continue;
       fail("gguf-tensor-gap", tensors_[gap.after],
-           fmt::format("{} before the tensor, from byte {} on, belong to nothing", counted(gap.end - gap.begin, "byte"),
-                       gap.begin + document_.data_offset));
+           fmt::format("{} before the tensor, from byte {} on, {} not used by any tensor",
+                       counted(gap.end - gap.begin, "byte"), gap.begin + document_.data_offset,
+                       verb(gap.end - gap.begin, "is", "are")));
     }
   }
 

@@ -24,10 +24,11 @@ class ModelRules {
     check_architecture();
     if (facts_.any_quantized && index_.key("general.quantization_version") == nullptr) {
       add(Severity::warning, "gguf-quantization-version", nullptr, key("general.quantization_version"),
-          "there are quantised tensors, but this key is missing");
+          "the key is missing, although there are quantised tensors");
     }
     if (!facts_.any) {
-      add(Severity::note, "gguf-no-tensors", nullptr, {}, "the file has no tensors: it holds keys, not a model");
+      add(Severity::note, "gguf-no-tensors", nullptr, {},
+          "the file has no tensors: it contains only keys, not a model");
       return;
     }
     if (is_part_of_a_model()) return;
@@ -48,11 +49,11 @@ class ModelRules {
     if (entry == nullptr) {
       if (!facts_.any) return;
       return add(Severity::warning, "gguf-architecture-missing", nullptr, key("general.architecture"),
-                 "the key is missing: no loader knows what the tensors mean");
+                 "the key is missing: no program can tell what the tensors mean");
     }
     if (entry->type() != gguf::ValueType::string) {
       add(Severity::error, "gguf-architecture-type", entry, key(entry->key),
-          fmt::format("is of type {}, STRING is needed", gguf::value_type_name(entry->type())));
+          fmt::format("is of type {}, it must be STRING", gguf::value_type_name(entry->type())));
     }
   }
 
@@ -82,7 +83,7 @@ class ModelRules {
       const gguf::ArrayRef* array = index_.array_value(name);
       if (array == nullptr || array->count == *layers) continue;
       add(contradiction(), "gguf-per-layer-count", index_.key(name), key(name),
-          fmt::format("the array has {}, one for each of the {} is needed", counted(array->count, "element"),
+          fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
                       counted(*layers, "layer")));
     }
   }
@@ -94,7 +95,7 @@ class ModelRules {
     if (used <= experts && (experts == 0 || used != 0)) return;
     const bool has_key = index_.key(name) != nullptr;
     add(contradiction(), "gguf-experts", has_key ? index_.key(name) : index_.key(index_.arch_key("expert_count")),
-        key(name), fmt::format("{} experts are used of {}: loaders abort", used, experts));
+        key(name), fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts));
   }
 
   // Only for architectures that are known to have attention heads: others say 0.
@@ -118,14 +119,14 @@ class ModelRules {
     constexpr std::array<std::string_view, 4> types = {"none", "linear", "yarn", "longrope"};
     if (type && std::ranges::find(types, *type) == types.end()) {
       add(Severity::warning, "gguf-rope", index_.key(type_key), key(type_key),
-          fmt::format("is '{}', loaders know {}", *type, fmt::join(types, ", ")));
+          fmt::format("is '{}', llama.cpp supports {}", *type, fmt::join(types, ", ")));
     }
     for (const std::string_view suffix : {"rope.freq_base", "rope.freq_base_swa"}) {
       const std::string name = index_.arch_key(suffix);
       const std::optional<double> base = index_.float_value(name);
       if (!base || (std::isfinite(*base) && *base > 0)) continue;
       add(Severity::warning, "gguf-rope", index_.key(name), key(name),
-          fmt::format("is {}, a finite number above 0 is needed", *base));
+          fmt::format("is {}, it must be a finite number greater than 0", *base));
     }
   }
 
@@ -136,7 +137,7 @@ class ModelRules {
       if (row->need != arch::Need::required || row->name == "attention.head_count") continue;
       const std::string name = index_.arch_key(row->name);
       if (index_.key(name) != nullptr) continue;
-      add(Severity::note, "gguf-key-missing", nullptr, key(name), "the key is missing, llama.cpp needs it");
+      add(Severity::note, "gguf-key-missing", nullptr, key(name), "the key is missing, but llama.cpp requires it");
     }
   }
 

@@ -31,19 +31,20 @@ bool is_plain_key(std::string_view key) {
 
 std::string text_problem(std::string_view text) {
   if (!is_utf8(text)) return "is not UTF-8";
-  if (text.find('\0') != std::string_view::npos) return "holds a NUL byte";
-  if (needs_escape(text)) return "holds control or invisible characters";
+  if (text.find('\0') != std::string_view::npos) return "contains a NUL byte";
+  if (needs_escape(text)) return "contains control or invisible characters";
   return {};
 }
 
 void check_key_name(const gguf::KeyValue& entry, FindingLog& log) {
   const std::string_view key = entry.key;
   if (key.empty()) {
-    return add(log, Severity::error, "gguf-key-empty", entry.offset, {}, "a key is empty: the reference refuses it");
+    return add(log, Severity::error, "gguf-key-empty", entry.offset, {},
+               "a key is empty: llama.cpp refuses to load it");
   }
   if (key.size() > max_key_bytes) {
     add(log, Severity::warning, "gguf-key-length", entry.offset, where_key(key),
-        fmt::format("the key has {} bytes, at most {} are allowed", key.size(), max_key_bytes));
+        fmt::format("the key is {} bytes long, at most {} are allowed", key.size(), max_key_bytes));
   }
   if (is_plain_key(key)) return;
   if (const std::string problem = text_problem(key); !problem.empty()) {
@@ -69,7 +70,7 @@ void check_key_names(const gguf::Document& document, FindingLog& log) {
       first_of.push_back(&entry);
     } else {
       add(log, Severity::error, "gguf-key-duplicate", entry.offset, where_key(entry.key),
-          fmt::format("the key stands in the file twice, first at byte {}", first_of[inserted.number]->offset));
+          fmt::format("the key appears twice in the file, first at byte {}", first_of[inserted.number]->offset));
     }
   }
   if (!any_nul) return;
@@ -79,7 +80,7 @@ void check_key_names(const gguf::Document& document, FindingLog& log) {
     if (shown.size() == entry.key.size()) continue;
     if (shown == "general.alignment" || names.find(shown)) {
       add(log, Severity::error, "gguf-key-ambiguous", entry.offset, where_key(entry.key),
-          "cut at its NUL byte the key is another one: readers disagree on what it means");
+          "the key, cut off at its NUL byte, is equal to another one: programs disagree on what it means");
     }
   }
 }
@@ -91,18 +92,19 @@ void check_alignment(const gguf::Document& document, FindingLog& log) {
   const u32* value = std::get_if<u32>(&entry->value);
   if (value == nullptr) {
     return add(log, Severity::error, "gguf-alignment-type", entry->offset, where,
-               fmt::format("is of type {}, UINT32 is needed", gguf::value_type_name(entry->type())));
+               fmt::format("is of type {}, it must be UINT32", gguf::value_type_name(entry->type())));
   }
   if (*value == 0 || (!is_power_of_two(*value) && *value % 8 != 0)) {
     add(log, Severity::error, "gguf-alignment", entry->offset, where,
-        fmt::format("the alignment is {}, a power of two is needed", *value));
+        fmt::format("the alignment is {}, it must be a power of two", *value));
   } else if (!is_power_of_two(*value)) {
     add(log, Severity::warning, "gguf-alignment-odd", entry->offset, where,
-        fmt::format("the alignment is {}, no power of two: the format allows multiples of 8, the reference refuses it",
+        fmt::format("the alignment is {}, not a power of two: the format allows any multiple of 8, but llama.cpp "
+                    "refuses to load it",
                     *value));
   } else if (*value < 8) {
     add(log, Severity::warning, "gguf-alignment-odd", entry->offset, where,
-        fmt::format("the alignment is {}: the format asks for multiples of 8, the reference accepts it", *value));
+        fmt::format("the alignment is {}: the format requires a multiple of 8, but llama.cpp accepts it", *value));
   }
 }
 
@@ -117,7 +119,7 @@ void check_tensor_names(const gguf::Document& document, FindingLog& log) {
       add(log, Severity::warning, "gguf-tensor-name-empty", tensor.info_offset, {}, "a tensor has no name");
     } else if (name.size() > max_name_bytes) {
       add(log, Severity::error, "gguf-tensor-name-length", tensor.info_offset, where_tensor(name),
-          fmt::format("the name has {} bytes, the reference allows at most {}", name.size(), max_name_bytes));
+          fmt::format("the name is {} bytes long, llama.cpp allows at most {}", name.size(), max_name_bytes));
     }
     if (const std::string problem = text_problem(name); !problem.empty()) {
       add(log, Severity::warning, "gguf-tensor-name-text", tensor.info_offset, where_tensor(name),
@@ -128,8 +130,7 @@ void check_tensor_names(const gguf::Document& document, FindingLog& log) {
       first_of.push_back(&tensor);
     } else {
       add(log, Severity::error, "gguf-tensor-duplicate", tensor.info_offset, where_tensor(name),
-          fmt::format("a tensor of this name stands in the file twice, first at byte {}",
-                      first_of[inserted.number]->info_offset));
+          fmt::format("the name appears twice in the file, first at byte {}", first_of[inserted.number]->info_offset));
     }
   }
 }

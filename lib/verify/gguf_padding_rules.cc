@@ -60,7 +60,7 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
                "gguf-padding",
                **found,
                where,
-               fmt::format("the padding behind it, {} from byte {} on, is not all zero", counted(end - begin, "byte"),
+               fmt::format("the padding after it, {} from byte {} on, is not all zeros", counted(end - begin, "byte"),
                            begin),
                {}});
     }
@@ -100,7 +100,7 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
                     "gguf-last-padding",
                     file_size,
                     "data",
-                    fmt::format("the last tensor is not padded: {} are missing to a multiple of {}",
+                    fmt::format("the last tensor is not padded: the file is {} short of a multiple of {}",
                                 counted(padded - file_size, "byte"), document.alignment),
                     {}});
   }
@@ -110,7 +110,7 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
     char head[4] = {};
     const auto got = source.read_some(at, std::as_writable_bytes(std::span(head)));
     if (got && *got == sizeof head && std::string_view(head, sizeof head) == "GGUF") {
-      what = fmt::format(": a second GGUF file begins at byte {}", at);
+      what = fmt::format(": a second GGUF file starts at byte {}", at);
       break;
     }
   }
@@ -119,7 +119,7 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
            "gguf-trailing-bytes",
            padded,
            "end of the file",
-           fmt::format("{} behind the last tensor{}", counted(file_size - padded, "byte"), what),
+           fmt::format("{} after the last tensor{}", counted(file_size - padded, "byte"), what),
            {}});
 }
 

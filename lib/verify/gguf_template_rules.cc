@@ -82,16 +82,16 @@ class TemplateRules {
       std::size_t end = at;
       while (end < text.size() && is_word(text[end])) ++end;
       warn("gguf-template-dunder", at,
-           fmt::format("the chat template reaches for Python's '{}'",
+           fmt::format("the chat template accesses Python's '{}'",
                        text.substr(at, std::min<std::size_t>(end - at, 64))));
     }
     if (const std::size_t at = find_import(text); at != std::string_view::npos) {
-      warn("gguf-template-import", at, "the chat template imports something");
+      warn("gguf-template-import", at, "the chat template imports a module or file");
     }
     if (const auto hidden = find_hidden(text)) {
-      warn(
-          "gguf-template-hidden", hidden->at,
-          fmt::format("the chat template holds the invisible character U+{:04X}", static_cast<u32>(hidden->character)));
+      warn("gguf-template-hidden", hidden->at,
+           fmt::format("the chat template contains the invisible character U+{:04X}",
+                       static_cast<u32>(hidden->character)));
     }
   }
 

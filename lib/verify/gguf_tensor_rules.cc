@@ -18,7 +18,7 @@ class TensorRules {
   TensorRules(const gguf::TensorInfo& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
 
   void check() {
-    if (tensor_.n_dims == 0) warn("gguf-dims-none", "the tensor has no dimensions: it holds one element");
+    if (tensor_.n_dims == 0) warn("gguf-dims-none", "the tensor has no dimensions, and thus one element");
     const bool dims_are_sound = check_dims();
     const std::optional<TensorType> type = tensor_.type();
     if (!type) return unknown_type();
@@ -27,14 +27,15 @@ class TensorRules {
     const u64 ne0 = tensor_.ne.empty() ? 1 : tensor_.ne[0];
     if (ne0 % info.block_elements != 0) {
       return fail("gguf-row-size",
-                  fmt::format("ne0 is {}, {} needs a multiple of {}", ne0, info.name, info.block_elements));
+                  fmt::format("ne0 is {}, but {} needs a multiple of {}", ne0, info.name, info.block_elements));
     }
     if (!element_count(tensor_.ne)) {
-      return fail("gguf-tensor-size", fmt::format("{} elements do not fit into 64 bits", shape_text(tensor_.ne)));
+      return fail("gguf-tensor-size",
+                  fmt::format("the number of elements of {} does not fit in 64 bits", shape_text(tensor_.ne)));
     }
     if (!tensor_.bytes()) {
       fail("gguf-tensor-size",
-           fmt::format("the size of {} elements of {} does not fit into 63 bits", shape_text(tensor_.ne), info.name));
+           fmt::format("the size of {} elements of {} does not fit in 63 bits", shape_text(tensor_.ne), info.name));
     }
   }
 
@@ -51,7 +52,7 @@ class TensorRules {
       }
     }
     if (std::find(tensor_.ne.begin(), tensor_.ne.end(), u64{0}) != tensor_.ne.end()) {
-      warn("gguf-dim-zero", fmt::format("the shape is {}: the tensor holds nothing", shape_text(tensor_.ne)));
+      warn("gguf-dim-zero", fmt::format("the shape is {}: the tensor is empty", shape_text(tensor_.ne)));
     }
     return true;
   }
@@ -60,7 +61,7 @@ class TensorRules {
     const u32 id = tensor_.type_id;
     const bool removed = id == 4 || id == 5 || (id >= 31 && id <= 33) || (id >= 36 && id <= 38);
     if (removed) return fail("gguf-tensor-type", fmt::format("type {} was removed from ggml", id));
-    fail("gguf-tensor-type", fmt::format("type {} is unknown{}: the tensor's size cannot be told", id,
+    fail("gguf-tensor-type", fmt::format("type {} is unknown{}: the tensor's size cannot be determined", id,
                                          id >= 97 && id < 1024 ? " (ids from 97 on belong to a fork of ggml)" : ""));
   }
 

@@ -32,9 +32,9 @@ class TokenRules {
     check_token_types();
     check_byte_level();
     if (count_ > most_tokens) {
-      return warn(
-          "gguf-tokens-too-many", tokens_key, {},
-          fmt::format("{} tokens are more than any vocabulary has: duplicates and merges were not looked for", count_));
+      return warn("gguf-tokens-too-many", tokens_key, {},
+                  fmt::format("{} tokens are more than any real vocabulary has: duplicates and merges were not checked",
+                              count_));
     }
     const gguf::ArrayRef* merges = string_array(merges_key);
     const auto scan = scan_vocabulary(source_, document_, *tokens, merges);
@@ -55,7 +55,7 @@ class TokenRules {
       const gguf::ArrayRef* array = index_.array_value(key);
       if (array == nullptr || array->count == count_) continue;
       add(array->count < count_ ? Severity::error : Severity::warning, "gguf-token-array-length", key, {},
-          fmt::format("has {}, there are {}", counted(array->count, "element"), counted(count_, "token")));
+          fmt::format("has {}, but there are {}", counted(array->count, "element"), counted(count_, "token")));
     }
   }
 
@@ -82,10 +82,12 @@ class TokenRules {
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const auto pre = index_.string_value(pre_key);
     if (pre && !hf::is_known_pre(*pre)) {
-      warn("gguf-tokenizer-pre", pre_key, {}, fmt::format("is '{}', a pre-tokenizer that no known loader has", *pre));
+      warn("gguf-tokenizer-pre", pre_key, {},
+           fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre));
     }
     if (index_.key(merges_key) == nullptr) {
-      warn("gguf-merges-missing", merges_key, {}, "the key is missing: loaders refuse a byte-level vocabulary without");
+      warn("gguf-merges-missing", merges_key, {},
+           "the key is missing: llama.cpp refuses to load a byte-level vocabulary without it");
     }
   }
 
@@ -110,14 +112,14 @@ class TokenRules {
     }
     if (bad == 0) return;
     warn("gguf-token-type", key, array->offset + first_index * 4,
-         fmt::format("{} of {} {} a type other than 0 to 6, token {} is the first", bad, counted(count_, "token"),
+         fmt::format("{} of {} {} a type other than 0 to 6, the first is token {}", bad, counted(count_, "token"),
                      verb(bad, "has", "have"), first_index));
   }
 
   void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
     for (const DuplicateToken& duplicate : scan.duplicates) {
       add(Severity::error, "gguf-token-duplicate", tokens_key, duplicate.offset,
-          fmt::format("token {} is the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
+          fmt::format("token {} has the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
                       string_at(source_, document_, duplicate.offset)));
     }
     if (const u64 more = scan.duplicate_count - scan.duplicates.size(); more != 0) {
@@ -125,7 +127,7 @@ class TokenRules {
     }
     if (const StringTally& empty = scan.tokens_empty; empty.number != 0) {
       warn("gguf-token-empty", tokens_key, empty.first_offset,
-           fmt::format("{} without text, token {} is the first", counted(empty.number, "token"), empty.first_index));
+           fmt::format("{} without text, the first is token {}", counted(empty.number, "token"), empty.first_index));
     }
     report_not_utf8(scan.tokens_not_utf8, tokens_key, tokens.count);
   }
@@ -134,15 +136,16 @@ class TokenRules {
   void report_merges(const VocabularyScan& scan, const gguf::ArrayRef& merges) {
     if (const StringTally& bad = scan.merges_not_split; bad.number != 0) {
       warn("gguf-merge-split", merges_key, bad.first_offset,
-           fmt::format("{} of {} {} not split into two tokens, first merge {} ('{}')", bad.number,
+           fmt::format("{} of {} {} not split into two tokens, the first is merge {} ('{}')", bad.number,
                        counted(merges.count, "merge"), verb(bad.number, "does", "do"), bad.first_index,
                        string_at(source_, document_, bad.first_offset)));
     }
     if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
       warn("gguf-merge-token", merges_key, bad.first_offset,
-           fmt::format("{} of {} {} a token that the vocabulary does not have, first merge {} ('{}'), which needs '{}'",
-                       bad.number, counted(merges.count, "merge"), verb(bad.number, "needs", "need"), bad.first_index,
-                       string_at(source_, document_, bad.first_offset), scan.first_missing));
+           fmt::format(
+               "{} of {} {} a token that is not in the vocabulary, the first is merge {} ('{}'), which needs '{}'",
+               bad.number, counted(merges.count, "merge"), verb(bad.number, "needs", "need"), bad.first_index,
+               string_at(source_, document_, bad.first_offset), scan.first_missing));
     }
     report_not_utf8(scan.merges_not_utf8, merges_key, merges.count);
   }
@@ -150,7 +153,7 @@ class TokenRules {
   void report_not_utf8(const StringTally& tally, std::string_view key, u64 strings) {
     if (tally.number == 0) return;
     warn("gguf-value-utf8", key, tally.first_offset,
-         fmt::format("{} of {} {} not UTF-8, element {} is the first", tally.number, counted(strings, "string"),
+         fmt::format("{} of {} {} not UTF-8, the first is element {}", tally.number, counted(strings, "string"),
                      verb(tally.number, "is", "are"), tally.first_index));
   }
 

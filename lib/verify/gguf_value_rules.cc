@@ -50,7 +50,7 @@ class ValueRules {
     if (!is_utf8(text)) {
       warn("gguf-value-utf8", entry.value_offset, entry, "the text is not UTF-8");
     } else if (has_control(text)) {
-      warn("gguf-value-control", entry.value_offset, entry, "the text holds control characters");
+      warn("gguf-value-control", entry.value_offset, entry, "the text contains control characters");
     }
   }
 
@@ -76,7 +76,7 @@ class ValueRules {
     if (!read) log_.add(to_finding(read.error()));
     if (bad == 0) return;
     warn("gguf-value-utf8", first_offset, entry,
-         fmt::format("{} of {} {} not UTF-8, element {} is the first", bad, counted(array.count, "string"),
+         fmt::format("{} of {} {} not UTF-8, the first is element {}", bad, counted(array.count, "string"),
                      verb(bad, "is", "are"), first_index));
   }
 
@@ -93,7 +93,7 @@ class ValueRules {
     }
     if (bad == 0) return;
     warn("gguf-value-nan", array.offset + first_index * gguf::value_size(array.element_type), entry,
-         fmt::format("{} of {} {} NaN or infinite, element {} is the first", bad, counted(array.count, "number"),
+         fmt::format("{} of {} {} NaN or infinite, the first is element {}", bad, counted(array.count, "number"),
                      verb(bad, "is", "are"), first_index));
   }
 

@@ -42,7 +42,7 @@ class Geometry {
     const u64 highest = layers_.rbegin()->first;
     if (config_.block_count && *config_.block_count != highest + 1) {
       error("hf-layers", "config.json field 'num_hidden_layers'",
-            fmt::format("is {}, the tensors have {}", *config_.block_count, counted(highest + 1, "layer")));
+            fmt::format("is {}, but the tensors have {}", *config_.block_count, counted(highest + 1, "layer")));
     }
     // Every layer of these architectures has the same modules.
     std::set<std::string_view> all;
@@ -61,7 +61,7 @@ class Geometry {
       for (const std::string_view module : all) {
         if (!found->second.contains(module)) {
           error("hf-tensor-missing", fmt::format("module 'model.layers.{}.{}'", layer, module),
-                "is missing, other layers have it");
+                "is missing, but other layers have it");
         }
       }
     }
@@ -91,8 +91,8 @@ class Geometry {
     const std::optional<u64> wanted = arch::evaluate(expression, sizes_);
     if (!wanted || module.shape[dim] == *wanted) return;
     error(code_for(expression), fmt::format("tensor '{}.weight'", module.path),
-          fmt::format("has shape [{}], config.json gives dimension {} as {} ({})", fmt::join(module.shape, ", "), dim,
-                      *wanted, in_words(expression)));
+          fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})",
+                      fmt::join(module.shape, ", "), dim, *wanted, in_words(expression)));
   }
 
   static std::string_view code_for(std::string_view expression) {

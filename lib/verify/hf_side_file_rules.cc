@@ -50,7 +50,7 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
     tokenizer = hf::check_tokenizer(model.set.folder, embedding_rows(model));
   } else if (!has(model, "tekken.json") && !has(model, "tiktoken.model") && !has(model, "vocab.txt")) {
     remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
-           "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) beside the weights");
+           "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
   }
   // The tokenizer's files end with the first that is broken; the others are looked at here.
   for (const std::string_view name :

@@ -161,25 +161,25 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
                  "manifest-missing",
                  {},
                  where_of(entry),
-                 "is in the manifest, but not (or not readable) in the file",
+                 "is in the manifest, but missing from the file or unreadable there",
                  set_file});
         continue;
       }
       mentioned[*index] = 1;
       const CatalogTensor& tensor = catalog.tensors[*index];
       if (entry.bytes && *entry.bytes != tensor.bytes) {
-        differs(tensor.offset, fmt::format("has {} bytes, {} in the manifest", tensor.bytes, *entry.bytes));
+        differs(tensor.offset, fmt::format("has {} bytes, but {} in the manifest", tensor.bytes, *entry.bytes));
         continue;
       }
       if (entry.offset && *entry.offset != tensor.offset) {
-        differs(tensor.offset, fmt::format("stands at byte {}, at {} in the manifest", tensor.offset, *entry.offset));
+        differs(tensor.offset, fmt::format("is at byte {}, but at {} in the manifest", tensor.offset, *entry.offset));
         continue;
       }
       job.ranges.push_back({*file, tensor.offset, tensor.bytes});
     } else if (entry.subject == Subject::file) {
       const u64 size = catalog.files[*file].source->size().value_or(0);
       if (entry.bytes && *entry.bytes != size) {
-        differs({}, fmt::format("has {} bytes, {} in the manifest", size, *entry.bytes));
+        differs({}, fmt::format("has {} bytes, but {} in the manifest", size, *entry.bytes));
         continue;
       }
       job.ranges.push_back({*file, 0, size});
@@ -202,7 +202,7 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
       std::optional<u64> offset;
       if (entry.subject == Subject::tensor) offset = jobs[i].ranges.front().offset;
       log.add({Severity::error, Scope::data, "manifest-differs", offset, where_of(entry),
-               fmt::format("{} is {}, {} in the manifest", hash_name(entry.algorithm), *digests[i], entry.hex),
+               fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digests[i], entry.hex),
                file_of_set(catalog, file)});
     }
   }

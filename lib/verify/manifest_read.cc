@@ -69,7 +69,7 @@ Status add_hashes(json::Element object, const ManifestEntry& model, std::vector<
     entries.back().hex = *hex;
     any = true;
   }
-  if (!any) return syntax_error(model.line, "has none of the members sha256, xxh3, sha1, xxh64");
+  if (!any) return syntax_error(model.line, "has none of the members sha256, xxh3, sha1 and xxh64");
   return {};
 }
 
@@ -80,7 +80,7 @@ Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
   ManifestEntry entry;
   entry.line = line;
   const auto file = text_member(object, "file");
-  if (!file) return syntax_error(line, "has no member 'file' that is text");
+  if (!file) return syntax_error(line, "has no member 'file', or it is not a string");
   entry.file = *file;
   simdjson::dom::object members;
   json::Element tensor;
@@ -92,7 +92,7 @@ Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
   } else if (const auto name = text_member(object, "tensor")) {
     entry.tensor = *name;
   } else {
-    return syntax_error(line, "'tensor' must be text or null");
+    return syntax_error(line, "'tensor' must be a string or null");
   }
   if (json::member(object, "bytes")) {
     entry.bytes = json::u64_member(object, "bytes");
@@ -119,7 +119,7 @@ std::optional<json::Array> entry_array(json::Element root) {
 
 Status parse_object(json::Element root, Manifest& manifest) {
   const auto array = entry_array(root);
-  if (!array) return syntax_error(0, "is a JSON object without entries that have a name and a sha256");
+  if (!array) return syntax_error(0, "is a JSON object without any entries that have a name and a sha256");
   if (const auto dimensions = json::object_member(root, "dimensions")) {
     for (const auto& [name, value] : *dimensions) {
       u64 field = 0;
@@ -164,7 +164,8 @@ Status parse_text_line(std::string_view text, u64 line, Manifest& manifest) {
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
   const std::string_view digits = take_word(rest);
   const std::size_t subject = rest.find_first_not_of(" \t");
-  if (subject == std::string_view::npos) return syntax_error(line, "is not of the form 'ALGORITHM  HEX  FILE:TENSOR'");
+  if (subject == std::string_view::npos)
+    return syntax_error(line, "does not have the form 'ALGORITHM  HEX  FILE:TENSOR'");
   if (lower == "uuid") {
     manifest.remarks.push_back({Severity::note,
                                 Scope::model,
@@ -176,11 +177,11 @@ Status parse_text_line(std::string_view text, u64 line, Manifest& manifest) {
     return {};
   }
   const auto algorithm = hash_from_name(lower);
-  if (!algorithm) return syntax_error(line, fmt::format("'{}' is none of xxh64, sha1, sha256, xxh3", name));
+  if (!algorithm) return syntax_error(line, fmt::format("'{}' is not one of xxh64, sha1, sha256 and xxh3", name));
   const auto hex = clean_hex(*algorithm, digits);
   if (!hex) {
-    return syntax_error(line,
-                        fmt::format("'{}' is not a {}: {} hexadecimal digits", digits, lower, hex_digits(*algorithm)));
+    return syntax_error(line, fmt::format("'{}' is not a {} checksum, which has {} hexadecimal digits", digits, lower,
+                                          hex_digits(*algorithm)));
   }
   ManifestEntry entry;
   entry.line = line;
@@ -230,9 +231,11 @@ bool is_one_object(std::string_view text, const std::string& path) {
 Status refuse_other_kinds(std::string_view head, const std::string& path) {
   const FileKind kind = file_kind(head);
   if (kind != FileKind::unknown && kind != FileKind::empty) {
-    return input_error("manifest-syntax", fmt::format("no manifest: it is {}", file_kind_text(kind)), {}, {}, path);
+    return input_error("manifest-syntax", fmt::format("is not a manifest: it is {}", file_kind_text(kind)), {}, {},
+                       path);
   }
-  if (head.find('\0') != head.npos) return input_error("manifest-syntax", "no manifest: it is no text", {}, {}, path);
+  if (head.find('\0') != head.npos)
+    return input_error("manifest-syntax", "is not a manifest: it is not a text file", {}, {}, path);
   return {};
 }
 
@@ -251,7 +254,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   }
   if (!parsed) return tl::make_unexpected(in_file(std::move(parsed.error()), manifest.path));
   if (manifest.entries.empty()) {
-    return input_error("manifest-empty", "is a manifest without a single checksum", {}, {}, manifest.path);
+    return input_error("manifest-empty", "is a manifest without any checksums", {}, {}, manifest.path);
   }
   return manifest;
 }
@@ -270,7 +273,8 @@ Result<Manifest> load_manifest(const std::string& path) {
     return parse_manifest(text, path);
   }
   MU_TRY(refuse_other_kinds(std::string_view(text).substr(0, std::min(size, file_kind_bytes)), path));
-  return input_error("manifest-too-large", fmt::format("a manifest has at most {} bytes", max_manifest_bytes), {}, {},
+  return input_error("manifest-too-large",
+                     fmt::format("is larger than {} bytes, the limit for a manifest", max_manifest_bytes), {}, {},
                      path);
 }
 

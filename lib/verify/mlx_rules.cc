@@ -46,7 +46,7 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty()) {
     remark(log, whole ? Severity::error : Severity::note, "hf-config-missing", "config.json field 'model_type'",
-           "is missing: nobody can tell what kind of model this is");
+           "is missing: the kind of model cannot be determined");
     return;
   }
   const arch::Family* known = arch::find_family(config);
@@ -64,7 +64,7 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   for (const Field& field : fields) {
     if (field.present || config.field(field.name)) continue;
     remark(log, severity, "hf-config-missing", fmt::format("config.json field '{}'", field.name),
-           fmt::format("is missing, a {} model needs it", config.model_type));
+           fmt::format("is missing, but {} models need it", config.model_type));
   }
 }
 
@@ -82,10 +82,9 @@ FindingLog model_directory_rules(const SafetensorsModel& model) {
   log.add_all(model.quantization.findings);
   log.add_all(model.modules.findings);
   if (!model.quantization.foreign_method.empty()) {
-    mlx_rules::remark(
-        log, Severity::note, "hf-quant-method", "config.json field 'quantization_config'",
-        fmt::format("the weights are quantised by '{}', which is not MLX's: how they are packed is not checked",
-                    model.quantization.foreign_method));
+    mlx_rules::remark(log, Severity::note, "hf-quant-method", "config.json field 'quantization_config'",
+                      fmt::format("the weights are quantised with '{}', not by MLX: how they are packed is not checked",
+                                  model.quantization.foreign_method));
   }
   mlx_rules::check_fields(model, log);
   mlx_rules::check_geometry(model, log);

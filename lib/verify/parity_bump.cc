@@ -40,7 +40,8 @@ class BumpParity {
     MU_ASSIGN(BumpMapping plain, map({}, 1));
     if (plain.entries.empty()) {
       Error refusal = plain.refusals.errors().front();
-      refusal.message = "has no BUMPWGT3 form: " + (refusal.where.empty() ? "" : refusal.where + " ") + refusal.message;
+      refusal.message =
+          "has no BUMPWGT3 equivalent: " + (refusal.where.empty() ? "" : refusal.where + " ") + refusal.message;
       refusal.where.clear();
       return tl::make_unexpected(in_file(std::move(refusal), set_.files.front().path));
     }
@@ -52,8 +53,7 @@ class BumpParity {
                 "parity-size",
                 {},
                 {},
-                fmt::format("the file has {} bytes, what comes from the source makes {}", document_.file_size,
-                            plain.file_size),
+                fmt::format("the file has {} bytes, but the source gives {}", document_.file_size, plain.file_size),
                 {}});
       return std::move(log_);
     }
@@ -150,8 +150,8 @@ class BumpParity {
                 "parity-field",
                 field.offset,
                 fmt::format("field {}", field.name),
-                fmt::format("is {}, the source {} {}", value,
-                            field.value == context_field().value ? "and the file's size make it" : "makes it", right),
+                fmt::format("is {}, but the source {} {}", value,
+                            field.value == context_field().value ? "and the file's size give" : "gives", right),
                 {}});
     }
     if (mapping.hyper.dimensions.context != plain.hyper.dimensions.context) {
@@ -160,8 +160,8 @@ class BumpParity {
                 "parity-context",
                 context_field().offset,
                 "field context_len",
-                fmt::format("is {}, the source's context is {}: converted with --context", document_.header.context_len,
-                            plain.hyper.dimensions.context),
+                fmt::format("is {}, but the source's context is {}: converted with --context",
+                            document_.header.context_len, plain.hyper.dimensions.context),
                 {}});
     }
     if (document_.code_count != mapping.entries.size()) {
@@ -170,7 +170,7 @@ class BumpParity {
                 "parity-field",
                 bump::table_offset,
                 "number of dtype codes",
-                fmt::format("is {}, the source makes it {}", document_.code_count, mapping.entries.size()),
+                fmt::format("is {}, but the source gives {}", document_.code_count, mapping.entries.size()),
                 {}});
     }
   }
@@ -187,7 +187,7 @@ class BumpParity {
                 "parity-field",
                 {},
                 fmt::format("config.json field {}", field.key),
-                fmt::format("is {}, the source makes it {}", value, right),
+                fmt::format("is {}, but the source gives {}", value, right),
                 {}});
     }
   }
@@ -215,7 +215,7 @@ class BumpParity {
                 "parity-field",
                 bump::codes_offset + i,
                 fmt::format("dtype code of {}", entry.name()),
-                fmt::format("is {}, the source is {}", codes[i], bump::dtype_name(entry.dtype)),
+                fmt::format("is {}, but the source is {}", codes[i], bump::dtype_name(entry.dtype)),
                 {}});
     }
   }
@@ -251,8 +251,8 @@ class BumpParity {
               "parity-differs",
               at,
               fmt::format("entry {}", entry.entry.name()),
-              fmt::format("differs from {} from byte {} of the entry on (0x{:02x}, not 0x{:02x})",
-                          entry.sources.empty() ? std::string("the zeros it must be")
+              fmt::format("differs from {} from byte {} of the entry on (0x{:02x} instead of 0x{:02x})",
+                          entry.sources.empty() ? std::string("the zeros it must consist of")
                                                 : fmt::format("tensor '{}'", entry.sources.front()),
                           at - entry.entry.offset, static_cast<unsigned>(*wrong), static_cast<unsigned>(*right)),
               {}});
@@ -265,12 +265,12 @@ class BumpParity {
                 "parity-not-carried",
                 {},
                 fmt::format("tensor '{}'", tensor.name),
-                "of the source is not in the file: " + reason,
+                "is in the source, but not in the file: " + reason,
                 {}});
     };
     for (const UnplacedTensor& item : mapping.unplaced) warn(item.tensor, item.reason);
     if (mapping.rope_freqs && !(config_ && config_->has_rope_scaling)) {
-      warn(*mapping.rope_freqs, "only a config.json beside it could say the scaling, in rope_scaling");
+      warn(*mapping.rope_freqs, "only rope_scaling in a config.json next to it could carry the scaling");
     }
     if (!mapping.output) return {};
     MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));

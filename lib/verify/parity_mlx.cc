@@ -72,16 +72,16 @@ class Comparer {
       left.erase(found);
       if (converted.ne != source.ne) {
         add(Severity::error, "parity-shape", source.name,
-            fmt::format("has shape {}, the source makes {}", shape_text(converted.ne), shape_text(source.ne)));
+            fmt::format("has shape {}, but the source gives {}", shape_text(converted.ne), shape_text(source.ne)));
       } else if (!converted.type || !has_decoder(*converted.type)) {
-        add(Severity::error, "parity-type", source.name, "is of a type that cannot be decoded");
+        add(Severity::error, "parity-type", source.name, "has a type that cannot be decoded");
       } else {
         pairs_.push_back({&source, &converted, 0, 0, 0, 0, 0, 0});
       }
     }
     for (const CatalogTensor& tensor : catalog_.tensors) {
       if (left.contains(tensor.name)) {
-        add(Severity::error, "parity-extra", tensor.name, "is in the converted file, but has no source");
+        add(Severity::error, "parity-extra", tensor.name, "is in the converted file, but not in the source");
       }
     }
   }
@@ -155,7 +155,7 @@ class Comparer {
     const double error = pair.squared_value > 0 ? std::sqrt(pair.squared_error / pair.squared_value) : HUGE_VAL;
     const bool tolerable = error <= tolerated_error;  // false for NaN
     add(tolerable ? Severity::note : Severity::error, "parity-inexact", name,
-        fmt::format("is {}, which does not hold the source exactly: relative RMS error {:.2g}{}",
+        fmt::format("is {}, which cannot represent the source exactly: relative RMS error {:.2g}{}",
                     type_name(*pair.converted->type), error, tolerable ? "" : ", more than 1 %"));
     return {};
   }

@@ -25,7 +25,8 @@ class Layout {
     if (!document_.complete) return;  // what is missing is not known
     if (document_.data_offset % data_alignment != 0) {
       add(Severity::note, "st-unaligned", document_.data_offset, "data", [&] {
-        return fmt::format("the data begins at byte {}, no multiple of {}", document_.data_offset, data_alignment);
+        return fmt::format("the data starts at byte {}, which is not a multiple of {}", document_.data_offset,
+                           data_alignment);
       });
     }
     check_end();
@@ -70,8 +71,8 @@ class Layout {
     }
     if (first == nullptr) return;
     add(Severity::error, "st-data-truncated", first->entry_offset, tensor_where(first->name), [&] {
-      return fmt::format("the data ends after {} bytes, {} are needed{}", *data_size_, needed,
-                         cut == 1 ? "" : fmt::format(" (by this and {} more)", counted(cut - 1, "tensor")));
+      return fmt::format("the data ends after {} bytes, but {} are needed{}", *data_size_, needed,
+                         cut == 1 ? "" : fmt::format(" (by this tensor and {} more)", counted(cut - 1, "tensor")));
     });
   }
 
@@ -108,7 +109,7 @@ class Layout {
                                                [&](const ByteSpan& span) { return span.begin < tensor.begin; });
       if (behind == sorted.begin() || std::prev(behind)->end <= tensor.begin) continue;
       add(Severity::error, "st-overlap", tensor.entry_offset, tensor_where(tensor.name), [&] {
-        return fmt::format("has no bytes, but stands inside {}", tensor_where(tensors_[std::prev(behind)->id].name));
+        return fmt::format("is empty, but lies inside {}", tensor_where(tensors_[std::prev(behind)->id].name));
       });
     }
   }
@@ -124,8 +125,8 @@ class Layout {
   void report_gap(const ByteGap& gap) {
     add(Severity::error, "st-hole", document_.data_offset + gap.begin,
         gap.after == ByteGap::no_span ? "data" : tensor_where(tensors_[gap.after].name), [&] {
-          return fmt::format("{} before it {} to no tensor", counted(gap.end - gap.begin, "byte"),
-                             verb(gap.end - gap.begin, "belongs", "belong"));
+          return fmt::format("{} before it {} not used by any tensor", counted(gap.end - gap.begin, "byte"),
+                             verb(gap.end - gap.begin, "is", "are"));
         });
   }
 
@@ -133,8 +134,8 @@ class Layout {
     const u64 end = reached();
     if (!data_size_ || *data_size_ <= end || has_unknown_place()) return;
     add(Severity::error, "st-trailing-data", document_.data_offset + end, "data", [&] {
-      return fmt::format("{} behind the last tensor {} to none", counted(*data_size_ - end, "byte"),
-                         verb(*data_size_ - end, "belongs", "belong"));
+      return fmt::format("{} after the last tensor {} not used by any tensor", counted(*data_size_ - end, "byte"),
+                         verb(*data_size_ - end, "is", "are"));
     });
   }
 

@@ -18,16 +18,16 @@ class TensorRules {
   void check() {
     if (needs_escape(tensor_.name)) {
       add(Severity::warning, Scope::container, "st-name-control",
-          [] { return std::string("the name holds control characters or others that do not show"); });
+          [] { return std::string("the name contains control or invisible characters"); });
     }
     if (!tensor_.type) {
       add(Severity::error, Scope::model, "st-dtype",
-          [&] { return fmt::format("'{}' is no dtype of the format", tensor_.dtype); });
+          [&] { return fmt::format("'{}' is not a dtype of the format", tensor_.dtype); });
     }
     const bool in_order = tensor_.begin <= tensor_.end;
     if (!in_order) {
       fail("st-offsets",
-           [&] { return fmt::format("data_offsets end at {}, before they begin at {}", tensor_.end, tensor_.begin); });
+           [&] { return fmt::format("data_offsets end at {}, before they start at {}", tensor_.end, tensor_.begin); });
     }
     check_size(in_order);
   }
@@ -37,24 +37,26 @@ class TensorRules {
     const std::optional<u64> elements = tensor_.elements();
     if (!elements) {
       return fail("st-shape-overflow", [&] {
-        return fmt::format("the shape [{}] has more elements than 64 bits can count", fmt::join(tensor_.shape, ", "));
+        return fmt::format("the number of elements of shape [{}] does not fit in 64 bits",
+                           fmt::join(tensor_.shape, ", "));
       });
     }
     if (!tensor_.type) return;
     const TypeInfo& type = type_info(*tensor_.type);
     if (*elements % type.block_elements != 0) {
-      return fail("st-partial-byte",
-                  [&] { return fmt::format("{} elements of {} do not fill whole bytes", *elements, type.name); });
+      return fail("st-partial-byte", [&] {
+        return fmt::format("{} elements of {} are not a whole number of bytes", *elements, type.name);
+      });
     }
     const std::optional<u64> bytes = tensor_.expected_bytes();
     if (!bytes) {
       return fail("st-shape-overflow", [&] {
-        return fmt::format("{} elements of {} have more bytes than a file can", *elements, type.name);
+        return fmt::format("{} elements of {} take more bytes than a file can have", *elements, type.name);
       });
     }
     if (in_order && tensor_.bytes() != *bytes) {
       fail("st-size", [&] {
-        return fmt::format("data_offsets span {} bytes, {} [{}] takes {}", tensor_.bytes(), type.name,
+        return fmt::format("data_offsets span {} bytes, but {} [{}] takes {}", tensor_.bytes(), type.name,
                            fmt::join(tensor_.shape, ", "), *bytes);
       });
     }

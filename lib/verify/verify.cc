@@ -17,9 +17,9 @@ namespace {
 Error unknown_format(const PathProbe& probe) {
   std::string message;
   if (probe.is_directory) {
-    message = "is a directory without a model that is known";
+    message = "contains no recognised model";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
-    message = "is of no format that is known (GGUF, safetensors, MLX, BUMPWGT3)";
+    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
   } else {
     message = fmt::format("is {}", file_kind_text(kind));
   }
@@ -27,19 +27,19 @@ Error unknown_format(const PathProbe& probe) {
 }
 
 // How to compare `format` with the model at `source`.
-Result<const ParityRules*> find_parity(std::string_view format, const std::string& source) {
+Result<const ParityRules*> find_parity(const FormatRules& format, const std::string& source) {
   MU_ASSIGN(const PathProbe probe, probe_path(source));
   const FormatRules* source_format = format_of(probe);
   if (source_format == nullptr) return tl::make_unexpected(unknown_format(probe));
   for (const ParityRules& rules : all_parities()) {
-    if (rules.converted == format && rules.source == source_format->format) return &rules;
+    if (rules.converted == format.format && rules.source == source_format->format) return &rules;
   }
-  const std::string_view hint =
-      format == source_format->format ? "; check it against a manifest of the other (--hash, --check)" : "";
-  return input_error(
-      "verify-no-parity",
-      fmt::format("a {} model cannot be compared with a {} model{}", format, source_format->format, hint), {}, {},
-      source);
+  const std::string_view hint = format.format == source_format->format
+                                    ? "; make a manifest of one with --hash and check the other against it with --check"
+                                    : "";
+  return input_error("verify-no-parity",
+                     fmt::format("cannot compare {} with {}{}", format.noun, source_format->noun, hint), {}, {},
+                     source);
 }
 
 class Run {
@@ -93,7 +93,7 @@ class Run {
     count_read(options_.hash.has_value(), report);
     if (manifest_) manifest_->check_model(catalog, options_.threads, log, options_.progress);
     count_read(manifest_.has_value(), report);
-    if (options_.against) compare(*model, path, report.format, log);
+    if (options_.against) compare(*model, path, *format, log);
     return {};
   }
 
@@ -102,7 +102,7 @@ class Run {
     if (ran && options_.progress != nullptr) report.bytes_read += options_.progress->done();
   }
 
-  void compare(const CheckedModel& model, const std::string& path, std::string_view format, FindingLog& log) {
+  void compare(const CheckedModel& model, const std::string& path, const FormatRules& format, FindingLog& log) {
     auto rules = find_parity(format, *options_.against);
     if (!rules) return log.add(against_failed(rules.error()));
     auto findings = (*rules)->compare(model, path, *options_.against);

@@ -56,7 +56,8 @@ Result<u64> parse_size(const Flag& flag, std::string_view text) {
 Status check_choice(const Flag& flag, const std::string& value) {
   if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end())
     return {};
-  return usage_error(fmt::format("{} is one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
+  return usage_error(
+      fmt::format("{} must be one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -180,7 +181,7 @@ void Command::State::add_common_flags() {
     common.quiet = true;
     return {};
   });
-  Flag verbose = plain("-v,--verbose", "Say more on standard error; twice says most");
+  Flag verbose = plain("-v,--verbose", "More detail on standard error; give it twice for the most");
   verbose.repeatable = true;
   add_switch(std::move(verbose), [this](const Flag&, const auto& values) -> Status {
     common.verbosity = static_cast<int>(std::min<std::size_t>(values.size(), 9));
@@ -188,9 +189,9 @@ void Command::State::add_common_flags() {
   });
   choice("--color", "WHEN", "Colours", {"auto", "always", "never"},
          [this](const std::string& value) { common.color = when(value); });
-  choice("--progress", "WHEN", "Progress on standard error", {"auto", "always", "never"},
+  choice("--progress", "WHEN", "Show progress on standard error", {"auto", "always", "never"},
          [this](const std::string& value) { common.progress = when(value); });
-  choice("--errors", "FORM", "Errors as text or as one JSON object a line", {"text", "json"},
+  choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
          [this](const std::string& value) { common.json_errors = value == "json"; });
   // CLI11 itself answers these two; they are listed here for the help, the man page and the completions.
   finish(plain("-h,--help", "Print this help"), {});

@@ -31,9 +31,9 @@ struct ExitStatus {
 inline constexpr ExitStatus exit_statuses[] = {{"0", "fine"},
                                                {"1", "findings or differences"},
                                                {"2", "wrong usage"},
-                                               {"3", "input cannot be used"},
-                                               {"4", "output cannot be written"},
-                                               {"70", "a bug"},
+                                               {"3", "the input cannot be used"},
+                                               {"4", "the output cannot be written"},
+                                               {"70", "internal error (a bug)"},
                                                {"128+N", "ended by signal N"}};
 
 /// Heading of the flags that every tool has.

@@ -6,34 +6,35 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
   Command command("gguf2bump", "Convert a GGUF model to BUMPWGT3 weights and config.json");
   GgufToBumpOptions& convert = arguments.convert;
   command.description(
-      "Quantised blocks are copied, never decoded. What BUMPWGT3 has no place for is refused by name, before a byte is "
-      "written; --drop accepts the loss. The weights and config.json appear together, complete, or not at all.");
+      "Quantised blocks are copied, never decoded. Tensors that BUMPWGT3 has no place for are listed and the model is "
+      "refused before anything is written; --drop accepts the loss. The weights and config.json appear together, "
+      "complete, or not at all.");
   command.add_path({.names = "MODEL.gguf",
-                    .help = "The model, or one file of a split model",
+                    .help = "The model, or any part of a split model",
                     .kind = ValueKind::file,
                     .file_patterns = {"*.gguf"}},
                    convert.input);
   command.add({.names = "-o,--output",
                .value_name = "WEIGHTS.bump",
-               .help = "Output file; - streams to standard output (the model is then read twice)",
+               .help = "Output file; - writes to standard output (the model is then read twice)",
                .kind = ValueKind::output_file,
                .file_patterns = {"*.bump"},
                .in_usage = true},
               convert.output);
   command.add({.names = "--config",
                .value_name = "FILE",
-               .help = "Where config.json goes (default: beside the weights)",
+               .help = "Where to write config.json (default: next to the weights)",
                .kind = ValueKind::output_file},
               convert.config);
-  command.add({.names = "--no-config", .help = "Write the weights alone"}, convert.no_config);
+  command.add({.names = "--no-config", .help = "Write only the weights"}, convert.no_config);
   command.add({.names = "--manifest",
                .value_name = "FILE",
-               .help = "Also write dimensions, places and SHA-256 of every entry, for verify --check",
+               .help = "Also write the dimensions, offset and SHA-256 of every entry, for verify --check",
                .kind = ValueKind::output_file},
               convert.manifest);
   command.add({.names = "--context",
                .value_name = "N",
-               .help = "Context length instead of the model's own",
+               .help = "Context length, instead of the model's own",
                .kind = ValueKind::number},
               convert.request.context);
   command.add({.names = "--align-head",
@@ -43,29 +44,29 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
               arguments.align_head);
   command.add({.names = "--dtype-codes",
                .value_name = "NUMBERING",
-               .help = "Codes of the element types (default original); renumbered is upstream's since January 2026, "
-                       "with codes for more types",
+               .help = "Codes of the element types (default original); renumbered is what upstream has used since "
+                       "January 2026, with codes for more types",
                .kind = ValueKind::choice,
                .choices = {"original", "renumbered"}},
               arguments.dtype_codes);
   command.add({.names = "--drop",
                .value_name = "GLOB",
-               .help = "Accept the loss of tensors that have no place (may be given several times)",
+               .help = "Accept the loss of matching tensors that have no place in the output; may be repeated",
                .kind = ValueKind::tensor},
               convert.request.drop);
   command.add({.names = "--force", .help = "Replace existing outputs"}, convert.force);
-  command.add({.names = "--dry-run", .help = "Show the plan, its sizes and what would be refused; write nothing"},
+  command.add({.names = "--dry-run", .help = "Show the plan, the sizes and what would be refused; write nothing"},
               convert.dry_run);
   command.add({.names = "--report",
                .value_name = "FORMAT",
-               .help = "Report on standard output (standard error with -o -)",
+               .help = "Print a report to standard output (standard error with -o -)",
                .kind = ValueKind::choice,
                .choices = {"json"}},
               arguments.report);
   command.example("gguf2bump model.gguf -o weights.bump", "Write weights.bump and config.json");
   command.example("gguf2bump model.gguf --dry-run", "Can it be converted, and how large will it be?");
-  command.example("gguf2bump model.gguf -o weights.bump --context 8192", "A smaller table of positions");
-  command.example("gguf2bump model.gguf -o - | ssh host 'cat > weights.bump'", "Convert in a pipe");
+  command.example("gguf2bump model.gguf -o weights.bump --context 8192", "Make the position tables smaller");
+  command.example("gguf2bump model.gguf -o - | ssh host 'cat > weights.bump'", "Convert straight into a pipe");
   return command;
 }
 

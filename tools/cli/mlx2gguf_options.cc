@@ -3,18 +3,18 @@
 namespace modelutils::cli {
 
 Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
-  Command command("mlx2gguf", "Convert an MLX or Hugging Face directory to a GGUF that llama.cpp runs");
+  Command command("mlx2gguf", "Convert an MLX or Hugging Face model directory to a GGUF file that llama.cpp runs");
   convert::MlxToGgufOptions& convert = arguments.convert;
   command.description(
-      "Quantised blocks are repacked bit for bit where a GGUF block type can hold them; what cannot be carried exactly "
-      "is reported tensor by tensor, with its measured error. The output is complete: hyper-parameters, tokenizer, "
-      "chat template. It is checked before it gets its name.");
+      "Quantised blocks are repacked bit for bit where a GGUF block type can hold them; tensors that cannot be carried "
+      "exactly are reported one by one, with the measured error. The output is complete: hyper-parameters, tokenizer "
+      "and chat template. It is written to a temporary file, checked, and only then renamed.");
   command.add_path(
       {.names = "MODEL_DIR", .help = "Directory with config.json and safetensors files", .kind = ValueKind::directory},
       convert.directory);
   command.add({.names = "-o,--output",
                .value_name = "OUT.gguf",
-               .help = "Output file; - streams to standard output",
+               .help = "Output file; - writes to standard output",
                .kind = ValueKind::output_file,
                .file_patterns = {"*.gguf"},
                .in_usage = true},
@@ -25,31 +25,34 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .kind = ValueKind::choice,
                .choices = {"q8_0", "f16", "bf16", "f32"}},
               arguments.fallback);
-  command.add({.names = "--exact", .help = "Refuse every tensor that is not carried with error 0"},
-              convert.repack.exact);
-  command.add({.names = "--compat", .help = "Avoid types that older runtimes lack (MXFP4, NVFP4)"},
+  command.add({.names = "--exact", .help = "Fail if any tensor cannot be carried exactly"}, convert.repack.exact);
+  command.add({.names = "--compat", .help = "Avoid types that older runtimes do not support (MXFP4, NVFP4)"},
               convert.repack.compat);
-  command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, one of llama.cpp's names"}, convert.pre);
-  command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, any name"}, convert.pre_force);
-  command.add({.names = "--name", .value_name = "TEXT", .help = "general.name (default: from the directory's name)"},
-              convert.name);
-  command.add({.names = "--no-vocab", .help = "Leave the tokenizer out"}, convert.no_vocab);
+  command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
+              convert.pre);
+  command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, by any name, unchecked"},
+              convert.pre_force);
+  command.add(
+      {.names = "--name", .value_name = "TEXT", .help = "Value of general.name (default: from the directory's name)"},
+      convert.name);
+  command.add({.names = "--no-vocab", .help = "Leave out the tokenizer"}, convert.no_vocab);
   command.add_size({.names = "--split-max-size",
                     .value_name = "SIZE",
                     .help = "Write several files of at most SIZE bytes of tensor data each",
                     .kind = ValueKind::size},
                    convert.split_max_size);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);
-  command.add({.names = "--dry-run", .help = "Plan and check, write nothing"}, convert.dry_run);
+  command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, convert.dry_run);
   command.add({.names = "--report",
                .value_name = "FORMAT",
-               .help = "Report on standard output (standard error with -o -)",
+               .help = "Print a report to standard output (standard error with -o -)",
                .kind = ValueKind::choice,
                .choices = {"json"}},
               arguments.report);
   command.example("mlx2gguf Llama-3.2-1B-Instruct-4bit -o llama.gguf", "Convert a model");
-  command.example("mlx2gguf model-6bit -o m.gguf --fallback f16", "Keep more of what has no exact block type");
-  command.example("mlx2gguf model -o m.gguf --dry-run", "See what would become of every tensor");
+  command.example("mlx2gguf model-6bit -o m.gguf --fallback f16",
+                  "Keep more precision where there is no exact block type");
+  command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
   return command;
 }
 

@@ -61,7 +61,7 @@ TEST(Header, WordsOfAnotherFileAreNotRepeated) {
   ASSERT_TRUE(document.has_value());
   ASSERT_EQ(document->findings.size(), 1u);
   EXPECT_EQ(document->findings[0].code, "st-header-length");
-  EXPECT_EQ(document->findings[0].message, "the file begins with text, not with the length of a header");
+  EXPECT_EQ(document->findings[0].message, "the file starts with text, not with a header length");
 }
 
 TEST(Header, MustBeOneJsonObject) {

@@ -123,7 +123,7 @@ TEST_F(BumpRules, ConfigsThatSayNothing) {
   for (const char* number : {"-2", "2.0"}) {
     const VerifyReport wrong =
         with_config(fmt::format(R"({{"num_attention_heads": 2, "num_key_value_heads": {}}})", number));
-    EXPECT_EQ(wrong.errors, 1u) << "nothing is said of 2 kv heads: " << text(wrong);
+    EXPECT_EQ(wrong.errors, 1u) << "nothing is said about 2 KV heads: " << text(wrong);
     EXPECT_TRUE(has(wrong, "bump-config", "num_key_value_heads"));
   }
 }

@@ -134,7 +134,7 @@ TEST(DataCheck, BlocksOfABigEndianFileAreAWarning) {
   EXPECT_EQ(log.warnings(), 1u);
   ASSERT_EQ(log.findings().size(), 1u);
   EXPECT_EQ(log.findings()[0].code, "data-big-endian");
-  EXPECT_EQ(log.findings()[0].message, "2 tensors in big-endian blocks: no value of theirs was checked");
+  EXPECT_EQ(log.findings()[0].message, "2 tensors in big-endian blocks: the values were not checked");
 }
 
 // A matrix of four groups of 32 in 4 bits, all codes 15 but those of group 3, which are 0.
@@ -212,7 +212,7 @@ class ShrunkFile : public MemoryFile {
  public:
   using MemoryFile::MemoryFile;
   Result<std::size_t> read_some(u64 offset, MutableBytes) const override {
-    return input_error("io-shrunk", "the file became shorter while it was read", {}, offset, "m");
+    return input_error("io-shrunk", "the file became shorter while it was being read", {}, offset, "m");
   }
 };
 

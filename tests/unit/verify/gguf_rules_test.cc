@@ -214,7 +214,7 @@ TEST(GgufRules, PaddingAndTail) {
             "warning gguf-padding, warning gguf-padding, warning gguf-padding");
   const FindingLog second = rules(sound().trailing(sound().build()));
   EXPECT_EQ(summary(second), "warning gguf-trailing-bytes");
-  EXPECT_NE(second.findings().back().message.find("a second GGUF file begins at byte"), std::string::npos);
+  EXPECT_NE(second.findings().back().message.find("a second GGUF file starts at byte"), std::string::npos);
 }
 
 TEST(GgufRules, BigEndianIsAWarning) {

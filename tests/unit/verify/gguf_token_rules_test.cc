@@ -77,7 +77,7 @@ TEST(GgufTokens, RowsOfTheEmbedding) {
 TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
   const FindingLog log = rules(vocabulary({"a", "b", "a"}));
   EXPECT_EQ(log.errors(), 1u);
-  EXPECT_EQ(log.findings().back().message, "token 2 is the same text as token 0: 'a'");
+  EXPECT_EQ(log.findings().back().message, "token 2 has the same text as token 0: 'a'");
   EXPECT_EQ(broken(vocabulary({"a", "", ""})), "warning gguf-token-empty");
   EXPECT_EQ(broken(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
 }
@@ -110,7 +110,7 @@ TEST(GgufTokens, MergesSayWhatIsMissing) {
   const FindingLog log = rules(vocabulary({"a", "b"}).key_strings("tokenizer.ggml.merges", {"a b", "b a"}));
   ASSERT_EQ(log.warnings(), 1u);
   EXPECT_EQ(log.findings().back().message,
-            "2 of 2 merges need a token that the vocabulary does not have, first merge 0 ('a b'), which needs 'ab'");
+            "2 of 2 merges need a token that is not in the vocabulary, the first is merge 0 ('a b'), which needs 'ab'");
 }
 
 TEST(GgufTokens, ChatTemplates) {

@@ -226,8 +226,9 @@ TEST(Manifest, BrokenOnesAreRefused) {
 
 TEST(Manifest, AModelInsteadOfItsManifestIsNamed) {
   const std::string model("GGUF\3\0\0\0\x1b[31m", 13);
-  EXPECT_EQ(parse_manifest(model, "x").error().message, "no manifest: it is a GGUF file");
-  EXPECT_EQ(parse_manifest(std::string("\x90\0\0\0\0\0\0\0{}", 10), "x").error().message, "no manifest: it is no text");
+  EXPECT_EQ(parse_manifest(model, "x").error().message, "is not a manifest: it is a GGUF file");
+  EXPECT_EQ(parse_manifest(std::string("\x90\0\0\0\0\0\0\0{}", 10), "x").error().message,
+            "is not a manifest: it is not a text file");
 }
 
 TEST(Manifest, SyntaxErrorsNameTheLine) {

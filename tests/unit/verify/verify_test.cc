@@ -67,7 +67,7 @@ TEST(Verify, WhatCannotBeReadOutOfOrderSaysSo) {
   for (const std::string& path : {std::string("-"), fifo}) {
     const Error error = run({path})[0].unreadable.value();
     EXPECT_EQ(error.code, "io-not-regular");
-    EXPECT_NE(error.message.find("save it to one first"), std::string::npos) << error.message;
+    EXPECT_NE(error.message.find("save the input to a file first"), std::string::npos) << error.message;
   }
 }
 
