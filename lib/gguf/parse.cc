@@ -264,10 +264,10 @@ std::string wrong_magic_message(std::string_view head) {
     return "a UTF-8 byte order mark precedes \"GGUF\": a text editor has damaged the file; download it again";
   }
   if (const FileKind kind = file_kind(head); kind != FileKind::unknown) {
-    return fmt::format("this is {}; {}", file_kind_text(kind), expected);
+    return fmt::format("this is not a GGUF file but {}", file_kind_text(kind));
   }
   // Eight bytes of header length, then JSON.
-  if (head.size() > 8 && head[8] == '{') return fmt::format("this looks like a safetensors file; {}", expected);
+  if (head.size() > 8 && head[8] == '{') return "this is not a GGUF file: it looks like a safetensors file";
   if (head.size() < magic.size()) {
     return fmt::format("the file has only {}; {}", counted(head.size(), "byte"), expected);
   }

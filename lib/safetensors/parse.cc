@@ -51,7 +51,7 @@ Result<Document> parse(const ByteSource& source) {
   const std::string head = read_head(source);
   if (!is_safetensors(head, source.name())) {
     return input_error("st-not-safetensors",
-                       fmt::format("is not a safetensors file: it is {}", file_kind_text(file_kind(head))), {}, {},
+                       fmt::format("is not a safetensors file but {}", file_kind_text(file_kind(head))), {}, {},
                        source.name());
   }
 

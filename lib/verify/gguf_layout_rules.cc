@@ -83,7 +83,7 @@ class Layout {
       needed = needed && absolute ? std::optional<u64>(std::max(*needed, *absolute)) : std::nullopt;
     }
     if (first == nullptr) return;
-    const std::string others = cut == 1 ? "" : fmt::format(" (and {} more)", counted(cut - 1, "tensor"));
+    const std::string others = cut == 1 ? "" : fmt::format(" (and {})", counted(cut - 1, "more tensor"));
     const std::string size = fmt::format("the file has {} bytes", document_.file_size.value_or(0));
     fail("gguf-data-truncated", *first,
          needed ? fmt::format("{}, but the tensor's data needs {}{}", size, *needed, others)

@@ -231,11 +231,10 @@ bool is_one_object(std::string_view text, const std::string& path) {
 Status refuse_other_kinds(std::string_view head, const std::string& path) {
   const FileKind kind = file_kind(head);
   if (kind != FileKind::unknown && kind != FileKind::empty) {
-    return input_error("manifest-syntax", fmt::format("is not a manifest: it is {}", file_kind_text(kind)), {}, {},
-                       path);
+    return input_error("manifest-syntax", fmt::format("is not a manifest but {}", file_kind_text(kind)), {}, {}, path);
   }
   if (head.find('\0') != head.npos)
-    return input_error("manifest-syntax", "is not a manifest: it is not a text file", {}, {}, path);
+    return input_error("manifest-syntax", "is not a manifest: it is not even text", {}, {}, path);
   return {};
 }
 

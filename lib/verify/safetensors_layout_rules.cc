@@ -72,7 +72,7 @@ class Layout {
     if (first == nullptr) return;
     add(Severity::error, "st-data-truncated", first->entry_offset, tensor_where(first->name), [&] {
       return fmt::format("the data ends after {} bytes, but {} are needed{}", *data_size_, needed,
-                         cut == 1 ? "" : fmt::format(" (by this tensor and {} more)", counted(cut - 1, "tensor")));
+                         cut == 1 ? "" : fmt::format(" (by this one and {})", counted(cut - 1, "more tensor")));
     });
   }
 

@@ -96,7 +96,7 @@ TEST(Parse, NamesFilesOfAnotherKind) {
     EXPECT_FALSE(is_safetensors(bytes, "m.safetensors"));
     return document ? "" : document.error().code + " " + document.error().message;
   };
-  EXPECT_EQ(message("", "m.safetensors"), "st-not-safetensors is not a safetensors file: it is an empty file");
+  EXPECT_EQ(message("", "m.safetensors"), "st-not-safetensors is not a safetensors file but an empty file");
   EXPECT_NE(message("\n<!DOCTYPE HTML><p>", "m.safetensors").find("an HTML page"), std::string::npos);
   EXPECT_NE(message("PK\x03\x04 and more", "m.safetensors").find("a ZIP archive"), std::string::npos);
   EXPECT_NE(message("\x80\x02}q", "m.safetensors").find("a Python pickle"), std::string::npos);
@@ -113,7 +113,7 @@ TEST(Parse, RecognisesByNameOrByBeginning) {
   EXPECT_TRUE(parse(*memory_file(good, "weights.bin")).has_value());
   const auto other = parse(*memory_file("whatever this is", "m.bin"));
   ASSERT_FALSE(other.has_value());
-  EXPECT_EQ(other.error().message, "is not a safetensors file: it is a file of unknown type");
+  EXPECT_EQ(other.error().message, "is not a safetensors file but a file of unknown type");
 }
 
 }  // namespace
