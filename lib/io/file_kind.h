@@ -43,7 +43,7 @@ FileKind file_kind(std::string_view head);
 /// The same for a source; `unknown` if it cannot be read.
 FileKind file_kind(const ByteSource& source);
 
-/// For people, to stand after "is ": "an HTML page, not a model: …", with what to do about it where that is known.
+/// For people, to stand after "is ": "an HTML page: …", with what to do about it where that is known.
 /// "of no known kind" for `unknown`.
 std::string_view file_kind_text(FileKind kind);
 
