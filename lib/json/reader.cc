@@ -78,8 +78,8 @@ Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
   if (file->file_size() > max_bytes) {
     return input_error("json-too-large",
-                       "is " + std::to_string(file->file_size()) + " bytes long, at most " +
-                           std::to_string(max_bytes) + " are supported",
+                       "is " + std::to_string(file->file_size()) + " bytes long, at most " + std::to_string(max_bytes) +
+                           " are supported",
                        {}, {}, path);
   }
   std::string text(static_cast<std::size_t>(file->file_size()), '\0');
