@@ -12,6 +12,7 @@ struct ClassDefaults {
   std::string_view context = "2048";
   std::string_view epsilon = {};  ///< empty: required
   std::string_view head_dim = "E/H";
+  bool layer_norm = false;  ///< LayerNorm: its epsilon has a key of its own
 };
 
 /// context_length of config.json, or the class's default.
@@ -27,6 +28,11 @@ std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes
 /// Sizes of a decoder with attention in every layer.
 constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
   const Missing epsilon = defaults.epsilon.empty() ? Missing::refuse : Missing::assume;
+  const std::string_view norm =
+      defaults.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  const std::string_view norm_fields = defaults.layer_norm
+                                           ? "layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps|layernorm_epsilon"
+                                           : "rms_norm_eps|norm_eps";
   return {{
       {.name = "block_count",
        .fields = "num_hidden_layers|n_layers|n_layer|num_layers",
@@ -56,9 +62,9 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
        .symbol = "K",
        .fallback = "H",
        .loader_default = "H"},
-      {.name = "attention.layer_norm_rms_epsilon",
+      {.name = norm,
        .type = KeyType::f32,
-       .fields = "rms_norm_eps|norm_eps",
+       .fields = norm_fields,
        .fallback = defaults.epsilon,
        .missing = epsilon,
        .need = Need::required},

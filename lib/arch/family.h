@@ -59,6 +59,9 @@ struct Key {
   /// The size of a config.json that says it in other words ("partial_rotary_factor"); fields and fallback where it has
   /// nothing to say.
   std::optional<u64> (*derive)(const hf::Config&, const Sizes&) = nullptr;
+  /// The same for sizes that differ from layer to layer: one value for each of the L layers; empty if config.json does
+  /// not say. Wins over fields, so that a field may hold a list or a pattern.
+  std::vector<u64> (*derive_layers)(const hf::Config&, const Sizes&) = nullptr;
   /// Writes this key, and others of its group, where a field alone does not tell. Rows without fields and without
   /// function are written by the function of another row; they are here for their type.
   Status (*write)(KeyWriter&, const Key&) = nullptr;

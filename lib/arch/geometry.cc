@@ -26,6 +26,7 @@ class Solver {
     }
     n_layer_ = n_layer;
     sizes_.set(symbol::layers, n_layer);
+    derive_layers();
     solve_from_shapes();
     // One number of config.json at a time, the last of the rows first: each may make the tensors tell others.
     for (std::size_t i = keys_.size(); i-- > 0;) {
@@ -84,6 +85,16 @@ class Solver {
     values.resize(static_cast<std::size_t>(n_layer_), Sizes::unknown);
     values[static_cast<std::size_t>(layer)] = value;
     sizes_.set_layers(symbol, std::move(values));
+  }
+
+  void derive_layers() {
+    for (const Key* key : keys_) {
+      if (key->symbol.empty() || key->derive_layers == nullptr) continue;
+      std::vector<u64> values = key->derive_layers(config_, sizes_);
+      if (values.size() != n_layer_) continue;
+      sizes_.set_layers(key->symbol, std::move(values));
+      sizes_.settle(key->symbol);
+    }
   }
 
   Status fall_back() {

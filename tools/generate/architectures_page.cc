@@ -46,7 +46,8 @@ std::string tensors_text(const arch::Family& family) {
   look_at(family.first_tensors, ways);
   for (const auto& group : family.layer_tensors) look_at(group, ways);
   look_at(family.last_tensors, ways);
-  std::string text = "Every matrix keeps its rows, so quantised blocks are carried bit for bit where a block type allows it";
+  std::string text =
+      "Every matrix keeps its rows, so quantised blocks are carried bit for bit where a block type allows it";
   if (ways.reorders) text += "; some change their order or are split";
   if (ways.stacks) text += "; separate experts are stacked";
   text += ".";
@@ -83,7 +84,8 @@ std::string architectures_page() {
   std::string page =
       "# Architectures\n\n"
       "What `mlx2gguf` converts, and what `verify` knows of GGUF files. This page is written from the rows of\n"
-      "`lib/arch/families` (`scripts/build; build/release/tools/generate/modelutils_generate --architectures`); a test\n"
+      "`lib/arch/families` (`scripts/build; build/release/tools/generate/modelutils_generate --architectures`); a "
+      "test\n"
       "compares the two. How to add a family: [adding-an-architecture.md](adding-an-architecture.md).\n\n"
       "| family | `model_type` | GGUF architecture |\n|---|---|---|\n";
   for (const arch::Family* family : arch::all_families()) {
