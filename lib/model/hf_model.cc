@@ -116,7 +116,7 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
   struct stat status {};
   if (::stat(config_path.c_str(), &status) != 0) {
     if (errno != ENOENT) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, config_path);
-    return input_error("convert-no-config", "has no config.json, so nobody knows what model it is", {}, {}, directory);
+    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {}, directory);
   }
   MU_ASSIGN(model->config, hf::load_config(config_path));
   model->family = arch::find_family(model->config);

@@ -185,7 +185,7 @@ class Mapper {
       if (matrix.values.type != first.values.type || matrix.quantized != first.quantized ||
           matrix.scales.type != first.scales.type || matrix.biases.type != first.biases.type) {
         return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
-                    "has another type than what it is put together with, and one GGUF tensor has to hold both");
+                    "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
       }
     }
     const u64 wanted = tensor.is_whole ? checked_product(expected.ne).value_or(0) : tensor.rows();
