@@ -11,9 +11,6 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr u64 max_layers = 512;  // the loader's limits
-constexpr u64 max_experts = 512;
-
 class Solver {
  public:
   Solver(const Family& family, const hf::Config& config, std::span<const ShapeFact> facts, Sizes sizes)

@@ -8,8 +8,6 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr u64 max_layers = 512;
-constexpr u64 max_experts = 512;
 constexpr u64 max_width = u64{1} << 31;  // far above any model; keeps products of two inside 64 bits
 
 class Reader {

@@ -169,7 +169,7 @@ std::optional<std::string> field_text(const hf::Config& config, std::string_view
   if (const auto text = config.string_field(field)) return std::string(*text);
   if (const auto number = config.number_field(field)) return fmt::to_string(*number);
   if (const auto found = config.field(field)) {
-    if (json::Array list; found->get(list) == simdjson::SUCCESS) return list.size() == 0 ? "[]" : "[…]";
+    if (json::Array list; found->get(list)) return list.size() == 0 ? "[]" : "[…]";
   }
   return std::nullopt;
 }

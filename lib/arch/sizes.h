@@ -27,6 +27,10 @@ inline constexpr std::string_view expert_ff = "Fx";         ///< width of one ex
 inline constexpr std::string_view shared_expert_ff = "Fs";  ///< width of the shared expert
 }  // namespace symbol
 
+/// The loader's limits.
+inline constexpr u64 max_layers = 512;
+inline constexpr u64 max_experts = 512;
+
 /// Values of symbols; those of per-layer symbols may differ from layer to layer.
 class Sizes {
  public:

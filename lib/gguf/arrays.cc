@@ -28,7 +28,7 @@ ByteReader reader_at(const ByteSource& source, const Document& document, u64 off
 }
 
 // Numbers to make room for at once; more only as they are read.
-constexpr u64 max_reserved = u64{1} << 20;
+constexpr u64 max_numbers_reserved = u64{1} << 20;
 
 template <typename T, typename Number>
 T saturate(Number value) {
@@ -129,7 +129,7 @@ Result<std::vector<T>> read_numbers(const ByteSource& source, const Document& do
   const std::optional<u64> offset = checked_add(array.offset, first * size);
   if (!offset) return internal_error("read_numbers: not an array of this document");
   ByteReader reader = reader_at(source, document, *offset, count * size);
-  out.reserve(static_cast<std::size_t>(std::min(count, max_reserved)));
+  out.reserve(static_cast<std::size_t>(std::min(count, max_numbers_reserved)));
   switch (array.element_type) {
     case ValueType::u8: read_run<T, u8>(reader, count, out); break;
     case ValueType::i8: read_run<T, i8>(reader, count, out); break;
@@ -157,7 +157,7 @@ Result<std::vector<std::string>> read_strings(const ByteSource& source, const Do
                                               u64 most) {
   std::vector<std::string> out;
   if (most == 0) return out;
-  out.reserve(static_cast<std::size_t>(std::min({array.count, most, max_reserved})));
+  out.reserve(static_cast<std::size_t>(std::min({array.count, most, max_numbers_reserved})));
   MU_TRY(visit_strings(source, document, array, [&](u64 index, std::string_view text, u64) {
     out.emplace_back(text);
     return index + 1 < most;
@@ -172,7 +172,7 @@ Result<std::vector<Value>> read_values(const ByteSource& source, const Document&
   const u64 count = std::min(most, array.count - first);
   ByteReader reader = reader_at(source, document, array.offset, array.bytes);
   scan_array(reader, array.element_type, first);
-  out.reserve(static_cast<std::size_t>(std::min(count, max_reserved)));
+  out.reserve(static_cast<std::size_t>(std::min(count, max_numbers_reserved)));
   for (u64 i = 0; i < count; ++i) {
     if (!read_element(reader, array.element_type, out.emplace_back())) return changed(reader, source);
   }

@@ -24,7 +24,7 @@ constexpr u64 min_tensor_bytes = 8 + 4 + 4 + 8;
 // Up to here a tensor of too many dimensions is read over; what claims more is no tensor info.
 constexpr u32 max_dims_read = 64;
 // Entries to make room for before any of them was read.
-constexpr u64 max_reserved = 4096;
+constexpr u64 max_entries_reserved = 4096;
 
 // A file is: header, kv_count keys with their values, tensor_count tensor infos, padding, data. Each step gives false
 // when nothing behind it can be found any more; the finding that says so has been made by then.
@@ -96,7 +96,7 @@ class Parser {
                   fmt::format("the number of keys is {}, but the remaining {} can hold at most {}", document_.kv_count,
                               counted(*reader_.remaining(), "byte"), *reader_.remaining() / min_key_bytes));
     }
-    document_.keys.reserve(static_cast<std::size_t>(std::min(document_.kv_count, max_reserved)));
+    document_.keys.reserve(static_cast<std::size_t>(std::min(document_.kv_count, max_entries_reserved)));
     for (u64 i = 0; i < document_.kv_count; ++i) {
       if (!read_key(i)) return false;
     }
@@ -110,7 +110,7 @@ class Parser {
                               document_.tensor_count, counted(*reader_.remaining(), "byte"),
                               counted(*reader_.remaining() / min_tensor_bytes, "tensor info")));
     }
-    document_.tensors.reserve(static_cast<std::size_t>(std::min(document_.tensor_count, max_reserved)));
+    document_.tensors.reserve(static_cast<std::size_t>(std::min(document_.tensor_count, max_entries_reserved)));
     for (u64 i = 0; i < document_.tensor_count; ++i) {
       if (!read_tensor(i)) return false;
     }

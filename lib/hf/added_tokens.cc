@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "hf/byte_tokens.h"
 #include "hf/remarks.h"
 
 namespace modelutils::hf {
@@ -18,15 +19,13 @@ struct Layered {
 };
 using Layers = std::map<u32, Layered>;
 
-constexpr std::string_view space_mark = "\u2581";
-
 tl::unexpected<Error> bad_entry(std::string_view file, std::string_view where, std::string message) {
   return input_error("hf-tok-added", std::move(message), fmt::format("{}: {}", file, where));
 }
 
-class Collector {
+class TokenCollector {
  public:
-  Collector(u64 rows, Findings& findings) : rows_(rows), findings_(findings) {}
+  TokenCollector(u64 rows, Findings& findings) : rows_(rows), findings_(findings) {}
 
   // Later layers win; a contradiction is a warning.
   Status add(std::string_view file, std::string_view where, i64 id, std::string_view content,
@@ -82,12 +81,12 @@ class Collector {
 };
 
 // added_tokens.json: {text: id}
-Status add_text_map(Collector& collector, json::Element root) {
+Status add_text_map(TokenCollector& collector, json::Element root) {
   json::Object object;
-  if (root.get(object) != simdjson::SUCCESS) return bad_entry("added_tokens.json", "top level", "must be an object");
+  if (!root.get(object)) return bad_entry("added_tokens.json", "top level", "must be an object");
   for (const auto field : object) {
     int64_t id = 0;
-    if (field.value.get(id) != simdjson::SUCCESS) {
+    if (!field.value.get(id)) {
       return bad_entry("added_tokens.json", fmt::format("'{}'", field.key), "must be an integer");
     }
     MU_TRY(collector.add("added_tokens.json", "id", id, field.key, std::nullopt));
@@ -96,7 +95,7 @@ Status add_text_map(Collector& collector, json::Element root) {
 }
 
 // tokenizer_config.json: added_tokens_decoder {"id": {content, special, …}}
-Status add_decoder(Collector& collector, json::Element config) {
+Status add_decoder(TokenCollector& collector, json::Element config) {
   constexpr std::string_view file = "tokenizer_config.json";
   const auto decoder = json::object_member(config, "added_tokens_decoder");
   if (!decoder) return {};
@@ -115,12 +114,12 @@ Status add_decoder(Collector& collector, json::Element config) {
 }
 
 // tokenizer.json: added_tokens [{id, content, special, …}]
-Status add_list(Collector& collector, json::Element root) {
+Status add_list(TokenCollector& collector, json::Element root) {
   constexpr std::string_view file = "tokenizer.json";
   const auto member = json::member(root, "added_tokens");
   if (!member) return {};
   json::Array list;
-  if (member->get(list) != simdjson::SUCCESS) return bad_entry(file, "added_tokens", "must be an array");
+  if (!member->get(list)) return bad_entry(file, "added_tokens", "must be an array");
   u64 index = 0;
   for (const json::Element entry : list) {
     const std::string where = fmt::format("added_tokens[{}]", index++);
@@ -160,7 +159,7 @@ std::string added_token_text(const AddedToken& token) {
 }
 
 Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, Findings& findings) {
-  Collector collector(rows, findings);
+  TokenCollector collector(rows, findings);
   if (files.added_tokens) MU_TRY(add_text_map(collector, files.added_tokens->root));
   if (files.tokenizer_config) MU_TRY(add_decoder(collector, files.tokenizer_config->root));
   if (files.tokenizer_json) MU_TRY(add_list(collector, files.tokenizer_json->root));

@@ -9,6 +9,9 @@
 
 namespace modelutils::hf {
 
+/// U+2581, which SentencePiece writes for a space.
+inline constexpr std::string_view space_mark = "\u2581";
+
 /// The byte of a fallback token "<0x00>" … "<0xFF>" (two hexadecimal digits, either case); nothing for other texts.
 std::optional<u8> byte_token_value(std::string_view text);
 /// "<0xHH>", upper case.

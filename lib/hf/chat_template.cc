@@ -35,9 +35,9 @@ Result<std::string> read_text(const std::string& path) {
 }
 
 // Collects templates; the first source of each name wins.
-class Collector {
+class TemplateCollector {
  public:
-  Collector(ChatTemplates& templates, Findings& findings) : templates_(templates), findings_(findings) {}
+  TemplateCollector(ChatTemplates& templates, Findings& findings) : templates_(templates), findings_(findings) {}
 
   void add(std::string_view name, std::string_view text, std::string_view source) {
     if (name == "default") {
@@ -58,12 +58,12 @@ class Collector {
   // The value of a chat_template member: a text, or a list of {name, template}.
   Status add_value(json::Element value, std::string_view source) {
     std::string_view text;
-    if (value.get(text) == simdjson::SUCCESS) {
+    if (value.get(text)) {
       add("default", text, source);
       return {};
     }
     json::Array list;
-    if (value.get(list) != simdjson::SUCCESS) return wrong_type(source);
+    if (!value.get(list)) return wrong_type(source);
     for (const json::Element entry : list) {
       const auto name = json::string_member(entry, "name");
       const auto body = json::string_member(entry, "template");
@@ -97,7 +97,7 @@ class Collector {
   Findings& findings_;
 };
 
-Status add_jinja_files(const std::string& directory, Collector& collector) {
+Status add_jinja_files(const std::string& directory, TemplateCollector& collector) {
   const std::string main = directory + "/chat_template.jinja";
   if (is_present(main)) {
     MU_ASSIGN(const std::string text, read_text(main));
@@ -122,7 +122,7 @@ Status add_jinja_files(const std::string& directory, Collector& collector) {
 Result<ChatTemplates> read_chat_templates(const std::string& directory, std::optional<json::Element> tokenizer_config,
                                           Findings& findings) {
   ChatTemplates templates;
-  Collector collector(templates, findings);
+  TemplateCollector collector(templates, findings);
   MU_TRY(add_jinja_files(directory, collector));
   if (tokenizer_config) {
     const auto value = json::member(*tokenizer_config, "chat_template");

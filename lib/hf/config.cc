@@ -38,7 +38,7 @@ std::optional<T> first_of(Config& config, Names names, std::string_view expected
 template <typename T>
 std::optional<T> as(json::Element element) {
   T value{};
-  if (element.get(value) != simdjson::SUCCESS) return std::nullopt;
+  if (!element.get(value)) return std::nullopt;
   return value;
 }
 
@@ -61,7 +61,7 @@ std::vector<std::string> strings(Config& config, std::string_view name) {
   const std::optional<json::Element> found = config.field(name);
   if (!found) return list;
   json::Array array;
-  if (found->get(array) != simdjson::SUCCESS) {
+  if (!found->get(array)) {
     remark_type(config, name, "a list of strings");
     return list;
   }
@@ -82,7 +82,7 @@ std::vector<u64> token_ids(Config& config, std::string_view name) {
   if (!found) return list;
   if (const auto single = as<uint64_t>(*found)) return {*single};
   json::Array array;
-  if (found->get(array) != simdjson::SUCCESS) {
+  if (!found->get(array)) {
     remark_type(config, name, "a token id or a list of token ids");
     return list;
   }

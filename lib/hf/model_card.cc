@@ -16,12 +16,12 @@ namespace {
 
 constexpr u64 max_card_bytes = u64{1} << 20;
 constexpr std::size_t max_items = 1000;
-constexpr std::string_view blanks = " \t\r";
+constexpr std::string_view yaml_blanks = " \t\r";
 
 std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
+  const std::size_t first = text.find_first_not_of(yaml_blanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  return text.substr(first, text.find_last_not_of(yaml_blanks) - first + 1);
 }
 
 // Everything from here on is a comment if `#` begins the text or follows a blank.

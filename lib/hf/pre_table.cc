@@ -22,10 +22,10 @@ constexpr std::string_view contractions = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))";
 constexpr std::string_view words = R"(|[^\r\n\p{L}\p{N}]?\p{L}+|)";
 constexpr std::string_view punctuation = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*)";
 constexpr std::string_view lines = R"(|\s*[\r\n]+)";
-constexpr std::string_view blanks = R"(|\s+(?!\S)|\s+)";
+constexpr std::string_view blank_runs = R"(|\s+(?!\S)|\s+)";
 
 std::string cl100k_like(std::string_view numbers) {
-  return join(contractions, words, numbers, punctuation, lines, blanks);
+  return join(contractions, words, numbers, punctuation, lines, blank_runs);
 }
 
 // Words by case: upper-case letters then lower-case ones, each half possibly without the other.
@@ -34,18 +34,19 @@ std::string cased(std::string_view contraction, std::string_view numbers) {
   constexpr std::string_view upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
   constexpr std::string_view lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
   return join(lead, upper, "*", lower, "+", contraction, "|", lead, upper, "+", lower, "*", contraction, "|", numbers,
-              R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*)", lines, blanks);
+              R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*)", lines, blank_runs);
 }
 
 std::vector<PreRow> make_table() {
   const std::string three = R"(\p{N}{1,3})";
   const std::string cl100k = split(cl100k_like(three));
   const std::string qwen2 = split(cl100k_like(R"(\p{N})"));
-  const std::string qwen35 =
-      split(contractions, R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)", lines, blanks);
+  const std::string qwen35 = split(
+      contractions, R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)", lines, blank_runs);
   const std::string minicpm = split(cl100k_like(R"(\p{N}+)"));
-  const std::string seed = split(contractions, words, R"(\p{N}| ?[^\s\p{L}\p{N}\r\n]+)", lines, blanks);
-  const std::string ling = split(R"('(?i:[sdmt]|ll|ve|re))", words, R"(\p{N})", punctuation, R"(|\s*[\r\n])", blanks);
+  const std::string seed = split(contractions, words, R"(\p{N}| ?[^\s\p{L}\p{N}\r\n]+)", lines, blank_runs);
+  const std::string ling =
+      split(R"('(?i:[sdmt]|ll|ve|re))", words, R"(\p{N})", punctuation, R"(|\s*[\r\n])", blank_runs);
   const std::string o200k = split(cased(join(contractions, "?"), three));
   const std::string tekken = split(cased("", R"(\p{N})"));
   const std::string digits3 = split(three);
@@ -53,8 +54,8 @@ std::vector<PreRow> make_table() {
   const std::string cjkd = split("[一-龥ࠀ-一가-\ud7ff]+");
   const std::string symbol_words =
       R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)";
-  const std::string deepseek3 = split(symbol_words, R"( ?[\p{P}\p{S}]+[\r\n]*)", lines, blanks);
-  const std::string spark = split(symbol_words, R"( ?[\p{P}\p{S}]+|[\r\n])", blanks);
+  const std::string deepseek3 = split(symbol_words, R"( ?[\p{P}\p{S}]+[\r\n]*)", lines, blank_runs);
+  const std::string spark = split(symbol_words, R"( ?[\p{P}\p{S}]+|[\r\n])", blank_runs);
   const std::string bloom = split(" ?[^(\\s|[.,!?…。，、।۔،])]+");
   const std::string aya = split(R"(\d{1,3}(?=(?:\d{3})*\b))");
   const std::string jais2 = split(

@@ -12,7 +12,7 @@ std::optional<std::string> token_text(json::Element object, std::string_view key
   const auto value = json::member(object, key);
   if (!value) return std::nullopt;
   std::string_view text;
-  if (value->get(text) != simdjson::SUCCESS) {
+  if (!value->get(text)) {
     const auto content = json::string_member(*value, "content");
     if (!content) return std::nullopt;
     text = *content;

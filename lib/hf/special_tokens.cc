@@ -77,8 +77,9 @@ class IdReader {
     if (!value) return std::nullopt;
     int64_t id = 0;
     json::Array ids;
-    if (value->get(id) != simdjson::SUCCESS) {
-      if (!list || value->get(ids) != simdjson::SUCCESS || ids.at(0).get(id) != simdjson::SUCCESS) return std::nullopt;
+    if (!value->get(id)) {
+      const auto first = list && value->get(ids) ? ids.at(0) : std::nullopt;
+      if (!first || !first->get(id)) return std::nullopt;
     }
     return check(id, fmt::format("{}: {}", file, key));
   }
@@ -201,7 +202,7 @@ class Resolver {
       if (!list) continue;
       for (const json::Element element : *list) {
         uint64_t id = 0;
-        if (element.get(id) != simdjson::SUCCESS || id >= input_.rows()) continue;
+        if (!element.get(id) || id >= input_.rows()) continue;
         const std::size_t rank = end_of_turn_rank(tokenizer_.tokens[static_cast<std::size_t>(id)]);
         if (rank >= best) continue;
         best = rank;

@@ -12,7 +12,6 @@ namespace modelutils::hf {
 
 namespace {
 
-constexpr std::string_view space_mark = "\u2581";
 // Scores are whole numbers in a float32: beyond this they would not be distinct.
 constexpr u64 max_merges = u64{1} << 24;
 

@@ -26,7 +26,7 @@ constexpr float padding_score = -10000.0F;
 
 Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vector<u32>& dropped) {
   json::Object object;
-  if (vocab.get(object) != simdjson::SUCCESS) return input_error("hf-tok-vocab", "must be an object of ids");
+  if (!vocab.get(object)) return input_error("hf-tok-vocab", "must be an object of ids");
   Vocabulary vocabulary;
   // simdjson counts at most 2^24 − 1 members.
   vocabulary.entries.reserve(object.size());
@@ -34,7 +34,7 @@ Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vec
   std::vector<bool> taken(static_cast<std::size_t>(rows), false);
   for (const auto field : object) {
     int64_t id = 0;
-    if (field.value.get(id) != simdjson::SUCCESS || id < 0) {
+    if (!field.value.get(id) || id < 0) {
       return input_error("hf-tok-vocab", fmt::format("the id of '{}' is not a non-negative whole number", field.key));
     }
     if (static_cast<u64>(id) >= rows) {
@@ -57,18 +57,16 @@ Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vec
 
 std::optional<Merge> parse_merge(json::Element entry) {
   std::string_view text;
-  if (entry.get(text) == simdjson::SUCCESS) {
+  if (entry.get(text)) {
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos || space == 0 || space + 1 == text.size()) return std::nullopt;
     if (text.find(' ', space + 1) != std::string_view::npos) return std::nullopt;
     return Merge{text.substr(0, space), text.substr(space + 1)};
   }
   json::Array pair;
-  if (entry.get(pair) != simdjson::SUCCESS || pair.size() != 2) return std::nullopt;
+  if (!entry.get(pair) || pair.size() != 2) return std::nullopt;
   Merge merge;
-  if (pair.at(0).get(merge.left) != simdjson::SUCCESS || pair.at(1).get(merge.right) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
+  if (!pair.at(0)->get(merge.left) || !pair.at(1)->get(merge.right)) return std::nullopt;
   if (merge.left.empty() || merge.right.empty()) return std::nullopt;
   return merge;
 }
@@ -89,7 +87,7 @@ Result<MergeIds> find_merge(const Merge& merge, u64 rank, const Vocabulary& voca
 Status visit_merges(json::Element merges, const Vocabulary& vocabulary,
                     const std::function<void(const Merge&, const MergeIds&)>& visit) {
   json::Array list;
-  if (merges.get(list) != simdjson::SUCCESS) return input_error("hf-tok-merge", "must be an array", "model.merges");
+  if (!merges.get(list)) return input_error("hf-tok-merge", "must be an array", "model.merges");
   u64 rank = 0;
   std::string joined;
   for (const json::Element entry : list) {

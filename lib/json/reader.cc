@@ -1,11 +1,21 @@
 #include "json/reader.h"
 
+#include <simdjson.h>
+
+#include <bit>
 #include <charconv>
 
 #include "base/checked_math.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::json {
+
+struct Document::Parser {
+  simdjson::dom::parser parser;
+};
+
+Document::Document() : parser_(std::make_unique<Parser>()) {}
+Document::~Document() = default;
 
 namespace {
 
@@ -61,16 +71,17 @@ std::string with_big_integers_as_doubles(std::string_view text) {
 Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name) {
   auto document = std::make_unique<Document>();
   document->name = std::move(name);
-  const simdjson::padded_string padded(text);
-  simdjson::error_code error = document->parser_.parse(padded).get(document->root);
+  simdjson::dom::parser& parser = document->parser_->parser;
+  simdjson::dom::element root;
+  simdjson::error_code error = parser.parse(simdjson::padded_string(text)).get(root);
   if (error == simdjson::NUMBER_ERROR) {
-    const simdjson::padded_string rewritten(with_big_integers_as_doubles(text));
-    error = document->parser_.parse(rewritten).get(document->root);
+    error = parser.parse(simdjson::padded_string(with_big_integers_as_doubles(text))).get(root);
   }
   if (error != simdjson::SUCCESS) {
     return input_error("json-syntax", std::string("is not valid JSON: ") + simdjson::error_message(error), {}, {},
                        document->name);
   }
+  document->root = Element(std::bit_cast<Place>(root));
   return document;
 }
 
@@ -89,10 +100,9 @@ Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
 
 std::optional<Element> member(Element value, std::string_view key) {
   Object object;
-  if (value.get(object) != simdjson::SUCCESS) return std::nullopt;
-  Element found;
-  if (object.at_key(key).get(found) != simdjson::SUCCESS || found.is_null()) return std::nullopt;
-  return found;
+  if (!value.get(object)) return std::nullopt;
+  const std::optional<Element> found = object.find(key);
+  return found && !found->is_null() ? found : std::nullopt;
 }
 
 namespace {
@@ -101,7 +111,7 @@ template <typename T>
 std::optional<T> typed_member(Element value, std::string_view key) {
   const std::optional<Element> found = member(value, key);
   T typed{};
-  if (!found || found->get(typed) != simdjson::SUCCESS) return std::nullopt;
+  if (!found || !found->get(typed)) return std::nullopt;
   return typed;
 }
 
@@ -111,10 +121,10 @@ std::optional<std::string_view> string_member(Element value, std::string_view ke
   return typed_member<std::string_view>(value, key);
 }
 std::optional<u64> u64_member(Element value, std::string_view key) {
-  return typed_member<uint64_t>(value, key);
+  return typed_member<u64>(value, key);
 }
 std::optional<i64> i64_member(Element value, std::string_view key) {
-  return typed_member<int64_t>(value, key);
+  return typed_member<i64>(value, key);
 }
 std::optional<double> number_member(Element value, std::string_view key) {
   return typed_member<double>(value, key);

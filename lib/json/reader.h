@@ -2,30 +2,29 @@
 // in size and depth.
 #pragma once
 
-#include <simdjson.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "json/value.h"
 
 namespace modelutils::json {
-
-using Element = simdjson::dom::element;
-using Object = simdjson::dom::object;
-using Array = simdjson::dom::array;
 
 /// A parsed document; `root` and everything taken from it live as long as it does.
 class Document {
  public:
+  Document();
+  ~Document();
+
   Element root;
   std::string name;  ///< file name for messages
 
  private:
   friend Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name);
-  simdjson::dom::parser parser_;
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
 };
 
 /// Parses UTF-8 text (a byte order mark is refused). Code "json-syntax" with what simdjson says of it; nesting deeper

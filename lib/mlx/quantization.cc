@@ -38,7 +38,7 @@ tl::expected<Params, std::string> read_params(json::Element object) {
   Mode mode = Mode::affine;
   if (const auto given = json::member(object, "mode")) {
     std::string_view name;
-    if (given->get(name) != simdjson::SUCCESS) return tl::make_unexpected(std::string("mode is not a string"));
+    if (!given->get(name)) return tl::make_unexpected(std::string("mode is not a string"));
     const std::optional<Mode> known = mode_from_name(name);
     if (!known) {
       return tl::make_unexpected(fmt::format("mode is '{}', it must be affine, mxfp4, nvfp4 or mxfp8", name));
@@ -50,8 +50,7 @@ tl::expected<Params, std::string> read_params(json::Element object) {
     const auto given = json::member(object, key);
     if (!given) return fallback;
     int64_t value = 0;
-    if (given->get(value) != simdjson::SUCCESS)
-      return tl::make_unexpected(fmt::format("{} is not a whole number", key));
+    if (!given->get(value)) return tl::make_unexpected(fmt::format("{} is not a whole number", key));
     return value;
   };
   const auto bits = number("bits", defaults.bits);
@@ -64,7 +63,7 @@ tl::expected<Params, std::string> read_params(json::Element object) {
 
 void read_override(Quantization& quantization, std::string_view key, json::Element value) {
   Quantization::Override entry;
-  if (bool enabled = false; value.get(enabled) == simdjson::SUCCESS) {
+  if (bool enabled = false; value.get(enabled)) {
     entry.rule = enabled ? Quantization::Rule::on : Quantization::Rule::off;
   } else if (value.is_object()) {
     if (const auto params = read_params(value)) {
@@ -146,7 +145,7 @@ Quantization read_quantization(const hf::Config& config) {
   }
   if (!settings) return quantization;
   json::Object object;
-  if (settings->get(object) != simdjson::SUCCESS) {
+  if (!settings->get(object)) {
     remark(quantization, "mlx-config-quantization", "config.json field 'quantization'", "is not an object");
     return quantization;
   }

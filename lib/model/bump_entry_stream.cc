@@ -10,7 +10,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t window_bytes = 256 * 1024;
+constexpr std::size_t entry_window_bytes = 256 * 1024;
 constexpr std::size_t direct_bytes = 32 * 1024;  // runs of this size go straight into the caller's buffer
 
 u64 element_bytes(const BumpPart& part) {
@@ -91,7 +91,7 @@ Status BumpEntryStream::load_window(const BumpPart& part, u64 position) {
   const ByteSource& source = *set_.files[part.file].source;
   window_begin_ = widens ? position / 4 * 4 : position;
   const u64 left = part.repeat * run_in_output(part) - window_begin_;
-  window_.resize(static_cast<std::size_t>(std::min<u64>(window_bytes, left)));
+  window_.resize(static_cast<std::size_t>(std::min<u64>(entry_window_bytes, left)));
   if (widens) {
     narrow_.resize(window_.size() / 4 * static_cast<std::size_t>(element_bytes(part)));
     MU_TRY(source.read_exact(part.offset + window_begin_ / 4 * element_bytes(part), narrow_));

@@ -44,9 +44,9 @@ std::string reason_without_place(std::string_view name) {
   return "BUMPWGT3 has no place for it";
 }
 
-class Mapper {
+class EntryMapper {
  public:
-  Mapper(const gguf::SplitSet& set, const BumpRequest& request) : set_(set), request_(request) {}
+  EntryMapper(const gguf::SplitSet& set, const BumpRequest& request) : set_(set), request_(request) {}
 
   Result<BumpMapping> map() {
     const gguf::Index index(set_.files.front().document);
@@ -341,7 +341,7 @@ class Mapper {
 }  // namespace
 
 Result<BumpMapping> map_gguf_to_bump(const gguf::SplitSet& set, const BumpRequest& request) {
-  return Mapper(set, request).map();
+  return EntryMapper(set, request).map();
 }
 
 Result<bool> same_bytes(const gguf::SplitSet& set, const LocatedTensor& a, const LocatedTensor& b) {

@@ -27,9 +27,9 @@ std::vector<u64> without_ones(std::vector<u64> shape) {
   return shape;
 }
 
-class Mapper {
+class NameMapper {
  public:
-  explicit Mapper(const HfModel& model) : model_(model), names_(*model.family), sources_(model, names_) {}
+  explicit NameMapper(const HfModel& model) : model_(model), names_(*model.family), sources_(model, names_) {}
 
   Result<TensorMap> map() {
     MU_TRY(sources_.collect());
@@ -273,7 +273,7 @@ class Mapper {
 }  // namespace
 
 Result<TensorMap> map_tensors(const HfModel& model) {
-  return Mapper(model).map();
+  return NameMapper(model).map();
 }
 
 }  // namespace modelutils

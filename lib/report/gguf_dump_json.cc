@@ -11,8 +11,6 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 elements_at_a_time = 4096;
-
 void number_or_null(json::Writer& json, std::string_view name, std::optional<u64> value) {
   json.key(name);
   if (value) {

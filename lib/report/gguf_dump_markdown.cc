@@ -15,7 +15,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t preview_columns = 120;
+constexpr std::size_t max_cell_columns = 120;
 
 // Tensors of one block, or all that belong to none.
 struct Group {
@@ -101,7 +101,7 @@ class MarkdownDump {
       const auto* array = std::get_if<gguf::ArrayRef>(&key.value);
       const std::string type = array == nullptr ? std::string(gguf::value_type_name(key.type()))
                                                 : fmt::format("[{}]", gguf::value_type_name(array->element_type));
-      MU_ASSIGN(const std::string value, preview(set_.files.front(), key.value, preview_columns));
+      MU_ASSIGN(const std::string value, preview(set_.files.front(), key.value, max_cell_columns));
       out_ << fmt::format("| {} | {} | {} | {} | {} |\n", selected.index + 1, type, array == nullptr ? 1 : array->count,
                           markdown(escape(key.key)), markdown(value));
     }

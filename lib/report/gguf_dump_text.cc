@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t label_columns = 14;
 constexpr std::size_t min_value_columns = 24;
-constexpr std::size_t preview_columns = 100;  // where no terminal says how wide it is
+constexpr std::size_t columns_elsewhere = 100;  // where no terminal says how wide it is
 
 class TextDump {
  public:
@@ -91,7 +91,7 @@ class TextDump {
   void write_summary(const GgufSummary& summary) {
     const std::string shown_path = path_ == "-" ? "standard input" : path_;
     const std::string title = summary.name.empty() ? base_name_of(shown_path) : summary.name;
-    out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : preview_columns)) << "\n";
+    out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : columns_elsewhere)) << "\n";
     std::string file = escape(shown_path);
     if (set_.is_split()) file += fmt::format(" and the others of its {} files", set_.files.size());
     std::string format = "GGUF";
@@ -178,7 +178,7 @@ class TextDump {
 
   // Columns that the key table leaves for values.
   std::size_t value_columns(const std::vector<SelectedKey>& keys) const {
-    if (options_.width == 0) return preview_columns;
+    if (options_.width == 0) return columns_elsewhere;
     std::size_t key_columns = 0;
     std::size_t type_columns = 0;
     for (const SelectedKey& selected : keys) {

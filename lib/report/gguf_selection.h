@@ -11,6 +11,9 @@
 
 namespace modelutils {
 
+/// Elements of an array that are read and printed at a time.
+inline constexpr u64 elements_at_a_time = 4096;
+
 /// What gguf-py shows of the header as if they were keys: those that were read.
 struct PseudoKey {
   std::string_view name;

@@ -8,8 +8,6 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 elements_at_a_time = 4096;
-
 // Text as it is; for a terminal escaped, but with its line feeds.
 void write_text(TextOutput& out, std::string_view text, bool for_terminal) {
   if (!for_terminal) {

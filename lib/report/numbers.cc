@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
+#include <iterator>
 #include <string_view>
 
 namespace modelutils {
@@ -31,6 +33,12 @@ std::string byte_text(u64 bytes) {
 
 std::string count_text(u64 number) {
   return with_unit(number, std::array<std::string_view, 5>{"", " K", " M", " B", " T"});
+}
+
+void append_number(std::string& out, u64 number) {
+  char digits[24];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
+  out.append(digits, end);
 }
 
 std::string thousands(u64 number) {

@@ -10,6 +10,9 @@ namespace modelutils {
 /// "512 B", "4.7 kB", "1.24 GB": decimal units, three significant digits.
 std::string byte_text(u64 bytes);
 
+/// Appends plain decimal digits.
+void append_number(std::string& out, u64 number);
+
 /// "1,234,567".
 std::string thousands(u64 number);
 

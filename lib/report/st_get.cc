@@ -8,13 +8,13 @@ namespace {
 
 std::string json_text(json::Element element) {
   std::string_view text;
-  if (element.get(text) == simdjson::SUCCESS) return std::string(text);
-  return simdjson::minify(element);
+  if (element.get(text)) return std::string(text);
+  return element.text();
 }
 
 void append_members(std::vector<std::string>& keys, json::Element element) {
   json::Object object;
-  if (element.get(object) != simdjson::SUCCESS) return;
+  if (!element.get(object)) return;
   for (const auto member : object) {
     if (!member.value.is_null()) keys.emplace_back(member.key);
   }
@@ -30,7 +30,7 @@ std::optional<std::string> st_value(const SafetensorsModel& model, std::string_v
   const std::optional<json::Element> field = model.config->field(key);
   if (!field) return std::nullopt;
   json::Array list;
-  if (field->get(list) != simdjson::SUCCESS) return json_text(*field);
+  if (!field->get(list)) return json_text(*field);
   std::string text;
   for (const json::Element element : list) {
     if (!text.empty()) text += '\n';

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "base/utf8.h"
 #include "json/writer.h"
 #include "report/member_names.h"
+#include "report/numbers.h"
 
 namespace modelutils {
 
@@ -20,17 +20,11 @@ using safetensors::Tensor;
 using safetensors::TensorRef;
 
 // A file may have a hundred thousand tensors: their entries are put together here, everything else by json::Writer.
-void append(std::string& out, u64 number) {
-  char digits[24];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  out.append(digits, end);
-}
-
 void append_array(std::string& out, std::span<const u64> numbers) {
   out += '[';
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (i != 0) out += ',';
-    append(out, numbers[i]);
+    append_number(out, numbers[i]);
   }
   out += ']';
 }
@@ -66,11 +60,11 @@ void append_name(std::string& out, std::string_view text) {
 
 void append_csv_field(std::string& out, std::string_view text) {
   // Names of letters, digits, dots and the like, nearly all there are, need neither escapes nor quotes.
-  const auto plain = [](char c) {
+  const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '_' ||
            c == '-';
   };
-  if (std::ranges::all_of(text, plain)) {
+  if (std::ranges::all_of(text, is_plain)) {
     out += text;
   } else {
     out += csv_field(text);
@@ -86,10 +80,10 @@ void append_files(std::string& out, const SafetensorsModel& model) {
     out += R"({"name":)";
     append_string(out, file.base_name);
     out += R"(,"header_bytes":)";
-    append(out, file.document.header_bytes);
+    append_number(out, file.document.header_bytes);
     out += R"(,"file_size":)";
     if (file.document.file_size) {
-      append(out, *file.document.file_size);
+      append_number(out, *file.document.file_size);
     } else {
       out += "null";
     }
@@ -142,7 +136,7 @@ void write_tensors(TextOutput& out, const SafetensorsModel& model, const std::ve
     text += R"(,"file":)";
     text += files[ref.file];
     text += R"(,"bytes":)";
-    append(text, tensor.bytes());
+    append_number(text, tensor.bytes());
     text += '}';
     if (text.size() > 32 * 1024) {
       out << text;
@@ -225,7 +219,7 @@ void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vec
   if (heading) first += file_column != StFileColumn::none ? ",file\n" : "\n";
   write_rows(out, model, selected, std::move(first),
              [&](std::string& text, u32 place, TensorRef ref, const Tensor& tensor, u64 parameters) {
-               append(text, place);
+               append_number(text, place);
                text += ',';
                append_csv_field(text, tensor.name);
                text += ',';
@@ -233,13 +227,13 @@ void write_st_csv(TextOutput& out, const SafetensorsModel& model, const std::vec
                char separator = ',';
                for (const u64 dim : tensor.shape) {
                  text += separator;
-                 append(text, dim);
+                 append_number(text, dim);
                  separator = 'x';
                }
                if (tensor.shape.empty()) text += ',';
                for (const u64 number : {parameters, tensor.bytes(), tensor.begin, absolute_offset(model, ref)}) {
                  text += ',';
-                 append(text, number);
+                 append_number(text, number);
                }
                if (file_column != StFileColumn::none) {
                  text += ',';
@@ -254,7 +248,7 @@ void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::v
   write_rows(out, model, selected, "",
              [&](std::string& text, u32 place, TensorRef ref, const Tensor& tensor, u64 parameters) {
                text += R"({"index":)";
-               append(text, place);
+               append_number(text, place);
                text += R"(,"name":)";
                append_string(text, tensor.name);
                text += R"(,"type":)";
@@ -262,13 +256,13 @@ void write_st_jsonl(TextOutput& out, const SafetensorsModel& model, const std::v
                text += R"(,"shape":)";
                append_array(text, tensor.shape);
                text += R"(,"parameters":)";
-               append(text, parameters);
+               append_number(text, parameters);
                text += R"(,"bytes":)";
-               append(text, tensor.bytes());
+               append_number(text, tensor.bytes());
                text += R"(,"offset":)";
-               append(text, tensor.begin);
+               append_number(text, tensor.begin);
                text += R"(,"data_offset":)";
-               append(text, absolute_offset(model, ref));
+               append_number(text, absolute_offset(model, ref));
                text += R"(,"file":)";
                append_string(text, told_file(model.set.file(ref), file_column));
                text += "}\n";

@@ -1,8 +1,6 @@
 #include "report/st_text.h"
 
 #include <algorithm>
-#include <charconv>
-#include <iterator>
 #include <map>
 #include <string>
 
@@ -31,12 +29,6 @@ std::size_t digits_of(u64 number) {
   return digits;
 }
 
-void append(std::string& out, u64 number) {
-  char digits[24];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  out.append(digits, end);
-}
-
 void pad_to(std::string& out, std::size_t column) {
   if (out.size() < column) out.append(column - out.size(), ' ');
 }
@@ -44,14 +36,14 @@ void pad_to(std::string& out, std::size_t column) {
 void append_right(std::string& out, u64 number, std::size_t width) {
   const std::size_t digits = digits_of(number);
   if (digits < width) out.append(width - digits, ' ');
-  append(out, number);
+  append_number(out, number);
 }
 
 void append_shape(std::string& out, std::span<const u64> shape) {
   out += '[';
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i != 0) out += ", ";
-    append(out, shape[i]);
+    append_number(out, shape[i]);
   }
   out += ']';
 }
@@ -139,7 +131,7 @@ class TensorTable {
     append_right(line_, tensor.begin, end_);
     line_ += ' ';
     const std::size_t end_at = line_.size();
-    append(line_, tensor.end);
+    append_number(line_, tensor.end);
     pad_to(line_, end_at + end_);
     paint(Paint::faint, begin_at, line_.size());
     line_ += "  ";

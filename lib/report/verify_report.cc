@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view bold = "\x1b[1m";
 constexpr std::string_view green = "\x1b[32m";
-constexpr std::string_view plain = "\x1b[0m";
+constexpr std::string_view color_off = "\x1b[0m";
 
 std::string_view color_of(Severity severity) {
   switch (severity) {
@@ -24,7 +24,7 @@ std::string_view color_of(Severity severity) {
 }
 
 std::string colored(std::string_view text, std::string_view color, bool use) {
-  return use ? fmt::format("{}{}{}", color, text, plain) : std::string(text);
+  return use ? fmt::format("{}{}{}", color, text, color_off) : std::string(text);
 }
 
 std::string finding_line(const std::string& path, const Finding& finding, bool color) {

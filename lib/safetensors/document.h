@@ -18,6 +18,9 @@ namespace modelutils::safetensors {
 /// The reference implementation refuses longer headers, and so do we.
 inline constexpr u64 max_header_bytes = 100'000'000;
 
+/// The header's length stands in front of it.
+inline constexpr u64 length_bytes = 8;
+
 /// One member of `__metadata__`, unescaped. In the order of the file; a name that stands there twice is here twice.
 struct MetadataEntry {
   std::string_view key;

@@ -12,8 +12,6 @@ namespace modelutils::safetensors {
 
 namespace {
 
-constexpr u64 length_bytes = 8;
-
 /// A plausible length, then an object, perhaps behind white space.
 bool looks_like_safetensors(std::string_view head) {
   if (head.size() <= length_bytes) return false;

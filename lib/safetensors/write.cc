@@ -12,7 +12,6 @@ namespace modelutils::safetensors {
 
 namespace {
 
-constexpr u64 length_bytes = 8;
 constexpr u64 data_alignment = 8;
 constexpr std::string_view metadata_name = "__metadata__";
 

@@ -2,7 +2,9 @@
 // docs/formats/blocks.md. Not for other rooms: they call dequantize().
 #pragma once
 
+#include "base/byte_reader.h"
 #include "base/types.h"
+#include "tensor/half.h"
 #include "tensor/types.h"
 
 namespace modelutils::decode {
@@ -16,6 +18,11 @@ void for_blocks(TensorType type, const u8* in, float* out, std::size_t blocks, c
   const std::size_t bytes = type_info(type).block_bytes;
   const std::size_t elements = type_info(type).block_elements;
   for (; blocks > 0; --blocks, in += bytes, out += elements) body(in, out);
+}
+
+/// The scale of a block: the F16 at `at`.
+inline float half_at(const u8* at) {
+  return f16_to_f32(load<u16>(at));
 }
 
 // Plain and small floats, integers: dequantize_plain.cc

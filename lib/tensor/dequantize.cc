@@ -15,7 +15,7 @@ struct Entry {
 using enum TensorType;
 
 // clang-format off
-constexpr auto table = std::to_array<Entry>({
+constexpr auto decoders = std::to_array<Entry>({
     {F32, decode::f32}, {F16, decode::f16}, {BF16, decode::bf16}, {F64, decode::f64},
     {I8, decode::i8_}, {I16, decode::i16_}, {I32, decode::i32_}, {I64, decode::i64_},
     {BOOL, decode::u8_}, {U8, decode::u8_}, {U16, decode::u16_}, {U32, decode::u32_}, {U64, decode::u64_},
@@ -33,7 +33,7 @@ constexpr auto table = std::to_array<Entry>({
 // clang-format on
 
 decode::Decoder* decoder_of(TensorType type) {
-  for (const Entry& entry : table) {
+  for (const Entry& entry : decoders) {
     if (entry.type == type) return entry.decoder;
   }
   return nullptr;

@@ -8,10 +8,6 @@
 namespace modelutils::decode {
 namespace {
 
-float half_at(const u8* at) {
-  return f16_to_f32(load<u16>(at));
-}
-
 float sign_of(u32 signs, u32 j) {
   return (signs >> j & 1) != 0 ? -1.0f : 1.0f;
 }

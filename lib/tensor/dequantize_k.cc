@@ -6,10 +6,6 @@
 namespace modelutils::decode {
 namespace {
 
-float half_at(const u8* at) {
-  return f16_to_f32(load<u16>(at));
-}
-
 // The loops below work on runs of elements that lie side by side in the codes, so that they can be vectorised. Element
 // i of 64 bytes of 2-bit codes: each half holds 128 elements as four planes of 32.
 struct Plane {

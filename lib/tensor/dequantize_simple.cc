@@ -9,10 +9,6 @@
 namespace modelutils::decode {
 namespace {
 
-float half_at(const u8* at) {
-  return f16_to_f32(load<u16>(at));
-}
-
 // Calls body(i, code) for the 32 codes in 16 bytes: low nibbles are elements 0 … 15, high nibbles 16 … 31. Two plain
 // loops can be vectorised.
 template <typename Body>

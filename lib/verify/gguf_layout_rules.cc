@@ -16,9 +16,10 @@ namespace {
 using gguf::TensorInfo;
 using gguf::where_tensor;
 
-class Layout {
+class GgufLayout {
  public:
-  Layout(const gguf::Document& document, FindingLog& log) : document_(document), tensors_(document.tensors), log_(log) {
+  GgufLayout(const gguf::Document& document, FindingLog& log)
+      : document_(document), tensors_(document.tensors), log_(log) {
     const u64 file_size = document.file_size.value_or(std::numeric_limits<u64>::max());
     data_size_ = file_size > document.data_offset ? file_size - document.data_offset : 0;
   }
@@ -162,7 +163,7 @@ class Layout {
 }  // namespace
 
 void check_layout(const gguf::Document& document, FindingLog& log) {
-  Layout(document, log).check();
+  GgufLayout(document, log).check();
 }
 
 }  // namespace modelutils::gguf_rules

@@ -13,9 +13,9 @@ namespace {
 
 constexpr u32 max_dims = 4;
 
-class TensorRules {
+class GgufTensorRules {
  public:
-  TensorRules(const gguf::TensorInfo& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
+  GgufTensorRules(const gguf::TensorInfo& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
 
   void check() {
     if (tensor_.n_dims == 0) warn("gguf-dims-none", "the tensor has no dimensions, and thus one element");
@@ -84,7 +84,7 @@ class TensorRules {
 }  // namespace
 
 void check_tensor_infos(const gguf::Document& document, FindingLog& log) {
-  for (const gguf::TensorInfo& tensor : document.tensors) TensorRules(tensor, log).check();
+  for (const gguf::TensorInfo& tensor : document.tensors) GgufTensorRules(tensor, log).check();
 }
 
 }  // namespace modelutils::gguf_rules

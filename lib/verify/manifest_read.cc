@@ -82,12 +82,10 @@ Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
   const auto file = text_member(object, "file");
   if (!file) return syntax_error(line, "has no member 'file', or it is not a string");
   entry.file = *file;
-  simdjson::dom::object members;
-  json::Element tensor;
-  if (object.get(members) != simdjson::SUCCESS || members.at_key("tensor").get(tensor) != simdjson::SUCCESS) {
-    return syntax_error(line, "has no member 'tensor'");
-  }
-  if (tensor.is_null()) {
+  json::Object members;
+  const std::optional<json::Element> tensor = object.get(members) ? members.find("tensor") : std::nullopt;
+  if (!tensor) return syntax_error(line, "has no member 'tensor'");
+  if (tensor->is_null()) {
     entry.subject = ManifestEntry::Subject::file;
   } else if (const auto name = text_member(object, "tensor")) {
     entry.tensor = *name;
@@ -107,10 +105,10 @@ Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
 // The array of entries: objects that have a name and a checksum, whatever the member is called.
 std::optional<json::Array> entry_array(json::Element root) {
   json::Object object;
-  if (root.get(object) != simdjson::SUCCESS) return std::nullopt;
+  if (!root.get(object)) return std::nullopt;
   for (const auto& [key, value] : object) {
     json::Array array;
-    if (value.get(array) != simdjson::SUCCESS || array.size() == 0) continue;
+    if (!value.get(array) || array.size() == 0) continue;
     const json::Element first = array.at(0).value();
     if (json::string_member(first, "name") && json::string_member(first, "sha256")) return array;
   }
@@ -123,7 +121,7 @@ Status parse_object(json::Element root, Manifest& manifest) {
   if (const auto dimensions = json::object_member(root, "dimensions")) {
     for (const auto& [name, value] : *dimensions) {
       u64 field = 0;
-      if (value.get(field) == simdjson::SUCCESS) manifest.numbers.push_back({std::string(name), field});
+      if (value.get(field)) manifest.numbers.push_back({std::string(name), field});
     }
   }
   u64 number = 0;

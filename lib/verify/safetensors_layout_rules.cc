@@ -16,9 +16,9 @@ using safetensors::Tensor;
 
 constexpr u64 data_alignment = 8;
 
-class Layout {
+class SafetensorsLayout {
  public:
-  Layout(const Document& document, FindingLog& log)
+  SafetensorsLayout(const Document& document, FindingLog& log)
       : document_(document), tensors_(document.tensors), log_(log), data_size_(document.data_bytes()) {}
 
   void check() {
@@ -154,7 +154,7 @@ class Layout {
 }  // namespace
 
 void check_layout(const Document& document, FindingLog& log) {
-  Layout(document, log).check();
+  SafetensorsLayout(document, log).check();
 }
 
 }  // namespace modelutils::safetensors_rules

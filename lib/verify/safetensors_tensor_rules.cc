@@ -11,9 +11,9 @@ namespace {
 
 using safetensors::Tensor;
 
-class TensorRules {
+class SafetensorsTensorRules {
  public:
-  TensorRules(const Tensor& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
+  SafetensorsTensorRules(const Tensor& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
 
   void check() {
     if (needs_escape(tensor_.name)) {
@@ -80,7 +80,7 @@ class TensorRules {
 }  // namespace
 
 void check_tensors(const safetensors::Document& document, FindingLog& log) {
-  for (const Tensor& tensor : document.tensors) TensorRules(tensor, log).check();
+  for (const Tensor& tensor : document.tensors) SafetensorsTensorRules(tensor, log).check();
 }
 
 }  // namespace modelutils::safetensors_rules

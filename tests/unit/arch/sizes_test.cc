@@ -5,7 +5,7 @@
 namespace modelutils::arch {
 namespace {
 
-Sizes some_sizes() {
+Sizes known_sizes() {
   Sizes sizes;
   sizes.set("H", 8);
   sizes.set("D", 64);
@@ -15,7 +15,7 @@ Sizes some_sizes() {
 }
 
 TEST(Sizes, Expressions) {
-  const Sizes sizes = some_sizes();
+  const Sizes sizes = known_sizes();
   EXPECT_EQ(evaluate("H*D", sizes), 512u);
   EXPECT_EQ(evaluate("H*D+2*K*D", sizes), 768u);
   EXPECT_EQ(evaluate("(H-K)*D/2", sizes), 192u);
@@ -28,7 +28,7 @@ TEST(Sizes, Expressions) {
 }
 
 TEST(Sizes, ExpressionsWithoutAValue) {
-  Sizes sizes = some_sizes();
+  Sizes sizes = known_sizes();
   EXPECT_FALSE(evaluate("H*Q", sizes));
   EXPECT_FALSE(evaluate("K-H", sizes));
   EXPECT_FALSE(evaluate("H/(K-2)", sizes));
@@ -42,7 +42,7 @@ TEST(Sizes, ExpressionsWithoutAValue) {
 }
 
 TEST(Sizes, UnknownIsFalseInConditions) {
-  const Sizes sizes = some_sizes();
+  const Sizes sizes = known_sizes();
   EXPECT_TRUE(holds("", sizes));
   EXPECT_FALSE(holds("X", sizes));
   EXPECT_TRUE(holds("!X", sizes));
@@ -51,7 +51,7 @@ TEST(Sizes, UnknownIsFalseInConditions) {
 }
 
 TEST(Sizes, SolvesForOneUnknown) {
-  const Sizes sizes = some_sizes();
+  const Sizes sizes = known_sizes();
   EXPECT_EQ(unknown_symbols("H*Q+Q*D+i", sizes), (std::vector<std::string_view>{"Q"}));
   EXPECT_EQ(solve("H*Q", "Q", 96, sizes), 12u);
   EXPECT_EQ(solve("2*Q+K", "Q", 12, sizes), 5u);
@@ -72,8 +72,8 @@ TEST(Sizes, LayersThatAgreeAreOneValue) {
 }
 
 TEST(Sizes, Shapes) {
-  EXPECT_EQ(evaluate_shape("D,H*D,i", some_sizes(), 5), (std::vector<u64>{64, 512, 5}));
-  EXPECT_FALSE(evaluate_shape("D,X", some_sizes()));
+  EXPECT_EQ(evaluate_shape("D,H*D,i", known_sizes(), 5), (std::vector<u64>{64, 512, 5}));
+  EXPECT_FALSE(evaluate_shape("D,X", known_sizes()));
 }
 
 }  // namespace

@@ -53,6 +53,12 @@ void expect_equal(const std::string& found, const test::ReferenceBump& expected)
   EXPECT_TRUE(found == expected.bytes);
 }
 
+json::Object whole_object(json::Element value) {
+  json::Object object;
+  EXPECT_TRUE(value.get(object));
+  return object;
+}
+
 struct WeightType {
   u32 type;
   u64 block;
@@ -246,7 +252,7 @@ TEST(GgufToBump, GoldenFilesOfTheUpstreamConverter) {
   const std::string corpus = std::string(SHARED_DIR) + "/corpus/bump/";
   const auto expected = json::load(corpus + "expected.json");
   ASSERT_TRUE(expected);
-  for (const auto& [name, wanted] : json::Object((*expected)->root)) {
+  for (const auto& [name, wanted] : whole_object((*expected)->root)) {
     const TempDir folder;
     GgufToBumpOptions options;
     options.input = corpus + std::string(*json::string_member(wanted, "gguf"));
@@ -260,17 +266,17 @@ TEST(GgufToBump, GoldenFilesOfTheUpstreamConverter) {
     const auto config = json::load(folder.file("config.json"));
     ASSERT_TRUE(config);
     const json::Object wanted_keys = *json::object_member(wanted, "config");
-    const json::Object found_object((*config)->root);
+    const json::Object found_object = whole_object((*config)->root);
     auto found_key = found_object.begin();
     for (const auto& [key, value] : wanted_keys) {
       ASSERT_NE(found_key, found_object.end());
-      EXPECT_EQ(found_key.key(), key);
+      EXPECT_EQ((*found_key).key, key);
       double number = 0, other = 0;
-      if (value.get(number) == simdjson::SUCCESS) {
-        ASSERT_EQ(found_key.value().get(other), simdjson::SUCCESS) << key;
+      if (value.get(number)) {
+        ASSERT_TRUE((*found_key).value.get(other)) << key;
         EXPECT_EQ(number, other) << key;
       } else {
-        EXPECT_EQ(simdjson::minify(value), simdjson::minify(found_key.value())) << key;
+        EXPECT_EQ(value.text(), (*found_key).value.text()) << key;
       }
       ++found_key;
     }

@@ -69,7 +69,7 @@ TEST(MlxCorpus, EveryMatrixOfEveryModel) {
   int models = 0;
   int matrices = 0;
   json::Object of_models;
-  ASSERT_EQ((*expected)->root.get_object().get(of_models), simdjson::SUCCESS);
+  ASSERT_TRUE((*expected)->root.get(of_models));
   for (const auto& [name, tensors] : of_models) {
     SCOPED_TRACE(std::string(name));
     const bool is_edge = name.find("edge") != std::string_view::npos;

@@ -7,13 +7,13 @@
 namespace modelutils {
 namespace {
 
-Bytes bytes_of(std::string_view text) {
+Bytes as_bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
 std::string digest_of(HashAlgorithm algorithm, std::string_view text) {
   Hasher hasher(algorithm);
-  hasher.update(bytes_of(text));
+  hasher.update(as_bytes_of(text));
   return hasher.hex_digest();
 }
 
@@ -35,9 +35,10 @@ TEST(Hash, PiecesAndReset) {
   for (const auto algorithm : {HashAlgorithm::sha256, HashAlgorithm::sha1, HashAlgorithm::xxh3, HashAlgorithm::xxh64}) {
     const std::string whole = digest_of(algorithm, text);
     Hasher hasher(algorithm);
-    hasher.update(bytes_of("something else"));
+    hasher.update(as_bytes_of("something else"));
     hasher.reset();
-    for (std::size_t i = 0; i < text.size(); i += 777) hasher.update(bytes_of(std::string_view(text).substr(i, 777)));
+    for (std::size_t i = 0; i < text.size(); i += 777)
+      hasher.update(as_bytes_of(std::string_view(text).substr(i, 777)));
     Hasher moved = std::move(hasher);
     EXPECT_EQ(moved.hex_digest(), whole) << hash_name(algorithm);
     moved.reset();

@@ -21,14 +21,13 @@ const std::set<std::string_view> ours_only = {"schema",     "file_size",       "
 std::optional<std::string> difference(json::Element ours, json::Element theirs, const std::string& where) {
   json::Object object, other_object;
   json::Array array, other_array;
-  if (theirs.get(other_object) == simdjson::SUCCESS) {
-    if (ours.get(object) != simdjson::SUCCESS) return where + ": not an object";
+  if (theirs.get(other_object)) {
+    if (!ours.get(object)) return where + ": not an object";
     std::size_t extra = 0;
     for (const auto field : object) {
-      json::Element other;
-      if (other_object[field.key].get(other) == simdjson::SUCCESS) {
+      if (const auto other = other_object.find(field.key)) {
         if (field.key == "filename") continue;
-        if (auto found = difference(field.value, other, where + "/" + std::string(field.key))) return found;
+        if (auto found = difference(field.value, *other, where + "/" + std::string(field.key))) return found;
       } else if (ours_only.contains(field.key)) {
         ++extra;
       } else {
@@ -38,8 +37,8 @@ std::optional<std::string> difference(json::Element ours, json::Element theirs, 
     if (object.size() != other_object.size() + extra) return where + ": a member is missing";
     return std::nullopt;
   }
-  if (theirs.get(other_array) == simdjson::SUCCESS) {
-    if (ours.get(array) != simdjson::SUCCESS || array.size() != other_array.size()) return where + ": other array";
+  if (theirs.get(other_array)) {
+    if (!ours.get(array) || array.size() != other_array.size()) return where + ": other array";
     auto other = other_array.begin();
     for (const json::Element element : array) {
       if (auto found = difference(element, *other, where + "[]")) return found;
@@ -48,12 +47,12 @@ std::optional<std::string> difference(json::Element ours, json::Element theirs, 
     return std::nullopt;
   }
   double number = 0, other_number = 0;
-  if (theirs.get(other_number) == simdjson::SUCCESS) {
-    if (ours.get(number) == simdjson::SUCCESS && number == other_number) return std::nullopt;
-  } else if (simdjson::minify(ours) == simdjson::minify(theirs)) {
+  if (theirs.get(other_number)) {
+    if (ours.get(number) && number == other_number) return std::nullopt;
+  } else if (ours.text() == theirs.text()) {
     return std::nullopt;
   }
-  return where + ": " + simdjson::minify(ours) + " is not " + simdjson::minify(theirs);
+  return where + ": " + ours.text() + " is not " + theirs.text();
 }
 
 std::string decompressed(const std::string& path) {

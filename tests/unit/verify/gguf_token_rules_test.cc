@@ -13,16 +13,16 @@ namespace {
 using test::GgufBuilder;
 using Texts = std::vector<std::string>;
 
-FindingLog rules(const GgufBuilder& builder) {
+FindingLog token_rules(const GgufBuilder& builder) {
   auto source = builder.source();
   gguf::SplitSet set;
   set.files.push_back({"built.gguf", source, *gguf::parse(*source)});
   return gguf_structure_rules(set);
 }
 
-std::string broken(const GgufBuilder& builder) {
+std::string token_findings(const GgufBuilder& builder) {
   std::string text;
-  for (const Finding& finding : rules(builder).findings()) {
+  for (const Finding& finding : token_rules(builder).findings()) {
     if (finding.severity == Severity::note) continue;
     if (!text.empty()) text += ", ";
     text += std::string(severity_name(finding.severity)) + " " + finding.code;
@@ -36,22 +36,23 @@ GgufBuilder vocabulary(const Texts& tokens) {
 
 TEST(GgufTokens, LengthsOfTheArrays) {
   const Texts three = {"a", "b", "c"};
-  EXPECT_EQ(broken(vocabulary(three)
-                       .key_array<float>("tokenizer.ggml.scores", {0, 0, 0})
-                       .key_array<i32>("tokenizer.ggml.token_type", {1, 1, 1})),
+  EXPECT_EQ(token_findings(vocabulary(three)
+                               .key_array<float>("tokenizer.ggml.scores", {0, 0, 0})
+                               .key_array<i32>("tokenizer.ggml.token_type", {1, 1, 1})),
             "");
-  EXPECT_EQ(broken(vocabulary(three).key_array<float>("tokenizer.ggml.scores", {0, 0})),
+  EXPECT_EQ(token_findings(vocabulary(three).key_array<float>("tokenizer.ggml.scores", {0, 0})),
             "error gguf-token-array-length");
-  EXPECT_EQ(broken(vocabulary(three).key_array<i32>("tokenizer.ggml.token_type", {1, 1, 1, 1})),
+  EXPECT_EQ(token_findings(vocabulary(three).key_array<i32>("tokenizer.ggml.token_type", {1, 1, 1, 1})),
             "warning gguf-token-array-length");
-  EXPECT_EQ(broken(vocabulary(three).key_array<i32>("tokenizer.ggml.token_type", {1, 7, -1})),
+  EXPECT_EQ(token_findings(vocabulary(three).key_array<i32>("tokenizer.ggml.token_type", {1, 7, -1})),
             "warning gguf-token-type");
 }
 
 TEST(GgufTokens, SpecialIds) {
-  EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 1)), "");
-  EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 2)), "warning gguf-token-id");
-  EXPECT_EQ(broken(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.fim_pad_token_id", 99)), "warning gguf-token-id");
+  EXPECT_EQ(token_findings(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 1)), "");
+  EXPECT_EQ(token_findings(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 2)), "warning gguf-token-id");
+  EXPECT_EQ(token_findings(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.fim_pad_token_id", 99)),
+            "warning gguf-token-id");
 }
 
 TEST(GgufTokens, WhatLoadersNeedOfByteLevelVocabularies) {
@@ -60,30 +61,31 @@ TEST(GgufTokens, WhatLoadersNeedOfByteLevelVocabularies) {
         .key_string("tokenizer.ggml.model", "gpt2")
         .key_string("tokenizer.ggml.pre", pre);
   };
-  EXPECT_EQ(broken(bytes("llama-bpe").key_strings("tokenizer.ggml.merges", {"a b"})), "");
-  EXPECT_EQ(broken(bytes("zzz").key_strings("tokenizer.ggml.merges", {"a b"})), "warning gguf-tokenizer-pre");
-  EXPECT_EQ(broken(bytes("qwen2")), "warning gguf-merges-missing");
-  EXPECT_EQ(
-      broken(vocabulary({"a"}).key_string("tokenizer.ggml.model", "llama").key_string("tokenizer.ggml.pre", "zzz")), "")
+  EXPECT_EQ(token_findings(bytes("llama-bpe").key_strings("tokenizer.ggml.merges", {"a b"})), "");
+  EXPECT_EQ(token_findings(bytes("zzz").key_strings("tokenizer.ggml.merges", {"a b"})), "warning gguf-tokenizer-pre");
+  EXPECT_EQ(token_findings(bytes("qwen2")), "warning gguf-merges-missing");
+  EXPECT_EQ(token_findings(
+                vocabulary({"a"}).key_string("tokenizer.ggml.model", "llama").key_string("tokenizer.ggml.pre", "zzz")),
+            "")
       << "loaders do not look at it";
 }
 
 TEST(GgufTokens, RowsOfTheEmbedding) {
-  EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 2})), "");
-  EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 1})), "error gguf-token-count");
-  EXPECT_EQ(broken(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 3})), "warning gguf-token-count");
+  EXPECT_EQ(token_findings(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 2})), "");
+  EXPECT_EQ(token_findings(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 1})), "error gguf-token-count");
+  EXPECT_EQ(token_findings(vocabulary({"a", "b"}).f32_tensor("token_embd.weight", {8, 3})), "warning gguf-token-count");
 }
 
 TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
-  const FindingLog log = rules(vocabulary({"a", "b", "a"}));
+  const FindingLog log = token_rules(vocabulary({"a", "b", "a"}));
   EXPECT_EQ(log.errors(), 1u);
   EXPECT_EQ(log.findings().back().message, "token 2 has the same text as token 0: 'a'");
-  EXPECT_EQ(broken(vocabulary({"a", "", ""})), "warning gguf-token-empty");
-  EXPECT_EQ(broken(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
+  EXPECT_EQ(token_findings(vocabulary({"a", "", ""})), "warning gguf-token-empty");
+  EXPECT_EQ(token_findings(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
 }
 
 TEST(GgufTokens, ManyDuplicatesAreCountedAndFolded) {
-  const FindingLog log = rules(vocabulary(Texts(5000, "same")));
+  const FindingLog log = token_rules(vocabulary(Texts(5000, "same")));
   EXPECT_EQ(log.errors(), 4999u);
   EXPECT_LT(log.findings().size(), 110u);
 }
@@ -93,7 +95,7 @@ TEST(GgufTokens, Merges) {
                         "\xc4\xa0"
                         "a"};
   const auto with = [&](const Texts& merges) {
-    return broken(vocabulary(tokens).key_strings("tokenizer.ggml.merges", merges));
+    return token_findings(vocabulary(tokens).key_strings("tokenizer.ggml.merges", merges));
   };
   EXPECT_EQ(with({"a b", "\xc4\xa0 a"}), "");
   EXPECT_EQ(with({"ab"}), "warning gguf-merge-split");
@@ -107,7 +109,7 @@ TEST(GgufTokens, Merges) {
 }
 
 TEST(GgufTokens, MergesSayWhatIsMissing) {
-  const FindingLog log = rules(vocabulary({"a", "b"}).key_strings("tokenizer.ggml.merges", {"a b", "b a"}));
+  const FindingLog log = token_rules(vocabulary({"a", "b"}).key_strings("tokenizer.ggml.merges", {"a b", "b a"}));
   ASSERT_EQ(log.warnings(), 1u);
   EXPECT_EQ(log.findings().back().message,
             "2 of 2 merges need a token that is not in the vocabulary, the first is merge 0 ('a b'), which needs 'ab'");
@@ -115,7 +117,8 @@ TEST(GgufTokens, MergesSayWhatIsMissing) {
 
 TEST(GgufTokens, ChatTemplates) {
   const auto with = [](std::string_view text) {
-    return broken(GgufBuilder().key_string("general.architecture", "test").key_string("tokenizer.chat_template", text));
+    return token_findings(
+        GgufBuilder().key_string("general.architecture", "test").key_string("tokenizer.chat_template", text));
   };
   EXPECT_EQ(with("{% for m in messages %}{{ m['content'] }}{% endfor %} an important __ line"), "");
   EXPECT_EQ(with("write: import antigravity; {{ x }}"), "");
@@ -127,9 +130,9 @@ TEST(GgufTokens, ChatTemplates) {
   EXPECT_EQ(with("zero\xe2\x80\x8bwidth"), "warning gguf-template-hidden");
   EXPECT_EQ(with("_______"), "");
   EXPECT_EQ(with("___x"), "");
-  EXPECT_EQ(broken(GgufBuilder()
-                       .key_string("general.architecture", "test")
-                       .key_string("tokenizer.chat_template.tool", "{{ __import__('os') }}")),
+  EXPECT_EQ(token_findings(GgufBuilder()
+                               .key_string("general.architecture", "test")
+                               .key_string("tokenizer.chat_template.tool", "{{ __import__('os') }}")),
             "warning gguf-template-dunder");
 }
 

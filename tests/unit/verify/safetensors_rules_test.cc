@@ -186,7 +186,7 @@ TEST(SafetensorsCorpus, ContainerErrorsAreThoseOfTheManifest) {
   const auto manifest = json::load(folder + "manifest.json");
   ASSERT_TRUE(manifest.has_value());
   json::Array cases;
-  ASSERT_EQ((*manifest)->root.get(cases), simdjson::SUCCESS);
+  ASSERT_TRUE((*manifest)->root.get(cases));
   std::size_t count = 0;
   for (const json::Element entry : cases) {
     const std::string name(*json::string_member(entry, "name"));

@@ -1,0 +1,38 @@
+# Compiling several files of one folder as one unit: most of what a small file costs is its headers and the templates
+# of the standard library that it instantiates, and a unit pays for them once.
+option(MODELUTILS_UNITY "Compile the files of a folder together (off: each for itself)" ON)
+
+# group_units(TARGET BYTES): puts TARGET's files, folder by folder, into units of up to BYTES of text. Files that bring
+# a heavy header of their own ask to be left alone by the property SKIP_UNITY_BUILD_INCLUSION.
+function(group_units target bytes)
+  if(NOT MODELUTILS_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(folder ${target} SOURCE_DIR)
+  foreach(source ${sources})
+    if(NOT source MATCHES "\\.cc$")
+      continue()
+    endif()
+    get_filename_component(path ${source} ABSOLUTE BASE_DIR ${folder})
+    get_filename_component(room ${path} DIRECTORY)
+    get_filename_component(room ${room} NAME)
+    file(SIZE ${path} size)
+    if(NOT DEFINED number_${room})
+      set(number_${room} 1)
+      set(filled_${room} 0)
+    endif()
+    math(EXPR filled "${filled_${room}} + ${size}")
+    if(filled GREATER bytes AND filled_${room} GREATER 0)
+      math(EXPR number_${room} "${number_${room}} + 1")
+      set(filled ${size})
+    endif()
+    set(filled_${room} ${filled})
+    set_source_files_properties(${path} TARGET_DIRECTORY ${target}
+                                PROPERTIES UNITY_GROUP ${room}_${number_${room}})
+  endforeach()
+  # A name of one file may shadow a name of another, which is none of its business.
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local>)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
