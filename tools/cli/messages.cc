@@ -10,6 +10,7 @@
 
 #include "base/escape.h"
 #include "cli/command.h"
+#include "io/standard_output.h"
 #include "json/writer.h"
 
 namespace modelutils::cli {
@@ -95,7 +96,10 @@ int exit_status(const Error& error) {
 Messages::Messages(const Command& command) : Messages(command.name(), command.common()) {}
 Messages::Messages(std::string tool, CommonOptions options) : tool_(std::move(tool)), options_(options) {}
 
-int Messages::error(const Error& error) const {
+int Messages::error(const Error& given) const {
+  // An input that standard output goes to may have been taken for one that cannot be opened, or is broken.
+  const Status safe = standard_output_is_no_input();
+  const Error& error = safe ? given : safe.error();
   write_line(options_.json_errors ? as_json(error, "error") : as_text(tool_, error, "error"));
   return exit_status(error);
 }

@@ -7,17 +7,19 @@
 
 #include "cli/command.h"
 #include "io/interrupt.h"
+#include "io/standard_output.h"
 
 namespace modelutils::cli {
 
 namespace {
 
 // A closed standard descriptor would be given to the next file that is opened, and results would land in it. An opened
-// /dev/null of the wrong direction keeps the number taken and still answers EBADF to whoever reads or writes.
+// /dev/null of the wrong direction keeps the number taken and still answers EBADF to whoever reads or writes; whoever
+// closes standard error wants no messages, and gets none.
 void occupy_closed_descriptors() {
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
-      [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+      [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
     }
   }
 }
@@ -36,6 +38,7 @@ int internal_error_line(const char* name, const char* what, const char* more) {
 
 int run_tool(const char* name, const std::function<int()>& body) {
   occupy_closed_descriptors();
+  guard_standard_output();
   install_signal_handlers();
   try {
     return body();
