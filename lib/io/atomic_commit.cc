@@ -61,9 +61,10 @@ Status AtomicOutput::place_new() {
   if (errno == EEXIST) return appeared();
   if (!is_not_supported()) return not_renamed(path_);
   // A hard link does not replace either; what cannot link can hardly be asked, only looked at.
+  struct stat there {};
   if (::link(temporary_.c_str(), path_.c_str()) == 0) {
     ::unlink(temporary_.c_str());
-  } else if (struct stat there {}; errno == EEXIST || ::lstat(path_.c_str(), &there) == 0) {
+  } else if (errno == EEXIST || ::lstat(path_.c_str(), &there) == 0) {
     return appeared();
   } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return not_renamed(path_);

@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "io/end_process.h"
+
 namespace modelutils {
 
 namespace {
@@ -41,6 +43,12 @@ extern "C" void end_by_signal(int number) {
     waiting.store(number);
     if (held.load() > 0) return;  // otherwise the hold may have ended before it could see the number
   }
+  end_process(128 + number);
+}
+
+}  // namespace
+
+void end_process(int status) {
   ending.store(true);
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) ::unlink(name);
@@ -49,10 +57,8 @@ extern "C" void end_by_signal(int number) {
   if (::isatty(STDERR_FILENO) != 0) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);
   }
-  ::_exit(128 + number);
+  ::_exit(status);
 }
-
-}  // namespace
 
 void install_signal_handlers() {
   struct sigaction action {};

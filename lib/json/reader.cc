@@ -1,6 +1,7 @@
 #include "json/reader.h"
 
 #include <charconv>
+#include <new>
 
 #include "base/checked_math.h"
 #include "io/random_access_file.h"
@@ -62,11 +63,13 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
   auto document = std::make_unique<Document>();
   document->name = std::move(name);
   const simdjson::padded_string padded(text);
+  if (padded.size() != text.size()) throw std::bad_alloc();
   simdjson::error_code error = document->parser_.parse(padded).get(document->root);
   if (error == simdjson::NUMBER_ERROR) {
     const simdjson::padded_string rewritten(with_big_integers_as_doubles(text));
     error = document->parser_.parse(rewritten).get(document->root);
   }
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
     return input_error("json-syntax", std::string("is not valid JSON: ") + simdjson::error_message(error), {}, {},
                        document->name);

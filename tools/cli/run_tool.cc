@@ -6,6 +6,7 @@
 #include <new>
 
 #include "cli/command.h"
+#include "io/end_process.h"
 #include "io/interrupt.h"
 #include "io/standard_output.h"
 
@@ -34,10 +35,20 @@ int internal_error_line(const char* name, const char* what, const char* more) {
   return exit_internal;
 }
 
+const char* running = "";
+
+// Where an exception cannot be thrown, since there is no memory for it either, or cannot be caught.
+[[noreturn]] void end_by_terminate() {
+  internal_error_line(running, std::current_exception() ? "internal error" : "out of memory", "");
+  end_process(exit_internal);
+}
+
 }  // namespace
 
 int run_tool(const char* name, const std::function<int()>& body) {
   occupy_closed_descriptors();
+  running = name;
+  std::set_terminate(end_by_terminate);
   guard_standard_output();
   install_signal_handlers();
   try {
