@@ -35,20 +35,21 @@ int internal_error_line(const char* name, const char* what, const char* more) {
   return exit_internal;
 }
 
-const char* running = "";
-
 // Where an exception cannot be thrown, since there is no memory for it either, or cannot be caught.
 [[noreturn]] void end_by_terminate() {
-  internal_error_line(running, std::current_exception() ? "internal error" : "out of memory", "");
+  internal_error_line(program_invocation_short_name, std::current_exception() ? "internal error" : "out of memory", "");
   end_process(exit_internal);
+}
+
+// Before the constructors of static objects: memory may be short as early as that.
+[[gnu::constructor(101)]] void take_terminate() {
+  std::set_terminate(end_by_terminate);
 }
 
 }  // namespace
 
 int run_tool(const char* name, const std::function<int()>& body) {
   occupy_closed_descriptors();
-  running = name;
-  std::set_terminate(end_by_terminate);
   guard_standard_output();
   install_signal_handlers();
   try {
