@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cli/gguf_dump_options.h"
+#include "io/standard_output.h"
 #include "verify/gguf_rules.h"
 
 namespace {
@@ -30,6 +31,8 @@ int run(int argc, char** argv) {
   const Result<GgufDumpOptions> options = cli::dump_options(arguments, command.common());
   if (!options) return cli::Messages(command).error(options.error());
 
+  const Status safe = compare_inputs(arguments.paths, [](const std::string& path) { (void)gguf::open_set(path); });
+  if (!safe) return cli::Messages(command).error(safe.error());
   TextOutput out;
   int status = cli::exit_ok;
   for (std::size_t i = 0; i < arguments.paths.size() && !out.closed() && status != cli::exit_output; ++i) {

@@ -5,6 +5,7 @@
 
 #include "base/escape.h"
 #include "cli/st_dump_options.h"
+#include "io/standard_output.h"
 #include "io/text_output.h"
 #include "model/model_view.h"
 #include "model/safetensors_model.h"
@@ -157,11 +158,15 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   if (const auto wrong = conflict(options)) return messages.error(*wrong);
 
+  const Status safe = compare_inputs(
+      options.paths, [&](const std::string& path) { (void)open_safetensors_model(path, options.modules); });
+  if (!safe) return messages.error(safe.error());
   TextOutput out;
   int status = cli::exit_ok;
-  for (std::size_t i = 0; i < options.paths.size() && !out.closed(); ++i) {
+  for (std::size_t i = 0; i < options.paths.size() && !out.closed() && status != cli::exit_output; ++i) {
     status = std::max(status, dump(out, options.paths[i], options, command, i == 0));
   }
+  if (status == cli::exit_output) return status;
   if (Status written = out.flush(); !written) status = std::max(status, messages.error(written.error()));
   return status;
 }

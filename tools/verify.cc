@@ -42,7 +42,7 @@ int run(int argc, char** argv) {
     (void)results.flush();
     (void)text.flush();
   });
-  if (!done) status = std::max(status, messages.error(done.error()));
+  if (!done) return std::max(status, messages.error(done.error()));  // nothing was written
   if (Status written = results.flush(); !written) status = std::max(status, messages.error(written.error()));
   return status;
 }

@@ -25,6 +25,11 @@ double MeasuredError::relative_rms() const {
 
 u64 ConversionReport::inexact_tensors() const {
   return static_cast<u64>(
+      std::count_if(tensors.begin(), tensors.end(), [](const TensorReport& tensor) { return tensor.exact == false; }));
+}
+
+u64 ConversionReport::unmeasured_tensors() const {
+  return static_cast<u64>(
       std::count_if(tensors.begin(), tensors.end(), [](const TensorReport& tensor) { return !tensor.exact; }));
 }
 
@@ -62,7 +67,12 @@ void write_tensor(json::Writer& out, const TensorReport& tensor) {
   for (u64 dimension : tensor.ne) out.number(dimension);
   out.end_array();
   out.member("bytes", tensor.bytes);
-  out.member("exact", tensor.exact);
+  out.key("exact");
+  if (tensor.exact) {
+    out.boolean(*tensor.exact);
+  } else {
+    out.null();
+  }
   if (!tensor.reason.empty()) out.member("reason", tensor.reason);
   if (tensor.measured) {
     out.member("relative_rms_error", tensor.error.relative_rms());
@@ -119,6 +129,7 @@ std::string report_json(const ConversionReport& report) {
   out.begin_object();
   out.member("tensors", static_cast<u64>(report.tensors.size()));
   out.member("inexact_tensors", report.inexact_tensors());
+  if (report.dry_run) out.member("unmeasured_tensors", report.unmeasured_tensors());
   out.member("bytes", report.bytes());
   out.key("types");
   out.begin_object();
@@ -140,13 +151,15 @@ std::string report_text(const ConversionReport& report, bool all) {
   std::string text;
   std::size_t width = 4;
   for (const TensorReport& tensor : report.tensors) {
-    if (all || !tensor.exact) width = std::max(width, tensor.name.size());
+    if (all || tensor.exact != true) width = std::max(width, tensor.name.size());
   }
   for (const TensorReport& tensor : report.tensors) {
-    if (!all && tensor.exact) continue;
+    if (!all && tensor.exact == true) continue;
     text += fmt::format("{:<{}}  {:>6}  {}  from {}", escape(tensor.name), width, type_name(tensor.type),
                         shape_text(tensor.ne), tensor.form);
-    if (tensor.exact) {
+    if (!tensor.exact) {
+      text += ", not measured";
+    } else if (*tensor.exact) {
       text += ", exact";
     } else if (tensor.measured) {
       text +=
@@ -162,9 +175,13 @@ std::string report_text(const ConversionReport& report, bool all) {
   for (const auto& [type, total] : totals_by_type(report)) {
     mix += fmt::format("{}{} {}", mix.empty() ? "" : ", ", total.tensors, type);
   }
-  const u64 inexact = report.inexact_tensors();
+  std::string exactness;
+  if (const u64 inexact = report.inexact_tensors(); inexact > 0) exactness = fmt::format("{} not exact", inexact);
+  if (const u64 unmeasured = report.unmeasured_tensors(); unmeasured > 0) {
+    exactness += fmt::format("{}{} not measured", exactness.empty() ? "" : ", ", unmeasured);
+  }
   text += fmt::format("{} tensors ({}), {} bytes, {}\n", report.tensors.size(), mix, report.bytes(),
-                      inexact == 0 ? std::string("all exact") : fmt::format("{} not exact", inexact));
+                      exactness.empty() ? "all exact" : exactness);
   return text;
 }
 

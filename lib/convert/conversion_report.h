@@ -2,6 +2,7 @@
 // JSON form ("mlx2gguf/1").
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,9 @@ struct TensorReport {
   TensorType type = TensorType::F32;
   std::vector<u64> ne;
   u64 bytes = 0;
-  bool exact = true;
-  std::string reason;     ///< why the type was chosen where that is not obvious, and what is inexact
-  bool measured = false;  ///< `error` holds numbers (not in a dry run)
+  std::optional<bool> exact = true;  ///< nothing: a dry run did not measure it
+  std::string reason;                ///< why the type was chosen where that is not obvious, and what is inexact
+  bool measured = false;             ///< `error` holds numbers (not in a dry run)
   MeasuredError error;
 };
 
@@ -51,6 +52,7 @@ struct ConversionReport {
   bool dry_run = false;
 
   u64 inexact_tensors() const;
+  u64 unmeasured_tensors() const;
   u64 bytes() const;
 };
 

@@ -70,8 +70,9 @@ class Planner {
   Status choose_recipes() {
     const std::vector<MappedTensor>& tensors = plan_.map.tensors;
     plan_.recipes.resize(tensors.size());
+    const Look look = options_.dry_run ? Look::size : Look::all;
     MU_TRY(parallel_for(tensors.size(), options_.threads, [&](u64 i, unsigned) -> Status {
-      MU_ASSIGN(plan_.recipes[i], make_recipe(*plan_.model, tensors[i], options_.repack));
+      MU_ASSIGN(plan_.recipes[i], make_recipe(*plan_.model, tensors[i], options_.repack, look));
       return {};
     }));
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -100,7 +101,7 @@ class Planner {
                                       recipe.type,
                                       tensor.ne,
                                       *bytes,
-                                      recipe.exact,
+                                      recipe.measured ? std::optional(recipe.exact) : std::nullopt,
                                       recipe.reason,
                                       false,
                                       {}});

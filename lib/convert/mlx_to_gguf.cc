@@ -13,38 +13,44 @@ namespace modelutils::convert {
 namespace {
 
 // Everything in the directory that is read: an output must be none of it.
-std::vector<std::string> input_files(const HfModel& model) {
+Result<std::vector<std::string>> input_files(const HfModel& model) {
   std::vector<std::string> files = {model.config.path};
   for (const safetensors::ShardFile& shard : model.shards.files) files.push_back(shard.path);
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(model.directory, ignored)) {
-    files.push_back(entry.path().string());
+  std::error_code error;
+  std::filesystem::directory_iterator entry(model.directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    files.push_back(entry->path().string());
   }
+  if (error) return input_error("io-open", "cannot be listed: " + error.message(), {}, {}, model.directory);
   return files;
 }
 
-OutputOptions output_options(const GgufPlan& plan, const MlxToGgufOptions& options) {
-  return {.force = options.force, .inputs = input_files(*plan.model), .binary = true};
+Result<OutputOptions> output_options(const GgufPlan& plan, const MlxToGgufOptions& options) {
+  MU_ASSIGN(std::vector<std::string> inputs, input_files(*plan.model));
+  return OutputOptions{.force = options.force, .inputs = std::move(inputs), .binary = true};
 }
 
 // What would be in the way of the outputs, as warnings.
-void remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
+Status remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
+  MU_ASSIGN(const OutputOptions output, output_options(plan, options));
   for (const PlannedFile& file : plan.files) {
     if (file.path.empty()) continue;
-    if (const Status free = AtomicOutput::check(file.path, output_options(plan, options)); !free) {
+    if (const Status free = AtomicOutput::check(file.path, output); !free) {
       Finding remark = to_finding(free.error(), Scope::model);
       remark.severity = Severity::warning;
       remark.where = file.path;
       plan.report.remarks.push_back(std::move(remark));
     }
   }
+  return {};
 }
 
 Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const MlxToGgufOptions& options) {
+  MU_ASSIGN(const OutputOptions create_options, output_options(plan, options));
   std::vector<AtomicOutput> outputs;
   outputs.reserve(plan.files.size());
   for (const PlannedFile& file : plan.files) {
-    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, output_options(plan, options)));
+    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, create_options));
     outputs.push_back(std::move(output));
   }
   return outputs;
@@ -110,7 +116,7 @@ Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& pr
   MU_ASSIGN(GgufPlan plan, plan_gguf(options));
   MU_TRY(check_plan(plan, !options.no_vocab));
   if (options.dry_run) {
-    remark_outputs(plan, options);
+    MU_TRY(remark_outputs(plan, options));
     return std::move(plan.report);
   }
   MU_ASSIGN(std::vector<AtomicOutput> outputs, create_outputs(plan, options));

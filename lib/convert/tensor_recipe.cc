@@ -30,7 +30,8 @@ Result<Target> quantized_target(const HfModel& model, const MappedTensor& tensor
 
 }  // namespace
 
-Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options) {
+Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options,
+                                 Look look) {
   TensorRecipe recipe;
   if (tensor.parts.empty()) {
     recipe.source = recipe.form = "generated";
@@ -45,7 +46,10 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   }
   const MlxForm form = form_of(matrix);
   recipe.form = form.text();
-  Result<Target> target = quantized_target(model, tensor, form, options);
+  const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : scale_use(form, options);
+  const bool may_skip = look == Look::size && !options.exact && use != ScaleUse::size;
+  Result<Target> target =
+      may_skip ? choose_target(form, {}, options, tensor.must_be_f32) : quantized_target(model, tensor, form, options);
   if (!target) {
     if (target.error().where.empty()) target.error().where = "tensor '" + tensor.name + "'";
     return tl::make_unexpected(in_file(std::move(target.error()), model.directory));
@@ -53,7 +57,8 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   recipe.target = std::move(*target);
   recipe.type = recipe.target.type;
   recipe.exact = recipe.target.exact;
-  recipe.reason = recipe.target.reason;
+  recipe.measured = !may_skip || use == ScaleUse::nothing;
+  if (recipe.measured) recipe.reason = recipe.target.reason;
   return recipe;
 }
 

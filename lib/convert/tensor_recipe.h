@@ -16,15 +16,23 @@ namespace modelutils::convert {
 struct TensorRecipe {
   TensorType type = TensorType::F32;
   bool exact = true;
-  std::string source;  ///< name of the first source, or "generated"
-  std::string form;    ///< of the source, for the report
+  bool measured = true;  ///< false: whether it is exact was not looked at, `exact` says nothing
+  std::string source;    ///< name of the first source, or "generated"
+  std::string form;      ///< of the source, for the report
   std::string reason;
   Target target;  ///< for quantised sources
 };
 
-/// Chooses type and encoding. Looks at all scales and biases of a quantised tensor, at no weights. Errors:
-/// "convert-inexact" (with options.exact), reading.
-Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options);
+/// How closely a plan looks at the scales and biases of quantised tensors.
+enum class Look : u8 {
+  all,   ///< at all of them
+  size,  ///< only where the size depends on them (ScaleUse), if they are finite and within f16, as MLX writes them
+};
+
+/// Chooses type and encoding. Looks at scales and biases of a quantised tensor, with options.exact at all of them; at
+/// weights only where groups of zeros matter. Errors: "convert-inexact" (with options.exact), reading.
+Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options,
+                                 Look look);
 
 /// Encodes rows [first, first + count) (multiples of row_granule()) into `out`. `scratch` belongs to the calling
 /// thread. `error`, if given, collects the difference to the exact values.

@@ -70,8 +70,8 @@ bool read_number_as(ByteReader& reader, Value& value) {
   return reader.ok();
 }
 
-// One element as a Value; arrays are passed over.
-bool read_element(ByteReader& reader, ValueType type, Value& value) {
+// One element that is no array as a Value.
+bool read_scalar(ByteReader& reader, ValueType type, Value& value) {
   switch (type) {
     case ValueType::u8: return read_number_as<u8>(reader, value);
     case ValueType::i8: return read_number_as<i8>(reader, value);
@@ -85,21 +85,31 @@ bool read_element(ByteReader& reader, ValueType type, Value& value) {
     case ValueType::f64: return read_number_as<double>(reader, value);
     case ValueType::boolean: value = Bool{reader.read<u8>()}; return reader.ok();
     case ValueType::string: value = reader.read_string(reader.read<u64>()); return reader.ok();
-    case ValueType::array: {
-      const std::optional<ValueType> element_type = value_type_from_id(reader.read<u32>());
-      ArrayRef inner;
-      inner.count = reader.read<u64>();
-      if (!reader.ok() || !element_type) return false;
-      inner.element_type = *element_type;
-      inner.offset = reader.offset();
-      const ArrayScan scan = scan_array(reader, inner.element_type, inner.count);
-      if (!reader.ok() || scan.problem) return false;
-      inner.bytes = reader.offset() - inner.offset;
-      value = inner;
-      return true;
-    }
+    case ValueType::array: break;
   }
   return false;
+}
+
+// Type, length and place of an inner array; the reader then stands at its first element.
+bool read_array_head(ByteReader& reader, ArrayRef& inner) {
+  const std::optional<ValueType> element_type = value_type_from_id(reader.read<u32>());
+  inner.count = reader.read<u64>();
+  if (!reader.ok() || !element_type) return false;
+  inner.element_type = *element_type;
+  inner.offset = reader.offset();
+  return true;
+}
+
+// One element as a Value; arrays are passed over.
+bool read_element(ByteReader& reader, ValueType type, Value& value) {
+  if (type != ValueType::array) return read_scalar(reader, type, value);
+  ArrayRef inner;
+  if (!read_array_head(reader, inner)) return false;
+  const ArrayScan scan = scan_array(reader, inner.element_type, inner.count);
+  if (!reader.ok() || scan.problem) return false;
+  inner.bytes = reader.offset() - inner.offset;
+  value = inner;
+  return true;
 }
 
 }  // namespace
@@ -166,17 +176,49 @@ Result<std::vector<std::string>> read_strings(const ByteSource& source, const Do
 }
 
 Result<std::vector<Value>> read_values(const ByteSource& source, const Document& document, const ArrayRef& array,
-                                       u64 first, u64 most) {
+                                       u64 most) {
   std::vector<Value> out;
-  if (first >= array.count) return out;
-  const u64 count = std::min(most, array.count - first);
+  const u64 count = std::min(most, array.count);
   ByteReader reader = reader_at(source, document, array.offset, array.bytes);
-  scan_array(reader, array.element_type, first);
   out.reserve(static_cast<std::size_t>(std::min(count, max_numbers_reserved)));
   for (u64 i = 0; i < count; ++i) {
     if (!read_element(reader, array.element_type, out.emplace_back())) return changed(reader, source);
   }
   return out;
+}
+
+// A stack of the arrays that are open, instead of recursion. Every byte is read once.
+Status visit_array(const ByteSource& source, const Document& document, const ArrayRef& array, ArrayVisitor& visitor) {
+  ByteReader reader = reader_at(source, document, array.offset, array.bytes);
+  struct Open {
+    ValueType type;
+    u64 left;
+  };
+  std::vector<Open> stack = {{array.element_type, array.count}};
+  Value value;
+  while (true) {
+    Open& top = stack.back();
+    if (top.left == 0) {
+      stack.pop_back();
+      if (stack.empty()) return {};
+      if (!visitor.end()) return {};
+      continue;
+    }
+    --top.left;
+    if (top.type == ValueType::array) {
+      ArrayRef inner;
+      if (!read_array_head(reader, inner) || stack.size() == max_array_depth) return changed(reader, source);
+      if (!visitor.begin()) return {};
+      stack.push_back({inner.element_type, inner.count});
+    } else if (top.type == ValueType::string) {
+      const std::string_view text = reader.read_view(reader.read<u64>());
+      if (!reader.ok()) return changed(reader, source);
+      if (!visitor.text(text)) return {};
+    } else {
+      if (!read_scalar(reader, top.type, value)) return changed(reader, source);
+      if (!visitor.scalar(value)) return {};
+    }
+  }
 }
 
 }  // namespace modelutils::gguf

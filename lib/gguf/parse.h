@@ -38,8 +38,22 @@ Result<std::vector<T>> read_numbers(const ByteSource& source, const Document& do
 Result<std::vector<std::string>> read_strings(const ByteSource& source, const Document& document, const ArrayRef& array,
                                               u64 most = ~u64{0});
 
-/// The elements of any array, arrays of arrays included, as Values (ArrayRef for inner arrays). At most `most`.
+/// The first `most` elements of any array, arrays of arrays included, as Values (ArrayRef for inner arrays).
 Result<std::vector<Value>> read_values(const ByteSource& source, const Document& document, const ArrayRef& array,
-                                       u64 first = 0, u64 most = ~u64{0});
+                                       u64 most = ~u64{0});
+
+/// Told what an array holds, in the order of the file. Each function returns false to stop.
+class ArrayVisitor {
+ public:
+  virtual ~ArrayVisitor() = default;
+  virtual bool begin() = 0;                      ///< an inner array begins; what follows are its elements
+  virtual bool end() = 0;                        ///< the inner array that began last ends
+  virtual bool text(std::string_view text) = 0;  ///< valid during the call only
+  virtual bool scalar(const Value& value) = 0;   ///< neither string nor array
+};
+
+/// Visits all elements of an array of any type, those of inner arrays too. Reads every byte once, whatever the nesting.
+/// Errors: reading, "io-short" if the file has changed.
+Status visit_array(const ByteSource& source, const Document& document, const ArrayRef& array, ArrayVisitor& visitor);
 
 }  // namespace modelutils::gguf

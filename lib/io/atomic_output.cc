@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/path.h"
+#include "io/standard_output.h"
 
 namespace modelutils {
 
@@ -45,6 +46,17 @@ Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const
   return {};
 }
 
+Status is_no_input(const struct stat& there, const std::string& path, const OutputOptions& options) {
+  if (!S_ISREG(there.st_mode)) return {};
+  for (const std::string& input : options.inputs) {
+    struct stat other {};
+    if (::stat(input.c_str(), &other) == 0 && same_file(there, other)) {
+      return output_error("out-is-input", "is one of the inputs; choose another name for the output", path);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_standard_output(const std::string& path) {
@@ -59,17 +71,15 @@ Result<std::optional<mode_t>> AtomicOutput::look(const std::string& path, const 
   struct stat there {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (!exists && errno != ENOENT) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
-  for (const std::string& input : options.inputs) {
-    struct stat other {};
-    if (exists && ::stat(input.c_str(), &other) == 0 && same_file(there, other)) {
-      return output_error("out-is-input", "is one of the inputs; choose another name for the output", path);
-    }
-  }
+  if (exists) MU_TRY(is_no_input(there, path, options));
   if (exists && S_ISDIR(there.st_mode))
     return output_error("out-directory", "is a directory; the output must be a file", path);
   struct stat link {};
-  const bool is_taken = exists ? S_ISREG(there.st_mode) : ::lstat(path.c_str(), &link) == 0;  // a link to nothing
-  if (is_taken && !options.force) return output_error("out-exists", "already exists; pass --force to replace it", path);
+  if (!exists && ::lstat(path.c_str(), &link) == 0) {
+    return output_error("out-link", "is a symbolic link to a file that does not exist", path);
+  }
+  if (exists && S_ISREG(there.st_mode) && !options.force)
+    return output_error("out-exists", "already exists; pass --force to replace it", path);
   return exists ? std::optional(there.st_mode) : std::nullopt;
 }
 
@@ -88,6 +98,9 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
       return output_error("out-terminal", "binary output is not written to a terminal; redirect it to a file or a pipe",
                           output.path_);
     }
+    MU_TRY(standard_output_is_no_input());
+    struct stat standard {};
+    if (::fstat(STDOUT_FILENO, &standard) == 0) MU_TRY(is_no_input(standard, output.path_, options));
     return output;
   }
   output.path_ = path;
@@ -105,11 +118,13 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
   // An existing file is replaced where it really is, so that a symbolic link stays one.
   std::string target = path;
   if (mode) {
-    if (char* resolved = ::realpath(path.c_str(), nullptr); resolved != nullptr) {
-      target = resolved;
-      ::free(resolved);
-    }
+    char* resolved = ::realpath(path.c_str(), nullptr);
+    if (resolved == nullptr) return output_error("out-open", "cannot be resolved: " + errno_text(errno), path);
+    target = resolved;
+    ::free(resolved);
   }
+  // No signal may come between the file and its guard.
+  const SignalHold hold;
   for (int attempt = 0; attempt < 100 && output.descriptor_ < 0; ++attempt) {
     output.temporary_ = temporary_name(target, attempt);
     output.descriptor_ = ::open(output.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -136,6 +151,7 @@ AtomicOutput::AtomicOutput(AtomicOutput&& other) noexcept
       owns_descriptor_(std::exchange(other.owns_descriptor_, false)),
       seekable_(other.seekable_),
       replace_(other.replace_),
+      place_(other.place_),
       appended_(other.appended_) {}
 
 AtomicOutput::~AtomicOutput() {
@@ -181,63 +197,6 @@ Status AtomicOutput::let_go(u64 offset, u64 size) const {
   }
   ::posix_fadvise(descriptor_, from, bytes, POSIX_FADV_DONTNEED);
 #endif
-  return {};
-}
-
-Status AtomicOutput::sync() const {
-  if (temporary_.empty()) return {};
-  if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
-  return {};
-}
-
-Status AtomicOutput::rename() {
-  if (temporary_.empty()) return {};
-#ifdef RENAME_NOREPLACE
-  if (!replace_) {
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return {};
-    if (errno == EEXIST) {
-      return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it",
-                          path_);
-    }
-    if (errno != EINVAL && errno != ENOSYS) {
-      return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
-    }
-  }
-#endif
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
-  }
-  return {};
-}
-
-Status AtomicOutput::commit_all(std::span<AtomicOutput> outputs) {
-  std::vector<AtomicOutput*> pointers;
-  for (AtomicOutput& output : outputs) pointers.push_back(&output);
-  return commit_all(std::span<AtomicOutput* const>(pointers));
-}
-
-Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
-  for (const AtomicOutput* output : outputs) MU_TRY(output->sync());
-  const SignalHold hold;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (Status renamed = outputs[i]->rename(); !renamed) {
-      for (std::size_t k = 0; k < i; ++k) {
-        if (!outputs[k]->replace_ && outputs[k]->seekable_) ::unlink(outputs[k]->path_.c_str());
-      }
-      return renamed;
-    }
-    outputs[i]->temporary_.clear();
-    outputs[i]->guard_ = TemporaryFileGuard();
-  }
-  for (const AtomicOutput* output : outputs) {
-    if (!output->seekable_) continue;
-    const std::string name = folder_of(output->path_);
-    const int folder = ::open(name.empty() ? "." : name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-      ::fsync(folder);
-      ::close(folder);
-    }
-  }
   return {};
 }
 

@@ -26,8 +26,8 @@ struct OutputOptions {
 bool is_standard_output(const std::string& path);
 
 /// One output file. "-" is standard output; a device or FIFO is written in place and needs no force. All errors are of
-/// kind output: "out-exists", "out-is-input", "out-directory", "out-terminal", "out-open", "out-write" (a full disk
-/// says so), "out-sync", "out-rename".
+/// kind output: "out-exists", "out-is-input", "out-directory", "out-link", "out-terminal", "out-open", "out-write" (a
+/// full disk says so), "out-sync", "out-rename". A path that is a symbolic link stays one: its target is replaced.
 class AtomicOutput {
  public:
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);
@@ -63,8 +63,10 @@ class AtomicOutput {
 
   /// Syncs to the disk, renames to the final name, syncs the folder.
   Status commit() { return commit_all({this, 1}); }
-  /// The same for several outputs that belong together: all are synced before the first is renamed; if a rename fails,
-  /// those made before it are taken back where no older file was replaced.
+  /// The same for several outputs that belong together: all are synced before the first is renamed, and if a rename or
+  /// the sync of a folder fails, everything is as it was before: new names are gone, replaced files are back. (Should
+  /// even that fail, the error says which file has its old content under which name. A crash or SIGKILL between two
+  /// renames can leave some of the outputs new; what they replaced then lies next to them, named .NAME.PID-N.tmp.)
   static Status commit_all(std::span<AtomicOutput> outputs);
   static Status commit_all(std::span<AtomicOutput* const> outputs);
 
@@ -73,7 +75,15 @@ class AtomicOutput {
   /// The mode of what is there, if anything, and may be replaced or written to.
   static Result<std::optional<mode_t>> look(const std::string& path, const OutputOptions& options);
   Status sync() const;
-  Status rename();
+  /// atomic_commit.cc: gives the final name, keeping what it replaces; takes that back; forgets what was replaced.
+  Status place();
+  Status place_new();
+  Status replace_existing();
+  Status replace_by_backup();
+  Status sync_folder() const;
+  Status take_back();
+  void settle();
+  std::string backup_path() const { return temporary_ + "~"; }
 
   std::string path_;
   std::string temporary_;  // empty when written in place
@@ -82,6 +92,14 @@ class AtomicOutput {
   bool owns_descriptor_ = false;
   bool seekable_ = false;
   bool replace_ = false;
+  /// Where the new bytes are, and where what they replace.
+  enum class Place : u8 {
+    temporary,  ///< new: temporary_; old, if any: path_
+    appeared,   ///< new: path_; there was no old
+    exchanged,  ///< new: path_; old: temporary_
+    backed_up,  ///< new: path_; old: backup_path()
+  };
+  Place place_ = Place::temporary;
   u64 appended_ = 0;
 };
 

@@ -38,8 +38,8 @@ void BufferRing::add_consumer(Consumer consumer) {
   running.work = std::move(consumer);
   try {
     running.thread = std::thread([this, &running] { consume(running); });
-  } catch (const std::system_error&) {
-    // No thread to be had: publish() does the work.
+  } catch (const std::system_error&) {  // no thread to be had: publish() does the work
+  } catch (const std::bad_alloc&) {     // nor memory for one
   }
 }
 
@@ -50,16 +50,31 @@ void BufferRing::consume(Running& consumer) {
     if (ending_) return;
     const Slot& slot = slots_[consumer.seen % slots_.size()];
     lock.unlock();
-    consumer.work(slot);
+    std::exception_ptr thrown;
+    try {
+      consumer.work(slot);
+    } catch (...) {  // must not leave the thread's function: that would be the end of the process
+      thrown = std::current_exception();
+    }
     lock.lock();
+    if (thrown) {
+      thrown_ = std::move(thrown);
+      ending_ = true;
+    }
     ++consumer.seen;
     changed_.notify_all();
   }
 }
 
+template <typename Predicate>
+void BufferRing::wait(std::unique_lock<std::mutex>& lock, Predicate is_done) {
+  changed_.wait(lock, [&] { return thrown_ || is_done(); });
+  if (thrown_) std::rethrow_exception(thrown_);
+}
+
 BufferRing::Slot& BufferRing::acquire() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
+  wait(lock, [&] {
     return std::all_of(consumers_.begin(), consumers_.end(),
                        [&](const auto& consumer) { return published_ - consumer->seen < slots_.size(); });
   });
@@ -74,6 +89,7 @@ void BufferRing::publish() {
   }
   {
     const std::lock_guard lock(mutex_);
+    if (thrown_) std::rethrow_exception(thrown_);
     ++published_;
   }
   changed_.notify_all();
@@ -81,7 +97,7 @@ void BufferRing::publish() {
 
 void BufferRing::finish() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] {
+  wait(lock, [&] {
     return std::all_of(consumers_.begin(), consumers_.end(),
                        [&](const auto& consumer) { return consumer->seen == published_; });
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -32,9 +33,10 @@ class BufferRing {
 
   std::size_t slot_bytes() const { return slot_bytes_; }
 
-  /// Before the first acquire(). Consumers must not throw.
+  /// Before the first acquire().
   void add_consumer(Consumer consumer);
 
+  // An exception of a consumer ends all of them; each of the three throws it again.
   Slot& acquire();  ///< waits until every consumer is done with the slot
   void publish();
   void finish();  ///< waits until every consumer has seen everything
@@ -46,6 +48,8 @@ class BufferRing {
     std::thread thread;
   };
   void consume(Running& consumer);
+  template <typename Predicate>
+  void wait(std::unique_lock<std::mutex>& lock, Predicate is_done);
 
   std::size_t slot_bytes_;
   struct Free {
@@ -58,6 +62,7 @@ class BufferRing {
   std::condition_variable changed_;
   u64 published_ = 0;
   bool ending_ = false;
+  std::exception_ptr thrown_;
 };
 
 }  // namespace modelutils

@@ -3,38 +3,62 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
 #include <utility>
+
+#include "io/end_process.h"
 
 namespace modelutils {
 
 namespace {
 
-constexpr int slots = 1024;
-
-// Each slot owns a C string that the handler may read at any time. Replaced strings are never freed while a handler
-// could look at them: a handler ends the process.
-std::array<std::atomic<char*>, slots> paths{};
-
-// While outputs get their names a signal has to wait: afterwards all of them are there, and it came too late.
+// While files get or lose their names a signal has to wait.
 std::atomic<int> held{0};
+std::atomic<int> waiting{0};  // the signal that came meanwhile
+
+}  // namespace
+
+// Owns a C string that the handler may read at any time. Slots are never freed, only used again: the handler may be on
+// its way through the list.
+struct TemporaryFileGuard::Slot {
+  std::atomic<char*> path{nullptr};
+  Slot* next = nullptr;       // set before the slot is published
+  Slot* next_free = nullptr;  // under `free_slots_mutex`
+};
+
+namespace {
+
+std::atomic<TemporaryFileGuard::Slot*> first_slot{nullptr};
+std::mutex free_slots_mutex;  // never taken by the handler
+TemporaryFileGuard::Slot* first_free_slot = nullptr;
+std::atomic<bool> ending{false};
 
 extern "C" void end_by_signal(int number) {
-  if (held.load() > 0) return;
-  for (std::atomic<char*>& path : paths) {
-    if (const char* name = path.load(); name != nullptr) ::unlink(name);
+  if (held.load() > 0) {
+    waiting.store(number);
+    if (held.load() > 0) return;  // otherwise the hold may have ended before it could see the number
+  }
+  end_process(128 + number);
+}
+
+}  // namespace
+
+void end_process(int status) {
+  ending.store(true);
+  for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
+    if (const char* name = slot->path.load(); name != nullptr) ::unlink(name);
   }
   constexpr char erase[] = "\r\033[K";  // a progress bar may stand there
   if (::isatty(STDERR_FILENO) != 0) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);
   }
-  ::_exit(128 + number);
+  ::_exit(status);
 }
-
-}  // namespace
 
 void install_signal_handlers() {
   struct sigaction action {};
@@ -56,26 +80,39 @@ SignalHold::SignalHold() {
 }
 
 SignalHold::~SignalHold() {
-  --held;
+  if (--held > 0) return;
+  if (const int number = waiting.exchange(0); number != 0) end_by_signal(number);
+}
+
+void SignalHold::done() {
+  waiting.store(0);
 }
 
 TemporaryFileGuard::TemporaryFileGuard(const std::string& path) {
-  char* copy = ::strdup(path.c_str());
-  for (int i = 0; i < slots; ++i) {
-    char* expected = nullptr;
-    if (paths[static_cast<std::size_t>(i)].compare_exchange_strong(expected, copy)) {
-      slot_ = i;
-      return;
-    }
+  std::unique_ptr<char, decltype(&::free)> copy(::strdup(path.c_str()), &::free);
+  if (copy == nullptr) throw std::bad_alloc();
+  const std::lock_guard lock(free_slots_mutex);
+  if (first_free_slot != nullptr) {
+    slot_ = std::exchange(first_free_slot, first_free_slot->next_free);
+    slot_->path = copy.release();
+    return;
   }
-  ::free(copy);
+  slot_ = new Slot;
+  slot_->path = copy.release();
+  slot_->next = first_slot.load();
+  first_slot.store(slot_);
 }
 
 TemporaryFileGuard::~TemporaryFileGuard() {
-  if (slot_ >= 0) ::free(paths[static_cast<std::size_t>(slot_)].exchange(nullptr));
+  if (slot_ == nullptr) return;
+  char* path = slot_->path.exchange(nullptr);
+  if (!ending.load()) ::free(path);  // otherwise the handler may be reading it, and the process ends anyway
+  const std::lock_guard lock(free_slots_mutex);
+  slot_->next_free = std::exchange(first_free_slot, slot_);
 }
 
-TemporaryFileGuard::TemporaryFileGuard(TemporaryFileGuard&& other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
+TemporaryFileGuard::TemporaryFileGuard(TemporaryFileGuard&& other) noexcept
+    : slot_(std::exchange(other.slot_, nullptr)) {}
 
 TemporaryFileGuard& TemporaryFileGuard::operator=(TemporaryFileGuard&& other) noexcept {
   std::swap(slot_, other.slot_);

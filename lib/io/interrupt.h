@@ -9,26 +9,33 @@ namespace modelutils {
 /// EPIPE from write().
 void install_signal_handlers();
 
-/// While one lives, those signals are ignored: for the moment in which several outputs get their names. Keep it short.
+/// While one lives, those signals wait; when the last one goes, they end the process. For moments in which what is on
+/// the disk and what the guards know are not the same. Keep it short.
 class SignalHold {
  public:
   SignalHold();
   ~SignalHold();
   SignalHold(const SignalHold&) = delete;
   SignalHold& operator=(const SignalHold&) = delete;
+
+  /// What a signal would have prevented is done: one that has waited came too late and is dropped.
+  void done();
 };
 
-/// A file that a signal must remove while this object lives. Lock-free towards the handler; up to 1,024 at a time.
+/// A file that a signal must remove while this object lives. Lock-free towards the handler; any number at a time.
 class TemporaryFileGuard {
  public:
+  struct Slot;
+
   TemporaryFileGuard() = default;
+  /// Throws std::bad_alloc (before the path is known to the handler) where memory is out.
   explicit TemporaryFileGuard(const std::string& path);
   ~TemporaryFileGuard();
   TemporaryFileGuard(TemporaryFileGuard&& other) noexcept;
   TemporaryFileGuard& operator=(TemporaryFileGuard&& other) noexcept;
 
  private:
-  int slot_ = -1;
+  Slot* slot_ = nullptr;
 };
 
 }  // namespace modelutils

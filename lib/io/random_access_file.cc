@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/checked_math.h"
+#include "io/standard_output.h"
 #include "io/stream_source.h"
 
 namespace modelutils {
@@ -28,6 +29,10 @@ Result<OpenFile> open_any(const std::string& path, int extra_flags) {
     const int reason = errno;
     ::close(descriptor);
     return input_error("io-open", "cannot be examined: " + errno_text(reason), {}, {}, path);
+  }
+  if (Status safe = refuse_standard_output(file.status, path); !safe) {
+    ::close(descriptor);
+    return tl::make_unexpected(std::move(safe.error()));
   }
   return file;
 }
@@ -87,6 +92,7 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
     if (::fstat(STDIN_FILENO, &file.status) != 0) {
       return input_error("io-open", "standard input is closed", {}, {}, "standard input");
     }
+    MU_TRY(refuse_standard_output(file.status, "standard input"));
   } else {
     MU_ASSIGN(file, open_any(path, O_NOCTTY));
   }

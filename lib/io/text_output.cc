@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "io/standard_output.h"
+
 namespace modelutils {
 
 namespace {
@@ -17,6 +19,7 @@ TextOutput& TextOutput::operator<<(std::string_view text) {
 }
 
 Status TextOutput::flush() {
+  if (descriptor_ == STDOUT_FILENO && status_) status_ = standard_output_is_no_input();
   std::string_view left = buffer_;
   while (!left.empty() && status_ && !closed_) {
     const ssize_t done = ::write(descriptor_, left.data(), left.size());

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <charconv>
+#include <new>
 
 #include "base/checked_math.h"
 #include "io/random_access_file.h"
@@ -73,10 +74,13 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
   document->name = std::move(name);
   simdjson::dom::parser& parser = document->parser_->parser;
   simdjson::dom::element root;
-  simdjson::error_code error = parser.parse(simdjson::padded_string(text)).get(root);
+  const simdjson::padded_string padded(text);
+  if (padded.size() != text.size()) throw std::bad_alloc();
+  simdjson::error_code error = parser.parse(padded).get(root);
   if (error == simdjson::NUMBER_ERROR) {
     error = parser.parse(simdjson::padded_string(with_big_integers_as_doubles(text))).get(root);
   }
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
     return input_error("json-syntax", std::string("is not valid JSON: ") + simdjson::error_message(error), {}, {},
                        document->name);

@@ -125,13 +125,17 @@ Target affine_fallback(const MlxForm& form, const ScaleAnalysis& analysis, Tenso
   return decoded(fallback, fallback == TensorType::F32, std::move(reason));
 }
 
+bool fills_blocks_of_32(const MlxForm& form) {
+  return form.params.group_size % 32 == 0 && form.columns % 32 == 0;
+}
+
 Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorType fallback) {
   if (analysis.too_large > 0) {
     return decoded(
         TensorType::F32, true,
         fmt::format("{} of {} scales and biases are too large for f16", analysis.too_large, analysis.values));
   }
-  const bool fills_blocks = form.params.group_size % 32 == 0 && form.columns % 32 == 0;
+  const bool fills_blocks = fills_blocks_of_32(form);
   const std::string inexact_text = analysis.inexact == 0 ? std::string()
                                                          : fmt::format("{} of {} scales and biases are rounded to f16",
                                                                        analysis.inexact, analysis.values);
@@ -174,6 +178,24 @@ bool may_overflow(const MlxForm& form, const ScaleAnalysis& analysis) {
 }
 
 }  // namespace
+
+ScaleUse scale_use(const MlxForm& form, const RepackOptions& options) {
+  switch (form.params.mode) {
+    case mlx::Mode::affine: {
+      const auto is_any = [&](TensorType type) { return form.scale_type == type || form.bias_type == type; };
+      const bool is_f16 = form.scale_type == TensorType::F16 && form.bias_type == TensorType::F16;
+      if (!fills_blocks_of_32(form)) return ScaleUse::nothing;
+      if (form.params.bits <= 5 && is_f16) return ScaleUse::nothing;
+      if (form.params.bits <= 5) return is_any(TensorType::F32) ? ScaleUse::size : ScaleUse::exactness;
+      if (form.params.bits != 8) return ScaleUse::nothing;
+      return options.fallback == TensorType::Q8_0 ? ScaleUse::exactness : ScaleUse::size;
+    }
+    case mlx::Mode::mxfp4: return options.compat ? ScaleUse::size : ScaleUse::nothing;
+    case mlx::Mode::nvfp4: return options.compat || form.columns % 64 != 0 ? ScaleUse::nothing : ScaleUse::size;
+    case mlx::Mode::mxfp8: break;
+  }
+  return ScaleUse::size;
+}
 
 Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis, const RepackOptions& options,
                              bool must_be_f32) {

@@ -60,6 +60,14 @@ struct Target {
   bool may_overflow = false;  ///< a scale is so large that values of its group may be infinite or NaN
 };
 
+/// What of choose_target()'s answer depends on the scales, as long as all of them are finite and within f16.
+enum class ScaleUse : u8 {
+  nothing,    ///< the form tells all
+  exactness,  ///< the type is certain, whether it is exact is not
+  size,       ///< the type, and with it the size
+};
+ScaleUse scale_use(const MlxForm& form, const RepackOptions& options);
+
 /// Chooses the GGUF type. `must_be_f32` is for norms, biases and routers. Error "convert-inexact" under options.exact
 /// if nothing carries the tensor bit for bit.
 Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis, const RepackOptions& options,

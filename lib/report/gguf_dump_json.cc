@@ -48,7 +48,7 @@ Status write_array_types(json::Writer& json, const gguf::SetFile& file, gguf::Ar
   while (true) {
     json.string(gguf::value_type_name(array.element_type));
     if (array.element_type != gguf::ValueType::array || array.count == 0) break;
-    MU_ASSIGN(const auto first, gguf::read_values(*file.source, file.document, array, 0, 1));
+    MU_ASSIGN(const auto first, gguf::read_values(*file.source, file.document, array, 1));
     if (first.empty() || !std::holds_alternative<gguf::ArrayRef>(first[0])) break;
     array = std::get<gguf::ArrayRef>(first[0]);
   }
@@ -182,45 +182,31 @@ void write_summary(json::Writer& json, const gguf::SplitSet& set) {
 
 }  // namespace
 
-// Arrays of arrays without recursion: a stack of arrays that are being written. The parser bounds its height.
-Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::ArrayRef& outermost) {
-  struct Open {
-    gguf::ArrayRef array;
-    u64 next = 0;
-    std::vector<gguf::Value> chunk;
-    std::size_t place = 0;
-  };
-  std::vector<Open> stack;
-  json.begin_array();
-  stack.push_back({outermost, 0, {}, 0});
-  while (!stack.empty()) {
-    Open& top = stack.back();
-    if (top.array.element_type == gguf::ValueType::string) {
-      MU_TRY(gguf::visit_strings(*file.source, file.document, top.array, [&](u64, std::string_view text, u64) {
-        json.string(text);
-        return true;
-      }));
-      top.next = top.array.count;
-      top.chunk.clear();
-      top.place = 0;
-    } else if (top.place == top.chunk.size() && top.next < top.array.count) {
-      MU_ASSIGN(top.chunk, gguf::read_values(*file.source, file.document, top.array, top.next, elements_at_a_time));
-      top.place = 0;
-      top.next = top.chunk.empty() ? top.array.count : top.next + top.chunk.size();
-    }
-    if (top.place == top.chunk.size()) {
-      json.end_array();
-      stack.pop_back();
-      continue;
-    }
-    const gguf::Value& value = top.chunk[top.place++];
-    if (const auto* inner = std::get_if<gguf::ArrayRef>(&value)) {
-      json.begin_array();
-      stack.push_back({*inner, 0, {}, 0});
-    } else {
-      write_scalar(json, value);
-    }
-  }
+bool ArrayToJson::begin() {
+  json_.begin_array();
+  return true;
+}
+
+bool ArrayToJson::end() {
+  json_.end_array();
+  return true;
+}
+
+bool ArrayToJson::text(std::string_view text) {
+  json_.string(text);
+  return true;
+}
+
+bool ArrayToJson::scalar(const gguf::Value& value) {
+  write_scalar(json_, value);
+  return true;
+}
+
+Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::ArrayRef& array) {
+  ArrayToJson writer(json);
+  writer.begin();
+  MU_TRY(gguf::visit_array(*file.source, file.document, array, writer));
+  writer.end();
   return {};
 }
 

@@ -137,7 +137,7 @@ Result<std::string> preview(const gguf::SetFile& file, const gguf::Value& value,
       return index < most && append(quoted(escape(text, columns)));
     }));
   } else {
-    MU_ASSIGN(const auto elements, gguf::read_values(*file.source, file.document, *array, 0, most));
+    MU_ASSIGN(const auto elements, gguf::read_values(*file.source, file.document, *array, most));
     for (const gguf::Value& element : elements) {
       const bool nested = std::holds_alternative<gguf::ArrayRef>(element);
       if (!append(nested ? key_type_text(element) : scalar_text(element))) break;

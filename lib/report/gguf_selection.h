@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gguf/parse.h"
 #include "gguf/split_set.h"
 #include "json/writer.h"
 #include "report/gguf_dump.h"
@@ -49,6 +50,18 @@ std::string told_file(const SelectedTensor& selected, const GgufDumpOptions& opt
 std::string scalar_text(const gguf::Value& value);
 /// "u32", "string[128,256]".
 std::string key_type_text(const gguf::Value& value);
+/// Writes what it visits as JSON: inner arrays as arrays, the elements without the brackets of the outermost.
+class ArrayToJson : public gguf::ArrayVisitor {
+ public:
+  explicit ArrayToJson(json::Writer& json) : json_(json) {}
+  bool begin() override;
+  bool end() override;
+  bool text(std::string_view text) override;
+  bool scalar(const gguf::Value& value) override;
+
+ private:
+  json::Writer& json_;
+};
 /// The values of an array, those of arrays in it too, as one JSON array.
 Status write_array(json::Writer& json, const gguf::SetFile& file, const gguf::ArrayRef& array);
 /// The beginning of a value on one line, about `columns` wide: strings escaped, arrays as "[a, b, …]".

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "base/escape.h"
-#include "gguf/parse.h"
 #include "report/gguf_selection.h"
 
 namespace modelutils {
@@ -22,35 +21,51 @@ void write_text(TextOutput& out, std::string_view text, bool for_terminal) {
   }
 }
 
-Status write_elements(const gguf::SetFile& file, const gguf::ArrayRef& array, bool for_terminal, TextOutput& out) {
-  if (array.element_type == gguf::ValueType::string) {
-    return gguf::visit_strings(*file.source, file.document, array, [&](u64, std::string_view text, u64) {
-      if (for_terminal) {
-        out << escape(text) << "\n";
-      } else {
-        out << text << "\n";
-      }
-      return !out.closed();
-    });
+// One element per line: scalars and strings raw, inner arrays as JSON.
+class ElementLines : public gguf::ArrayVisitor {
+ public:
+  ElementLines(TextOutput& out, bool for_terminal)
+      : out_(out),
+        for_terminal_(for_terminal),
+        json_(json::Writer::Style::compact, [&](std::string_view text) { out_ << text; }),
+        inner_(json_) {}
+
+  bool begin() override {
+    ++depth_;
+    return inner_.begin();
   }
-  json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  for (u64 next = 0; next < array.count && !out.closed();) {
-    MU_ASSIGN(const auto values, gguf::read_values(*file.source, file.document, array, next, elements_at_a_time));
-    if (values.empty()) break;
-    next += values.size();
-    for (const gguf::Value& value : values) {
-      const auto* inner = std::get_if<gguf::ArrayRef>(&value);
-      if (inner == nullptr) {
-        out << scalar_text(value) << "\n";
-        continue;
-      }
-      MU_TRY(write_array(json, file, *inner));
-      json.end_line();
+
+  bool end() override {
+    inner_.end();
+    if (--depth_ > 0) return true;
+    json_.end_line();
+    json_.flush();
+    return !out_.closed();
+  }
+
+  bool text(std::string_view text) override {
+    if (depth_ > 0) return inner_.text(text);
+    if (for_terminal_) {
+      out_ << escape(text) << "\n";
+    } else {
+      out_ << text << "\n";
     }
-    json.flush();
+    return !out_.closed();
   }
-  return {};
-}
+
+  bool scalar(const gguf::Value& value) override {
+    if (depth_ > 0) return inner_.scalar(value);
+    out_ << scalar_text(value) << "\n";
+    return !out_.closed();
+  }
+
+ private:
+  TextOutput& out_;
+  bool for_terminal_;
+  json::Writer json_;
+  ArrayToJson inner_;
+  std::size_t depth_ = 0;
+};
 
 }  // namespace
 
@@ -70,7 +85,8 @@ Status dump_gguf_value(const gguf::SplitSet& set, const std::string& path, const
   if (const auto* text = std::get_if<std::string>(&found->value)) {
     write_text(out, *text, options.for_terminal);
   } else if (const auto* array = std::get_if<gguf::ArrayRef>(&found->value)) {
-    return write_elements(file, *array, options.for_terminal, out);
+    ElementLines lines(out, options.for_terminal);
+    return gguf::visit_array(*file.source, file.document, *array, lines);
   } else {
     out << scalar_text(found->value) << "\n";
   }

@@ -43,9 +43,8 @@ bool is_index_name(std::string_view base_name) {
 }
 
 Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
-  std::error_code error;
-  std::filesystem::directory_iterator entry(path.empty() ? "." : path, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+  std::filesystem::directory_iterator entry(path.empty() ? "." : path, problem);
+  for (; !problem && entry != std::filesystem::directory_iterator(); entry.increment(problem)) {
     std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
     if (name.ends_with(extension)) {

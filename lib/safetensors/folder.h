@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/types.h"
@@ -28,6 +29,7 @@ struct Folder {
   std::string path;
   std::vector<std::string> weights;  ///< "*.safetensors", hidden files left out
   std::vector<std::string> indexes;  ///< "*.safetensors.index*.json"
+  std::error_code problem;           ///< why it could not be listed to its end
 
   /// The index to use: model.safetensors.index.json if it is there. Nothing if there is none.
   std::optional<std::string> index() const;

@@ -213,26 +213,17 @@ Status open_indexed(ShardSet& set, const Folder& folder) {
   return {};
 }
 
-std::optional<std::string> folder_problem(const Folder& folder) {
-  std::error_code error;
-  std::filesystem::directory_iterator ignored(folder.path.empty() ? "." : folder.path, error);
-  if (error) return error.message();
-  return std::nullopt;
-}
-
 Status open_directory(ShardSet& set) {
   set.is_directory = true;
   set.folder = set.path.ends_with('/') ? set.path : set.path + '/';
   const Folder folder(set.folder);
+  if (folder.problem) return input_error("io-open", "cannot be listed: " + folder.problem.message(), {}, {}, set.path);
   if (const std::optional<std::string> index = folder.index()) {
     set.index_path = set.folder + *index;
     return open_indexed(set, folder);
   }
   const std::vector<std::string> names = folder.model_files();
   if (names.empty()) {
-    if (const auto problem = folder_problem(folder)) {
-      return input_error("io-open", "cannot be opened: " + *problem, {}, {}, set.path);
-    }
     return input_error("st-no-model", "contains no model: no *.safetensors file and no index", {}, {}, set.path);
   }
   SetBuilder builder(set);
@@ -309,7 +300,10 @@ Findings ShardSet::all_findings() const {
 
 bool is_model_folder(const std::string& path) {
   const Folder folder(path.ends_with('/') ? path : path + '/');
-  return !folder.indexes.empty() || !folder.weights.empty();
+  const bool is_there =
+      folder.problem != std::errc::no_such_file_or_directory && folder.problem != std::errc::not_a_directory;
+  // What cannot be listed may be one: opening it says why it cannot.
+  return !folder.indexes.empty() || !folder.weights.empty() || (folder.problem && is_there);
 }
 
 bool is_index(std::string_view path, std::string_view head) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "io/file_kind.h"
+#include "io/standard_output.h"
 #include "verify/data_check.h"
 #include "verify/formats.h"
 #include "verify/manifest.h"
@@ -137,6 +138,13 @@ Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& 
     MU_ASSIGN(const PathProbe source, probe_path(*options.against));
     if (format_of(source) == nullptr) return tl::make_unexpected(unknown_format(source));
   }
+  // Reports and manifests of one path are written before the next is opened.
+  std::vector<std::string> read = paths;
+  if (options.against) read.push_back(*options.against);
+  MU_TRY(compare_inputs(read, [](const std::string& path) {
+    const auto probe = probe_path(path);
+    if (const FormatRules* format = probe ? format_of(*probe) : nullptr; format != nullptr) (void)format->check(*probe);
+  }));
   Run run(options, std::move(manifest));
   for (std::size_t i = 0; i < paths.size(); ++i) report(run.verify(paths[i], i + 1 == paths.size()));
   return {};

@@ -29,7 +29,7 @@ struct VerifyOptions {
 
 /// Verifies every path. The manifest given with --check may be about several of them together, so they are one run.
 /// `report` is called for each path in turn. Errors: a manifest that cannot be read ("manifest-…", kind input), wrong
-/// combinations (kind usage), a source of --against that cannot be used.
+/// combinations (kind usage), a source of --against that cannot be used, "out-is-input" (standard output goes to one).
 Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
                     const std::function<void(const VerifyReport&)>& report);
 

@@ -8,8 +8,11 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/escape.h"
 #include "cli/command.h"
+#include "io/standard_output.h"
 #include "json/writer.h"
 
 namespace modelutils::cli {
@@ -95,13 +98,18 @@ int exit_status(const Error& error) {
 Messages::Messages(const Command& command) : Messages(command.name(), command.common()) {}
 Messages::Messages(std::string tool, CommonOptions options) : tool_(std::move(tool)), options_(options) {}
 
-int Messages::error(const Error& error) const {
+int Messages::error(const Error& given) const {
+  // An input that standard output goes to may have been taken for one that cannot be opened, or is broken.
+  const Status safe = standard_output_is_no_input();
+  const Error& error = safe ? given : safe.error();
+  static bool is_told = false;  // whatever follows from it need not be
+  if (!safe && std::exchange(is_told, true)) return exit_status(error);
   write_line(options_.json_errors ? as_json(error, "error") : as_text(tool_, error, "error"));
   return exit_status(error);
 }
 
 void Messages::warning(const Error& remark) const {
-  if (options_.quiet) return;
+  if (options_.quiet || !standard_output_is_no_input()) return;
   write_line(options_.json_errors ? as_json(remark, "warning") : as_text(tool_, remark, "warning"));
 }
 

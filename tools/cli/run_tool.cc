@@ -6,18 +6,21 @@
 #include <new>
 
 #include "cli/command.h"
+#include "io/end_process.h"
 #include "io/interrupt.h"
+#include "io/standard_output.h"
 
 namespace modelutils::cli {
 
 namespace {
 
 // A closed standard descriptor would be given to the next file that is opened, and results would land in it. An opened
-// /dev/null of the wrong direction keeps the number taken and still answers EBADF to whoever reads or writes.
+// /dev/null of the wrong direction keeps the number taken and still answers EBADF to whoever reads or writes; whoever
+// closes standard error wants no messages, and gets none.
 void occupy_closed_descriptors() {
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
-      [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+      [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
     }
   }
 }
@@ -32,10 +35,22 @@ int internal_error_line(const char* name, const char* what, const char* more) {
   return exit_internal;
 }
 
+// Where an exception cannot be thrown, since there is no memory for it either, or cannot be caught.
+[[noreturn]] void end_by_terminate() {
+  internal_error_line(program_invocation_short_name, std::current_exception() ? "internal error" : "out of memory", "");
+  end_process(exit_internal);
+}
+
+// Before the constructors of static objects: memory may be short as early as that.
+[[gnu::constructor(101)]] void take_terminate() {
+  std::set_terminate(end_by_terminate);
+}
+
 }  // namespace
 
 int run_tool(const char* name, const std::function<int()>& body) {
   occupy_closed_descriptors();
+  guard_standard_output();
   install_signal_handlers();
   try {
     return body();

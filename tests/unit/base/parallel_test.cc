@@ -39,6 +39,24 @@ TEST(ParallelFor, GivesTheErrorOfTheLowestItemAndStops) {
   }
 }
 
+TEST(ParallelFor, AnExceptionOfAnyThreadIsThrownHere) {
+  for (const unsigned culprit : {0u, 1u, 2u}) {
+    std::atomic<u64> calls{0};
+    std::atomic<bool> has_thrown{false};
+    const auto work = [&](u64, unsigned thread) -> Status {
+      ++calls;
+      if (thread == culprit) {
+        has_thrown = true;
+        throw std::bad_alloc();
+      }
+      while (!has_thrown) std::this_thread::yield();  // so that the others leave something to the culprit
+      return {};
+    };
+    EXPECT_THROW((void)parallel_for(1000000, 3, work), std::bad_alloc);
+    EXPECT_LT(calls, 1000000u);
+  }
+}
+
 TEST(ParallelFor, ThreadsAreWithinReason) {
   EXPECT_GE(default_threads(), 1u);
   EXPECT_LE(default_threads(), 16u);

@@ -82,6 +82,25 @@ void expect_target(const Target& target, TensorType type, Recipe recipe, bool ex
   EXPECT_EQ(target.exact, exact);
 }
 
+TEST(ScaleUse, OfEveryForm) {
+  const RepackOptions usual;
+  const RepackOptions f16{.fallback = F16};
+  const RepackOptions compat{.compat = true};
+  EXPECT_EQ(scale_use(affine_form(4, 64, 128, F16), usual), ScaleUse::nothing) << "f16 holds its own scales";
+  EXPECT_EQ(scale_use(affine_form(4, 64, 128, BF16), usual), ScaleUse::exactness);
+  EXPECT_EQ(scale_use(affine_form(5, 32, 96, BF16), f16), ScaleUse::exactness);
+  EXPECT_EQ(scale_use(affine_form(4, 64, 128, F32), usual), ScaleUse::size) << "Q4_1, or the fallback";
+  EXPECT_EQ(scale_use(affine_form(6, 64, 128, BF16), usual), ScaleUse::nothing) << "always the fallback";
+  EXPECT_EQ(scale_use(affine_form(8, 64, 128, BF16), usual), ScaleUse::exactness) << "Q8_0 either way";
+  EXPECT_EQ(scale_use(affine_form(8, 64, 128, F16), f16), ScaleUse::size) << "Q8_0 if symmetric, else F16";
+  EXPECT_EQ(scale_use(fp_form(Mode::mxfp4, 64), usual), ScaleUse::nothing);
+  EXPECT_EQ(scale_use(fp_form(Mode::mxfp4, 64), compat), ScaleUse::size) << "Q5_0 or BF16";
+  EXPECT_EQ(scale_use(fp_form(Mode::nvfp4, 64), usual), ScaleUse::size) << "NVFP4 or F16";
+  EXPECT_EQ(scale_use(fp_form(Mode::nvfp4, 32), usual), ScaleUse::nothing);
+  EXPECT_EQ(scale_use(fp_form(Mode::nvfp4, 64), compat), ScaleUse::nothing);
+  EXPECT_EQ(scale_use(fp_form(Mode::mxfp8, 64), usual), ScaleUse::size) << "BF16 or F32";
+}
+
 // Scales and biases of all sizes that f16 and bf16 both hold, of both signs, with a zero group now and then.
 void randomize_groups(MlxMatrix& matrix, std::mt19937& random) {
   for (u64 group = 0; group < matrix.groups(); ++group) {

@@ -146,6 +146,35 @@ TEST_F(MlxToGguf, DryRunWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 
+// What a dry run says of a directory, compared with what a conversion did.
+u64 compare_dry_run(MlxToGgufOptions options, const ConversionReport& done) {
+  options.dry_run = true;
+  Progress silent;
+  const Result<ConversionReport> dry = mlx_to_gguf(options, silent);
+  if (!dry) ADD_FAILURE() << dry.error().message;
+  if (!dry || dry->tensors.size() != done.tensors.size()) return 0;
+  EXPECT_EQ(dry->bytes(), done.bytes());
+  for (std::size_t i = 0; i < done.tensors.size(); ++i) {
+    EXPECT_EQ(type_name(dry->tensors[i].type), type_name(done.tensors[i].type)) << done.tensors[i].name;
+    if (!dry->tensors[i].exact) continue;
+    EXPECT_EQ(dry->tensors[i].exact, done.tensors[i].exact) << done.tensors[i].name;
+    EXPECT_EQ(dry->tensors[i].reason, done.tensors[i].reason) << done.tensors[i].name;
+  }
+  return dry->unmeasured_tensors();
+}
+
+TEST_F(MlxToGguf, ADryRunSaysWhatItHasNotMeasured) {
+  const MlxToGgufOptions options = options_for(std::string(TEST_DATA_DIR) + "/mlx/h96_bf16_4b_g32");
+  EXPECT_GT(compare_dry_run(options, convert(options).report), 0u) << "whether f16 holds bf16 scales is not known";
+  MlxToGgufOptions exact = options;
+  exact.dry_run = exact.repack.exact = true;
+  exact.repack.fallback = TensorType::F32;
+  Progress silent;
+  const Result<ConversionReport> report = mlx_to_gguf(exact, silent);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->unmeasured_tensors(), 0u) << "whether it is refused depends on it";
+}
+
 TEST_F(MlxToGguf, ReferenceModelsConvertAndPassParity) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   int models = 0;
@@ -155,12 +184,13 @@ TEST_F(MlxToGguf, ReferenceModelsConvertAndPassParity) {
     const Converted converted = convert(options_for(entry.path().string()));
     EXPECT_EQ(parity_errors(converted, entry.path().string()), "");
     for (const TensorReport& tensor : converted.report.tensors) {
-      if (!tensor.exact) {
+      if (tensor.exact != true) {
         EXPECT_TRUE(tensor.measured) << tensor.name;
         EXPECT_GT(tensor.error.relative_rms(), 0.0) << tensor.name;
         EXPECT_LT(tensor.error.relative_rms(), 0.01) << tensor.name;
       }
     }
+    compare_dry_run(options_for(entry.path().string()), converted.report);
     ++models;
   }
   EXPECT_EQ(models, 23);

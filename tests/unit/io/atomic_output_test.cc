@@ -132,6 +132,21 @@ TEST(AtomicOutput, ASymbolicLinkStaysOne) {
   EXPECT_EQ(read_file(folder.file("real")), "new");
 }
 
+TEST(AtomicOutput, ALinkToNothingIsRefused) {
+  const TempDir folder;
+  std::filesystem::create_symlink("nothing", folder.file("link"));
+  for (const bool force : {false, true}) {
+    const OutputOptions options{.force = force, .inputs = {}, .binary = true};
+    const auto refused = AtomicOutput::create(folder.file("link"), options);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, "out-link");
+    EXPECT_EQ(refused.error().kind, ErrorKind::output);
+    EXPECT_EQ(AtomicOutput::check(folder.file("link"), options).error().code, "out-link");
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_EQ(files_in(folder), 1u);
+}
+
 TEST(AtomicOutput, NamesWhatCannotBeWritten) {
   const TempDir folder;
   const std::string input = folder.write("in", "x");
@@ -184,6 +199,45 @@ TEST(AtomicOutput, IfOneFailsTheOthersAreTakenBack) {
   EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
   EXPECT_EQ(read_file(folder.file("b")), "in the way");
   EXPECT_EQ(files_in(folder), 1u);
+}
+
+TEST(AtomicOutput, IfOneFailsWhatTheOthersReplacedIsBack) {
+  const TempDir folder;
+  for (const char* name : {"a", "b", "d"}) folder.write(name, std::string("old ") + name);
+  std::filesystem::create_symlink("b", folder.file("link"));
+  std::vector<AtomicOutput> outputs;
+  for (const char* name : {"a", "link", "c", "d"}) {
+    outputs.push_back(create(folder.file(name), true));
+    ASSERT_TRUE(outputs.back().append(bytes_of("new")).has_value());
+  }
+  std::filesystem::remove(folder.file("d"));
+  std::filesystem::create_directory(folder.file("d"));
+  const Status status = AtomicOutput::commit_all(outputs);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, "out-directory");
+  outputs.clear();
+  EXPECT_EQ(read_file(folder.file("a")), "old a");
+  EXPECT_EQ(read_file(folder.file("b")), "old b");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_TRUE(std::filesystem::is_directory(folder.file("d")));
+  EXPECT_EQ(files_in(folder), 4u) << "neither c nor a temporary file is left";
+}
+
+TEST(AtomicOutput, WithForceWhatHasGoneOrComeDoesNotMatter) {
+  const TempDir folder;
+  folder.write("gone", "old");
+  std::vector<AtomicOutput> outputs;
+  for (const char* name : {"gone", "come"}) {
+    outputs.push_back(create(folder.file(name), true));
+    ASSERT_TRUE(outputs.back().append(bytes_of("new")).has_value());
+  }
+  std::filesystem::remove(folder.file("gone"));
+  folder.write("come", "somebody else's");
+  ASSERT_TRUE(AtomicOutput::commit_all(outputs).has_value());
+  outputs.clear();
+  EXPECT_EQ(read_file(folder.file("gone")), "new");
+  EXPECT_EQ(read_file(folder.file("come")), "new");
+  EXPECT_EQ(files_in(folder), 2u);
 }
 
 TEST(CopyRange, CopiesAPiece) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "support/temp_dir.h"
@@ -51,12 +52,37 @@ TEST(Interrupt, ASignalRemovesTemporaryFiles) {
   }
 }
 
-TEST(Interrupt, AHeldSignalDoesNothing) {
+TEST(Interrupt, AHeldSignalWaits) {
+  const TempDir folder;
+  const std::string guarded = folder.write("guarded", "x");
+  const std::string reached = folder.file("reached");
+  const int status = in_child([&] {
+    install_signal_handlers();
+    std::unique_ptr<TemporaryFileGuard> guard;
+    {
+      const SignalHold outer;
+      {
+        const SignalHold inner;
+        ::raise(SIGTERM);
+      }
+      folder.write("reached", "x");
+      guard = std::make_unique<TemporaryFileGuard>(guarded);
+    }
+    ::_exit(7);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  EXPECT_TRUE(std::filesystem::exists(reached)) << "it waits for the last hold";
+  EXPECT_FALSE(std::filesystem::exists(guarded));
+}
+
+TEST(Interrupt, ASignalThatCameTooLateIsDropped) {
   const int status = in_child([] {
     install_signal_handlers();
     {
-      const SignalHold hold;
+      SignalHold hold;
       ::raise(SIGTERM);
+      hold.done();
     }
     ::raise(SIGUSR1);
   });
@@ -76,8 +102,24 @@ TEST(Interrupt, AnIgnoredSignalStaysIgnored) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-TEST(Interrupt, ManyGuards) {
+TEST(Interrupt, AnyNumberOfGuards) {
+  const TempDir folder;
+  std::vector<std::string> names;
+  for (int i = 0; i < 3000; ++i) names.push_back(folder.write(std::to_string(i), "x"));
+  const int ended = in_child([&] {
+    install_signal_handlers();
+    std::vector<TemporaryFileGuard> guards;
+    for (const std::string& name : names) guards.emplace_back(name);
+    ::raise(SIGTERM);
+  });
+  EXPECT_EQ(WEXITSTATUS(ended), 128 + SIGTERM);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Interrupt, GuardsAreUsedAgain) {
   std::vector<TemporaryFileGuard> guards;
+  for (int i = 0; i < 2000; ++i) guards.emplace_back("/nonexistent/" + std::to_string(i));
+  guards.clear();
   for (int i = 0; i < 2000; ++i) guards.emplace_back("/nonexistent/" + std::to_string(i));
   guards.clear();
   const TempDir folder;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include "base/escape.h"
@@ -33,6 +35,55 @@ std::string dump(const gguf::SplitSet& set, GgufDumpForm form, GgufDumpOptions o
 json::Element member(json::Element element, std::initializer_list<std::string_view> path) {
   for (const std::string_view key : path) element = json::member(element, key).value();
   return element;
+}
+
+// Counts the bytes that are read of a file.
+class CountingSource : public ByteSource {
+ public:
+  CountingSource(std::shared_ptr<ByteSource> file, u64& count) : file_(std::move(file)), count_(count) {}
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    auto got = file_->read_some(offset, out);
+    count_ += got.value_or(0);
+    return got;
+  }
+  std::optional<u64> size() const override { return file_->size(); }
+  const std::string& name() const override { return file_->name(); }
+
+ private:
+  std::shared_ptr<ByteSource> file_;
+  u64& count_;
+};
+
+TEST(GgufDump, ReadsEveryByteOfAnArrayOnce) {
+  constexpr u64 elements = 300000;
+  GgufBuilder builder;
+  std::string nested;
+  for (u64 i = 0; i < elements; ++i) {
+    builder.put<u32>(nested, 7);  // one bool
+    builder.put<u64>(nested, 1);
+    builder.put<u8>(nested, i % 2);
+  }
+  const test::TempDir folder;
+  auto set = open(folder,
+                  builder.key_bools("flat", std::vector<u8>(elements, 1)).key_raw_array("nested", 9, elements, nested));
+  u64 bytes = 0;
+  set.files[0].source = std::make_shared<CountingSource>(set.files[0].source, bytes);
+  const u64 window = 256 * 1024;
+  const auto of_key = [&](const std::string& key, u64 size) {
+    bytes = 0;
+    const std::string lines =
+        test::capture([&](TextOutput& out) { (void)dump_gguf_value(set, "m.gguf", key, {}, out); });
+    EXPECT_EQ(static_cast<u64>(std::count(lines.begin(), lines.end(), '\n')), elements);
+    EXPECT_LE(bytes, size + window) << key;
+  };
+  of_key("flat", elements);
+  of_key("nested", nested.size());
+  GgufDumpOptions options;
+  options.arrays = true;
+  bytes = 0;
+  const std::string json = dump(set, GgufDumpForm::json, options);
+  EXPECT_TRUE(json.find("[[false],[true],[false]") != std::string::npos);
+  EXPECT_LE(bytes, elements + nested.size() + 3 * window);
 }
 
 TEST(GgufSummary, RangesOfPerLayerHeads) {

@@ -1,0 +1,194 @@
+// How finished outputs get their names: all of them, or none.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/path.h"
+#include "io/atomic_output.h"
+
+namespace modelutils {
+
+namespace {
+
+// renameat2, where the system has it; errno is EINVAL or ENOSYS where it or the file system cannot.
+bool rename_with(unsigned flags, const std::string& from, const std::string& to) {
+#ifdef RENAME_EXCHANGE
+  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0;
+#else
+  errno = ENOSYS;
+  return false;
+#endif
+}
+
+#ifdef RENAME_EXCHANGE
+constexpr unsigned no_replace = RENAME_NOREPLACE;
+constexpr unsigned exchange = RENAME_EXCHANGE;
+#else
+constexpr unsigned no_replace = 0;
+constexpr unsigned exchange = 0;
+#endif
+
+bool is_not_supported() {
+  return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+}
+
+tl::unexpected<Error> not_renamed(const std::string& path) {
+  return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path);
+}
+
+}  // namespace
+
+Status AtomicOutput::sync() const {
+  if (temporary_.empty()) return {};
+  if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
+  return {};
+}
+
+Status AtomicOutput::place_new() {
+  const auto appeared = [&]() -> Status {
+    return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it", path_);
+  };
+  if (rename_with(no_replace, temporary_, path_)) {
+    place_ = Place::appeared;
+    return {};
+  }
+  if (errno == EEXIST) return appeared();
+  if (!is_not_supported()) return not_renamed(path_);
+  // A hard link does not replace either; what cannot link can hardly be asked, only looked at.
+  struct stat there {};
+  if (::link(temporary_.c_str(), path_.c_str()) == 0) {
+    ::unlink(temporary_.c_str());
+  } else if (errno == EEXIST || ::lstat(path_.c_str(), &there) == 0) {
+    return appeared();
+  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return not_renamed(path_);
+  }
+  place_ = Place::appeared;
+  return {};
+}
+
+Status AtomicOutput::replace_existing() {
+  if (rename_with(exchange, temporary_, path_)) {
+    place_ = Place::exchanged;
+    return {};
+  }
+  return is_not_supported() ? replace_by_backup() : not_renamed(path_);
+}
+
+// Where two names cannot be exchanged: the old file gets a second name, so that it never lacks one.
+Status AtomicOutput::replace_by_backup() {
+  const std::string backup = backup_path();
+  const bool is_linked = ::link(path_.c_str(), backup.c_str()) == 0;
+  if (!is_linked && ::rename(path_.c_str(), backup.c_str()) != 0) return not_renamed(path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) == 0) {
+    place_ = Place::backed_up;
+    return {};
+  }
+  const auto failed = not_renamed(path_);
+  if (is_linked) {
+    ::unlink(backup.c_str());
+  } else {
+    ::rename(backup.c_str(), path_.c_str());
+  }
+  return failed;
+}
+
+Status AtomicOutput::place() {
+  if (temporary_.empty()) return {};
+  struct stat there {};
+  if (!replace_ || ::lstat(path_.c_str(), &there) != 0) return place_new();
+  if (S_ISDIR(there.st_mode)) return output_error("out-directory", "is a directory now; the output must be a file", path_);
+  return replace_existing();
+}
+
+// Durable names: what is not in the folder on the disk is not there after a crash.
+Status AtomicOutput::sync_folder() const {
+  const std::string name = folder_of(path_);
+  const int folder = ::open(name.empty() ? "." : name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // One may write into a folder that one may not read; it cannot be synced then.
+  if (folder < 0 && errno == EACCES) return {};
+  const bool is_synced = folder >= 0 && (::fsync(folder) == 0 || is_not_supported());
+  const int reason = errno;
+  if (folder >= 0) ::close(folder);
+  if (!is_synced) return output_error("out-sync", "its folder cannot be synced: " + errno_text(reason), path_);
+  return {};
+}
+
+Status AtomicOutput::take_back() {
+  switch (place_) {
+    case Place::temporary: return {};
+    case Place::appeared:
+      if (::unlink(path_.c_str()) != 0) {
+        return output_error("out-rename", "stays: it cannot be removed: " + errno_text(errno), path_);
+      }
+      temporary_.clear();
+      break;
+    case Place::exchanged:
+      if (!rename_with(exchange, temporary_, path_)) {
+        const std::string reason = errno_text(errno);
+        // What was replaced is the only copy: it stays where it is.
+        const std::string old = std::exchange(temporary_, {});
+        guard_ = TemporaryFileGuard();
+        return output_error("out-rename", "is replaced; its former content is in " + old + ": " + reason, path_);
+      }
+      break;
+    case Place::backed_up:
+      if (::rename(backup_path().c_str(), path_.c_str()) != 0) {
+        return output_error("out-rename",
+                            "is replaced; its former content is in " + backup_path() + ": " + errno_text(errno), path_);
+      }
+      temporary_.clear();
+      break;
+  }
+  place_ = Place::temporary;
+  return {};
+}
+
+void AtomicOutput::settle() {
+  if (place_ == Place::exchanged) ::unlink(temporary_.c_str());
+  if (place_ == Place::backed_up) ::unlink(backup_path().c_str());
+  temporary_.clear();
+  guard_ = TemporaryFileGuard();
+}
+
+Status AtomicOutput::commit_all(std::span<AtomicOutput> outputs) {
+  std::vector<AtomicOutput*> pointers;
+  for (AtomicOutput& output : outputs) pointers.push_back(&output);
+  return commit_all(std::span<AtomicOutput* const>(pointers));
+}
+
+Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
+  for (const AtomicOutput* output : outputs) MU_TRY(output->sync());
+  SignalHold hold;
+  Status done;
+  for (AtomicOutput* output : outputs) {
+    if (done) done = output->place();
+  }
+  std::optional<std::string> synced;
+  for (const AtomicOutput* output : outputs) {
+    if (!done || output->temporary_.empty()) continue;
+    std::string folder = folder_of(output->path_);
+    if (folder == synced) continue;
+    done = output->sync_folder();
+    synced = std::move(folder);
+  }
+  if (done) {
+    for (AtomicOutput* output : outputs) output->settle();
+    hold.done();
+    return {};
+  }
+  for (std::size_t i = outputs.size(); i-- > 0;) {
+    if (const Status back = outputs[i]->take_back(); !back) {
+      done.error().message += fmt::format("; {}: {}", back.error().file, back.error().message);
+    }
+  }
+  return done;
+}
+
+}  // namespace modelutils
