@@ -42,9 +42,9 @@ Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
 
 }  // namespace
 
-Findings check_tokenizer(const std::string& directory, std::optional<u64> embedding_rows) {
+Findings check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows) {
   Findings findings;
-  const auto files = load_tokenizer_files(directory);
+  const auto files = load_tokenizer_files(folder);
   if (!files) {
     Finding finding = finding_of(files.error());
     // What we cannot convert is not broken.
@@ -61,7 +61,7 @@ Findings check_tokenizer(const std::string& directory, std::optional<u64> embedd
   const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
   const Status checked = check_files(*files, rows, findings);
   if (!checked) findings.push_back(finding_of(checked.error()));
-  const auto templates = read_chat_templates(directory, files->tokenizer_config_root(), findings);
+  const auto templates = read_chat_templates(folder, files->tokenizer_config_root(), findings);
   if (!templates) findings.push_back(finding_of(templates.error()));
   return findings;
 }
