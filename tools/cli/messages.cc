@@ -8,8 +8,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
-#include <set>
-
 #include "base/escape.h"
 #include "cli/command.h"
 #include "json/writer.h"
@@ -110,14 +108,8 @@ void Messages::warning(const Error& remark) const {
 int Messages::broken_rules(const Findings& findings, const std::string& path) const {
   int status = exit_ok;
   if (const Finding* broken = first_container_error(findings)) status = error(to_error(*broken, path));
-  std::set<std::string_view> said;
   for (const Finding& remark : findings) {
-    const bool is_verbose = options_.verbosity > 0;
-    const bool is_warning = remark.severity == Severity::warning && is_verbose;
-    // What a loader refuses, but what does not keep anyone from listing the model.
-    const bool is_refused = remark.severity == Severity::error && remark.scope == Scope::model &&
-                            (said.insert(remark.code).second || is_verbose);
-    if (is_warning || is_refused) warning(to_error(remark, path));
+    if (options_.verbosity > 0 && remark.severity == Severity::warning) warning(to_error(remark, path));
   }
   return status;
 }
