@@ -117,8 +117,8 @@ class SetOpener {
         continue;
       }
       if (opened->is_outside && links_ != OutsideLinks::follow) {
-        add("gguf-split-symlink", Scope::container, path, {}, "is a symbolic link that leads out of the model's directory",
-            Severity::warning);
+        add("gguf-split-symlink", Scope::container, path, {},
+            "is a symbolic link that leads out of the model's directory", Severity::warning);
       }
       auto document = parse(*opened->file);
       if (!document) {

@@ -159,10 +159,11 @@ Result<std::shared_ptr<RandomAccessFile>> open_side_file(const ModelFolder& fold
   if (!is_present(path)) return nullptr;
   MU_ASSIGN(FolderFile opened, open_in_folder(folder.path, name));
   if (opened.is_outside && folder.links == OutsideLinks::refuse) {
-    return input_error("io-link-outside",
-                       "is a symbolic link that leads out of the model's directory, so it may not belong to the model; use "
-                       "--follow-links to accept it",
-                       {}, {}, path);
+    return input_error(
+        "io-link-outside",
+        "is a symbolic link that leads out of the model's directory, so it may not belong to the model; use "
+        "--follow-links to accept it",
+        {}, {}, path);
   }
   return std::move(opened.file);
 }

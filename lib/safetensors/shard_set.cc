@@ -73,7 +73,8 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
       continue;
     }
     if (opened->is_below_linked_dir) {
-      add(Severity::error, "st-shard-open", name, {}, "is not opened, because a directory on its path is a symbolic link");
+      add(Severity::error, "st-shard-open", name, {},
+          "is not opened, because a directory on its path is a symbolic link");
       continue;
     }
     report_link(*opened, name);
