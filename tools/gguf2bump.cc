@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
   options.convert.request.numbering = *bump::numbering_from_name(options.dtype_codes);
   options.convert.request.align_head = options.align_head.value_or(1);
 
+  if (options.follow_links) options.convert.links = OutsideLinks::follow;
   Progress progress("planning", 0, cli::use_progress(command.common()));
   const auto report = convert_gguf_to_bump(options.convert, progress);
   progress.finish();

@@ -9,6 +9,15 @@ namespace {
 
 using namespace modelutils;
 
+// What keeps a loader from taking the parts for one model, but nobody from listing them; the first, with -v all.
+void warn_of_parts(const gguf::SplitSet& set, const std::string& path, const cli::Command& command) {
+  for (const Finding& finding : set.findings) {
+    if (finding.severity != Severity::error || finding.scope != Scope::model) continue;
+    cli::Messages(command).warning(to_error(finding, path));
+    if (command.common().verbosity == 0) return;
+  }
+}
+
 // Shows one model as far as it can be read; its exit status.
 int dump(const std::string& path, const GgufDumpOptions& options, bool first, const cli::Command& command,
          TextOutput& out) {
@@ -20,6 +29,7 @@ int dump(const std::string& path, const GgufDumpOptions& options, bool first, co
   // What could be listed stands before the error.
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   if (out.closed()) return cli::exit_ok;
+  warn_of_parts(*set, path, command);
   const int status = done ? cli::exit_ok : messages.error(in_file(done.error(), path));
   return std::max(status, messages.broken_rules(findings, path));
 }

@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
   }
   options.convert.repack.fallback = *type_from_name(options.fallback);
+  if (options.follow_links) options.convert.links = OutsideLinks::follow;
   Progress progress("planning", 0, cli::use_progress(command.common()));
   const auto report = convert::mlx_to_gguf(options.convert, progress);
   progress.finish();

@@ -6,6 +6,7 @@
 #include "base/escape.h"
 #include "cli/st_dump_options.h"
 #include "io/standard_output.h"
+#include "io/model_folder.h"
 #include "io/text_output.h"
 #include "model/model_view.h"
 #include "model/safetensors_model.h"
@@ -116,7 +117,10 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   const cli::Messages messages(command);
   Result<SafetensorsModel> model = open_safetensors_model(path, options.modules);
   if (!model) return messages.error(in_file(std::move(model.error()), path));
-  if (model->config_error) messages.warning(*model->config_error);
+  // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
+  const std::optional<Error> config_error = std::move(model->config_error);
+  const bool is_unreadable = config_error && is_read_failure(*config_error) && model->set.is_directory;
+  if (config_error && !is_unreadable) messages.warning(*config_error);
   const std::vector<u32> selected = select_tensors(*model, options.tensors);
   const Findings findings = safetensors_container_findings(model->set);
   const Style style(cli::use_color(command.common()));
@@ -148,6 +152,7 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   int status = cli::exit_ok;
   if (!done) status = messages.error(in_file(std::move(done.error()), path));
   (void)out.flush();  // what could be listed stands before the error
+  if (is_unreadable) status = std::max(status, messages.error(*config_error));
   return std::max(status, messages.broken_rules(findings, path));
 }
 

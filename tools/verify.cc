@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
                                 options.strict};
   Progress progress("reading", 0, cli::use_progress(command.common()));
   options.verify.progress = &progress;
+  if (options.follow_links) options.verify.links = OutsideLinks::follow;
   if (options.hash) options.verify.hash = hash_from_name(*options.hash);
   options.verify.manifest_line = [&](std::string_view line) { return !(results << line).closed(); };
 

@@ -1,18 +1,46 @@
 #include "base/escape.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
 
 #include "base/utf8.h"
 
 namespace modelutils {
 
+bool is_invisible(char32_t c) {
+  // Default_Ignorable_Code_Point of Unicode 15, first and last of each run.
+  static constexpr std::array<std::pair<char32_t, char32_t>, 17> runs = {{
+      {0xAD, 0xAD},        // soft hyphen
+      {0x34F, 0x34F},      // combining grapheme joiner
+      {0x61C, 0x61C},      // Arabic letter mark
+      {0x115F, 0x1160},    // Hangul fillers
+      {0x17B4, 0x17B5},    // Khmer inherent vowels
+      {0x180B, 0x180F},    // Mongolian variation selectors, vowel separator
+      {0x200B, 0x200F},    // zero-width space and joiners, marks of direction
+      {0x202A, 0x202E},    // embeddings and overrides of direction
+      {0x2060, 0x206F},    // word joiner, invisible operators, isolates
+      {0x3164, 0x3164},    // Hangul filler
+      {0xFE00, 0xFE0F},    // variation selectors
+      {0xFEFF, 0xFEFF},    // byte order mark
+      {0xFFA0, 0xFFA0},    // halfwidth Hangul filler
+      {0xFFF0, 0xFFF8},    // reserved for such characters
+      {0x1BCA0, 0x1BCA3},  // shorthand format controls
+      {0x1D173, 0x1D17A},  // musical format controls
+      {0xE0000, 0xE0FFF},  // tags, more variation selectors
+  }};
+  const auto run = std::upper_bound(runs.begin(), runs.end(), c,
+                                    [](char32_t point, const auto& candidate) { return point < candidate.first; });
+  return run != runs.begin() && c <= std::prev(run)->second;
+}
+
 bool is_unsafe(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return true;
   if (c < 0xAD) return false;
-  return c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
-         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE007F);
+  return c == 0x2028 || c == 0x2029 || (c >= 0xFFF9 && c <= 0xFFFB) || is_invisible(c);
 }
 
 namespace {

@@ -9,8 +9,12 @@
 
 namespace modelutils {
 
-/// Characters that must never reach a terminal raw: C0, DEL, C1, bidi controls and marks, zero-width and other
-/// invisible format characters, line and paragraph separators, the byte order mark, tag characters.
+/// Does the character leave no mark of its own on a screen? Unicode's Default_Ignorable_Code_Point: bidi controls and
+/// marks, zero-width characters, fillers, variation selectors, tags, the byte order mark.
+bool is_invisible(char32_t character);
+
+/// Characters that must never reach a terminal raw: C0, DEL, C1, line and paragraph separators, annotation marks, and
+/// all that is_invisible().
 bool is_unsafe(char32_t character);
 
 /// Does `text` hold an unsafe character or something that is not UTF-8?

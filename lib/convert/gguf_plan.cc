@@ -28,7 +28,7 @@ class Planner {
 
   Result<GgufPlan> plan() {
     MU_TRY(refuse_broken());
-    MU_ASSIGN(plan_.model, open_hf_model(options_.directory));
+    MU_ASSIGN(plan_.model, open_hf_model({options_.directory, options_.links}));
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     plan_.report.left_out = plan_.map.left_out;
     for (const std::string& name : plan_.model->left_out) {
@@ -46,7 +46,7 @@ class Planner {
  private:
   // Whatever verify calls an error in the directory.
   Status refuse_broken() {
-    MU_ASSIGN(const PathProbe probe, probe_path(options_.directory));
+    MU_ASSIGN(const PathProbe probe, probe_path(options_.directory, options_.links));
     if (!probe.is_directory) {
       const FileKind kind = file_kind(probe.head);
       return input_error("convert-not-directory",
@@ -120,12 +120,12 @@ class Planner {
     tokenizer_options.pre_force = options_.pre_force;
     std::optional<hf::Tokenizer> tokenizer;
     if (!options_.no_vocab) {
-      MU_ASSIGN(tokenizer, hf::read_tokenizer(options_.directory, tokenizer_options));
+      MU_ASSIGN(tokenizer, hf::read_tokenizer({options_.directory, options_.links}, tokenizer_options));
       remarks.insert(remarks.end(), tokenizer->findings.begin(), tokenizer->findings.end());
     }
     MU_ASSIGN(plan_.report.name, model_name(tokenizer));
     keys_ = general_keys(general_facts());
-    const hf::ModelCard card = hf::read_model_card(options_.directory, remarks);
+    MU_ASSIGN(const hf::ModelCard card, hf::read_model_card({options_.directory, options_.links}, remarks));
     append(model_card_keys(card));
     append(std::move(hyper.keys));
     append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());

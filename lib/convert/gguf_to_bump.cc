@@ -34,7 +34,7 @@ class Conversion {
   Result<GgufToBumpReport> run() {
     const auto begin = std::chrono::steady_clock::now();
     MU_TRY(choose_outputs());
-    MU_ASSIGN(set_, gguf::open_set(options_.input));
+    MU_ASSIGN(set_, gguf::open_set(options_.input, options_.links));
     MU_TRY(check_input());
     MU_TRY(plan());
     if (report_.refusals.empty()) {
@@ -98,6 +98,11 @@ class Conversion {
     const Findings findings = gguf_structure_rules(set_).findings();
     if (const Finding* finding = first_error(findings)) {
       return tl::make_unexpected(to_error(*finding, options_.input));
+    }
+    for (const Finding& finding : set_.findings) {
+      if (finding.severity == Severity::warning) {
+        report_.notes.push_back(fmt::format("{} {}", finding.file, finding.message));
+      }
     }
     if (set_.files.front().document.big_endian) {
       return input_error("gguf2bump-big-endian", "is a big-endian file; only little-endian files can be converted", {},

@@ -21,6 +21,7 @@ struct GgufToBumpOptions {
   bool no_config = false;
   std::optional<std::string> manifest;
   BumpRequest request;
+  OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of a split model's folder: a note, or none
   bool force = false;
   bool dry_run = false;
 };

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "convert/conversion_report.h"
+#include "io/model_folder.h"
 #include "model/mlx_target.h"
 #include "report/progress.h"
 
@@ -21,7 +22,8 @@ struct MlxToGgufOptions {
   std::string pre_force;  ///< --pre-force
   std::optional<std::string> name;
   bool no_vocab = false;
-  std::optional<u64> split_max_size;  ///< padded bytes of tensor data in one file
+  OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
+  std::optional<u64> split_max_size;          ///< padded bytes of tensor data in one file
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();

@@ -8,6 +8,7 @@
 #include "base/name_index.h"
 #include "base/path.h"
 #include "gguf/parse.h"
+#include "io/model_folder.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::gguf {
@@ -44,6 +45,8 @@ std::optional<i64> integer(const Document& document, std::string_view key) {
 
 class SetOpener {
  public:
+  explicit SetOpener(OutsideLinks links) : links_(links) {}
+
   Result<SplitSet> run(const std::string& path) {
     MU_ASSIGN(auto source, open_source(path));
     MU_ASSIGN(auto document, parse(*source));
@@ -108,12 +111,16 @@ class SetOpener {
         continue;
       }
       const std::string path = split_path(name.prefix, number, name.count);
-      auto source = RandomAccessFile::open(path);
-      if (!source) {
-        if (missing++ == 0) first_missing = std::move(source.error());
+      auto opened = open_in_folder(folder_of(path), base_name_of(path));
+      if (!opened) {
+        if (missing++ == 0) first_missing = std::move(opened.error());
         continue;
       }
-      auto document = parse(**source);
+      if (opened->is_outside && links_ != OutsideLinks::follow) {
+        add("gguf-split-symlink", Scope::container, path, {},
+            "is a symbolic link that leads out of the model's directory", Severity::warning);
+      }
+      auto document = parse(*opened->file);
       if (!document) {
         Finding finding = to_finding(document.error());
         finding.file = base_name_of(path);
@@ -121,7 +128,7 @@ class SetOpener {
         continue;
       }
       numbers_.push_back(number);
-      set_.files.push_back({path, std::move(*source), std::move(*document)});
+      set_.files.push_back({path, std::move(opened->file), std::move(*document)});
     }
     if (missing > 0) {
       add("gguf-split-missing", Scope::container, first_missing->file, {},
@@ -145,7 +152,8 @@ class SetOpener {
     }
     const std::optional<i64> value = integer(file.document, key);
     if (value && expected && *value != *expected) {
-      add("gguf-split-keys", Scope::container, file.path, where_key(key),
+      // The loader refuses the set; what it holds can be listed all the same.
+      add("gguf-split-keys", Scope::model, file.path, where_key(key),
           fmt::format("the value is {}, but the file name requires {}", *value, *expected), Severity::error,
           entry->offset);
     }
@@ -201,6 +209,7 @@ class SetOpener {
     }
   }
 
+  OutsideLinks links_;
   SplitSet set_;
   std::vector<u32> numbers_;  // 1-based, by file
 };
@@ -222,8 +231,8 @@ std::string split_path(std::string_view prefix, u32 number, u32 count) {
   return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number, count);
 }
 
-Result<SplitSet> open_set(const std::string& path) {
-  return SetOpener().run(path);
+Result<SplitSet> open_set(const std::string& path, OutsideLinks links) {
+  return SetOpener(links).run(path);
 }
 
 }  // namespace modelutils::gguf

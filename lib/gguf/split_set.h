@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gguf/document.h"
+#include "io/model_folder.h"
 
 namespace modelutils::gguf {
 
@@ -41,9 +42,10 @@ struct SplitSet {
 };
 
 /// Opens `path` ("-" is standard input) and, if it is a part of a split model by its keys or by its name, its siblings
-/// in the same folder, which must be regular files. Standard input and pipes have no siblings. Errors: as open_source()
+/// in the same folder, which must be regular files; one that is a symbolic link out of the folder is a warning, unless
+/// `links` is `follow`. Standard input and pipes have no siblings. Errors: as open_source()
 /// and parse() for `path` itself; a sibling that cannot be opened or recognised is a finding. What is wrong inside a
 /// file that was read stands in its document.
-Result<SplitSet> open_set(const std::string& path);
+Result<SplitSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn);
 
 }  // namespace modelutils::gguf

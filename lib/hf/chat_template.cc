@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/utf8.h"
 #include "hf/remarks.h"
@@ -28,9 +27,9 @@ std::string key_name(std::string_view name) {
   return key;
 }
 
-Result<std::string> read_text(const std::string& path) {
-  MU_ASSIGN(std::string text, read_whole(path, max_template_bytes));
-  if (!is_utf8(text)) return input_error("hf-tok-template", "is not UTF-8", {}, {}, path);
+Result<std::optional<std::string>> read_text(const ModelFolder& folder, const std::string& name) {
+  MU_ASSIGN(std::optional<std::string> text, read_if_present(folder, name, max_template_bytes));
+  if (text && !is_utf8(*text)) return input_error("hf-tok-template", "is not UTF-8", {}, {}, folder.file(name));
   return text;
 }
 
@@ -97,40 +96,35 @@ class TemplateCollector {
   Findings& findings_;
 };
 
-Status add_jinja_files(const std::string& directory, TemplateCollector& collector) {
-  const std::string main = directory + "/chat_template.jinja";
-  if (is_present(main)) {
-    MU_ASSIGN(const std::string text, read_text(main));
-    collector.add("default", text, "chat_template.jinja");
-  }
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(directory + "/additional_chat_templates", error), end;
-       !error && entry != end && files.size() < max_templates; entry.increment(error)) {
-    if (entry->path().extension() == ".jinja") files.push_back(entry->path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const auto& file : files) {
-    MU_ASSIGN(const std::string text, read_text(file.string()));
-    collector.add(file.stem().string(), text, "additional_chat_templates");
+Status add_jinja_files(const ModelFolder& folder, TemplateCollector& collector) {
+  constexpr std::string_view ending = ".jinja";
+  const std::string more = "additional_chat_templates";
+  MU_ASSIGN(const std::optional<std::string> main, read_text(folder, "chat_template.jinja"));
+  if (main) collector.add("default", *main, "chat_template.jinja");
+  MU_ASSIGN(std::vector<std::string> names, list_if_present(folder.file(more)));
+  std::erase_if(names,
+                [&](const std::string& name) { return name.size() <= ending.size() || !name.ends_with(ending); });
+  if (names.size() > max_templates) names.resize(max_templates);
+  for (const std::string& name : names) {
+    MU_ASSIGN(const std::optional<std::string> text, read_text(folder, more + "/" + name));
+    if (text) collector.add(name.substr(0, name.size() - ending.size()), *text, more);
   }
   return {};
 }
 
 }  // namespace
 
-Result<ChatTemplates> read_chat_templates(const std::string& directory, std::optional<json::Element> tokenizer_config,
+Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
                                           Findings& findings) {
   ChatTemplates templates;
   TemplateCollector collector(templates, findings);
-  MU_TRY(add_jinja_files(directory, collector));
+  MU_TRY(add_jinja_files(folder, collector));
   if (tokenizer_config) {
     const auto value = json::member(*tokenizer_config, "chat_template");
     if (value) MU_TRY(collector.add_value(*value, "tokenizer_config.json"));
   }
-  const std::string path = directory + "/chat_template.json";
-  if (is_present(path)) {
-    MU_ASSIGN(const auto document, json::load(path, max_template_bytes));
+  MU_ASSIGN(const auto document, json::load_if_present(folder, "chat_template.json", max_template_bytes));
+  if (document) {
     const auto value = json::member(document->root, "chat_template");
     if (value) MU_TRY(collector.add_value(*value, "chat_template.json"));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/model_folder.h"
 #include "json/reader.h"
 
 namespace modelutils::hf {
@@ -22,11 +23,11 @@ struct ChatTemplates {
   std::vector<NamedTemplate> named;  ///< distinct names
 };
 
-/// Reads the templates of `directory`; chat_template.jinja and additional_chat_templates/*.jinja win over
+/// Reads the templates of a folder; chat_template.jinja and additional_chat_templates/*.jinja win over
 /// tokenizer_config.json (`tokenizer_config`, if there is one), that over chat_template.json. Texts that differ between
 /// them are a warning in `findings`. Errors: reading, "json-syntax", "hf-tok-template" (of a wrong type, not UTF-8),
 /// "hf-tok-too-large" (above 16 MiB).
-Result<ChatTemplates> read_chat_templates(const std::string& directory, std::optional<json::Element> tokenizer_config,
+Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
                                           Findings& findings);
 
 }  // namespace modelutils::hf

@@ -8,10 +8,11 @@ namespace modelutils::hf {
 
 namespace {
 
-// A finding names the file as the directory knows it.
-Finding finding_of(const Error& error) {
+// A finding names the file from the folder on.
+Finding finding_of(const Error& error, const ModelFolder& folder) {
   Finding finding = to_finding(error, Scope::model);
-  finding.file = base_name_of(error.file);
+  const std::string beginning = folder.file("");
+  finding.file = error.file.starts_with(beginning) ? error.file.substr(beginning.size()) : base_name_of(error.file);
   return finding;
 }
 
@@ -42,11 +43,11 @@ Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
 
 }  // namespace
 
-Findings check_tokenizer(const std::string& directory, std::optional<u64> embedding_rows) {
+Findings check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows) {
   Findings findings;
-  const auto files = load_tokenizer_files(directory);
+  const auto files = load_tokenizer_files(folder);
   if (!files) {
-    Finding finding = finding_of(files.error());
+    Finding finding = finding_of(files.error(), folder);
     // What we cannot convert is not broken.
     if (is_unsupported_kind(files.error())) finding.severity = Severity::note;
     if (finding.code == "hf-tok-missing") finding.severity = Severity::warning;
@@ -60,9 +61,9 @@ Findings check_tokenizer(const std::string& directory, std::optional<u64> embedd
   }
   const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
   const Status checked = check_files(*files, rows, findings);
-  if (!checked) findings.push_back(finding_of(checked.error()));
-  const auto templates = read_chat_templates(directory, files->tokenizer_config_root(), findings);
-  if (!templates) findings.push_back(finding_of(templates.error()));
+  if (!checked) findings.push_back(finding_of(checked.error(), folder));
+  const auto templates = read_chat_templates(folder, files->tokenizer_config_root(), findings);
+  if (!templates) findings.push_back(finding_of(templates.error(), folder));
   return findings;
 }
 

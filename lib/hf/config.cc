@@ -267,9 +267,11 @@ std::optional<bool> Config::bool_field(std::string_view key) const {
   return found ? as<bool>(*found) : std::nullopt;
 }
 
-Result<Config> load_config(const std::string& path) {
-  MU_ASSIGN(std::unique_ptr<json::Document> document, json::load(path, u64{64} << 20));
-  return read_config(std::move(document));
+Result<std::optional<Config>> load_config(const ModelFolder& folder) {
+  MU_ASSIGN(std::unique_ptr<json::Document> document, json::load_if_present(folder, "config.json", u64{64} << 20));
+  if (document == nullptr) return std::nullopt;
+  MU_ASSIGN(Config config, read_config(std::move(document)));
+  return std::optional(std::move(config));
 }
 
 Result<Config> parse_config(std::string_view text, std::string name) {

@@ -91,8 +91,9 @@ struct Config {
   std::optional<json::Element> overlay;  ///< the text_config object
 };
 
-/// Reads a config.json. Codes: those of json::load, "hf-config-not-object".
-Result<Config> load_config(const std::string& path);
+/// Reads a folder's config.json; nothing if there is none. Codes: those of json::load_if_present,
+/// "hf-config-not-object".
+Result<std::optional<Config>> load_config(const ModelFolder& folder);
 
 /// The same from text (tests, fuzzers).
 Result<Config> parse_config(std::string_view text, std::string name);

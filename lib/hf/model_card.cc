@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "base/utf8.h"
 #include "hf/remarks.h"
-#include "io/random_access_file.h"
 
 namespace modelutils::hf {
 
@@ -260,21 +258,11 @@ ModelCard parse_model_card(std::string_view readme, Findings& findings) {
   return card;
 }
 
-ModelCard read_model_card(const std::string& directory, Findings& findings) {
-  const std::string path = directory + "/README.md";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  const auto file = RandomAccessFile::open(path);
-  if (!file) {
-    warn(findings, "hf-card-read", file.error().message, "README.md", Severity::note);
-    return {};
-  }
-  std::string text(static_cast<std::size_t>(std::min((*file)->file_size(), max_card_bytes)), '\0');
-  const Status read = (*file)->read_exact(0, std::as_writable_bytes(std::span(text)));
-  if (!read) {
-    warn(findings, "hf-card-read", read.error().message, "README.md", Severity::note);
-    return {};
-  }
+Result<ModelCard> read_model_card(const ModelFolder& folder, Findings& findings) {
+  MU_ASSIGN(const auto file, open_side_file(folder, "README.md"));
+  if (file == nullptr) return ModelCard{};
+  std::string text(static_cast<std::size_t>(std::min(file->file_size(), max_card_bytes)), '\0');
+  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
   return parse_model_card(text, findings);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/model_folder.h"
 
 namespace modelutils::hf {
 
@@ -24,8 +25,8 @@ struct ModelCard {
 /// ("hf-card-syntax") in `findings`.
 ModelCard parse_model_card(std::string_view readme, Findings& findings);
 
-/// The card of `directory`/README.md; empty if there is no such file. Only the first 1 MiB is looked at. An unreadable
-/// file is a note.
-ModelCard read_model_card(const std::string& directory, Findings& findings);
+/// The card in a folder's README.md; empty if there is no such file. Only the first 1 MiB is looked at. Errors: those
+/// of open_side_file() and of reading.
+Result<ModelCard> read_model_card(const ModelFolder& folder, Findings& findings);
 
 }  // namespace modelutils::hf

@@ -1,7 +1,6 @@
 #include "hf/tokenizer.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "hf/pre_tokenizer.h"
 #include "hf/remarks.h"
@@ -87,17 +86,16 @@ Result<Tokenizer> build_tokenizer(const TokenizerFiles& files, const TokenizerOp
   return tokenizer;
 }
 
-Result<Tokenizer> read_tokenizer(const std::string& directory, const TokenizerOptions& options) {
-  MU_ASSIGN(const TokenizerFiles files, load_tokenizer_files(directory));
+Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options) {
+  MU_ASSIGN(const TokenizerFiles files, load_tokenizer_files(folder));
   TokenizerOptions complete = options;
   std::optional<Config> config;
-  const std::string config_path = files.path("config.json");
-  if (options.config == nullptr && std::filesystem::exists(config_path)) {
-    MU_ASSIGN(config, load_config(config_path));
-    complete.config = &*config;
+  if (options.config == nullptr) {
+    MU_ASSIGN(config, load_config(folder));
+    if (config) complete.config = &*config;
   }
   MU_ASSIGN(Tokenizer tokenizer, build_tokenizer(files, complete));
-  MU_ASSIGN(tokenizer.templates, read_chat_templates(directory, files.tokenizer_config_root(), tokenizer.findings));
+  MU_ASSIGN(tokenizer.templates, read_chat_templates(folder, files.tokenizer_config_root(), tokenizer.findings));
   return tokenizer;
 }
 

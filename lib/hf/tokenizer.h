@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "hf/chat_template.h"
 #include "hf/config.h"
+#include "io/model_folder.h"
 #include "json/reader.h"
 
 namespace modelutils::hf {
@@ -68,19 +69,19 @@ struct TokenizerOptions {
   std::string pre_force;  ///< --pre-force: any text
 };
 
-/// Reads the tokenizer of `directory`.
+/// Reads the tokenizer of a folder.
 ///
 /// Errors, all of kind input but the usage error for an unknown `pre`: "hf-tok-missing" (no tokenizer at all; the text
 /// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-tiktoken", "hf-tok-kind" (kinds
 /// that GGUF's two models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
 /// are printed), "hf-tok-rows", and those of broken files: "json-syntax", "hf-tok-json", "hf-tok-vocab",
 /// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-special-id", "hf-tok-template", … (docs/findings.md).
-Result<Tokenizer> read_tokenizer(const std::string& directory, const TokenizerOptions& options);
+Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options);
 
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For
 /// `verify`: scope model; a missing tokenizer is a warning, a broken file an error, so are ids not below
 /// `embedding_rows` (if given) in the vocabulary. Kinds that mlx2gguf cannot convert are a note.
-Findings check_tokenizer(const std::string& directory, std::optional<u64> embedding_rows = std::nullopt);
+Findings check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows = std::nullopt);
 
 /// Is `name` a value of tokenizer.ggml.pre that llama.cpp knows (what --pre accepts)?
 bool is_known_pre(std::string_view name);

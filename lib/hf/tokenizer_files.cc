@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "hf/byte_tokens.h"
 #include "hf/pipeline.h"
-#include "io/random_access_file.h"
 
 namespace modelutils::hf {
 
@@ -17,26 +15,18 @@ namespace {
 constexpr u64 max_json_bytes = u64{256} << 20;
 constexpr u64 max_text_bytes = u64{64} << 20;
 
-Status load_json(const std::string& path, std::unique_ptr<json::Document>& into) {
-  if (!is_present(path)) return {};
-  MU_ASSIGN(into, json::load(path, max_json_bytes));
-  if (!into->root.is_object()) return input_error("hf-tok-json", "must contain a JSON object", {}, {}, path);
-  return {};
-}
-
-Status load_bytes(const std::string& path, std::optional<std::string>& into) {
-  if (!is_present(path)) return {};
-  MU_ASSIGN(into, read_whole(path, max_text_bytes));
-  return {};
-}
-
-bool has_tiktoken_file(const std::string& directory) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".tiktoken" || entry->path().filename() == "tiktoken.model") return true;
+Status load_json(const ModelFolder& folder, std::string_view name, std::unique_ptr<json::Document>& into) {
+  MU_ASSIGN(into, json::load_if_present(folder, name, max_json_bytes));
+  if (into && !into->root.is_object()) {
+    return input_error("hf-tok-json", "must contain a JSON object", {}, {}, folder.file(name));
   }
-  return false;
+  return {};
+}
+
+Result<bool> has_tiktoken_file(const ModelFolder& folder) {
+  MU_ASSIGN(const std::vector<std::string> names, list_if_present(folder.path));
+  return std::any_of(names.begin(), names.end(),
+                     [](std::string_view name) { return name.ends_with(".tiktoken") || name == "tiktoken.model"; });
 }
 
 tl::unexpected<Error> tiktoken_error(std::string path) {
@@ -47,15 +37,15 @@ tl::unexpected<Error> tiktoken_error(std::string path) {
 }
 
 // The forms for a directory without tokenizer.json.
-Status load_slow_tokenizer(TokenizerFiles& files) {
-  MU_TRY(load_bytes(files.path("tokenizer.model"), files.model_bytes));
+Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
+  MU_ASSIGN(files.model_bytes, read_if_present(folder, "tokenizer.model", max_text_bytes));
   if (files.model_bytes) {
     if (looks_like_tiktoken(*files.model_bytes)) return tiktoken_error(files.path("tokenizer.model"));
     files.form = TokenizerForm::sentencepiece;
     return {};
   }
-  MU_TRY(load_json(files.path("vocab.json"), files.vocab_json));
-  MU_TRY(load_bytes(files.path("merges.txt"), files.merges_text));
+  MU_TRY(load_json(folder, "vocab.json", files.vocab_json));
+  MU_ASSIGN(files.merges_text, read_if_present(folder, "merges.txt", max_text_bytes));
   if (files.vocab_json && files.merges_text) {
     files.form = TokenizerForm::vocab_merges;
     return {};
@@ -67,7 +57,8 @@ Status load_slow_tokenizer(TokenizerFiles& files) {
                     files.vocab_json ? "vocab.json" : "merges.txt", files.vocab_json ? "merges.txt" : "vocab.json"),
         {}, {}, files.directory);
   }
-  if (has_tiktoken_file(files.directory)) return tiktoken_error(files.directory);
+  MU_ASSIGN(const bool has_tiktoken, has_tiktoken_file(folder));
+  if (has_tiktoken) return tiktoken_error(files.directory);
   if (is_present(files.path("vocab.txt"))) {
     return input_error("hf-tok-wordpiece", "is a WordPiece vocabulary (BERT), which is not supported", {}, {},
                        files.path("vocab.txt"));
@@ -94,22 +85,17 @@ bool has_all_byte_tokens(json::Object vocab) {
 
 }  // namespace
 
-bool is_present(const std::string& path) {
-  std::error_code ignored;
-  const auto type = std::filesystem::symlink_status(path, ignored).type();
-  return type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none;
-}
-
-Result<std::string> read_whole(const std::string& path, u64 most) {
-  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
+Result<std::optional<std::string>> read_if_present(const ModelFolder& folder, std::string_view name, u64 most) {
+  MU_ASSIGN(const auto file, open_side_file(folder, name));
+  if (file == nullptr) return std::nullopt;
   if (file->file_size() > most) {
     return input_error("hf-tok-too-large",
                        fmt::format("is {} bytes long, at most {} are supported", file->file_size(), most), {}, {},
-                       path);
+                       file->name());
   }
   std::string bytes(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(bytes))));
-  return bytes;
+  return std::optional(std::move(bytes));
 }
 
 std::optional<json::Element> TokenizerFiles::tokenizer_config_root() const {
@@ -164,22 +150,24 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
                      "model");
 }
 
-Result<TokenizerFiles> load_tokenizer_files(const std::string& directory) {
+Result<TokenizerFiles> load_tokenizer_files(const ModelFolder& folder) {
   TokenizerFiles files;
-  files.directory = directory;
-  MU_TRY(load_json(files.path("tokenizer.json"), files.tokenizer_json));
+  files.directory = folder.path;
+  MU_TRY(load_json(folder, "tokenizer.json", files.tokenizer_json));
   if (files.tokenizer_json) {
     const auto form = tokenizer_form(files.tokenizer_json->root);
     if (!form) return tl::make_unexpected(in_file(form.error(), files.tokenizer_json->name));
     files.form = *form;
-    if (files.form == TokenizerForm::spm_json) MU_TRY(load_bytes(files.path("tokenizer.model"), files.model_bytes));
+    if (files.form == TokenizerForm::spm_json) {
+      MU_ASSIGN(files.model_bytes, read_if_present(folder, "tokenizer.model", max_text_bytes));
+    }
   } else {
-    MU_TRY(load_slow_tokenizer(files));
+    MU_TRY(load_slow_tokenizer(folder, files));
   }
-  MU_TRY(load_json(files.path("tokenizer_config.json"), files.tokenizer_config));
-  MU_TRY(load_json(files.path("special_tokens_map.json"), files.special_tokens_map));
-  MU_TRY(load_json(files.path("added_tokens.json"), files.added_tokens));
-  MU_TRY(load_json(files.path("generation_config.json"), files.generation_config));
+  MU_TRY(load_json(folder, "tokenizer_config.json", files.tokenizer_config));
+  MU_TRY(load_json(folder, "special_tokens_map.json", files.special_tokens_map));
+  MU_TRY(load_json(folder, "added_tokens.json", files.added_tokens));
+  MU_TRY(load_json(folder, "generation_config.json", files.generation_config));
   return files;
 }
 

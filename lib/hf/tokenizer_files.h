@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "io/model_folder.h"
 #include "json/reader.h"
 
 namespace modelutils::hf {
@@ -35,16 +36,14 @@ struct TokenizerFiles {
   std::optional<json::Element> tokenizer_config_root() const;
 };
 
-/// Is there something of that name? A dangling link counts: opening it then says what is wrong.
-bool is_present(const std::string& path);
+/// A whole file of the folder; nothing if there is none. Errors: those of open_side_file(), "hf-tok-too-large" if it
+/// has more than `most` bytes.
+Result<std::optional<std::string>> read_if_present(const ModelFolder& folder, std::string_view name, u64 most);
 
-/// A whole regular file of at most `most` bytes, "hf-tok-too-large" if it has more.
-Result<std::string> read_whole(const std::string& path, u64 most);
-
-/// Loads the files of `directory` that matter for the form found, and no others. Limits: JSON 256 MiB, tokenizer.model
+/// Loads the files of a folder that matter for the form found, and no others. Limits: JSON 256 MiB, tokenizer.model
 /// and merges.txt 64 MiB. A missing tokenizer is form `none`, no error. Errors: reading, "json-syntax",
 /// "json-too-large", "hf-tok-too-large", "hf-tok-json" and those of tokenizer_form().
-Result<TokenizerFiles> load_tokenizer_files(const std::string& directory);
+Result<TokenizerFiles> load_tokenizer_files(const ModelFolder& folder);
 
 /// The form of a tokenizer.json. Errors: "hf-tok-json" (no model object), "hf-tok-unigram", "hf-tok-wordpiece",
 /// "hf-tok-wordlevel", "hf-tok-kind".

@@ -21,9 +21,7 @@ struct OpenFile {
   struct stat status;
 };
 
-Result<OpenFile> open_any(const std::string& path, int extra_flags) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
-  if (descriptor < 0) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+Result<OpenFile> examine(const std::string& path, int descriptor) {
   OpenFile file{descriptor, {}};
   if (::fstat(descriptor, &file.status) != 0) {
     const int reason = errno;
@@ -37,6 +35,12 @@ Result<OpenFile> open_any(const std::string& path, int extra_flags) {
   return file;
 }
 
+Result<int> open_descriptor(const std::string& path, int extra_flags) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
+  if (descriptor < 0) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+  return descriptor;
+}
+
 }  // namespace
 
 RandomAccessFile::~RandomAccessFile() {
@@ -45,13 +49,18 @@ RandomAccessFile::~RandomAccessFile() {
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::string& path) {
   // O_NONBLOCK: the open of a FIFO without a writer returns at once; it changes nothing for regular files.
-  MU_ASSIGN(const OpenFile file, open_any(path, O_NONBLOCK | O_NOCTTY));
+  MU_ASSIGN(const int descriptor, open_descriptor(path, O_NONBLOCK | O_NOCTTY));
+  return adopt(path, descriptor);
+}
+
+Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::string& path, int descriptor) {
+  MU_ASSIGN(const OpenFile file, examine(path, descriptor));
   if (S_ISDIR(file.status.st_mode)) {
-    ::close(file.descriptor);
+    ::close(descriptor);
     return input_error("io-directory", "is a directory, not a file", {}, {}, path);
   }
   if (!S_ISREG(file.status.st_mode)) {
-    ::close(file.descriptor);
+    ::close(descriptor);
     return input_error("io-not-regular", "is not a regular file", {}, {}, path);
   }
   return std::shared_ptr<RandomAccessFile>(
@@ -94,7 +103,8 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
     }
     MU_TRY(refuse_standard_output(file.status, "standard input"));
   } else {
-    MU_ASSIGN(file, open_any(path, O_NOCTTY));
+    MU_ASSIGN(const int descriptor, open_descriptor(path, O_NOCTTY));
+    MU_ASSIGN(file, examine(path, descriptor));
   }
   const std::string name = path == "-" ? "standard input" : path;
   if (S_ISDIR(file.status.st_mode)) {

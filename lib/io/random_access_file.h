@@ -19,6 +19,9 @@ class RandomAccessFile : public ByteSource {
   /// Opens a regular file (symbolic links are followed). Never blocks on a FIFO. Codes: "io-open" (with the system's
   /// reason), "io-directory", "io-not-regular".
   static Result<std::shared_ptr<RandomAccessFile>> open(const std::string& path);
+  /// Takes over a descriptor opened for reading; closes it if it is not one of a regular file. Codes: "io-open",
+  /// "io-directory", "io-not-regular".
+  static Result<std::shared_ptr<RandomAccessFile>> adopt(const std::string& path, int descriptor);
 
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
   std::optional<u64> size() const override { return size_; }

@@ -89,17 +89,31 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
   return document;
 }
 
+namespace {
+
+Result<std::unique_ptr<Document>> load_file(const RandomAccessFile& file, u64 max_bytes) {
+  if (file.file_size() > max_bytes) {
+    return input_error("json-too-large",
+                       "is " + std::to_string(file.file_size()) + " bytes long, at most " + std::to_string(max_bytes) +
+                           " are supported",
+                       {}, {}, file.name());
+  }
+  std::string text(static_cast<std::size_t>(file.file_size()), '\0');
+  MU_TRY(file.read_exact(0, std::as_writable_bytes(std::span(text))));
+  return parse(text, file.name());
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  if (file->file_size() > max_bytes) {
-    return input_error("json-too-large",
-                       "is " + std::to_string(file->file_size()) + " bytes long, at most " + std::to_string(max_bytes) +
-                           " are supported",
-                       {}, {}, path);
-  }
-  std::string text(static_cast<std::size_t>(file->file_size()), '\0');
-  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
-  return parse(text, path);
+  return load_file(*file, max_bytes);
+}
+
+Result<std::unique_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name, u64 max_bytes) {
+  MU_ASSIGN(const auto file, open_side_file(folder, name));
+  if (file == nullptr) return nullptr;
+  return load_file(*file, max_bytes);
 }
 
 std::optional<Element> member(Element value, std::string_view key) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "json/value.h"
+#include "io/model_folder.h"
 
 namespace modelutils::json {
 
@@ -34,6 +35,10 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
 /// Reads and parses a regular file of at most `max_bytes`. Codes: those of RandomAccessFile::open, "json-too-large",
 /// "json-syntax".
 Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes = u64{256} << 20);
+
+/// The same for a file next to the weights; nullptr if there is none. Codes: those of open_side_file() and load().
+Result<std::unique_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name,
+                                                  u64 max_bytes = u64{256} << 20);
 
 /// Member `key` of an object. Nothing if `value` is no object, lacks the key, or has null there (null = absent).
 std::optional<Element> member(Element value, std::string_view key);

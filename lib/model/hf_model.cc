@@ -1,9 +1,7 @@
 #include "model/hf_model.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <unordered_map>
 
 #include "arch/families.h"
@@ -109,16 +107,15 @@ class MatrixCollector {
 
 }  // namespace
 
-Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
+Result<std::unique_ptr<HfModel>> open_hf_model(const ModelFolder& folder) {
   auto model = std::make_unique<HfModel>();
-  model->directory = directory;
-  const std::string config_path = directory + (directory.ends_with('/') ? "" : "/") + "config.json";
-  struct stat status {};
-  if (::stat(config_path.c_str(), &status) != 0) {
-    if (errno != ENOENT) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, config_path);
-    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {}, directory);
+  model->directory = folder.path;
+  MU_ASSIGN(std::optional<hf::Config> config, hf::load_config(folder));
+  if (!config) {
+    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {},
+                       folder.path);
   }
-  MU_ASSIGN(model->config, hf::load_config(config_path));
+  model->config = std::move(*config);
   model->family = arch::find_family(model->config);
   if (model->family == nullptr) {
     std::string known;
@@ -128,10 +125,10 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory) {
     return input_error("convert-architecture",
                        fmt::format("architecture '{}' (model_type '{}') is not converted; known model types: {}",
                                    model->config.architecture, model->config.model_type, known),
-                       "architectures", {}, config_path);
+                       "architectures", {}, model->config.path);
   }
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
-  MU_ASSIGN(model->shards, safetensors::open_set(directory));
+  MU_ASSIGN(model->shards, safetensors::open_set(folder.path, folder.links));
   for (const safetensors::ShardFile& file : model->shards.files) {
     if (file.document.metadata_value("format") == "mlx") model->is_mlx = true;
   }

@@ -10,6 +10,7 @@
 #include "arch/family.h"
 #include "base/error.h"
 #include "hf/config.h"
+#include "io/model_folder.h"
 #include "mlx/modules.h"
 #include "mlx/quantization.h"
 #include "safetensors/shard_set.h"
@@ -53,9 +54,9 @@ struct HfModel {
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
 };
 
-/// Opens `directory`. Presumes that verify's rules for the directory found no error (the shapes agree with the sizes).
+/// Opens a directory. Presumes that verify's rules for it found no error (the shapes agree with the sizes).
 /// Errors: "convert-no-config", "convert-architecture" (unknown or refused, with the reason), "convert-foreign-method"
 /// (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), and those of opening.
-Result<std::unique_ptr<HfModel>> open_hf_model(const std::string& directory);
+Result<std::unique_ptr<HfModel>> open_hf_model(const ModelFolder& folder);
 
 }  // namespace modelutils

@@ -1,7 +1,6 @@
 #include "model/safetensors_model.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/checked_math.h"
 #include "base/path.h"
@@ -11,21 +10,19 @@ namespace modelutils {
 namespace {
 
 // Beside the files: `set.folder` of a directory or an index; of a single file the part of its path before the name.
-std::string config_path(const safetensors::ShardSet& set) {
+std::string config_folder(const safetensors::ShardSet& set) {
   const bool has_folder = set.is_directory || !set.index_path.empty();
-  return (has_folder ? set.folder : folder_of(set.path)) + "config.json";
+  return has_folder ? set.folder : folder_of(set.path);
 }
 
-void read_config(SafetensorsModel& model) {
-  const std::string path = config_path(model.set);
-  std::error_code ignored;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
-  Result<hf::Config> config = hf::load_config(path);
+void read_config(SafetensorsModel& model, OutsideLinks links) {
+  Result<std::optional<hf::Config>> config = hf::load_config({config_folder(model.set), links});
   if (!config) {
     model.config_error = std::move(config.error());
     return;
   }
-  model.config = std::move(*config);
+  if (!*config) return;
+  model.config = std::move(**config);
   model.quantization = mlx::read_quantization(*model.config);
 }
 
@@ -38,10 +35,10 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 
 }  // namespace
 
-Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules) {
+Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules, OutsideLinks links) {
   SafetensorsModel model;
-  MU_ASSIGN(model.set, safetensors::open_set(path));
-  if (path != "-") read_config(model);
+  MU_ASSIGN(model.set, safetensors::open_set(path, links));
+  if (path != "-") read_config(model, links);
   model.has_modules = all_modules || model.config || names_quantization_parts(model.set);
   if (!model.has_modules) return model;
   std::vector<mlx::TensorRef> refs;

@@ -30,7 +30,8 @@ struct SafetensorsModel {
 
 /// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is no error here.
 /// With `all_modules` the modules are found in any case.
-Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules = false);
+Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules = false,
+                                                OutsideLinks links = OutsideLinks::warn);
 
 /// Written by MLX, by its mark in the metadata ("format": "mlx") or by its quantisation settings?
 bool is_mlx(const SafetensorsModel& model);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
+
+#include "base/name_index.h"
+#include "io/model_folder.h"
 
 namespace modelutils::safetensors {
 
@@ -43,9 +45,12 @@ bool is_index_name(std::string_view base_name) {
 }
 
 Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
-  std::filesystem::directory_iterator entry(path.empty() ? "." : path, problem);
-  for (; !problem && entry != std::filesystem::directory_iterator(); entry.increment(problem)) {
-    std::string name = entry->path().filename().string();
+  Result<std::vector<std::string>> names = list_if_present(path);
+  if (!names) {
+    problem = std::move(names.error());
+    return;
+  }
+  for (std::string& name : *names) {
     if (name.starts_with('.')) continue;
     if (name.ends_with(extension)) {
       weights.push_back(std::move(name));
@@ -53,8 +58,6 @@ Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
       indexes.push_back(std::move(name));
     }
   }
-  std::sort(weights.begin(), weights.end());
-  std::sort(indexes.begin(), indexes.end());
 }
 
 std::optional<std::string> Folder::index() const {
@@ -76,36 +79,38 @@ std::vector<std::string> Folder::model_files() const {
   return chosen.empty() ? weights : chosen;
 }
 
-std::optional<MissingShards> missing_siblings(const Folder& folder, const ShardName& name) {
-  std::vector<u64> present;
-  for (const std::string& file : folder.weights) {
-    const std::optional<ShardName> other = shard_name(file);
-    if (other && other->prefix == name.prefix && other->count == name.count && other->number >= 1 &&
-        other->number <= name.count) {
-      present.push_back(other->number);
+std::vector<ShardGroup> shard_groups(const std::vector<std::string>& base_names) {
+  // Everything but the number, as text with what no file name holds in between.
+  std::vector<std::string> keys;
+  keys.reserve(base_names.size());
+  NameIndex numbered;
+  numbered.reserve(base_names.size());
+  std::vector<ShardGroup> groups;
+  std::vector<std::vector<u64>> present;
+  for (const std::string& name : base_names) {
+    const std::optional<ShardName> shard = shard_name(name);
+    if (!shard) continue;
+    keys.push_back(std::to_string(shard->count) + '/' + std::string(shard->prefix));
+    const NameIndex::Inserted group = numbered.insert(keys.back());
+    if (group.is_new) {
+      groups.push_back({name, shard->number, shard->count, 0, 0});
+      present.emplace_back();
     }
+    if (shard->number >= 1 && shard->number <= shard->count) present[group.number].push_back(shard->number);
   }
-  std::sort(present.begin(), present.end());
-  present.erase(std::unique(present.begin(), present.end()), present.end());
-  if (present.size() == name.count) return std::nullopt;
-  u64 first = 1;
-  for (const u64 number : present) {
-    if (number != first) break;
-    ++first;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::vector<u64>& numbers = present[i];
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    groups[i].missing = groups[i].count - numbers.size();
+    u64 first = 1;
+    for (const u64 number : numbers) {
+      if (number != first) break;
+      ++first;
+    }
+    groups[i].first_missing = first;
   }
-  return MissingShards{first, name.count - present.size()};
-}
-
-bool leaves_folder(const Folder& folder, const std::string& base_name) {
-  std::error_code error;
-  const std::filesystem::path file = folder.path + base_name;
-  if (!std::filesystem::is_symlink(file, error)) return false;
-  const std::filesystem::path target = std::filesystem::canonical(file, error);
-  if (error) return false;
-  const std::filesystem::path home = std::filesystem::canonical(folder.path.empty() ? "." : folder.path, error);
-  if (error) return false;
-  const auto [end_of_home, place] = std::mismatch(home.begin(), home.end(), target.begin(), target.end());
-  return end_of_home != home.end();
+  return groups;
 }
 
 }  // namespace modelutils::safetensors

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/error.h"
 #include "base/types.h"
 
 namespace modelutils::safetensors {
@@ -27,6 +28,7 @@ struct Folder {
   explicit Folder(std::string path);  ///< empty, or ending in '/'
 
   std::string path;
+  std::optional<Error> problem;      ///< it could not be listed, or not to its end
   std::vector<std::string> weights;  ///< "*.safetensors", hidden files left out
   std::vector<std::string> indexes;  ///< "*.safetensors.index*.json"
   std::error_code problem;           ///< why it could not be listed to its end
@@ -37,14 +39,15 @@ struct Folder {
   std::vector<std::string> model_files() const;
 };
 
-/// The first number that is missing among the siblings of a shard's name, and how many are; nothing if all are there.
-struct MissingShards {
-  u64 first = 0;
-  u64 count = 0;
+/// Files whose names differ in their number only: what should be the parts of one model.
+struct ShardGroup {
+  std::string_view first_file;  ///< of those that are there, in the order given
+  u64 number = 0;               ///< of first_file
+  u64 count = 0;                ///< as the names say
+  u64 missing = 0;              ///< how many of the numbers 1 … count no file has
+  u64 first_missing = 0;        ///< the smallest of them
 };
-std::optional<MissingShards> missing_siblings(const Folder& folder, const ShardName& name);
-
-/// Is the file a symbolic link whose target lies outside the folder?
-bool leaves_folder(const Folder& folder, const std::string& base_name);
+/// The groups among `base_names` (sorted), by their first file. Views of the names. One pass.
+std::vector<ShardGroup> shard_groups(const std::vector<std::string>& base_names);
 
 }  // namespace modelutils::safetensors

@@ -212,9 +212,9 @@ error_code IndexParser::read_entry(field& member, NameIndex& tensors) {
 }
 
 void IndexParser::take(std::string_view tensor, std::string_view file, u64 offset) {
-  if (!is_plain_base_name(file)) {
+  if (!is_shard_path(file)) {
     add(Severity::error, "st-index-file-name", offset, fmt::format("tensor '{}'", tensor),
-        fmt::format("the file name '{}' is refused: a plain name of a file in the index's folder is needed", file));
+        fmt::format("the file name '{}' is refused: a file in the index's folder or below it is needed", file));
     return;
   }
   index_.entries.push_back({std::string(tensor), shards_.insert(file).number, offset});
@@ -234,9 +234,16 @@ void IndexParser::sort_shards() {
 
 }  // namespace
 
-bool is_plain_base_name(std::string_view name) {
-  constexpr std::string_view separators("/\\\0", 3);
-  return !name.empty() && name != "." && name != ".." && name.find_first_of(separators) == name.npos;
+bool is_shard_path(std::string_view name) {
+  constexpr std::string_view forbidden("\\\0", 2);
+  if (name.find_first_of(forbidden) != name.npos) return false;
+  while (true) {
+    const std::size_t end = std::min(name.find('/'), name.size());
+    const std::string_view part = name.substr(0, end);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (end == name.size()) return true;
+    name.remove_prefix(end + 1);
+  }
 }
 
 Result<ShardIndex> parse_index(const ByteSource& source) {

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "base/path.h"
+#include "io/model_folder.h"
 #include "io/random_access_file.h"
 #include "safetensors/finding_list.h"
 #include "safetensors/folder.h"
@@ -23,17 +24,20 @@ std::string tensor_text(std::string_view name) {
 /// Builds a set: opens files, merges their tensors, compares with the index.
 class SetBuilder {
  public:
-  explicit SetBuilder(ShardSet& set) : set_(set), findings_(set.findings) {}
+  SetBuilder(ShardSet& set, OutsideLinks links) : set_(set), links_(links), findings_(set.findings) {}
 
-  void add_file(std::string path, std::shared_ptr<ByteSource> source, Document document) {
-    std::string base_name = base_name_of(path);
-    set_.files.push_back({std::move(path), std::move(base_name), std::move(source), std::move(document)});
+  void add_file(std::string path, std::string name, std::shared_ptr<ByteSource> source, Document document) {
+    set_.files.push_back({std::move(path), std::move(name), std::move(source), std::move(document)});
   }
 
   /// Opens files of the folder; what cannot be opened or is no safetensors file is a finding.
-  void open_files(const Folder& folder, const std::vector<std::string>& base_names);
-  void report_link(const Folder& folder, const std::string& base_name);
-  void report_missing_siblings(const Folder& folder, const std::vector<std::string>& base_names);
+  void open_files(const Folder& folder, const std::vector<std::string>& names);
+  void report_link(const FolderFile& file, const std::string& name);
+  /// Shards without an index: all of a group should be there.
+  void report_groups(const std::vector<std::string>& base_names);
+  /// The same for a single file of such a group, about what is missing alone.
+  void report_siblings(const Folder& folder);
+  void report_missing(const ShardGroup& group);
   void report_unlisted(const Folder& folder);
   void merge();
   void finish() { findings_.finish(); }
@@ -55,50 +59,73 @@ class SetBuilder {
   u32 file_of(u32 shard) const { return shard_files_.empty() ? no_file : shard_files_[shard]; }
 
   ShardSet& set_;
+  OutsideLinks links_;
   FindingList findings_;
   NameIndex index_names_;         // of the index's entries, by their place
   std::vector<u32> shard_files_;  // by shard of the index: place in set_.files
 };
 
-void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>& base_names) {
-  for (const std::string& name : base_names) {
-    const std::string path = folder.path + name;
-    auto file = RandomAccessFile::open(path);
-    if (!file) {
-      add(Severity::error, "st-shard-open", name, {}, std::move(file.error().message));
+void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    auto opened = open_in_folder(folder.path, name);
+    if (!opened) {
+      add(Severity::error, "st-shard-open", name, {}, std::move(opened.error().message));
       continue;
     }
-    report_link(folder, name);
-    auto document = parse(**file);
+    if (opened->is_below_linked_dir) {
+      add(Severity::error, "st-shard-open", name, {},
+          "is not opened, because a directory on its path is a symbolic link");
+      continue;
+    }
+    report_link(*opened, name);
+    auto document = parse(*opened->file);
     if (!document) {
       add(Severity::error, "st-shard-format", name, {}, std::move(document.error().message), document.error().offset);
       continue;
     }
-    add_file(path, std::move(*file), std::move(*document));
+    add_file(folder.path + name, name, std::move(opened->file), std::move(*document));
   }
 }
 
-void SetBuilder::report_link(const Folder& folder, const std::string& base_name) {
-  if (!leaves_folder(folder, base_name)) return;
-  add(Severity::warning, "st-shard-symlink", base_name, {},
-      "is a symbolic link that leads out of the model's directory (as in a download cache)");
+void SetBuilder::report_link(const FolderFile& file, const std::string& name) {
+  if (!file.is_outside || links_ == OutsideLinks::follow) return;
+  add(Severity::warning, "st-shard-symlink", name, {}, "is a symbolic link that leads out of the model's directory");
 }
 
-void SetBuilder::report_missing_siblings(const Folder& folder, const std::vector<std::string>& base_names) {
-  std::vector<std::pair<std::string_view, u64>> reported;
-  for (const std::string& name : base_names) {
-    const std::optional<ShardName> shard = shard_name(name);
-    if (!shard) continue;
-    const std::pair<std::string_view, u64> group(shard->prefix, shard->count);
-    if (std::find(reported.begin(), reported.end(), group) != reported.end()) continue;
-    reported.push_back(group);
-    if (const std::optional<MissingShards> missing = missing_siblings(folder, *shard)) {
-      add(Severity::error, "st-shard-incomplete", name, {},
-          fmt::format(
-              "is part {} of {}, but {} of these files {} missing (the first is number {}), and there is no index",
-              shard->number, shard->count, missing->count, missing->count == 1 ? "is" : "are", missing->first));
+void SetBuilder::report_groups(const std::vector<std::string>& base_names) {
+  for (const ShardGroup& group : shard_groups(base_names)) {
+    if (group.missing > 0) {
+      report_missing(group);
+    } else if (group.count > 1) {
+      add(Severity::warning, "st-index-missing", group.first_file, {},
+          fmt::format("is part {} of {}, but there is no index, without which some programs do not find the others",
+                      group.number, group.count));
     }
   }
+}
+
+void SetBuilder::report_siblings(const Folder& folder) {
+  if (!folder.indexes.empty()) return;
+  const std::string_view name = set_.files.front().base_name;
+  const std::optional<ShardName> own = shard_name(name);
+  std::vector<std::string> group_files;
+  std::copy_if(folder.weights.begin(), folder.weights.end(), std::back_inserter(group_files),
+               [&](std::string_view file) {
+                 const std::optional<ShardName> other = shard_name(file);
+                 return other && other->prefix == own->prefix && other->count == own->count;
+               });
+  for (ShardGroup& group : shard_groups(group_files)) {
+    group.first_file = name;
+    group.number = own->number;
+    if (group.missing > 0) report_missing(group);
+  }
+}
+
+void SetBuilder::report_missing(const ShardGroup& group) {
+  add(Severity::error, "st-shard-incomplete", group.first_file, {},
+      fmt::format("is part {} of {}, but {} of these files {} missing (the first is number {}), and there is no "
+                  "index",
+                  group.number, group.count, group.missing, group.missing == 1 ? "is" : "are", group.first_missing));
 }
 
 void SetBuilder::report_unlisted(const Folder& folder) {
@@ -115,9 +142,11 @@ void SetBuilder::merge() {
     index_names_.reserve(entries.size());
     for (const IndexEntry& entry : entries) index_names_.insert(entry.tensor);  // each once: numbered as they stand
     for (const std::string& shard : set_.index->shards) {
-      const auto file = std::find_if(set_.files.begin(), set_.files.end(),
-                                     [&](const ShardFile& candidate) { return candidate.base_name == shard; });
-      shard_files_.push_back(file == set_.files.end() ? no_file : static_cast<u32>(file - set_.files.begin()));
+      const auto file = std::lower_bound(
+          set_.files.begin(), set_.files.end(), shard,
+          [](const ShardFile& candidate, const std::string& name) { return candidate.base_name < name; });
+      const bool is_open = file != set_.files.end() && file->base_name == shard;
+      shard_files_.push_back(is_open ? static_cast<u32>(file - set_.files.begin()) : no_file);
     }
   }
   std::size_t total = 0;
@@ -191,16 +220,16 @@ void SetBuilder::compare_total_size() {
 }
 
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
-Status open_indexed(ShardSet& set, const Folder& folder) {
-  SetBuilder builder(set);
+Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links) {
+  SetBuilder builder(set, links);
   const std::string index_name = base_name_of(set.index_path);
-  auto file = RandomAccessFile::open(set.index_path);
-  if (!file) {
-    if (!set.is_directory) return tl::make_unexpected(std::move(file.error()));
-    builder.add(Severity::error, "st-index-open", index_name, {}, std::move(file.error().message));
+  auto opened = open_in_folder(folder.path, index_name);
+  if (!opened) {
+    if (!set.is_directory) return tl::make_unexpected(std::move(opened.error()));
+    builder.add(Severity::error, "st-index-open", index_name, {}, std::move(opened.error().message));
   } else {
-    builder.report_link(folder, index_name);
-    MU_ASSIGN(ShardIndex index, parse_index(**file));
+    builder.report_link(*opened, index_name);
+    MU_ASSIGN(ShardIndex index, parse_index(*opened->file));
     for (Finding& finding : index.findings) finding.file = index_name;
     set.findings.insert(set.findings.end(), index.findings.begin(), index.findings.end());
     set.index = std::move(index);
@@ -213,31 +242,34 @@ Status open_indexed(ShardSet& set, const Folder& folder) {
   return {};
 }
 
-Status open_directory(ShardSet& set) {
+Status open_directory(ShardSet& set, OutsideLinks links) {
   set.is_directory = true;
   set.folder = set.path.ends_with('/') ? set.path : set.path + '/';
-  const Folder folder(set.folder);
-  if (folder.problem) return input_error("io-open", "cannot be listed: " + folder.problem.message(), {}, {}, set.path);
+  Folder folder(set.folder);
+  if (folder.problem) {
+    folder.problem->file = set.path;
+    return tl::make_unexpected(std::move(*folder.problem));
+  }
   if (const std::optional<std::string> index = folder.index()) {
     set.index_path = set.folder + *index;
-    return open_indexed(set, folder);
+    return open_indexed(set, folder, links);
   }
   const std::vector<std::string> names = folder.model_files();
   if (names.empty()) {
     return input_error("st-no-model", "contains no model: no *.safetensors file and no index", {}, {}, set.path);
   }
-  SetBuilder builder(set);
+  SetBuilder builder(set, links);
   builder.open_files(folder, names);
   builder.merge();
-  builder.report_missing_siblings(folder, names);
+  builder.report_groups(names);
   builder.finish();
   return {};
 }
 
-Status open_index_file(ShardSet& set) {
+Status open_index_file(ShardSet& set, OutsideLinks links) {
   set.folder = folder_of(set.path);
   set.index_path = set.path;
-  MU_TRY(open_indexed(set, Folder(set.folder)));
+  MU_TRY(open_indexed(set, Folder(set.folder), links));
   if (!is_index_name(base_name_of(set.path)) && !set.index->usable) {
     return input_error("st-not-safetensors",
                        "is a JSON file, but not an index of safetensors files (it has no weight_map)", {}, {},
@@ -249,15 +281,14 @@ Status open_index_file(ShardSet& set) {
 Status open_single(ShardSet& set) {
   MU_ASSIGN(std::shared_ptr<ByteSource> source, open_source(set.path));
   MU_ASSIGN(Document document, parse(*source));
-  SetBuilder builder(set);
+  SetBuilder builder(set, OutsideLinks::follow);  // whoever names a file means it
   const bool is_file = std::dynamic_pointer_cast<RandomAccessFile>(source) != nullptr && set.path != "-";
   const std::string path = set.path == "-" ? source->name() : set.path;
-  builder.add_file(path, std::move(source), std::move(document));
+  builder.add_file(path, base_name_of(path), std::move(source), std::move(document));
   builder.merge();
   if (is_file && shard_name(set.files.front().base_name)) {
     set.folder = folder_of(set.path);
-    const Folder folder(set.folder);
-    if (folder.indexes.empty()) builder.report_missing_siblings(folder, {set.files.front().base_name});
+    builder.report_siblings(Folder(set.folder));
   }
   builder.finish();
   return {};
@@ -300,10 +331,7 @@ Findings ShardSet::all_findings() const {
 
 bool is_model_folder(const std::string& path) {
   const Folder folder(path.ends_with('/') ? path : path + '/');
-  const bool is_there =
-      folder.problem != std::errc::no_such_file_or_directory && folder.problem != std::errc::not_a_directory;
-  // What cannot be listed may be one: opening it says why it cannot.
-  return !folder.indexes.empty() || !folder.weights.empty() || (folder.problem && is_there);
+  return folder.problem || !folder.indexes.empty() || !folder.weights.empty();
 }
 
 bool is_index(std::string_view path, std::string_view head) {
@@ -311,14 +339,14 @@ bool is_index(std::string_view path, std::string_view head) {
          (path.ends_with(".json") && head.find("\"weight_map\"") != std::string_view::npos);
 }
 
-Result<ShardSet> open_set(const std::string& path) {
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links) {
   ShardSet set;
   set.path = path;
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored)) {
-    MU_TRY(open_directory(set));
+    MU_TRY(open_directory(set, links));
   } else if (path.ends_with(".json")) {
-    MU_TRY(open_index_file(set));
+    MU_TRY(open_index_file(set, links));
   } else {
     MU_TRY(open_single(set));
   }

@@ -9,6 +9,7 @@
 
 #include "base/byte_source.h"
 #include "base/name_index.h"
+#include "io/model_folder.h"
 #include "safetensors/document.h"
 #include "safetensors/index.h"
 
@@ -16,7 +17,7 @@ namespace modelutils::safetensors {
 
 struct ShardFile {
   std::string path;
-  std::string base_name;
+  std::string base_name;  ///< from the set's folder on: "model.safetensors", "part/model.safetensors"
   std::shared_ptr<ByteSource> source;
   Document document;
 };
@@ -56,7 +57,8 @@ struct ShardSet {
   NameIndex names;  ///< of `tensors` by place; empty for one file whose document has them already. Use find()
 };
 
-/// Is there anything in this directory that open_set() would open: an index, or a *.safetensors file?
+/// Is there anything in this directory that open_set() would open: an index, or a *.safetensors file? One that cannot
+/// be listed counts: open_set() says why.
 bool is_model_folder(const std::string& path);
 /// Is this the path of an index: "*.safetensors.index*.json", or a JSON file in whose beginning a weight_map stands?
 bool is_index(std::string_view path, std::string_view head);
@@ -64,10 +66,11 @@ bool is_index(std::string_view path, std::string_view head);
 /// Opens `path`: "-" is standard input; a directory with an index or with *.safetensors files ("consolidated*" and
 /// adapters are left out if there is anything else); an index (a name ending in ".json"); anything else as one file.
 ///
-/// Nothing outside the folder is opened, except where a shard is itself a symbolic link (a finding). FIFOs, devices and
+/// Nothing outside the folder is opened, except where a shard is itself a symbolic link (a warning, unless `links` is
+/// `follow` or it leads into the blobs of its download cache). FIFOs, devices and
 /// directories as shards are findings and are never read. Errors: those of open_source() and parse() for a single file;
 /// "st-no-model" for a directory without anything to open. An index that is broken, and a shard that cannot be opened
 /// or is no safetensors file, are findings.
-Result<ShardSet> open_set(const std::string& path);
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn);
 
 }  // namespace modelutils::safetensors

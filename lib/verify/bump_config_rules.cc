@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "base/path.h"
 #include "json/reader.h"
@@ -31,16 +30,14 @@ std::span<const BumpConfigField> bump_config_fields() {
 
 std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log) {
   BumpConfig config;
-  const std::string path = folder_of(bump_path) + "config.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return std::nullopt;
-  const auto document = json::load(path, u64{16} << 20);
+  const auto document = json::load_if_present({folder_of(bump_path), OutsideLinks::warn}, "config.json", u64{16} << 20);
   if (!document) {
     Finding finding = to_finding(document.error(), Scope::model);
     finding.file = "config.json";
     log.add(std::move(finding));
     return config;
   }
+  if (*document == nullptr) return std::nullopt;
   const json::Element root = (*document)->root;
   if (!root.is_object()) {
     log.add({Severity::error, Scope::model, "hf-config-not-object", {}, {}, "is not a JSON object", "config.json"});

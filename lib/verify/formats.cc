@@ -46,14 +46,13 @@ std::span<const ParityRules> all_parities() {
 }
 
 bool PathProbe::has(std::string_view name) const {
-  std::error_code ignored;
-  return is_directory &&
-         std::filesystem::exists(std::filesystem::symlink_status(std::filesystem::path(path) / name, ignored));
+  return is_directory && is_present(ModelFolder(path).file(name));
 }
 
-Result<PathProbe> probe_path(const std::string& path) {
+Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
   PathProbe probe;
   probe.path = path;
+  probe.links = links;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     // Without these nothing in it would be seen, and it would look like a directory of something else.

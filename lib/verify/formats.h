@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/model_folder.h"
 #include "model/tensor_catalog.h"
 #include "verify/finding_log.h"
 #include "verify/packed_check.h"
@@ -23,11 +24,12 @@ struct PathProbe {
   bool is_directory = false;
   std::string head;  ///< first bytes of a file (at most 4096); empty for a directory
   u64 file_size = 0;
+  OutsideLinks links = OutsideLinks::refuse;  ///< of the model's folder
 
   /// Does the file begin with these bytes?
   bool begins_with(std::string_view bytes) const { return std::string_view(head).starts_with(bytes); }
   bool name_ends_with(std::string_view suffix) const { return std::string_view(path).ends_with(suffix); }
-  /// Is there anything of this name in the directory?
+  /// Is there anything of this name in the directory (is_present())?
   bool has(std::string_view name) const;
 };
 
@@ -65,7 +67,7 @@ std::span<const ParityRules> all_parities();
 
 /// Looks at a path. Errors: "io-open" for what cannot be opened or listed, "io-not-regular" for what is neither a
 /// regular file nor a directory ("-" is standard input, which cannot be read out of order either).
-Result<PathProbe> probe_path(const std::string& path);
+Result<PathProbe> probe_path(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
 
 /// The row for the path, or nullptr.
 const FormatRules* format_of(const PathProbe& probe);

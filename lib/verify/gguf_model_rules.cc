@@ -54,6 +54,9 @@ class ModelRules {
     if (entry->type() != gguf::ValueType::string) {
       add(Severity::error, "gguf-architecture-type", entry, key(entry->key),
           fmt::format("is of type {}, it must be STRING", gguf::value_type_name(entry->type())));
+    } else if (index_.architecture().empty()) {
+      add(Severity::warning, "gguf-architecture-missing", entry, key(entry->key),
+          "is empty: no program can tell what the tensors mean");
     }
   }
 

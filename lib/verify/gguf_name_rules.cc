@@ -55,6 +55,47 @@ void check_key_name(const gguf::KeyValue& entry, FindingLog& log) {
   }
 }
 
+// Up to the first NUL: what readers that take names for C strings see.
+std::string_view as_c_string(std::string_view name) {
+  return name.substr(0, name.find('\0'));
+}
+
+// Names of which each is another one, but as C strings equal.
+class CutNames {
+ public:
+  explicit CutNames(std::size_t count) { whole_.reserve(count); }
+
+  /// Is there an earlier name that only its NUL tells apart from this one?
+  bool collides(std::string_view name) {
+    const NameIndex::Inserted cut = cut_.insert(as_c_string(name));
+    if (cut.is_new) whole_.push_back(name);
+    return whole_[cut.number] != name;
+  }
+
+ private:
+  NameIndex cut_;
+  std::vector<std::string_view> whole_;  // the first name of each cut
+};
+
+void check_cut_keys(const gguf::Document& document, FindingLog& log) {
+  CutNames names(document.keys.size());
+  for (const gguf::KeyValue& entry : document.keys) {
+    const bool is_alignment = as_c_string(entry.key) == "general.alignment" && entry.key != "general.alignment";
+    if (!names.collides(entry.key) && !is_alignment) continue;
+    add(log, Severity::error, "gguf-key-ambiguous", entry.offset, where_key(entry.key),
+        "the key, cut off at its NUL byte, is equal to another one: programs disagree on what it means");
+  }
+}
+
+void check_cut_tensor_names(const gguf::Document& document, FindingLog& log) {
+  CutNames names(document.tensors.size());
+  for (const gguf::TensorInfo& tensor : document.tensors) {
+    if (!names.collides(tensor.name)) continue;
+    add(log, Severity::error, "gguf-tensor-ambiguous", tensor.info_offset, where_tensor(tensor.name),
+        "the name differs from another tensor's only after a NUL byte: llama.cpp takes both for the same tensor");
+  }
+}
+
 }  // namespace
 
 void check_key_names(const gguf::Document& document, FindingLog& log) {
@@ -73,16 +114,7 @@ void check_key_names(const gguf::Document& document, FindingLog& log) {
           fmt::format("the key appears twice in the file, first at byte {}", first_of[inserted.number]->offset));
     }
   }
-  if (!any_nul) return;
-  // Readers that take keys for C strings see another key than those that do not.
-  for (const gguf::KeyValue& entry : document.keys) {
-    const std::string_view shown = std::string_view(entry.key).substr(0, entry.key.find('\0'));
-    if (shown.size() == entry.key.size()) continue;
-    if (shown == "general.alignment" || names.find(shown)) {
-      add(log, Severity::error, "gguf-key-ambiguous", entry.offset, where_key(entry.key),
-          "the key, cut off at its NUL byte, is equal to another one: programs disagree on what it means");
-    }
-  }
+  if (any_nul) check_cut_keys(document, log);
 }
 
 void check_alignment(const gguf::Document& document, FindingLog& log) {
@@ -113,8 +145,10 @@ void check_tensor_names(const gguf::Document& document, FindingLog& log) {
   NameIndex names;
   names.reserve(document.tensors.size());
   std::vector<const gguf::TensorInfo*> first_of;
+  bool any_nul = false;
   for (const gguf::TensorInfo& tensor : document.tensors) {
     const std::string_view name = tensor.name;
+    any_nul = any_nul || name.find('\0') != name.npos;
     if (name.empty()) {
       add(log, Severity::warning, "gguf-tensor-name-empty", tensor.info_offset, {}, "a tensor has no name");
     } else if (name.size() > max_name_bytes) {
@@ -133,6 +167,7 @@ void check_tensor_names(const gguf::Document& document, FindingLog& log) {
           fmt::format("the name appears twice in the file, first at byte {}", first_of[inserted.number]->info_offset));
     }
   }
+  if (any_nul) check_cut_tensor_names(document, log);
 }
 
 }  // namespace modelutils::gguf_rules

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/escape.h"
 #include "base/utf8.h"
 #include "verify/gguf_rule_parts.h"
 
@@ -50,10 +51,9 @@ std::size_t find_import(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Bidi controls and marks, zero-width and other characters that a reader does not see.
+// What a reader does not see. Variation selectors choose how the character before them looks: emoji have them.
 bool is_hidden(char32_t c) {
-  return c == 0x00AD || c == 0x061C || c == 0x180E || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
+  return is_invisible(c) && !(c >= 0xFE00 && c <= 0xFE0F);
 }
 
 struct Hidden {

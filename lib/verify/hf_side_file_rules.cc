@@ -1,6 +1,5 @@
-// The JSON files beside the weights: tokenizer, generation settings, special tokens.
+// The text beside the weights: tokenizer, generation settings, special tokens, model card.
 #include <algorithm>
-#include <filesystem>
 
 #include "hf/tokenizer.h"
 #include "json/reader.h"
@@ -13,20 +12,18 @@ namespace {
 
 using mlx_rules::remark;
 
-bool has(const SafetensorsModel& model, std::string_view name) {
-  std::error_code ignored;
-  return std::filesystem::exists(std::filesystem::symlink_status(model.set.folder + std::string(name), ignored));
+void add_error(FindingLog& log, const Error& error, std::string_view name) {
+  Finding finding = to_finding(error, Scope::model);
+  finding.file = name;
+  log.add(std::move(finding));
 }
 
 // If the file is there, it is a JSON object.
-void check_object(const SafetensorsModel& model, std::string_view name, FindingLog& log) {
-  if (!has(model, name)) return;
-  const auto document = json::load(model.set.folder + std::string(name));
+void check_object(const ModelFolder& folder, std::string_view name, FindingLog& log) {
+  const auto document = json::load_if_present(folder, name);
   if (!document) {
-    Finding finding = to_finding(document.error(), Scope::model);
-    finding.file = name;
-    log.add(std::move(finding));
-  } else if (!(*document)->root.is_object()) {
+    add_error(log, document.error(), name);
+  } else if (*document && !(*document)->root.is_object()) {
     remark(log, Severity::error, "hf-side-file", std::string(name), "is not a JSON object");
   }
 }
@@ -41,14 +38,16 @@ std::optional<u64> embedding_rows(const SafetensorsModel& model) {
 
 }  // namespace
 
-FindingLog side_file_rules(const SafetensorsModel& model) {
+FindingLog side_file_rules(const SafetensorsModel& model, OutsideLinks links) {
   FindingLog log;
   if (!model.set.is_directory) return log;
-  const bool readable = has(model, "tokenizer.json") || has(model, "tokenizer.model") || has(model, "vocab.json");
+  const ModelFolder folder(model.set.folder, links);
+  const auto has = [&](std::string_view name) { return is_present(folder.file(name)); };
+  const bool readable = has("tokenizer.json") || has("tokenizer.model") || has("vocab.json");
   Findings tokenizer;
   if (readable) {
-    tokenizer = hf::check_tokenizer(model.set.folder, embedding_rows(model));
-  } else if (!has(model, "tekken.json") && !has(model, "tiktoken.model") && !has(model, "vocab.txt")) {
+    tokenizer = hf::check_tokenizer(folder, embedding_rows(model));
+  } else if (!has("tekken.json") && !has("tiktoken.model") && !has("vocab.txt")) {
     remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
            "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
   }
@@ -56,8 +55,9 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   for (const std::string_view name :
        {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json", "added_tokens.json"}) {
     const auto is_said = [&](const Finding& finding) { return finding.file == name; };
-    if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(model, name, log);
+    if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(folder, name, log);
   }
+  if (const auto card = open_side_file(folder, "README.md"); !card) add_error(log, card.error(), "README.md");
   for (Finding& finding : tokenizer) log.add(std::move(finding));
   return log;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +56,8 @@ struct Manifest {
 Result<Manifest> load_manifest(const std::string& path);
 Result<Manifest> parse_manifest(std::string_view text, std::string path);
 
+class ManifestIndex;
+
 /// Compares models with a manifest. It may be about several of them; check_model() takes what is about one, finish()
 /// says what nobody took.
 class ManifestCheck {
@@ -72,10 +75,14 @@ class ManifestCheck {
 
  private:
   class Plan;
+  struct Claim;
+  /// What of the manifest is about the model's files: for each entry at most one claim, in the order of the manifest.
+  std::vector<Claim> claims(const std::vector<std::string>& names) const;
   /// The base names of the model's files; of its only file the manifest's own name for it if that is another one.
   std::vector<std::string> names_in_manifest(const Catalog& catalog, FindingLog& log) const;
 
   Manifest manifest_;
+  std::shared_ptr<const ManifestIndex> index_;  // of manifest_.entries
   std::vector<bool> used_;
   bool single_model_;
 };

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "verify/hash_run.h"
 #include "verify/manifest.h"
+#include "verify/manifest_index.h"
 #include "verify/wording.h"
 
 namespace modelutils {
@@ -13,22 +16,6 @@ namespace modelutils {
 namespace {
 
 using Subject = ManifestEntry::Subject;
-
-// Splits the "PATH/FILE:TENSOR" or "PATH/FILE" of a text manifest for a known base name of the file. Nothing if it is
-// about another file. The tensor is null for the form without one.
-struct SplitSubject {
-  std::optional<std::string_view> tensor;
-};
-std::optional<SplitSubject> split_for(std::string_view subject, std::string_view base_name) {
-  if (base_name.empty()) return std::nullopt;
-  for (std::size_t at = subject.find(base_name); at != std::string_view::npos; at = subject.find(base_name, at + 1)) {
-    const std::size_t end = at + base_name.size();
-    if (at != 0 && subject[at - 1] != '/' && subject[at - 1] != '\\') continue;
-    if (end == subject.size()) return SplitSubject{};
-    if (subject[end] == ':') return SplitSubject{subject.substr(end + 1)};
-  }
-  return std::nullopt;
-}
 
 // Foreign manifests may come from Windows.
 std::string_view name_without_folders(std::string_view path) {
@@ -57,37 +44,44 @@ std::string where_of(const ManifestEntry& entry) {
 }  // namespace
 
 ManifestCheck::ManifestCheck(Manifest manifest, bool single_model)
-    : manifest_(std::move(manifest)), used_(manifest_.entries.size(), false), single_model_(single_model) {}
+    : manifest_(std::move(manifest)),
+      index_(std::make_shared<ManifestIndex>(manifest_.entries)),
+      used_(manifest_.entries.size(), false),
+      single_model_(single_model) {}
 
-// The names of one model's tensors, file by file, and what of the manifest is about them.
+// An entry of the manifest that is about one of the model's files.
+struct ManifestCheck::Claim {
+  std::size_t entry = 0;
+  std::size_t file = 0;
+  std::string_view rest = {};  // as in ManifestIndex::Match
+};
+
+std::vector<ManifestCheck::Claim> ManifestCheck::claims(const std::vector<std::string>& names) const {
+  std::vector<Claim> all;
+  for (std::size_t file = 0; file < names.size(); ++file) {
+    for (const ManifestIndex::Match& match : index_->about(names[file])) all.push_back({match.entry, file, match.rest});
+  }
+  for (const std::size_t entry : index_->unnamed()) {
+    const std::string& taken = manifest_.entries[entry].file;  // by another model, if it is not empty
+    if (names.size() == 1 && (taken.empty() || taken == names[0])) all.push_back({entry, 0, {}});
+  }
+  // Where an entry may be about several files, the first of them has it.
+  std::sort(all.begin(), all.end(),
+            [](const Claim& a, const Claim& b) { return a.entry != b.entry ? a.entry < b.entry : a.file < b.file; });
+  all.erase(std::unique(all.begin(), all.end(), [](const Claim& a, const Claim& b) { return a.entry == b.entry; }),
+            all.end());
+  return all;
+}
+
+// The tensors of one model, file by file, and what is to be hashed of them: each piece once for each algorithm, however
+// often the manifest asks for it.
 class ManifestCheck::Plan {
  public:
-  /// `names`: base names of the catalog's files as the manifest knows them.
-  Plan(const Catalog& catalog, std::vector<std::string> names)
-      : base_names_(std::move(names)), tensors_(catalog.files.size()) {
-    for (std::size_t i = 0; i < base_names_.size(); ++i) files_.emplace(base_names_[i], i);
+  explicit Plan(const Catalog& catalog) : catalog_(catalog), tensors_(catalog.files.size()), in_file_(tensors_.size()) {
     for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
       tensors_[catalog.tensors[i].file][catalog.tensors[i].name].push_back(i);
+      in_file_[catalog.tensors[i].file].push_back(i);
     }
-  }
-
-  const std::string& base_name(std::size_t file) const { return base_names_[file]; }
-
-  /// The file that the entry is about; sets what a text manifest leaves open.
-  std::optional<std::size_t> file_of(ManifestEntry& entry) const {
-    if (!entry.unsplit.empty()) {
-      for (std::size_t i = 0; i < base_names_.size(); ++i) {
-        if (const auto split = split_for(entry.unsplit, base_names_[i])) {
-          entry.subject = split->tensor ? Subject::tensor : Subject::all_tensors;
-          entry.tensor = split->tensor.value_or(std::string_view());
-          return i;
-        }
-      }
-      return std::nullopt;
-    }
-    if (entry.file.empty()) return base_names_.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
-    const auto found = files_.find(entry.file);
-    return found == files_.end() ? std::nullopt : std::optional(found->second);
   }
 
   /// Number of the tensor that the entry is about. A broken file may have one name twice: the entries take them in
@@ -99,23 +93,44 @@ class ManifestCheck::Plan {
     return found->second[std::min(turn++, found->second.size() - 1)];
   }
 
+  /// Number of the job that hashes what the entry is about; `tensor` for an entry about one.
+  std::size_t job_of(const ManifestEntry& entry, std::size_t file, std::size_t tensor) {
+    const JobKey key{entry.subject, entry.subject == Subject::tensor ? tensor : file, entry.algorithm};
+    const auto [found, is_new] = job_numbers_.emplace(key, jobs_.size());
+    if (is_new) {
+      HashJob& job = jobs_.emplace_back(HashJob{entry.algorithm, {}});
+      const auto add = [&](const CatalogTensor& piece) { job.ranges.push_back({file, piece.offset, piece.bytes}); };
+      switch (entry.subject) {
+        case Subject::tensor: add(catalog_.tensors[tensor]); break;
+        case Subject::file: job.ranges.push_back({file, 0, catalog_.files[file].source->size().value_or(0)}); break;
+        case Subject::all_tensors:
+          for (const std::size_t each : in_file_[file]) add(catalog_.tensors[each]);
+          break;
+      }
+    }
+    return found->second;
+  }
+
+  std::span<const HashJob> jobs() const { return jobs_; }
+
  private:
-  std::vector<std::string> base_names_;
-  std::unordered_map<std::string_view, std::size_t> files_;
+  using JobKey = std::tuple<Subject, std::size_t, HashAlgorithm>;
+
+  const Catalog& catalog_;
   std::vector<std::unordered_map<std::string_view, std::vector<std::size_t>>> tensors_;
+  std::vector<std::vector<std::size_t>> in_file_;
   std::map<std::pair<std::size_t, HashAlgorithm>, std::size_t> turns_;
+  std::map<JobKey, std::size_t> job_numbers_;
+  std::vector<HashJob> jobs_;
 };
 
 std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog, FindingLog& log) const {
   std::vector<std::string> names;
   for (const CatalogFile& file : catalog.files) names.push_back(file.base_name);
   if (!single_model_ || names.size() != 1) return names;
+  if (!index_->unnamed().empty() || !index_->about(names[0]).empty()) return names;
   std::optional<std::string_view> only;
   for (const ManifestEntry& entry : manifest_.entries) {
-    if (entry.unsplit.empty() ? entry.file.empty() || entry.file == names[0]
-                              : split_for(entry.unsplit, names[0]).has_value()) {
-      return names;
-    }
     const std::string_view file = entry.unsplit.empty() ? std::string_view(entry.file) : guess_file(entry.unsplit);
     if (only && *only != file) return names;
     only = file;
@@ -132,29 +147,37 @@ std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog
 }
 
 void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
-  Plan plan(catalog, names_in_manifest(catalog, log));
-  std::vector<HashJob> jobs;
-  std::vector<std::size_t> entry_of_job;
+  const std::vector<std::string> names = names_in_manifest(catalog, log);
+  Plan plan(catalog);
+  struct Comparison {
+    std::size_t entry;
+    std::size_t job;
+    std::size_t file;
+  };
+  std::vector<Comparison> comparisons;
   std::vector<char> mentioned(catalog.tensors.size(), 0);
   std::vector<char> has_entries(catalog.files.size(), 0);
   std::vector<char> has_tensor_entries(catalog.files.size(), 0);
 
-  for (std::size_t number = 0; number < manifest_.entries.size(); ++number) {
-    ManifestEntry& entry = manifest_.entries[number];
-    const auto file = plan.file_of(entry);
-    if (!file) continue;
-    used_[number] = true;
-    has_entries[*file] = 1;
-    entry.file = plan.base_name(*file);
-    const std::string set_file = catalog.files.size() > 1 ? catalog.files[*file].base_name : std::string();
+  for (const Claim& claim : claims(names)) {
+    ManifestEntry& entry = manifest_.entries[claim.entry];
+    const std::size_t file = claim.file;
+    used_[claim.entry] = true;
+    has_entries[file] = 1;
+    if (!entry.unsplit.empty()) {
+      entry.subject = claim.rest.empty() ? Subject::all_tensors : Subject::tensor;
+      entry.tensor = claim.rest.empty() ? claim.rest : claim.rest.substr(1);
+    }
+    if (!entry.unsplit.empty() || entry.file.empty()) entry.file = names[file];
+    const std::string set_file = catalog.files.size() > 1 ? catalog.files[file].base_name : std::string();
     const auto differs = [&](std::optional<u64> offset, std::string message) {
       log.add(
           {Severity::error, Scope::data, "manifest-differs", offset, where_of(entry), std::move(message), set_file});
     };
-    HashJob job{entry.algorithm, {}};
+    std::size_t tensor_number = 0;
     if (entry.subject == Subject::tensor) {
-      has_tensor_entries[*file] = 1;
-      const auto index = plan.tensor_of(entry, *file);
+      has_tensor_entries[file] = 1;
+      const auto index = plan.tensor_of(entry, file);
       if (!index) {
         log.add({Severity::error,
                  Scope::data,
@@ -165,6 +188,7 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
                  set_file});
         continue;
       }
+      tensor_number = *index;
       mentioned[*index] = 1;
       const CatalogTensor& tensor = catalog.tensors[*index];
       if (entry.bytes && *entry.bytes != tensor.bytes) {
@@ -175,34 +199,28 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
         differs(tensor.offset, fmt::format("is at byte {}, but at {} in the manifest", tensor.offset, *entry.offset));
         continue;
       }
-      job.ranges.push_back({*file, tensor.offset, tensor.bytes});
     } else if (entry.subject == Subject::file) {
-      const u64 size = catalog.files[*file].source->size().value_or(0);
+      const u64 size = catalog.files[file].source->size().value_or(0);
       if (entry.bytes && *entry.bytes != size) {
         differs({}, fmt::format("has {} bytes, but {} in the manifest", size, *entry.bytes));
         continue;
       }
-      job.ranges.push_back({*file, 0, size});
-    } else {
-      for (const CatalogTensor& tensor : catalog.tensors) {
-        if (tensor.file == *file) job.ranges.push_back({*file, tensor.offset, tensor.bytes});
-      }
     }
-    jobs.push_back(std::move(job));
-    entry_of_job.push_back(number);
+    comparisons.push_back({claim.entry, plan.job_of(entry, file, tensor_number), file});
   }
 
-  const auto digests = run_hashes(catalog, jobs, threads, progress);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const ManifestEntry& entry = manifest_.entries[entry_of_job[i]];
-    const std::size_t file = jobs[i].ranges.empty() ? 0 : jobs[i].ranges.front().file;
-    if (!digests[i]) {
-      log.add(read_failure(catalog, file, where_of(entry), digests[i].error()));
-    } else if (*digests[i] != entry.hex) {
+  const auto digests = run_hashes(catalog, plan.jobs(), threads, progress);
+  for (const Comparison& comparison : comparisons) {
+    const ManifestEntry& entry = manifest_.entries[comparison.entry];
+    const Result<std::string>& digest = digests[comparison.job];
+    const std::size_t file = comparison.file;
+    if (!digest) {
+      log.add(read_failure(catalog, file, where_of(entry), digest.error()));
+    } else if (*digest != entry.hex) {
       std::optional<u64> offset;
-      if (entry.subject == Subject::tensor) offset = jobs[i].ranges.front().offset;
+      if (entry.subject == Subject::tensor) offset = plan.jobs()[comparison.job].ranges.front().offset;
       log.add({Severity::error, Scope::data, "manifest-differs", offset, where_of(entry),
-               fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digests[i], entry.hex),
+               fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex),
                file_of_set(catalog, file)});
     }
   }

@@ -172,7 +172,7 @@ class Comparer {
 }  // namespace
 
 Result<FindingLog> compare_with_mlx(const CheckedModel& converted, const std::string&, const std::string& source_path) {
-  MU_ASSIGN(const auto model, open_hf_model(source_path));
+  MU_ASSIGN(const auto model, open_hf_model({source_path, OutsideLinks::warn}));
   MU_ASSIGN(const TensorMap map, map_tensors(*model));
   return Comparer(*model, map, converted.catalog).compare();
 }

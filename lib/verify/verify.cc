@@ -69,7 +69,7 @@ class Run {
  private:
   // An Error means that the path is not recognised.
   Status apply(const std::string& path, VerifyReport& report, FindingLog& log) {
-    MU_ASSIGN(const PathProbe probe, probe_path(path));
+    MU_ASSIGN(const PathProbe probe, probe_path(path, options_.links));
     const FormatRules* format = format_of(probe);
     if (format == nullptr) return tl::make_unexpected(unknown_format(probe));
     report.format = format->format;

@@ -10,17 +10,19 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "io/hash.h"
+#include "io/model_folder.h"
 #include "report/progress.h"
 #include "report/verify_report.h"
 
 namespace modelutils {
 
 struct VerifyOptions {
-  bool data = false;                    ///< read every tensor: NaN and Inf
-  std::optional<HashAlgorithm> hash;    ///< make a manifest
-  bool whole_file = false;              ///< with a line for each file
-  std::optional<std::string> manifest;  ///< compare with this manifest (--check)
-  std::optional<std::string> against;   ///< compare with the model it was converted from
+  bool data = false;                          ///< read every tensor: NaN and Inf
+  std::optional<HashAlgorithm> hash;          ///< make a manifest
+  bool whole_file = false;                    ///< with a line for each file
+  std::optional<std::string> manifest;        ///< compare with this manifest (--check)
+  std::optional<std::string> against;         ///< compare with the model it was converted from
+  OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of a model's folder
   unsigned threads = default_threads();
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;

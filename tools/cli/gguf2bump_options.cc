@@ -54,6 +54,9 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
                .help = "Accept the loss of matching tensors that have no place in the output; may be repeated",
                .kind = ValueKind::tensor},
               convert.request.drop);
+  command.add(
+      {.names = "--follow-links", .help = "Accept parts of the model that are symbolic links out of its directory"},
+      arguments.follow_links);
   command.add({.names = "--force", .help = "Replace existing outputs"}, convert.force);
   command.add({.names = "--dry-run", .help = "Show the plan, the sizes and what would be refused; write nothing"},
               convert.dry_run);

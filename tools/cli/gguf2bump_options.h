@@ -11,6 +11,7 @@ struct Gguf2bumpArguments {
   std::optional<u64> align_head;
   std::string dtype_codes = "original";
   std::string report;
+  bool follow_links = false;
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

@@ -10,6 +10,7 @@ struct Mlx2ggufArguments {
   convert::MlxToGgufOptions convert;
   std::string fallback = "q8_0";
   std::string report;
+  bool follow_links = false;
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

@@ -32,6 +32,8 @@ Command verify_command(VerifyArguments& arguments) {
                ValueKind::file},
               arguments.verify.against);
   command.add({"--strict", {}, "Treat warnings as errors"}, arguments.strict);
+  command.add({"--follow-links", {}, "Accept symbolic links that lead out of a model's directory"},
+              arguments.follow_links);
   command.add({"--json", {}, "Print one JSON object per line for each path"}, arguments.json);
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");

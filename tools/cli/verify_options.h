@@ -11,6 +11,7 @@ struct VerifyArguments {
   std::vector<std::string> paths;
   std::optional<std::string> hash;
   bool strict = false;
+  bool follow_links = false;
   bool json = false;
 };
 

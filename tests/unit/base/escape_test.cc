@@ -54,6 +54,24 @@ TEST(Escape, WhichCharactersAreUnsafe) {
   }
 }
 
+// The ends of every run of Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt, and what is next to it.
+TEST(Escape, InvisibleCharacters) {
+  for (const char32_t c :
+       {0xad,    0x34f,   0x61c,   0x115f,  0x1160,  0x17b4,  0x17b5,  0x180b,  0x180f,  0x200b, 0x200f,
+        0x202a,  0x202e,  0x2060,  0x206f,  0x3164,  0xfe00,  0xfe0f,  0xfeff,  0xffa0,  0xfff0, 0xfff8,
+        0x1bca0, 0x1bca3, 0x1d173, 0x1d17a, 0xe0000, 0xe0001, 0xe0020, 0xe0100, 0xe01ef, 0xe0fff}) {
+    EXPECT_TRUE(is_invisible(c)) << static_cast<u32>(c);
+    EXPECT_TRUE(is_unsafe(c)) << static_cast<u32>(c);
+  }
+  for (const char32_t c : {0x0,    0x41,   0xac,   0xae,   0x34e,   0x350,   0x115e,  0x1161,  0x17b3,  0x17b6,
+                           0x180a, 0x1810, 0x200a, 0x2010, 0x2029,  0x202f,  0x205f,  0x2070,  0x3163,  0x3165,
+                           0xfdff, 0xfe10, 0xff9f, 0xffa1, 0x1bc9f, 0x1bca4, 0x1d172, 0x1d17b, 0xdffff, 0xe1000}) {
+    EXPECT_FALSE(is_invisible(c)) << static_cast<u32>(c);
+  }
+  EXPECT_EQ(escape("a\u034f\u115f\u3164"), "a\\u{34f}\\u{115f}\\u{3164}");
+  EXPECT_EQ(json_escape("\u1160\uffa0\U000e0100"), "\\u1160\\uffa0\\udb40\\udd00");
+}
+
 TEST(Escape, ToAWidth) {
   EXPECT_EQ(escape("abcdef", 6), "abcdef");
   EXPECT_EQ(escape("abcdef", 5), "abcd…");

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -107,6 +108,31 @@ TEST(SplitSet, SiblingsMustBeRegularFilesOfTheFormat) {
   EXPECT_EQ(found, (std::vector<std::string>{"gguf-magic", "gguf-split-missing"}));
 }
 
+TEST(SplitSet, PartsThatAreLinks) {
+  const TempDir folder;
+  write_three(folder, "real/m");
+  std::filesystem::create_directories(folder.file("m"));
+  std::filesystem::create_symlink("../real/m-00001-of-00003.gguf", folder.file("m/m-00001-of-00003.gguf"));
+  std::filesystem::create_symlink("../real/m-00002-of-00003.gguf", folder.file("m/m-00002-of-00003.gguf"));
+  folder.write("m/m-00003-of-00003.gguf", test::read_file(folder.file("real/m-00003-of-00003.gguf")));
+  const std::string path = folder.file("m/m-00001-of-00003.gguf");  // who names it, means it
+  const auto set = open_set(path);
+  ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-symlink"}));
+  EXPECT_EQ(set->findings[0].severity, Severity::warning);
+  EXPECT_EQ(set->findings[0].file, "m-00002-of-00003.gguf");
+  EXPECT_EQ(set->files.size(), 3u);
+  EXPECT_TRUE(open_set(path, OutsideLinks::follow)->findings.empty());
+  // A download cache.
+  const std::string snapshot = "models--o--n/snapshots/r/";
+  std::filesystem::create_directories(folder.file(snapshot));
+  for (u32 i = 1; i <= 3; ++i) {
+    const std::string part = split_path("m", i, 3);
+    folder.write("models--o--n/blobs/" + std::to_string(i), test::read_file(folder.file("real/" + part)));
+    std::filesystem::create_symlink("../../blobs/" + std::to_string(i), folder.file(snapshot + part));
+  }
+  EXPECT_TRUE(open_set(folder.file(snapshot + "m-00002-of-00003.gguf"))->findings.empty());
+}
+
 TEST(SplitSet, ABrokenSiblingSpeaksForItself) {
   const TempDir folder;
   write_three(folder);
@@ -134,6 +160,18 @@ TEST(SplitSet, KeysMustAgreeWithNamesAndTypes) {
   EXPECT_EQ(set->findings[1].offset, 24u + 8 + 8 + 4 + 4);
   EXPECT_EQ(set->findings[2].offset, std::nullopt) << "it is missing";
   for (const Finding& finding : set->findings) EXPECT_EQ(finding.file, "m-00002-of-00003.gguf");
+}
+
+// What the loader refuses can be listed all the same.
+TEST(SplitSet, AWrongNumberIsNoRuleOfTheContainer) {
+  const TempDir folder;
+  folder.write("m-00001-of-00002.gguf", part(0, 2, 2).f32_tensor("t0", {4}).build());
+  folder.write("m-00002-of-00002.gguf", part(5, 2, 2).f32_tensor("t1", {4}).build());
+  const auto set = open_set(folder.file("m-00001-of-00002.gguf"));
+  ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-keys"}));
+  EXPECT_EQ(set->findings[0].severity, Severity::error);
+  EXPECT_EQ(set->findings[0].scope, Scope::model);
+  EXPECT_EQ(first_container_error(set->findings), nullptr);
 }
 
 TEST(SplitSet, TotalAndNamesAreCheckedOverAllFiles) {

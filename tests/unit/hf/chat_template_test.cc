@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "support/temp_dir.h"
 #include "tokenizer_fixture.h"
 
@@ -50,6 +52,37 @@ TEST_F(ChatTemplate, TheJinjaFileWinsAndDifferencesAreWarnedOf) {
   EXPECT_TRUE(findings.empty());
   EXPECT_EQ(read(R"({"chat_template":"other"})").main, "same");
   EXPECT_NE(find_code(findings, "hf-tok-template-differs"), nullptr);
+}
+
+// A template that is there must not pass for one that is not.
+TEST_F(ChatTemplate, UnreadableIsNotAbsent) {
+  dir.write("additional_chat_templates/rag.jinja/x", "a directory in its place");
+  EXPECT_EQ(error(), "io-directory");
+  std::filesystem::remove_all(dir.file("additional_chat_templates"));
+  std::filesystem::create_symlink("additional_chat_templates", dir.file("additional_chat_templates"));
+  EXPECT_EQ(error(), "io-open") << "ELOOP";
+  std::filesystem::remove(dir.file("additional_chat_templates"));
+  for (const char* name : {"chat_template.jinja", "chat_template.json"}) {
+    std::filesystem::create_symlink(name, dir.file(name));
+    EXPECT_EQ(error(), "io-open") << name;
+    std::filesystem::remove(dir.file(name));
+    dir.write(std::string(name) + "/x", "");
+    EXPECT_EQ(error(), "io-directory") << name;
+    std::filesystem::remove_all(dir.file(name));
+  }
+  EXPECT_EQ(error(), "read");
+}
+
+TEST_F(ChatTemplate, LinksOutOfTheFolderAreRefused) {
+  const test::TempDir elsewhere;
+  elsewhere.write("t.jinja", "secret");
+  std::filesystem::create_symlink(elsewhere.path(), dir.file("additional_chat_templates"));
+  EXPECT_EQ(error(), "io-link-outside");
+  std::filesystem::remove(dir.file("additional_chat_templates"));
+  std::filesystem::create_symlink(elsewhere.file("t.jinja"), dir.file("chat_template.jinja"));
+  EXPECT_EQ(error(), "io-link-outside");
+  const ModelFolder follow(dir.path(), OutsideLinks::follow);
+  EXPECT_EQ(hf::read_chat_templates(follow, std::nullopt, findings)->main, "secret");
 }
 
 TEST_F(ChatTemplate, NamedTemplates) {

@@ -226,8 +226,11 @@ TEST(Config, RefusesWhatIsNoObject) {
   }
   EXPECT_EQ(parse_config("{", "config.json").error().code, "json-syntax");
   const test::TempDir folder;
-  EXPECT_EQ(load_config(folder.file("config.json")).error().code, "io-open");
-  EXPECT_EQ(load_config(folder.write("config.json", R"({"head_dim": 3})"))->head_dim, 3u);
+  EXPECT_FALSE(load_config(folder.path()).value());
+  folder.write("config.json", R"({"head_dim": 3})");
+  EXPECT_EQ(load_config(folder.path()).value()->head_dim, 3u);
+  folder.write("broken/config.json/x", "");
+  EXPECT_EQ(load_config(folder.file("broken")).error().code, "io-directory");
 }
 
 TEST(Config, TellsForeignMethods) {

@@ -106,15 +106,14 @@ TEST(ModelCard, HostileSizes) {
 TEST(ModelCard, FromADirectory) {
   const test::TempDir dir;
   Findings findings;
-  EXPECT_FALSE(hf::read_model_card(dir.path(), findings).license);
+  EXPECT_FALSE(hf::read_model_card(dir.path(), findings)->license);
   EXPECT_TRUE(findings.empty());
   dir.write("README.md", "---\nlicense: mit\n---\n");
-  EXPECT_EQ(hf::read_model_card(dir.path(), findings).license, "mit");
+  EXPECT_EQ(hf::read_model_card(dir.path(), findings)->license, "mit");
   const test::TempDir odd;
   odd.write("README.md/x", "a directory");
-  EXPECT_FALSE(hf::read_model_card(odd.path(), findings).license);
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].code, "hf-card-read");
+  EXPECT_EQ(hf::read_model_card(odd.path(), findings).error().code, "io-directory");
+  EXPECT_EQ(hf::read_model_card(odd.path(), findings).error().file, odd.file("README.md"));
 }
 
 }  // namespace

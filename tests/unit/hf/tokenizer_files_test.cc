@@ -77,6 +77,24 @@ TEST_F(TokenizerFiles, BrokenFiles) {
   }
 }
 
+// A link to itself is there, but cannot be opened, not even by root.
+TEST_F(TokenizerFiles, UnreadableIsNotAbsent) {
+  dir.write("tokenizer.json", TokenizerJson::byte_level().text());
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                           "generation_config.json", "config.json", "chat_template.jinja", "chat_template.json"}) {
+    std::filesystem::create_symlink(name, dir.file(name));
+    EXPECT_EQ(error(256).code, "io-open") << name;
+    EXPECT_EQ(error(256).file, dir.file(name));
+    std::filesystem::remove(dir.file(name));
+  }
+  std::filesystem::remove(dir.file("tokenizer.json"));
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt"}) {
+    std::filesystem::create_symlink(name, dir.file(name));
+    EXPECT_EQ(error(256).code, "io-open") << name;
+    std::filesystem::remove(dir.file(name));
+  }
+}
+
 TEST(TokenizerSniff, FirstBytes) {
   EXPECT_TRUE(hf::looks_like_sentencepiece("\x0a\x05"));
   EXPECT_FALSE(hf::looks_like_sentencepiece(""));

@@ -74,17 +74,20 @@ TEST(Index, DuplicatesAreFound) {
             "error st-index-duplicate");
 }
 
-TEST(Index, FileNamesArePlainBaseNames) {
-  for (const char* name :
-       {"", ".", "..", "a/b", "/etc/passwd", "../x", "./x", "a\\\\b", "https://x/y", "a\\u0000b", "\\u002fx"}) {
+TEST(Index, FileNamesStayInTheFolder) {
+  for (const char* name : {"", ".", "..", "/", "/etc/passwd", "../x", "./x", "a/", "a//b", "a/./b", "a/../b", "a/..",
+                           "a\\\\b", "a/b\\\\c", "https://x/y", "a\\u0000b", "a/b\\u0000", "\\u002fx"}) {
     const ShardIndex index = parsed(test::safetensors_index({{"t", name}}));
     ASSERT_EQ(index.findings.size(), 1u) << name;
     EXPECT_EQ(index.findings[0].code, "st-index-file-name") << name;
     EXPECT_TRUE(index.shards.empty());
     EXPECT_TRUE(index.entries.empty());
   }
-  EXPECT_TRUE(is_plain_base_name("..."));
-  EXPECT_TRUE(is_plain_base_name("model.safetensors"));
+  for (const char* name : {"...", "model.safetensors", "a/b", "a/b/..c", "a/.b"}) {
+    const ShardIndex index = parsed(test::safetensors_index({{"t", name}}));
+    EXPECT_TRUE(index.findings.empty()) << name;
+    EXPECT_EQ(index.shards, std::vector<std::string>{name});
+  }
 }
 
 }  // namespace

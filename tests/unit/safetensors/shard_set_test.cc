@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "safetensors/folder.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_dir.h"
 
@@ -134,6 +135,72 @@ TEST_F(ShardSetTest, LinksOutOfTheFolderAreFollowedWithAWarning) {
   EXPECT_TRUE(opened().findings.empty());
 }
 
+// snapshots/REVISION/NAME -> ../../blobs/HASH: what a download leaves behind.
+TEST_F(ShardSetTest, ADownloadCacheIsNormal) {
+  const std::string snapshot = "models--o--n/snapshots/r/";
+  dir.write("models--o--n/blobs/1", weights({"a", "b"}));
+  dir.write("models--o--n/blobs/2", weights({"c"}));
+  dir.write("models--o--n/blobs/3", safetensors_index({{"a", one}, {"b", one}, {"c", two}}, 12));
+  dir.write("models--o--n/more", weights({"c"}));
+  std::filesystem::create_directories(dir.file(snapshot));
+  std::filesystem::create_symlink("../../blobs/1", dir.file(snapshot + one));
+  std::filesystem::create_symlink("../../blobs/2", dir.file(snapshot + two));
+  std::filesystem::create_symlink("../../blobs/3", dir.file(snapshot + index_name));
+  EXPECT_TRUE(opened(dir.file(snapshot)).findings.empty());
+  EXPECT_TRUE(opened(dir.file(snapshot + index_name)).findings.empty());
+  std::filesystem::remove(dir.file(snapshot + two));
+  std::filesystem::create_symlink("../../more", dir.file(snapshot + two));
+  EXPECT_EQ(only_finding(dir.file(snapshot)), std::string("warning st-shard-symlink ") + two + " ");
+}
+
+TEST_F(ShardSetTest, WhoWantsLinksFollowedIsNotWarned) {
+  TempDir outside;
+  outside.write("blob", weights({"c"}));
+  std::filesystem::remove(dir.file(two));
+  std::filesystem::create_symlink(outside.file("blob"), dir.file(two));
+  EXPECT_TRUE(open_set(dir.path(), OutsideLinks::follow)->findings.empty());
+  EXPECT_EQ(open_set(dir.path(), OutsideLinks::refuse)->findings.size(), 1u);
+}
+
+TEST_F(ShardSetTest, ShardsInSubDirectories) {
+  const std::string below = "part/two.safetensors";
+  std::filesystem::remove(dir.file(two));
+  dir.write(below, weights({"c"}));
+  dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", below}}, 12));
+  const ShardSet set = opened();
+  EXPECT_TRUE(set.findings.empty());
+  EXPECT_EQ(set.file(*set.find("c")).base_name, below);
+  EXPECT_EQ(set.file(*set.find("c")).path, dir.file(below));
+  // Two files of one base name are two files.
+  dir.write(std::string("part/") + one, weights({"c"}));
+  dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", std::string("part/") + one}}, 12));
+  EXPECT_TRUE(opened().findings.empty());
+  EXPECT_EQ(opened().files.size(), 2u);
+}
+
+TEST_F(ShardSetTest, NoLinkOnTheWayToAShard) {
+  dir.write("real/two.safetensors", weights({"c"}));
+  std::filesystem::remove(dir.file(two));
+  std::filesystem::create_directory_symlink("real", dir.file("part"));
+  dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", "part/two.safetensors"}}, 12));
+  EXPECT_EQ(only_finding(), "error st-shard-open part/two.safetensors ");
+  EXPECT_FALSE(opened().find("c").has_value());
+}
+
+// Each of these names is a group of its own, and each shard of the index is looked for among all files.
+TEST_F(ShardSetTest, ThousandsOfShardsTakeLinearTime) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 20000; ++i) names.push_back("m" + std::to_string(100000 + i) + "-00001-of-00002.safetensors");
+  for (int i = 0; i < 20000; ++i) names.push_back("model-" + std::to_string(100000 + i) + "-of-120000.safetensors");
+  const std::vector<ShardGroup> groups = shard_groups(names);
+  ASSERT_EQ(groups.size(), 20001u);
+  EXPECT_EQ(groups[7].first_file, names[7]);
+  EXPECT_EQ(groups[7].missing, 1u);
+  EXPECT_EQ(groups[7].first_missing, 2u);
+  EXPECT_EQ(groups.back().missing, 100000u);
+  EXPECT_EQ(groups.back().first_missing, 1u);
+}
+
 TEST_F(ShardSetTest, AnIndexThatIsALinkOutOfTheFolderIsAWarningToo) {
   TempDir outside;
   outside.write("blob", safetensors_index({{"a", one}, {"b", one}, {"c", two}}));
@@ -164,7 +231,7 @@ TEST_F(ShardSetTest, FilesThatTheIndexDoesNotNameAreNoted) {
 
 TEST_F(ShardSetTest, WithoutIndexAllPartsMustBeThere) {
   std::filesystem::remove(dir.file(index_name));
-  EXPECT_TRUE(opened().findings.empty());
+  EXPECT_EQ(only_finding(), std::string("warning st-index-missing ") + one + " ") << "all there, but no index";
   EXPECT_TRUE(opened(dir.file(one)).findings.empty());
   std::filesystem::remove(dir.file(two));
   const std::string missing = std::string("error st-shard-incomplete ") + one + " ";
@@ -175,6 +242,8 @@ TEST_F(ShardSetTest, WithoutIndexAllPartsMustBeThere) {
   EXPECT_TRUE(opened(dir.file(one)).findings.empty());
   dir.write("big/m-00001-of-18446744073709551615.safetensors", weights({"a"}));
   EXPECT_EQ(opened(dir.file("big")).findings.at(0).code, "st-shard-incomplete");
+  dir.write("alone/model-00001-of-00001.safetensors", weights({"a"}));
+  EXPECT_TRUE(opened(dir.file("alone")).findings.empty());
 }
 
 TEST_F(ShardSetTest, ABrokenIndexLeavesTheFiles) {

@@ -90,6 +90,10 @@ TEST(GgufRules, KeyNames) {
             "warning gguf-key-text, error gguf-key-ambiguous");
   EXPECT_EQ(broken(sound().key_u32("a", 1).key_u32(std::string_view("a\0b", 3), 1)),
             "warning gguf-key-text, error gguf-key-ambiguous");
+  EXPECT_EQ(broken(sound().key_u32(std::string_view("a\0x", 3), 1).key_u32(std::string_view("a\0y", 3), 1)),
+            "warning gguf-key-text, warning gguf-key-text, error gguf-key-ambiguous");
+  EXPECT_EQ(broken(sound().key_u32(std::string_view("a\0x", 3), 1).key_u32(std::string_view("b\0x", 3), 1)),
+            "warning gguf-key-text, warning gguf-key-text");
 }
 
 TEST(GgufRules, DuplicatesNameTheFirst) {
@@ -123,6 +127,14 @@ TEST(GgufRules, TensorNames) {
   EXPECT_EQ(broken(base().f32_tensor("a\xe2\x80\xae", {8})), "warning gguf-tensor-name-text");
   EXPECT_EQ(broken(base().f32_tensor("a", {8}).f32_tensor("b", {8}).f32_tensor("a", {8})),
             "error gguf-tensor-duplicate");
+  const auto two = [](std::string_view first, std::string_view second) {
+    return broken(base().f32_tensor(std::string(first), {8}).f32_tensor(std::string(second), {8}));
+  };
+  using namespace std::string_view_literals;
+  EXPECT_EQ(two("a"sv, "a\0x"sv), "warning gguf-tensor-name-text, error gguf-tensor-ambiguous");
+  EXPECT_EQ(two("a\0x"sv, "a\0y"sv),
+            "warning gguf-tensor-name-text, warning gguf-tensor-name-text, error gguf-tensor-ambiguous");
+  EXPECT_EQ(two("a\0x"sv, "b\0x"sv), "warning gguf-tensor-name-text, warning gguf-tensor-name-text");
 }
 
 TEST(GgufRules, Dimensions) {
@@ -223,6 +235,8 @@ TEST(GgufRules, BigEndianIsAWarning) {
 
 TEST(GgufRules, ArchitectureAndItsAbsence) {
   EXPECT_EQ(broken(GgufBuilder().key_u32("a", 1).f32_tensor("t", {8})), "warning gguf-architecture-missing");
+  EXPECT_EQ(broken(GgufBuilder().key_string("general.architecture", "").f32_tensor("t", {8})),
+            "warning gguf-architecture-missing");
   const FindingLog log = rules(GgufBuilder().key_u32("general.architecture", 1).f32_tensor("t", {8}));
   EXPECT_EQ(summary(log), "error gguf-architecture-type");
   EXPECT_EQ(first_container_error(log.findings()), nullptr);

@@ -128,6 +128,8 @@ TEST(GgufTokens, ChatTemplates) {
   EXPECT_EQ(with("{{ important }} {{ imports }}"), "");
   EXPECT_EQ(with("hidden\xe2\x80\xae"), "warning gguf-template-hidden");
   EXPECT_EQ(with("zero\xe2\x80\x8bwidth"), "warning gguf-template-hidden");
+  EXPECT_EQ(with("Hangul filler \xe3\x85\xa4"), "warning gguf-template-hidden");
+  EXPECT_EQ(with("an emoji's variation \xe2\x9a\xa0\xef\xb8\x8f"), "");
   EXPECT_EQ(with("_______"), "");
   EXPECT_EQ(with("___x"), "");
   EXPECT_EQ(token_findings(GgufBuilder()

@@ -74,6 +74,70 @@ std::string compare(std::string_view manifest, const std::vector<File>& files) {
   return compare_all(manifest, {catalog_of(files)});
 }
 
+// 80,000 lines about 8,000 files: as a product that is 640 million comparisons of text, more than a minute.
+TEST(Manifest, ManyLinesAboutManyFilesTakeLinearTime) {
+  std::vector<File> files;
+  std::string manifest;
+  for (int i = 0; i < 8000; ++i) {
+    files.push_back({"m-" + std::to_string(10000 + i) + "-of-18000.gguf", {}});
+    for (int k = 0; k < 10; ++k) {
+      const Item item{"blk." + std::to_string(k) + ".weight", std::to_string(i * 10 + k)};
+      manifest +=
+          "xxh64  " + hash(HashAlgorithm::xxh64, item.data) + "  models/" + files.back().name + ":" + item.name + "\n";
+      files.back().tensors.push_back(item);
+    }
+  }
+  EXPECT_EQ(compare(manifest, files), "");
+  files[4321].tensors[7].data = "changed";
+  EXPECT_EQ(compare(manifest, files), "manifest-differs tensor 'blk.7.weight'");
+}
+
+// The same for many models with a file each: every one of them asks the whole manifest.
+TEST(Manifest, ManyLinesAboutManyModelsTakeLinearTime) {
+  std::vector<Catalog> models;
+  std::string manifest;
+  for (int i = 0; i < 8000; ++i) {
+    const File file{std::to_string(i) + ".gguf", {{"t", std::to_string(i)}}};
+    for (int k = 0; k < 10; ++k) {
+      manifest += "xxh64  " + hash(HashAlgorithm::xxh64, file.tensors[0].data) + "  " + file.name + ":t\n";
+    }
+    models.push_back(catalog_of({file}));
+  }
+  EXPECT_EQ(compare_all(manifest, models), "");
+}
+
+// A manifest that says the same a thousand times does not have everything hashed a thousand times.
+TEST(Manifest, WhatIsAskedForAgainIsReadOnce) {
+  const Catalog catalog = catalog_of(one_file);
+  std::string manifest;
+  for (int i = 0; i < 1000; ++i) {
+    manifest += "sha256  " + sha256("AAAABB") + "  m.gguf\n" + "sha256  " + sha256("BB") + "  m.gguf:b\n";
+  }
+  ManifestCheck check(*parse_manifest(manifest, "manifest"), true);
+  FindingLog log;
+  Progress progress("", 0, false);
+  check.check_model(catalog, 1, log, &progress);
+  EXPECT_EQ(progress.done(), 6u + 2u);
+  EXPECT_EQ(log.errors(), 1u) << "a has no line of its own";
+}
+
+// Where a name of one file is the end of another's, the whole name counts; a name may hold colons and spaces.
+TEST(Manifest, WhichFileALineOfTextIsAbout) {
+  const std::vector<File> files = {
+      {"m.gguf", {{"t", "1"}}}, {"a m.gguf", {{"t", "2"}}}, {"c:d.gguf", {{"t", "3"}}}, {"sub/m.gguf", {{"t", "4"}}}};
+  const auto line = [](std::string_view data, std::string_view subject) {
+    return "sha256  " + sha256(data) + "  " + std::string(subject) + "\n";
+  };
+  EXPECT_EQ(compare(line("1", "m.gguf:t") + line("2", "x/a m.gguf:t") + line("3", "C:\\x\\c:d.gguf:t") +
+                        line("4", "deep/sub/m.gguf:t"),
+                    {files[0], files[1], files[2]}),
+            "manifest-differs tensor 't'")
+      << "without sub/m.gguf the last line is about m.gguf";
+  EXPECT_EQ(compare(line("2", "x/a m.gguf:t") + line("3", "C:\\x\\c:d.gguf:t") + line("4", "deep/sub/m.gguf:t"),
+                    {files[1], files[2], files[3]}),
+            "");
+}
+
 TEST(Manifest, LinesAreThoseOfTheContract) {
   EXPECT_EQ(manifest_of(catalog_of(one_file), HashAlgorithm::sha256, true),
             R"({"file":"m.gguf","tensor":"a","bytes":4,"sha256":")" + sha256("AAAA") + "\"}\n" +

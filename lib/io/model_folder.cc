@@ -1,0 +1,175 @@
+#include "io/model_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+namespace modelutils {
+
+namespace {
+
+/// A descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+  void reset(int number) {
+    if (number_ >= 0) ::close(number_);
+    number_ = number;
+  }
+
+ private:
+  int number_;
+};
+
+tl::unexpected<Error> open_error(const std::string& path, int reason) {
+  return input_error("io-open", "cannot be opened: " + errno_text(reason), {}, {}, path);
+}
+
+bool is_link(int directory, const std::string& name) {
+  struct stat status {};
+  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+}
+
+/// Opens `path` (relative to `directory`) for reading, step by step, without following a single link. -1 with errno;
+/// ELOOP: a step is a link; `last` then tells whether it is the last one.
+int open_without_links(int directory, std::string_view path, bool& last) {
+  Descriptor at(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  last = false;
+  while (at.number() >= 0) {
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string step(path.substr(0, end));
+    path.remove_prefix(end);
+    last = path.find_first_not_of('/') == path.npos;
+    // O_NONBLOCK: the open of a FIFO without a writer returns at once; it changes nothing for regular files.
+    const int flags = O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY);
+    const int next = ::openat(at.number(), step.c_str(), flags);
+    if (next < 0 && errno == ENOTDIR && !last && is_link(at.number(), step)) errno = ELOOP;
+    if (next < 0 || last) return next;
+    at.reset(next);
+  }
+  return -1;
+}
+
+std::optional<std::string> resolved(const std::string& path) {
+  char* real = ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return std::nullopt;
+  std::string text(real);
+  ::free(real);
+  return text;
+}
+
+bool is_below(std::string_view path, std::string_view directory) {
+  if (directory == "/") return true;
+  return path.starts_with(directory) && path.substr(directory.size()).starts_with('/');
+}
+
+/// "…/models--org--name/blobs" of a folder in a download cache ("…/models--org--name/snapshots/REVISION"), or empty.
+std::string blobs_of_cache(std::string_view home) {
+  while (!home.empty()) {
+    const std::size_t slash = home.rfind('/');
+    if (home.substr(slash + 1).starts_with("models--")) return std::string(home) + "/blobs";
+    home = home.substr(0, slash == home.npos ? 0 : slash);
+  }
+  return {};
+}
+
+Result<FolderFile> follow_link(const std::string& folder, const std::string& path) {
+  const std::optional<std::string> target = resolved(path);
+  if (!target) return open_error(path, errno);
+  const std::optional<std::string> home = resolved(folder);
+  if (!home) return open_error(path, errno);
+  const std::string blobs = blobs_of_cache(*home);
+  const Descriptor root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  bool last = false;
+  const int descriptor = open_without_links(root.number(), *target, last);
+  if (descriptor < 0) return open_error(path, errno);
+  const bool is_outside = !is_below(*target, *home) && (blobs.empty() || !is_below(*target, blobs));
+  MU_ASSIGN(auto file, RandomAccessFile::adopt(path, descriptor));
+  return FolderFile{std::move(file), is_outside, false};
+}
+
+}  // namespace
+
+std::string ModelFolder::file(std::string_view name) const {
+  return path + (path.empty() || path.ends_with('/') ? "" : "/") + std::string(name);
+}
+
+bool is_present(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+Result<std::vector<std::string>> list_if_present(const std::string& directory) {
+  std::vector<std::string> names;
+  DIR* stream = ::opendir(directory.empty() ? "." : directory.c_str());
+  if (stream == nullptr) {
+    if (errno == ENOENT || errno == ENOTDIR) return names;
+    return open_error(directory, errno);
+  }
+  errno = 0;
+  for (const dirent* entry = ::readdir(stream); entry != nullptr; entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  const int reason = errno;
+  ::closedir(stream);
+  if (reason != 0) {
+    return input_error("io-open", "cannot be listed: " + errno_text(reason), {}, {}, directory);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<FolderFile> open_in_folder(const std::string& folder, std::string_view name) {
+  const std::string path = ModelFolder(folder).file(name);
+  const std::string home = folder.empty() ? "." : folder;
+  const Descriptor directory(::open(home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (directory.number() < 0) return open_error(path, errno);
+  bool last = false;
+  const int descriptor = open_without_links(directory.number(), name, last);
+  if (descriptor < 0 && errno == ELOOP) {
+    MU_ASSIGN(FolderFile linked, follow_link(home, path));
+    linked.is_below_linked_dir = !last;
+    return linked;
+  }
+  if (descriptor < 0) return open_error(path, errno);
+  MU_ASSIGN(auto file, RandomAccessFile::adopt(path, descriptor));
+  return FolderFile{std::move(file), false, false};
+}
+
+Result<std::shared_ptr<RandomAccessFile>> open_side_file(const ModelFolder& folder, std::string_view name) {
+  const std::string path = folder.file(name);
+  if (!is_present(path)) return nullptr;
+  MU_ASSIGN(FolderFile opened, open_in_folder(folder.path, name));
+  if (opened.is_outside && folder.links == OutsideLinks::refuse) {
+    return input_error(
+        "io-link-outside",
+        "is a symbolic link that leads out of the model's directory, so it may not belong to the model; use "
+        "--follow-links to accept it",
+        {}, {}, path);
+  }
+  return std::move(opened.file);
+}
+
+bool is_read_failure(const Error& error) {
+  return error.code.starts_with("io-");
+}
+
+}  // namespace modelutils

@@ -1,0 +1,175 @@
+// What is absent, what is a link out of the folder, and what is none: with real files.
+#include "io/model_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+using std::filesystem::create_directories;
+using std::filesystem::create_symlink;
+
+class ModelFolderTest : public testing::Test {
+ protected:
+  // What opening a name of the folder gives: its text, with "outside: " before it where that is so, or the code.
+  std::string opened(const std::string& folder, std::string_view name) {
+    const auto opened = open_in_folder(folder, name);
+    if (!opened) return opened.error().code;
+    return (opened->is_outside ? "outside: " : "") + text(*opened->file);
+  }
+  static std::string side_file(const ModelFolder& folder, std::string_view name) {
+    const auto file = open_side_file(folder, name);
+    if (!file) return file.error().code;
+    return *file == nullptr ? "absent" : text(**file);
+  }
+  static std::string text(const RandomAccessFile& file) {
+    std::string bytes(static_cast<std::size_t>(file.file_size()), '\0');
+    EXPECT_TRUE(file.read_exact(0, std::as_writable_bytes(std::span(bytes))));
+    return bytes;
+  }
+
+  test::TempDir dir;
+};
+
+TEST_F(ModelFolderTest, OnlyWhatIsNotThereIsAbsent) {
+  dir.write("file", "x");
+  create_symlink("nowhere", dir.file("dangling"));
+  create_symlink("loop", dir.file("loop"));
+  EXPECT_TRUE(is_present(dir.file("file")));
+  EXPECT_TRUE(is_present(dir.file("dangling")));
+  EXPECT_TRUE(is_present(dir.file("loop")));
+  EXPECT_FALSE(is_present(dir.file("none"))) << "ENOENT";
+  EXPECT_FALSE(is_present(dir.file("file/below"))) << "ENOTDIR";
+  EXPECT_TRUE(is_present(dir.file("loop/below"))) << "ELOOP: nobody can say";
+  EXPECT_TRUE(is_present(dir.file(std::string(300, 'n')))) << "ENAMETOOLONG: nobody can say";
+}
+
+TEST_F(ModelFolderTest, Listing) {
+  dir.write("b", "");
+  dir.write("a", "");
+  dir.write(".c", "");
+  EXPECT_EQ(*list_if_present(dir.path()), (std::vector<std::string>{".c", "a", "b"}));
+  EXPECT_TRUE(list_if_present(dir.file("none"))->empty());
+  EXPECT_TRUE(list_if_present(dir.file("a"))->empty());
+  create_symlink("loop", dir.file("loop"));
+  EXPECT_EQ(list_if_present(dir.file("loop")).error().code, "io-open");
+  EXPECT_EQ(list_if_present(dir.file("loop")).error().file, dir.file("loop"));
+}
+
+TEST_F(ModelFolderTest, PathsOfFiles) {
+  EXPECT_EQ(ModelFolder("").file("x"), "x");
+  EXPECT_EQ(ModelFolder("a").file("x"), "a/x");
+  EXPECT_EQ(ModelFolder("a/").file("x"), "a/x");
+}
+
+TEST_F(ModelFolderTest, LinksInsideTheFolderAreNormal) {
+  dir.write("m/real", "text");
+  dir.write("m/sub/real", "below");
+  create_symlink("real", dir.file("m/link"));
+  create_symlink("link", dir.file("m/link-to-link"));
+  create_symlink(dir.file("m/sub/real"), dir.file("m/absolute"));
+  create_symlink("../m/real", dir.file("m/out-and-in"));
+  create_symlink("m", dir.file("other-name"));
+  for (const std::string& folder : {dir.file("m"), dir.file("m/"), dir.file("other-name")}) {
+    EXPECT_EQ(opened(folder, "real"), "text");
+    EXPECT_EQ(opened(folder, "link"), "text");
+    EXPECT_EQ(opened(folder, "link-to-link"), "text");
+    EXPECT_EQ(opened(folder, "absolute"), "below");
+    EXPECT_EQ(opened(folder, "out-and-in"), "text");
+    EXPECT_EQ(opened(folder, "sub/real"), "below");
+  }
+}
+
+TEST_F(ModelFolderTest, LinksOutOfTheFolderAreTold) {
+  dir.write("secret", "s");
+  dir.write("m2/secret", "s2");
+  create_directories(dir.file("m"));
+  create_symlink("../secret", dir.file("m/up"));
+  create_symlink(dir.file("m2/secret"), dir.file("m/beside"));  // "…/m" is the beginning of "…/m2", not above it
+  create_symlink("up", dir.file("m/through"));
+  EXPECT_EQ(opened(dir.file("m"), "up"), "outside: s");
+  EXPECT_EQ(opened(dir.file("m"), "beside"), "outside: s2");
+  EXPECT_EQ(opened(dir.file("m"), "through"), "outside: s");
+}
+
+// snapshots/REVISION/NAME -> ../../blobs/HASH
+TEST_F(ModelFolderTest, TheBlobsOfTheModelsOwnCacheAreNotOutside) {
+  dir.write("models--o--n/blobs/1", "own");
+  dir.write("models--o--x/blobs/1", "another model's");
+  dir.write("models--o--n/secret", "not a blob");
+  dir.write("models--o--n/blobs-2/1", "not a blob");
+  dir.write("blobs/1", "nobody's");
+  const std::string snapshot = dir.file("models--o--n/snapshots/r");
+  create_directories(snapshot + "/sub");
+  create_symlink("../../blobs/1", snapshot + "/own");
+  create_symlink("../../../blobs/1", snapshot + "/sub/own");
+  create_symlink("../../../models--o--x/blobs/1", snapshot + "/other");
+  create_symlink("../../secret", snapshot + "/secret");
+  create_symlink("../../blobs-2/1", snapshot + "/alike");
+  create_symlink("../../../blobs/1", snapshot + "/nobody");
+  EXPECT_EQ(opened(snapshot, "own"), "own");
+  EXPECT_EQ(opened(snapshot, "sub/own"), "own");
+  EXPECT_EQ(opened(snapshot, "other"), "outside: another model's");
+  EXPECT_EQ(opened(snapshot, "secret"), "outside: not a blob");
+  EXPECT_EQ(opened(snapshot, "alike"), "outside: not a blob");
+  EXPECT_EQ(opened(snapshot, "nobody"), "outside: nobody's");
+  create_directories(dir.file("m"));
+  create_symlink(dir.file("models--o--n/blobs/1"), dir.file("m/own"));
+  EXPECT_EQ(opened(dir.file("m"), "own"), "outside: own") << "a folder that is in no cache";
+  create_symlink(snapshot, dir.file("shortcut"));
+  EXPECT_EQ(opened(dir.file("shortcut"), "own"), "own");
+}
+
+TEST_F(ModelFolderTest, WhatCannotBeOpened) {
+  dir.write("m/file", "x");
+  create_directories(dir.file("m/directory"));
+  create_symlink("nowhere", dir.file("m/dangling"));
+  create_symlink("loop", dir.file("m/loop"));
+  create_symlink("/dev/null", dir.file("m/device"));
+  ASSERT_EQ(::mkfifo(dir.file("m/fifo").c_str(), 0600), 0);
+  EXPECT_EQ(opened(dir.file("m"), "none"), "io-open");
+  EXPECT_EQ(opened(dir.file("m"), "file/below"), "io-open");
+  EXPECT_EQ(opened(dir.file("m"), "dangling"), "io-open");
+  EXPECT_EQ(opened(dir.file("m"), "loop"), "io-open");
+  EXPECT_EQ(opened(dir.file("m"), "directory"), "io-directory");
+  EXPECT_EQ(opened(dir.file("m"), "fifo"), "io-not-regular");
+  EXPECT_EQ(opened(dir.file("m"), "device"), "io-not-regular");
+  EXPECT_EQ(opened(dir.file("none"), "file"), "io-open");
+  EXPECT_EQ(open_in_folder(dir.file("m"), "loop").error().file, dir.file("m/loop"));
+}
+
+TEST_F(ModelFolderTest, LinkedDirectoriesOnTheWayAreTold) {
+  dir.write("m/real/file", "x");
+  dir.write("elsewhere/file", "y");
+  create_symlink("real", dir.file("m/linked"));
+  create_symlink("../elsewhere", dir.file("m/away"));
+  EXPECT_FALSE(open_in_folder(dir.file("m"), "real/file")->is_below_linked_dir);
+  EXPECT_TRUE(open_in_folder(dir.file("m"), "linked/file")->is_below_linked_dir);
+  EXPECT_FALSE(open_in_folder(dir.file("m"), "linked/file")->is_outside);
+  EXPECT_TRUE(open_in_folder(dir.file("m"), "away/file")->is_below_linked_dir);
+  EXPECT_EQ(opened(dir.file("m"), "away/file"), "outside: y");
+}
+
+TEST_F(ModelFolderTest, SideFiles) {
+  dir.write("m/file", "x");
+  dir.write("secret", "s");
+  create_symlink("../secret", dir.file("m/link"));
+  create_symlink("loop", dir.file("m/loop"));
+  const std::string path = dir.file("m");
+  EXPECT_EQ(side_file(path, "file"), "x");
+  EXPECT_EQ(side_file(path, "none"), "absent");
+  EXPECT_EQ(side_file(path, "file/below"), "absent");
+  EXPECT_EQ(side_file(path, "loop"), "io-open");
+  EXPECT_EQ(side_file(path, "link"), "io-link-outside") << "unless told otherwise";
+  EXPECT_EQ(side_file({path, OutsideLinks::warn}, "link"), "s");
+  EXPECT_EQ(side_file({path, OutsideLinks::follow}, "link"), "s");
+  EXPECT_EQ(open_side_file(path, "link").error().file, dir.file("m/link"));
+}
+
+}  // namespace
+}  // namespace modelutils
