@@ -33,15 +33,6 @@ std::string count_text(u64 number) {
   return with_unit(number, std::array<std::string_view, 5>{"", " K", " M", " B", " T"});
 }
 
-std::string thousands(u64 number) {
-  std::string text = std::to_string(number);
-  for (std::size_t i = text.size(); i > 3;) {
-    i -= 3;
-    text.insert(i, 1, ',');
-  }
-  return text;
-}
-
 std::string bits_text(double bits) {
   return fmt::format("{:.2f}", bits);
 }

@@ -3,15 +3,13 @@
 
 #include <string>
 
+#include "base/counted.h"
 #include "base/types.h"
 
 namespace modelutils {
 
 /// "512 B", "4.7 kB", "1.24 GB": decimal units, three significant digits.
 std::string byte_text(u64 bytes);
-
-/// "1,234,567".
-std::string thousands(u64 number);
 
 /// "751", "12.3 K", "7.24 B": parameters and other counts, three significant digits.
 std::string count_text(u64 number);
