@@ -70,7 +70,8 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   const u64 expected = entry_count(document.header.num_layers);
   if (document.code_count != expected) {
     add(document, "bump-entries", table_offset, "number of dtype codes",
-        fmt::format("is {}, but {} layers have {} entries", document.code_count, document.header.num_layers, expected));
+        fmt::format("is {}, but {} {} {} entries", document.code_count, counted(document.header.num_layers, "layer"),
+                    verb(document.header.num_layers, "has", "have"), expected));
     return document;
   }
   if (!fits(codes_offset, expected, document.file_size)) {

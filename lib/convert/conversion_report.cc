@@ -183,8 +183,8 @@ std::vector<Group> groups_of(const ConversionReport& report, bool all) {
 std::string files_text(const ConversionReport& report) {
   std::string text;
   for (const OutputFile& file : report.files) {
-    text += fmt::format("{}{}: {} bytes, {}\n", report.dry_run ? "would write " : "", escape(file.path),
-                        thousands(file.bytes), counted(file.tensors, "tensor"));
+    text += fmt::format("{}{}: {}, {}\n", report.dry_run ? "would write " : "", escape(file.path),
+                        counted(file.bytes, "byte"), counted(file.tensors, "tensor"));
   }
   return text;
 }
@@ -215,8 +215,9 @@ std::string report_text(const ConversionReport& report, bool all) {
     mix += fmt::format("{}{} {}", mix.empty() ? "" : ", ", total.tensors, type);
   }
   const u64 inexact = report.inexact_tensors();
-  text += fmt::format("{} ({}), {} bytes, {}\n", counted(report.tensors.size(), "tensor"), mix, report.bytes(),
-                      inexact == 0 ? std::string("all exact") : fmt::format("{} not exact", inexact));
+  text +=
+      fmt::format("{} ({}), {}, {}\n", counted(report.tensors.size(), "tensor"), mix, counted(report.bytes(), "byte"),
+                  inexact == 0 ? std::string("all exact") : fmt::format("{} not exact", inexact));
   return text;
 }
 

@@ -29,9 +29,9 @@ const HeaderField& header_field(std::string_view name) {
 
 // A member of 0 is not known.
 std::string geometry_text(const bump::Geometry& geometry) {
-  if (geometry.intermediate == 0) return fmt::format("{} KV heads", geometry.kv_heads);
+  if (geometry.intermediate == 0) return counted(geometry.kv_heads, "KV head");
   const std::string width = fmt::format("an intermediate size of {}", geometry.intermediate);
-  return geometry.kv_heads == 0 ? width : fmt::format("{} KV heads and {}", geometry.kv_heads, width);
+  return geometry.kv_heads == 0 ? width : fmt::format("{} and {}", counted(geometry.kv_heads, "KV head"), width);
 }
 
 class BumpRules {
@@ -157,8 +157,8 @@ class BumpRules {
       readings = bump::readings_of(document_);
       if (readings.empty()) return say_that_nothing_fits();
       add(Severity::error, Scope::model, "bump-config", {}, {},
-          fmt::format("config.json says {}, but the file's {} heads and its size imply {}", geometry_text(told),
-                      document_.header.num_heads, geometry_text(readings.front().geometry)));
+          fmt::format("config.json says {}, but the file's {} and its size imply {}", geometry_text(told),
+                      counted(document_.header.num_heads, "head"), geometry_text(readings.front().geometry)));
     }
     say_what_fits(readings);
     const Reading& reading = readings.front();

@@ -47,7 +47,7 @@ TEST(ConversionReport, SeveralFilesAreListed) {
   report.tensors = {inexact("a", 0, 0)};
   report.tensors[0].exact = true;
   EXPECT_EQ(report_text(report, false),
-            "m-00001-of-00002.gguf: 1,234 bytes, 2 tensors\nm-00002-of-00002.gguf: 500 bytes, 1 tensor\n"
+            "m-00001-of-00002.gguf: 1234 bytes, 2 tensors\nm-00002-of-00002.gguf: 500 bytes, 1 tensor\n"
             "1 tensor (1 Q8_0), 1734 bytes, all exact\n");
 }
 
