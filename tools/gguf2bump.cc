@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/gguf2bump_options.h"
 #include "convert/bump_manifest.h"
 #include "io/text_output.h"
@@ -51,7 +53,7 @@ int run(int argc, char** argv) {
     return messages.error(report.error());
   }
   int status = cli::exit_ok;
-  for (const Error& refusal : report->refusals) status = messages.error(refusal);
+  for (const Error& refusal : report->refusals) status = std::max(status, messages.error(refusal));
   if (const Status shown = show(options, command.common().quiet, *report); !shown) return messages.error(shown.error());
   return status;
 }

@@ -30,7 +30,8 @@ int dump(const std::string& path, const GgufDumpOptions& options, bool first, co
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   if (out.closed()) return cli::exit_ok;
   warn_of_parts(*set, path, command);
-  const int status = done ? cli::exit_ok : messages.error(in_file(done.error(), path));
+  int status = done ? cli::exit_ok : messages.error(in_file(done.error(), path));
+  for (const Error& error : globs_without_match(*set, path, options)) status = std::max(status, messages.error(error));
   return std::max(status, messages.broken_rules(findings, path));
 }
 

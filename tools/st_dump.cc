@@ -10,6 +10,7 @@
 #include "io/text_output.h"
 #include "model/model_view.h"
 #include "model/safetensors_model.h"
+#include "report/not_found.h"
 #include "report/st_get.h"
 #include "report/st_json.h"
 #include "report/st_selection.h"
@@ -71,9 +72,13 @@ Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32
   if (options.values) {
     const ViewTensor* tensor = view.find(*options.values);
     if (tensor == nullptr) {
-      return input_error("tensor-not-found",
-                         "there is no such tensor whose bytes are all there; --list tensors names them",
-                         fmt::format("tensor '{}'", *options.values), {}, path);
+      const auto each_name = [&](const auto& name) {
+        for (const ViewTensor& known : view.tensors()) name(known.name);
+      };
+      return input_error(
+          "tensor-not-found",
+          "there is no such tensor whose bytes are all there" + name_hint("tensor", *options.values, each_name),
+          fmt::format("tensor '{}'", *options.values), {}, path);
     }
     return write_values(out, value_source(view, *tensor), {options.count, options.json, options.raw, told_path});
   }
@@ -95,8 +100,12 @@ Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32
 Status write_value(TextOutput& out, const SafetensorsModel& model, const std::string& key) {
   const std::optional<std::string> value = st_value(model, key);
   if (!value) {
+    const std::vector<std::string> keys = st_keys(model);
+    const auto each_name = [&](const auto& name) {
+      for (const std::string& known : keys) name(known);
+    };
     return input_error("key-not-found",
-                       "there is no such key in the metadata or in config.json; --list keys names them",
+                       "there is no such key in the metadata or in config.json" + name_hint("key", key, each_name),
                        fmt::format("key '{}'", key), {}, model.set.path);
   }
   out << (cli::stdout_is_terminal() ? escape(*value) : *value) << "\n";
@@ -122,6 +131,7 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   const bool is_unreadable = config_error && is_read_failure(*config_error) && model->set.is_directory;
   if (config_error && !is_unreadable) messages.warning(*config_error);
   const std::vector<u32> selected = select_tensors(*model, options.tensors);
+  const std::vector<Error> unmatched = globs_without_match(*model, options.tensors);
   const Findings findings = safetensors_container_findings(model->set);
   const Style style(cli::use_color(command.common()));
   const bool several = options.paths.size() > 1;
@@ -153,6 +163,7 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   if (!done) status = messages.error(in_file(std::move(done.error()), path));
   (void)out.flush();  // what could be listed stands before the error
   if (is_unreadable) status = std::max(status, messages.error(*config_error));
+  for (const Error& error : unmatched) status = std::max(status, messages.error(error));
   return std::max(status, messages.broken_rules(findings, path));
 }
 

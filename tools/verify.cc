@@ -5,6 +5,7 @@
 
 #include "cli/verify_options.h"
 #include "io/text_output.h"
+#include "report/verify_text.h"
 
 namespace {
 
@@ -20,8 +21,8 @@ int run(int argc, char** argv) {
   TextOutput results;
   TextOutput remarks(2);
   TextOutput& text = options.hash ? remarks : results;
-  const VerifyTextOptions style{!options.hash && cli::use_color(command.common()), command.common().quiet,
-                                options.strict};
+  VerifyText for_people({!options.hash && cli::use_color(command.common()), command.common().quiet, options.strict,
+                         command.common().verbosity > 0});
   Progress progress("reading", 0, cli::use_progress(command.common()));
   options.verify.progress = &progress;
   if (options.follow_links) options.verify.links = OutsideLinks::follow;
@@ -37,13 +38,15 @@ int run(int argc, char** argv) {
     if (options.json) {
       results << verify_json(report, options.strict);
     } else if (!report.unreadable) {
-      text << verify_text(report, style);
+      text << for_people.add(report);
     }
     // Whoever reads along, or is interrupted half-way, has every path that is done. Errors are kept for the end.
     (void)results.flush();
     (void)text.flush();
   });
   if (!done) return std::max(status, messages.error(done.error()));  // nothing was written
+  text << for_people.finish();
+  (void)text.flush();
   if (Status written = results.flush(); !written) status = std::max(status, messages.error(written.error()));
   return status;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "gguf/parse.h"
 
 namespace modelutils::arch {
@@ -80,8 +81,9 @@ class Reader {
     const u64 experts = sizes_.get(symbol::experts);
     const u64 used = sizes_.get(symbol::experts_used);
     if ((experts == 0) != (used == 0) || used > experts) {
-      return unusable(index_.arch_key("expert_used_count"),
-                      fmt::format("{} experts of which {} are used: the loader aborts", experts, used));
+      return unusable(
+          index_.arch_key("expert_used_count"),
+          fmt::format("{} of {} {} used: llama.cpp aborts", used, counted(experts, "expert"), verb(used, "is", "are")));
     }
     return std::move(sizes_);
   }

@@ -8,6 +8,7 @@
 #include "arch/key_writer.h"
 #include "arch/names.h"
 #include "arch/rope_scaling.h"
+#include "base/counted.h"
 
 namespace modelutils::arch {
 
@@ -115,8 +116,8 @@ Result<std::optional<std::vector<float>>> generate(std::string_view generator, c
   const std::vector<double>& factors = is_long ? scaling.long_factor : scaling.short_factor;
   if (factors.size() != rotated / 2) {
     return input_error("convert-rope",
-                       fmt::format("has {} factors for rope_factors_{}.weight, {} are needed", factors.size(),
-                                   is_long ? "long" : "short", rotated / 2),
+                       fmt::format("has {} for rope_factors_{}.weight, {} are needed",
+                                   counted(factors.size(), "factor"), is_long ? "long" : "short", rotated / 2),
                        "rope_scaling", {}, config.path);
   }
   return std::vector<float>(factors.begin(), factors.end());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "arch/key_writer.h"
+#include "base/counted.h"
 
 namespace modelutils::arch {
 
@@ -23,7 +24,8 @@ Status check_window_order(const KeyWriter& out, u64 period) {
   if (types.empty()) return {};
   const u64 layers = out.size(symbol::layers);
   if (types.size() != layers) {
-    return out.refuse("layer_types", fmt::format("has {} entries for {} layers", types.size(), layers));
+    return out.refuse("layer_types", fmt::format("has {} for {}", counted(types.size(), "entry", "entries"),
+                                                 counted(layers, "layer")));
   }
   for (std::size_t i = 0; i < types.size(); ++i) {
     const bool is_global = period != 0 && (i + 1) % period == 0;

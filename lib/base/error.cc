@@ -1,12 +1,39 @@
 #include "base/error.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <system_error>
 
+#include "base/escape.h"
 #include "base/path.h"
 
 namespace modelutils {
+
+namespace {
+
+template <typename Predicate>
+const Finding* first_that(const Findings& findings, Predicate&& wanted) {
+  const Finding* first = nullptr;
+  for (const Finding& finding : findings) {
+    if (!wanted(finding)) continue;
+    if (finding.leads) return &finding;
+    if (first == nullptr) first = &finding;
+  }
+  return first;
+}
+
+template <typename Remark>
+std::string placed(const Remark& remark) {
+  std::string place;
+  if (remark.offset) place = fmt::format("byte {}", *remark.offset);
+  if (!remark.where.empty()) place += (place.empty() ? "" : ": ") + escape(remark.where);
+  std::string message = escape(remark.message);
+  if (place.empty()) return message;
+  return remark.leads ? fmt::format("{} ({})", message, place) : fmt::format("{}: {}", place, message);
+}
+
+}  // namespace
 
 std::string errno_text(int number) {
   return std::generic_category().message(number);
@@ -22,17 +49,15 @@ std::string_view severity_name(Severity severity) {
 }
 
 const Finding* first_container_error(const Findings& findings) {
-  auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+  return first_that(findings, [](const Finding& finding) {
     return finding.severity == Severity::error && finding.scope == Scope::container;
   });
-  return found == findings.end() ? nullptr : &*found;
 }
 
 const Finding* first_error(const Findings& findings) {
-  auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+  return first_that(findings, [](const Finding& finding) {
     return finding.severity == Severity::error && finding.scope != Scope::data;
   });
-  return found == findings.end() ? nullptr : &*found;
 }
 
 Error to_error(const Finding& finding, std::string_view path) {
@@ -43,11 +68,19 @@ Error to_error(const Finding& finding, std::string_view path) {
     if (is_folder && !file.ends_with('/')) file += '/';
     file = folder_of(file) + finding.file;
   }
-  return Error{ErrorKind::input, finding.code, std::move(file), finding.offset, finding.where, finding.message};
+  return Error{ErrorKind::input, finding.code,    std::move(file), finding.offset,
+               finding.where,    finding.message, finding.leads};
 }
 
 Finding to_finding(const Error& error, Scope scope) {
-  return Finding{Severity::error, scope, error.code, error.offset, error.where, error.message, {}};
+  return Finding{Severity::error, scope, error.code, error.offset, error.where, error.message, {}, error.leads};
+}
+
+std::string placed_message(const Error& error) {
+  return placed(error);
+}
+std::string placed_message(const Finding& finding) {
+  return placed(finding);
 }
 
 }  // namespace modelutils

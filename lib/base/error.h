@@ -16,6 +16,7 @@ namespace modelutils {
 enum class ErrorKind : u8 {
   usage,     ///< wrong usage: exit 2
   input,     ///< the input cannot be opened, read, recognised, is broken or cannot be converted: exit 3
+  no_match,  ///< a pattern selects nothing: exit 1
   output,    ///< the output cannot be written: exit 4
   internal,  ///< a bug of ours: exit 70
 };
@@ -29,6 +30,7 @@ struct Error {
   std::optional<u64> offset;  ///< absolute byte offset in `file`
   std::string where;          ///< the field or tensor, e.g. "tensor 'blk.0.attn_q.weight'"; may be empty
   std::string message;        ///< what was found and what is allowed
+  bool leads = false;         ///< as in Finding
 };
 
 template <typename T>
@@ -45,6 +47,12 @@ inline tl::unexpected<Error> input_error(std::string code, std::string message, 
 inline tl::unexpected<Error> output_error(std::string code, std::string message, std::string file = {}) {
   return tl::make_unexpected(
       Error{ErrorKind::output, std::move(code), std::move(file), std::nullopt, {}, std::move(message)});
+}
+
+/// A pattern that selects nothing, of the option `where`.
+inline tl::unexpected<Error> no_match_error(std::string where, std::string message, std::string file) {
+  return tl::make_unexpected(
+      Error{ErrorKind::no_match, "glob-no-match", std::move(file), std::nullopt, std::move(where), std::move(message)});
 }
 
 inline tl::unexpected<Error> usage_error(std::string message) {
@@ -82,16 +90,19 @@ struct Finding {
   std::string where;
   std::string message;
   std::string file;  ///< base name of the file of a set it is about; empty for a single file
+  /// What a person should know before anything else (the file is cut off, for one): it comes before all other findings,
+  /// and its message before offset and place, which are only the detail.
+  bool leads = false;
 };
 
 using Findings = std::vector<Finding>;
 
 std::string_view severity_name(Severity severity);
 
-/// The first error of class `container`, or nullptr: what makes a dumper exit 3.
+/// The first error of class `container` (one that leads before all others), or nullptr: what makes a dumper exit 3.
 const Finding* first_container_error(const Findings& findings);
 
-/// The first finding of severity error of any scope but data, or nullptr: what makes a converter refuse.
+/// The same of any scope but data: what makes a converter refuse.
 const Finding* first_error(const Findings& findings);
 
 /// A finding turned into the error that stops a tool. `path`: the model's, as the user gave it. A file of a set is
@@ -100,6 +111,11 @@ Error to_error(const Finding& finding, std::string_view path);
 
 /// An error turned into a finding of severity error.
 Finding to_finding(const Error& error, Scope scope = Scope::container);
+
+/// What is wrong and where, for people: "byte 12: tensor 'a': MESSAGE", of what leads "MESSAGE (byte 12: tensor 'a')".
+/// Escaped. Error and Finding have the same members.
+std::string placed_message(const Error& error);
+std::string placed_message(const Finding& finding);
 
 }  // namespace modelutils
 

@@ -7,14 +7,15 @@
 
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
+#include "base/counted.h"
 
 namespace modelutils::bump {
 
 namespace {
 
-void add(Document& document, std::string code, u64 offset, std::string where, std::string message) {
+void add(Document& document, std::string code, u64 offset, std::string where, std::string message, bool leads = false) {
   document.findings.push_back(
-      {Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message), {}});
+      {Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message), {}, leads});
 }
 
 // Every way to write `number` (a u32 of the header, so at most 65,536 steps) as K × something, K rising.
@@ -52,8 +53,9 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   document.file_size = source.size().value_or(0);
   if (document.file_size < codes_offset) {
     add(document, "bump-short", document.file_size, {},
-        fmt::format("the file has {} bytes, but the header and the number of entries take {}", document.file_size,
-                    codes_offset));
+        fmt::format("{}; this is less than the header and the number of entries",
+                    incomplete_text(document.file_size, codes_offset, true)),
+        true);
     return document;
   }
   std::array<std::byte, codes_offset> head{};
@@ -68,13 +70,16 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   const u64 expected = entry_count(document.header.num_layers);
   if (document.code_count != expected) {
     add(document, "bump-entries", table_offset, "number of dtype codes",
-        fmt::format("is {}, but {} layers have {} entries", document.code_count, document.header.num_layers, expected));
+        fmt::format("is {}, but {} {} {} entries", document.code_count, counted(document.header.num_layers, "layer"),
+                    verb(document.header.num_layers, "has", "have"), expected));
     return document;
   }
   if (!fits(codes_offset, expected, document.file_size)) {
     add(document, "bump-short", document.file_size, "dtype table",
-        fmt::format("needs {} bytes from byte {} on, but the file ends at byte {}", expected, codes_offset,
-                    document.file_size));
+        fmt::format("{}; the dtype table has {} from byte {} on",
+                    incomplete_text(document.file_size, codes_offset + expected, true), counted(expected, "byte"),
+                    codes_offset),
+        true);
     return document;
   }
   document.codes.resize(expected);

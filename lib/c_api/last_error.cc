@@ -52,9 +52,7 @@ mu_status status_of(const Error& error) {
 std::string line_of(const Error& error) {
   std::string line;
   if (!error.file.empty()) line += escape(error.file) + ": ";
-  if (error.offset) line += fmt::format("byte {}: ", *error.offset);
-  if (!error.where.empty()) line += escape(error.where) + ": ";
-  return line + escape(error.message);
+  return line + placed_message(error);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <map>
 
+#include "base/counted.h"
 #include "base/escape.h"
 #include "json/writer.h"
+#include "report/numbers.h"
 
 namespace modelutils {
 
@@ -65,23 +67,11 @@ void write_entry(json::Writer& out, const BumpEntry& entry, const std::string* s
   out.end_object();
 }
 
-std::string bytes_text(u64 bytes) {
-  constexpr std::string_view units[] = {"kB", "MB", "GB", "TB", "PB"};
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  double value = static_cast<double>(bytes) / 1000;
-  std::size_t unit = 0;
-  while (value >= 999.95 && unit + 1 < std::size(units)) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, units[unit]);
-}
-
 void append_remarks(std::string& text, const GgufToBumpReport& report) {
   for (const UnplacedTensor& item : report.mapping.unplaced) {
     if (!item.dropped) continue;
     text += fmt::format("dropped: {} ({}, {}: {})\n", escape(item.tensor.name), type_name(item.tensor.type),
-                        bytes_text(item.tensor.bytes), item.reason);
+                        byte_text(item.tensor.bytes), item.reason);
   }
   for (const std::string& note : report.notes) text += "note: " + escape(note) + "\n";
 }
@@ -201,10 +191,10 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
     u64 zeros = 0;
     for (const BumpEntry& entry : mapping.entries) zeros += entry.sources.empty() ? entry.entry.size : 0;
     for (const auto& [name, total] : totals_by_dtype(mapping)) {
-      text += fmt::format("{:<12}  {} entries, {}\n", name, total.entries, bytes_text(total.bytes));
+      text += fmt::format("{:<12}  {}, {}\n", name, counted(total.entries, "entry", "entries"), byte_text(total.bytes));
     }
     text += fmt::format("file          {} bytes ({}), {} of them zeros with no source\n", mapping.file_size,
-                        bytes_text(mapping.file_size), bytes_text(zeros));
+                        byte_text(mapping.file_size), byte_text(zeros));
   }
   if (report.output) text += fmt::format("output        {}\n", escape(*report.output));
   if (report.config) text += fmt::format("config        {}\n", escape(*report.config));
@@ -217,14 +207,13 @@ std::string gguf_to_bump_summary(const GgufToBumpReport& report) {
   std::string text;
   append_remarks(text, report);
   const u64 size = report.mapping.file_size;
-  text +=
-      fmt::format("{}: {} entries, {}", report.output == "-" ? "standard output" : escape(report.output.value_or("")),
-                  report.mapping.entries.size(), bytes_text(size));
+  text += fmt::format("{}: {}, {}", report.output == "-" ? "standard output" : escape(report.output.value_or("")),
+                      counted(report.mapping.entries.size(), "entry", "entries"), byte_text(size));
   if (report.disk_bytes && *report.disk_bytes < size)
-    text += fmt::format(" ({} on disk)", bytes_text(*report.disk_bytes));
+    text += fmt::format(" ({} on disk)", byte_text(*report.disk_bytes));
   text += fmt::format(" in {:.1f} s", report.seconds);
   if (report.seconds >= 0.1)
-    text += fmt::format(", {}/s", bytes_text(static_cast<u64>(static_cast<double>(size) / report.seconds)));
+    text += fmt::format(", {}/s", byte_text(static_cast<u64>(static_cast<double>(size) / report.seconds)));
   text += fmt::format("\npayload sha256 {}\n", hex(report.sha256));
   return text;
 }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
+#include "base/counted.h"
 #include "base/escape.h"
 #include "json/writer.h"
 #include "tensor/shape.h"
@@ -147,30 +149,80 @@ std::string report_json(const ConversionReport& report) {
   return out.text();
 }
 
-std::string report_text(const ConversionReport& report, bool all) {
-  std::string text;
-  std::size_t width = 4;
-  for (const TensorReport& tensor : report.tensors) {
-    if (all || tensor.exact != true) width = std::max(width, tensor.name.size());
-  }
+namespace {
+
+// Tensors that were treated alike.
+struct Group {
+  const TensorReport* first;
+  u64 tensors = 0;
+  double rms = 0;  // the largest
+  double max_abs = 0;
+};
+
+std::string error_text(const Group& group) {
+  if (!group.first->exact) return ", not measured";
+  if (*group.first->exact) return ", exact";
+  if (!group.first->measured) return ", not exact";
+  const std::string_view most = group.tensors == 1 ? "" : "up to ";
+  return fmt::format(", relative RMS error {}{:.2g}, largest {}{:.2g}", most, group.rms, most, group.max_abs);
+}
+
+std::string reason_text(const TensorReport& tensor) {
+  return tensor.reason.empty() ? std::string() : " (" + escape(tensor.reason) + ")";
+}
+
+// The tensors of the text, each its own group, or those alike together in the order of the first of each.
+std::vector<Group> groups_of(const ConversionReport& report, bool all) {
+  std::vector<Group> groups;
+  std::map<std::tuple<TensorType, std::string_view, std::string_view, bool, bool>, std::size_t> places;
   for (const TensorReport& tensor : report.tensors) {
     if (!all && tensor.exact == true) continue;
-    text += fmt::format("{:<{}}  {:>6}  {}  from {}", escape(tensor.name), width, type_name(tensor.type),
-                        shape_text(tensor.ne), tensor.form);
-    if (!tensor.exact) {
-      text += ", not measured";
-    } else if (*tensor.exact) {
-      text += ", exact";
-    } else if (tensor.measured) {
-      text +=
-          fmt::format(", relative RMS error {:.2g}, largest {:.2g}", tensor.error.relative_rms(), tensor.error.max_abs);
-    } else {
-      text += ", not exact";
+    const auto key =
+        std::tuple(tensor.type, std::string_view(tensor.form), std::string_view(tensor.reason),
+                                tensor.exact.has_value(), tensor.measured);
+    const auto [place, is_new] = places.try_emplace(key, groups.size());
+    if (all || is_new) {
+      place->second = groups.size();
+      groups.push_back({&tensor});
     }
-    if (!tensor.reason.empty()) text += " (" + escape(tensor.reason) + ")";
-    text += '\n';
+    Group& group = groups[place->second];
+    ++group.tensors;
+    group.rms = std::max(group.rms, tensor.error.relative_rms());
+    group.max_abs = std::max(group.max_abs, tensor.error.max_abs);
+  }
+  return groups;
+}
+
+std::string files_text(const ConversionReport& report) {
+  std::string text;
+  for (const OutputFile& file : report.files) {
+    text += fmt::format("{}{}: {}, {}\n", report.dry_run ? "would write " : "", escape(file.path),
+                        counted(file.bytes, "byte"), counted(file.tensors, "tensor"));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const ConversionReport& report, bool all) {
+  std::string text;
+  const std::vector<Group> groups = groups_of(report, all);
+  std::size_t width = 4;
+  for (const Group& group : groups) {
+    if (group.tensors == 1) width = std::max(width, group.first->name.size());
+  }
+  for (const Group& group : groups) {
+    const TensorReport& tensor = *group.first;
+    if (group.tensors == 1) {
+      text += fmt::format("{:<{}}  {:>6}  {}  from {}", escape(tensor.name), width, type_name(tensor.type),
+                          shape_text(tensor.ne), tensor.form);
+    } else {
+      text += fmt::format("{} as {} from {}", counted(group.tensors, "tensor"), type_name(tensor.type), tensor.form);
+    }
+    text += error_text(group) + reason_text(tensor) + (group.tensors == 1 ? "\n" : "; -v lists them\n");
   }
   for (const std::string& name : report.left_out) text += "left out: " + escape(name) + '\n';
+  if (report.files.size() > 1) text += files_text(report);
   std::string mix;
   for (const auto& [type, total] : totals_by_type(report)) {
     mix += fmt::format("{}{} {}", mix.empty() ? "" : ", ", total.tensors, type);
@@ -180,8 +232,8 @@ std::string report_text(const ConversionReport& report, bool all) {
   if (const u64 unmeasured = report.unmeasured_tensors(); unmeasured > 0) {
     exactness += fmt::format("{}{} not measured", exactness.empty() ? "" : ", ", unmeasured);
   }
-  text += fmt::format("{} tensors ({}), {} bytes, {}\n", report.tensors.size(), mix, report.bytes(),
-                      exactness.empty() ? "all exact" : exactness);
+  text += fmt::format("{} ({}), {}, {}\n", counted(report.tensors.size(), "tensor"), mix,
+                      counted(report.bytes(), "byte"), exactness.empty() ? "all exact" : exactness);
   return text;
 }
 

@@ -59,7 +59,8 @@ struct ConversionReport {
 /// One JSON object and a line feed.
 std::string report_json(const ConversionReport& report);
 
-/// For people: a line for each tensor that is not exact (all tensors with `all`), then the totals. Escaped.
+/// For people: what is not exact, tensors of one source form, type and reason together (with `all` a line for each
+/// tensor, exact ones too), the files if they are several, then the totals. Escaped.
 std::string report_text(const ConversionReport& report, bool all);
 
 }  // namespace modelutils::convert

@@ -14,6 +14,7 @@
 #include "convert/bump_manifest.h"
 #include "convert/bump_stream.h"
 #include "gguf/keys.h"
+#include "report/gguf_selection.h"
 #include "verify/gguf_rules.h"
 
 namespace modelutils {
@@ -126,6 +127,10 @@ class Conversion {
       if (!used && !may_be_used) {
         report_.notes.push_back(fmt::format("--drop '{}' matches nothing that would be lost", glob));
       }
+    }
+    const EachName each_name = each_tensor_name(set_);
+    for (Error& error : unmatched_globs("--drop", "tensor", options_.request.drop, each_name, options_.input)) {
+      report_.refusals.push_back(std::move(error));
     }
     const arch::Family* family = arch::find_gguf_family(mapping.hyper.architecture, mapping.has_experts);
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/checked_math.h"
+#include "base/counted.h"
 
 namespace modelutils::gguf {
 
@@ -41,10 +42,11 @@ class Scanner {
 
   bool too_many(ValueType type, u64 count, u64 offset) {
     const std::optional<u64> left = reader_.remaining();
+    const std::string array =
+        fmt::format("an array of {} {} {}", count, value_type_name(type), verb(count, "value", "values"));
     return stop("gguf-length", offset,
-                left ? fmt::format("an array of {} {} values does not fit into the remaining {} bytes", count,
-                                   value_type_name(type), *left)
-                     : fmt::format("the data ends inside an array of {} {} values", count, value_type_name(type)));
+                left ? fmt::format("{} does not fit into the remaining {}", array, counted(*left, "byte"))
+                     : fmt::format("the data ends inside {}", array));
   }
 
   bool pass_flat(ValueType type, u64 count) {

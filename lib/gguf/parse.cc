@@ -45,15 +45,27 @@ class Parser {
   }
 
  private:
-  bool stop(std::string code, u64 offset, std::string where, std::string message) {
+  bool stop(std::string code, u64 offset, std::string where, std::string message, bool leads = false) {
     if (!reader_.source_error()) {
-      document_.findings.push_back(
-          {Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message), {}});
+      document_.findings.push_back({Severity::error,
+                                    Scope::container,
+                                    std::move(code),
+                                    offset,
+                                    std::move(where),
+                                    std::move(message),
+                                    {},
+                                    leads});
     }
     return false;
   }
   bool truncated(u64 offset, std::string where, std::string_view field) {
-    return stop("gguf-truncated", offset, std::move(where), fmt::format("the file ends inside the {}", field));
+    return stop("gguf-truncated", offset, std::move(where),
+                fmt::format("incomplete: the file ends inside its header, in the {}; download it again", field), true);
+  }
+  // A length or a count that is more than there is: the file was cut off, or the number is wrong.
+  bool too_short(std::string code, u64 offset, std::string where, std::string_view message) {
+    return stop(std::move(code), offset, std::move(where),
+                fmt::format("incomplete or damaged: {}; download it again", message), true);
   }
   void warn(std::string code, u64 offset, std::string where, std::string message) {
     document_.findings.push_back(
@@ -92,9 +104,10 @@ class Parser {
 
   bool read_keys() {
     if (!reader_.may_hold(document_.kv_count, min_key_bytes)) {
-      return stop("gguf-kv-count", 16, "header",
-                  fmt::format("the number of keys is {}, but the remaining {} can hold at most {}", document_.kv_count,
-                              counted(*reader_.remaining(), "byte"), *reader_.remaining() / min_key_bytes));
+      return too_short(
+          "gguf-kv-count", 16, "header",
+          fmt::format("the number of keys is {}, but the remaining {} can hold at most {}", document_.kv_count,
+                      counted(*reader_.remaining(), "byte"), *reader_.remaining() / min_key_bytes));
     }
     document_.keys.reserve(static_cast<std::size_t>(std::min(document_.kv_count, max_entries_reserved)));
     for (u64 i = 0; i < document_.kv_count; ++i) {
@@ -105,10 +118,10 @@ class Parser {
 
   bool read_tensors() {
     if (!reader_.may_hold(document_.tensor_count, min_tensor_bytes)) {
-      return stop("gguf-tensor-count", 8, "header",
-                  fmt::format("the number of tensors is {}, but the remaining {} can hold at most {}",
-                              document_.tensor_count, counted(*reader_.remaining(), "byte"),
-                              counted(*reader_.remaining() / min_tensor_bytes, "tensor info")));
+      return too_short("gguf-tensor-count", 8, "header",
+                       fmt::format("the number of tensors is {}, but the remaining {} can hold at most {}",
+                                   document_.tensor_count, counted(*reader_.remaining(), "byte"),
+                                   counted(*reader_.remaining() / min_tensor_bytes, "tensor info")));
     }
     document_.tensors.reserve(static_cast<std::size_t>(std::min(document_.tensor_count, max_entries_reserved)));
     for (u64 i = 0; i < document_.tensor_count; ++i) {
@@ -124,13 +137,14 @@ class Parser {
     const u64 size = reader_.read<u64>();
     if (!reader_.ok()) return truncated(offset, where(), fmt::format("length of the {}", field));
     if (!reader_.may_hold(size, 1)) {
-      return stop("gguf-length", offset, where(),
-                  fmt::format("the {} takes {}, but the file has only {} left", field, counted(size, "byte"),
-                              *reader_.remaining()));
+      return too_short("gguf-length", offset, where(),
+                       fmt::format("the {} takes {}, but the file has only {} left", field, counted(size, "byte"),
+                                   *reader_.remaining()));
     }
     text = reader_.read_string(size);
-    return reader_.ok() || stop("gguf-length", offset, where(),
-                                fmt::format("the {} takes {}, but the input ends first", field, counted(size, "byte")));
+    return reader_.ok() ||
+           too_short("gguf-length", offset, where(),
+                     fmt::format("the {} takes {}, but the input ends first", field, counted(size, "byte")));
   }
 
   bool read_key(u64 number) {
@@ -205,8 +219,11 @@ class Parser {
     array.offset = reader_.offset();
     ArrayScan scan = scan_array(reader_, array.element_type, array.count);
     if (scan.problem) {
-      return stop(std::move(scan.problem->code), *scan.problem->offset, where_key(entry.key),
-                  std::move(scan.problem->message));
+      Error& problem = *scan.problem;
+      if (problem.code == "gguf-length" || problem.code == "gguf-truncated") {
+        return too_short(std::move(problem.code), *problem.offset, where_key(entry.key), problem.message);
+      }
+      return stop(std::move(problem.code), *problem.offset, where_key(entry.key), std::move(problem.message));
     }
     if (!reader_.ok()) return false;
     if (scan.nested) {

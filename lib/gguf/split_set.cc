@@ -66,9 +66,13 @@ class SetOpener {
       return std::move(set_);
     }
     if (!has_name) {
+      const std::optional<PartOfSet> part = lone_part(set_);
+      const std::string which =
+          part ? fmt::format("part {} of {}", part->number, part->count) : fmt::format("one of {} parts", count);
       add("gguf-split-name", Scope::model, path, "split.count",
-          fmt::format("this is one of {} parts; the others cannot be found because the input is a pipe", count),
+          fmt::format("this is {} of a model; the other parts cannot be found because the input is a pipe", which),
           Severity::warning);
+      set_.findings.back().leads = true;
       return std::move(set_);
     }
     if (name->count > max_parts) {
@@ -225,6 +229,15 @@ std::optional<SplitName> parse_split_name(std::string_view path) {
   const std::optional<u32> count = five_digits(end.substr(10, 5));
   if (!number || !count || *number == 0 || *number > *count) return std::nullopt;
   return SplitName{std::string(path.substr(0, path.size() - pattern.size())), *number, *count};
+}
+
+std::optional<PartOfSet> lone_part(const SplitSet& set) {
+  if (set.is_split()) return std::nullopt;
+  const Document& document = set.files.front().document;
+  const std::optional<i64> count = integer(document, "split.count");
+  const std::optional<i64> number = integer(document, "split.no");
+  if (count.value_or(0) < 2 || !number || *number < 0) return std::nullopt;
+  return PartOfSet{static_cast<u64>(*number) + 1, static_cast<u64>(*count)};
 }
 
 std::string split_path(std::string_view prefix, u32 number, u32 count) {

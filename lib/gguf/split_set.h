@@ -41,6 +41,14 @@ struct SplitSet {
   bool is_split() const { return files.size() > 1; }
 };
 
+/// Which part of which number of parts the only file of `set` is by its keys split.no and split.count, where the other
+/// parts were not found or not looked for; nothing for a whole model.
+struct PartOfSet {
+  u64 number = 0;  ///< 1-based
+  u64 count = 0;
+};
+std::optional<PartOfSet> lone_part(const SplitSet& set);
+
 /// Opens `path` ("-" is standard input) and, if it is a part of a split model by its keys or by its name, its siblings
 /// in the same folder, which must be regular files; one that is a symbolic link out of the folder is a warning, unless
 /// `links` is `follow`. Standard input and pipes have no siblings. Errors: as open_source()

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "hf/remarks.h"
 
@@ -253,7 +254,7 @@ ModelCard parse_model_card(std::string_view readme, Findings& findings) {
   const std::vector<std::string> odd = CardReader(std::move(lines), card).read();
   if (!odd.empty()) {
     note(fmt::format("the value of '{}' cannot be read and is left out{}", odd.front(),
-                     odd.size() == 1 ? "" : fmt::format(" (and {} others)", odd.size() - 1)));
+                     odd.size() == 1 ? "" : fmt::format(" (and {})", counted(odd.size() - 1, "other"))));
   }
   return card;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "gguf/parse.h"
 
 namespace modelutils {
@@ -93,7 +94,8 @@ Result<bool> read_heads(KeyReader& keys, const gguf::Index& index, bump::Dimensi
     head_dim = d.embed / *heads;
   } else if (heads) {
     keys.refuse("gguf2bump-key", index.arch_key("attention.key_length"),
-                fmt::format("is missing, and {} heads do not divide the embedding length {}", *heads, d.embed));
+                fmt::format("is missing, and {} {} not divide the embedding length {}", counted(*heads, "head"),
+                            verb(*heads, "does", "do"), d.embed));
   }
   if (!heads || !kv_heads || !head_dim) return false;
   if (keys.has("attention.value_length")) {
@@ -107,7 +109,7 @@ Result<bool> read_heads(KeyReader& keys, const gguf::Index& index, bump::Dimensi
   }
   if (*heads % *kv_heads != 0) {
     keys.refuse("gguf2bump-key", index.arch_key("attention.head_count_kv"),
-                fmt::format("is {}, which does not divide {} heads", *kv_heads, *heads));
+                fmt::format("is {}, which does not divide {}", *kv_heads, counted(*heads, "head")));
     return false;
   }
   d.heads = *heads;

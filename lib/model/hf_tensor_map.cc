@@ -8,6 +8,7 @@
 #include "arch/geometry.h"
 #include "arch/rope.h"
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "io/same_bytes.h"
 #include "model/hf_sources.h"
 #include "tensor/shape.h"
@@ -260,8 +261,8 @@ class NameMapper {
     for (std::size_t i = 0; i < std::min(shown, unmapped.size()); ++i) list += (i > 0 ? ", " : "") + unmapped[i];
     if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
     return fail("convert-unmapped", {},
-                fmt::format("{} tensor{} no place in a GGUF of architecture {}: {}", unmapped.size(),
-                            unmapped.size() == 1 ? " has" : "s have", family().gguf, list));
+                fmt::format("{} {} no place in a GGUF of architecture {}: {}", counted(unmapped.size(), "tensor"),
+                            verb(unmapped.size(), "has", "have"), family().gguf, list));
   }
 
   const HfModel& model_;

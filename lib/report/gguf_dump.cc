@@ -35,11 +35,14 @@ Status dump_values(const gguf::SplitSet& set, const std::string& path, const Ggu
   const Catalog catalog = gguf_catalog(set);
   const CatalogTensor* tensor = catalog.find(options.name);
   if (tensor == nullptr) {
-    std::string_view message = "the file has no such tensor; --list tensors names them";
+    std::string message;
     for (const gguf::SetFile& file : set.files) {
       if (const gguf::TensorInfo* listed = file.document.find_tensor(options.name)) message = why_not_readable(*listed);
     }
-    return input_error("tensor-not-found", std::string(message), gguf::where_tensor(options.name), {}, path);
+    if (message.empty()) {
+      message = "the file has no such tensor" + name_hint("tensor", options.name, each_tensor_name(set));
+    }
+    return input_error("tensor-not-found", std::move(message), gguf::where_tensor(options.name), {}, path);
   }
   return write_values(out, value_source(catalog, *tensor),
                       {options.count, options.json, false, told_path(path, options)});

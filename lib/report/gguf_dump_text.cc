@@ -91,7 +91,9 @@ class TextDump {
   void write_summary(const GgufSummary& summary) {
     const std::string shown_path = path_ == "-" ? "standard input" : path_;
     const std::string title = summary.name.empty() ? base_name_of(shown_path) : summary.name;
-    out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : columns_elsewhere)) << "\n";
+    out_ << style_(Paint::title, escape(title, options_.width > 0 ? options_.width : columns_elsewhere));
+    if (const auto part = gguf::lone_part(set_)) out_ << fmt::format(" (part {} of {})", part->number, part->count);
+    out_ << "\n";
     std::string file = escape(shown_path);
     if (set_.is_split()) file += fmt::format(" and the others of its {} files", set_.files.size());
     std::string format = "GGUF";

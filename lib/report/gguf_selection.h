@@ -9,6 +9,7 @@
 #include "gguf/split_set.h"
 #include "json/writer.h"
 #include "report/gguf_dump.h"
+#include "report/not_found.h"
 
 namespace modelutils {
 
@@ -39,6 +40,10 @@ bool selects(const std::vector<std::string>& globs, std::string_view name);
 /// Keys of the first file; split.* of the others say nothing new.
 std::vector<SelectedKey> select_keys(const gguf::SplitSet& set, const GgufDumpOptions& options);
 std::vector<SelectedTensor> select_tensors(const gguf::SplitSet& set, const GgufDumpOptions& options);
+
+/// Every name that key_globs and --get choose from, those of the pseudo keys too.
+EachName each_key_name(const gguf::SplitSet& set);
+EachName each_tensor_name(const gguf::SplitSet& set);
 
 /// Absolute offset of the tensor's data; nothing on overflow, or where the header is not complete.
 std::optional<u64> data_offset_of(const SelectedTensor& selected);

@@ -79,8 +79,8 @@ Status dump_gguf_value(const gguf::SplitSet& set, const std::string& path, const
       out << fmt::format("{}\n", pseudo.value);
       return {};
     }
-    return input_error("key-not-found", "the file has no such key; --list keys names them", gguf::where_key(key), {},
-                       path);
+    return input_error("key-not-found", "the file has no such key" + name_hint("key", key, each_key_name(set)),
+                       gguf::where_key(key), {}, path);
   }
   if (const auto* text = std::get_if<std::string>(&found->value)) {
     write_text(out, *text, options.for_terminal);

@@ -41,15 +41,6 @@ void append_number(std::string& out, u64 number) {
   out.append(digits, end);
 }
 
-std::string thousands(u64 number) {
-  std::string text = std::to_string(number);
-  for (std::size_t i = text.size(); i > 3;) {
-    i -= 3;
-    text.insert(i, 1, ',');
-  }
-  return text;
-}
-
 std::string bits_text(double bits) {
   return fmt::format("{:.2f}", bits);
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/counted.h"
 #include "base/types.h"
 
 namespace modelutils {
@@ -12,9 +13,6 @@ std::string byte_text(u64 bytes);
 
 /// Appends plain decimal digits.
 void append_number(std::string& out, u64 number);
-
-/// "1,234,567".
-std::string thousands(u64 number);
 
 /// "751", "12.3 K", "7.24 B": parameters and other counts, three significant digits.
 std::string count_text(u64 number);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/types.h"
 #include "model/safetensors_model.h"
 
@@ -13,6 +14,10 @@ namespace modelutils {
 /// Places in SafetensorsModel::set (as listed() counts) whose names match one of the patterns (all if there is none),
 /// in the order of the files.
 std::vector<u32> select_tensors(const SafetensorsModel& model, const std::vector<std::string>& patterns);
+
+/// An error of kind no_match for each pattern of --tensors that selects nothing. None where a header was not read to
+/// its end: what is missing may match.
+std::vector<Error> globs_without_match(const SafetensorsModel& model, const std::vector<std::string>& patterns);
 
 /// Tensors that belong together: those of one layer ("model.layers.3"), or those outside all layers (empty title).
 struct LayerGroup {

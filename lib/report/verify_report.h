@@ -1,4 +1,4 @@
-// What verify says of a path, and its two forms: text for people, one JSON object a line for programs.
+// What verify found out about a path, and its form for programs: one JSON object a line. For people: verify_text.h.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,9 @@
 namespace modelutils {
 
 struct VerifyReport {
-  std::string path;    ///< as given
-  std::string format;  ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
+  std::string path;          ///< as given
+  std::string format;        ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
+  std::string checked = {};  ///< what it is and what was looked at: "GGUF v3, 12 tensors, structure and values"
   Findings findings = {};
   u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note
   u64 warnings = 0;
@@ -22,16 +23,6 @@ struct VerifyReport {
 
   bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }
 };
-
-struct VerifyTextOptions {
-  bool color = false;
-  bool errors_only = false;  ///< leave out warnings, notes and the summary of a path that is not bad
-  bool strict = false;       ///< a path with warnings is bad
-};
-
-/// A line for each finding, "PATH: error: byte N: WHERE: MESSAGE [CODE]" (behind PATH the file of a model in several),
-/// then "PATH: ok" or "PATH: N errors, M warnings". Everything from files is escaped.
-std::string verify_text(const VerifyReport& report, const VerifyTextOptions& options);
 
 /// What was looked at, on one line: "PATH: gguf, 1 file, 12 tensors, 3.1 GB of tensor data read, 0.250 s".
 std::string verify_summary(const VerifyReport& report);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "base/name_index.h"
 #include "safetensors/finding_list.h"
 #include "safetensors/on_demand.h"
@@ -443,7 +444,7 @@ error_code HeaderParser::read_offsets(Tensor& tensor, Entry& entry, value offset
   } else if (entry.is_readable || !was_readable) {
     entry.is_readable = false;
     add_to_tensor(Severity::error, "st-field-type", tensor, [&] {
-      return fmt::format("data_offsets has {} elements instead of two (begin and end)", numbers_.size());
+      return fmt::format("data_offsets has {} instead of two (begin and end)", counted(numbers_.size(), "element"));
     });
   }
   return SUCCESS;

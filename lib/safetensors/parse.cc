@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/byte_reader.h"
+#include "base/counted.h"
 #include "io/file_kind.h"
 #include "safetensors/header_parser.h"
 
@@ -33,8 +34,9 @@ bool is_text(std::string_view bytes) {
                      [](char c) { return (c >= ' ' && c <= '~') || (c >= '\t' && c <= '\r'); });
 }
 
-void refuse(Document& document, std::string code, u64 offset, std::string message) {
-  document.findings.push_back({Severity::error, Scope::container, std::move(code), offset, {}, std::move(message), {}});
+void refuse(Document& document, std::string code, u64 offset, std::string message, bool leads = false) {
+  document.findings.push_back(
+      {Severity::error, Scope::container, std::move(code), offset, {}, std::move(message), {}, leads});
 }
 
 }  // namespace
@@ -58,7 +60,9 @@ Result<Document> parse(const ByteSource& source) {
   document.file_size = source.size();
   if (head.size() < length_bytes) {
     refuse(document, "st-truncated", head.size(),
-           fmt::format("the file has {} bytes, but the header's length alone takes 8", head.size()));
+           fmt::format("incomplete: the file has {}, but the header's length alone takes 8; download it again",
+                       counted(head.size(), "byte")),
+           true);
     return document;
   }
   const u64 length = load<u64>(head.data());
@@ -76,15 +80,17 @@ Result<Document> parse(const ByteSource& source) {
   document.data_offset = length_bytes + length;
   if (document.file_size && document.data_offset > *document.file_size) {
     refuse(document, "st-header-length", 0,
-           fmt::format("the header is {} bytes long, but the file ends after {} bytes of it; download it again", length,
-                       *document.file_size - length_bytes));
+           fmt::format("{}; the file ends inside its header, which is {} long",
+                       incomplete_text(*document.file_size, document.data_offset, true), counted(length, "byte")),
+           true);
     return document;
   }
   const auto storage = std::make_shared<Storage>();
   auto text = on_demand::read_text(source, length_bytes, static_cast<std::size_t>(length));
   if (!text) {
     if (text.error().code != "io-short") return tl::make_unexpected(std::move(text.error()));
-    refuse(document, "st-truncated", *text.error().offset, "the input ends inside the header");
+    refuse(document, "st-truncated", *text.error().offset,
+           "incomplete: the input ends inside the header; download it again", true);
     document.file_size = source.size();
     return document;
   }

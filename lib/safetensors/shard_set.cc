@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "base/path.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -216,7 +217,7 @@ void SetBuilder::compare_total_size() {
   }
   if (bytes == *set_.index->total_size) return;
   add(Severity::warning, "st-index-total-size", base_name_of(set_.index_path), "metadata",
-      fmt::format("total_size is {}, but the tensors have {} bytes", *set_.index->total_size, bytes));
+      fmt::format("total_size is {}, but the tensors have {}", *set_.index->total_size, counted(bytes, "byte")));
 }
 
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.

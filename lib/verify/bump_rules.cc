@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/escape.h"
 #include "bump/parse.h"
 #include "io/file_kind.h"
@@ -28,9 +29,9 @@ const HeaderField& header_field(std::string_view name) {
 
 // A member of 0 is not known.
 std::string geometry_text(const bump::Geometry& geometry) {
-  if (geometry.intermediate == 0) return fmt::format("{} KV heads", geometry.kv_heads);
+  if (geometry.intermediate == 0) return counted(geometry.kv_heads, "KV head");
   const std::string width = fmt::format("an intermediate size of {}", geometry.intermediate);
-  return geometry.kv_heads == 0 ? width : fmt::format("{} KV heads and {}", geometry.kv_heads, width);
+  return geometry.kv_heads == 0 ? width : fmt::format("{} and {}", counted(geometry.kv_heads, "KV head"), width);
 }
 
 class BumpRules {
@@ -39,6 +40,7 @@ class BumpRules {
       : probe_(probe), file_(std::move(file)), document_(std::move(document)) {}
 
   Result<CheckedModel> check() {
+    model_.format_text = "BUMPWGT3";
     if (!probe_.begins_with(bump::magic)) {
       error("bump-magic", 0, "field magic",
             fmt::format("is '{}' instead of 'BUMPWGT3'", escape(probe_.head.substr(0, bump::magic.size()))));
@@ -155,8 +157,8 @@ class BumpRules {
       readings = bump::readings_of(document_);
       if (readings.empty()) return say_that_nothing_fits();
       add(Severity::error, Scope::model, "bump-config", {}, {},
-          fmt::format("config.json says {}, but the file's {} heads and its size imply {}", geometry_text(told),
-                      document_.header.num_heads, geometry_text(readings.front().geometry)));
+          fmt::format("config.json says {}, but the file's {} and its size imply {}", geometry_text(told),
+                      counted(document_.header.num_heads, "head"), geometry_text(readings.front().geometry)));
     }
     say_what_fits(readings);
     const Reading& reading = readings.front();
@@ -200,14 +202,15 @@ class BumpRules {
   }
 
   void say_that_nothing_fits() {
-    std::string message =
-        fmt::format("the file has {} bytes, which does not match its header and dtype codes", document_.file_size);
+    std::string message = fmt::format("the file has {}, which does not match its header and dtype codes",
+                                      counted(document_.file_size, "byte"));
     if (const bump::Geometry told = told_geometry(); told.kv_heads != 0 && told.intermediate != 0) {
       for (const bump::Numbering numbering : bump::all_numberings) {
         const auto dtypes = dtypes_of(document_, numbering);
         if (!dtypes) continue;
         const auto size =
             file_bytes(bump::dimensions_of(document_, told), census_of(*dtypes, document_.header.num_layers));
+        if (size && document_.file_size < *size) return say_that_it_is_cut_off(*size, told);
         if (size) message += fmt::format("; with {} they give {}", geometry_text(told), *size);
         break;
       }
@@ -215,7 +218,22 @@ class BumpRules {
     error("bump-size", {}, {}, std::move(message));
   }
 
+  void say_that_it_is_cut_off(u64 needed, const bump::Geometry& told) {
+    is_cut_off_ = true;
+    model_.findings.add({Severity::error,
+                         Scope::container,
+                         "bump-size",
+                         {},
+                         {},
+                         fmt::format("{}; this is the size that its header and dtype codes give with {}",
+                                     incomplete_text(document_.file_size, needed), geometry_text(told)),
+                         {},
+                         true});
+  }
+
+  // What is missing cannot have the checksum: that the file is cut off says so already.
   Status check_payload() {
+    if (is_cut_off_) return {};
     Hasher hasher(HashAlgorithm::sha256);
     std::vector<std::byte> buffer(512 * 1024);
     for (u64 offset = bump::table_offset; offset < document_.file_size;) {
@@ -240,6 +258,7 @@ class BumpRules {
   std::shared_ptr<RandomAccessFile> file_;
   bump::Document document_;
   std::optional<BumpConfig> config_;
+  bool is_cut_off_ = false;
   CheckedModel model_;
 };
 

@@ -1,5 +1,6 @@
 #include "verify/finding_log.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "base/counted.h"
@@ -52,6 +53,7 @@ void FindingLog::set_file(std::string_view base_name) {
 
 Findings FindingLog::findings() const {
   Findings all = kept_;
+  std::ranges::stable_partition(all, [](const Finding& finding) { return finding.leads; });
   std::map<Kind, u64, KindLess> kept;
   for (const Finding& finding : kept_) ++kept[Kind{finding.severity, finding.code}];
   for (const auto& [kind, count] : counts_) {
@@ -63,10 +65,7 @@ Findings FindingLog::findings() const {
                    kind.code,
                    {},
                    {},
-                   counted(more, kind.severity == Severity::error     ? "more error"
-                                 : kind.severity == Severity::warning ? "more warning"
-                                                                      : "more note") +
-                       " of this kind, not listed",
+                   counted(more, "more " + std::string(severity_name(kind.severity))) + " of this kind, not listed",
                    {}});
   }
   return all;

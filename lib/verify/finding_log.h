@@ -35,7 +35,8 @@ class FindingLog {
   u64 errors() const { return errors_; }
   u64 warnings() const { return warnings_; }
 
-  /// What was kept, in the order of arrival, then a note for each code of which more was counted than kept.
+  /// What was kept, in the order of arrival but what leads before all others, then a note for each code of which more
+  /// was counted than kept.
   Findings findings() const;
 
  private:

@@ -24,10 +24,11 @@ constexpr std::size_t head_size = 4096;
 
 // A format is one line: its names in reports and messages, how it is recognised, its rules.
 const std::array format_table = {
-    FormatRules{"gguf", "a GGUF model", recognises_gguf, check_gguf},
+    FormatRules{"gguf", "a GGUF model", recognises_gguf, check_gguf, nullptr, ".gguf"},
     FormatRules{"mlx", "an MLX model", recognises_model_directory, check_model_directory},
-    FormatRules{"safetensors", "a safetensors model", recognises_safetensors, check_safetensors},
-    FormatRules{"bumpwgt3", "a BUMPWGT3 model", is_bump, check_bump, check_bump_manifest},
+    FormatRules{"safetensors", "a safetensors model", recognises_safetensors, check_safetensors, nullptr,
+                ".safetensors"},
+    FormatRules{"bumpwgt3", "a BUMPWGT3 model", is_bump, check_bump, check_bump_manifest, ".bump", true},
 };
 
 // What --against can compare: format of the converted model, format of its source, how.

@@ -36,7 +36,8 @@ struct PathProbe {
 /// What the rules of one format say of one model.
 struct CheckedModel {
   FindingLog findings;
-  Catalog catalog;  ///< tensors that can be read; --data, --hash and --check work on it. Empty if nothing can.
+  std::string format_text;  ///< for people: "GGUF v3", "MLX"
+  Catalog catalog;          ///< tensors that can be read; --data, --hash and --check work on it. Empty if nothing can.
   std::vector<PackedWeight> packed = {};  ///< MLX: what --data needs to know of weights, scales and biases
 };
 
@@ -49,6 +50,8 @@ struct FormatRules {
   Result<CheckedModel> (*check)(const PathProbe& probe);
   /// Compares what a manifest records beyond checksums, before those are compared; may be nullptr.
   void (*check_manifest)(const PathProbe& probe, const Manifest& manifest, CheckedModel& model) = nullptr;
+  std::string_view extension = {};  ///< that the names of such files have, and no other format's; empty for directories
+  bool has_checksum = false;        ///< of its own, which `check` compares
 };
 
 /// All formats, the more specific ones first.

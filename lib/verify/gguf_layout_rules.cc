@@ -26,8 +26,7 @@ class GgufLayout {
 
   void check() {
     if (tensors_.empty()) return;
-    check_data_start();
-    check_end();
+    if (!check_end()) check_data_start();
     if (is_contiguous()) return;
     const u64 errors_before = log_.errors();
     check_each_offset();
@@ -57,6 +56,7 @@ class GgufLayout {
     return true;
   }
 
+  // Of tensors without bytes: where one has any, check_end() has said that the file is cut off.
   void check_data_start() {
     if (!document_.file_size || *document_.file_size >= document_.data_offset) return;
     log_.add({Severity::error,
@@ -64,13 +64,13 @@ class GgufLayout {
               "gguf-data-start",
               *document_.file_size,
               "data",
-              fmt::format("the data starts at byte {}, but the file has only {} bytes", document_.data_offset,
-                          *document_.file_size),
-              {}});
+              incomplete_text(*document_.file_size, document_.data_offset),
+              {},
+              true});
   }
 
-  // One finding for a file that was cut off, however many tensors that costs.
-  void check_end() {
+  // One finding for a file that was cut off, however many tensors that costs. Is it?
+  bool check_end() {
     const TensorInfo* first = nullptr;
     u64 cut = 0;
     std::optional<u64> needed = 0;
@@ -83,13 +83,24 @@ class GgufLayout {
       const std::optional<u64> absolute = end ? checked_add(*end, document_.data_offset) : std::nullopt;
       needed = needed && absolute ? std::optional<u64>(std::max(*needed, *absolute)) : std::nullopt;
     }
-    if (first == nullptr) return;
-    const std::string others = cut == 1 ? "" : fmt::format(" (and {})", counted(cut - 1, "more tensor"));
-    const std::string size = fmt::format("the file has {} bytes", document_.file_size.value_or(0));
-    fail("gguf-data-truncated", *first,
-         needed ? fmt::format("{}, but the tensor's data needs {}{}", size, *needed, others)
-                : fmt::format("{}, and the tensor's data at offset {} would end beyond 2^64{}", size, first->offset,
-                              others));
+    if (first == nullptr) return false;
+    const u64 have = document_.file_size.value_or(0);
+    Finding finding{Severity::error,
+                    Scope::container,
+                    "gguf-data-truncated",
+                    first->info_offset,
+                    where_tensor(first->name),
+                    {},
+                    {},
+                    true};
+    if (needed) {
+      finding.message = fmt::format("{}; {}", incomplete_text(have, *needed), cut_tensors_text(cut, tensors_.size()));
+    } else {
+      finding.message = fmt::format("damaged: the file has {}, the tensor's data at offset {} would end beyond 2^64",
+                                    counted(have, "byte"), first->offset);
+    }
+    log_.add(std::move(finding));
+    return true;
   }
 
   bool begins_inside(const TensorInfo& tensor) const { return tensor.offset < data_size_; }

@@ -106,6 +106,7 @@ bool recognises_gguf(const PathProbe& probe) {
 Result<CheckedModel> check_gguf(const PathProbe& probe) {
   MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(probe.path, probe.links));
   CheckedModel model;
+  model.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
   model.findings = gguf_structure_rules(set);
   model.catalog = gguf_catalog(set);
   return model;

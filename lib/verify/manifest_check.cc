@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/counted.h"
 #include "verify/hash_run.h"
 #include "verify/manifest.h"
 #include "verify/manifest_index.h"
@@ -192,7 +193,8 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
       mentioned[*index] = 1;
       const CatalogTensor& tensor = catalog.tensors[*index];
       if (entry.bytes && *entry.bytes != tensor.bytes) {
-        differs(tensor.offset, fmt::format("has {} bytes, but {} in the manifest", tensor.bytes, *entry.bytes));
+        differs(tensor.offset,
+                fmt::format("has {}, but {} in the manifest", counted(tensor.bytes, "byte"), *entry.bytes));
         continue;
       }
       if (entry.offset && *entry.offset != tensor.offset) {
@@ -202,7 +204,7 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
     } else if (entry.subject == Subject::file) {
       const u64 size = catalog.files[file].source->size().value_or(0);
       if (entry.bytes && *entry.bytes != size) {
-        differs({}, fmt::format("has {} bytes, but {} in the manifest", size, *entry.bytes));
+        differs({}, fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes));
         continue;
       }
     }

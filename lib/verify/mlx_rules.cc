@@ -129,6 +129,7 @@ bool recognises_model_directory(const PathProbe& probe) {
 Result<CheckedModel> check_model_directory(const PathProbe& probe) {
   MU_ASSIGN(const SafetensorsModel model, open_safetensors_model(probe.path, false, probe.links));
   CheckedModel checked;
+  checked.format_text = is_mlx(model) ? "MLX" : "Hugging Face";
   checked.findings = safetensors_container_rules(model.set);
   checked.findings.add_all(model_directory_rules(model));
   checked.findings.add_all(side_file_rules(model, probe.links));

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/counted.h"
 #include "base/parallel.h"
 #include "model/hf_rows.h"
 #include "model/hf_tensor_map.h"
@@ -148,8 +149,9 @@ class Comparer {
     MU_ASSIGN(const bool exact, is_exact_form(pair));
     if (exact) {
       add(Severity::error, "parity-value", name,
-          fmt::format("{} of {} values differ; the first is element {}: {} instead of {}", pair.different,
-                      pair.source->columns() * pair.source->rows(), pair.first, pair.found, pair.expected));
+          fmt::format("{} of {} {}; the first is element {}: {} instead of {}", pair.different,
+                      counted(pair.source->columns() * pair.source->rows(), "value"),
+                      verb(pair.different, "differs", "differ"), pair.first, pair.found, pair.expected));
       return {};
     }
     const double error = pair.squared_value > 0 ? std::sqrt(pair.squared_error / pair.squared_value) : HUGE_VAL;

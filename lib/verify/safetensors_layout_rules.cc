@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "model/byte_map.h"
 #include "verify/safetensors_rule_parts.h"
 #include "verify/wording.h"
@@ -70,10 +71,16 @@ class SafetensorsLayout {
       ++cut;
     }
     if (first == nullptr) return;
-    add(Severity::error, "st-data-truncated", first->entry_offset, tensor_where(first->name), [&] {
-      return fmt::format("the data ends after {} bytes, but {} are needed{}", *data_size_, needed,
-                         cut == 1 ? "" : fmt::format(" (by this one and {})", counted(cut - 1, "more tensor")));
-    });
+    const u64 begin = document_.data_offset;
+    log_.add({Severity::error,
+              Scope::container,
+              "st-data-truncated",
+              first->entry_offset,
+              tensor_where(first->name),
+              fmt::format("{}; {}", incomplete_text(begin + *data_size_, checked_add(begin, needed).value_or(needed)),
+                          cut_tensors_text(cut, tensors_.size())),
+              {},
+              true});
   }
 
   /// The end of the last byte that belongs to a tensor and is in the file.

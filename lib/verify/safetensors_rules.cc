@@ -37,6 +37,7 @@ bool recognises_safetensors(const PathProbe& probe) {
 Result<CheckedModel> check_safetensors(const PathProbe& probe) {
   MU_ASSIGN(safetensors::ShardSet set, safetensors::open_set(probe.path, probe.links));
   CheckedModel model;
+  model.format_text = "safetensors";
   model.findings = safetensors_container_rules(set);
   // Nothing is looked up by name from here on: room for the catalog, in models of a million tensors.
   for (safetensors::ShardFile& file : set.files) file.document.names = {};

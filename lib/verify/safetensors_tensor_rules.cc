@@ -1,6 +1,7 @@
 // One safetensors entry by itself: name, dtype, shape, offsets, size.
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/escape.h"
 #include "verify/safetensors_rule_parts.h"
 #include "verify/wording.h"
@@ -45,7 +46,8 @@ class SafetensorsTensorRules {
     const TypeInfo& type = type_info(*tensor_.type);
     if (*elements % type.block_elements != 0) {
       return fail("st-partial-byte", [&] {
-        return fmt::format("{} elements of {} are not a whole number of bytes", *elements, type.name);
+        return fmt::format("{} of {} {} not a whole number of bytes", counted(*elements, "element"), type.name,
+                           verb(*elements, "is", "are"));
       });
     }
     const std::optional<u64> bytes = tensor_.expected_bytes();
@@ -56,7 +58,7 @@ class SafetensorsTensorRules {
     }
     if (in_order && tensor_.bytes() != *bytes) {
       fail("st-size", [&] {
-        return fmt::format("data_offsets span {} bytes, but {} [{}] takes {}", tensor_.bytes(), type.name,
+        return fmt::format("data_offsets span {}, but {} [{}] takes {}", counted(tensor_.bytes(), "byte"), type.name,
                            fmt::join(tensor_.shape, ", "), *bytes);
       });
     }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
+#include "base/counted.h"
 #include "io/file_kind.h"
 #include "io/standard_output.h"
 #include "verify/data_check.h"
@@ -25,6 +27,13 @@ Error unknown_format(const PathProbe& probe) {
     message = fmt::format("is {}", file_kind_text(kind));
   }
   return Error{ErrorKind::input, "verify-unknown-format", probe.path, {}, {}, std::move(message)};
+}
+
+// ".gguf" of "a/b.GGUF"; empty without one.
+std::string extension_of(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return extension;
 }
 
 // How to compare `format` with the model at `source`.
@@ -81,10 +90,12 @@ class Run {
     if (manifest_ && format->check_manifest != nullptr) {
       format->check_manifest(probe, manifest_->manifest(), *model);
     }
+    check_extension(path, *format, log);
     log.add_all(std::move(model->findings));
     const Catalog& catalog = model->catalog;
     report.files = catalog.files.size();
     report.tensors = catalog.tensors.size();
+    report.checked = checked_text(*format, *model);
     if (options_.data) check_data(catalog, model->packed, options_.threads, log, options_.progress);
     count_read(options_.data, report);
     if (options_.hash) {
@@ -96,6 +107,42 @@ class Run {
     count_read(manifest_.has_value(), report);
     if (options_.against) compare(*model, path, *format, log);
     return {};
+  }
+
+  // Loaders and download tools choose by the name.
+  static void check_extension(const std::string& path, const FormatRules& format, FindingLog& log) {
+    const std::string extension = extension_of(path);
+    if (format.extension.empty() || extension == format.extension) return;
+    for (const FormatRules& other : all_formats()) {
+      if (other.extension.empty() || extension != other.extension) continue;
+      log.add(
+          {Severity::error,
+           Scope::container,
+           "verify-extension",
+           {},
+           {},
+           fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it to "
+                       "end in {}",
+                       format.noun, extension, format.extension),
+           {}});
+    }
+  }
+
+  // "GGUF v3, 291 tensors, structure only; --data reads the values"
+  std::string checked_text(const FormatRules& format, const CheckedModel& model) const {
+    std::string text = model.format_text;
+    const Catalog& catalog = model.catalog;
+    if (catalog.files.size() > 1) text += ", " + counted(catalog.files.size(), "file");
+    text += ", " + counted(catalog.tensors.size(), "tensor") + ", structure";
+    std::vector<std::string> more;
+    if (format.has_checksum) more.emplace_back("checksum");
+    if (options_.data) more.emplace_back("values");
+    if (manifest_) more.emplace_back("manifest");
+    if (options_.against) more.push_back("comparison with " + *options_.against);
+    for (std::size_t i = 0; i < more.size(); ++i) text += (i + 1 == more.size() ? " and " : ", ") + more[i];
+    if (more.empty()) text += " only";
+    const bool values_are_read = options_.data || manifest_ || options_.against;
+    return values_are_read ? text : text + "; --data reads the values";
   }
 
   // `ran`: the progress is that of a phase that has just ended.

@@ -19,9 +19,9 @@ inline std::string key_where(std::string_view name) {
   return "key '" + std::string(name) + "'";
 }
 
-/// The form of a verb that goes with a number: verb(1, "needs", "need").
-inline std::string_view verb(u64 number, std::string_view one, std::string_view many) {
-  return number == 1 ? one : many;
+/// "2 of 12 tensors are missing or cut off, the first of them", which the finding's place then names.
+inline std::string cut_tensors_text(u64 cut, u64 all) {
+  return std::to_string(cut) + " of " + counted(all, "tensor") + (cut == 1 ? " is" : " are") + " missing or cut off";
 }
 
 /// Finding::file for a file of the catalog: its base name if there are several, else empty.

@@ -6,6 +6,7 @@
 #include "io/random_access_file.h"
 #include "model/gguf_catalog.h"
 #include "report/verify_report.h"
+#include "report/verify_text.h"
 #include "verify/data_check.h"
 #include "verify/gguf_rules.h"
 #include "verify/manifest.h"
@@ -38,6 +39,6 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   u64 listed = 0;
   for (const Finding& finding : report.findings) listed += finding.severity != Severity::note;
   if (listed > report.errors + report.warnings) std::abort();
-  if (verify_text(report, {}).empty() || verify_json(report, true).empty()) std::abort();
+  if (VerifyText({}).add(report).empty() || verify_json(report, true).empty()) std::abort();
   return 0;
 }

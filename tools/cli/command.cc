@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/closest_name.h"
 #include "cli/help_text.h"
 #include "io/text_output.h"
 
@@ -60,37 +61,13 @@ Status check_choice(const Flag& flag, const std::string& value) {
       fmt::format("{} must be one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 std::string unknown_option(std::string_view given, const std::vector<Flag>& flags) {
   given = given.substr(0, given.find('='));
-  std::string message = fmt::format("unknown option '{}'", given);
-  std::string_view best;
-  std::size_t best_distance = 3;  // further away is no typing error
-  if (given.size() > 64) return message;
+  ClosestName closest(given);
   for (const Flag& flag : flags) {
-    if (flag.is_positional()) continue;
-    const std::size_t distance = edit_distance(given, flag.long_name());
-    if (distance < best_distance) {
-      best = flag.long_name();
-      best_distance = distance;
-    }
+    if (!flag.is_positional()) closest.offer(flag.long_name());
   }
-  if (!best.empty()) message += fmt::format(" (did you mean '{}'?)", best);
-  return message;
+  return fmt::format("unknown option '{}'{}", given, closest.hint());
 }
 
 When when(std::string_view text) {

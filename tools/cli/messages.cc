@@ -66,9 +66,7 @@ std::string as_text(const std::string& tool, const Error& error, std::string_vie
   std::string line = tool + ": ";
   if (severity != "error") line += fmt::format("{}: ", severity);
   if (!error.file.empty()) line += escape(shown_file(error)) + ": ";
-  if (error.offset) line += fmt::format("byte {}: ", *error.offset);
-  if (!error.where.empty()) line += escape(error.where) + ": ";
-  line += escape(error.message);
+  line += placed_message(error);
   if (error.kind == ErrorKind::usage) line += fmt::format("; try '{} --help'", tool);
   return line + " [" + error.code + "]";
 }
@@ -89,6 +87,7 @@ int exit_status(const Error& error) {
   switch (error.kind) {
     case ErrorKind::usage: return exit_usage;
     case ErrorKind::input: return exit_input;
+    case ErrorKind::no_match: return exit_findings;
     case ErrorKind::output: return exit_output;
     case ErrorKind::internal: return exit_internal;
   }
@@ -117,7 +116,8 @@ int Messages::broken_rules(const Findings& findings, const std::string& path) co
   int status = exit_ok;
   if (const Finding* broken = first_container_error(findings)) status = error(to_error(*broken, path));
   for (const Finding& remark : findings) {
-    if (options_.verbosity > 0 && remark.severity == Severity::warning) warning(to_error(remark, path));
+    const bool is_shown = options_.verbosity > 0 || remark.leads;
+    if (is_shown && remark.severity == Severity::warning) warning(to_error(remark, path));
   }
   return status;
 }

@@ -36,11 +36,13 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
       {.names = "--name", .value_name = "TEXT", .help = "Value of general.name (default: from the directory's name)"},
       convert.name);
   command.add({.names = "--no-vocab", .help = "Leave out the tokenizer"}, convert.no_vocab);
-  command.add_size({.names = "--split-max-size",
-                    .value_name = "SIZE",
-                    .help = "Write several files of at most SIZE bytes of tensor data each",
-                    .kind = ValueKind::size},
-                   convert.split_max_size);
+  command.add_size(
+      {.names = "--split-max-size",
+       .value_name = "SIZE",
+       .help = "Write several files of at most SIZE bytes of tensor data each, and list them; K, M and G are powers "
+               "of 1000",
+       .kind = ValueKind::size},
+      convert.split_max_size);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},
               arguments.follow_links);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);

@@ -37,6 +37,7 @@ TEST(Error, KindsDecideTheExitStatus) {
   EXPECT_EQ(output_error("c", "m", "f").value().kind, ErrorKind::output);
   EXPECT_EQ(usage_error("m").value().kind, ErrorKind::usage);
   EXPECT_EQ(internal_error("m").value().kind, ErrorKind::internal);
+  EXPECT_EQ(no_match_error("w", "m", "f").value().kind, ErrorKind::no_match);
 }
 
 TEST(Error, InFileKeepsAFileThatIsNamed) {
@@ -52,6 +53,28 @@ TEST(Error, FindsWhatStopsADumperAndAConverter) {
   EXPECT_EQ(first_error(findings)->code, "3");
   EXPECT_EQ(first_container_error({}), nullptr);
   EXPECT_EQ(first_error({findings[0], findings[1]}), nullptr);
+}
+
+TEST(Error, WhatLeadsComesBeforeOtherErrors) {
+  Findings findings = {finding(Severity::error, Scope::container, "1"), finding(Severity::warning, Scope::model, "2"),
+                       finding(Severity::error, Scope::container, "3")};
+  findings[1].leads = findings[2].leads = true;
+  EXPECT_EQ(first_container_error(findings)->code, "3");
+  EXPECT_EQ(first_error(findings)->code, "3");
+  EXPECT_TRUE(to_finding(to_error(findings[2], "m")).leads);
+}
+
+TEST(Error, SaysThePlaceBeforeTheMessageOrAfterWhatLeads) {
+  Finding one = finding(Severity::error, Scope::model, "code");
+  one.where = "key 'a\x07'";
+  EXPECT_EQ(placed_message(one), "byte 7: key 'a\\u{7}': m");
+  one.leads = true;
+  EXPECT_EQ(placed_message(one), "m (byte 7: key 'a\\u{7}')");
+  EXPECT_EQ(placed_message(to_error(one, "m")), "m (byte 7: key 'a\\u{7}')");
+  one.where.clear();
+  EXPECT_EQ(placed_message(one), "m (byte 7)");
+  one.offset.reset();
+  EXPECT_EQ(placed_message(one), "m");
 }
 
 TEST(Error, FindingsAndErrorsTurnIntoEachOther) {

@@ -208,6 +208,20 @@ TEST(SplitSet, APartThroughAPipeStandsAlone) {
   EXPECT_EQ(set->files.size(), 1u);
   ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-name"}));
   EXPECT_EQ(set->findings[0].severity, Severity::warning);
+  EXPECT_TRUE(set->findings[0].leads);  // never poses as the whole model
+  EXPECT_TRUE(set->findings[0].message.starts_with("this is part 1 of 3 of a model")) << set->findings[0].message;
+  ASSERT_TRUE(lone_part(*set).has_value());
+  EXPECT_EQ(lone_part(*set)->number, 1u);
+  EXPECT_EQ(lone_part(*set)->count, 3u);
+}
+
+TEST(SplitSet, OnlyASinglePartIsAlone) {
+  const TempDir folder;
+  write_three(folder);
+  EXPECT_FALSE(lone_part(*open_set(folder.file("m-00002-of-00003.gguf"))));
+  EXPECT_FALSE(lone_part(*open_set(folder.write("whole.gguf", GgufBuilder().f32_tensor("t", {1}).build()))));
+  EXPECT_FALSE(lone_part(*open_set(folder.write("one.gguf", part(0, 1, 1).f32_tensor("t", {1}).build()))));
+  EXPECT_EQ(lone_part(*open_set(folder.write("renamed.gguf", part(2, 3, 3).build())))->number, 3u);
 }
 
 TEST(SplitSet, ANameAloneIsAWarning) {

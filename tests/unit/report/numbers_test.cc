@@ -27,13 +27,6 @@ TEST(Numbers, Counts) {
   EXPECT_EQ(count_text(std::numeric_limits<u64>::max()), "18446744 T");
 }
 
-TEST(Numbers, Thousands) {
-  EXPECT_EQ(thousands(0), "0");
-  EXPECT_EQ(thousands(999), "999");
-  EXPECT_EQ(thousands(1000), "1,000");
-  EXPECT_EQ(thousands(std::numeric_limits<u64>::max()), "18,446,744,073,709,551,615");
-}
-
 TEST(Numbers, Durations) {
   EXPECT_EQ(duration_text(0.2), "0s");
   EXPECT_EQ(duration_text(59.4), "59s");

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "arch/rope_scaling.h"
+#include "base/counted.h"
 #include "convert/gguf_to_bump.h"
 #include "support/llama_model.h"
 #include "support/reference_bump.h"
@@ -192,6 +193,15 @@ TEST_F(BumpRules, DtypeCodesAreNamed) {
       EXPECT_TRUE(has(by_source, "parity-field", "dtype code of " + name)) << text(by_source);
     }
   }
+}
+
+TEST_F(BumpRules, ACutOffFileIsIncomplete) {
+  const VerifyReport report = verify(bytes_.substr(0, bytes_.size() / 2));
+  ASSERT_EQ(report.errors, 1u) << text(report);
+  EXPECT_EQ(report.findings[0].code, "bump-size");
+  EXPECT_TRUE(report.findings[0].leads);
+  EXPECT_TRUE(report.findings[0].message.starts_with(incomplete_text(bytes_.size() / 2, bytes_.size())))
+      << text(report);
 }
 
 TEST_F(BumpRules, SizesAreExact) {

@@ -31,6 +31,26 @@ TEST(FindingLog, KeepsTheFirstOfEachKindAndSaysHowManyMore) {
   EXPECT_EQ(findings.back().message, "150 more errors of this kind, not listed");
 }
 
+TEST(FindingLog, WhatLeadsIsListedFirst) {
+  FindingLog log;
+  log.add(finding(Severity::error, "a-a"));
+  log.add(finding(Severity::error, "b-b"));
+  Finding first = finding(Severity::error, "z-z");
+  first.leads = true;
+  log.add(first);
+  const Findings findings = log.findings();
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[0].code, "z-z");
+  EXPECT_EQ(findings[1].code, "a-a");
+  EXPECT_EQ(findings[2].code, "b-b");
+}
+
+TEST(FindingLog, OneMoreIsSingular) {
+  FindingLog log;
+  for (u64 i = 0; i <= FindingLog::kept_per_code; ++i) log.add(finding(Severity::warning, "a-a"));
+  EXPECT_EQ(log.findings().back().message, "1 more warning of this kind, not listed");
+}
+
 TEST(FindingLog, CountOnlyIsForWhatWouldNotBeKept) {
   FindingLog log;
   EXPECT_TRUE(log.keeps(Severity::error, "a-a"));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/counted.h"
 #include "gguf/parse.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
@@ -215,8 +216,11 @@ TEST(GgufRules, DataThatIsCutOffIsOneFinding) {
   EXPECT_EQ(summary(cut(1)), "error gguf-data-truncated");
   const FindingLog both = cut(256);
   EXPECT_EQ(summary(both), "error gguf-data-truncated");
-  EXPECT_NE(both.findings()[0].message.find("1 tensor more"), std::string::npos);
-  EXPECT_EQ(summary(cut(257)), "error gguf-data-start, error gguf-data-truncated");
+  EXPECT_NE(both.findings()[0].message.find("; 2 of 2 tensors are missing or cut off"), std::string::npos);
+  EXPECT_TRUE(both.findings()[0].leads);
+  EXPECT_EQ(summary(cut(257)), "error gguf-data-truncated");  // the header's padding, too
+  const std::string first = cut(1).findings()[0].message;
+  EXPECT_EQ(first, incomplete_text(file.size() - 1, file.size()) + "; 1 of 2 tensors is missing or cut off");
 }
 
 TEST(GgufRules, PaddingAndTail) {

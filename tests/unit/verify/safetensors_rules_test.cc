@@ -83,6 +83,14 @@ TEST(SafetensorsRules, EveryByteBelongsToOneTensor) {
   EXPECT_EQ(two("[0,8]", "[8,16]", 15), Codes{"error st-data-truncated tensor 'b'"});
   EXPECT_EQ(two("[0,8]", "[8,16]", 0), Codes{"error st-data-truncated tensor 'a'"});
   EXPECT_EQ(codes(SafetensorsBuilder().data("x")), Codes{"error st-trailing-data data"});
+  // {"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}} is padded from 53 to 56 bytes, and follows 8: data to
+  // byte 72.
+  const SafetensorsBuilder cut = SafetensorsBuilder().entry("a", "U8", "[8]", "[0,8]").data(bytes(7));
+  const Findings findings = safetensors_container_rules(*safetensors::parse(*cut.source())).findings();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].leads);
+  EXPECT_EQ(findings[0].message,
+            "incomplete: 71 of 72 bytes (99 %); download it again; 1 of 1 tensor is missing or cut off");
   SafetensorsBuilder inside;
   inside.tensor("a", "U8", "[8]", bytes(8)).entry("z", "U8", "[0]", "[4,4]");
   EXPECT_EQ(codes(inside), Codes{"error st-overlap tensor 'z'"});

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/gguf_builder.h"
+#include "support/safetensors_builder.h"
 #include "support/temp_dir.h"
 #include "verify/formats.h"
 
@@ -151,25 +152,40 @@ TEST(Verify, WrongRequestsAreErrors) {
   EXPECT_EQ(fail(options), "verify-unknown-format");
 }
 
-TEST(VerifyReport, TextEscapesAndCounts) {
-  VerifyReport report;
-  report.path = "a\x1b[31m.gguf";
-  report.format = "gguf";
-  report.errors = 1;
-  report.warnings = 2;
-  report.findings.push_back({Severity::error, Scope::model, "x-y", 12, "key 'k\x07'", "is\nwrong", "part"});
-  EXPECT_EQ(verify_text(report, {}),
-            "a\\u{1b}[31m.gguf: part: error: byte 12: key 'k\\u{7}': is\\nwrong [x-y]\n"
-            "a\\u{1b}[31m.gguf: 1 errors, 2 warnings\n");
-  EXPECT_EQ(verify_text({.path = "m", .format = "gguf"}, {}), "m: ok\n");
-  EXPECT_EQ(verify_text({.path = "m", .format = "gguf"}, {.errors_only = true}), "");
-  report.findings.push_back({Severity::warning, Scope::model, "x-z", {}, {}, "is odd", {}});
-  EXPECT_EQ(verify_text(report, {.errors_only = true}).find("x-z"), std::string::npos);
-  EXPECT_NE(verify_text(report, {.errors_only = true}).find("1 errors, 2 warnings\n"), std::string::npos);
-  const VerifyReport odd{.path = "m", .format = "gguf", .warnings = 1};
-  EXPECT_EQ(verify_text(odd, {.errors_only = true}), "");
-  EXPECT_EQ(verify_text(odd, {.errors_only = true, .strict = true}), "m: 0 errors, 1 warnings\n");
-  EXPECT_NE(verify_text(report, {.color = true}).find("\x1b[1;31merror"), std::string::npos);
+TEST(Verify, SaysWhatItLookedAt) {
+  const test::TempDir folder;
+  const std::string path = folder.write("m.gguf", model());
+  const auto checked = [&](const VerifyOptions& options) { return run({path}, options)[0].checked; };
+  EXPECT_EQ(checked({}), "GGUF v3, 2 tensors, structure only; --data reads the values");
+  VerifyOptions options;
+  options.data = true;
+  EXPECT_EQ(checked(options), "GGUF v3, 2 tensors, structure and values");
+  std::string manifest;
+  VerifyOptions hash;
+  hash.hash = HashAlgorithm::xxh3;
+  hash.manifest_line = [&](std::string_view line) { return !manifest.append(line).empty(); };
+  EXPECT_EQ(checked(hash), "GGUF v3, 2 tensors, structure only; --data reads the values");
+  options.manifest = folder.write("manifest", manifest);
+  EXPECT_EQ(checked(options), "GGUF v3, 2 tensors, structure, values and manifest");
+}
+
+TEST(Verify, TheNameMustNotBeThatOfAnotherFormat) {
+  const test::TempDir folder;
+  const auto codes = [&](std::string_view name, const std::string& bytes) {
+    std::string found;
+    for (const Finding& finding : run({folder.write(std::string(name), bytes)})[0].findings) found += finding.code;
+    return found;
+  };
+  const std::string safetensors = test::SafetensorsBuilder().tensor("a", "U8", "[8]", std::string(8, 'x')).build();
+  for (const std::string_view name : {"m.gguf", "m.GGUF", "m", "m.bin", "safetensors", ".gguf", "m.gguf.part"}) {
+    EXPECT_EQ(codes(name, model()), "") << name;
+  }
+  EXPECT_EQ(codes("m.safetensors", model()), "verify-extension");
+  EXPECT_EQ(codes("m.SafeTensors", model()), "verify-extension");
+  EXPECT_EQ(codes("m.bump", model()), "verify-extension");
+  EXPECT_EQ(codes("s.gguf", safetensors), "verify-extension");
+  EXPECT_EQ(codes("s.safetensors", safetensors).find("verify"), std::string::npos);
+  EXPECT_EQ(codes("s", safetensors).find("verify"), std::string::npos);
 }
 
 TEST(VerifyReport, SummaryOnOneLine) {

@@ -1,0 +1,132 @@
+#include "report/verify_text.h"
+
+#include <fmt/format.h>
+
+#include "base/counted.h"
+#include "base/escape.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::string_view bold = "\x1b[1m";
+constexpr std::string_view green = "\x1b[32m";
+constexpr std::string_view plain = "\x1b[0m";
+
+constexpr u64 fold_from = 3;             // two lines say more than one with a count
+constexpr std::size_t max_notes = 1000;  // kinds of notes to remember: hostile files may have one for each path
+
+std::string_view color_of(Severity severity) {
+  switch (severity) {
+    case Severity::error: return "\x1b[1;31m";
+    case Severity::warning: return "\x1b[1;33m";
+    case Severity::note: return "\x1b[36m";
+  }
+  return {};
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Behind the number at `at`: digits with points and commas between them, and an exponent.
+std::size_t end_of_number(std::string_view text, std::size_t at) {
+  const auto digit_at = [&](std::size_t i) { return i < text.size() && is_digit(text[i]); };
+  while (digit_at(at) || (at < text.size() && (text[at] == '.' || text[at] == ',') && digit_at(at + 1))) ++at;
+  if (at + 1 < text.size() && text[at] == 'e' && (digit_at(at + 1) || digit_at(at + 2))) {
+    at += 2;
+    while (digit_at(at)) ++at;
+  }
+  return at;
+}
+
+// What a finding says, whatever the numbers and names in it are.
+std::string kind_of(const Finding& finding) {
+  std::string kind = fmt::format("{} {} ", severity_name(finding.severity), finding.code);
+  const std::string_view text = finding.message;
+  for (std::size_t i = 0; i < text.size();) {
+    if (is_digit(text[i])) {
+      kind += '#';
+      i = end_of_number(text, i);
+      continue;
+    }
+    const std::size_t close = text[i] == '\'' ? text.find('\'', i + 1) : text.npos;
+    kind += text[i];
+    i = close == text.npos ? i + 1 : close + 1;
+  }
+  return kind;
+}
+
+// "--check names each tensor that differs": the command line contract.
+bool is_told_one_by_one(const Finding& finding) {
+  return finding.severity == Severity::error && finding.code.starts_with("manifest-");
+}
+
+}  // namespace
+
+std::string VerifyText::colored(std::string_view text, std::string_view color) const {
+  return options_.color ? fmt::format("{}{}{}", color, text, plain) : std::string(text);
+}
+
+std::string VerifyText::line(std::string_view path, const Finding& finding, std::string_view remark) const {
+  std::string line = colored(path, bold) + ": ";
+  if (!finding.file.empty()) line += escape(finding.file) + ": ";
+  line += colored(severity_name(finding.severity), color_of(finding.severity)) + ": ";
+  return line + fmt::format("{}{} [{}]\n", placed_message(finding), remark, finding.code);
+}
+
+bool VerifyText::has_been_noted(const Finding& finding, const std::string& kind) {
+  const auto known = notes_.find(kind);
+  if (known == notes_.end()) {
+    if (notes_.size() < max_notes) notes_.emplace(kind, Note{finding, paths_, paths_, 0});
+    return false;
+  }
+  Note& note = known->second;
+  if (note.last_path != paths_) ++note.more_paths;
+  note.last_path = paths_;
+  return note.first_path != paths_;
+}
+
+std::string VerifyText::add(const VerifyReport& report) {
+  ++paths_;
+  const std::string path = escape(report.path);
+  std::vector<std::string> kinds;
+  std::map<std::string_view, u64> counts;
+  for (const Finding& finding : report.findings) kinds.push_back(kind_of(finding));
+  for (const std::string& kind : kinds) ++counts[kind];
+
+  std::string text;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const Finding& finding = report.findings[i];
+    if (options_.errors_only && finding.severity != Severity::error) continue;
+    if (!options_.all && finding.severity == Severity::note && has_been_noted(finding, kinds[i])) continue;
+    u64& count = counts[kinds[i]];
+    std::string remark;
+    if (!options_.all && (count == 0 || count >= fold_from) && !is_told_one_by_one(finding)) {
+      if (count == 0) continue;  // the line with the count is written
+      remark = fmt::format(" (the first of {}; -v lists all)", count);
+      count = 0;
+    }
+    text += line(path, finding, remark);
+  }
+  if (options_.errors_only && !report.is_bad(options_.strict)) return text;
+  const bool clean = report.errors == 0 && report.warnings == 0;
+  const Severity worst = report.errors != 0 ? Severity::error : Severity::warning;
+  std::string verdict =
+      clean ? colored("ok", green)
+            : colored(fmt::format("{}, {}", counted(report.errors, "error"), counted(report.warnings, "warning")),
+                      color_of(worst));
+  if (clean && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
+  return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
+}
+
+std::string VerifyText::finish() const {
+  std::string text;
+  for (const auto& [kind, note] : notes_) {
+    if (note.more_paths == 0) continue;
+    text += line(counted(note.more_paths, "more path"), note.first, " (-v lists all)");
+  }
+  return text;
+}
+
+}  // namespace modelutils

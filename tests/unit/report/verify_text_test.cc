@@ -1,0 +1,113 @@
+#include "report/verify_text.h"
+
+#include <gtest/gtest.h>
+
+namespace modelutils {
+namespace {
+
+Finding about(Severity severity, std::string code, std::string where, std::string message) {
+  return {severity, Scope::model, std::move(code), {}, std::move(where), std::move(message), {}};
+}
+
+VerifyReport with(Findings findings, std::string path = "m") {
+  VerifyReport report;
+  report.path = std::move(path);
+  report.format = "gguf";
+  for (const Finding& finding : findings) {
+    report.errors += finding.severity == Severity::error;
+    report.warnings += finding.severity == Severity::warning;
+  }
+  report.findings = std::move(findings);
+  return report;
+}
+
+std::string text(const VerifyReport& report, VerifyTextOptions options = {}) {
+  return VerifyText(options).add(report);
+}
+
+TEST(VerifyText, EscapesAndCounts) {
+  VerifyReport report;
+  report.path = "a\x1b[31m.gguf";
+  report.format = "gguf";
+  report.errors = 1;
+  report.warnings = 2;
+  report.findings.push_back({Severity::error, Scope::model, "x-y", 12, "key 'k\x07'", "is\nwrong", "part"});
+  EXPECT_EQ(text(report),
+            "a\\u{1b}[31m.gguf: part: error: byte 12: key 'k\\u{7}': is\\nwrong [x-y]\n"
+            "a\\u{1b}[31m.gguf: 1 error, 2 warnings\n");
+  report.findings.push_back(about(Severity::warning, "x-z", {}, "is odd"));
+  EXPECT_EQ(text(report, {.errors_only = true}).find("x-z"), std::string::npos);
+  EXPECT_NE(text(report, {.errors_only = true}).find("1 error, 2 warnings\n"), std::string::npos);
+  const VerifyReport odd{.path = "m", .format = "gguf", .warnings = 1};
+  EXPECT_EQ(text(odd, {.errors_only = true}), "");
+  EXPECT_EQ(text(odd, {.errors_only = true, .strict = true}), "m: 0 errors, 1 warning\n");
+  EXPECT_NE(text(report, {.color = true}).find("\x1b[1;31merror"), std::string::npos);
+}
+
+TEST(VerifyText, OkSaysWhatWasChecked) {
+  EXPECT_EQ(text({.path = "m", .format = "gguf", .checked = "GGUF v3, 2 tensors, structure and values"}),
+            "m: ok (GGUF v3, 2 tensors, structure and values)\n");
+  EXPECT_EQ(text({.path = "m", .format = "gguf"}, {.errors_only = true}), "");
+}
+
+TEST(VerifyText, WhatLeadsIsSaidBeforeItsPlace) {
+  Finding cut = about(Severity::error, "x-cut", "tensor 'a'", "incomplete");
+  cut.offset = 7;
+  cut.leads = true;
+  EXPECT_EQ(text(with({cut})), "m: error: incomplete (byte 7: tensor 'a') [x-cut]\nm: 1 error, 0 warnings\n");
+}
+
+TEST(VerifyText, ThreeOrMoreOfAKindAreOneLine) {
+  const auto nan = [](std::string where, std::string message) {
+    return about(Severity::error, "x-nan", std::move(where), std::move(message));
+  };
+  const Findings three = {nan("tensor 'a'", "12 NaN, 1.5e-05 at 'q'"), about(Severity::error, "x-inf", {}, "has Inf"),
+                          nan("tensor 'b'", "7 NaN, 0.25 at 'rr'"), nan("tensor 'c'", "1,000 NaN, 3 at ''")};
+  EXPECT_EQ(text(with(three)),
+            "m: error: tensor 'a': 12 NaN, 1.5e-05 at 'q' (the first of 3; -v lists all) [x-nan]\n"
+            "m: error: has Inf [x-inf]\n"
+            "m: 4 errors, 0 warnings\n");
+  EXPECT_EQ(text(with(three), {.all = true}),
+            "m: error: tensor 'a': 12 NaN, 1.5e-05 at 'q' [x-nan]\n"
+            "m: error: has Inf [x-inf]\n"
+            "m: error: tensor 'b': 7 NaN, 0.25 at 'rr' [x-nan]\n"
+            "m: error: tensor 'c': 1,000 NaN, 3 at '' [x-nan]\n"
+            "m: 4 errors, 0 warnings\n");
+  // Two lines say more than one with a count; other words are another finding.
+  EXPECT_EQ(text(with({three[0], three[2], nan("tensor 'd'", "7 NaN and 0.25 at 'rr'")})).find("first of"),
+            std::string::npos);
+}
+
+TEST(VerifyText, AManifestNamesEachTensor) {
+  Findings missing;
+  for (const std::string_view name : {"a", "b", "c"}) {
+    missing.push_back(about(Severity::error, "manifest-missing", std::string(name), "is not in the model"));
+  }
+  EXPECT_EQ(text(with(missing)),
+            "m: error: a: is not in the model [manifest-missing]\n"
+            "m: error: b: is not in the model [manifest-missing]\n"
+            "m: error: c: is not in the model [manifest-missing]\n"
+            "m: 3 errors, 0 warnings\n");
+}
+
+TEST(VerifyText, NotesOfEarlierPathsAreOnlyCounted) {
+  const auto unaligned = [](u64 byte) {
+    return about(Severity::note, "x-align", {}, "begins at byte " + std::to_string(byte));
+  };
+  const auto odd = about(Severity::warning, "x-odd", {}, "is odd");
+  VerifyText lines({});
+  EXPECT_EQ(lines.add(with({unaligned(3), unaligned(5)}, "a")),
+            "a: note: begins at byte 3 [x-align]\na: note: begins at byte 5 [x-align]\na: ok\n");
+  EXPECT_EQ(lines.add(with({unaligned(9), odd}, "b")), "b: warning: is odd [x-odd]\nb: 0 errors, 1 warning\n");
+  EXPECT_EQ(lines.add(with({unaligned(1), unaligned(2), odd}, "c")),
+            "c: warning: is odd [x-odd]\nc: 0 errors, 1 warning\n");
+  EXPECT_EQ(lines.finish(), "2 more paths: note: begins at byte 3 (-v lists all) [x-align]\n");
+
+  VerifyText all({.all = true});
+  (void)all.add(with({unaligned(3)}, "a"));
+  EXPECT_EQ(all.add(with({unaligned(9)}, "b")), "b: note: begins at byte 9 [x-align]\nb: ok\n");
+  EXPECT_EQ(all.finish(), "");
+}
+
+}  // namespace
+}  // namespace modelutils
