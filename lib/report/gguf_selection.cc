@@ -1,3 +1,4 @@
+#include "base/counted.h"
 #include "report/gguf_selection.h"
 
 #include <fmt/format.h>
