@@ -23,7 +23,7 @@ class ClosestName {
   void offer(std::string_view name);
 
   /// Empty if none is like it. Raw text of a file, if the names are.
-  const std::string& name() const { return best_.empty() ? part_ : best_; }
+  const std::string& name() const { return part_.empty() ? best_ : part_; }
 
   /// " (did you mean 'NAME'?)", or else `otherwise`.
   std::string hint(std::string_view otherwise = {}) const;

@@ -31,7 +31,6 @@ struct Folder {
   std::optional<Error> problem;      ///< it could not be listed, or not to its end
   std::vector<std::string> weights;  ///< "*.safetensors", hidden files left out
   std::vector<std::string> indexes;  ///< "*.safetensors.index*.json"
-  std::error_code problem;           ///< why it could not be listed to its end
 
   /// The index to use: model.safetensors.index.json if it is there. Nothing if there is none.
   std::optional<std::string> index() const;

@@ -30,14 +30,14 @@ TEST(ConversionReport, TensorsTreatedAlikeAreOneLine) {
             "2 tensors as Q8_0 from affine 8-bit, relative RMS error up to 0.02, largest up to 0.5 (no exact type); -v "
             "lists them\n3 tensors (1 F32, 2 Q8_0), 1000 bytes, 2 not exact\n");
   EXPECT_EQ(report_text(report, true),
-            "norm     F32  [32, 2]  from affine 8-bit, exact (no exact type)\n"
-            "a       Q8_0  [32, 2]  from affine 8-bit, relative RMS error 0.01, largest 0.5 (no exact type)\n"
-            "bb      Q8_0  [32, 2]  from affine 8-bit, relative RMS error 0.02, largest 0.25 (no exact type)\n"
+            "norm     F32  32 × 2  from affine 8-bit, exact (no exact type)\n"
+            "a       Q8_0  32 × 2  from affine 8-bit, relative RMS error 0.01, largest 0.5 (no exact type)\n"
+            "bb      Q8_0  32 × 2  from affine 8-bit, relative RMS error 0.02, largest 0.25 (no exact type)\n"
             "3 tensors (1 F32, 2 Q8_0), 1000 bytes, 2 not exact\n");
   report.tensors[2].reason = "another";
   EXPECT_EQ(report_text(report, false),
-            "a       Q8_0  [32, 2]  from affine 8-bit, relative RMS error 0.01, largest 0.5 (no exact type)\n"
-            "bb      Q8_0  [32, 2]  from affine 8-bit, relative RMS error 0.02, largest 0.25 (another)\n"
+            "a       Q8_0  32 × 2  from affine 8-bit, relative RMS error 0.01, largest 0.5 (no exact type)\n"
+            "bb      Q8_0  32 × 2  from affine 8-bit, relative RMS error 0.02, largest 0.25 (another)\n"
             "3 tensors (1 F32, 2 Q8_0), 1000 bytes, 2 not exact\n");
 }
 

@@ -1,6 +1,8 @@
 // Which tokenizer a directory holds, what is refused, and verify's look at it.
 #include "hf/tokenizer_files.h"
 
+#include <filesystem>
+
 #include "tokenizer_fixture.h"
 
 namespace modelutils {
