@@ -52,7 +52,8 @@ Status AtomicOutput::sync() const {
 
 Status AtomicOutput::place_new() {
   const auto appeared = [&]() -> Status {
-    return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it", path_);
+    return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it",
+                        path_);
   };
   if (rename_with(no_replace, temporary_, path_)) {
     place_ = Place::appeared;
@@ -103,7 +104,8 @@ Status AtomicOutput::place() {
   if (temporary_.empty()) return {};
   struct stat there {};
   if (!replace_ || ::lstat(path_.c_str(), &there) != 0) return place_new();
-  if (S_ISDIR(there.st_mode)) return output_error("out-directory", "is a directory now; the output must be a file", path_);
+  if (S_ISDIR(there.st_mode))
+    return output_error("out-directory", "is a directory now; the output must be a file", path_);
   return replace_existing();
 }
 
