@@ -5,8 +5,8 @@
 
 #include "base/escape.h"
 #include "cli/st_dump_options.h"
-#include "io/standard_output.h"
 #include "io/model_folder.h"
+#include "io/standard_output.h"
 #include "io/text_output.h"
 #include "model/model_view.h"
 #include "model/safetensors_model.h"

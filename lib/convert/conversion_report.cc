@@ -177,8 +177,7 @@ std::vector<Group> groups_of(const ConversionReport& report, bool all) {
   std::map<std::tuple<TensorType, std::string_view, std::string_view, bool, bool>, std::size_t> places;
   for (const TensorReport& tensor : report.tensors) {
     if (!all && tensor.exact == true) continue;
-    const auto key =
-        std::tuple(tensor.type, std::string_view(tensor.form), std::string_view(tensor.reason),
+    const auto key = std::tuple(tensor.type, std::string_view(tensor.form), std::string_view(tensor.reason),
                                 tensor.exact.has_value(), tensor.measured);
     const auto [place, is_new] = places.try_emplace(key, groups.size());
     if (all || is_new) {

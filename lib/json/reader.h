@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "json/value.h"
 #include "io/model_folder.h"
+#include "json/value.h"
 
 namespace modelutils::json {
 

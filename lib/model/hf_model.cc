@@ -112,8 +112,7 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const ModelFolder& folder) {
   model->directory = folder.path;
   MU_ASSIGN(std::optional<hf::Config> config, hf::load_config(folder));
   if (!config) {
-    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {},
-                       folder.path);
+    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {}, folder.path);
   }
   model->config = std::move(*config);
   model->family = arch::find_family(model->config);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "base/escape.h"
 #include "base/utf8.h"
 #include "model/gguf_summary.h"
-#include "base/counted.h"
 #include "report/gguf_selection.h"
 #include "report/layer_names.h"
 #include "report/numbers.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "base/escape.h"
 #include "base/path.h"
 #include "model/gguf_summary.h"
-#include "base/counted.h"
 #include "report/gguf_selection.h"
 #include "report/layer_names.h"
 #include "report/numbers.h"

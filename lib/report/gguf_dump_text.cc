@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/escape.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "model/gguf_summary.h"
-#include "base/counted.h"
 #include "report/gguf_selection.h"
 #include "report/numbers.h"
 #include "report/style.h"

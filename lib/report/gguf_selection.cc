@@ -1,5 +1,5 @@
-#include "base/counted.h"
 #include "report/gguf_selection.h"
+#include "base/counted.h"
 
 #include <fmt/format.h>
 

@@ -153,8 +153,18 @@ u64 compare_dry_run(MlxToGgufOptions options, const ConversionReport& done) {
   const Result<ConversionReport> dry = mlx_to_gguf(options, silent);
   if (!dry) ADD_FAILURE() << dry.error().message;
   if (!dry || dry->tensors.size() != done.tensors.size()) return 0;
-  EXPECT_EQ(dry->bytes(), done.bytes());
+  // A dry run takes it that f16 can hold bf16 scales; where one is larger, the tensor becomes F32.
+  const auto is_too_large = [](const TensorReport& tensor) {
+    return tensor.reason.find("too large for f16") != std::string::npos;
+  };
+  if (std::none_of(done.tensors.begin(), done.tensors.end(), is_too_large)) {
+    EXPECT_EQ(dry->bytes(), done.bytes());
+  }
   for (std::size_t i = 0; i < done.tensors.size(); ++i) {
+    if (is_too_large(done.tensors[i])) {
+      EXPECT_FALSE(dry->tensors[i].exact.has_value()) << done.tensors[i].name;
+      continue;
+    }
     EXPECT_EQ(type_name(dry->tensors[i].type), type_name(done.tensors[i].type)) << done.tensors[i].name;
     if (!dry->tensors[i].exact) continue;
     EXPECT_EQ(dry->tensors[i].exact, done.tensors[i].exact) << done.tensors[i].name;
@@ -213,7 +223,7 @@ TEST_F(MlxToGguf, ExactRefusesAndFallbacksAreReported) {
     EXPECT_EQ(tensor->type, fallback);
     const auto row = std::find_if(converted.report.tensors.begin(), converted.report.tensors.end(),
                                   [](const TensorReport& report) { return report.name == "blk.0.attn_q.weight"; });
-    EXPECT_FALSE(row->exact);
+    EXPECT_EQ(row->exact, false);
     EXPECT_LT(row->error.relative_rms(), before) << "each of these holds more than the one before";
     before = row->error.relative_rms();
   }

@@ -173,7 +173,8 @@ TEST(Verify, TheNameMustNotBeThatOfAnotherFormat) {
   const test::TempDir folder;
   const auto codes = [&](std::string_view name, const std::string& bytes) {
     std::string found;
-    for (const Finding& finding : run({folder.write(std::string(name), bytes)})[0].findings) found += finding.code;
+    const auto reports = run({folder.write(std::string(name), bytes)});
+    for (const Finding& finding : reports.at(0).findings) found += finding.code;
     return found;
   };
   const std::string safetensors = test::SafetensorsBuilder().tensor("a", "U8", "[8]", std::string(8, 'x')).build();
