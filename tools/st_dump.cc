@@ -122,7 +122,7 @@ void write_names(TextOutput& out, const SafetensorsModel& model, const std::vect
 
 // Shows one path; its exit status.
 int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& options, const cli::Command& command,
-         bool first) {
+         bool first, GlobUse& globs) {
   const cli::Messages messages(command);
   Result<SafetensorsModel> model = open_safetensors_model(path, options.modules);
   if (!model) return messages.error(in_file(std::move(model.error()), path));
@@ -131,7 +131,7 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   const bool is_unreadable = config_error && is_read_failure(*config_error) && model->set.is_directory;
   if (config_error && !is_unreadable) messages.warning(*config_error);
   const std::vector<u32> selected = select_tensors(*model, options.tensors);
-  const std::vector<Error> unmatched = globs_without_match(*model, options.tensors);
+  globs.look_at(each_tensor_name(*model));
   const Findings findings = safetensors_container_findings(model->set);
   const Style style(cli::use_color(command.common()));
   const bool several = options.paths.size() > 1;
@@ -163,7 +163,6 @@ int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& o
   if (!done) status = messages.error(in_file(std::move(done.error()), path));
   (void)out.flush();  // what could be listed stands before the error
   if (is_unreadable) status = std::max(status, messages.error(*config_error));
-  for (const Error& error : unmatched) status = std::max(status, messages.error(error));
   return std::max(status, messages.broken_rules(findings, path));
 }
 
@@ -179,8 +178,14 @@ int run(int argc, char** argv) {
   if (!safe) return messages.error(safe.error());
   TextOutput out;
   int status = cli::exit_ok;
+  GlobUse globs("--tensors", "tensor", options.tensors);
   for (std::size_t i = 0; i < options.paths.size() && !out.closed() && status != cli::exit_output; ++i) {
-    status = std::max(status, dump(out, options.paths[i], options, command, i == 0));
+    status = std::max(status, dump(out, options.paths[i], options, command, i == 0, globs));
+  }
+  // What is in none of the models; in one that could not be read it may be.
+  if (status != cli::exit_input && !out.closed()) {
+    const std::string path = options.paths.size() > 1 ? std::string() : options.paths.front();
+    for (const Error& error : globs.unused(path)) status = std::max(status, messages.error(error));
   }
   if (status == cli::exit_output) return status;
   if (Status written = out.flush(); !written) status = std::max(status, messages.error(written.error()));

@@ -128,10 +128,9 @@ class Conversion {
         report_.notes.push_back(fmt::format("--drop '{}' matches nothing that would be lost", glob));
       }
     }
-    const EachName each_name = each_tensor_name(set_);
-    for (Error& error : unmatched_globs("--drop", "tensor", options_.request.drop, each_name, options_.input)) {
-      report_.refusals.push_back(std::move(error));
-    }
+    GlobUse drop("--drop", "tensor", options_.request.drop);
+    drop.look_at(each_tensor_name(set_));
+    for (Error& error : drop.unused(options_.input, "gguf-dump")) report_.refusals.push_back(std::move(error));
     const arch::Family* family = arch::find_gguf_family(mapping.hyper.architecture, mapping.has_experts);
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {
       report_.notes.emplace_back("Gemma's norm weights have 1 added in GGUF and are copied as they are");

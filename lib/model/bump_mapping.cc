@@ -324,7 +324,7 @@ class EntryMapper {
         mapping_.unplaced.push_back({tensor, reason_without_place(tensor.name), is_dropped(tensor.name)});
         if (mapping_.unplaced.back().dropped) continue;
         refuse("gguf2bump-no-place", tensor.name,
-               fmt::format("{}; --drop '{}' accepts the loss", mapping_.unplaced.back().reason,
+               fmt::format("{}; pass --drop '{}' to accept the loss", mapping_.unplaced.back().reason,
                            layer_pattern(tensor.name)));
       }
     }

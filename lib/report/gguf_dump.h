@@ -47,11 +47,6 @@ struct GgufDumpOptions {
 Status dump_gguf(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options, bool first,
                  TextOutput& out);
 
-/// An error of kind no_match for each of key_globs and tensor_globs that selects nothing. None where a header was not
-/// read to its end: what is missing may match.
-std::vector<Error> globs_without_match(const gguf::SplitSet& set, const std::string& path,
-                                       const GgufDumpOptions& options);
-
 /// For people: identity and sizes, keys, tensors. With key_globs or tensor_globs only the tables they select from.
 Status dump_gguf_text(const gguf::SplitSet& set, const std::string& path, const GgufDumpOptions& options,
                       TextOutput& out);

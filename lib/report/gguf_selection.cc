@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <type_traits>
 
 #include "base/checked_math.h"
@@ -100,17 +99,6 @@ EachName each_tensor_name(const gguf::SplitSet& set) {
       for (const gguf::TensorInfo& tensor : file.document.tensors) name(tensor.name);
     }
   };
-}
-
-std::vector<Error> globs_without_match(const gguf::SplitSet& set, const std::string& path,
-                                       const GgufDumpOptions& options) {
-  const bool is_whole =
-      std::ranges::all_of(set.files, [](const gguf::SetFile& file) { return file.document.complete; });
-  if (!is_whole) return {};
-  std::vector<Error> errors = unmatched_globs("--keys", "key", options.key_globs, each_key_name(set), path);
-  std::ranges::move(unmatched_globs("--tensors", "tensor", options.tensor_globs, each_tensor_name(set), path),
-                    std::back_inserter(errors));
-  return errors;
 }
 
 std::optional<u64> data_offset_of(const SelectedTensor& selected) {

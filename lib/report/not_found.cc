@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "base/closest_name.h"
 #include "base/glob.h"
 
 namespace modelutils {
 
 namespace {
 
-std::string how_to_list(std::string_view what) {
-  return fmt::format("; --list {}s lists them", what);
+std::string how_to_list(std::string_view what, std::string_view lister = {}) {
+  return fmt::format("; {}{}--list {}s lists them", lister, lister.empty() ? "" : " ", what);
 }
 
 }  // namespace
@@ -21,22 +20,28 @@ std::string name_hint(std::string_view what, std::string_view given, const EachN
   return closest.hint(how_to_list(what));
 }
 
-std::vector<Error> unmatched_globs(std::string_view option, std::string_view what,
-                                   const std::vector<std::string>& globs, const EachName& each_name,
-                                   const std::string& path) {
-  std::vector<Error> errors;
-  for (const std::string& glob : globs) {
-    bool is_matched = false;
-    ClosestName closest(glob, ClosestName::Reading::glob);
+GlobUse::GlobUse(std::string_view option, std::string_view what, const std::vector<std::string>& globs)
+    : option_(option), what_(what) {
+  for (const std::string& glob : globs) uses_.push_back({glob, ClosestName(glob, ClosestName::Reading::glob)});
+}
+
+void GlobUse::look_at(const EachName& each_name) {
+  for (Use& use : uses_) {
+    if (use.is_matched) continue;
     each_name([&](std::string_view name) {
-      if (is_matched) return;
-      is_matched = glob_match(glob, name);
-      if (!is_matched) closest.offer(name);
+      if (use.is_matched) return;
+      use.is_matched = glob_match(use.glob, name);
+      if (!use.is_matched) use.closest.offer(name);
     });
-    if (is_matched) continue;
-    errors.push_back(no_match_error(fmt::format("{} '{}'", option, glob),
-                                    fmt::format("matches no {}{}", what, closest.hint(how_to_list(what))), path)
-                         .value());
+  }
+}
+
+std::vector<Error> GlobUse::unused(const std::string& path, std::string_view lister) const {
+  std::vector<Error> errors;
+  for (const Use& use : uses_) {
+    if (use.is_matched) continue;
+    std::string message = fmt::format("matches no {}{}", what_, use.closest.hint(how_to_list(what_, lister)));
+    errors.push_back(no_match_error(fmt::format("{} '{}'", option_, use.glob), std::move(message), path).value());
   }
   return errors;
 }

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "base/glob.h"
-#include "report/not_found.h"
 
 namespace modelutils {
 
@@ -49,13 +48,10 @@ std::vector<u32> select_tensors(const SafetensorsModel& model, const std::vector
   return selected;
 }
 
-std::vector<Error> globs_without_match(const SafetensorsModel& model, const std::vector<std::string>& patterns) {
-  const auto is_complete = [](const safetensors::ShardFile& file) { return file.document.complete; };
-  if (!std::ranges::all_of(model.set.files, is_complete)) return {};
-  const auto each_name = [&](const auto& name) {
+EachName each_tensor_name(const SafetensorsModel& model) {
+  return [&model](const auto& name) {
     for (std::size_t i = 0; i < model.set.listed_count(); ++i) name(model.set.tensor(model.set.listed(i)).name);
   };
-  return unmatched_globs("--tensors", "tensor", patterns, each_name, model.set.path);
 }
 
 std::vector<LayerGroup> group_by_layer(const SafetensorsModel& model, const std::vector<u32>& tensors) {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "base/types.h"
 #include "model/safetensors_model.h"
+#include "report/not_found.h"
 
 namespace modelutils {
 
@@ -15,9 +15,8 @@ namespace modelutils {
 /// in the order of the files.
 std::vector<u32> select_tensors(const SafetensorsModel& model, const std::vector<std::string>& patterns);
 
-/// An error of kind no_match for each pattern of --tensors that selects nothing. None where a header was not read to
-/// its end: what is missing may match.
-std::vector<Error> globs_without_match(const SafetensorsModel& model, const std::vector<std::string>& patterns);
+/// Every name that the patterns select from.
+EachName each_tensor_name(const SafetensorsModel& model);
 
 /// Tensors that belong together: those of one layer ("model.layers.3"), or those outside all layers (empty title).
 struct LayerGroup {
