@@ -1,4 +1,4 @@
-// config.json and shapes -> general.* and <architecture>.* keys with the exact types that the loader demands. Source:
+// config.json and shapes -> <architecture>.* keys with the exact types that the loader demands. Source:
 // docs/conversion.md ("Keys").
 #pragma once
 
@@ -20,27 +20,5 @@ struct ModelKeys {
 /// The <architecture>.* keys. Errors: "convert-config" (a value that is needed and missing, or that no runtime can
 /// honour).
 Result<ModelKeys> hyper_parameter_keys(const HfModel& model, const HyperParameters& parameters);
-
-/// What general.* says beside the model card.
-struct GeneralFacts {
-  std::string architecture;
-  std::string name;           ///< may be empty
-  u64 parameters = 0;         ///< logical elements of all tensors
-  u64 expert_parameters = 0;  ///< those of stacked expert tensors among them
-  u64 n_expert = 0;
-  u32 file_type = 0;
-  bool has_quantized = false;
-};
-/// general.architecture (first), type, name, size_label, file_type, quantization_version.
-std::vector<gguf::OutKey> general_keys(const GeneralFacts& facts);
-
-/// "7.2B", "494M", "8x7B": the size label of a model of so many parameters.
-std::string size_label(u64 parameters, u64 expert_parameters, u64 n_expert);
-
-/// A model name from a directory's name: its last component without endings that only name a packing ("-4bit", "-mlx").
-std::string name_from_directory(const std::string& directory);
-
-/// llama_ftype number for the type that most weights have.
-u32 file_type_code(TensorType type);
 
 }  // namespace modelutils::convert

@@ -96,7 +96,13 @@ Result<Tokenizer> read_tokenizer(const std::string& directory, const TokenizerOp
     MU_ASSIGN(config, load_config(config_path));
     complete.config = &*config;
   }
+  GenerationConfig generation;
+  if (options.generation == nullptr) {
+    MU_ASSIGN(generation, load_generation_config(directory));
+    complete.generation = &generation;
+  }
   MU_ASSIGN(Tokenizer tokenizer, build_tokenizer(files, complete));
+  tokenizer.findings.insert(tokenizer.findings.end(), generation.findings.begin(), generation.findings.end());
   MU_ASSIGN(tokenizer.templates, read_chat_templates(directory, files.tokenizer_config_root(), tokenizer.findings));
   return tokenizer;
 }

@@ -8,6 +8,7 @@
 
 #include "hf/byte_tokens.h"
 #include "hf/pipeline.h"
+#include "io/file_kind.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::hf {
@@ -109,6 +110,9 @@ Result<std::string> read_whole(const std::string& path, u64 most) {
   }
   std::string bytes(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(bytes))));
+  if (file_kind(std::string_view(bytes).substr(0, file_kind_bytes)) == FileKind::git_lfs) {
+    return input_error("hf-tok-pointer", fmt::format("is {}", file_kind_text(FileKind::git_lfs)), {}, {}, path);
+  }
   return bytes;
 }
 
@@ -179,7 +183,6 @@ Result<TokenizerFiles> load_tokenizer_files(const std::string& directory) {
   MU_TRY(load_json(files.path("tokenizer_config.json"), files.tokenizer_config));
   MU_TRY(load_json(files.path("special_tokens_map.json"), files.special_tokens_map));
   MU_TRY(load_json(files.path("added_tokens.json"), files.added_tokens));
-  MU_TRY(load_json(files.path("generation_config.json"), files.generation_config));
   return files;
 }
 

@@ -24,7 +24,6 @@ enum class TokenizerForm : u8 {
 struct TokenizerFiles {
   std::unique_ptr<json::Document> tokenizer_json, tokenizer_config, special_tokens_map, added_tokens;
   std::unique_ptr<json::Document> vocab_json;
-  std::unique_ptr<json::Document> generation_config;
   std::optional<std::string> merges_text;  ///< merges.txt
   std::optional<std::string> model_bytes;  ///< tokenizer.model
   std::string directory;
@@ -38,7 +37,8 @@ struct TokenizerFiles {
 /// Is there something of that name? A dangling link counts: opening it then says what is wrong.
 bool is_present(const std::string& path);
 
-/// A whole regular file of at most `most` bytes, "hf-tok-too-large" if it has more.
+/// A whole regular file of at most `most` bytes. Errors: "hf-tok-too-large" if it has more, "hf-tok-pointer" for a Git
+/// LFS pointer, which is short text and would pass for a template, a list of merges or a model card.
 Result<std::string> read_whole(const std::string& path, u64 most);
 
 /// Loads the files of `directory` that matter for the form found, and no others. Limits: JSON 256 MiB, tokenizer.model

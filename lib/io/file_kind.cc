@@ -62,7 +62,7 @@ constexpr Text texts[] = {
     {FileKind::bumpwgt, "a BUMPWGT weights file"},
     {FileKind::html, "an HTML page, not a model: a download that ended in a log-in or error page"},
     {FileKind::xml, "an XML document, not a model: a download that ended in an error message"},
-    {FileKind::git_lfs, "a Git LFS pointer: the model itself was not downloaded (git lfs pull)"},
+    {FileKind::git_lfs, "a Git LFS pointer: the file itself was not downloaded (git lfs pull)"},
     {FileKind::zip, "a ZIP archive, perhaps a PyTorch checkpoint"},
     {FileKind::pickle, "a Python pickle, perhaps a PyTorch checkpoint"},
     {FileKind::numpy, "a NumPy array file"},

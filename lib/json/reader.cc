@@ -1,8 +1,11 @@
 #include "json/reader.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "base/checked_math.h"
+#include "io/file_kind.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::json {
@@ -68,8 +71,11 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
     error = document->parser_.parse(rewritten).get(document->root);
   }
   if (error != simdjson::SUCCESS) {
-    return input_error("json-syntax", std::string("is no valid JSON: ") + simdjson::error_message(error), {}, {},
-                       document->name);
+    const FileKind kind = file_kind(text.substr(0, file_kind_bytes));
+    const std::string what = kind == FileKind::unknown
+                                 ? std::string("is not valid JSON: ") + simdjson::error_message(error)
+                                 : fmt::format("is not JSON: it is {}", file_kind_text(kind));
+    return input_error("json-syntax", what, {}, {}, document->name);
   }
   return document;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "hf/generation_config.h"
 #include "hf/tokenizer.h"
 #include "json/reader.h"
 #include "verify/mlx_rule_parts.h"
@@ -52,9 +53,15 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
     remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
            "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) beside the weights");
   }
+  if (const auto generation = hf::load_generation_config(model.set.folder)) {
+    for (const Finding& finding : generation->findings) log.add(finding);
+  } else {
+    Finding finding = to_finding(generation.error(), Scope::model);
+    finding.file = "generation_config.json";
+    log.add(std::move(finding));
+  }
   // The tokenizer's files end with the first that is broken; the others are looked at here.
-  for (const std::string_view name :
-       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json", "added_tokens.json"}) {
+  for (const std::string_view name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}) {
     const auto is_said = [&](const Finding& finding) { return finding.file == name; };
     if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(model, name, log);
   }
