@@ -15,7 +15,7 @@ namespace {
 int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
          const convert::ConversionReport& report) {
   for (const Finding& remark : report.remarks) {
-    if (remark.severity == Severity::warning) messages.warning(to_error(remark, report.input));
+    messages.remark(remark, report.input);
   }
   const bool plan = options.convert.dry_run;
   const bool stdout_is_free = plan || !is_standard_output(options.convert.output);

@@ -10,6 +10,7 @@
 #include "base/checked_math.h"
 #include "convert/general_keys.h"
 #include "convert/tokenizer_keys.h"
+#include "hf/generation_config.h"
 #include "hf/model_card.h"
 #include "hf/tokenizer.h"
 #include "io/file_kind.h"
@@ -118,14 +119,21 @@ class Planner {
     tokenizer_options.config = &plan_.model->config;
     tokenizer_options.pre = options_.pre;
     tokenizer_options.pre_force = options_.pre_force;
+    MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config({options_.directory, options_.links}));
+    remarks.insert(remarks.end(), generation.findings.begin(), generation.findings.end());
+    tokenizer_options.generation = &generation;
     std::optional<hf::Tokenizer> tokenizer;
     if (!options_.no_vocab) {
       MU_ASSIGN(tokenizer, hf::read_tokenizer({options_.directory, options_.links}, tokenizer_options));
       remarks.insert(remarks.end(), tokenizer->findings.begin(), tokenizer->findings.end());
     }
-    MU_ASSIGN(plan_.report.name, model_name(tokenizer));
-    keys_ = general_keys(general_facts());
     MU_ASSIGN(const hf::ModelCard card, hf::read_model_card({options_.directory, options_.links}, remarks));
+    GeneralFacts facts = general_facts();
+    facts.sampling = hf::read_sampling(generation, remarks);
+    facts.identity = find_identity(card, plan_.model->config, options_.directory, facts.parameters);
+    MU_ASSIGN(plan_.report.name, model_name(tokenizer, facts.identity.name));
+    facts.identity.name = plan_.report.name;
+    keys_ = general_keys(facts);
     append(model_card_keys(card));
     append(std::move(hyper.keys));
     append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
@@ -139,8 +147,8 @@ class Planner {
 
   // The loader treats a name with "phi-3" in it as a promise about the vocabulary: it fails without the tokens, and
   // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
-  Result<std::string> model_name(const std::optional<hf::Tokenizer>& tokenizer) {
-    std::string name = options_.name.value_or(name_from_directory(options_.directory));
+  Result<std::string> model_name(const std::optional<hf::Tokenizer>& tokenizer, const std::string& found) {
+    std::string name = options_.name.value_or(found);
     const bool says_phi3 = arch::promises_phi3_tokens(name);
     const std::string wanted(plan_.model->family->wanted_name);
     const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
@@ -160,7 +168,6 @@ class Planner {
   GeneralFacts general_facts() const {
     GeneralFacts facts;
     facts.architecture = plan_.model->family->gguf;
-    facts.name = plan_.report.name;
     facts.n_expert = plan_.map.sizes.get(arch::symbol::experts);
     std::map<TensorType, u64> elements_of;
     for (std::size_t i = 0; i < plan_.recipes.size(); ++i) {
@@ -169,7 +176,6 @@ class Planner {
       const u64 elements = element_count(tensor.ne).value_or(0);
       facts.parameters += elements;
       if (tensor.name.find("_exps.") != std::string::npos) facts.expert_parameters += elements;
-      if (type_info(type).is_quantized) facts.has_quantized = true;
       if (tensor.ne.size() > 1) elements_of[type] += elements;
     }
     const auto most = std::max_element(elements_of.begin(), elements_of.end(),

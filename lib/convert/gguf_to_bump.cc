@@ -135,7 +135,24 @@ class Conversion {
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {
       report_.notes.emplace_back("Gemma's norm weights have 1 added in GGUF and are copied as they are");
     }
+    note_runtime();
     return {};
+  }
+
+  // The file is what upstream's converter makes of the model, and its one runtime path for BUMPWGT3 expects another:
+  // docs/formats/bump.md, "Reading it at run time".
+  void note_runtime() {
+    const BumpMapping& mapping = report_.mapping;
+    const bool has_pairs = mapping.hyper.architecture == "llama";
+    const bool has_float_wo = std::any_of(mapping.entries.begin(), mapping.entries.end(), [](const BumpEntry& entry) {
+      return entry.entry.role == bump::Role::wo && entry.entry.dtype == bump::Dtype::fp32;
+    });
+    if (!report_.refusals.empty() || (!has_pairs && !has_float_wo)) return;
+    report_.notes.push_back(fmt::format(
+        "{}{}{}, as upstream's converter has it; the one runtime path that still reads BUMPWGT3 expects another layout "
+        "and computes wrong results",
+        has_pairs ? "Q and K are in GGUF's order of adjacent pairs" : "", has_pairs && has_float_wo ? ", and " : "",
+        has_float_wo ? "F32 wo is not packed by head" : ""));
   }
 
   void take_refusals() {

@@ -39,30 +39,6 @@ void add_list(Keys& keys, std::string_view name, const std::vector<std::string>&
   if (!items.empty()) keys.push_back(gguf::make_key_strings(std::string(name), items));
 }
 
-// "organisation/name", an address that ends so, or a bare name.
-void add_base_model(Keys& keys, std::size_t index, std::string_view model) {
-  const std::string prefix = fmt::format("general.base_model.{}.", index);
-  const std::size_t scheme = model.find("://");
-  const std::string_view path = scheme == std::string_view::npos ? model : model.substr(scheme + 3);
-  const std::size_t slash = path.rfind('/');
-  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  keys.push_back(gguf::make_key_string(prefix + "name", name.empty() ? model : name));
-  if (slash != std::string_view::npos && slash > 0) {
-    const std::string_view above = path.substr(0, slash);
-    const std::size_t previous = above.rfind('/');
-    const std::string_view organisation = previous == std::string_view::npos ? above : above.substr(previous + 1);
-    const bool is_host = scheme != std::string_view::npos && previous == std::string_view::npos;
-    if (!organisation.empty() && !is_host) {
-      keys.push_back(gguf::make_key_string(prefix + "organization", organisation));
-    }
-  }
-  if (scheme != std::string_view::npos) {
-    keys.push_back(gguf::make_key_string(prefix + "repo_url", model));
-  } else if (slash != std::string_view::npos) {
-    keys.push_back(gguf::make_key_string(prefix + "repo_url", fmt::format("https://huggingface.co/{}", model)));
-  }
-}
-
 }  // namespace
 
 Keys tokenizer_keys(const hf::Tokenizer& tokenizer) {
@@ -95,22 +71,6 @@ Keys tokenizer_keys(const hf::Tokenizer& tokenizer) {
 
 Keys no_vocab_keys() {
   return {gguf::make_key_string(ggml("model"), "no_vocab")};
-}
-
-Keys model_card_keys(const hf::ModelCard& card) {
-  Keys keys;
-  add_text(keys, "general.author", card.author);
-  add_text(keys, "general.license", card.license);
-  add_text(keys, "general.license.name", card.license_name);
-  add_text(keys, "general.license.link", card.license_link);
-  if (!card.base_models.empty()) {
-    keys.push_back(gguf::make_key("general.base_model.count", static_cast<u32>(card.base_models.size())));
-    for (std::size_t i = 0; i < card.base_models.size(); ++i) add_base_model(keys, i, card.base_models[i]);
-  }
-  add_list(keys, "general.tags", card.tags);
-  add_list(keys, "general.languages", card.languages);
-  add_list(keys, "general.datasets", card.datasets);
-  return keys;
 }
 
 }  // namespace modelutils::convert

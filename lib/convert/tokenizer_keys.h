@@ -1,10 +1,9 @@
-// hf::Tokenizer and hf::ModelCard -> GGUF keys with the exact types that llama.cpp's loader demands.
+// hf::Tokenizer -> GGUF keys with the exact types that llama.cpp's loader demands.
 #pragma once
 
 #include <vector>
 
 #include "gguf/write.h"
-#include "hf/model_card.h"
 #include "hf/tokenizer.h"
 
 namespace modelutils::convert {
@@ -15,9 +14,5 @@ std::vector<gguf::OutKey> tokenizer_keys(const hf::Tokenizer& tokenizer);
 
 /// tokenizer.ggml.model = "no_vocab", for --no-vocab.
 std::vector<gguf::OutKey> no_vocab_keys();
-
-/// general.license*, general.base_model.*, general.tags, general.languages, general.datasets; never an empty array.
-/// general.name is the caller's business.
-std::vector<gguf::OutKey> model_card_keys(const hf::ModelCard& card);
 
 }  // namespace modelutils::convert

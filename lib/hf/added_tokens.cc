@@ -29,7 +29,7 @@ class TokenCollector {
 
   // Later layers win; a contradiction is a warning.
   Status add(std::string_view file, std::string_view where, i64 id, std::string_view content,
-             std::optional<bool> special) {
+             std::optional<bool> special, bool normalized = true) {
     if (id < 0 || id > std::numeric_limits<i32>::max()) {
       return bad_entry(file, where, fmt::format("the id {} of '{}' is out of range", id, content));
     }
@@ -42,7 +42,7 @@ class TokenCollector {
       return {};
     }
     const u32 key = static_cast<u32>(id);
-    const Layered layered{{key, std::string(content), special.value_or(false)}, file, special.has_value()};
+    const Layered layered{{key, std::string(content), special.value_or(false), normalized}, file, special.has_value()};
     const auto [at, fresh] = layers_.try_emplace(key, layered);
     if (fresh) return {};
     const Layered& old = at->second;
@@ -108,7 +108,8 @@ Status add_decoder(TokenCollector& collector, json::Element config) {
     }
     const auto content = json::string_member(field.value, "content");
     if (!content) return bad_entry(file, where, "has no content");
-    MU_TRY(collector.add(file, where, id, *content, json::bool_member(field.value, "special").value_or(false)));
+    MU_TRY(collector.add(file, where, id, *content, json::bool_member(field.value, "special").value_or(false),
+                         json::bool_member(field.value, "normalized").value_or(true)));
   }
   return {};
 }
@@ -126,7 +127,8 @@ Status add_list(TokenCollector& collector, json::Element root) {
     const auto id = json::i64_member(entry, "id");
     const auto content = json::string_member(entry, "content");
     if (!id || !content) return bad_entry(file, where, "must have an integer id and a content");
-    MU_TRY(collector.add(file, where, *id, *content, json::bool_member(entry, "special").value_or(false)));
+    MU_TRY(collector.add(file, where, *id, *content, json::bool_member(entry, "special").value_or(false),
+                         json::bool_member(entry, "normalized").value_or(true)));
   }
   return {};
 }
@@ -143,6 +145,11 @@ bool looks_special(std::string_view text) {
 
 TokenType added_token_type(const AddedToken& token) {
   return token.special || looks_special(token.content) ? TokenType::control : TokenType::user_defined;
+}
+
+bool stands_for_unnormalised_spaces(const AddedToken& token) {
+  return added_token_type(token) == TokenType::user_defined && !token.normalized &&
+         token.content.find(space_mark) != std::string::npos;
 }
 
 std::string added_token_text(const AddedToken& token) {

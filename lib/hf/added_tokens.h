@@ -15,6 +15,7 @@ struct AddedToken {
   u32 id = 0;
   std::string content;
   bool special = false;
+  bool normalized = true;  ///< looked for in the normalised text, not in the text as it is typed
 };
 
 struct AddedTokens {
@@ -28,6 +29,9 @@ bool looks_special(std::string_view text);
 
 /// CONTROL if it is special or looks so, else USER_DEFINED.
 TokenType added_token_type(const AddedToken& token);
+/// Is it a token that no ordinary text holds, because it has U+2581 where texts have a space, and is looked for before
+/// the normalizer puts that sign there? Hugging Face's tokenizers only ever make such a token by merging.
+bool stands_for_unnormalised_spaces(const AddedToken& token);
 /// The text as GGUF wants it: raw; U+2581 becomes a space in a USER_DEFINED one.
 std::string added_token_text(const AddedToken& token);
 

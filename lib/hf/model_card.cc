@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/utf8.h"
 #include "hf/remarks.h"
+#include "io/file_kind.h"
 
 namespace modelutils::hf {
 
@@ -133,18 +134,36 @@ class CardReader {
     std::optional<std::string> ModelCard::*text;
     std::vector<std::string> ModelCard::*list;
   };
-  static constexpr std::array<Member, 11> members = {{
+  static constexpr std::array<Member, 30> members = {{
       {"license", &ModelCard::license, nullptr},
       {"license_name", &ModelCard::license_name, nullptr},
       {"license_link", &ModelCard::license_link, nullptr},
       {"author", &ModelCard::author, nullptr},
+      {"model_author", &ModelCard::author, nullptr},
       {"model_creator", &ModelCard::author, nullptr},
+      {"pipeline_tag", &ModelCard::pipeline_tag, nullptr},
+      {"name", &ModelCard::name, nullptr},
+      {"model_name", &ModelCard::name, nullptr},
+      {"organization", &ModelCard::organization, nullptr},
+      {"model_organization", &ModelCard::organization, nullptr},
+      {"basename", &ModelCard::basename, nullptr},
+      {"model_basename", &ModelCard::basename, nullptr},
+      {"model_type", &ModelCard::basename, nullptr},
+      {"finetune", &ModelCard::finetune, nullptr},
+      {"model_finetune", &ModelCard::finetune, nullptr},
+      {"version", &ModelCard::version, nullptr},
+      {"model_version", &ModelCard::version, nullptr},
+      {"size_label", &ModelCard::size_label, nullptr},
+      {"model_size_label", &ModelCard::size_label, nullptr},
+      {"description", &ModelCard::description, nullptr},
+      {"model_description", &ModelCard::description, nullptr},
       {"base_model", nullptr, &ModelCard::base_models},
       {"base_models", nullptr, &ModelCard::base_models},
       {"tags", nullptr, &ModelCard::tags},
       {"language", nullptr, &ModelCard::languages},
       {"languages", nullptr, &ModelCard::languages},
       {"datasets", nullptr, &ModelCard::datasets},
+      {"dataset", nullptr, &ModelCard::datasets},
   }};
 
   static const Member* wanted(std::string_view key) {
@@ -230,6 +249,10 @@ std::string_view take_line(std::string_view& text) {
 ModelCard parse_model_card(std::string_view readme, Findings& findings) {
   ModelCard card;
   readme = readme.substr(0, max_card_bytes);
+  if (const FileKind kind = file_kind(readme.substr(0, file_kind_bytes)); kind == FileKind::git_lfs) {
+    warn(findings, "hf-card-syntax", fmt::format("is {}", file_kind_text(kind)), "README.md");
+    return card;
+  }
   if (trim(take_line(readme)) != "---") return card;
   std::vector<Line> lines;
   bool closed = false;
@@ -239,22 +262,23 @@ ModelCard parse_model_card(std::string_view readme, Findings& findings) {
     closed = indent == 0 && trim(line) == "---";
     if (!closed) lines.push_back({indent, trim(line)});
   }
-  const auto note = [&](std::string message) {
-    warn(findings, "hf-card-syntax", std::move(message), "README.md", Severity::note);
+  const auto remark = [&](Severity severity, std::string message) {
+    warn(findings, "hf-card-syntax", std::move(message), "README.md", severity);
   };
   if (!closed) {
-    note("the front matter is not terminated; ignored");
+    remark(Severity::warning, "the front matter is not terminated; ignored");
     return card;
   }
   const bool valid = std::all_of(lines.begin(), lines.end(), [](const Line& line) { return is_utf8(line.text); });
   if (!valid) {
-    note("the front matter is not UTF-8; ignored");
+    remark(Severity::warning, "the front matter is not UTF-8; ignored");
     return card;
   }
   const std::vector<std::string> odd = CardReader(std::move(lines), card).read();
   if (!odd.empty()) {
-    note(fmt::format("the value of '{}' cannot be read and is left out{}", odd.front(),
-                     odd.size() == 1 ? "" : fmt::format(" (and {})", counted(odd.size() - 1, "other"))));
+    remark(Severity::note,
+           fmt::format("the value of '{}' cannot be read and is left out{}", odd.front(),
+                       odd.size() == 1 ? "" : fmt::format(" (and {})", counted(odd.size() - 1, "other"))));
   }
   return card;
 }

@@ -1,4 +1,4 @@
-// The YAML front matter of README.md: licence, base models, tags, languages.
+// The YAML front matter of README.md: names, licence, base models, tags, languages.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,10 @@ namespace modelutils::hf {
 /// What a model card says about the model, for general.* keys. Texts are UTF-8 and not empty.
 struct ModelCard {
   std::optional<std::string> license, license_name, license_link;
-  std::optional<std::string> author;     ///< `author` or `model_creator`
+  std::optional<std::string> author;        ///< `author`, `model_author` or `model_creator`
+  std::optional<std::string> pipeline_tag;  ///< what the model is for: "text-generation"
+  /// Each also spelled with `model_` before it; `model_type` is a base name as well.
+  std::optional<std::string> name, organization, basename, finetune, version, size_label, description;
   std::vector<std::string> base_models;  ///< "organisation/name" or a name or an address
   std::vector<std::string> tags, languages, datasets;
 };
@@ -22,7 +25,8 @@ struct ModelCard {
 /// Reads the front matter of README.md's text: the lines between a first line `---` and the next `---`. A small, strict
 /// subset of YAML: `key: scalar` (plain, 'single', "double" quoted), lists (`- item` lines or `[a, b]`), block scalars;
 /// nested maps and everything unknown are passed over. Never fails: what is not understood is left out, with a note
-/// ("hf-card-syntax") in `findings`.
+/// in `findings`; front matter that does not end or is not UTF-8, and a Git LFS pointer, are a warning
+/// ("hf-card-syntax").
 ModelCard parse_model_card(std::string_view readme, Findings& findings);
 
 /// The card in a folder's README.md; empty if there is no such file. Only the first 1 MiB is looked at. Errors: those

@@ -51,12 +51,18 @@ class IdFinder {
   NameIndex index_;
 };
 
-// An id of a JSON file, checked: negative is an error, too large a warning.
+// An id of a JSON file, checked: too large is a warning; negative an error, but a warning in generation_config.json,
+// which a model can do without.
 class IdReader {
  public:
   IdReader(u64 rows, Findings& findings) : rows_(rows), findings_(findings) {}
 
   Result<std::optional<u32>> check(i64 id, std::string_view where) {
+    if (id < 0 && where.starts_with("generation_config.json")) {
+      warn(findings_, "hf-tok-special-id", fmt::format("is {}, an id is not negative: left out", id),
+           std::string(where));
+      return std::nullopt;
+    }
     if (id < 0) {
       return input_error("hf-tok-special-id", fmt::format("is {}, but an id cannot be negative", id),
                          std::string(where));
@@ -113,10 +119,6 @@ std::optional<i32> spm_id(const SentencePieceModel& model, std::string_view key)
   return std::nullopt;
 }
 
-std::optional<json::Element> root_of(const std::unique_ptr<json::Document>& document) {
-  return document ? std::optional(document->root) : std::nullopt;
-}
-
 class Resolver {
  public:
   Resolver(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer)
@@ -125,7 +127,7 @@ class Resolver {
         tokenizer_(tokenizer),
         finder_(input, tokenizer),
         reader_(input.rows(), tokenizer.findings),
-        generation_(root_of(input.files.generation_config)) {
+        generation_(input.options.generation != nullptr ? input.options.generation->root() : std::nullopt) {
     if (input.config && input.config->document) config_ = input.config->document->root;
     if (input.config) overlay_ = input.config->overlay;
   }
@@ -147,6 +149,7 @@ class Resolver {
     tokenizer_.special.eom = finder_.find(texts.eom);
     if (!tokenizer_.special.eot) find_end_of_turn();
     code_llama();
+    gemma();
     if (input_.files.form == TokenizerForm::vocab_merges) mark_control();
     flags(add);
     return {};
@@ -219,6 +222,20 @@ class Resolver {
     tokenizer_.special.fim_suf = 32008;
     tokenizer_.special.fim_mid = 32009;
     tokenizer_.special.eot = 32010;
+  }
+
+  // CodeGemma's infill tokens have the ids 67 to 70, which other Gemmas leave unused: the texts tell.
+  void gemma() {
+    if (!input_.architecture().starts_with("Gemma")) return;
+    SpecialIds& ids = tokenizer_.special;
+    const auto find = [&](std::optional<u32>& id, std::string text) {
+      if (!id) id = finder_.find(std::move(text));
+    };
+    find(ids.fim_pre, "<|fim_prefix|>");
+    find(ids.fim_mid, "<|fim_middle|>");
+    find(ids.fim_suf, "<|fim_suffix|>");
+    find(ids.fim_sep, "<|file_separator|>");
+    if (ids.eos && tokenizer_.tokens[*ids.eos] != "<end_of_turn>") find(ids.eot, "<end_of_turn>");
   }
 
   // vocab.json does not say which tokens are special: those that have a part to play are.

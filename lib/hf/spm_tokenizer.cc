@@ -147,6 +147,30 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
   return {};
 }
 
+// The added tokens to lay over the list. Those for runs of spaces, such as Yi-1.5's "▁▁", stay the ordinary tokens that
+// they are in the vocabulary: as USER_DEFINED ones llama.cpp would cut texts at every run of spaces, which the original
+// does not.
+std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary, Findings& findings) {
+  std::vector<AddedToken> overlaid;
+  const AddedToken* first = nullptr;
+  std::size_t count = 0;
+  for (const AddedToken& token : input.added.tokens) {
+    if (stands_for_unnormalised_spaces(token) && vocabulary.find(token.content) == token.id) {
+      if (count++ == 0) first = &token;
+    } else {
+      overlaid.push_back(token);
+    }
+  }
+  if (count > 0) {
+    warn(findings, "hf-tok-space-mark",
+         fmt::format("'{}' (token {}){} is left to merging, as the original does with spaces; text that holds the sign "
+                     "U+2581 itself is tokenised differently",
+                     first->content, first->id, count == 1 ? "" : fmt::format(" and {} more like it", count - 1)),
+         "added_tokens", Severity::note);
+  }
+  return overlaid;
+}
+
 // What the components of tokenizer.json say about a space before the text.
 bool json_adds_space(json::Element root, Findings& findings) {
   bool adds = false;
@@ -215,7 +239,7 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
   } else {
     MU_TRY(fill_from_json(input, vocabulary, list, tokenizer.findings));
   }
-  list.overlay(input.added.tokens);
+  list.overlay(to_overlay(input, vocabulary, tokenizer.findings));
   list.finish(tokenizer.findings);
   check_byte_tokens(tokenizer, tokenizer.findings);
   tokenizer.add_space_prefix = choose_space_prefix(input, model ? &*model : nullptr, tokenizer.findings);

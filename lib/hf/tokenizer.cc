@@ -94,7 +94,13 @@ Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptio
     MU_ASSIGN(config, load_config(folder));
     if (config) complete.config = &*config;
   }
+  GenerationConfig generation;
+  if (options.generation == nullptr) {
+    MU_ASSIGN(generation, load_generation_config(folder));
+    complete.generation = &generation;
+  }
   MU_ASSIGN(Tokenizer tokenizer, build_tokenizer(files, complete));
+  tokenizer.findings.insert(tokenizer.findings.end(), generation.findings.begin(), generation.findings.end());
   MU_ASSIGN(tokenizer.templates, read_chat_templates(folder, files.tokenizer_config_root(), tokenizer.findings));
   return tokenizer;
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "hf/chat_template.h"
 #include "hf/config.h"
+#include "hf/generation_config.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
 
@@ -65,6 +66,7 @@ struct Tokenizer {
 struct TokenizerOptions {
   u64 embedding_rows = 0;          ///< number of tokens to make: rows of the embedding tensor that is really there
   const Config* config = nullptr;  ///< read from the directory, if it is there, where not given
+  const GenerationConfig* generation = nullptr;  ///< likewise
   std::string pre;        ///< --pre: overrides recognition; must be a name that llama.cpp knows (else a usage error)
   std::string pre_force;  ///< --pre-force: any text
 };

@@ -7,6 +7,7 @@
 
 #include "hf/byte_tokens.h"
 #include "hf/pipeline.h"
+#include "io/file_kind.h"
 
 namespace modelutils::hf {
 
@@ -95,6 +96,9 @@ Result<std::optional<std::string>> read_if_present(const ModelFolder& folder, st
   }
   std::string bytes(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(bytes))));
+  if (file_kind(std::string_view(bytes).substr(0, file_kind_bytes)) == FileKind::git_lfs) {
+    return input_error("hf-tok-pointer", fmt::format("is {}", file_kind_text(FileKind::git_lfs)), {}, {}, file->name());
+  }
   return std::optional(std::move(bytes));
 }
 
@@ -167,7 +171,6 @@ Result<TokenizerFiles> load_tokenizer_files(const ModelFolder& folder) {
   MU_TRY(load_json(folder, "tokenizer_config.json", files.tokenizer_config));
   MU_TRY(load_json(folder, "special_tokens_map.json", files.special_tokens_map));
   MU_TRY(load_json(folder, "added_tokens.json", files.added_tokens));
-  MU_TRY(load_json(folder, "generation_config.json", files.generation_config));
   return files;
 }
 

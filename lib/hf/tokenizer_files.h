@@ -25,7 +25,6 @@ enum class TokenizerForm : u8 {
 struct TokenizerFiles {
   std::unique_ptr<json::Document> tokenizer_json, tokenizer_config, special_tokens_map, added_tokens;
   std::unique_ptr<json::Document> vocab_json;
-  std::unique_ptr<json::Document> generation_config;
   std::optional<std::string> merges_text;  ///< merges.txt
   std::optional<std::string> model_bytes;  ///< tokenizer.model
   std::string directory;

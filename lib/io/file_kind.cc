@@ -62,7 +62,7 @@ constexpr Text texts[] = {
     {FileKind::bumpwgt, "a BUMPWGT weights file"},
     {FileKind::html, "an HTML page: the download returned a login or error page; download it again"},
     {FileKind::xml, "an XML document: the download returned an error message; download it again"},
-    {FileKind::git_lfs, "a Git LFS pointer: the model itself was not downloaded; run \"git lfs pull\""},
+    {FileKind::git_lfs, "a Git LFS pointer: the file itself was not downloaded; run \"git lfs pull\""},
     {FileKind::zip, "a ZIP archive, possibly a PyTorch checkpoint"},
     {FileKind::pickle, "a Python pickle, possibly a PyTorch checkpoint"},
     {FileKind::numpy, "a NumPy array file"},

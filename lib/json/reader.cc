@@ -1,5 +1,6 @@
 #include "json/reader.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <bit>
@@ -7,6 +8,7 @@
 #include <new>
 
 #include "base/checked_math.h"
+#include "io/file_kind.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::json {
@@ -82,8 +84,11 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
   }
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
-    return input_error("json-syntax", std::string("is not valid JSON: ") + simdjson::error_message(error), {}, {},
-                       document->name);
+    const FileKind kind = file_kind(text.substr(0, file_kind_bytes));
+    const std::string what = kind == FileKind::unknown
+                                 ? std::string("is not valid JSON: ") + simdjson::error_message(error)
+                                 : fmt::format("is not JSON: it is {}", file_kind_text(kind));
+    return input_error("json-syntax", what, {}, {}, document->name);
   }
   document->root = Element(std::bit_cast<Place>(root));
   return document;

@@ -28,8 +28,8 @@ class Document {
   std::unique_ptr<Parser> parser_;
 };
 
-/// Parses UTF-8 text (a byte order mark is refused). Code "json-syntax" with what simdjson says of it; nesting deeper
-/// than 1024 is refused without recursion. Integers beyond 64 bits become doubles.
+/// Parses UTF-8 text (a byte order mark is refused). Code "json-syntax" with what the text is instead or what simdjson
+/// says of it; nesting deeper than 1024 is refused without recursion. Integers beyond 64 bits become doubles.
 Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name);
 
 /// Reads and parses a regular file of at most `max_bytes`. Codes: those of RandomAccessFile::open, "json-too-large",

@@ -117,8 +117,10 @@ class TextDump {
     }
     fact("architecture", facts);
     if (summary.heads) {
-      fact("heads", {range_text(summary.heads) + (summary.heads_kv ? " (" + range_text(summary.heads_kv) + " kv)" : ""),
-                     summary.head_dim ? "of " + thousands(*summary.head_dim) : ""});
+      std::string heads = range_text(summary.heads) + " query";
+      if (summary.heads_kv) heads += ", " + range_text(summary.heads_kv) + " KV";
+      if (summary.head_dim) heads += ", size " + thousands(*summary.head_dim);
+      fact("heads", {heads});
     }
     if (summary.context) fact("context", {thousands(*summary.context) + " tokens"});
     if (summary.vocabulary) {

@@ -21,6 +21,7 @@ struct Allowed {
 };
 
 constexpr Allowed u32_value = {ValueType::u32, std::nullopt};
+constexpr Allowed i32_value = {ValueType::i32, std::nullopt};
 constexpr Allowed f32_value = {ValueType::f32, std::nullopt};
 constexpr Allowed flag = {ValueType::boolean, std::nullopt};
 constexpr Allowed text = {ValueType::string, std::nullopt};
@@ -37,17 +38,36 @@ constexpr std::array general_keys = {
     KnownKey{"general.type", text},
     KnownKey{"general.name", text},
     KnownKey{"general.author", text},
+    KnownKey{"general.organization", text},
     KnownKey{"general.basename", text},
+    KnownKey{"general.finetune", text},
+    KnownKey{"general.version", text},
     KnownKey{"general.size_label", text},
     KnownKey{"general.description", text},
+    KnownKey{"general.license", text},
+    KnownKey{"general.license.name", text},
+    KnownKey{"general.license.link", text},
+    KnownKey{"general.sampling.sequence", text},
+    KnownKey{"general.sampling.top_k", i32_value},
+    KnownKey{"general.sampling.top_p", f32_value},
+    KnownKey{"general.sampling.min_p", f32_value},
+    KnownKey{"general.sampling.xtc_probability", f32_value},
+    KnownKey{"general.sampling.xtc_threshold", f32_value},
+    KnownKey{"general.sampling.temp", f32_value},
+    KnownKey{"general.sampling.penalty_last_n", i32_value},
+    KnownKey{"general.sampling.penalty_repeat", f32_value},
+    KnownKey{"general.sampling.mirostat", i32_value},
+    KnownKey{"general.sampling.mirostat_tau", f32_value},
+    KnownKey{"general.sampling.mirostat_eta", f32_value},
     KnownKey{"general.file_type", u32_value},
     KnownKey{"general.quantization_version", u32_value},
     KnownKey{"general.base_model.count", u32_value},
+    KnownKey{"general.dataset.count", u32_value},
     KnownKey{"general.tags", texts},
     KnownKey{"general.languages", texts},
     KnownKey{"split.no", {ValueType::u16, std::nullopt}},
     KnownKey{"split.count", {ValueType::u16, std::nullopt}},
-    KnownKey{"split.tensors.count", {ValueType::i32, std::nullopt}},
+    KnownKey{"split.tensors.count", i32_value},
     KnownKey{"tokenizer.ggml.model", text},
     KnownKey{"tokenizer.ggml.pre", text},
     KnownKey{"tokenizer.ggml.tokens", texts},

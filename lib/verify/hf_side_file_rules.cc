@@ -1,6 +1,7 @@
 // The text beside the weights: tokenizer, generation settings, special tokens, model card.
 #include <algorithm>
 
+#include "hf/generation_config.h"
 #include "hf/tokenizer.h"
 #include "json/reader.h"
 #include "verify/mlx_rule_parts.h"
@@ -51,9 +52,15 @@ FindingLog side_file_rules(const SafetensorsModel& model, OutsideLinks links) {
     remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
            "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
   }
+  if (const auto generation = hf::load_generation_config(folder)) {
+    for (const Finding& finding : generation->findings) log.add(finding);
+  } else {
+    Finding finding = to_finding(generation.error(), Scope::model);
+    finding.file = "generation_config.json";
+    log.add(std::move(finding));
+  }
   // The tokenizer's files end with the first that is broken; the others are looked at here.
-  for (const std::string_view name :
-       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json", "added_tokens.json"}) {
+  for (const std::string_view name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}) {
     const auto is_said = [&](const Finding& finding) { return finding.file == name; };
     if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(folder, name, log);
   }

@@ -33,7 +33,7 @@ std::string TokenizerJson::text() const {
   for (std::size_t i = 0; i < added.size(); ++i) {
     out += fmt::format(R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,)", i ? "," : "",
                        added[i].id, quoted(added[i].content));
-    out += fmt::format(R"("normalized":false,"special":{}}})", added[i].special);
+    out += fmt::format(R"("normalized":{},"special":{}}})", added[i].normalized, added[i].special);
   }
   out += fmt::format(R"(],"normalizer":{},"pre_tokenizer":{},"post_processor":{},"decoder":{},"model":{{)",
                      normalizer_json, pre_tokenizer_json, post_processor_json, decoder_json);

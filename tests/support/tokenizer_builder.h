@@ -17,6 +17,7 @@ struct TokenizerJson {
     i64 id;
     std::string content;
     bool special = true;
+    bool normalized = false;
   };
   std::string type = "BPE";  ///< empty: the member is left out
   std::vector<std::pair<std::string, i64>> vocab;

@@ -112,6 +112,13 @@ void Messages::warning(const Error& remark) const {
   write_line(options_.json_errors ? as_json(remark, "warning") : as_text(tool_, remark, "warning"));
 }
 
+void Messages::remark(const Finding& finding, const std::string& path) const {
+  if (options_.quiet) return;
+  const Error remark = to_error(finding, path);
+  const std::string_view severity = severity_name(finding.severity);
+  write_line(options_.json_errors ? as_json(remark, severity) : as_text(tool_, remark, severity));
+}
+
 int Messages::broken_rules(const Findings& findings, const std::string& path) const {
   int status = exit_ok;
   if (const Finding* broken = first_container_error(findings)) status = error(to_error(*broken, path));

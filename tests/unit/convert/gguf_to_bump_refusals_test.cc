@@ -311,13 +311,14 @@ TEST_F(Refusal, RopeFreqsWithoutAConfigAreNoted) {
   model.add_rope_freqs(llama3_rope_freqs(500000, 128, {}));
   const auto with_config = convert(model);
   ASSERT_TRUE(with_config);
-  EXPECT_TRUE(with_config->notes.empty());
+  ASSERT_EQ(with_config->notes.size(), 1u);
+  EXPECT_TRUE(with_config->notes[0].starts_with("Q and K"));
   std::filesystem::remove(folder_.file("weights.bump"));
   no_config_ = true;
   const auto report = convert(model);
   ASSERT_TRUE(report);
-  ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_TRUE(report->notes[0].starts_with("rope_freqs.weight"));
+  ASSERT_EQ(report->notes.size(), 2u);
+  EXPECT_TRUE(report->notes[1].starts_with("rope_freqs.weight"));
 }
 
 TEST_F(Refusal, RopeFreqsThatConfigCannotSay) {

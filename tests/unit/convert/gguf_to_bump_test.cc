@@ -148,6 +148,28 @@ TEST(GgufToBump, RandomModels) {
   }
 }
 
+TEST(GgufToBump, NotesWhatTheRuntimeReadsOtherwise) {
+  const auto note = [](const char* architecture, u32 type) {
+    LlamaShape shape;
+    shape.architecture = architecture;
+    shape.qkv_bias = shape.architecture == "qwen2";
+    shape.weight_type = type;
+    const TempDir folder;
+    Progress silent;
+    const auto report = convert_gguf_to_bump(options_for(folder, LlamaModel(shape).build()), silent);
+    EXPECT_TRUE(report);
+    return report && !report->notes.empty() ? report->notes.front() : std::string();
+  };
+  const auto says = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
+  const std::string both = note("llama", test::ggml_f32);
+  EXPECT_TRUE(says(both, "adjacent pairs") && says(both, "F32 wo") && says(both, "wrong results")) << both;
+  const std::string pairs = note("llama", test::ggml_q8_0);
+  EXPECT_TRUE(says(pairs, "adjacent pairs") && !says(pairs, "F32 wo") && says(pairs, "wrong results")) << pairs;
+  const std::string wo = note("qwen2", test::ggml_f32);
+  EXPECT_TRUE(!says(wo, "adjacent pairs") && says(wo, "F32 wo") && says(wo, "wrong results")) << wo;
+  EXPECT_EQ(note("qwen2", test::ggml_q8_0), "");
+}
+
 TEST(GgufToBump, LargerThanItsBuffers) {
   LlamaShape shape;
   shape.vocab = 3000;

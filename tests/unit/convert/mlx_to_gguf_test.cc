@@ -86,7 +86,7 @@ TEST_F(MlxToGguf, HyperParametersHaveTheExactTypes) {
   EXPECT_EQ(converted.value<float>("llama.rope.freq_base"), 10000.0f);
   EXPECT_EQ(converted.value<float>("llama.attention.layer_norm_rms_epsilon"), 1e-5f);
   EXPECT_EQ(converted.value<u32>("llama.vocab_size"), 300u);
-  EXPECT_EQ(converted.key("general.quantization_version"), nullptr);
+  EXPECT_EQ(converted.value<u32>("general.quantization_version"), 2u);
 }
 
 TEST_F(MlxToGguf, ExpertsAreStackedInAnyOfTheirForms) {
@@ -286,10 +286,52 @@ TEST_F(MlxToGguf, OtherScalingsBecomeKeys) {
                           [](const Finding& remark) { return remark.where == "rope_scaling"; }));
 }
 
-TEST(SizeLabel, CountsParametersOrExperts) {
-  EXPECT_EQ(size_label(7241732096, 0, 0), "7.2B");
-  EXPECT_EQ(size_label(13015864320, 0, 0), "13B");
-  EXPECT_EQ(size_label(494032768, 0, 0), "494M");
+TEST_F(MlxToGguf, BrokenSideFilesThatAModelCanDoWithoutAreAWarning) {
+  const test::HfDirectory model = test::hf_directory("llama");
+  const std::string source = write(model);
+  for (const auto& [file, text] : {std::pair{"generation_config.json", "{\"temperature\": "},
+                                   {"generation_config.json", "[]"},
+                                   {"generation_config.json", "{\"bos_token_id\": -1, \"top_k\": \"all\"}"},
+                                   {"README.md", "---\nlicense: mit\n"},
+                                   {"README.md", "---\nlicense: \xff\n---\n"}}) {
+    SCOPED_TRACE(text);
+    folder_.write(std::string("model/") + file, text);
+    for (const bool no_vocab : {false, true}) {
+      MlxToGgufOptions options = options_for(source);
+      options.no_vocab = no_vocab;
+      const Converted converted = convert(options);
+      const auto about = [&, name = std::string_view(file)](const Finding& remark) {
+        return remark.severity == Severity::warning && remark.where.starts_with(name);
+      };
+      const auto& remarks = converted.report.remarks;
+      EXPECT_GE(std::count_if(remarks.begin(), remarks.end(), about), 1);
+    }
+    std::filesystem::remove(source + "/" + file);
+  }
+}
+
+TEST_F(MlxToGguf, SamplingIsCarried) {
+  const std::string source = write(test::hf_directory("llama"));
+  folder_.write("model/generation_config.json", R"({"temperature":0.5,"top_k":20,"top_p":0.75,"min_p":0.25})");
+  for (const bool no_vocab : {false, true}) {
+    MlxToGgufOptions options = options_for(source);
+    options.no_vocab = no_vocab;
+    const Converted converted = convert(options);
+    EXPECT_EQ(converted.value<float>("general.sampling.temp"), 0.5f);
+    EXPECT_EQ(converted.value<i32>("general.sampling.top_k"), 20);
+    EXPECT_EQ(converted.value<float>("general.sampling.top_p"), 0.75f);
+    EXPECT_EQ(converted.value<float>("general.sampling.min_p"), 0.25f);
+  }
+}
+
+TEST_F(MlxToGguf, ASnapshotOfTheCacheIsNamedByItsRepository) {
+  const std::string snapshot = "models--org--Some-7B-Chat/snapshots/" + std::string(40, 'a');
+  const Converted converted = convert(options_for(write(test::hf_directory("llama"), snapshot)));
+  EXPECT_EQ(converted.value<std::string>("general.name"), "Some-7B-Chat");
+  EXPECT_EQ(converted.value<std::string>("general.organization"), "Org");
+  EXPECT_EQ(converted.value<std::string>("general.basename"), "Some");
+  const Converted bare = convert(options_for(write(test::hf_directory("llama"), std::string(40, 'a'))));
+  EXPECT_EQ(bare.key("general.name"), nullptr);
 }
 
 }  // namespace

@@ -4,43 +4,12 @@
 
 #include <set>
 
-#include "gguf/keys.h"
-#include "gguf/parse.h"
-#include "io/random_access_file.h"
+#include "written_keys.h"
 
 namespace modelutils {
 namespace {
 
-// Writes the keys as a GGUF file and reads them back with the reader that dumps and rules use.
-class Written {
- public:
-  explicit Written(const std::vector<gguf::OutKey>& keys) : Written(*gguf::layout(keys, {})) {}
-
-  const gguf::KeyValue* key(std::string_view name) const { return index_->key(name); }
-  const gguf::Index& index() const { return *index_; }
-  std::vector<std::string> strings(std::string_view name) const {
-    const gguf::ArrayRef* array = index_->array_value(name);
-    return array ? *gguf::read_strings(*file_, *document_, *array) : std::vector<std::string>{"no array"};
-  }
-  gguf::ValueType element_type(std::string_view name) const { return index_->array_value(name)->element_type; }
-  template <typename T>
-  std::vector<T> numbers(std::string_view name) const {
-    return *gguf::read_numbers<T>(*file_, *document_, *index_->array_value(name));
-  }
-
- private:
-  explicit Written(const gguf::OutLayout& layout) {
-    const auto bytes = std::as_bytes(std::span(layout.header));
-    file_ = std::make_unique<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()));
-    document_ = std::make_unique<gguf::Document>(*gguf::parse(*file_));
-    EXPECT_TRUE(document_->complete);
-    EXPECT_TRUE(document_->findings.empty());
-    index_ = std::make_unique<gguf::Index>(*document_);
-  }
-  std::unique_ptr<MemoryFile> file_;
-  std::unique_ptr<gguf::Document> document_;
-  std::unique_ptr<gguf::Index> index_;
-};
+using test::Written;
 
 hf::Tokenizer small(hf::TokenizerKind kind) {
   hf::Tokenizer tokenizer;
@@ -127,41 +96,6 @@ TEST(TokenizerKeys, Templates) {
 TEST(TokenizerKeys, NoVocabulary) {
   const Written written(convert::no_vocab_keys());
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "no_vocab");
-}
-
-TEST(ModelCardKeys, OnlyWhatIsKnown) {
-  EXPECT_TRUE(convert::model_card_keys({}).empty());
-  hf::ModelCard card;
-  card.license = "other";
-  card.license_name = "the name";
-  card.license_link = "https://example.org/licence";
-  card.tags = {"a", "b"};
-  card.languages = {"en"};
-  card.datasets = {"org/set"};
-  card.base_models = {"org/base", "plain", "https://example.org/people/model", "https://example.org/model", "a/"};
-  const Written written(convert::model_card_keys(card));
-  EXPECT_EQ(written.index().string_value("general.license"), "other");
-  EXPECT_EQ(written.index().string_value("general.license.name"), "the name");
-  EXPECT_EQ(written.index().string_value("general.license.link"), "https://example.org/licence");
-  EXPECT_EQ(written.strings("general.tags"), (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(written.strings("general.languages"), std::vector<std::string>{"en"});
-  EXPECT_EQ(written.strings("general.datasets"), std::vector<std::string>{"org/set"});
-  EXPECT_EQ(written.key("general.base_model.count")->type(), gguf::ValueType::u32);
-  EXPECT_EQ(written.index().unsigned_value("general.base_model.count"), 5U);
-  const auto base = [&](int i, const char* what) {
-    return written.index().string_value("general.base_model." + std::to_string(i) + "." + what);
-  };
-  EXPECT_EQ(base(0, "name"), "base");
-  EXPECT_EQ(base(0, "organization"), "org");
-  EXPECT_EQ(base(0, "repo_url"), "https://huggingface.co/org/base");
-  EXPECT_EQ(base(1, "name"), "plain");
-  EXPECT_FALSE(base(1, "organization"));
-  EXPECT_FALSE(base(1, "repo_url"));
-  EXPECT_EQ(base(2, "name"), "model");
-  EXPECT_EQ(base(2, "organization"), "people");
-  EXPECT_EQ(base(2, "repo_url"), "https://example.org/people/model");
-  EXPECT_FALSE(base(3, "organization")) << "a host is no organisation";
-  EXPECT_EQ(base(4, "name"), "a/");
 }
 
 }  // namespace

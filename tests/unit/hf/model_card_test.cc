@@ -44,6 +44,25 @@ TEST(ModelCard, ScalarsAndLists) {
   EXPECT_EQ(card.datasets, (Texts{"a/b", "c, d", "e"}));
 }
 
+TEST(ModelCard, NamesInEverySpelling) {
+  for (const std::string prefix : {"", "model_"}) {
+    const hf::ModelCard card = parse(prefix + "name: N\n" + prefix + "author: A\n" + prefix + "organization: O\n" +
+                                     prefix + "basename: B\n" + prefix + "finetune: F\n" + prefix + "version: 'V'\n" +
+                                     prefix + "size_label: 7B\n" + prefix + "description: D\npipeline_tag: p\n");
+    EXPECT_EQ(card.name, "N");
+    EXPECT_EQ(card.author, "A");
+    EXPECT_EQ(card.organization, "O");
+    EXPECT_EQ(card.basename, "B");
+    EXPECT_EQ(card.finetune, "F");
+    EXPECT_EQ(card.version, "V");
+    EXPECT_EQ(card.size_label, "7B");
+    EXPECT_EQ(card.description, "D");
+    EXPECT_EQ(card.pipeline_tag, "p");
+  }
+  EXPECT_EQ(parse("model_type: llama\ndataset: a/b").basename, "llama");
+  EXPECT_EQ(parse("dataset: a/b").datasets, Texts{"a/b"});
+}
+
 TEST(ModelCard, EmptyValuesAreAbsent) {
   const hf::ModelCard card = parse("license:\nlicense_name: ~\nlicense_link: \"\"\ntags: []\nlanguage: null\n");
   EXPECT_FALSE(card.license);
@@ -87,6 +106,9 @@ TEST(ModelCard, FrontMatterMustBeOne) {
   EXPECT_EQ(findings.size(), 1U);
   EXPECT_FALSE(hf::parse_model_card("---\nlicense: \xff\n---\n", findings).license);
   EXPECT_EQ(findings.size(), 2U);
+  EXPECT_FALSE(hf::parse_model_card("version https://git-lfs.github.com/spec/v1\n", findings).license);
+  ASSERT_EQ(findings.size(), 3U);
+  for (const Finding& finding : findings) EXPECT_EQ(finding.severity, Severity::warning);
   EXPECT_EQ(hf::parse_model_card("---\r\nlicense: mit\r\n---\r\n", findings).license, "mit");
 }
 

@@ -58,6 +58,28 @@ TEST_F(Spm, ScoresAreTheOrderOfTheMerges) {
   EXPECT_EQ(test::codes(tokenizer.findings), "");
 }
 
+// Yi-1.5: every piece that SentencePiece calls user-defined is an added token, the runs of U+2581 among them. Hugging
+// Face's tokenizers look for those in the text as typed, where they do not occur; the vocabulary's merges make them.
+TEST_F(Spm, AddedTokensForRunsOfSpacesAreLeftToMerging) {
+  TokenizerJson json = small();
+  json.merge("\u2581", "\u2581");
+  json.added.push_back({260, "a", false});
+  json.added.push_back({266, "\u2581\u2581", false});
+  const hf::Tokenizer tokenizer = read(json, 267);
+  EXPECT_EQ(tokenizer.tokens[266], "\u2581\u2581");
+  EXPECT_EQ(tokenizer.types[266], number(TokenType::normal));
+  EXPECT_EQ(tokenizer.scores[266], -4.0F) << "the rank of its merge";
+  EXPECT_EQ(tokenizer.types[260], number(TokenType::user_defined));
+  ASSERT_NE(find_code(tokenizer.findings, "hf-tok-space-mark"), nullptr);
+  EXPECT_EQ(find_code(tokenizer.findings, "hf-tok-space-mark")->severity, Severity::note);
+
+  json.added.back().normalized = true;  // looked for in the normalised text, where runs of spaces are runs of U+2581
+  const hf::Tokenizer normalised = read(json, 267);
+  EXPECT_EQ(normalised.tokens[266], "  ");
+  EXPECT_EQ(normalised.types[266], number(TokenType::user_defined));
+  EXPECT_EQ(find_code(normalised.findings, "hf-tok-space-mark"), nullptr);
+}
+
 TEST_F(Spm, UnknownTokenThatIsNotAdded) {
   TokenizerJson json = small();
   json.added.erase(json.added.begin());
@@ -195,7 +217,7 @@ TEST_F(Spm, TokenizerModelOfAnotherKind) {
   EXPECT_EQ(tiktoken.code, "hf-tok-tiktoken");
   EXPECT_TRUE(tiktoken.file.ends_with("tokenizer.model"));
   dir.write("tokenizer.model", "version https://git-lfs.github.com/spec/v1\n");
-  EXPECT_EQ(error(10).code, "hf-tok-sentencepiece");
+  EXPECT_EQ(error(10).code, "hf-tok-pointer");
   dir.write("tokenizer.model", "");
   EXPECT_EQ(error(10).code, "hf-tok-sentencepiece");
 }
@@ -209,6 +231,25 @@ TEST_F(Spm, CodeLlamaInfill) {
   EXPECT_EQ(tokenizer.special.fim_mid, 32009U);
   EXPECT_EQ(tokenizer.special.eot, 32010U);
   EXPECT_FALSE(read(300).special.fim_pre) << "ids that do not exist";
+}
+
+TEST_F(Spm, GemmaInfill) {
+  TokenizerJson json = small();
+  dir.write("config.json", R"({"architectures":["GemmaForCausalLM"],"eos_token_id":2})");
+  const auto added = [&](std::vector<const char*> texts) {
+    json.added.clear();
+    for (u32 id = 301; const char* text : texts) json.added.push_back({id++, text});
+    return read(json, 310).special;
+  };
+  const hf::SpecialIds code =
+      added({"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|file_separator|>", "<end_of_turn>"});
+  EXPECT_EQ(code.fim_pre, 301U);
+  EXPECT_EQ(code.fim_mid, 302U);
+  EXPECT_EQ(code.fim_suf, 303U);
+  EXPECT_EQ(code.fim_sep, 304U);
+  EXPECT_EQ(code.eot, 305U);
+  const hf::SpecialIds other = added({"<unused60>", "<unused61>", "<unused62>", "<unused63>"});
+  EXPECT_FALSE(other.fim_pre || other.fim_mid || other.fim_suf || other.fim_sep || other.eot);
 }
 
 }  // namespace

@@ -66,8 +66,7 @@ TEST_F(TokenizerFiles, BrokenFiles) {
   dir.write("tokenizer.json", "[]");
   EXPECT_EQ(error(10).code, "hf-tok-json");
   const std::string good = TokenizerJson::byte_level().text();
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-                           "generation_config.json", "config.json"}) {
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"}) {
     dir.write("tokenizer.json", good);
     dir.write(name, "{\"a\":");
     EXPECT_EQ(error(256).code, "json-syntax") << name;
@@ -95,6 +94,35 @@ TEST_F(TokenizerFiles, UnreadableIsNotAbsent) {
     EXPECT_EQ(error(256).code, "io-open") << name;
     std::filesystem::remove(dir.file(name));
   }
+}
+
+TEST_F(TokenizerFiles, PointersOfGitLfsAreNamed) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
+  const auto says_so = [&](const char* name) {
+    dir.write(name, pointer);
+    const Error found = error(256);
+    EXPECT_TRUE(found.file.ends_with(name)) << name;
+    EXPECT_NE(found.message.find("Git LFS pointer"), std::string::npos) << name;
+    EXPECT_EQ(found.message.find("superfluous"), std::string::npos) << "no word of JSON's grammar";
+  };
+  says_so("tokenizer.json");
+  dir.write("tokenizer.json", TokenizerJson::byte_level().text());
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json",
+                           "chat_template.json", "chat_template.jinja"}) {
+    says_so(name);
+    std::filesystem::remove(dir.file(name));
+  }
+  std::filesystem::remove(dir.file("tokenizer.json"));
+  dir.write("vocab.json", R"({"a":0})");
+  says_so("merges.txt");
+  says_so("vocab.json");
+}
+
+TEST_F(TokenizerFiles, ABrokenGenerationConfigIsAWarning) {
+  dir.write("generation_config.json", "{");
+  const hf::Tokenizer tokenizer = read(TokenizerJson::byte_level(), 256);
+  ASSERT_NE(find_code(tokenizer.findings, "hf-generation-config"), nullptr);
+  EXPECT_EQ(find_code(tokenizer.findings, "hf-generation-config")->severity, Severity::warning);
 }
 
 TEST(TokenizerSniff, FirstBytes) {

@@ -49,6 +49,15 @@ TEST(JsonReader, RefusesWhatIsNoJson) {
   }
 }
 
+TEST(JsonReader, SaysWhatTheFileIsInstead) {
+  const auto message = [](std::string_view text) { return parse(text, "tokenizer.json").error().message; };
+  EXPECT_EQ(message("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
+            "is not JSON: it is a Git LFS pointer: the file itself was not downloaded; run \"git lfs pull\"");
+  EXPECT_NE(message("<!DOCTYPE html><html>").find("an HTML page"), std::string::npos);
+  EXPECT_NE(message("").find("an empty file"), std::string::npos);
+  EXPECT_TRUE(message("{").starts_with("is not valid JSON: ")) << "of no other kind: what the parser says";
+}
+
 TEST(JsonReader, LoadsFiles) {
   const test::TempDir folder;
   const std::string path = folder.write("c.json", "{\"a\": 1}\n");

@@ -105,7 +105,7 @@ TEST(GgufSummary, RangesOfPerLayerHeads) {
   EXPECT_FALSE(summary.head_dim);
   EXPECT_EQ(summary.vocabulary, 2U);
   EXPECT_EQ(summary.mix, "Q4_K_M");
-  EXPECT_NE(dump(set, GgufDumpForm::text).find("12–20 (3 kv)"), std::string::npos);
+  EXPECT_NE(dump(set, GgufDumpForm::text).find("12–20 query, 3 KV"), std::string::npos);
 }
 
 TEST(GgufSummary, SumsThatDoNotFitAreNotKnown) {

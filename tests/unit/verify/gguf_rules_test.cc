@@ -256,6 +256,9 @@ TEST(GgufRules, TypesOfKnownKeys) {
   EXPECT_EQ(broken(sound().key_i32("tokenizer.ggml.eos_token_id", 1)), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_u32("tokenizer.ggml.add_bos_token", 1)), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_string("general.file_type", "1")), "warning gguf-key-type");
+  EXPECT_EQ(broken(sound().key_f64("general.sampling.temp", 0.5)), "warning gguf-key-type");
+  EXPECT_EQ(broken(sound().key_u32("general.sampling.top_k", 40)), "warning gguf-key-type");
+  EXPECT_EQ(broken(sound().key_i32("general.sampling.top_k", 40)), "");
 }
 
 TEST(GgufRules, Values) {

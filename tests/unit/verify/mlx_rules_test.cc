@@ -187,6 +187,14 @@ TEST_F(MlxRules, TokenizerFiles) {
   EXPECT_EQ(check(), Codes{"json-syntax"});
 }
 
+TEST_F(MlxRules, AModelCanDoWithoutItsGenerationConfig) {
+  for (const char* text : {"{", "[]", "version https://git-lfs.github.com/spec/v1\n"}) {
+    folder_.write("m/generation_config.json", text);
+    EXPECT_EQ(check(), Codes{"hf-generation-config"}) << text;
+    EXPECT_EQ(check(Severity::error), Codes{}) << text;
+  }
+}
+
 TEST_F(MlxRules, ALayerThatLacksATensor) {
   std::filesystem::remove(file("model.safetensors.index.json"));
   // The name changes only in the header, to one of the same length that has no layer of its own.
