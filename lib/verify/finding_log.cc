@@ -53,7 +53,7 @@ void FindingLog::set_file(std::string_view base_name) {
 
 Findings FindingLog::findings() const {
   Findings all = kept_;
-  std::ranges::stable_partition(all, [](const Finding& finding) { return finding.leads; });
+  std::stable_partition(all.begin(), all.end(), [](const Finding& finding) { return finding.leads; });
   std::map<Kind, u64, KindLess> kept;
   for (const Finding& finding : kept_) ++kept[Kind{finding.severity, finding.code}];
   for (const auto& [kind, count] : counts_) {
