@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,15 @@ void occupy_closed_descriptors() {
       [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
     }
   }
+}
+
+// A model may have thousands of files, all of which are open at a time, and the usual limit is 1,024. The hard limit is
+// ours to use up: no tool calls select(), which is what the low one protects.
+void allow_many_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  [[maybe_unused]] const int raised = ::setrlimit(RLIMIT_NOFILE, &files);  // where it fails, opening says so
 }
 
 int internal_error_line(const char* name, const char* what, const char* more) {
@@ -50,6 +60,7 @@ int internal_error_line(const char* name, const char* what, const char* more) {
 
 int run_tool(const char* name, const std::function<int()>& body) {
   occupy_closed_descriptors();
+  allow_many_files();
   guard_standard_output();
   install_signal_handlers();
   try {
