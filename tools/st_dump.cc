@@ -183,7 +183,7 @@ int run(int argc, char** argv) {
     status = std::max(status, dump(out, options.paths[i], options, command, i == 0, globs));
   }
   // What is in none of the models; in one that could not be read it may be.
-  if (status != cli::exit_input && !out.closed()) {
+  if (status < cli::exit_input && !out.closed()) {
     const std::string path = options.paths.size() > 1 ? std::string() : options.paths.front();
     for (const Error& error : globs.unused(path)) status = std::max(status, messages.error(error));
   }

@@ -127,12 +127,10 @@ class Messages {
   /// Prints an error and gives its exit status.
   int error(const Error& error) const;
   void warning(const Error& remark) const;  ///< silent with --quiet
-  /// What a dumper says of the rules that the model at `path` breaks: the first container error and every warning that
-  /// leads, with -v every warning. Gives the exit status.
   /// A warning or note about the model at `path`, silent with --quiet.
   void remark(const Finding& finding, const std::string& path) const;
-  /// What a dumper says of the rules that the model at `path` breaks: the first container error, and with -v every
-  /// warning. Gives the exit status.
+  /// What a dumper says of the rules that the model at `path` breaks: the first container error and every warning that
+  /// leads, with -v every warning. Gives the exit status.
   int broken_rules(const Findings& findings, const std::string& path) const;
   void info(std::string_view text) const;   ///< only with -v
   void debug(std::string_view text) const;  ///< only with -v -v
