@@ -6,21 +6,12 @@
 #include <array>
 #include <utility>
 
+#include "convert/optional_keys.h"
 #include "hf/model_id.h"
 
 namespace modelutils::convert {
 
 namespace {
-
-using Keys = std::vector<gguf::OutKey>;
-
-void add_text(Keys& keys, std::string_view name, const std::optional<std::string>& text) {
-  if (text) keys.push_back(gguf::make_key_string(std::string(name), *text));
-}
-
-void add_list(Keys& keys, std::string_view name, const std::vector<std::string>& items) {
-  if (!items.empty()) keys.push_back(gguf::make_key_strings(std::string(name), items));
-}
 
 void add_known(Keys& keys, std::string_view name, const std::string& text) {
   if (!text.empty()) keys.push_back(gguf::make_key_string(std::string(name), text));

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "convert/optional_keys.h"
+
 namespace modelutils::convert {
 
 namespace {
-
-using Keys = std::vector<gguf::OutKey>;
 
 struct IdKey {
   const char* key;
@@ -29,14 +29,6 @@ std::string ggml(std::string_view name) {
 
 void add_flag(Keys& keys, std::string_view name, std::optional<bool> flag) {
   if (flag) keys.push_back(gguf::make_key_bool(ggml(name), *flag));
-}
-
-void add_text(Keys& keys, std::string_view name, const std::optional<std::string>& text) {
-  if (text) keys.push_back(gguf::make_key_string(std::string(name), *text));
-}
-
-void add_list(Keys& keys, std::string_view name, const std::vector<std::string>& items) {
-  if (!items.empty()) keys.push_back(gguf::make_key_strings(std::string(name), items));
 }
 
 }  // namespace

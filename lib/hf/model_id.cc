@@ -120,7 +120,7 @@ std::string normal_size(std::string_view part) {
 }
 
 // What "7.1B" counts; nothing for "8x7B" and "A3B", which count something else.
-std::optional<double> counted(std::string_view label) {
+std::optional<double> counted_size(std::string_view label) {
   double number = 0;
   const char* end = label.data() + label.size() - 1;
   const auto [stop, error] = std::from_chars(label.data(), end, number);
@@ -140,7 +140,7 @@ void annotate_size(Part& part, u64 parameters) {
   part.size = true;
   if (!is_counted_size(part.text)) return;
   part.text = normal_size(part.text);
-  const std::optional<double> count = counted(part.text);
+  const std::optional<double> count = counted_size(part.text);
   const double total = static_cast<double>(parameters);
   if (parameters == 0 || !count || std::abs(*count - total) <= 7 * total / 8) return;
   part.size = false;  // "128k": a context length
