@@ -75,7 +75,9 @@ struct Tensor {
   /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is):
   /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, the rows of the parts one after another. A part is
   /// `module{view}@operation…`: '#' in the module stands for the number of an expert, whose matrices are stacked;
-  /// views: row_view.h; operations: names.h. "=name" is a generated tensor (generated.h).
+  /// views: row_view.h; operations: names.h. `module{{view}}` is a view of single elements, the last axis on the left
+  /// running within the source's rows: a transposition, which quantised rows do not survive (they become F32); biases
+  /// are carried as they are. "=name" is a generated tensor (rope.h).
   std::string_view source;
   Need need = Need::required;
   Need bias = Need::absent;    ///< of the same module; its shape is that of the weight without ne0

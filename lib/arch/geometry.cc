@@ -182,6 +182,19 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
   if (shape.empty()) return;
   std::vector<std::string_view> ne = dimensions_of(row.ne);
   if (side == Side::bias) ne.erase(ne.begin());
+  if (part.is_of_elements) {
+    if (side == Side::bias) return;
+    u64 elements = 1;
+    for (const u64 dimension : shape) elements = checked_mul(elements, dimension).value_or(0);
+    return add(source_rows_expression(part.view), elements, layer, facts);
+  }
+  // Convolutions are stored as [n, 1, k] or [n, k, 1].
+  std::vector<u64> squeezed(shape.begin(), shape.end());
+  for (auto one = squeezed.begin(); squeezed.size() > ne.size() && one != squeezed.end();) {
+    one = *one == 1 ? squeezed.erase(one) : one + 1;
+  }
+  shape = squeezed;
+  if (shape.empty()) return;
   if (!part.view.empty()) {
     u64 rows = 1;
     const std::size_t leading = side == Side::bias || ne.size() == 1 ? shape.size() : shape.size() - 1;

@@ -44,6 +44,8 @@ SourcePart parse_part(std::string_view text) {
   }
   if (const std::size_t open = text.find('{'); open != std::string_view::npos) {
     part.view = text.substr(open + 1, text.size() - open - 2);
+    part.is_of_elements = part.view.starts_with('{') && part.view.ends_with('}');
+    if (part.is_of_elements) part.view = part.view.substr(1, part.view.size() - 2);
     text = text.substr(0, open);
   }
   part.module = text;

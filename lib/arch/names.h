@@ -21,8 +21,9 @@ enum class Operation : u8 {
 
 /// One part of an alternative (family.h, Tensor::source).
 struct SourcePart {
-  std::string_view module;  ///< with '#' for the number of an expert
-  std::string_view view;    ///< empty: all rows as they are
+  std::string_view module;      ///< with '#' for the number of an expert
+  std::string_view view;        ///< empty: all rows as they are
+  bool is_of_elements = false;  ///< the view picks single elements instead of rows: `{{…}}`, a transposition
   Operation operation = Operation::none;
   bool is_stacked() const { return module.find('#') != std::string_view::npos; }
 };

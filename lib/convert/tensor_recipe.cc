@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/hf_transposed.h"
 #include "tensor/dequantize.h"
 
 namespace modelutils::convert {
@@ -46,6 +47,10 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   }
   const MlxForm form = form_of(matrix);
   recipe.form = form.text();
+  if (tensor.is_transposed) {
+    recipe.target.reason = recipe.reason = "transposed, which no quantised row survives";
+    return recipe;
+  }
   const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : scale_use(form, options);
   const bool may_skip = look == Look::size && !options.exact && use != ScaleUse::size;
   Result<Target> target =
@@ -71,13 +76,13 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const Tenso
   }
   MU_TRY(read_stored_rows(model, tensor, first, count, scratch));
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  if (matrix.quantized) {
+  if (matrix.quantized && !tensor.is_transposed) {
     repack_rows(form_of(matrix), recipe.target, scratch.values, scratch.scales, scratch.biases, out, error);
-  } else if (recipe.type == matrix.values.type) {
+  } else if (recipe.type == values_type(matrix)) {
     std::memcpy(out.data(), scratch.values.data(), out.size());
   } else {
     std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
-    decode_rows(matrix, scratch, values);
+    decode_rows(model, tensor, scratch, values);
     std::memcpy(out.data(), values.data(), out.size());
   }
   return {};

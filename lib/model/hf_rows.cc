@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "mlx/dequantize.h"
+#include "model/hf_transposed.h"
 #include "tensor/dequantize.h"
 
 namespace modelutils {
@@ -74,6 +75,15 @@ class PartReader {
   std::vector<std::byte> block_;
 };
 
+void decode(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out) {
+  if (matrix.quantized) {
+    mlx::dequantize(*matrix.quantized, {rows.values, matrix.scales.type, rows.scales, matrix.biases.type, rows.biases},
+                    out);
+  } else {
+    dequantize(matrix.values.type, rows.values, out);
+  }
+}
+
 // One part of a tensor that is read whole, its elements as float32 in the order of the source.
 Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatrix& matrix) {
   StoredRows rows;
@@ -87,7 +97,7 @@ Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatri
     if (matrix.biases.bytes > 0) MU_TRY(read(matrix.biases, rows.biases));
   }
   std::vector<float> values(static_cast<std::size_t>(matrix.rows * matrix.columns));
-  decode_rows(matrix, rows, values);
+  decode(matrix, rows, values);
   return values;
 }
 
@@ -104,12 +114,13 @@ float apply(arch::Operation operation, float value) {
 
 u64 row_granule(const MappedTensor& tensor) {
   u64 granule = 1;
-  if (tensor.is_whole) return granule;
+  if (tensor.is_whole || tensor.is_transposed) return granule;
   for (const MappedPart& part : tensor.parts) granule = std::max(granule, part.view.dense_rows());
   return granule;
 }
 
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
   const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
   const u64 source_rows = tensor.parts.front().view.source_rows;
   const u64 value_bytes = bytes_per_row(kind, kind.values, source_rows);
@@ -139,13 +150,10 @@ Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
   return {};
 }
 
-void decode_rows(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out) {
-  if (matrix.quantized) {
-    mlx::dequantize(*matrix.quantized, {rows.values, matrix.scales.type, rows.scales, matrix.biases.type, rows.biases},
-                    out);
-  } else {
-    dequantize(matrix.values.type, rows.values, out);
-  }
+void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+  if (tensor.is_transposed) return dequantize(values_type(matrix), rows.values, out);
+  decode(matrix, rows, out);
 }
 
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor) {

@@ -17,14 +17,15 @@ struct StoredRows {
 };
 
 /// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage, and is not read whole);
-/// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Errors: reading.
+/// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Rows of transposed tensors are
+/// elements of values_type() (hf_transposed.h). Errors: reading.
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
 
 /// What `first` and `count` above must be multiples of: the rows of a head where they are put into another order, or 1.
 u64 row_granule(const MappedTensor& tensor);
 
-/// Exact float32 values of rows as read_stored_rows() gave them; `out` has rows × columns elements.
-void decode_rows(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out);
+/// Exact float32 values of rows of `tensor` as read_stored_rows() gave them; `out` has rows × columns elements.
+void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out);
 
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor);

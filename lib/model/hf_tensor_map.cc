@@ -129,12 +129,15 @@ class NameMapper {
                     "has another shape or type than the first expert, and one GGUF tensor has to hold them all");
       }
       const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
-      const u64 units = tensor.is_whole ? elements.value_or(0) : rows_of(matrix, tensor);
+      const bool by_element = tensor.is_whole || part.is_of_elements;
+      const u64 units = by_element ? elements.value_or(0) : rows_of(matrix, tensor);
+      const bool is_as_stored = part.view.empty() || (part.is_of_elements && expected.side == arch::Side::bias);
       std::optional<arch::RowView> view =
-          part.view.empty() ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
+          is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
       if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
       tensor.parts.push_back({index, std::move(*view)});
     }
+    if (!tensor.is_whole) tensor.is_transposed = part.is_of_elements;
     if (tensor.operation == arch::Operation::none) tensor.operation = part.operation;
     if (part.operation != arch::Operation::none) tensor.is_whole = tensor.must_be_f32 = true;
     const bool is_alone = part.view.empty() && tensor.parts.size() == matrices.size();
@@ -181,15 +184,18 @@ class NameMapper {
       const SourceMatrix& matrix = model_.matrices[part.matrix];
       units = checked_add(units, part.view.rows()).value_or(0);
       if (tensor.is_whole) continue;
+      if (tensor.is_transposed && part.view.axes.back().count != tensor.columns()) return wrong_shape(expected, matrix);
       const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
-      if (!reshaped && matrix.columns != tensor.columns()) return wrong_shape(expected, matrix);
+      if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
+        return wrong_shape(expected, matrix);
       if (matrix.values.type != first.values.type || matrix.quantized != first.quantized ||
           matrix.scales.type != first.scales.type || matrix.biases.type != first.biases.type) {
         return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
                     "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
       }
     }
-    const u64 wanted = tensor.is_whole ? checked_product(expected.ne).value_or(0) : tensor.rows();
+    const u64 wanted =
+        tensor.is_whole || tensor.is_transposed ? checked_product(expected.ne).value_or(0) : tensor.rows();
     return units == wanted ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
   }
 

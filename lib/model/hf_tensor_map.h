@@ -14,7 +14,7 @@
 
 namespace modelutils {
 
-/// Rows of one source matrix. Of tensors that are read whole, rows are single elements.
+/// Rows of one source matrix. Of tensors that are read whole or transposed, rows are single elements.
 struct MappedPart {
   std::size_t matrix = 0;  ///< index into HfModel::matrices
   arch::RowView view;
@@ -26,6 +26,7 @@ struct MappedTensor {
   std::vector<u64> ne;  ///< ne0 first
   bool must_be_f32 = false;
   bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
+  bool is_transposed = false;     ///< the views of its parts pick elements, ne0 of them along their last axis
   std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
   arch::Operation operation = arch::Operation::none;
   std::vector<float> generated;  ///< rope factors

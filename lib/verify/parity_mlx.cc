@@ -102,7 +102,7 @@ class Comparer {
     StoredRows rows;
     MU_TRY(read_stored_rows(model_, source, chunk.first, chunk.count, rows));
     std::vector<float> values(static_cast<std::size_t>(chunk.count * source.columns()));
-    decode_rows(model_.matrices[source.parts.front().matrix], rows, values);
+    decode_rows(model_, source, rows, values);
     return values;
   }
 
@@ -137,7 +137,7 @@ class Comparer {
     if (pair.source->parts.empty()) return true;
     const SourceMatrix& matrix = model_.matrices[pair.source->parts.front().matrix];
     const TensorType type = *pair.converted->type;
-    if (!matrix.quantized) return type == TensorType::F32 || type == matrix.values.type;
+    if (!matrix.quantized || pair.source->is_transposed) return type == TensorType::F32 || type == matrix.values.type;
     ScaleAnalysis analysis;
     MU_TRY(analyse_tensor(model_, *pair.source, false, analysis));
     return carries_exactly(form_of(matrix), analysis, type);

@@ -23,6 +23,7 @@ std::string list(std::string_view names) {
 // What happens to the tensors of a family on their way.
 struct Ways {
   std::set<std::string_view> as_f32;  // matrices that runtimes want in F32
+  std::set<std::string_view> transposed;
   bool reorders = false, stacks = false, computes = false, generates = false;
 };
 
@@ -33,7 +34,8 @@ void look_at(std::span<const arch::Tensor> rows, Ways& ways) {
     ways.generates |= !arch::generator_of(row).empty();
     for (const arch::SourceAlternative& alternative : arch::parse_source(row.source)) {
       for (const arch::SourcePart& part : alternative.parts) {
-        ways.reorders |= !part.view.empty() && is_matrix;
+        if (part.is_of_elements && is_matrix) ways.transposed.insert(row.name);
+        ways.reorders |= !part.view.empty() && !part.is_of_elements && is_matrix;
         ways.stacks |= part.is_stacked();
         ways.computes |= part.operation != arch::Operation::none;
       }
@@ -54,6 +56,11 @@ std::string tensors_text(const arch::Family& family) {
   if (!ways.as_f32.empty()) {
     text += " Decoded to F32, as runtimes want it:";
     for (const std::string_view name : ways.as_f32) text += fmt::format(" `{}`", name);
+    text += ".";
+  }
+  if (!ways.transposed.empty()) {
+    text += " Transposed where the directory has them the other way round, to F32 if they are quantised:";
+    for (const std::string_view name : ways.transposed) text += fmt::format(" `{}`", name);
     text += ".";
   }
   if (ways.computes) text += " Some vectors are computed (see conversion.md).";

@@ -98,6 +98,18 @@ TEST(Names, ASplitSourceServesTwoTensors) {
   EXPECT_FALSE(names.gguf_tensor("model.layers.0.mlp.experts.gate_up_proj"));
 }
 
+TEST(Names, ViewsOfRowsAndOfElements) {
+  const std::vector<SourceAlternative> parsed = parse_source("a{H s:A+B -> H s[0:A]} + b | c.#.d{{x:A+B y -> y x}}");
+  ASSERT_EQ(parsed.size(), 2u);
+  ASSERT_EQ(parsed[0].parts.size(), 2u);
+  EXPECT_EQ(parsed[0].parts[0].view, "H s:A+B -> H s[0:A]");
+  EXPECT_FALSE(parsed[0].parts[0].is_of_elements);
+  ASSERT_EQ(parsed[1].parts.size(), 1u);
+  EXPECT_EQ(parsed[1].parts[0].module, "c.#.d");
+  EXPECT_EQ(parsed[1].parts[0].view, "x:A+B y -> y x");
+  EXPECT_TRUE(parsed[1].parts[0].is_of_elements);
+}
+
 TEST(Names, CompleteNamesKeepTheirOwnSuffix) {
   const Names names(gpt_oss);
   EXPECT_EQ(names.gguf_tensor("model.layers.2.self_attn.sinks"), "blk.2.attn_sinks.weight");
