@@ -8,7 +8,7 @@
 #include "arch/rope_scaling.h"
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
-#include "model/bump_mapping.h"
+#include "plan/bump_mapping.h"
 
 namespace modelutils {
 

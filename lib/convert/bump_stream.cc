@@ -6,7 +6,7 @@
 #include "io/buffer_ring.h"
 #include "io/hash.h"
 #include "io/write_back.h"
-#include "model/bump_entry_stream.h"
+#include "plan/bump_entry_stream.h"
 
 namespace modelutils {
 

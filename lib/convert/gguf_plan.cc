@@ -12,9 +12,9 @@
 #include "convert/tokenizer_keys.h"
 #include "hf/generation_config.h"
 #include "hf/model_card.h"
-#include "hf/tokenizer.h"
 #include "io/file_kind.h"
 #include "tensor/shape.h"
+#include "tokenizer/tokenizer.h"
 #include "verify/formats.h"
 
 namespace modelutils::convert {
@@ -114,7 +114,7 @@ class Planner {
     MU_ASSIGN(arch::ModelKeys hyper,
               arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes, plan_.model->is_mlx));
     Findings& remarks = plan_.report.remarks;
-    hf::TokenizerOptions tokenizer_options;
+    tokenizer::TokenizerOptions tokenizer_options;
     tokenizer_options.embedding_rows = plan_.map.sizes.get(arch::symbol::vocabulary);
     tokenizer_options.config = &plan_.model->config;
     tokenizer_options.pre = options_.pre;
@@ -122,9 +122,9 @@ class Planner {
     MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config({options_.directory, options_.links}));
     remarks.insert(remarks.end(), generation.findings.begin(), generation.findings.end());
     tokenizer_options.generation = &generation;
-    std::optional<hf::Tokenizer> tokenizer;
+    std::optional<tokenizer::Tokenizer> tokenizer;
     if (!options_.no_vocab) {
-      MU_ASSIGN(tokenizer, hf::read_tokenizer({options_.directory, options_.links}, tokenizer_options));
+      MU_ASSIGN(tokenizer, tokenizer::read_tokenizer({options_.directory, options_.links}, tokenizer_options));
       remarks.insert(remarks.end(), tokenizer->findings.begin(), tokenizer->findings.end());
     }
     MU_ASSIGN(const hf::ModelCard card, hf::read_model_card({options_.directory, options_.links}, remarks));
@@ -147,7 +147,7 @@ class Planner {
 
   // The loader treats a name with "phi-3" in it as a promise about the vocabulary: it fails without the tokens, and
   // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
-  Result<std::string> model_name(const std::optional<hf::Tokenizer>& tokenizer, const std::string& found) {
+  Result<std::string> model_name(const std::optional<tokenizer::Tokenizer>& tokenizer, const std::string& found) {
     std::string name = options_.name.value_or(found);
     const bool says_phi3 = arch::promises_phi3_tokens(name);
     const std::string wanted(plan_.model->family->wanted_name);

@@ -12,7 +12,7 @@
 #include "convert/tensor_recipe.h"
 #include "gguf/write.h"
 #include "model/hf_model.h"
-#include "model/hf_tensor_map.h"
+#include "plan/hf_tensor_map.h"
 
 namespace modelutils::convert {
 

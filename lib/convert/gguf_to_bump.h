@@ -9,7 +9,7 @@
 #include "bump/header.h"
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
-#include "model/bump_mapping.h"
+#include "plan/bump_mapping.h"
 #include "report/progress.h"
 
 namespace modelutils {

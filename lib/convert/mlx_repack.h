@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/types.h"
 #include "convert/conversion_report.h"
-#include "model/mlx_target.h"
+#include "plan/mlx_target.h"
 #include "tensor/types.h"
 
 namespace modelutils::convert {

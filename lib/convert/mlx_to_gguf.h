@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "convert/conversion_report.h"
 #include "io/model_folder.h"
-#include "model/mlx_target.h"
+#include "plan/mlx_target.h"
 #include "report/progress.h"
 
 namespace modelutils::convert {

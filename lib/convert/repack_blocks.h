@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/types.h"
-#include "model/mlx_target.h"
+#include "plan/mlx_target.h"
 
 namespace modelutils::convert {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/hf_transposed.h"
+#include "plan/hf_transposed.h"
 #include "tensor/dequantize.h"
 
 namespace modelutils::convert {

@@ -7,9 +7,9 @@
 #include "convert/conversion_report.h"
 #include "convert/mlx_repack.h"
 #include "model/hf_model.h"
-#include "model/hf_rows.h"
-#include "model/hf_tensor_map.h"
-#include "model/mlx_scales.h"
+#include "plan/hf_rows.h"
+#include "plan/hf_tensor_map.h"
+#include "plan/mlx_scales.h"
 
 namespace modelutils::convert {
 

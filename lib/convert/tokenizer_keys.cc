@@ -10,17 +10,17 @@ namespace {
 
 struct IdKey {
   const char* key;
-  std::optional<u32> hf::SpecialIds::*id;
+  std::optional<u32> tokenizer::SpecialIds::*id;
 };
 constexpr IdKey id_keys[] = {
-    {"bos_token_id", &hf::SpecialIds::bos},         {"eos_token_id", &hf::SpecialIds::eos},
-    {"unknown_token_id", &hf::SpecialIds::unk},     {"seperator_token_id", &hf::SpecialIds::sep},  // sic
-    {"padding_token_id", &hf::SpecialIds::pad},     {"cls_token_id", &hf::SpecialIds::cls},
-    {"mask_token_id", &hf::SpecialIds::mask},       {"eot_token_id", &hf::SpecialIds::eot},
-    {"eom_token_id", &hf::SpecialIds::eom},         {"fim_pre_token_id", &hf::SpecialIds::fim_pre},
-    {"fim_suf_token_id", &hf::SpecialIds::fim_suf}, {"fim_mid_token_id", &hf::SpecialIds::fim_mid},
-    {"fim_pad_token_id", &hf::SpecialIds::fim_pad}, {"fim_rep_token_id", &hf::SpecialIds::fim_rep},
-    {"fim_sep_token_id", &hf::SpecialIds::fim_sep},
+    {"bos_token_id", &tokenizer::SpecialIds::bos},         {"eos_token_id", &tokenizer::SpecialIds::eos},
+    {"unknown_token_id", &tokenizer::SpecialIds::unk},     {"seperator_token_id", &tokenizer::SpecialIds::sep},  // sic
+    {"padding_token_id", &tokenizer::SpecialIds::pad},     {"cls_token_id", &tokenizer::SpecialIds::cls},
+    {"mask_token_id", &tokenizer::SpecialIds::mask},       {"eot_token_id", &tokenizer::SpecialIds::eot},
+    {"eom_token_id", &tokenizer::SpecialIds::eom},         {"fim_pre_token_id", &tokenizer::SpecialIds::fim_pre},
+    {"fim_suf_token_id", &tokenizer::SpecialIds::fim_suf}, {"fim_mid_token_id", &tokenizer::SpecialIds::fim_mid},
+    {"fim_pad_token_id", &tokenizer::SpecialIds::fim_pad}, {"fim_rep_token_id", &tokenizer::SpecialIds::fim_rep},
+    {"fim_sep_token_id", &tokenizer::SpecialIds::fim_sep},
 };
 
 std::string ggml(std::string_view name) {
@@ -33,15 +33,16 @@ void add_flag(Keys& keys, std::string_view name, std::optional<bool> flag) {
 
 }  // namespace
 
-Keys tokenizer_keys(const hf::Tokenizer& tokenizer) {
+Keys tokenizer_keys(const tokenizer::Tokenizer& tokenizer) {
   Keys keys;
-  keys.push_back(gguf::make_key_string(ggml("model"), hf::tokenizer_kind_name(tokenizer.kind)));
+  keys.push_back(gguf::make_key_string(ggml("model"), tokenizer::tokenizer_kind_name(tokenizer.kind)));
   keys.push_back(gguf::make_key_string(ggml("pre"), tokenizer.pre));
   keys.push_back(gguf::make_key_strings(ggml("tokens"), tokenizer.tokens));
-  if (tokenizer.kind == hf::TokenizerKind::llama) keys.push_back(gguf::make_key_f32s(ggml("scores"), tokenizer.scores));
+  if (tokenizer.kind == tokenizer::TokenizerKind::llama)
+    keys.push_back(gguf::make_key_f32s(ggml("scores"), tokenizer.scores));
   keys.push_back(gguf::make_key_i32s(ggml("token_type"), tokenizer.types));
   // Byte-level BPE does not load without the key, so an empty array is written as well.
-  if (tokenizer.kind == hf::TokenizerKind::gpt2)
+  if (tokenizer.kind == tokenizer::TokenizerKind::gpt2)
     keys.push_back(gguf::make_key_strings(ggml("merges"), tokenizer.merges));
   for (const IdKey& one : id_keys) {
     const auto& id = tokenizer.special.*one.id;
@@ -53,7 +54,7 @@ Keys tokenizer_keys(const hf::Tokenizer& tokenizer) {
   add_flag(keys, "add_space_prefix", tokenizer.add_space_prefix);
   add_text(keys, "tokenizer.chat_template", tokenizer.templates.main);
   std::vector<std::string> names;
-  for (const hf::NamedTemplate& named : tokenizer.templates.named) {
+  for (const tokenizer::NamedTemplate& named : tokenizer.templates.named) {
     names.push_back(named.name);
     keys.push_back(gguf::make_key_string("tokenizer.chat_template." + named.name, named.text));
   }

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "gguf/parse.h"
-#include "hf/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 #include "verify/gguf_rule_parts.h"
 #include "verify/vocabulary.h"
 #include "verify/wording.h"
@@ -81,7 +81,7 @@ class TokenRules {
     if (index_.string_value("tokenizer.ggml.model") != "gpt2") return;
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const auto pre = index_.string_value(pre_key);
-    if (pre && !hf::is_known_pre(*pre)) {
+    if (pre && !tokenizer::is_known_pre(*pre)) {
       warn("gguf-tokenizer-pre", pre_key, {},
            fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre));
     }

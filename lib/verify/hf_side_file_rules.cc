@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "hf/generation_config.h"
-#include "hf/tokenizer.h"
 #include "json/reader.h"
+#include "tokenizer/tokenizer.h"
 #include "verify/mlx_rule_parts.h"
 #include "verify/mlx_rules.h"
 
@@ -47,7 +47,7 @@ FindingLog side_file_rules(const SafetensorsModel& model, OutsideLinks links) {
   const bool readable = has("tokenizer.json") || has("tokenizer.model") || has("vocab.json");
   Findings tokenizer;
   if (readable) {
-    tokenizer = hf::check_tokenizer(folder, embedding_rows(model));
+    tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
   } else if (!has("tekken.json") && !has("tiktoken.model") && !has("vocab.txt")) {
     remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
            "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");

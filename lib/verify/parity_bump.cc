@@ -10,8 +10,8 @@
 #include "base/escape.h"
 #include "bump/parse.h"
 #include "io/random_access_file.h"
-#include "model/bump_entry_stream.h"
-#include "model/bump_mapping.h"
+#include "plan/bump_entry_stream.h"
+#include "plan/bump_mapping.h"
 #include "verify/bump_rules.h"
 
 namespace modelutils {

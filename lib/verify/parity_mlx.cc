@@ -9,9 +9,9 @@
 
 #include "base/counted.h"
 #include "base/parallel.h"
-#include "model/hf_rows.h"
-#include "model/hf_tensor_map.h"
-#include "model/mlx_scales.h"
+#include "plan/hf_rows.h"
+#include "plan/hf_tensor_map.h"
+#include "plan/mlx_scales.h"
 #include "tensor/dequantize.h"
 #include "tensor/shape.h"
 #include "verify/wording.h"

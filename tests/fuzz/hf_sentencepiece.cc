@@ -4,9 +4,9 @@
 using namespace modelutils;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  hf::TokenizerFiles files;
+  tokenizer::TokenizerFiles files;
   files.model_bytes = std::string(reinterpret_cast<const char*>(data), size);
-  files.form = hf::TokenizerForm::sentencepiece;
+  files.form = tokenizer::TokenizerForm::sentencepiece;
   fuzz::build_and_check(files, nullptr, 20);
   return 0;
 }

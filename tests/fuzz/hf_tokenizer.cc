@@ -22,10 +22,10 @@ std::unique_ptr<json::Document> object_or_nothing(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  hf::TokenizerFiles files;
+  tokenizer::TokenizerFiles files;
   files.tokenizer_json = object_or_nothing(take_part(rest));
   if (!files.tokenizer_json) return 0;
-  const auto form = hf::tokenizer_form(files.tokenizer_json->root);
+  const auto form = tokenizer::tokenizer_form(files.tokenizer_json->root);
   if (!form) return 0;
   files.form = *form;
   files.tokenizer_config = object_or_nothing(take_part(rest));

@@ -5,8 +5,8 @@
 #include <set>
 #include <string_view>
 
-#include "hf/tokenizer.h"
-#include "hf/tokenizer_build.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_build.h"
 
 namespace modelutils::fuzz {
 
@@ -14,13 +14,13 @@ inline void require(bool condition) {
   if (!condition) std::abort();
 }
 
-inline void check_tokenizer_invariants(const hf::Tokenizer& tokenizer, u64 rows) {
+inline void check_tokenizer_invariants(const tokenizer::Tokenizer& tokenizer, u64 rows) {
   require(tokenizer.tokens.size() == rows && tokenizer.types.size() == rows);
-  require(tokenizer.scores.size() == (tokenizer.kind == hf::TokenizerKind::llama ? rows : 0));
+  require(tokenizer.scores.size() == (tokenizer.kind == tokenizer::TokenizerKind::llama ? rows : 0));
   const std::set<std::string_view> distinct(tokenizer.tokens.begin(), tokenizer.tokens.end());
   require(distinct.size() == rows && !distinct.contains(""));
   for (const i32 type : tokenizer.types) require(type >= 1 && type <= 6);
-  const hf::SpecialIds& ids = tokenizer.special;
+  const tokenizer::SpecialIds& ids = tokenizer.special;
   for (const auto& id : {ids.bos, ids.eos, ids.unk, ids.sep, ids.pad, ids.cls, ids.mask, ids.eot, ids.eom}) {
     require(!id || *id < rows);
   }
@@ -28,14 +28,14 @@ inline void check_tokenizer_invariants(const hf::Tokenizer& tokenizer, u64 rows)
   for (const Finding& finding : tokenizer.findings) require(finding.severity != Severity::error);
 }
 
-inline void build_and_check(const hf::TokenizerFiles& files, const hf::Config* config, u64 rows) {
-  hf::TokenizerOptions options;
+inline void build_and_check(const tokenizer::TokenizerFiles& files, const hf::Config* config, u64 rows) {
+  tokenizer::TokenizerOptions options;
   options.embedding_rows = rows;
   options.config = config;
-  auto tokenizer = hf::build_tokenizer(files, options);
+  auto tokenizer = tokenizer::build_tokenizer(files, options);
   if (!tokenizer && tokenizer.error().code == "hf-tok-pre-unknown") {
     options.pre = "qwen2";  // go on behind what a fuzzer will hardly hit
-    tokenizer = hf::build_tokenizer(files, options);
+    tokenizer = tokenizer::build_tokenizer(files, options);
   }
   if (tokenizer) check_tokenizer_invariants(*tokenizer, rows);
 }

@@ -6,7 +6,7 @@
 
 #include "base/escape.h"
 #include "base/utf8.h"
-#include "hf/byte_tokens.h"
+#include "tokenizer/byte_tokens.h"
 
 namespace modelutils::test {
 
@@ -64,7 +64,7 @@ TokenizerJson& TokenizerJson::merge(std::string_view left, std::string_view righ
 
 TokenizerJson TokenizerJson::byte_level() {
   TokenizerJson json;
-  for (u32 byte = 0; byte < 256; ++byte) json.word(hf::byte_symbol(static_cast<u8>(byte)));
+  for (u32 byte = 0; byte < 256; ++byte) json.word(tokenizer::byte_symbol(static_cast<u8>(byte)));
   json.pre_tokenizer_json = byte_level_json(true);
   json.decoder_json = R"({"type":"ByteLevel"})";
   return json;
@@ -75,7 +75,7 @@ TokenizerJson TokenizerJson::sentencepiece_like(std::string_view characters) {
   json.byte_fallback = true;
   json.unk_token = "<unk>";
   json.word("<unk>").word("<s>").word("</s>");
-  for (u32 byte = 0; byte < 256; ++byte) json.word(hf::byte_token(static_cast<u8>(byte)));
+  for (u32 byte = 0; byte < 256; ++byte) json.word(tokenizer::byte_token(static_cast<u8>(byte)));
   while (!characters.empty()) {
     const std::size_t size = decode_utf8(characters).size;
     json.word(characters.substr(0, size));

@@ -11,7 +11,7 @@
 #include "io/hash.h"
 #include "json/reader.h"
 #include "model/hf_model.h"
-#include "model/mlx_scales.h"
+#include "plan/mlx_scales.h"
 #include "support/temp_dir.h"
 #include "tensor/dequantize.h"
 

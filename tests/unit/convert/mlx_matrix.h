@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "model/mlx_target.h"
+#include "plan/mlx_target.h"
 #include "tensor/half.h"
 
 namespace modelutils::test {

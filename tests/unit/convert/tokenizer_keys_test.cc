@@ -11,13 +11,13 @@ namespace {
 
 using test::Written;
 
-hf::Tokenizer small(hf::TokenizerKind kind) {
-  hf::Tokenizer tokenizer;
+tokenizer::Tokenizer small(tokenizer::TokenizerKind kind) {
+  tokenizer::Tokenizer tokenizer;
   tokenizer.kind = kind;
   tokenizer.tokens = {"a", "b", "ab"};
   tokenizer.types = {1, 3, 4};
   tokenizer.pre = "qwen2";
-  if (kind == hf::TokenizerKind::gpt2) {
+  if (kind == tokenizer::TokenizerKind::gpt2) {
     tokenizer.merges = {"a b"};
   } else {
     tokenizer.scores = {0, -1, -2.5F};
@@ -26,7 +26,7 @@ hf::Tokenizer small(hf::TokenizerKind kind) {
 }
 
 TEST(TokenizerKeys, ByteLevel) {
-  const Written written(convert::tokenizer_keys(small(hf::TokenizerKind::gpt2)));
+  const Written written(convert::tokenizer_keys(small(tokenizer::TokenizerKind::gpt2)));
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "gpt2");
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.pre"), "qwen2");
   EXPECT_EQ(written.strings("tokenizer.ggml.tokens"), (std::vector<std::string>{"a", "b", "ab"}));
@@ -40,7 +40,7 @@ TEST(TokenizerKeys, ByteLevel) {
 }
 
 TEST(TokenizerKeys, SentencePiece) {
-  const Written written(convert::tokenizer_keys(small(hf::TokenizerKind::llama)));
+  const Written written(convert::tokenizer_keys(small(tokenizer::TokenizerKind::llama)));
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "llama");
   EXPECT_EQ(written.element_type("tokenizer.ggml.scores"), gguf::ValueType::f32);
   EXPECT_EQ(written.numbers<double>("tokenizer.ggml.scores"), (std::vector<double>{0, -1, -2.5}));
@@ -48,7 +48,7 @@ TEST(TokenizerKeys, SentencePiece) {
 }
 
 TEST(TokenizerKeys, EmptyMergesAreWrittenAllTheSame) {
-  hf::Tokenizer tokenizer = small(hf::TokenizerKind::gpt2);
+  tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::gpt2);
   tokenizer.merges.clear();
   const Written written(convert::tokenizer_keys(tokenizer));
   EXPECT_TRUE(written.strings("tokenizer.ggml.merges").empty());
@@ -56,9 +56,9 @@ TEST(TokenizerKeys, EmptyMergesAreWrittenAllTheSame) {
 }
 
 TEST(TokenizerKeys, IdsAndFlags) {
-  hf::Tokenizer tokenizer = small(hf::TokenizerKind::gpt2);
+  tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::gpt2);
   u32 next = 1;
-  hf::SpecialIds& ids = tokenizer.special;
+  tokenizer::SpecialIds& ids = tokenizer.special;
   for (auto* id : {&ids.bos, &ids.eos, &ids.unk, &ids.sep, &ids.pad, &ids.cls, &ids.mask, &ids.eot, &ids.eom,
                    &ids.fim_pre, &ids.fim_suf, &ids.fim_mid, &ids.fim_pad, &ids.fim_rep, &ids.fim_sep}) {
     *id = next++;
@@ -83,7 +83,7 @@ TEST(TokenizerKeys, IdsAndFlags) {
 }
 
 TEST(TokenizerKeys, Templates) {
-  hf::Tokenizer tokenizer = small(hf::TokenizerKind::gpt2);
+  tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::gpt2);
   tokenizer.templates.main = "{{ main }}\n";
   tokenizer.templates.named = {{"tool_use", "{{ tools }}"}, {"rag", ""}};
   const Written written(convert::tokenizer_keys(tokenizer));

@@ -1,0 +1,185 @@
+// Byte-level BPE: tokens as they are, merges as ranks, the pre-tokenizer by name.
+#include <algorithm>
+#include <array>
+
+#include "base/escape.h"
+#include "hf/remarks.h"
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/merges_text.h"
+#include "tokenizer/pipeline.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tokenizer_build.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+// A space cannot stand inside a part of "left right": it is written as byte-level BPE's own sign for it.
+void append_part(std::string& line, std::string_view part) {
+  for (const char c : part) {
+    if (c == ' ') {
+      line += "\u0120";
+    } else {
+      line += c;
+    }
+  }
+}
+
+std::string merge_line(const Merge& merge) {
+  std::string line;
+  line.reserve(merge.left.size() + merge.right.size() + 1);
+  append_part(line, merge.left);
+  line += ' ';
+  append_part(line, merge.right);
+  return line;
+}
+
+Status read_merges(const TokenizerInput& input, const Vocabulary& vocabulary, Tokenizer& tokenizer) {
+  std::vector<u64> pairs;
+  const auto take = [&](const Merge& merge, const MergeIds& ids) {
+    tokenizer.merges.push_back(merge_line(merge));
+    pairs.push_back((u64{ids.left} << 32) | ids.right);
+  };
+  if (input.files.tokenizer_json) {
+    const auto merges = json::member(*json::member(input.files.tokenizer_json->root, "model"), "merges");
+    if (merges) MU_TRY(visit_merges(*merges, vocabulary, take));
+  } else {
+    MU_ASSIGN(const auto merges, parse_merges_text(*input.files.merges_text));
+    std::string joined;
+    for (const Merge& merge : merges) {
+      MU_ASSIGN(const MergeIds ids, find_merge(merge, tokenizer.merges.size(), vocabulary, joined));
+      take(merge, ids);
+    }
+  }
+  if (tokenizer.merges.empty()) {
+    hf::warn(tokenizer.findings, "hf-tok-no-merges", "there are no merges: every byte becomes a token");
+  }
+  std::sort(pairs.begin(), pairs.end());
+  const auto twice = std::adjacent_find(pairs.begin(), pairs.end());
+  if (twice != pairs.end()) {
+    hf::warn(tokenizer.findings, "hf-tok-merge-twice",
+             fmt::format("the merge '{}' + '{}' is listed twice; llama.cpp uses the first",
+                         tokenizer.tokens[*twice >> 32], tokenizer.tokens[*twice & 0xFFFFFFFF]));
+  }
+  return {};
+}
+
+// llama.cpp finds a byte's token by its text, so an added token of that text serves as well (DeepSeek Coder has some).
+void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedToken>& added, Findings& findings) {
+  NameIndex added_texts;
+  for (const AddedToken& token : added) added_texts.insert(token.content);
+  std::string missing;
+  u32 count = 0;
+  for (u32 byte = 0; byte < 256; ++byte) {
+    const std::string symbol = byte_symbol(static_cast<u8>(byte));
+    if (vocabulary.find(symbol) || added_texts.find(symbol)) continue;
+    ++count;
+    fmt::format_to(std::back_inserter(missing), "{}{} (0x{:02X})", count == 1 ? "" : ", ", symbol, byte);
+  }
+  if (count == 0) return;
+  hf::warn(findings, "hf-tok-bytes",
+           fmt::format(
+               "{} of the 256 byte symbols are not in the vocabulary, so text with those bytes cannot be tokenised: {}",
+               count, missing));
+}
+
+// What llama.cpp's byte-level tokenizer does not do.
+void check_pipeline(json::Element root, Findings& findings) {
+  for (const Component& component : pre_tokenizers(root)) {
+    if (component.type == "ByteLevel" && json::bool_member(component.value, "add_prefix_space").value_or(false)) {
+      hf::warn(findings, "hf-tok-prefix-space",
+               "ByteLevel adds a space before the text (add_prefix_space); llama.cpp does not", "pre_tokenizer");
+    }
+  }
+  for (const Component& component : normalizers(root)) {
+    if (component.type == "NFC") continue;
+    hf::warn(findings, "hf-tok-normalizer",
+             fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
+                         component.type),
+             "normalizer");
+  }
+}
+
+PreFacts pre_facts(const TokenizerInput& input) {
+  PreFacts facts;
+  const json::Element root = input.files.tokenizer_json->root;
+  facts.ignore_merges = json::bool_member(*json::member(root, "model"), "ignore_merges").value_or(false);
+  if (const auto config = input.files.tokenizer_config_root()) {
+    facts.clean_spaces = json::bool_member(*config, "clean_up_tokenization_spaces");
+  }
+  facts.has_gmask = std::any_of(input.added.tokens.begin(), input.added.tokens.end(),
+                                [](const AddedToken& token) { return token.content == "[gMASK]"; });
+  facts.roberta = has_type(post_processors(root), "RobertaProcessing");
+  facts.nfc = has_type(normalizers(root), "NFC");
+  facts.architecture = input.architecture();
+  return facts;
+}
+
+// Without a tokenizer.json only the model's type tells.
+Result<std::string> pre_of_model_type(std::string_view model_type) {
+  struct Row {
+    std::string_view model_type, pre;
+  };
+  constexpr std::array<Row, 5> rows = {
+      {{"qwen2", "qwen2"}, {"qwen2_moe", "qwen2"}, {"qwen3", "qwen2"}, {"qwen3_moe", "qwen2"}, {"gpt2", "gpt-2"}}};
+  for (const Row& row : rows) {
+    if (row.model_type == model_type) return std::string(row.pre);
+  }
+  return input_error(
+      "hf-tok-pre-unknown",
+      fmt::format("vocab.json and merges.txt do not say how text is split, and the model type '{}' is not qwen2, qwen3 "
+                  "or gpt2; pass --pre NAME to choose one of llama.cpp's pre-tokenizers",
+                  model_type));
+}
+
+Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
+  const TokenizerOptions& options = input.options;
+  if (!options.pre_force.empty()) {
+    tokenizer.pre = options.pre_force;
+  } else if (!options.pre.empty()) {
+    tokenizer.pre = options.pre;
+  } else if (input.files.tokenizer_json) {
+    MU_ASSIGN(tokenizer.pre, recognise_pre(pre_signature(input.files.tokenizer_json->root), pre_facts(input)));
+  } else {
+    MU_ASSIGN(tokenizer.pre, pre_of_model_type(input.model_type()));
+  }
+  const auto known = known_pre(tokenizer.pre);
+  if (!known) return {};
+  if (known->newer) {
+    hf::warn(
+        tokenizer.findings, "hf-tok-pre-new",
+        fmt::format("llama.cpp builds from before the second half of 2025 do not support the pre-tokenizer '{}' and "
+                    "refuse to load the file",
+                    tokenizer.pre),
+        {}, Severity::note);
+  }
+  if (input.files.tokenizer_json && pre_facts(input).ignore_merges != known->ignore_merges) {
+    hf::warn(
+        tokenizer.findings, "hf-tok-ignore-merges",
+        fmt::format("ignore_merges is {} in the file, but {} for the pre-tokenizer '{}': some words may be tokenised "
+                    "differently",
+                    !known->ignore_merges, known->ignore_merges, tokenizer.pre));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer) {
+  tokenizer.kind = TokenizerKind::gpt2;
+  const bool fast = input.files.tokenizer_json != nullptr;
+  tokenizer.source = fast ? "tokenizer.json" : "vocab.json";
+  const json::Element vocab = fast ? *json::member(*json::member(input.files.tokenizer_json->root, "model"), "vocab")
+                                   : input.files.vocab_json->root;
+  MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(vocab, input.rows(), input.added.dropped));
+  TokenList list(tokenizer, input.rows());
+  for (const VocabEntry& entry : vocabulary.entries) list.set(entry.id, entry.text, TokenType::normal, 0);
+  MU_TRY(read_merges(input, vocabulary, tokenizer));
+  check_byte_symbols(vocabulary, input.added.tokens, tokenizer.findings);
+  list.overlay(input.added.tokens);
+  list.finish(tokenizer.findings);
+  if (fast) check_pipeline(input.files.tokenizer_json->root, tokenizer.findings);
+  return choose_pre(input, tokenizer);
+}
+
+}  // namespace modelutils::tokenizer

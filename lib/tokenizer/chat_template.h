@@ -1,0 +1,33 @@
+// Chat templates of a Hugging Face directory: chat_template.jinja, tokenizer_config.json, chat_template.json.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "io/model_folder.h"
+#include "json/reader.h"
+
+namespace modelutils::tokenizer {
+
+/// One template beside the default one.
+struct NamedTemplate {
+  std::string name;  ///< as GGUF keys spell it: every character outside [A-Za-z0-9] is '_'
+  std::string text;  ///< verbatim
+};
+
+/// What becomes tokenizer.chat_template, tokenizer.chat_template.NAME and the list tokenizer.chat_templates.
+struct ChatTemplates {
+  std::optional<std::string> main;
+  std::vector<NamedTemplate> named;  ///< distinct names
+};
+
+/// Reads the templates of a folder; chat_template.jinja and additional_chat_templates/*.jinja win over
+/// tokenizer_config.json (`tokenizer_config`, if there is one), that over chat_template.json. Texts that differ between
+/// them are a warning in `findings`. Errors: reading, "json-syntax", "hf-tok-template" (of a wrong type, not UTF-8),
+/// "hf-tok-too-large" (above 16 MiB).
+Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
+                                          Findings& findings);
+
+}  // namespace modelutils::tokenizer

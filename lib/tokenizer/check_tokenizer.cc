@@ -1,0 +1,70 @@
+// A look at the tokenizer files of a directory, for verify.
+#include "base/path.h"
+#include "hf/remarks.h"
+#include "tokenizer/merges_text.h"
+#include "tokenizer/tokenizer_build.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+// A finding names the file from the folder on.
+Finding finding_of(const Error& error, const ModelFolder& folder) {
+  Finding finding = to_finding(error, Scope::model);
+  const std::string beginning = folder.file("");
+  finding.file = error.file.starts_with(beginning) ? error.file.substr(beginning.size()) : base_name_of(error.file);
+  return finding;
+}
+
+Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& added) {
+  const json::Element model = *json::member(root, "model");  // it has a vocabulary: tokenizer_form() looked
+  MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(*json::member(model, "vocab"), rows, added.dropped));
+  const auto merges = json::member(model, "merges");
+  if (merges) MU_TRY(visit_merges(*merges, vocabulary, [](const Merge&, const MergeIds&) {}));
+  return {};
+}
+
+Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
+  MU_ASSIGN(const AddedTokens added, collect_added_tokens(files, rows, findings));
+  if (files.model_bytes && (!files.tokenizer_json || looks_like_sentencepiece(*files.model_bytes))) {
+    const auto model = parse_sentencepiece(*files.model_bytes);
+    if (!model) return tl::make_unexpected(in_file(model.error(), files.path("tokenizer.model")));
+  }
+  if (files.tokenizer_json) {
+    const Status checked = check_tokenizer_json(files.tokenizer_json->root, rows, added);
+    if (!checked) return tl::make_unexpected(in_file(checked.error(), files.path("tokenizer.json")));
+  }
+  if (files.form == TokenizerForm::vocab_merges) {
+    MU_TRY(read_vocabulary(files.vocab_json->root, rows, added.dropped));
+    MU_TRY(parse_merges_text(*files.merges_text));
+  }
+  return {};
+}
+
+}  // namespace
+
+Findings check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows) {
+  Findings findings;
+  const auto files = load_tokenizer_files(folder);
+  if (!files) {
+    Finding finding = finding_of(files.error(), folder);
+    // What we cannot convert is not broken.
+    if (is_unsupported_kind(files.error())) finding.severity = Severity::note;
+    if (finding.code == "hf-tok-missing") finding.severity = Severity::warning;
+    findings.push_back(std::move(finding));
+    return findings;
+  }
+  if (files->form == TokenizerForm::none) {
+    hf::warn(findings, "hf-tok-missing",
+             "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt)");
+    return findings;
+  }
+  const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
+  const Status checked = check_files(*files, rows, findings);
+  if (!checked) findings.push_back(finding_of(checked.error(), folder));
+  const auto templates = read_chat_templates(folder, files->tokenizer_config_root(), findings);
+  if (!templates) findings.push_back(finding_of(templates.error(), folder));
+  return findings;
+}
+
+}  // namespace modelutils::tokenizer

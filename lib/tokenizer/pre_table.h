@@ -1,0 +1,36 @@
+// The table of pre-tokenizers (docs/tokenizers.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/pre_tokenizer.h"
+
+namespace modelutils::tokenizer {
+
+/// What must hold besides the signature.
+enum class PreWhen : u8 {
+  always,
+  gmask,          ///< an added token [gMASK]
+  ignore_merges,  ///< model.ignore_merges
+  stablelm,       ///< architecture StableLm*, clean_up_tokenization_spaces true
+  cohere_tidy,    ///< architecture Cohere*, and as `tidy`
+  tidy,           ///< clean_up_tokenization_spaces false, or normalizer NFC
+  clean_off,      ///< clean_up_tokenization_spaces false
+  roberta,        ///< post-processor RobertaProcessing
+};
+
+/// One row. Elements are those of a signature; "^text" stands for any element that begins with text, "~text" for any
+/// that holds it.
+struct PreRow {
+  PreSignature signature;
+  PreWhen when = PreWhen::always;
+  std::string_view pre;
+  std::string_view models;  ///< for messages
+};
+
+/// All rows in the order in which they are tried.
+const std::vector<PreRow>& pre_table();
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,182 @@
+#include "tokenizer/pre_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tokenizer/pipeline.h"
+#include "tokenizer/pre_table.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// Linear whatever the text holds: replace_all() moves the tail at each hit, which only short texts bear.
+constexpr std::size_t max_regex = 16 * 1024;
+
+std::string split_element(json::Element split) {
+  const std::string_view behaviour = json::string_member(split, "behavior").value_or("");
+  const bool invert = json::bool_member(split, "invert").value_or(false);
+  // The two ways to say "each match is a piece of its own".
+  const bool plain = (behaviour == "Isolated" && !invert) || (behaviour == "Removed" && invert);
+  std::string tag;
+  if (!plain) tag = fmt::format(":{}{}", invert ? "!" : "", behaviour);
+  const auto pattern = json::member(split, "pattern");
+  if (pattern) {
+    if (const auto regex = json::string_member(*pattern, "Regex")) {
+      return fmt::format("S{}({})", tag, canonical_regex(*regex));
+    }
+    if (const auto text = json::string_member(*pattern, "String")) return fmt::format("T{}({})", tag, *text);
+  }
+  return fmt::format("S{}?", tag);
+}
+
+std::string element_text(const Component& component) {
+  if (component.type == "Split") return split_element(component.value);
+  if (component.type == "Digits") {
+    return json::bool_member(component.value, "individual_digits").value_or(false) ? "D1" : "D*";
+  }
+  if (component.type == "Punctuation") {
+    const std::string_view behaviour = json::string_member(component.value, "behavior").value_or("Isolated");
+    return behaviour == "Contiguous" ? "P" : fmt::format("P:{}", behaviour);
+  }
+  if (component.type == "ByteLevel") {
+    return json::bool_member(component.value, "use_regex").value_or(true) ? "B+" : "B-";
+  }
+  if (component.type == "Metaspace") return "M";
+  return component.type.empty() ? "?" : std::string(component.type);
+}
+
+bool element_matches(std::string_view wanted, std::string_view found) {
+  if (wanted.starts_with('^')) return found.starts_with(wanted.substr(1));
+  if (wanted.starts_with('~')) return found.find(wanted.substr(1)) != std::string_view::npos;
+  return wanted == found;
+}
+
+bool signature_matches(const PreSignature& wanted, const PreSignature& found) {
+  return std::equal(wanted.begin(), wanted.end(), found.begin(), found.end(), element_matches);
+}
+
+bool holds(PreWhen when, const PreFacts& facts) {
+  const bool tidy = facts.clean_spaces == false || facts.nfc;
+  switch (when) {
+    case PreWhen::always: return true;
+    case PreWhen::gmask: return facts.has_gmask;
+    case PreWhen::ignore_merges: return facts.ignore_merges;
+    case PreWhen::stablelm: return facts.clean_spaces == true && facts.architecture.starts_with("StableLm");
+    case PreWhen::cohere_tidy: return tidy && facts.architecture.starts_with("Cohere");
+    case PreWhen::tidy: return tidy;
+    case PreWhen::clean_off: return facts.clean_spaces == false;
+    case PreWhen::roberta: return facts.roberta;
+  }
+  return false;
+}
+
+// Signatures that differ only in how many digits go together become equal.
+std::string without_digit_counts(std::string text) {
+  replace_all(text, "\\p{N}{1,3}", "\\p{N}");
+  replace_all(text, "\\p{N}+", "\\p{N}");
+  return text;
+}
+
+std::string shortened(std::string text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes) + "…";
+}
+
+std::string describe_nearest(const PreSignature& signature) {
+  const std::string text = signature_text(signature);
+  const std::string bare = without_digit_counts(shortened(text, max_regex));
+  const PreRow* nearest = nullptr;
+  std::size_t longest = 0;
+  for (const PreRow& row : pre_table()) {
+    const std::string other = signature_text(row.signature);
+    if (without_digit_counts(other) == bare) {
+      return fmt::format("it differs from '{}' ({}) only in how digits are grouped", row.pre, row.models);
+    }
+    const auto common = static_cast<std::size_t>(
+        std::mismatch(text.begin(), text.end(), other.begin(), other.end()).first - text.begin());
+    if (common > longest) {
+      longest = common;
+      nearest = &row;
+    }
+  }
+  // A common "S(" says nothing.
+  if (nearest == nullptr || longest < 6) return "it resembles none of the known ones";
+  return fmt::format("the closest known one is '{}' ({}): {}", nearest->pre, nearest->models,
+                     signature_text(nearest->signature));
+}
+
+}  // namespace
+
+std::string canonical_regex(std::string_view regex) {
+  if (regex.size() > max_regex) return std::string(regex);
+  std::string text(regex);
+  replace_all(text, "\n", "\\n");
+  replace_all(text, "\r", "\\r");
+  replace_all(text, "\t", "\\t");
+  replace_all(text, "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "<C>");
+  replace_all(text, "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])", "<C>");
+  replace_all(text, "'(?i:[sdmt]|ll|ve|re)", "<C2>");
+  std::string canonical;
+  std::size_t depth = 0;  // of character classes, inside which + and { stand for themselves
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && i + 1 < text.size()) {
+      canonical.append(text, i, 2);
+      ++i;
+      continue;
+    }
+    if (c == '[') ++depth;
+    if (c == ']' && depth > 0) --depth;
+    if (depth == 0) {
+      if (text.compare(i, 3, "{1}") == 0) {
+        i += 2;
+        continue;
+      }
+      const bool quantifier = c == '?' || c == '+' || c == '*';
+      if (quantifier && i + 1 < text.size() && text[i + 1] == '+') {
+        canonical += c;
+        ++i;
+        continue;
+      }
+    }
+    canonical += c;
+  }
+  return canonical;
+}
+
+PreSignature pre_signature(json::Element tokenizer_json) {
+  PreSignature signature;
+  for (const Component& component : pre_tokenizers(tokenizer_json)) signature.push_back(element_text(component));
+  return signature;
+}
+
+std::string signature_text(const PreSignature& signature) {
+  std::string text;
+  for (const std::string& element : signature) {
+    if (!text.empty()) text += ' ';
+    text += element;
+  }
+  return text;
+}
+
+Result<std::string> recognise_pre(const PreSignature& signature, const PreFacts& facts) {
+  for (const PreRow& row : pre_table()) {
+    if (signature_matches(row.signature, signature) && holds(row.when, facts)) return std::string(row.pre);
+  }
+  const std::string text = signature.empty() ? "(none)" : shortened(signature_text(signature), 2000);
+  return input_error("hf-tok-pre-unknown",
+                     fmt::format("unknown pre-tokenizer: {}; {}; pass --pre NAME to choose one of llama.cpp's", text,
+                                 describe_nearest(signature)),
+                     "pre_tokenizer");
+}
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,108 @@
+#include "tokenizer/tokenizer.h"
+
+#include <algorithm>
+
+#include "hf/remarks.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tokenizer_build.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+tl::unexpected<Error> missing(const std::string& directory) {
+  return input_error(
+      "hf-tok-missing",
+      "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt); --no-vocab "
+      "converts without one",
+      {}, {}, directory);
+}
+
+// tokenizer.model, where it is SentencePiece. Beside a tokenizer.json another kind of file is no error: Llama 3 ships
+// its tiktoken vocabulary under that name.
+Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, Findings& findings) {
+  if (!files.model_bytes) return std::nullopt;
+  if (files.tokenizer_json && !looks_like_sentencepiece(*files.model_bytes)) {
+    hf::warn(findings, "hf-tok-model-other", "is not a SentencePiece model and is ignored", "tokenizer.model");
+    return std::nullopt;
+  }
+  auto model = parse_sentencepiece(*files.model_bytes);
+  if (!model) return tl::make_unexpected(in_file(model.error(), files.path("tokenizer.model")));
+  return std::optional(std::move(*model));
+}
+
+// The file that an error without a file is about.
+std::string main_file(const TokenizerFiles& files) {
+  switch (files.form) {
+    case TokenizerForm::sentencepiece: return files.path("tokenizer.model");
+    case TokenizerForm::vocab_merges: return files.path("vocab.json");
+    default: return files.path("tokenizer.json");
+  }
+}
+
+Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
+  const bool byte_level =
+      input.files.form == TokenizerForm::byte_bpe || input.files.form == TokenizerForm::vocab_merges;
+  std::optional<SentencePieceModel> model;
+  if (byte_level) {
+    MU_TRY(build_byte_bpe(input, tokenizer));
+  } else {
+    MU_ASSIGN(model, sentencepiece_of(input.files, tokenizer.findings));
+    MU_TRY(build_spm(input, model, tokenizer));
+  }
+  return resolve_special_tokens(input, model ? &*model : nullptr, tokenizer);
+}
+
+}  // namespace
+
+std::string_view tokenizer_kind_name(TokenizerKind kind) {
+  return kind == TokenizerKind::gpt2 ? "gpt2" : "llama";
+}
+
+bool Tokenizer::allows_phi3_name() const {
+  const std::string_view needed[] = {"</s>", "<unk>", "<s>", "<|endoftext|>"};
+  return std::all_of(std::begin(needed), std::end(needed), [&](std::string_view text) {
+    return std::find(tokens.begin(), tokens.end(), text) != tokens.end();
+  });
+}
+
+Result<Tokenizer> build_tokenizer(const TokenizerFiles& files, const TokenizerOptions& options) {
+  if (files.form == TokenizerForm::none) return missing(files.directory);
+  if (options.embedding_rows == 0 || options.embedding_rows > max_embedding_rows) {
+    return input_error("hf-tok-rows", fmt::format("the embedding has {} rows, it must have 1 to {}",
+                                                  options.embedding_rows, max_embedding_rows));
+  }
+  if (options.pre_force.empty() && !options.pre.empty() && !is_known_pre(options.pre)) {
+    return usage_error(
+        fmt::format("--pre: llama.cpp has no pre-tokenizer '{}'; use --pre-force to write any name", options.pre));
+  }
+  Tokenizer tokenizer;
+  TokenizerInput input{files, options, options.config, {}};
+  auto added = collect_added_tokens(files, options.embedding_rows, tokenizer.findings);
+  if (!added) return tl::make_unexpected(in_file(added.error(), files.directory));
+  input.added = std::move(*added);
+  const Status built = build(input, tokenizer);
+  if (!built) return tl::make_unexpected(in_file(built.error(), main_file(files)));
+  return tokenizer;
+}
+
+Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options) {
+  MU_ASSIGN(const TokenizerFiles files, load_tokenizer_files(folder));
+  TokenizerOptions complete = options;
+  std::optional<hf::Config> config;
+  if (options.config == nullptr) {
+    MU_ASSIGN(config, hf::load_config(folder));
+    if (config) complete.config = &*config;
+  }
+  hf::GenerationConfig generation;
+  if (options.generation == nullptr) {
+    MU_ASSIGN(generation, hf::load_generation_config(folder));
+    complete.generation = &generation;
+  }
+  MU_ASSIGN(Tokenizer tokenizer, build_tokenizer(files, complete));
+  tokenizer.findings.insert(tokenizer.findings.end(), generation.findings.begin(), generation.findings.end());
+  MU_ASSIGN(tokenizer.templates, read_chat_templates(folder, files.tokenizer_config_root(), tokenizer.findings));
+  return tokenizer;
+}
+
+}  // namespace modelutils::tokenizer
