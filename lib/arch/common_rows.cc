@@ -57,6 +57,20 @@ std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes
   return static_cast<u64>(part * static_cast<double>(sizes.get(symbol::embedding))) / heads;
 }
 
+std::optional<u64> rotated_part_of_head(const hf::Config& config, const Sizes& sizes) {
+  if (!config.partial_rotary_factor) return std::nullopt;
+  return static_cast<u64>(*config.partial_rotary_factor * static_cast<double>(sizes.get(symbol::head_dim)));
+}
+
+Status write_gating(KeyWriter& out, const Key& key) {
+  const std::string_view field = stated_field(out.config(), key.fields);
+  const auto stated = out.config().string_field(field);
+  if (!stated) return out.count(key.name, evaluate(key.fallback, out.sizes()).value_or(0));
+  if (*stated == "softmax") return out.count(key.name, 1);
+  if (*stated == "sigmoid") return out.count(key.name, 2);
+  return out.refuse(field, fmt::format("is '{}'; the runtime has softmax and sigmoid", *stated));
+}
+
 Status warn_of_windows(KeyWriter& out) {
   const hf::Config& config = out.config();
   const std::vector<std::string>& types = config.layer_types;

@@ -24,6 +24,11 @@ Status write_local_theta(KeyWriter& out, const Key& key);
 Status write_rope_scaling(KeyWriter& out, const Key& key);
 /// int(partial_rotary_factor × E) / H: what phi3 rotates.
 std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes);
+/// int(partial_rotary_factor × D): what most others rotate. Nothing without the field.
+std::optional<u64> rotated_part_of_head(const hf::Config& config, const Sizes& sizes);
+/// expert_gating_func from the router's activation, else the row's fallback: 1 softmax, 2 sigmoid. Error
+/// "convert-config": another one.
+Status write_gating(KeyWriter& out, const Key& key);
 
 /// Sizes of a decoder with attention in every layer.
 constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
@@ -95,16 +100,24 @@ inline constexpr std::array<Key, 12> rope_keys = {{
     {.name = "rope.scaling.yarn_beta_slow", .type = KeyType::f32},
 }};
 
+/// The same where a part of the head is rotated.
+inline constexpr auto partial_rope_keys = [] {
+  auto keys = rope_keys;
+  keys[0].fields = "rotary_dim";
+  keys[0].derive = rotated_part_of_head;
+  return keys;
+}();
+
 /// Experts as their number and how many of them a token passes.
 inline constexpr std::array<Key, 2> expert_keys = {{
     {.name = "expert_count",
-     .fields = "num_local_experts|num_experts",
+     .fields = "num_local_experts|num_experts|n_routed_experts|moe_num_experts",
      .symbol = "X",
      .fallback = "0",
      .when = "X",
      .loader_default = "0"},
     {.name = "expert_used_count",
-     .fields = "num_experts_per_tok|experts_per_token",
+     .fields = "num_experts_per_tok|experts_per_token|moe_topk|moe_k",
      .symbol = "U",
      .fallback = "0",
      .when = "X",
@@ -117,6 +130,53 @@ inline constexpr Key expert_width = {.name = "expert_feed_forward_length",
                                      .symbol = "Fx",
                                      .when = "X",
                                      .loader_default = "F/U"};
+
+/// Dense layers before the first one with experts.
+inline constexpr Key leading_dense = {.name = "leading_dense_block_count",
+                                      .fields = "first_k_dense_replace|num_dense_layers",
+                                      .symbol = "Ld",
+                                      .fallback = "0",
+                                      .when = "X",
+                                      .loader_default = "0"};
+
+/// Experts that every token passes; they are one feed-forward part of Ns times the width of an expert.
+inline constexpr Key shared_expert_count = {.name = "expert_shared_count",
+                                            .fields = "n_shared_experts|num_shared_experts|moe_num_shared_experts",
+                                            .symbol = "Ns",
+                                            .fallback = "0",
+                                            .when = "X",
+                                            .loader_default = "0"};
+
+/// What the scores of the chosen experts are multiplied by, and whether their sum is made one before.
+inline constexpr std::array<Key, 2> expert_weights = {{
+    {.name = "expert_weights_scale", .type = KeyType::f32, .fields = "routed_scaling_factor|route_scale", .when = "X"},
+    {.name = "expert_weights_norm", .type = KeyType::flag, .fields = "norm_topk_prob|route_norm", .when = "X"},
+}};
+
+/// How scores are made of the router's logits; `fallback` is what the model's class does if config.json is silent.
+constexpr Key expert_gating(std::string_view fallback) {
+  return {.name = "expert_gating_func",
+          .fields = "scoring_func|score_function|score_func|moe_gate_act|moe_router_activation_func",
+          .fallback = fallback,
+          .when = "X",
+          .write = write_gating};
+}
+
+/// Experts in groups: only those of the Gu groups with the best pairs of experts are chosen. One group is none.
+inline constexpr std::array<Key, 2> expert_groups = {{
+    {.name = "expert_group_count",
+     .fields = "n_group|num_expert_group",
+     .symbol = "G",
+     .fallback = "1",
+     .when = "X & G>=2",
+     .loader_default = "1"},
+    {.name = "expert_group_used_count",
+     .fields = "topk_group",
+     .symbol = "Gu",
+     .fallback = "1",
+     .when = "X & G>=2",
+     .loader_default = "1"},
+}};
 
 inline constexpr std::array<Tensor, 1> embedding = {{{"token_embd", "E,V", "model.embed_tokens"}}};
 
@@ -153,16 +213,50 @@ inline constexpr std::array<Tensor, 3> gated_feed_forward = {{
     {"ffn_down", "F,E", "mlp.down_proj"},
 }};
 
-/// Router and experts as Qwen names them: MLX's stacks, one matrix for each expert, transformers v5's stacks.
-inline constexpr std::array<Tensor, 4> qwen_experts = {{
-    {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate", .f32 = true},
-    {"ffn_gate_exps", "E,Fx,X",
-     "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | mlp.experts.gate_proj | "
-     "mlp.experts.gate_up_proj{X t:2 Fx -> X t=0 Fx}"},
-    {"ffn_up_exps", "E,Fx,X",
-     "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | mlp.experts.up_proj | "
-     "mlp.experts.gate_up_proj{X t:2 Fx -> X t=1 Fx}"},
-    {"ffn_down_exps", "Fx,E,X", "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj"},
+/// Router and experts as Qwen names them: MLX's stacks, one matrix for each expert, transformers v5's stacks. `when`
+/// says which layers have them.
+constexpr std::array<Tensor, 4> routed_experts(std::string_view when = {}) {
+  return {{
+      {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate", .when = when, .f32 = true},
+      {.name = "ffn_gate_exps",
+       .ne = "E,Fx,X",
+       .source = "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | mlp.experts.gate_proj | "
+                 "mlp.experts.gate_up_proj{X t:2 Fx -> X t=0 Fx}",
+       .when = when},
+      {.name = "ffn_up_exps",
+       .ne = "E,Fx,X",
+       .source = "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | mlp.experts.up_proj | "
+                 "mlp.experts.gate_up_proj{X t:2 Fx -> X t=1 Fx}",
+       .when = when},
+      {.name = "ffn_down_exps",
+       .ne = "Fx,E,X",
+       .source = "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj",
+       .when = when},
+  }};
+}
+inline constexpr auto qwen_experts = routed_experts();
+
+/// Layers of a model whose first Ld layers are dense: those with experts, with shared ones, and the dense ones.
+inline constexpr std::string_view expert_layers = "X & i>=Ld";
+inline constexpr std::string_view shared_expert_layers = "Ns & i>=Ld";
+inline constexpr std::string_view dense_layers = "!X | i<Ld";
+
+/// The same as DeepSeek names it: what is added to the scores for the choice alone, and the shared experts.
+inline constexpr std::array<Tensor, 1> expert_choice_bias = {{
+    {.name = "@exp_probs_b.bias",
+     .ne = "X",
+     .source = "mlp.gate.e_score_correction_bias | mlp.e_score_correction_bias",
+     .when = expert_layers},
+}};
+inline constexpr std::array<Tensor, 3> deepseek_shared_experts = {{
+    {.name = "ffn_gate_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.gate_proj", .when = shared_expert_layers},
+    {.name = "ffn_up_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.up_proj", .when = shared_expert_layers},
+    {.name = "ffn_down_shexp", .ne = "Fx*Ns,E", .source = "mlp.shared_experts.down_proj", .when = shared_expert_layers},
+}};
+inline constexpr std::array<Tensor, 3> leading_feed_forward = {{
+    {.name = "ffn_gate", .ne = "E,F", .source = "mlp.gate_proj", .when = dense_layers},
+    {.name = "ffn_up", .ne = "E,F", .source = "mlp.up_proj", .when = dense_layers},
+    {.name = "ffn_down", .ne = "F,E", .source = "mlp.down_proj", .when = dense_layers},
 }};
 
 /// The rotation of adjacent pairs is refused where the runtime rotates halves.

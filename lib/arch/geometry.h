@@ -33,6 +33,10 @@ Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_
 /// What config.json alone says of the sizes of a family: fields and what can be derived of them; no fallbacks.
 Sizes stated_sizes(const Family& family, const hf::Config& config);
 
+/// Is `canonical` a tensor of a layer behind the last one, which serves to predict several tokens at once? Only models
+/// that state how many such layers they have are given any.
+bool is_prediction_layer(const Names& names, const hf::Config& config, std::string_view canonical);
+
 /// The field of "a|b" that config.json has, or the first.
 std::string_view stated_field(const hf::Config& config, std::string_view fields);
 

@@ -7,6 +7,7 @@
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
+#include "arch/names.h"
 #include "base/checked_math.h"
 #include "hf/tensor_names.h"
 #include "tensor/shape.h"
@@ -27,7 +28,8 @@ tl::unexpected<Error> module_error(std::string_view name, std::string message) {
 
 class MatrixCollector {
  public:
-  explicit MatrixCollector(HfModel& model) : model_(model), quantization_(mlx::read_quantization(model.config)) {}
+  explicit MatrixCollector(HfModel& model)
+      : model_(model), names_(*model.family), quantization_(mlx::read_quantization(model.config)) {}
 
   Status collect() {
     if (!quantization_.foreign_method.empty()) {
@@ -54,7 +56,7 @@ class MatrixCollector {
     for (std::size_t i = 0; i < refs.size(); ++i) {
       if (is_part[i]) continue;
       const std::string name = hf::canonical_name(refs[i].name);
-      if (hf::classify_name(name) != hf::NameClass::keep) {
+      if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, model_.config, name)) {
         model_.left_out.push_back(std::string(refs[i].name));
         continue;
       }
@@ -102,6 +104,7 @@ class MatrixCollector {
   }
 
   HfModel& model_;
+  arch::Names names_;
   mlx::Quantization quantization_;
 };
 

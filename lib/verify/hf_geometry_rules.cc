@@ -44,7 +44,7 @@ class Geometry {
       error("hf-layers", "config.json field 'num_hidden_layers'",
             fmt::format("is {}, but the tensors have {}", *config_.block_count, counted(highest + 1, "layer")));
     }
-    // Every layer of these architectures has the same modules.
+    // Every layer of these architectures has the same modules, but for those that a condition gives to some.
     std::set<std::string_view> all;
     for (const auto& [layer, modules] : layers_) all.insert(modules.begin(), modules.end());
     for (u64 layer = 0; layer <= std::min(highest, most_layers); ++layer) {
@@ -74,7 +74,7 @@ class Geometry {
 
   void note_layer(const mlx::Module& module) {
     const std::string name = hf::canonical_name(module.path);
-    if (hf::classify_name(name) != hf::NameClass::keep) return;
+    if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
     const std::optional<u64> layer = names_.layer_of(name + ".");
     if (!layer || *layer >= most_layers) return;
     // A view of the file's own text: the canonical name is a copy, but what follows the number is the same.
@@ -83,7 +83,15 @@ class Geometry {
     const std::string_view role = module.path.substr(module.path.size() - rest);
     auto& roles = layers_[*layer];
     // Some mixtures may have dense layers, too.
-    if (!names_.family().layers_may_differ || !role.starts_with("mlp.")) roles.insert(role);
+    const bool may_differ = names_.family().layers_may_differ && role.starts_with("mlp.");
+    if (!may_differ && !is_conditional(name)) roles.insert(role);
+  }
+
+  // Does only a part of the layers have this module?
+  bool is_conditional(const std::string& name) const {
+    const auto match = names_.match(name + ".weight");
+    return match && std::any_of(match->uses->begin(), match->uses->end(),
+                                [](const arch::SourceUse& use) { return !use.row->when.empty(); });
   }
 
   // One dimension of a weight against an expression of the family's row.

@@ -1,4 +1,5 @@
-// Every family, each defined in a file of this folder. A new one is a line here and a file.
+// Every family, each defined in a file of this folder. A new one is a line here, above the last, and
+// a file.
 #pragma once
 
 #include "arch/family.h"
@@ -14,6 +15,7 @@
   X(gemma2)                 \
   X(gemma3)                 \
   X(phi3)                   \
+  X(glm4_moe)               \
   X(gpt_oss)
 
 namespace modelutils::arch {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "arch/families/list.h"
+#include "arch/geometry.h"
 #include "arch/names.h"
 #include "arch/row_view.h"
 #include "hf/config.h"
@@ -39,6 +40,19 @@ TEST(Families, OfOneGgufArchitectureTheKeysDecide) {
   EXPECT_EQ(find_gguf_family("llama", false), &llama);
   EXPECT_EQ(find_gguf_family("llama", true), &mixtral);
   EXPECT_EQ(find_gguf_family("no-such-architecture", false), nullptr);
+}
+
+TEST(Families, LayersThatPredictAreThoseBehindTheLastOfModelsThatHaveSome) {
+  const Names names(glm4_moe);
+  const auto is_one = [&](const char* config, const char* name) {
+    return is_prediction_layer(names, *hf::parse_config(config, "config.json"), name);
+  };
+  const char* with = R"({"num_hidden_layers": 2, "num_nextn_predict_layers": 1})";
+  EXPECT_TRUE(is_one(with, "model.layers.2.eh_proj.weight"));
+  EXPECT_FALSE(is_one(with, "model.layers.1.eh_proj.weight"));
+  EXPECT_FALSE(is_one(with, "model.norm.weight"));
+  EXPECT_FALSE(is_one(R"({"num_hidden_layers": 2})", "model.layers.2.eh_proj.weight"));
+  EXPECT_FALSE(is_one(R"({"num_nextn_predict_layers": 1})", "model.layers.2.eh_proj.weight"));
 }
 
 // What rows write must be what the engine reads: nothing in them is ever skipped in silence.

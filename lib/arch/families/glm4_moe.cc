@@ -1,0 +1,39 @@
+// GLM-4.5 to 4.7: experts chosen by a sigmoid with a correction, after some dense layers; part of a head is rotated.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "131072"});
+constexpr Key mixture[] = {expert_width, shared_expert_count, leading_dense, expert_gating("2")};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+    {"attn_q_norm", "D", "self_attn.q_norm", Need::optional},
+    {"attn_k_norm", "D", "self_attn.k_norm", Need::optional},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"post_attention_norm", "E", "post_attention_layernorm"},
+};
+constexpr auto experts = routed_experts(expert_layers);
+constexpr Fixed fixed[] = {rotates_halves};
+
+}  // namespace
+
+const Family glm4_moe = {
+    .name = "glm4moe",
+    .gguf = "glm4moe",
+    .classes = "Glm4MoeForCausalLM",
+    .model_types = "glm4_moe",
+    .about = "sigmoid router with a correction for the choice, dense layers first, part of a head is rotated",
+    .keys = {sizes, partial_rope_keys, expert_keys, mixture, expert_weights, expert_groups},
+    .layer_tensors = {layer, leading_feed_forward, experts, expert_choice_bias, deepseek_shared_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch
