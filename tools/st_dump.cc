@@ -68,7 +68,7 @@ Status write_data(TextOutput& out, SafetensorsModel model, const std::vector<u32
                   const cli::StDumpArguments& options) {
   const std::string path = model.set.path;
   const std::string told_path = options.paths.size() > 1 ? path : std::string();
-  const ModelView view = ModelView::of_safetensors(path, std::move(model.set), std::move(model.config));
+  const ModelView view = ModelView::of_safetensors(path, std::move(model));
   if (options.values) {
     const ViewTensor* tensor = view.find(*options.values);
     if (tensor == nullptr) {
@@ -124,7 +124,8 @@ void write_names(TextOutput& out, const SafetensorsModel& model, const std::vect
 int dump(TextOutput& out, const std::string& path, const cli::StDumpArguments& options, const cli::Command& command,
          bool first, GlobUse& globs) {
   const cli::Messages messages(command);
-  Result<SafetensorsModel> model = open_safetensors_model(path, options.modules);
+  Result<SafetensorsModel> model =
+      open_safetensors_model(path, options.modules ? ModulesWanted::all : ModulesWanted::if_quantized);
   if (!model) return messages.error(in_file(std::move(model.error()), path));
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
   const std::optional<Error> config_error = std::move(model->config_error);
@@ -173,8 +174,9 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   if (const auto wrong = conflict(options)) return messages.error(*wrong);
 
-  const Status safe = compare_inputs(
-      options.paths, [&](const std::string& path) { (void)open_safetensors_model(path, options.modules); });
+  const Status safe = compare_inputs(options.paths, [&](const std::string& path) {
+    (void)open_safetensors_model(path, options.modules ? ModulesWanted::all : ModulesWanted::if_quantized);
+  });
   if (!safe) return messages.error(safe.error());
   TextOutput out;
   int status = cli::exit_ok;

@@ -1,5 +1,4 @@
 #include "c_api/handle.h"
-#include "model/open_model.h"
 #include "verify/gguf_rules.h"
 #include "verify/safetensors_rules.h"
 
@@ -62,7 +61,7 @@ mu_status mu_open(const char* path, mu_model** model) {
     *model = nullptr;
     if (path == nullptr) return null_argument("path");
     // "-" is a file of that name here; to the readers it would be standard input.
-    MU_ASSIGN(ModelView view, open_model(std::string_view(path) == "-" ? "./-" : path));
+    MU_ASSIGN(ModelView view, open_view(std::string_view(path) == "-" ? "./-" : path));
     MU_TRY(check_container(view));
     *model = std::make_unique<mu_model>(std::move(view)).release();
     return {};

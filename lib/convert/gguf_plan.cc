@@ -28,8 +28,9 @@ class Planner {
   explicit Planner(const MlxToGgufOptions& options) : options_(options) {}
 
   Result<GgufPlan> plan() {
-    MU_TRY(refuse_broken());
-    MU_ASSIGN(plan_.model, open_hf_model({options_.directory, options_.links}));
+    MU_ASSIGN(SafetensorsModel opened, open_sound_model());
+    MU_ASSIGN(plan_.model, understand_model(std::move(opened)));
+    plan_.model->directory = options_.directory;
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     plan_.report.left_out = plan_.map.left_out;
     for (const std::string& name : plan_.model->left_out) {
@@ -45,9 +46,9 @@ class Planner {
   }
 
  private:
-  // Whatever verify calls an error in the directory.
-  Status refuse_broken() {
-    MU_ASSIGN(const PathProbe probe, probe_path(options_.directory, options_.links));
+  // Whatever verify calls an error in the directory is refused.
+  Result<SafetensorsModel> open_sound_model() {
+    MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
     if (!probe.is_directory) {
       const FileKind kind = file_kind(probe.head);
       return input_error("convert-not-directory",
@@ -56,16 +57,20 @@ class Planner {
                              : fmt::format("is {}; pass the model's directory", file_kind_text(kind)),
                          {}, {}, options_.directory);
     }
-    const FormatRules* format = format_of(probe);
-    if (format == nullptr) return {};  // open_hf_model() says what is missing
-    MU_ASSIGN(const CheckedModel checked, format->check(probe));
+    if (!probe.format) {
+      SafetensorsModel nothing;  // understand_model() says what is missing
+      nothing.set.path = options_.directory;
+      return nothing;
+    }
+    MU_ASSIGN(Model model, open_model(std::move(probe)));
+    MU_ASSIGN(const CheckedModel checked, rules_of(model.format).check(model));
     for (const Finding& finding : checked.findings.findings()) {
       if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
       // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.
       if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
       return tl::make_unexpected(to_error(finding, options_.directory));
     }
-    return {};
+    return std::move(*model.safetensors);
   }
 
   Status choose_recipes() {
@@ -119,15 +124,16 @@ class Planner {
     tokenizer_options.config = &plan_.model->config;
     tokenizer_options.pre = options_.pre;
     tokenizer_options.pre_force = options_.pre_force;
-    MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config({options_.directory, options_.links}));
+    const ModelFolder& folder = plan_.model->opened.folder;
+    MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config(folder));
     remarks.insert(remarks.end(), generation.findings.begin(), generation.findings.end());
     tokenizer_options.generation = &generation;
     std::optional<tokenizer::Tokenizer> tokenizer;
     if (!options_.no_vocab) {
-      MU_ASSIGN(tokenizer, tokenizer::read_tokenizer({options_.directory, options_.links}, tokenizer_options));
+      MU_ASSIGN(tokenizer, tokenizer::read_tokenizer(folder, tokenizer_options));
       remarks.insert(remarks.end(), tokenizer->findings.begin(), tokenizer->findings.end());
     }
-    MU_ASSIGN(const hf::ModelCard card, hf::read_model_card({options_.directory, options_.links}, remarks));
+    MU_ASSIGN(const hf::ModelCard card, hf::read_model_card(folder, remarks));
     GeneralFacts facts = general_facts();
     facts.sampling = hf::read_sampling(generation, remarks);
     facts.identity = find_identity(card, plan_.model->config, options_.directory, facts.parameters);
@@ -137,6 +143,7 @@ class Planner {
     append(model_card_keys(card));
     append(std::move(hyper.keys));
     append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
+    *folder.memory = {};  // large vocabularies
     remarks.insert(remarks.end(), hyper.remarks.begin(), hyper.remarks.end());
     return {};
   }

@@ -47,8 +47,10 @@ class SetOpener {
  public:
   explicit SetOpener(OutsideLinks links) : links_(links) {}
 
-  Result<SplitSet> run(const std::string& path) {
-    MU_ASSIGN(auto source, open_source(path));
+  Result<SplitSet> run(const std::string& path, std::shared_ptr<ByteSource> source) {
+    if (source == nullptr) {
+      MU_ASSIGN(source, open_source(path));
+    }
     MU_ASSIGN(auto document, parse(*source));
     const bool is_regular = path != "-" && dynamic_cast<const RandomAccessFile*>(source.get()) != nullptr;
     const i64 count = integer(document, "split.count").value_or(0);
@@ -244,8 +246,8 @@ std::string split_path(std::string_view prefix, u32 number, u32 count) {
   return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number, count);
 }
 
-Result<SplitSet> open_set(const std::string& path, OutsideLinks links) {
-  return SetOpener(links).run(path);
+Result<SplitSet> open_set(const std::string& path, OutsideLinks links, std::shared_ptr<ByteSource> opened) {
+  return SetOpener(links).run(path, std::move(opened));
 }
 
 }  // namespace modelutils::gguf

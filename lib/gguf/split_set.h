@@ -53,7 +53,8 @@ std::optional<PartOfSet> lone_part(const SplitSet& set);
 /// in the same folder, which must be regular files; one that is a symbolic link out of the folder is a warning, unless
 /// `links` is `follow`. Standard input and pipes have no siblings. Errors: as open_source()
 /// and parse() for `path` itself; a sibling that cannot be opened or recognised is a finding. What is wrong inside a
-/// file that was read stands in its document.
-Result<SplitSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn);
+/// file that was read stands in its document. `opened`: the file `path`, where it is open already.
+Result<SplitSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn,
+                          std::shared_ptr<ByteSource> opened = nullptr);
 
 }  // namespace modelutils::gguf

@@ -218,7 +218,7 @@ void read_rest(Config& config) {
   }
 }
 
-Result<Config> read_config(std::unique_ptr<json::Document> document) {
+Result<Config> read_config(std::shared_ptr<json::Document> document) {
   Config config;
   config.path = document->name;
   config.document = std::move(document);
@@ -268,7 +268,7 @@ std::optional<bool> Config::bool_field(std::string_view key) const {
 }
 
 Result<std::optional<Config>> load_config(const ModelFolder& folder) {
-  MU_ASSIGN(std::unique_ptr<json::Document> document, json::load_if_present(folder, "config.json", u64{64} << 20));
+  MU_ASSIGN(std::shared_ptr<json::Document> document, json::load_if_present(folder, "config.json", u64{64} << 20));
   if (document == nullptr) return std::nullopt;
   MU_ASSIGN(Config config, read_config(std::move(document)));
   return std::optional(std::move(config));

@@ -13,7 +13,7 @@ namespace modelutils::hf {
 
 /// The file as it is. A model works without it, so a broken one counts as absent.
 struct GenerationConfig {
-  std::unique_ptr<json::Document> document;  ///< an object; empty if there is none that can be used
+  std::shared_ptr<json::Document> document;  ///< an object; empty if there is none that can be used
   Findings findings;                         ///< warnings: what is broken
 
   std::optional<json::Element> root() const { return document ? std::optional(document->root) : std::nullopt; }

@@ -155,6 +155,7 @@ Result<FolderFile> open_in_folder(const std::string& folder, std::string_view na
 }
 
 Result<std::shared_ptr<RandomAccessFile>> open_side_file(const ModelFolder& folder, std::string_view name) {
+  if (const auto known = folder.memory->files.find(name); known != folder.memory->files.end()) return known->second;
   const std::string path = folder.file(name);
   if (!is_present(path)) return nullptr;
   MU_ASSIGN(FolderFile opened, open_in_folder(folder.path, name));
@@ -165,6 +166,7 @@ Result<std::shared_ptr<RandomAccessFile>> open_side_file(const ModelFolder& fold
         "--follow-links to accept it",
         {}, {}, path);
   }
+  folder.memory->files.emplace(name, opened.file);
   return std::move(opened.file);
 }
 

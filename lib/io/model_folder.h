@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,12 @@ enum class OutsideLinks : u8 {
   follow   ///< --follow-links: both are read without a word
 };
 
+/// What was opened and read of a folder, so that each file is opened once however many ask for it.
+struct FolderMemory {
+  std::map<std::string, std::shared_ptr<RandomAccessFile>, std::less<>> files;
+  std::map<std::string, std::shared_ptr<void>, std::less<>> documents;  ///< json::Document (json/reader.h)
+};
+
 /// A model's folder as the user gave it ("" is the current one), and what he wants of links out of it.
 struct ModelFolder {
   // NOLINTNEXTLINE(google-explicit-constructor): a path is a folder with the usual manners.
@@ -29,6 +36,7 @@ struct ModelFolder {
 
   std::string path;
   OutsideLinks links;
+  std::shared_ptr<FolderMemory> memory = std::make_shared<FolderMemory>();  ///< shared by all copies
 
   /// Path of the file `name` of the folder.
   std::string file(std::string_view name) const;
@@ -54,8 +62,8 @@ struct FolderFile {
 /// "io-open", "io-directory", "io-not-regular".
 Result<FolderFile> open_in_folder(const std::string& folder, std::string_view name);
 
-/// Opens a file of text next to the weights (config.json, a tokenizer, a template, a model card); nullptr if there is
-/// none. Codes: those of open_in_folder(), "io-link-outside".
+/// Opens a file of text next to the weights (config.json, a tokenizer, a template, a model card), or gives the one that
+/// was opened through the folder before; nullptr if there is none. Codes: those of open_in_folder(), "io-link-outside".
 Result<std::shared_ptr<RandomAccessFile>> open_side_file(const ModelFolder& folder, std::string_view name);
 
 /// Could a file not be opened or read (the family "io-"), whatever is in it?

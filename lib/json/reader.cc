@@ -115,10 +115,16 @@ Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
   return load_file(*file, max_bytes);
 }
 
-Result<std::unique_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name, u64 max_bytes) {
+Result<std::shared_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name, u64 max_bytes) {
+  auto& documents = folder.memory->documents;
+  if (const auto known = documents.find(name); known != documents.end()) {
+    return std::static_pointer_cast<Document>(known->second);
+  }
   MU_ASSIGN(const auto file, open_side_file(folder, name));
   if (file == nullptr) return nullptr;
-  return load_file(*file, max_bytes);
+  MU_ASSIGN(std::shared_ptr<Document> document, load_file(*file, max_bytes));
+  documents.emplace(name, document);
+  return document;
 }
 
 std::optional<Element> member(Element value, std::string_view key) {

@@ -36,8 +36,9 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
 /// "json-syntax".
 Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes = u64{256} << 20);
 
-/// The same for a file next to the weights; nullptr if there is none. Codes: those of open_side_file() and load().
-Result<std::unique_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name,
+/// The same for a file next to the weights, or what was parsed through the folder before; nullptr if there is none.
+/// Codes: those of open_side_file() and load().
+Result<std::shared_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name,
                                                   u64 max_bytes = u64{256} << 20);
 
 /// Member `key` of an object. Nothing if `value` is no object, lacks the key, or has null there (null = absent).

@@ -28,36 +28,24 @@ tl::unexpected<Error> module_error(std::string_view name, std::string message) {
 
 class MatrixCollector {
  public:
-  explicit MatrixCollector(HfModel& model)
-      : model_(model), names_(*model.family), quantization_(mlx::read_quantization(model.config)) {}
+  explicit MatrixCollector(HfModel& model) : model_(model), names_(*model.family) {}
 
   Status collect() {
-    if (!quantization_.foreign_method.empty()) {
-      return input_error("convert-foreign-method",
-                         fmt::format("the weights are quantised by '{}', which is not MLX's and is not converted",
-                                     quantization_.foreign_method),
-                         "quantization_config.quant_method", {}, model_.config.path);
+    if (const std::string& method = model_.opened.quantization.foreign_method; !method.empty()) {
+      return input_error(
+          "convert-foreign-method",
+          fmt::format("the weights are quantised by '{}', which is not MLX's and is not converted", method),
+          "quantization_config.quant_method", {}, model_.config.path);
     }
-    std::vector<mlx::TensorRef> refs;
-    refs.reserve(model_.shards.tensors.size());
-    for (const safetensors::TensorRef ref : model_.shards.tensors) {
-      const safetensors::Tensor& tensor = model_.shards.tensor(ref);
-      refs.push_back({tensor.name, tensor.type, tensor.shape});
-    }
-    const mlx::Modules modules = mlx::find_modules(refs, quantization_);
+    const std::vector<bool> is_part = quantization_parts(model_.opened);
     std::unordered_map<std::size_t, const mlx::Module*> by_weight;
-    std::vector<bool> is_part(refs.size(), false);
-    for (const mlx::Module& module : modules.list) {
-      by_weight.emplace(module.weight, &module);
-      if (!module.quantized) continue;
-      if (module.scales != mlx::no_tensor) is_part[module.scales] = true;
-      if (module.biases != mlx::no_tensor) is_part[module.biases] = true;
-    }
-    for (std::size_t i = 0; i < refs.size(); ++i) {
+    for (const mlx::Module& module : model_.opened.modules.list) by_weight.emplace(module.weight, &module);
+    for (std::size_t i = 0; i < is_part.size(); ++i) {
       if (is_part[i]) continue;
-      const std::string name = hf::canonical_name(refs[i].name);
+      const std::string_view stored_name = model_.shards.tensor(model_.shards.tensors[i]).name;
+      const std::string name = hf::canonical_name(stored_name);
       if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, model_.config, name)) {
-        model_.left_out.push_back(std::string(refs[i].name));
+        model_.left_out.push_back(std::string(stored_name));
         continue;
       }
       const auto module = by_weight.find(i);
@@ -110,14 +98,20 @@ class MatrixCollector {
 
 }  // namespace
 
-Result<std::unique_ptr<HfModel>> open_hf_model(const ModelFolder& folder) {
-  auto model = std::make_unique<HfModel>();
-  model->directory = folder.path;
-  MU_ASSIGN(std::optional<hf::Config> config, hf::load_config(folder));
-  if (!config) {
-    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {}, folder.path);
+HfModel::HfModel(SafetensorsModel model)
+    : opened(std::move(model)),
+      config(*opened.config),
+      shards(opened.set),
+      directory(opened.set.path),
+      is_mlx(modelutils::is_mlx(opened)) {}
+
+Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
+  if (opened.config_error) return tl::make_unexpected(std::move(*opened.config_error));
+  if (!opened.config) {
+    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {},
+                       opened.set.path);
   }
-  model->config = std::move(*config);
+  auto model = std::make_unique<HfModel>(std::move(opened));
   model->family = arch::find_family(model->config);
   if (model->family == nullptr) {
     std::string known;
@@ -130,11 +124,6 @@ Result<std::unique_ptr<HfModel>> open_hf_model(const ModelFolder& folder) {
                        "architectures", {}, model->config.path);
   }
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
-  MU_ASSIGN(model->shards, safetensors::open_set(folder.path, folder.links));
-  for (const safetensors::ShardFile& file : model->shards.files) {
-    if (file.document.metadata_value("format") == "mlx") model->is_mlx = true;
-  }
-  if (model->config.quantization) model->is_mlx = true;
   MatrixCollector collector(*model);
   MU_TRY(collector.collect());
   return model;

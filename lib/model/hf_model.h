@@ -1,4 +1,4 @@
-// An MLX or Hugging Face directory opened for conversion or comparison: config, shards, modules, and every matrix with
+// An MLX or Hugging Face directory for conversion or comparison: config, shards, modules, and every matrix with
 // the place where it is stored. Reads headers only.
 #pragma once
 
@@ -10,9 +10,8 @@
 #include "arch/family.h"
 #include "base/error.h"
 #include "hf/config.h"
-#include "io/model_folder.h"
-#include "mlx/modules.h"
 #include "mlx/quantization.h"
+#include "model/safetensors_model.h"
 #include "safetensors/shard_set.h"
 
 namespace modelutils {
@@ -42,21 +41,28 @@ struct SourceMatrix {
 };
 
 struct HfModel {
-  std::string directory;
-  hf::Config config;
-  const arch::Family* family = nullptr;  ///< never nullptr once opened
-  safetensors::ShardSet shards;
-  bool is_mlx = false;                 ///< written by MLX (its mark in the metadata or its quantisation settings)
-  std::vector<SourceMatrix> matrices;  ///< all that is kept, in the order of the files
-  std::vector<std::string> left_out;   ///< names of tensors that belong to another file or are derived
+  /// `model` has a config.
+  explicit HfModel(SafetensorsModel model);
+  HfModel(const HfModel&) = delete;
+  HfModel& operator=(const HfModel&) = delete;
+
+  SafetensorsModel opened;
+  const hf::Config& config;              ///< that of `opened`
+  const safetensors::ShardSet& shards;   ///< likewise
+  std::string directory;                 ///< as the user gave it
+  const arch::Family* family = nullptr;  ///< never nullptr
+  bool is_mlx = false;                   ///< is_mlx(opened)
+  std::vector<SourceMatrix> matrices;    ///< all that is kept, in the order of the files
+  std::vector<std::string> left_out;     ///< names of tensors that belong to another file or are derived
 
   /// File of a stored tensor.
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
 };
 
-/// Opens a directory. Presumes that verify's rules for it found no error (the shapes agree with the sizes).
+/// What a directory's model is, for conversion and comparison. Presumes that verify's rules for it found no error (the
+/// shapes agree with the sizes).
 /// Errors: "convert-no-config", "convert-architecture" (unknown or refused, with the reason), "convert-foreign-method"
-/// (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), and those of opening.
-Result<std::unique_ptr<HfModel>> open_hf_model(const ModelFolder& folder);
+/// (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), that of a broken config.json.
+Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel model);
 
 }  // namespace modelutils

@@ -10,6 +10,7 @@
 #include "gguf/keys.h"
 #include "hf/tensor_names.h"
 #include "mlx/dequantize.h"
+#include "model/format.h"
 #include "model/gguf_catalog.h"
 #include "model/safetensors_catalog.h"
 #include "tensor/shape.h"
@@ -87,19 +88,15 @@ ModelView ModelView::of_gguf(std::string path, gguf::SplitSet set) {
   return view;
 }
 
-ModelView ModelView::of_safetensors(std::string path, safetensors::ShardSet set, std::optional<hf::Config> config) {
+ModelView ModelView::of_safetensors(std::string path, SafetensorsModel model) {
   ModelView view;
   view.path_ = std::move(path);
-  view.shards_ = std::make_unique<safetensors::ShardSet>(std::move(set));
-  view.catalog_ = std::make_unique<Catalog>(safetensors_catalog(*view.shards_));
-  view.catalog_->format = view.shards_->is_directory && config ? "mlx" : "safetensors";
-  view.findings_ = view.shards_->all_findings();
-  mlx::Quantization quantization;
-  if (config) {
-    view.config_ = std::move(config);
-    view.summary_ = summary_of(*view.config_);
-    quantization = mlx::read_quantization(*view.config_);
-  }
+  view.safetensors_ = std::make_unique<SafetensorsModel>(std::move(model));
+  const SafetensorsModel& opened = *view.safetensors_;
+  view.catalog_ = std::make_unique<Catalog>(safetensors_catalog(opened.set));
+  view.catalog_->format = format_info(opened.is_model_directory() ? Format::mlx : Format::safetensors).name;
+  view.findings_ = opened.set.all_findings();
+  if (opened.config) view.summary_ = summary_of(*opened.config);
   const std::vector<CatalogTensor>& stored = view.catalog_->tensors;
   std::vector<std::vector<u64>> shapes(stored.size());
   std::vector<mlx::TensorRef> refs;
@@ -114,7 +111,7 @@ ModelView ModelView::of_safetensors(std::string path, safetensors::ShardSet set,
     tensor.stored = i;
     view.tensors_.push_back(std::move(tensor));
   }
-  const mlx::Modules modules = mlx::find_modules(refs, quantization);
+  const mlx::Modules modules = mlx::find_modules(refs, opened.quantization);
   for (const mlx::Module& module : modules.list) {
     if (!module.quantized) continue;
     view.tensors_[module.scales].is_part = true;
@@ -217,6 +214,31 @@ Status ModelView::read_packed(const ViewTensor& tensor, u64 first, std::span<flo
     first += use;
   }
   return {};
+}
+
+namespace {
+
+Result<ModelView> only_if_sound(ModelView view) {
+  if (const Finding* broken = first_container_error(view.findings())) {
+    Error error = to_error(*broken, view.path());
+    error.message = broken->message;
+    return tl::make_unexpected(std::move(error));
+  }
+  return view;
+}
+
+}  // namespace
+
+Result<ModelView> open_view(const std::string& path) {
+  MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
+  if (probe.format == Format::gguf) {
+    MU_ASSIGN(gguf::SplitSet set, gguf::open_set(path, probe.links, std::move(probe.opened.file)));
+    return only_if_sound(ModelView::of_gguf(path, std::move(set)));
+  }
+  MU_ASSIGN(SafetensorsModel model,
+            open_safetensors_model(path, ModulesWanted::if_quantized, probe.links, std::move(probe.opened)));
+  if (model.config_error && model.set.is_directory) return tl::make_unexpected(std::move(*model.config_error));
+  return only_if_sound(ModelView::of_safetensors(path, std::move(model)));
 }
 
 std::string type_text(const ViewTensor& tensor) {

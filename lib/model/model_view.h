@@ -13,11 +13,8 @@
 #include "arch/names.h"
 #include "base/error.h"
 #include "gguf/split_set.h"
-#include "hf/config.h"
-#include "mlx/modules.h"
-#include "mlx/quantization.h"
+#include "model/safetensors_model.h"
 #include "model/tensor_catalog.h"
-#include "safetensors/shard_set.h"
 
 namespace modelutils {
 
@@ -74,14 +71,14 @@ class ModelView {
   const Catalog& catalog() const { return *catalog_; }
   /// Each the model's own form, where it has it.
   const gguf::SplitSet* gguf() const { return gguf_.get(); }
-  const safetensors::ShardSet* shards() const { return shards_.get(); }
-  const hf::Config* config() const { return config_ ? &*config_ : nullptr; }
+  const safetensors::ShardSet* shards() const { return safetensors_ ? &safetensors_->set : nullptr; }
+  const hf::Config* config() const { return safetensors_ && safetensors_->config ? &*safetensors_->config : nullptr; }
   /// What the readers and the config had to remark; rules are verify's business.
   const Findings& findings() const { return findings_; }
 
-  /// Views of what was opened; see open_model.h.
+  /// Views of what was opened.
   static ModelView of_gguf(std::string path, gguf::SplitSet set);
-  static ModelView of_safetensors(std::string path, safetensors::ShardSet set, std::optional<hf::Config> config);
+  static ModelView of_safetensors(std::string path, SafetensorsModel model);
 
  private:
   ModelView() = default;
@@ -92,14 +89,19 @@ class ModelView {
   std::unique_ptr<Catalog> catalog_;    // views point into it
   std::unique_ptr<arch::Names> names_;  // of the family, if it is one we know
   std::unique_ptr<gguf::SplitSet> gguf_;
-  std::unique_ptr<safetensors::ShardSet> shards_;
-  std::optional<hf::Config> config_;
+  std::unique_ptr<SafetensorsModel> safetensors_;
   ModelSummary summary_;
   std::vector<ViewTensor> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;  // both forms of the names
   u64 parameters_ = 0;
   Findings findings_;
 };
+
+/// Opens a GGUF file (with all files of its split set), a safetensors file, an index, or a directory of safetensors
+/// files with or without config.json, and looks at it. Reads headers only. Errors: those of opening and parsing (of a
+/// directory's config.json too), and the first error of the container that was found, because a view is only given on
+/// what is sound.
+Result<ModelView> open_view(const std::string& path);
 
 /// "Q4_K", "BF16"; of a packed weight "affine 4-bit, group 64".
 std::string type_text(const ViewTensor& tensor);

@@ -9,14 +9,12 @@ namespace modelutils {
 
 namespace {
 
-// Beside the files: `set.folder` of a directory or an index; of a single file the part of its path before the name.
 std::string config_folder(const safetensors::ShardSet& set) {
-  const bool has_folder = set.is_directory || !set.index_path.empty();
-  return has_folder ? set.folder : folder_of(set.path);
+  return set.is_directory ? set.path : folder_of(set.path);
 }
 
-void read_config(SafetensorsModel& model, OutsideLinks links) {
-  Result<std::optional<hf::Config>> config = hf::load_config({config_folder(model.set), links});
+void read_config(SafetensorsModel& model) {
+  Result<std::optional<hf::Config>> config = hf::load_config(model.folder);
   if (!config) {
     model.config_error = std::move(config.error());
     return;
@@ -35,11 +33,14 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 
 }  // namespace
 
-Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules, OutsideLinks links) {
+Result<SafetensorsModel> open_safetensors_model(const std::string& path, ModulesWanted modules, OutsideLinks links,
+                                                FolderFile opened) {
   SafetensorsModel model;
-  MU_ASSIGN(model.set, safetensors::open_set(path, links));
-  if (path != "-") read_config(model, links);
-  model.has_modules = all_modules || model.config || names_quantization_parts(model.set);
+  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened)));
+  model.folder = ModelFolder(config_folder(model.set), links);
+  if (modules == ModulesWanted::none) return model;
+  if (path != "-") read_config(model);
+  model.has_modules = modules == ModulesWanted::all || model.config || names_quantization_parts(model.set);
   if (!model.has_modules) return model;
   std::vector<mlx::TensorRef> refs;
   refs.reserve(model.set.tensors.size());

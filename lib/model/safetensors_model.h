@@ -16,6 +16,7 @@ namespace modelutils {
 
 struct SafetensorsModel {
   safetensors::ShardSet set;
+  ModelFolder folder{std::string()};  ///< of the files; what is read of it is read once
   std::optional<hf::Config> config;   ///< config.json in the folder of the files, if there is one that can be read
   std::optional<Error> config_error;  ///< config.json is there, but cannot be read
   mlx::Quantization quantization;     ///< what the config says
@@ -28,10 +29,17 @@ struct SafetensorsModel {
   bool is_model_directory() const { return set.is_directory && (config || config_error); }
 };
 
+/// Which modules are looked for.
+enum class ModulesWanted : u8 {
+  none,          ///< nor is config.json read
+  if_quantized,  ///< where something can be quantised
+  all,
+};
+
 /// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is no error here.
-/// With `all_modules` the modules are found in any case.
-Result<SafetensorsModel> open_safetensors_model(const std::string& path, bool all_modules = false,
-                                                OutsideLinks links = OutsideLinks::warn);
+Result<SafetensorsModel> open_safetensors_model(const std::string& path,
+                                                ModulesWanted modules = ModulesWanted::if_quantized,
+                                                OutsideLinks links = OutsideLinks::warn, FolderFile opened = {});
 
 /// Written by MLX, by its mark in the metadata ("format": "mlx") or by its quantisation settings?
 bool is_mlx(const SafetensorsModel& model);

@@ -221,10 +221,10 @@ void SetBuilder::compare_total_size() {
 }
 
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
-Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links) {
+Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, FolderFile index_file = {}) {
   SetBuilder builder(set, links);
   const std::string index_name = base_name_of(set.index_path);
-  auto opened = open_in_folder(folder.path, index_name);
+  auto opened = index_file.file ? Result<FolderFile>(std::move(index_file)) : open_in_folder(folder.path, index_name);
   if (!opened) {
     if (!set.is_directory) return tl::make_unexpected(std::move(opened.error()));
     builder.add(Severity::error, "st-index-open", index_name, {}, std::move(opened.error().message));
@@ -267,10 +267,10 @@ Status open_directory(ShardSet& set, OutsideLinks links) {
   return {};
 }
 
-Status open_index_file(ShardSet& set, OutsideLinks links) {
+Status open_index_file(ShardSet& set, OutsideLinks links, FolderFile opened) {
   set.folder = folder_of(set.path);
   set.index_path = set.path;
-  MU_TRY(open_indexed(set, Folder(set.folder), links));
+  MU_TRY(open_indexed(set, Folder(set.folder), links, std::move(opened)));
   if (!is_index_name(base_name_of(set.path)) && !set.index->usable) {
     return input_error("st-not-safetensors",
                        "is a JSON file, but not an index of safetensors files (it has no weight_map)", {}, {},
@@ -279,8 +279,10 @@ Status open_index_file(ShardSet& set, OutsideLinks links) {
   return {};
 }
 
-Status open_single(ShardSet& set) {
-  MU_ASSIGN(std::shared_ptr<ByteSource> source, open_source(set.path));
+Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source) {
+  if (source == nullptr) {
+    MU_ASSIGN(source, open_source(set.path));
+  }
   MU_ASSIGN(Document document, parse(*source));
   SetBuilder builder(set, OutsideLinks::follow);  // whoever names a file means it
   const bool is_file = std::dynamic_pointer_cast<RandomAccessFile>(source) != nullptr && set.path != "-";
@@ -340,16 +342,16 @@ bool is_index(std::string_view path, std::string_view head) {
          (path.ends_with(".json") && head.find("\"weight_map\"") != std::string_view::npos);
 }
 
-Result<ShardSet> open_set(const std::string& path, OutsideLinks links) {
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened) {
   ShardSet set;
   set.path = path;
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored)) {
     MU_TRY(open_directory(set, links));
   } else if (path.ends_with(".json")) {
-    MU_TRY(open_index_file(set, links));
+    MU_TRY(open_index_file(set, links, std::move(opened)));
   } else {
-    MU_TRY(open_single(set));
+    MU_TRY(open_single(set, std::move(opened.file)));
   }
   return set;
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr u64 max_json_bytes = u64{256} << 20;
 constexpr u64 max_text_bytes = u64{64} << 20;
 
-Status load_json(const ModelFolder& folder, std::string_view name, std::unique_ptr<json::Document>& into) {
+Status load_json(const ModelFolder& folder, std::string_view name, std::shared_ptr<json::Document>& into) {
   MU_ASSIGN(into, json::load_if_present(folder, name, max_json_bytes));
   if (into && !into->root.is_object()) {
     return input_error("hf-tok-json", "must contain a JSON object", {}, {}, folder.file(name));

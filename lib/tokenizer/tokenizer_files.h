@@ -23,8 +23,8 @@ enum class TokenizerForm : u8 {
 
 /// What a directory has. Members are empty where there is no such file; tests and fuzzers fill them from memory.
 struct TokenizerFiles {
-  std::unique_ptr<json::Document> tokenizer_json, tokenizer_config, special_tokens_map, added_tokens;
-  std::unique_ptr<json::Document> vocab_json;
+  std::shared_ptr<json::Document> tokenizer_json, tokenizer_config, special_tokens_map, added_tokens;
+  std::shared_ptr<json::Document> vocab_json;
   std::optional<std::string> merges_text;  ///< merges.txt
   std::optional<std::string> model_bytes;  ///< tokenizer.model
   std::string directory;

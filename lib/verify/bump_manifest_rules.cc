@@ -5,8 +5,6 @@
 
 #include "base/checked_math.h"
 #include "base/path.h"
-#include "bump/parse.h"
-#include "io/random_access_file.h"
 #include "verify/bump_rules.h"
 
 namespace modelutils {
@@ -65,24 +63,22 @@ void compare_codes(const bump::Document& document, const Manifest& manifest, Fin
 
 }  // namespace
 
-void check_bump_manifest(const PathProbe& probe, const Manifest& manifest, CheckedModel& model) {
+void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedModel& checked) {
   if (manifest.numbers.empty()) return;  // a manifest of verify --hash: checksums only
-  auto file = RandomAccessFile::open(probe.path);
-  if (!file) return;  // said by the rules already
-  const auto document = bump::parse_ignoring_magic(**file);
-  if (!document || document->file_size < bump::codes_offset) return;
-  compare_header(document->header, manifest, model.findings);
-  compare_codes(*document, manifest, model.findings);
-  if (!model.catalog.tensors.empty()) return;
-  model.catalog.format = "bumpwgt3";
-  model.catalog.files = {{probe.path, base_name_of(probe.path), *file}};
+  const bump::Document& document = model.bump->document;
+  if (document.file_size < bump::codes_offset) return;
+  compare_header(document.header, manifest, checked.findings);
+  compare_codes(document, manifest, checked.findings);
+  if (!checked.catalog.tensors.empty()) return;
+  checked.catalog.format = format_info(Format::bump).name;
+  checked.catalog.files = {{model.path(), base_name_of(model.path()), model.bump->file}};
   for (const ManifestEntry& entry : manifest.entries) {
-    if (!entry.offset || !entry.bytes || !fits(*entry.offset, *entry.bytes, document->file_size)) continue;
+    if (!entry.offset || !entry.bytes || !fits(*entry.offset, *entry.bytes, document.file_size)) continue;
     CatalogTensor tensor;
     tensor.name = entry.tensor;
     tensor.offset = *entry.offset;
     tensor.bytes = *entry.bytes;
-    model.catalog.tensors.push_back(std::move(tensor));
+    checked.catalog.tensors.push_back(std::move(tensor));
   }
 }
 

@@ -9,9 +9,7 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "bump/parse.h"
-#include "io/file_kind.h"
 #include "io/hash.h"
-#include "io/random_access_file.h"
 #include "model/bump_catalog.h"
 
 namespace modelutils {
@@ -36,12 +34,12 @@ std::string geometry_text(const bump::Geometry& geometry) {
 
 class BumpRules {
  public:
-  BumpRules(const PathProbe& probe, std::shared_ptr<RandomAccessFile> file, bump::Document document)
-      : probe_(probe), file_(std::move(file)), document_(std::move(document)) {}
+  BumpRules(const PathProbe& probe, const BumpModel& model)
+      : probe_(probe), file_(model.file), document_(model.document) {}
 
   Result<CheckedModel> check() {
     model_.format_text = "BUMPWGT3";
-    if (!probe_.begins_with(bump::magic)) {
+    if (!probe_.head.starts_with(bump::magic)) {
       error("bump-magic", 0, "field magic",
             fmt::format("is '{}' instead of 'BUMPWGT3'", escape(probe_.head.substr(0, bump::magic.size()))));
     }
@@ -255,8 +253,8 @@ class BumpRules {
   }
 
   const PathProbe& probe_;
-  std::shared_ptr<RandomAccessFile> file_;
-  bump::Document document_;
+  const std::shared_ptr<RandomAccessFile>& file_;
+  const bump::Document& document_;
   std::optional<BumpConfig> config_;
   bool is_cut_off_ = false;
   CheckedModel model_;
@@ -264,17 +262,8 @@ class BumpRules {
 
 }  // namespace
 
-bool is_bump(const PathProbe& probe) {
-  if (probe.is_directory) return false;
-  if (probe.begins_with("BUMPWGT")) return true;
-  return probe.name_ends_with(".bump") && probe.file_size >= bump::codes_offset &&
-         file_kind(probe.head) == FileKind::unknown;
-}
-
-Result<CheckedModel> check_bump(const PathProbe& probe) {
-  MU_ASSIGN(const auto file, RandomAccessFile::open(probe.path));
-  MU_ASSIGN(bump::Document document, bump::parse_ignoring_magic(*file));
-  return BumpRules(probe, file, std::move(document)).check();
+Result<CheckedModel> check_bump(const Model& model) {
+  return BumpRules(model.probe, *model.bump).check();
 }
 
 }  // namespace modelutils

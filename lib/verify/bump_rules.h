@@ -12,15 +12,12 @@
 
 namespace modelutils {
 
-/// Begins with the magic (any version), or is called .bump and is of no other known kind.
-bool is_bump(const PathProbe& probe);
-
 /// Header, dtype table, exact size, reserved bytes, config.json beside the file, and always the payload's checksum.
-Result<CheckedModel> check_bump(const PathProbe& probe);
+Result<CheckedModel> check_bump(const Model& model);
 
 /// Compares header and dtype table with what gguf2bump's manifest records of them, naming field and entry; where the
 /// file cannot be laid out by itself, the manifest's places of the entries make up the catalog.
-void check_bump_manifest(const PathProbe& probe, const Manifest& manifest, CheckedModel& model);
+void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedModel& checked);
 
 /// A number that config.json and a BUMPWGT3 file, or only config.json, say.
 struct BumpConfigField {

@@ -99,17 +99,13 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set) {
   return log;
 }
 
-bool recognises_gguf(const PathProbe& probe) {
-  return probe.begins_with("GGUF");
-}
-
-Result<CheckedModel> check_gguf(const PathProbe& probe) {
-  MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(probe.path, probe.links));
-  CheckedModel model;
-  model.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
-  model.findings = gguf_structure_rules(set);
-  model.catalog = gguf_catalog(set);
-  return model;
+Result<CheckedModel> check_gguf(const Model& model) {
+  const gguf::SplitSet& set = *model.gguf;
+  CheckedModel checked;
+  checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
+  checked.findings = gguf_structure_rules(set);
+  checked.catalog = gguf_catalog(set);
+  return checked;
 }
 
 }  // namespace modelutils

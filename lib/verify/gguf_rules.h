@@ -22,7 +22,6 @@ Findings gguf_container_findings(const gguf::SplitSet& set);
 FindingLog gguf_structure_rules(const gguf::SplitSet& set);
 
 /// The row of the table of formats (formats.cc).
-bool recognises_gguf(const PathProbe& probe);
-Result<CheckedModel> check_gguf(const PathProbe& probe);
+Result<CheckedModel> check_gguf(const Model& model);
 
 }  // namespace modelutils

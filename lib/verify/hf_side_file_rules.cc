@@ -39,10 +39,10 @@ std::optional<u64> embedding_rows(const SafetensorsModel& model) {
 
 }  // namespace
 
-FindingLog side_file_rules(const SafetensorsModel& model, OutsideLinks links) {
+FindingLog side_file_rules(const SafetensorsModel& model) {
   FindingLog log;
   if (!model.set.is_directory) return log;
-  const ModelFolder folder(model.set.folder, links);
+  const ModelFolder& folder = model.folder;
   const auto has = [&](std::string_view name) { return is_present(folder.file(name)); };
   const bool readable = has("tokenizer.json") || has("tokenizer.model") || has("vocab.json");
   Findings tokenizer;

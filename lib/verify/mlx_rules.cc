@@ -122,19 +122,15 @@ void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
 
 }  // namespace
 
-bool recognises_model_directory(const PathProbe& probe) {
-  return probe.is_directory && probe.has("config.json");
-}
-
-Result<CheckedModel> check_model_directory(const PathProbe& probe) {
-  MU_ASSIGN(const SafetensorsModel model, open_safetensors_model(probe.path, false, probe.links));
+Result<CheckedModel> check_model_directory(const Model& opened) {
+  const SafetensorsModel& model = *opened.safetensors;
   CheckedModel checked;
   checked.format_text = is_mlx(model) ? "MLX" : "Hugging Face";
   checked.findings = safetensors_container_rules(model.set);
   checked.findings.add_all(model_directory_rules(model));
-  checked.findings.add_all(side_file_rules(model, probe.links));
+  checked.findings.add_all(side_file_rules(model));
   checked.catalog = safetensors_catalog(model.set);
-  checked.catalog.format = "mlx";
+  checked.catalog.format = format_info(Format::mlx).name;
   note_packed_weights(model, checked);
   return checked;
 }

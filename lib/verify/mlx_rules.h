@@ -15,10 +15,9 @@ namespace modelutils {
 FindingLog model_directory_rules(const SafetensorsModel& model);
 
 /// The tokenizer and the other JSON files beside the weights: there, and readable. Scope model. Reads those files.
-FindingLog side_file_rules(const SafetensorsModel& model, OutsideLinks links);
+FindingLog side_file_rules(const SafetensorsModel& model);
 
 /// The row of the table of formats (formats.cc), format "mlx".
-bool recognises_model_directory(const PathProbe& probe);
-Result<CheckedModel> check_model_directory(const PathProbe& probe);
+Result<CheckedModel> check_model_directory(const Model& opened);
 
 }  // namespace modelutils

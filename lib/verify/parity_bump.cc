@@ -287,18 +287,15 @@ class BumpParity {
 
 }  // namespace
 
-Result<FindingLog> compare_bump_with_gguf(const CheckedModel&, const std::string& converted_path,
-                                          const std::string& source_path) {
-  MU_ASSIGN(const auto file, RandomAccessFile::open(converted_path));
-  MU_ASSIGN(bump::Document document, bump::parse_ignoring_magic(*file));
-  MU_ASSIGN(gguf::SplitSet set, gguf::open_set(source_path));
+Result<FindingLog> compare_bump_with_gguf(const CheckedModel&, const Model& converted, Model source) {
+  gguf::SplitSet& set = *source.gguf;
   for (const gguf::SetFile& part : set.files) {
     if (const Finding* finding = first_container_error(part.document.findings)) {
       return tl::make_unexpected(to_error(*finding, part.path));
     }
   }
-  if (const Finding* finding = first_error(set.findings)) return tl::make_unexpected(to_error(*finding, source_path));
-  return BumpParity(file, std::move(document), std::move(set)).compare();
+  if (const Finding* finding = first_error(set.findings)) return tl::make_unexpected(to_error(*finding, source.path()));
+  return BumpParity(converted.bump->file, converted.bump->document, std::move(set)).compare();
 }
 
 }  // namespace modelutils

@@ -1,8 +1,6 @@
 // verify --against MODEL.gguf WEIGHTS.bump: every entry and every header field compared with the source.
 #pragma once
 
-#include <string>
-
 #include "verify/formats.h"
 
 namespace modelutils {
@@ -10,7 +8,6 @@ namespace modelutils {
 /// Findings: "parity-field" (a header field or dtype code), "parity-size", "parity-differs" (an entry, with the offset
 /// of its first wrong byte), "parity-not-carried" (a warning: a source tensor that the file has no place for). Errors:
 /// the source cannot be read or is no model that has a BUMPWGT3 form.
-Result<FindingLog> compare_bump_with_gguf(const CheckedModel& converted, const std::string& converted_path,
-                                          const std::string& source_path);
+Result<FindingLog> compare_bump_with_gguf(const CheckedModel& checked, const Model& converted, Model source);
 
 }  // namespace modelutils

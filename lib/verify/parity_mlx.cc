@@ -173,10 +173,10 @@ class Comparer {
 
 }  // namespace
 
-Result<FindingLog> compare_with_mlx(const CheckedModel& converted, const std::string&, const std::string& source_path) {
-  MU_ASSIGN(const auto model, open_hf_model({source_path, OutsideLinks::warn}));
+Result<FindingLog> compare_with_mlx(const CheckedModel& checked, const Model&, Model source) {
+  MU_ASSIGN(const auto model, understand_model(std::move(*source.safetensors)));
   MU_ASSIGN(const TensorMap map, map_tensors(*model));
-  return Comparer(*model, map, converted.catalog).compare();
+  return Comparer(*model, map, checked.catalog).compare();
 }
 
 }  // namespace modelutils

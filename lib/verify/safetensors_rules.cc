@@ -1,7 +1,6 @@
 #include "verify/safetensors_rules.h"
 
 #include "model/safetensors_catalog.h"
-#include "safetensors/parse.h"
 #include "verify/safetensors_rule_parts.h"
 
 namespace modelutils {
@@ -29,20 +28,12 @@ Findings safetensors_container_findings(const safetensors::ShardSet& set) {
   return safetensors_container_rules(set).findings();
 }
 
-bool recognises_safetensors(const PathProbe& probe) {
-  if (probe.is_directory) return safetensors::is_model_folder(probe.path);
-  return safetensors::is_index(probe.path, probe.head) || safetensors::is_safetensors(probe.head, probe.path);
-}
-
-Result<CheckedModel> check_safetensors(const PathProbe& probe) {
-  MU_ASSIGN(safetensors::ShardSet set, safetensors::open_set(probe.path, probe.links));
-  CheckedModel model;
-  model.format_text = "safetensors";
-  model.findings = safetensors_container_rules(set);
-  // Nothing is looked up by name from here on: room for the catalog, in models of a million tensors.
-  for (safetensors::ShardFile& file : set.files) file.document.names = {};
-  model.catalog = safetensors_catalog(set);
-  return model;
+Result<CheckedModel> check_safetensors(const Model& model) {
+  CheckedModel checked;
+  checked.format_text = "safetensors";
+  checked.findings = safetensors_container_rules(model.safetensors->set);
+  checked.catalog = safetensors_catalog(model.safetensors->set);
+  return checked;
 }
 
 }  // namespace modelutils

@@ -17,6 +17,14 @@ namespace modelutils {
 
 namespace {
 
+Result<PathProbe> probe_to_verify(const std::string& path, OutsideLinks links = OutsideLinks::refuse) {
+  auto probe = probe_path(path, links);
+  if (!probe && probe.error().code == "io-not-regular") {
+    probe.error().message += "; verify reads out of order and needs a file: save the input to a file first";
+  }
+  return probe;
+}
+
 Error unknown_format(const PathProbe& probe) {
   std::string message;
   if (probe.is_directory) {
@@ -36,20 +44,19 @@ std::string extension_of(const std::string& path) {
   return extension;
 }
 
-// How to compare `format` with the model at `source`.
-Result<const ParityRules*> find_parity(const FormatRules& format, const std::string& source) {
-  MU_ASSIGN(const PathProbe probe, probe_path(source));
-  const FormatRules* source_format = format_of(probe);
-  if (source_format == nullptr) return tl::make_unexpected(unknown_format(probe));
+// How to compare `converted` with `source`.
+Result<const ParityRules*> find_parity(Format converted, const PathProbe& source) {
+  if (!source.format) return tl::make_unexpected(unknown_format(source));
   for (const ParityRules& rules : all_parities()) {
-    if (rules.converted == format.format && rules.source == source_format->format) return &rules;
+    if (rules.converted == converted && rules.source == source.format) return &rules;
   }
-  const std::string_view hint = format.format == source_format->format
+  const std::string_view hint = converted == *source.format
                                     ? "; make a manifest of one with --hash and check the other against it with --check"
                                     : "";
-  return input_error("verify-no-parity",
-                     fmt::format("cannot compare {} with {}{}", format.noun, source_format->noun, hint), {}, {},
-                     source);
+  return input_error(
+      "verify-no-parity",
+      fmt::format("cannot compare {} with {}{}", format_info(converted).noun, format_info(*source.format).noun, hint),
+      {}, {}, source.path);
 }
 
 class Run {
@@ -78,24 +85,23 @@ class Run {
  private:
   // An Error means that the path is not recognised.
   Status apply(const std::string& path, VerifyReport& report, FindingLog& log) {
-    MU_ASSIGN(const PathProbe probe, probe_path(path, options_.links));
-    const FormatRules* format = format_of(probe);
-    if (format == nullptr) return tl::make_unexpected(unknown_format(probe));
-    report.format = format->format;
-    auto model = format->check(probe);
+    MU_ASSIGN(PathProbe probe, probe_to_verify(path, options_.links));
+    if (!probe.format) return tl::make_unexpected(unknown_format(probe));
+    report.format = format_info(*probe.format).name;
+    const Result<Model> opened = open_model(std::move(probe));
+    const FormatRules* rules = opened ? &rules_of(opened->format) : nullptr;
+    auto model = opened ? rules->check(*opened) : tl::make_unexpected(opened.error());
     if (!model) {  // recognised, so whatever happened since is a finding
       log.add(to_finding(model.error()));
       return {};
     }
-    if (manifest_ && format->check_manifest != nullptr) {
-      format->check_manifest(probe, manifest_->manifest(), *model);
-    }
-    check_extension(path, *format, log);
+    if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
+    check_extension(path, opened->format, log);
     log.add_all(std::move(model->findings));
     const Catalog& catalog = model->catalog;
     report.files = catalog.files.size();
     report.tensors = catalog.tensors.size();
-    report.checked = checked_text(*format, *model);
+    report.checked = checked_text(*rules, *model);
     if (options_.data) check_data(catalog, model->packed, options_.threads, log, options_.progress);
     count_read(options_.data, report);
     if (options_.hash) {
@@ -105,15 +111,16 @@ class Run {
     count_read(options_.hash.has_value(), report);
     if (manifest_) manifest_->check_model(catalog, options_.threads, log, options_.progress);
     count_read(manifest_.has_value(), report);
-    if (options_.against) compare(*model, path, *format, log);
+    if (options_.against) compare(*model, *opened, log);
     return {};
   }
 
   // Loaders and download tools choose by the name.
-  static void check_extension(const std::string& path, const FormatRules& format, FindingLog& log) {
+  static void check_extension(const std::string& path, Format format, FindingLog& log) {
+    const FormatInfo& own = format_info(format);
     const std::string extension = extension_of(path);
-    if (format.extension.empty() || extension == format.extension) return;
-    for (const FormatRules& other : all_formats()) {
+    if (own.extension.empty() || extension == own.extension) return;
+    for (const FormatInfo& other : all_formats()) {
       if (other.extension.empty() || extension != other.extension) continue;
       log.add(
           {Severity::error,
@@ -123,19 +130,19 @@ class Run {
            {},
            fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it to "
                        "end in {}",
-                       format.noun, extension, format.extension),
+                       own.noun, extension, own.extension),
            {}});
     }
   }
 
   // "GGUF v3, 291 tensors, structure only; --data reads the values"
-  std::string checked_text(const FormatRules& format, const CheckedModel& model) const {
+  std::string checked_text(const FormatRules& rules, const CheckedModel& model) const {
     std::string text = model.format_text;
     const Catalog& catalog = model.catalog;
     if (catalog.files.size() > 1) text += ", " + counted(catalog.files.size(), "file");
     text += ", " + counted(catalog.tensors.size(), "tensor") + ", structure";
     std::vector<std::string> more;
-    if (format.has_checksum) more.emplace_back("checksum");
+    if (rules.has_checksum) more.emplace_back("checksum");
     if (options_.data) more.emplace_back("values");
     if (manifest_) more.emplace_back("manifest");
     if (options_.against) more.push_back("comparison with " + *options_.against);
@@ -150,12 +157,19 @@ class Run {
     if (ran && options_.progress != nullptr) report.bytes_read += options_.progress->done();
   }
 
-  void compare(const CheckedModel& model, const std::string& path, const FormatRules& format, FindingLog& log) {
-    auto rules = find_parity(format, *options_.against);
-    if (!rules) return log.add(against_failed(rules.error()));
-    auto findings = (*rules)->compare(model, path, *options_.against);
-    if (!findings) return log.add(against_failed(findings.error()));
-    log.add_all(std::move(*findings));
+  void compare(const CheckedModel& checked, const Model& converted, FindingLog& log) {
+    if (auto findings = compare_with_source(checked, converted); findings) {
+      log.add_all(std::move(*findings));
+    } else {
+      log.add(against_failed(findings.error()));
+    }
+  }
+
+  Result<FindingLog> compare_with_source(const CheckedModel& checked, const Model& converted) {
+    MU_ASSIGN(PathProbe source, probe_path(*options_.against, OutsideLinks::warn));
+    MU_ASSIGN(const ParityRules* rules, find_parity(converted.format, source));
+    MU_ASSIGN(Model model, open_model(std::move(source)));
+    return rules->compare(checked, converted, std::move(model));
   }
 
   // What is wrong with the source of a comparison is said with its name.
@@ -182,15 +196,17 @@ Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& 
     manifest.emplace(std::move(loaded), paths.size() == 1);
   }
   if (options.against) {
-    MU_ASSIGN(const PathProbe source, probe_path(*options.against));
-    if (format_of(source) == nullptr) return tl::make_unexpected(unknown_format(source));
+    MU_ASSIGN(const PathProbe source, probe_to_verify(*options.against));
+    if (!source.format) return tl::make_unexpected(unknown_format(source));
   }
   // Reports and manifests of one path are written before the next is opened.
   std::vector<std::string> read = paths;
   if (options.against) read.push_back(*options.against);
   MU_TRY(compare_inputs(read, [](const std::string& path) {
-    const auto probe = probe_path(path);
-    if (const FormatRules* format = probe ? format_of(*probe) : nullptr; format != nullptr) (void)format->check(*probe);
+    auto probe = probe_path(path);
+    if (!probe || !probe->format) return;
+    if (const auto model = open_model(std::move(*probe)))
+      (void)rules_of(model->format).check(*model);  // opens the rest
   }));
   Run run(options, std::move(manifest));
   for (std::size_t i = 0; i < paths.size(); ++i) report(run.verify(paths[i], i + 1 == paths.size()));

@@ -12,6 +12,7 @@
 #include "gguf/split_set.h"
 #include "model/gguf_catalog.h"
 #include "support/hf_directory.h"
+#include "support/opened_model.h"
 #include "support/temp_dir.h"
 #include "verify/parity_mlx.h"
 
@@ -96,7 +97,7 @@ class MlxToGguf : public ::testing::Test {
   std::string parity_errors(const Converted& converted, const std::string& source) {
     CheckedModel checked;
     checked.catalog = converted.catalog;
-    const Result<FindingLog> log = compare_with_mlx(checked, converted.path, source);
+    const Result<FindingLog> log = compare_with_mlx(checked, *test::opened(converted.path), *test::opened(source));
     if (!log) return log.error().code + ": " + log.error().message;
     std::string text;
     for (const Finding& finding : log->findings()) {

@@ -6,7 +6,7 @@
 
 #include "io/hash.h"
 #include "json/reader.h"
-#include "model/open_model.h"
+#include "model/model_view.h"
 #include "support/temp_dir.h"
 #include "tensor/shape.h"
 
@@ -26,7 +26,7 @@ std::string hash_of_values(const ModelView& view, const ViewTensor& tensor) {
 // Compares one model with its entry in expected.json; gives the number of tensors.
 std::size_t check_model(const std::string& path, json::Element expected) {
   SCOPED_TRACE(path);
-  const Result<ModelView> view = open_model(path);
+  const Result<ModelView> view = open_view(path);
   EXPECT_TRUE(view) << view.error().message;
   if (!view) return 0;
   EXPECT_EQ(view->format(), "mlx");

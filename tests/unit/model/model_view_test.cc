@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "model/open_model.h"
+#include "model/model_view.h"
 #include "model/safetensors_model.h"
 #include "model/statistics.h"
 #include "support/safetensors_text.h"
@@ -18,7 +18,7 @@ using test::safetensors_bytes;
 constexpr const char* small_model = TEST_DATA_DIR "/mlx/h96_bf16_4b_g32";
 
 TEST(ModelView, FindsTensorsByAnyOfTheirNames) {
-  const auto view = open_model(small_model);
+  const auto view = open_view(small_model);
   ASSERT_TRUE(view) << view.error().message;
   const ViewTensor* q = view->find("model.layers.1.self_attn.q_proj.weight");
   ASSERT_NE(q, nullptr);
@@ -37,7 +37,7 @@ TEST(ModelView, FindsTensorsByAnyOfTheirNames) {
 }
 
 TEST(ModelView, SaysWhatTheModelIs) {
-  const auto view = open_model(small_model);
+  const auto view = open_view(small_model);
   ASSERT_TRUE(view);
   EXPECT_EQ(view->summary().architecture, "LlamaForCausalLM");
   EXPECT_EQ(view->summary().block_count, 2u);
@@ -53,7 +53,7 @@ TEST(ModelView, SaysWhatTheModelIs) {
 }
 
 TEST(ModelView, ReadsAnyRangeOfValues) {
-  const auto view = open_model(small_model);
+  const auto view = open_view(small_model);
   ASSERT_TRUE(view);
   for (const char* name : {"model.embed_tokens.weight", "model.norm.weight"}) {
     const ViewTensor* tensor = view->find(name);
@@ -85,7 +85,7 @@ TEST(ModelView, ReadsBlockTypesAtOddAddresses) {
       folder.write("m.safetensors", safetensors_bytes(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
         "b":{"dtype":"F32","shape":[3],"data_offsets":[1,13]},"c":{"dtype":"F16","shape":[1,2],"data_offsets":[13,17]}})",
                                                       data));
-  const auto view = open_model(path);
+  const auto view = open_view(path);
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_EQ(view->format(), "safetensors");
   std::vector<float> values(3);
@@ -103,7 +103,7 @@ TEST(ModelView, WrappedNamesLoseTheirWrapper) {
       "model.safetensors",
       safetensors_bytes(R"({"language_model.model.norm.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                         std::string(4, '\0')));
-  const auto view = open_model(folder.path());
+  const auto view = open_view(folder.path());
   ASSERT_TRUE(view) << view.error().message;
   ASSERT_NE(view->find("model.norm.weight"), nullptr);
   EXPECT_EQ(view->find("model.norm.weight"), view->find("output_norm.weight"));
@@ -112,23 +112,23 @@ TEST(ModelView, WrappedNamesLoseTheirWrapper) {
 
 TEST(OpenModel, RefusesWhatIsBroken) {
   const test::TempDir folder;
-  EXPECT_EQ(open_model(folder.file("nothing")).error().code, "io-open");
+  EXPECT_EQ(open_view(folder.file("nothing")).error().code, "io-open");
   const std::string hole = folder.write(
       "hole.safetensors",
       safetensors_bytes(
           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
           std::string(8, '\0')));
-  EXPECT_FALSE(open_model(hole));
+  EXPECT_FALSE(open_view(hole));
   folder.write("d/model.safetensors", safetensors_bytes("{}", ""));
   folder.write("d/config.json", "{");
-  EXPECT_EQ(open_model(folder.file("d")).error().code, "json-syntax");
+  EXPECT_EQ(open_view(folder.file("d")).error().code, "json-syntax");
 }
 
 TEST(SafetensorsModel, CountsLogicalParameters) {
   const auto model = open_safetensors_model(small_model);
   ASSERT_TRUE(model);
   EXPECT_TRUE(model->is_model_directory());
-  const auto view = open_model(small_model);
+  const auto view = open_view(small_model);
   EXPECT_EQ(parameter_count(*model), view->parameters());
   // The file alone finds the config beside it.
   const auto file = open_safetensors_model(std::string(small_model) + "/model.safetensors");

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "support/opened_model.h"
 #include "support/safetensors_text.h"
 #include "support/temp_dir.h"
 #include "verify/verify.h"
@@ -35,11 +36,10 @@ class MlxRules : public ::testing::Test {
 
   // Findings but notes, as "code@where".
   std::vector<std::string> check(Severity least = Severity::warning) const {
-    const auto probe = probe_path(folder_.file("m"));
-    EXPECT_TRUE(probe);
-    EXPECT_TRUE(recognises_model_directory(*probe));
-    const auto checked = check_model_directory(*probe);
-    if (!checked) return {checked.error().code};  // verify makes a finding of it
+    const auto model = test::opened(folder_.file("m"), OutsideLinks::refuse);
+    if (!model) return {model.error().code};  // verify makes a finding of it
+    EXPECT_EQ(model->format, Format::mlx);
+    const auto checked = check_model_directory(*model);
     std::vector<std::string> list;
     EXPECT_EQ(checked->catalog.format, "mlx");
     for (const Finding& finding : checked->findings.findings()) {
@@ -125,7 +125,7 @@ TEST_F(MlxRules, DataThatOverflowsIsFound) {
     return list;
   };
   EXPECT_EQ(codes(), Codes{});
-  const auto checked = check_model_directory(*probe_path(file(".")));
+  const auto checked = check_model_directory(*test::opened(file(".")));
   ASSERT_TRUE(checked);
   const CatalogTensor* scales = checked->catalog.find("model.layers.0.self_attn.q_proj.scales");
   ASSERT_NE(scales, nullptr);
@@ -222,7 +222,7 @@ TEST_F(MlxRules, MxScalesAreSeenAsE8M0) {
                 safetensors_bytes(R"({"a.weight":{"dtype":"U32","shape":[2,4],"data_offsets":[0,32]},
  "a.scales":{"dtype":"U8","shape":[2,1],"data_offsets":[32,34]}})",
                                   std::string(34, '\xFF')));
-  const auto checked = check_model_directory(*probe_path(folder_.file("m")));
+  const auto checked = check_model_directory(*test::opened(folder_.file("m")));
   ASSERT_TRUE(checked);
   ASSERT_NE(checked->catalog.find("a.scales"), nullptr);
   EXPECT_EQ(checked->catalog.find("a.scales")->type, TensorType::F8_E8M0);
@@ -239,7 +239,7 @@ TEST(MlxRulesReference, AllModelsAreSound) {
   std::size_t models = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/mlx")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
-    const auto checked = check_model_directory(*probe_path(entry.path()));
+    const auto checked = check_model_directory(*test::opened(entry.path()));
     ASSERT_TRUE(checked);
     EXPECT_EQ(checked->findings.errors(), 0u) << entry.path();
     EXPECT_EQ(checked->findings.warnings(), 0u) << entry.path();

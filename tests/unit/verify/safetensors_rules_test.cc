@@ -6,6 +6,7 @@
 #include "json/reader.h"
 #include "model/safetensors_catalog.h"
 #include "safetensors/parse.h"
+#include "support/opened_model.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_dir.h"
 
@@ -141,10 +142,10 @@ class SafetensorsFolderTest : public testing::Test {
 };
 
 TEST_F(SafetensorsFolderTest, FindingsOfASetNameTheirFiles) {
-  const auto probe = probe_path(dir.path());
-  ASSERT_TRUE(probe.has_value());
-  ASSERT_TRUE(recognises_safetensors(*probe));
-  const auto model = check_safetensors(*probe);
+  const auto opened = test::opened(dir.path());
+  ASSERT_TRUE(opened);
+  ASSERT_EQ(opened->format, Format::safetensors);
+  const auto model = check_safetensors(*opened);
   ASSERT_TRUE(model.has_value());
   const Findings findings = model->findings.findings();
   ASSERT_EQ(findings.size(), 2u);
@@ -168,7 +169,7 @@ TEST_F(SafetensorsFolderTest, TheCatalogHasWhatCanBeRead) {
 }
 
 TEST_F(SafetensorsFolderTest, RecognisesFilesIndexesAndFolders) {
-  const auto recognised = [&](const std::string& path) { return recognises_safetensors(*probe_path(path)); };
+  const auto recognised = [&](const std::string& path) { return probe_path(path)->format == Format::safetensors; };
   EXPECT_TRUE(recognised(dir.file(one)));
   EXPECT_TRUE(recognised(dir.file("model.safetensors.index.json")));
   EXPECT_TRUE(recognised(dir.write("broken.safetensors", "\1")));
@@ -179,8 +180,7 @@ TEST_F(SafetensorsFolderTest, RecognisesFilesIndexesAndFolders) {
 }
 
 TEST_F(SafetensorsFolderTest, AFileThatCannotEvenGiveItsHeaderHasOneFinding) {
-  const auto probe = probe_path(dir.write("x.safetensors", std::string(8, '\0')));
-  const auto model = check_safetensors(*probe);
+  const auto model = check_safetensors(*test::opened(dir.write("x.safetensors", std::string(8, '\0'))));
   ASSERT_TRUE(model.has_value());
   EXPECT_EQ(model->findings.errors(), 1u);
   EXPECT_TRUE(model->catalog.tensors.empty());

@@ -1,0 +1,96 @@
+#include "model/format.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/path.h"
+#include "bump/document.h"
+#include "bump/parse.h"
+#include "io/file_kind.h"
+#include "safetensors/parse.h"
+#include "safetensors/shard_set.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::size_t head_size = 4096;
+
+bool is_gguf(const PathProbe& probe) {
+  return probe.head.starts_with("GGUF");
+}
+
+bool is_model_directory(const PathProbe& probe) {
+  return probe.is_directory && is_present(ModelFolder(probe.path).file("config.json"));
+}
+
+bool is_safetensors(const PathProbe& probe) {
+  if (probe.is_directory) return safetensors::is_model_folder(probe.path);
+  return safetensors::is_index(probe.path, probe.head) || safetensors::is_safetensors(probe.head, probe.path);
+}
+
+// Begins with the magic (any version), or is called .bump and is of no other known kind.
+bool is_bump(const PathProbe& probe) {
+  if (probe.is_directory) return false;
+  if (probe.head.starts_with("BUMPWGT")) return true;
+  return probe.path.ends_with(".bump") && probe.file_size() >= bump::codes_offset &&
+         file_kind(probe.head) == FileKind::unknown;
+}
+
+constexpr std::array infos = {
+    FormatInfo{Format::gguf, "gguf", "a GGUF model", ".gguf"},
+    FormatInfo{Format::mlx, "mlx", "an MLX model", {}},
+    FormatInfo{Format::safetensors, "safetensors", "a safetensors model", ".safetensors"},
+    FormatInfo{Format::bump, "bumpwgt3", "a BUMPWGT3 model", ".bump"},
+};
+
+// How each is recognised, in the order of `infos`; the more specific one comes first.
+constexpr std::array recognisers = {is_gguf, is_model_directory, is_safetensors, is_bump};
+static_assert(infos.size() == recognisers.size());
+
+Result<FolderFile> open_file(const std::string& path) {
+  // An index is a file of the model's folder: where a link leads matters.
+  if (path.ends_with(".json")) return open_in_folder(folder_of(path), base_name_of(path));
+  MU_ASSIGN(auto file, RandomAccessFile::open(path));
+  return FolderFile{std::move(file), false, false};
+}
+
+}  // namespace
+
+std::span<const FormatInfo> all_formats() {
+  return infos;
+}
+
+const FormatInfo& format_info(Format format) {
+  return *std::ranges::find(infos, format, &FormatInfo::format);
+}
+
+Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
+  PathProbe probe;
+  probe.path = path;
+  probe.links = links;
+  std::error_code ignored;
+  if (path == "-") return input_error("io-not-regular", "is not a regular file", {}, {}, path);
+  if (std::filesystem::is_directory(path, ignored)) {
+    // Without these nothing in it would be seen, and it would look like a directory of something else.
+    if (::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
+      return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+    }
+    probe.is_directory = true;
+  } else {
+    MU_ASSIGN(probe.opened, open_file(path));
+    probe.head.resize(std::min<u64>(head_size, probe.file_size()));
+    MU_TRY(probe.opened.file->read_exact(0, std::as_writable_bytes(std::span(probe.head))));
+  }
+  for (std::size_t i = 0; i < infos.size() && !probe.format; ++i) {
+    if (recognisers[i](probe)) probe.format = infos[i].format;
+  }
+  return probe;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,49 @@
+// What a path is: the one place that decides it, from the name, the first bytes and what lies in a directory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "io/model_folder.h"
+#include "io/random_access_file.h"
+
+namespace modelutils {
+
+enum class Format : u8 {
+  gguf,
+  mlx,          ///< a directory with a config.json: MLX's or Hugging Face's
+  safetensors,  ///< a file, an index, or a directory of them without config.json
+  bump,         ///< BUMPWGT3, or another version of it, which the rules then refuse
+};
+
+/// The facts about a format: one row of a table.
+struct FormatInfo {
+  Format format;
+  std::string_view name;       ///< as in JSON: "gguf", "mlx", "safetensors", "bumpwgt3"
+  std::string_view noun;       ///< one such model, as messages say it: "a GGUF model"
+  std::string_view extension;  ///< that such files have, and no other format's; empty for directories
+};
+std::span<const FormatInfo> all_formats();
+const FormatInfo& format_info(Format format);
+
+/// A path, looked at: opened if it is a file, its beginning read.
+struct PathProbe {
+  std::string path;
+  OutsideLinks links = OutsideLinks::refuse;  ///< of the model's folder
+  bool is_directory = false;
+  FolderFile opened;             ///< no file for a directory
+  std::string head;              ///< first bytes of a file (at most 4096); empty for a directory
+  std::optional<Format> format;  ///< nothing if it is of no format that we know
+
+  u64 file_size() const { return opened.file ? opened.file->file_size() : 0; }
+};
+
+/// Looks at a path. Errors: "io-open" for what cannot be opened or listed, "io-not-regular" for what is neither a
+/// regular file nor a directory ("-" is standard input, which cannot be read out of order either).
+Result<PathProbe> probe_path(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
+
+}  // namespace modelutils

@@ -1,0 +1,32 @@
+#include "model/model.h"
+
+#include "bump/parse.h"
+
+namespace modelutils {
+
+Result<Model> open_model(PathProbe probe) {
+  Model model{*probe.format, std::move(probe), {}, {}, {}};
+  const PathProbe& found = model.probe;
+  switch (model.format) {
+    case Format::gguf: {
+      MU_ASSIGN(model.gguf, gguf::open_set(found.path, found.links, found.opened.file));
+      break;
+    }
+    case Format::mlx: {
+      MU_ASSIGN(model.safetensors, open_safetensors_model(found.path, ModulesWanted::if_quantized, found.links));
+      break;
+    }
+    case Format::safetensors: {
+      MU_ASSIGN(model.safetensors, open_safetensors_model(found.path, ModulesWanted::none, found.links, found.opened));
+      break;
+    }
+    case Format::bump: {
+      MU_ASSIGN(bump::Document document, bump::parse_ignoring_magic(*found.opened.file));
+      model.bump = BumpModel{found.opened.file, std::move(document)};
+      break;
+    }
+  }
+  return model;
+}
+
+}  // namespace modelutils

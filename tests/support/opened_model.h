@@ -1,0 +1,17 @@
+// A path opened as the tools open it.
+#pragma once
+
+#include <string>
+
+#include "model/model.h"
+
+namespace modelutils::test {
+
+/// Error "unknown" for what is of no format that we know.
+inline Result<Model> opened(const std::string& path, OutsideLinks links = OutsideLinks::warn) {
+  MU_ASSIGN(PathProbe probe, probe_path(path, links));
+  if (!probe.format) return input_error("unknown", "is of no known format", {}, {}, path);
+  return open_model(std::move(probe));
+}
+
+}  // namespace modelutils::test
