@@ -22,6 +22,8 @@ Status write_theta(KeyWriter& out, const Key& key);
 Status write_local_theta(KeyWriter& out, const Key& key);
 /// rope.scaling.*: linear and yarn as keys; llama3 and longrope are tensors (generated.h); others warn.
 Status write_rope_scaling(KeyWriter& out, const Key& key);
+/// The same for families whose runtime has a log multiplier: mscale_all_dim.
+Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key);
 /// int(partial_rotary_factor × E) / H: what phi3 rotates.
 std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes);
 /// int(partial_rotary_factor × D): what most others rotate. Nothing without the field.
@@ -108,6 +110,9 @@ inline constexpr auto partial_rope_keys = [] {
   return keys;
 }();
 
+/// With write_rope_scaling_with_log_multiplier().
+inline constexpr Key yarn_log_multiplier = {.name = "rope.scaling.yarn_log_multiplier", .type = KeyType::f32};
+
 /// Experts as their number and how many of them a token passes.
 inline constexpr std::array<Key, 2> expert_keys = {{
     {.name = "expert_count",
@@ -180,6 +185,16 @@ inline constexpr std::array<Key, 2> expert_groups = {{
 
 inline constexpr std::array<Tensor, 1> embedding = {{{"token_embd", "E,V", "model.embed_tokens"}}};
 
+/// With the tensors that llama3 and longrope scaling become.
+inline constexpr std::array<Tensor, 4> embedding_and_rope = {{
+    {"token_embd", "E,V", "model.embed_tokens"},
+    {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
+    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
+    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
+}};
+/// With that of llama3 scaling.
+inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {{embedding_and_rope[0], embedding_and_rope[1]}};
+
 inline constexpr std::array<Tensor, 2> norm_and_head = {{
     {"output_norm", "E", "model.norm"},
     {"output", "E,V", "lm_head"},
@@ -207,6 +222,23 @@ inline constexpr std::array<Tensor, 2> attention_output = {{
     {"ffn_norm", "E", "post_attention_layernorm"},
 }};
 
+/// Where the runtime rotates adjacent pairs: rows of Q and K are interleaved, unless the model has them so already.
+inline constexpr std::array<Tensor, 6> attention_of_pairs = {{
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "[traditional] self_attn.q_proj | self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required,
+     Need::optional},
+    {"attn_k", "E,K*D", "[traditional] self_attn.k_proj | self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required,
+     Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+}};
+
+inline constexpr std::array<Tensor, 3> gated_feed_forward_with_biases = {{
+    {"ffn_gate", "E,F", "mlp.gate_proj", Need::required, Need::optional},
+    {"ffn_up", "E,F", "mlp.up_proj", Need::required, Need::optional},
+    {"ffn_down", "F,E", "mlp.down_proj", Need::required, Need::optional},
+}};
 inline constexpr std::array<Tensor, 3> gated_feed_forward = {{
     {"ffn_gate", "E,F", "mlp.gate_proj"},
     {"ffn_up", "E,F", "mlp.up_proj"},
@@ -262,6 +294,13 @@ inline constexpr std::array<Tensor, 3> leading_feed_forward = {{
 /// The rotation of adjacent pairs is refused where the runtime rotates halves.
 inline constexpr Fixed rotates_halves = {"rope_traditional", "false", Severity::error,
                                          "this architecture rotates halves of a head in every runtime"};
+/// The other way round.
+inline constexpr Fixed rotates_pairs = {"rope_traditional", "true", Severity::error,
+                                        "this architecture rotates adjacent pairs in every runtime"};
+/// The heads together are as wide as the residual stream.
+inline constexpr Relation whole_width = {"D*H", "E", "head_dim",
+                                         "times the number of heads is not hidden_size, which every runtime of this "
+                                         "architecture takes for granted"};
 /// Every layer has experts.
 inline constexpr std::array<Fixed, 3> experts_everywhere = {{
     rotates_halves,

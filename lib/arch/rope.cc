@@ -31,7 +31,14 @@ Status write_linear(KeyWriter& out, const hf::RopeScaling& scaling) {
   return out.real("rope.scaling.factor", *scaling.factor);
 }
 
-Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling) {
+// The runtime's own magnitude is that of mscale 1, divided by that of its log multiplier; the rest is another key.
+Status write_yarn_magnitude(KeyWriter& out, const hf::RopeScaling& scaling, double log_multiplier) {
+  const double wanted = yarn_magnitude(scaling, out.is_mlx());
+  const double fixed = yarn_magnitude(*scaling.factor, 1) / yarn_magnitude(*scaling.factor, log_multiplier);
+  return std::abs(wanted - fixed) > 1e-6 ? out.real("rope.scaling.attn_factor", wanted / fixed) : Status{};
+}
+
+Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling, double log_multiplier) {
   out.text("rope.scaling.type", "yarn");
   if (!scaling.factor) return out.refuse("rope_scaling.factor", "is missing");
   MU_TRY(out.real("rope.scaling.factor", *scaling.factor));
@@ -42,13 +49,29 @@ Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling) {
   if (scaling.attention_factor) MU_TRY(out.real("rope.scaling.yarn_attn_factor", *scaling.attention_factor));
   if (scaling.beta_fast) MU_TRY(out.real("rope.scaling.yarn_beta_fast", *scaling.beta_fast));
   if (scaling.beta_slow) MU_TRY(out.real("rope.scaling.yarn_beta_slow", *scaling.beta_slow));
-  return {};
+  if (log_multiplier != 0) MU_TRY(out.real("rope.scaling.yarn_log_multiplier", log_multiplier));
+  return write_yarn_magnitude(out, scaling, log_multiplier);
 }
 
 }  // namespace
 
 double rope_theta(const Family& family, const hf::Config& config, bool is_mlx) {
   return config.rope.theta.value_or(is_mlx ? family.mlx_rope_theta : family.hf_rope_theta);
+}
+
+double yarn_magnitude(double factor, double mscale) {
+  return factor > 1 ? 0.1 * mscale * std::log(factor) + 1 : 1;
+}
+
+double yarn_magnitude(const hf::RopeScaling& scaling, bool is_mlx) {
+  const double factor = scaling.factor.value_or(1);
+  if (is_mlx)
+    return yarn_magnitude(factor, scaling.mscale.value_or(1)) /
+           yarn_magnitude(factor, scaling.mscale_all_dim.value_or(0));
+  if (scaling.attention_factor) return *scaling.attention_factor;
+  const bool both = scaling.mscale.value_or(0) != 0 && scaling.mscale_all_dim.value_or(0) != 0;
+  return both ? yarn_magnitude(factor, *scaling.mscale) / yarn_magnitude(factor, *scaling.mscale_all_dim)
+              : yarn_magnitude(factor, 1);
 }
 
 std::optional<u64> original_context(const hf::Config& config) {
@@ -63,7 +86,7 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (!scaling) return {};
   if (scaling->type == "linear") return write_linear(out, *scaling);
-  if (scaling->type == "yarn") return write_yarn(out, *scaling);
+  if (scaling->type == "yarn") return write_yarn(out, *scaling, 0);
   if (scaling->type == "llama3") return {};  // carried by rope_freqs.weight
   if (is_longrope(*scaling)) {
     out.text("rope.scaling.type", "longrope");
@@ -78,6 +101,12 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
                                          scaling->type));
   }
   return {};
+}
+
+Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key) {
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  if (!scaling || scaling->type != "yarn") return write_rope_scaling(out, key);
+  return write_yarn(out, *scaling, scaling->mscale_all_dim.value_or(0));
 }
 
 Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {

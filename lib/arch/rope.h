@@ -17,6 +17,12 @@ double rope_theta(const Family& family, const hf::Config& config, bool is_mlx);
 /// original_max_position_embeddings: of the scaling object, else of the top level.
 std::optional<u64> original_context(const hf::Config& config);
 
+/// What yarn scales queries and keys by: 1 + 0.1 mscale ln(factor), 1 for factors up to 1.
+double yarn_magnitude(double factor, double mscale);
+/// The same of a config.json: mlx-lm takes mscale (1) over mscale_all_dim (0); Hugging Face's classes take
+/// attention_factor, else both of the others, else mscale 1.
+double yarn_magnitude(const hf::RopeScaling& scaling, bool is_mlx);
+
 /// Phi-3's longrope: the factor that its tensors do not carry, in `rope.scaling.attn_factor`.
 Status write_phi3_rope_scaling(KeyWriter& out, const Key& key);
 

@@ -133,6 +133,8 @@ std::optional<RopeScaling> read_scaling(json::Element object) {
   scaling.extrapolation_factor = json::number_member(object, "extrapolation_factor");
   scaling.beta_fast = json::number_member(object, "beta_fast");
   scaling.beta_slow = json::number_member(object, "beta_slow");
+  scaling.mscale = json::number_member(object, "mscale");
+  scaling.mscale_all_dim = json::number_member(object, "mscale_all_dim");
   scaling.short_mscale = json::number_member(object, "short_mscale");
   scaling.long_mscale = json::number_member(object, "long_mscale");
   scaling.short_factor = numbers(object, "short_factor");

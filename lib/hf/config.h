@@ -23,6 +23,7 @@ struct RopeScaling {
   std::optional<double> original_max_position_embeddings;            ///< from the scaling object only
   std::optional<double> attention_factor;                            ///< also spelled attn_factor
   std::optional<double> extrapolation_factor, beta_fast, beta_slow;  ///< yarn
+  std::optional<double> mscale, mscale_all_dim;                      ///< yarn: factors of the logarithm of `factor`
   std::optional<double> short_mscale, long_mscale;                   ///< longrope
   std::vector<double> short_factor, long_factor;                     ///< longrope; empty if absent or not all numbers
 };

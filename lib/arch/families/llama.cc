@@ -8,27 +8,6 @@ namespace {
 
 constexpr auto sizes = decoder_sizes();
 
-constexpr Tensor rope_tensors[] = {
-    {"token_embd", "E,V", "model.embed_tokens"},
-    {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
-    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
-    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
-};
-constexpr Tensor attention_of_pairs[] = {
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_q", "E,H*D", "[traditional] self_attn.q_proj | self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required,
-     Need::optional},
-    {"attn_k", "E,K*D", "[traditional] self_attn.k_proj | self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required,
-     Need::optional},
-    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
-    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional},
-    {"ffn_norm", "E", "post_attention_layernorm"},
-};
-constexpr Tensor dense[] = {
-    {"ffn_gate", "E,F", "mlp.gate_proj", Need::required, Need::optional},
-    {"ffn_up", "E,F", "mlp.up_proj", Need::required, Need::optional},
-    {"ffn_down", "F,E", "mlp.down_proj", Need::required, Need::optional},
-};
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate | mlp.gate", .f32 = true},
     {"ffn_gate_exps", "E,F,X",
@@ -61,8 +40,8 @@ const Family llama = {
     .model_types = "llama|mistral|iquestcoder",
     .gguf_when = "!X",
     .keys = {sizes, rope_keys, expert_keys},
-    .layer_tensors = {attention_of_pairs, dense},
-    .first_tensors = rope_tensors,
+    .layer_tensors = {attention_of_pairs, gated_feed_forward_with_biases},
+    .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,
     .fixed = whole_head,
     .checks = checks,
@@ -78,7 +57,7 @@ const Family mixtral = {
     .mlx_rope_theta = 1e6,
     .keys = {sizes, rope_keys, expert_keys},
     .layer_tensors = {attention_of_pairs, experts},
-    .first_tensors = rope_tensors,
+    .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,
     .fixed = mixtral_fixed,
     .checks = checks,

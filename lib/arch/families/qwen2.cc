@@ -33,11 +33,7 @@ constexpr Fixed mixture_fixed[] = {
     experts_everywhere[2],
     {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
 };
-constexpr Relation whole_width[] = {
-    {"D*H", "E", "head_dim",
-     "times the number of heads is not hidden_size, which every runtime of this architecture "
-     "takes for granted"},
-};
+constexpr Relation relations[] = {whole_width};
 constexpr Check checks[] = {warn_of_windows};
 
 }  // namespace
@@ -53,7 +49,7 @@ const Family qwen2 = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
-    .relations = whole_width,
+    .relations = relations,
     .checks = checks,
 };
 
@@ -70,7 +66,7 @@ const Family qwen2moe = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = mixture_fixed,
-    .relations = whole_width,
+    .relations = relations,
     .checks = checks,
 };
 
