@@ -16,7 +16,17 @@
   X(gemma3)                 \
   X(phi3)                   \
   X(glm4_moe)               \
-  X(gpt_oss)
+  X(gpt_oss)                \
+  X(glm4)                   \
+  X(glm)                    \
+  X(smollm3)                \
+  X(ministral3)             \
+  X(olmo3)                  \
+  X(olmo2)                  \
+  X(olmoe)                  \
+  X(granite)                \
+  X(granitemoe)             \
+  /* new ones go above this line */
 
 namespace modelutils::arch {
 

@@ -1,0 +1,80 @@
+// GLM-4: adjacent pairs of a part of the head are rotated; gate and up are one matrix. glm4 (GLM-4-0414) has norms
+// after attention and feed-forward too; glm (GLM-4-9b, Edge) has not and is what the runtime calls chatglm.
+#include <fmt/format.h>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "32768"});
+constexpr auto rope = [] {
+  auto keys = partial_rope_keys;
+  keys[0].fallback = "D/2";  // what the classes take for partial_rotary_factor
+  return keys;
+}();
+constexpr Tensor attention_rows[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr Tensor feed_forward[] = {
+    {"ffn_up", "E,2*F", "mlp.gate_up_proj"},
+    {"ffn_down", "F,E", "mlp.down_proj"},
+};
+constexpr Tensor norms_after[] = {
+    {"post_attention_norm", "E", "post_self_attn_layernorm"},
+    {"post_ffw_norm", "E", "post_mlp_layernorm"},
+};
+constexpr Fixed fixed[] = {rotates_pairs};
+constexpr Relation relations[] = {whole_width};
+// mlx-lm's class of glm knows no partial rotation.
+Status check_rotation(KeyWriter& out) {
+  if (out.is_mlx() && out.size("R") != out.size("D")) {
+    out.warn("partial_rotary_factor",
+             fmt::format("makes {} of {} elements of a head turn, as the model's own class has "
+                         "it; mlx-lm turns all of them, so its results differ",
+                         out.size("R"), out.size("D")));
+  }
+  return {};
+}
+constexpr Check glm_checks[] = {check_rotation};
+
+}  // namespace
+
+const Family glm4 = {
+    .name = "glm4",
+    .gguf = "glm4",
+    .classes = "Glm4ForCausalLM",
+    .model_types = "glm4",
+    .about = "norms before and after both halves of a layer, gate and up in one matrix, partial rotation of pairs",
+    .keys = {sizes, rope},
+    .layer_tensors = {attention_rows, feed_forward, norms_after},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+const Family glm = {
+    .name = "glm",
+    .gguf = "chatglm",
+    .classes = "GlmForCausalLM",
+    .model_types = "glm",
+    .about = "gate and up in one matrix, partial rotation of pairs",
+    .tied_by_default = true,
+    .keys = {sizes, rope},
+    .layer_tensors = {attention_rows, feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = glm_checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,60 @@
+// Ministral 3: a llama with yarn whose queries grow with the logarithm of the position.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.epsilon = "1e-5"});
+
+std::optional<double> rope_number(const hf::Config& config, std::string_view name) {
+  for (const std::string_view object : {"rope_parameters", "rope_scaling"}) {
+    const auto found = config.field(object);
+    if (found && found->is_object()) return json::number_member(*found, name);
+  }
+  return std::nullopt;
+}
+// Scales queries by 1 + beta ln(1 + position / original context).
+Status write_temperature(KeyWriter& out, const Key& key) {
+  const std::optional<double> beta = rope_number(out.config(), "llama_4_scaling_beta");
+  if (!beta || *beta == 0) return {};
+  if (!out.config().rope.scaling) {
+    const auto original = rope_number(out.config(), "original_max_position_embeddings");
+    if (!original) return out.refuse("rope_parameters.original_max_position_embeddings", "is missing");
+    MU_TRY(out.count("rope.scaling.original_context_length", static_cast<u64>(*original)));
+  }
+  return out.real(key.name, *beta);
+}
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[3].write = write_rope_scaling_with_log_multiplier;
+  return keys;
+}();
+constexpr Key own[] = {
+    yarn_log_multiplier,
+    {.name = "attention.temperature_scale", .type = KeyType::f32, .write = write_temperature},
+};
+constexpr Fixed fixed[] = {
+    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+};
+constexpr Check checks[] = {warn_of_windows};
+
+}  // namespace
+
+const Family ministral3 = {
+    .name = "ministral3",
+    .gguf = "mistral3",
+    .classes = "Ministral3ForCausalLM",
+    .model_types = "ministral3",
+    .about = "yarn with a temperature that grows with the position",
+    .keys = {sizes, rope, own},
+    .layer_tensors = {attention_of_pairs, gated_feed_forward},
+    .first_tensors = embedding_and_rope,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,55 @@
+// SmolLM3: a llama whose every fourth layer has no rotary embedding.
+#include <fmt/format.h>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/geometry.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6"});
+constexpr Fixed fixed[] = {
+    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+};
+// no_rope_layers lists 1 for layers with rotary embedding; without it the interval counts.
+Status check_rope_layers(KeyWriter& out) {
+  constexpr std::string_view because = "the runtime leaves out the rotary embedding of every fourth layer";
+  json::Array layers;
+  const auto list = out.config().field("no_rope_layers");
+  if (!list || list->get(layers)) {
+    const u64 interval = stated_count(out.config(), "no_rope_layer_interval").value_or(4);
+    return interval == 4 ? Status{} : out.refuse("no_rope_layer_interval", fmt::format("is {}; {}", interval, because));
+  }
+  u64 layer = 0;
+  for (const json::Element element : layers) {
+    u64 rotates = 0;
+    if (element.get(rotates) || (rotates != 0) != (++layer % 4 != 0)) {
+      return out.refuse("no_rope_layers", fmt::format("has another order than every fourth layer; {}", because));
+    }
+  }
+  return layer == out.size("L") ? Status{} : out.refuse("no_rope_layers", "does not have one entry for each layer");
+}
+constexpr Check checks[] = {check_rope_layers, warn_of_windows};
+
+}  // namespace
+
+const Family smollm3 = {
+    .name = "smollm3",
+    .gguf = "smollm3",
+    .classes = "SmolLM3ForCausalLM",
+    .model_types = "smollm3",
+    .about = "no rotary embedding in every fourth layer",
+    .tied_by_default = true,
+    .hf_rope_theta = 2e6,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {attention_of_pairs, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch
