@@ -158,7 +158,7 @@ void check_geometry(const SafetensorsModel& model, FindingLog& log) {
   if (family == nullptr || !model.quantization.foreign_method.empty()) return;
   Geometry geometry(model, *family, log);
   // A piece of a model (a single layer, an adapter) need not have them all.
-  if (is_whole_model(model)) geometry.check_layers();
+  if (embedding_of(model) != nullptr) geometry.check_layers();
 }
 
 }  // namespace modelutils::mlx_rules

@@ -31,10 +31,8 @@ void check_object(const ModelFolder& folder, std::string_view name, FindingLog& 
 
 // Rows of the embedding, which every token id must be below.
 std::optional<u64> embedding_rows(const SafetensorsModel& model) {
-  for (const mlx::Module& module : model.modules.list) {
-    if (module.path.ends_with("embed_tokens") && !module.shape.empty()) return module.shape.front();
-  }
-  return std::nullopt;
+  const mlx::Module* embedding = mlx_rules::embedding_of(model);
+  return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());
 }
 
 }  // namespace
@@ -49,8 +47,8 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   if (readable) {
     tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
   } else if (!has("tekken.json") && !has("tiktoken.model") && !has("vocab.txt")) {
-    remark(log, mlx_rules::is_whole_model(model) ? Severity::error : Severity::note, "hf-tokenizer-missing", {},
-           "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
+    remark(log, mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, "hf-tokenizer-missing",
+           {}, "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
   }
   if (const auto generation = hf::load_generation_config(folder)) {
     for (const Finding& finding : generation->findings) log.add(finding);

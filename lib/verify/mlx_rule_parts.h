@@ -12,9 +12,9 @@ namespace modelutils::mlx_rules {
 /// Logs a finding of scope model.
 void remark(FindingLog& log, Severity severity, std::string_view code, std::string where, std::string message);
 
-/// Is it a whole language model (it has an embedding), not a part of one or a toy? Only then is what is missing worth
-/// more than a note.
-bool is_whole_model(const SafetensorsModel& model);
+/// The embedding of the tokens; nullptr if there is none: a part of a model or a toy. Only in a whole language model is
+/// what is missing worth more than a note.
+const mlx::Module* embedding_of(const SafetensorsModel& model);
 
 /// Fields of config.json that a loader cannot do without.
 void check_fields(const SafetensorsModel& model, FindingLog& log);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "arch/families.h"
+#include "arch/names.h"
+#include "hf/tensor_names.h"
 #include "model/safetensors_catalog.h"
 #include "verify/mlx_rule_parts.h"
 #include "verify/safetensors_rules.h"
@@ -12,6 +15,12 @@
 namespace modelutils {
 
 namespace mlx_rules {
+
+namespace {
+
+constexpr std::string_view embedding_row = "token_embd";  // of lib/arch's tables
+
+}  // namespace
 
 void remark(FindingLog& log, Severity severity, std::string_view code, std::string where, std::string message) {
   Finding finding;
@@ -23,25 +32,37 @@ void remark(FindingLog& log, Severity severity, std::string_view code, std::stri
   log.add(std::move(finding));
 }
 
-bool is_whole_model(const SafetensorsModel& model) {
-  for (const safetensors::TensorRef ref : model.set.tensors) {
-    if (model.set.tensor(ref).name.ends_with("embed_tokens.weight")) return true;
+const mlx::Module* embedding_of(const SafetensorsModel& model) {
+  std::vector<std::string_view> names = {"model.embed_tokens"};
+  if (const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr; family != nullptr) {
+    const auto row = std::ranges::find(family->first_tensors, embedding_row, &arch::Tensor::name);
+    if (row == family->first_tensors.end()) return nullptr;
+    names.clear();
+    for (const arch::SourceAlternative& alternative : arch::parse_source(row->source)) {
+      names.push_back(alternative.parts.front().module);
+    }
   }
-  return false;
+  for (const mlx::Module& module : model.modules.list) {
+    const bool may_be = std::ranges::any_of(names, [&](std::string_view name) { return module.path.ends_with(name); });
+    if (may_be && std::ranges::count(names, hf::canonical_name(module.path)) > 0) return &module;
+  }
+  return nullptr;
 }
 
 namespace {
 
-struct Field {
-  std::string_view name;
-  bool present;
-};
+// Must config.json have one of the key's fields, since nothing else tells?
+bool states_it_alone(const arch::Key& key) {
+  const bool is_size_of_all = key.symbol == arch::symbol::feed_forward || key.symbol == arch::symbol::vocabulary;
+  return !key.fields.empty() && key.fallback.empty() && key.when.empty() && key.write == nullptr &&
+         key.derive == nullptr && key.derive_layers == nullptr && (key.need == arch::Need::required || is_size_of_all);
+}
 
 }  // namespace
 
 void check_fields(const SafetensorsModel& model, FindingLog& log) {
   const hf::Config& config = *model.config;
-  const bool whole = is_whole_model(model);
+  const bool whole = embedding_of(model) != nullptr;
   // A field of a wrong type is there: that it is of no use has been said (hf-config-field).
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty()) {
@@ -53,17 +74,14 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   if (known == nullptr) return;
   Severity severity = is_mlx(model) ? Severity::error : Severity::warning;
   if (!whole || known->class_has_defaults) severity = Severity::note;
-  const Field fields[] = {
-      {"hidden_size", config.embedding_length.has_value()},
-      {"num_hidden_layers", config.block_count.has_value()},
-      {"intermediate_size", config.feed_forward_length.has_value()},
-      {"num_attention_heads", config.head_count.has_value()},
-      {"rms_norm_eps", config.rms_norm_eps.has_value()},
-      {"vocab_size", config.vocab_size.has_value()},
+  const auto is_there = [&](std::string_view fields) {
+    bool found = false;
+    arch::for_each_name(fields, [&](std::string_view field) { found = found || config.field(field); });
+    return found;
   };
-  for (const Field& field : fields) {
-    if (field.present || config.field(field.name)) continue;
-    remark(log, severity, "hf-config-missing", fmt::format("config.json field '{}'", field.name),
+  for (const arch::Key* key : arch::keys_of(*known)) {
+    if (!states_it_alone(*key) || is_there(key->fields)) continue;
+    remark(log, severity, "hf-config-missing", fmt::format("config.json field '{}'", arch::first_name(key->fields)),
            fmt::format("is missing, but {} models need it", config.model_type));
   }
 }
