@@ -1,4 +1,4 @@
-// The 128 bytes at the beginning of a BUMPWGT3 file. Source: docs/formats/bump.md, "File".
+// The 128 bytes at the beginning of a BUMPWGT3 file. Source: docs/formats/bump.md, "The file".
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Which entries a BUMPWGT3 file has, in which order and how large. Source: docs/formats/bump.md, "Entries, in order".
+// Which entries a BUMPWGT3 file has, in which order and how large. Source: docs/formats/bump.md, "Entries".
 #pragma once
 
 #include <map>

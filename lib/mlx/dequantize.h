@@ -1,4 +1,4 @@
-// Exact decoding of MLX's packed matrices to float32 (docs/formats/mlx.md, section 1).
+// Exact decoding of MLX's packed matrices to float32 (docs/formats/mlx.md, "A quantised matrix").
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // How MLX stores a quantised matrix: modes, bits, group sizes, and what config.json says of each module
-// (docs/formats/mlx.md, section 1).
+// (docs/formats/mlx.md, "A quantised matrix").
 #pragma once
 
 #include <map>

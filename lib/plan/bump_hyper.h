@@ -1,5 +1,5 @@
 // The hyper-parameters that a BUMPWGT3 file and its config.json need, read from a GGUF model's keys.
-// Source: docs/formats/bump.md, "Source conditions".
+// Source: docs/formats/bump.md, "What is refused".
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Codebook blocks of 256 elements (docs/formats/blocks.md, section 6). g counts groups of 32 elements, l runs of 8 in a
+// Codebook blocks of 256 elements (docs/formats/blocks.md, section 3). g counts groups of 32 elements, l runs of 8 in a
 // group, j elements in a run.
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"

@@ -1,4 +1,4 @@
-// K blocks: 256 elements, scales of scales (docs/formats/blocks.md, section 4).
+// K blocks: 256 elements, scales of scales (docs/formats/blocks.md, section 3).
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
 #include "tensor/half.h"

@@ -1,4 +1,4 @@
-// Blocks with one level of scales (docs/formats/blocks.md, sections 3 and 5).
+// Blocks with one level of scales (docs/formats/blocks.md, section 3).
 #include <array>
 
 #include "base/byte_reader.h"

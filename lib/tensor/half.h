@@ -1,6 +1,5 @@
 // Conversions of the small float formats. All exact towards float32; towards f16/bf16 round to nearest, ties to even.
-// Source: docs/formats/blocks.md, section 1, "f16 and other scalar conversions"; the FP8 kinds: OCP and the FNUZ
-// papers.
+// Source: docs/formats/blocks.md, section 1; the FP8 kinds: OCP and the FNUZ papers.
 #pragma once
 
 #include <bit>
