@@ -114,13 +114,10 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
   auto model = std::make_unique<HfModel>(std::move(opened));
   model->family = arch::find_family(model->config);
   if (model->family == nullptr) {
-    std::string known;
-    for (const arch::Family* family : arch::all_families()) {
-      known += (known.empty() ? "" : ", ") + std::string(arch::first_name(family->model_types));
-    }
     return input_error("convert-architecture",
-                       fmt::format("architecture '{}' (model_type '{}') is not converted; known model types: {}",
-                                   model->config.architecture, model->config.model_type, known),
+                       fmt::format("architecture '{}' (model_type '{}') is not among the {} that are converted; "
+                                   "docs/architectures.md lists them",
+                                   model->config.architecture, model->config.model_type, arch::all_families().size()),
                        "architectures", {}, model->config.path);
   }
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));

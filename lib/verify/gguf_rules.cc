@@ -6,6 +6,7 @@
 #include "model/gguf_catalog.h"
 #include "tensor/shape.h"
 #include "verify/gguf_rule_parts.h"
+#include "verify/loader_rules.h"
 
 namespace modelutils {
 
@@ -104,6 +105,12 @@ Result<CheckedModel> check_gguf(const Model& model) {
   CheckedModel checked;
   checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
   checked.findings = gguf_structure_rules(set);
+  // What is wrong with the container or its parts explains what is missing.
+  if (first_container_error(checked.findings.findings()) == nullptr && is_whole_model(set)) {
+    const bool has_vocabulary =
+        gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
+    for (Finding& finding : loader_findings(set, has_vocabulary)) checked.findings.add(std::move(finding));
+  }
   checked.catalog = gguf_catalog(set);
   return checked;
 }

@@ -25,7 +25,9 @@ void check_object(const ModelFolder& folder, std::string_view name, FindingLog& 
   if (!document) {
     add_error(log, document.error(), name);
   } else if (*document && !(*document)->root.is_object()) {
-    remark(log, Severity::error, "hf-side-file", std::string(name), "is not a JSON object");
+    Finding finding{Severity::error, Scope::model, "hf-side-file", std::nullopt, {}, "is not a JSON object", {}};
+    finding.file = name;
+    log.add(std::move(finding));
   }
 }
 

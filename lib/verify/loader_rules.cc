@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "arch/expected_tensors.h"
 #include "arch/families.h"
@@ -122,6 +123,31 @@ class LoaderRules {
 };
 
 }  // namespace
+
+bool is_whole_model(const gguf::SplitSet& set) {
+  const gguf::Index keys(set.files.front().document);
+  if (keys.string_value("general.type").value_or("model") != "model") return false;
+  const arch::Family* family = arch::find_family(keys);
+  if (family == nullptr) return false;
+  arch::Sizes sizes = arch::stated_gguf_sizes(*family, keys);
+  std::unordered_set<std::string_view> names;
+  u64 layers = 0;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) names.insert(tensor.name);
+  }
+  while (names.contains(fmt::format("blk.{}.attn_norm.weight", layers)) && layers < arch::max_layers) ++layers;
+  if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
+    sizes.set(arch::symbol::layers, layers);
+  }
+  u64 required = 0;
+  u64 found = 0;
+  for (const arch::ExpectedTensor& expected : arch::expected_tensors(*family, sizes)) {
+    if (expected.need != arch::Need::required) continue;
+    ++required;
+    found += names.contains(expected.name);
+  }
+  return required > 2 && 4 * found >= 3 * required;
+}
 
 Findings loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {
   if (set.files.empty()) return {};

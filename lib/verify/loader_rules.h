@@ -1,6 +1,6 @@
 // What llama.cpp's loader demands beyond the container: the keys it needs, every tensor it expects and no other, their
-// shapes and usable types. For files that we write ourselves, and for verify --against; a vocabulary or a part of a
-// model is no complete model and breaks these rules without being broken.
+// shapes and usable types. For files that we write ourselves, and for those that verify takes for whole models; a
+// vocabulary, an adapter or a part of a model breaks these rules without being broken.
 #pragma once
 
 #include "base/error.h"
@@ -12,5 +12,9 @@ namespace modelutils {
 /// error: "loader-architecture", "loader-key", "loader-tensor-missing", "loader-tensor-extra", "loader-tensor-shape",
 /// "loader-tensor-type", "loader-vocabulary". `with_vocabulary` is false for files written without a tokenizer.
 Findings loader_findings(const gguf::SplitSet& set, bool with_vocabulary = true);
+
+/// Is it meant to be a whole language model of an architecture that we know? Its keys say so (general.type is absent or
+/// "model"), and it has at least three quarters of the tensors that such a model must have.
+bool is_whole_model(const gguf::SplitSet& set);
 
 }  // namespace modelutils

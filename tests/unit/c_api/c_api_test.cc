@@ -317,6 +317,27 @@ TEST(CApi, PacksLikeTheLibrary) {
   ASSERT_EQ(mu_tensor_find(model.get(), "c.weight", &weights[0]), MU_OK);
   EXPECT_EQ(mu_pack_layout(model.get(), weights, 1, 0, &layout), MU_ERROR_ARGUMENT);
   EXPECT_STREQ(mu_last_error_code(), "mlx-pack-mismatch");
+  ASSERT_EQ(mu_tensor_find(model.get(), "a.weight", &weights[0]), MU_OK);
+  std::byte small;
+  EXPECT_EQ(mu_pack(model.get(), weights, 1, 0, &small, 1, nullptr), MU_ERROR_BUFFER);
+  EXPECT_STREQ(mu_last_error_code(), "api-buffer");
+}
+
+TEST(CApi, EveryMisuseHasItsCode) {
+  const test::TempDir folder;
+  const Model model = open(folder.write("m.gguf", GgufBuilder().key_string("text", "x").f32_tensor("t", {4}).build()));
+  ASSERT_TRUE(model);
+  u64 number = 0;
+  EXPECT_EQ(mu_get_u64(nullptr, "text", &number), MU_ERROR_ARGUMENT);
+  EXPECT_STREQ(mu_last_error_code(), "api-argument");
+  EXPECT_EQ(mu_get_u64(model.get(), "none", &number), MU_ERROR_NOT_FOUND);
+  EXPECT_STREQ(mu_last_error_code(), "api-not-found");
+  EXPECT_EQ(mu_get_u64(model.get(), "text", &number), MU_ERROR_TYPE);
+  EXPECT_STREQ(mu_last_error_code(), "api-type");
+  mu_tensor info{};
+  info.struct_size = sizeof info;
+  EXPECT_EQ(mu_tensor_info(model.get(), 1, &info), MU_ERROR_RANGE);
+  EXPECT_STREQ(mu_last_error_code(), "api-range");
 }
 
 TEST(CApi, NoExceptionCrosses) {
