@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,9 +42,9 @@ class LoaderRules {
   }
 
  private:
-  void add(std::string code, std::string where, std::string message) {
+  void add(std::string code, std::string where, std::string message, Severity severity = Severity::error) {
     findings_.push_back(
-        {Severity::error, Scope::model, std::move(code), std::nullopt, std::move(where), std::move(message), {}});
+        {severity, Scope::model, std::move(code), std::nullopt, std::move(where), std::move(message), {}});
   }
 
   void check_keys(const arch::Family& family) {
@@ -70,11 +71,19 @@ class LoaderRules {
     for (const gguf::SetFile& file : set_.files) {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
     }
-    for (const arch::ExpectedTensor& expected : arch::expected_tensors(family, sizes)) {
+    const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
+    std::set<std::pair<const arch::Tensor*, arch::Side>> in_some_layer;
+    for (const arch::ExpectedTensor& expected : all) {
+      if (expected.in_layer && left.contains(expected.name)) in_some_layer.emplace(expected.row, expected.side);
+    }
+    for (const arch::ExpectedTensor& expected : all) {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
           add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing; the loader needs it");
+        } else if (in_some_layer.contains({expected.row, expected.side})) {
+          add("loader-tensor-uneven", "tensor '" + expected.name + "'",
+              "is missing, but other layers have it: the model loads, and computes something else", Severity::warning);
         }
         continue;
       }
