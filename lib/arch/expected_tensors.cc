@@ -22,13 +22,13 @@ class Lister {
 
  private:
   void add(const Tensor& row, bool in_layer, u64 layer) {
-    if (!holds(row.when, sizes_, layer)) return;
+    if (!key_of_numbers(row).empty() || !holds(row.when, sizes_, layer)) return;
     std::vector<u64> ne = evaluate_shape(row.ne, sizes_, layer).value_or(std::vector<u64>{});
     Need need = row.need;
     if (row.name == "output") need = need_of_head();
     if (need != Need::absent) add_side(row, in_layer, layer, Side::weight, ne, need);
     if (row.bias == Need::absent) return;
-    if (!ne.empty()) ne.erase(ne.begin());
+    if (ne.size() > 1) ne.erase(ne.begin());
     add_side(row, in_layer, layer, Side::bias, std::move(ne), row.bias);
   }
 

@@ -69,7 +69,8 @@ struct Key {
 
 /// One tensor of a GGUF and where it comes from.
 struct Tensor {
-  /// Without "blk.N." and without ".weight" (".bias"); a name that begins with '@' is complete behind it.
+  /// Without "blk.N." and without ".weight" (".bias"); a name that begins with '@' is complete behind it; "@#key" is no
+  /// tensor but a key with an array of the source's one number in each layer.
   std::string_view name;
   std::string_view ne;  ///< symbolic shape, ne0 first: "E,H*D"
   /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is):
@@ -80,7 +81,7 @@ struct Tensor {
   /// are carried as they are. "=name" is a generated tensor (rope.h).
   std::string_view source;
   Need need = Need::required;
-  Need bias = Need::absent;    ///< of the same module; its shape is that of the weight without ne0
+  Need bias = Need::absent;  ///< of the same module; its shape is that of the weight without ne0 (of vectors: the same)
   std::string_view when = {};  ///< which layers have it
   bool f32 = false;            ///< needs F32 although it has two dimensions or more (one dimension always does)
 };

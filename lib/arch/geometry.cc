@@ -187,7 +187,7 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
                      u64 stacked, u64 layer, std::vector<ShapeFact>& facts) {
   if (shape.empty()) return;
   std::vector<std::string_view> ne = dimensions_of(row.ne);
-  if (side == Side::bias) ne.erase(ne.begin());
+  if (side == Side::bias && ne.size() > 1) ne.erase(ne.begin());
   if (part.is_of_elements) {
     if (side == Side::bias) return;
     u64 elements = 1;

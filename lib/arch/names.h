@@ -12,7 +12,7 @@
 
 namespace modelutils::arch {
 
-/// What happens to the values of a source, besides picking and ordering rows.
+/// What happens to the values of a source, besides picking and ordering rows. Biases are carried as they are.
 enum class Operation : u8 {
   none,
   add_one,  ///< norms that are stored minus one
@@ -39,6 +39,12 @@ std::vector<SourceAlternative> parse_source(std::string_view source);
 /// "=llama3" -> "llama3"; empty if the tensor is not generated.
 inline std::string_view generator_of(const Tensor& row) {
   return row.source.starts_with('=') ? row.source.substr(1) : std::string_view{};
+}
+
+/// The key of a GGUF that holds the one number of this row's source in each layer: "@#xielu.beta" -> "xielu.beta";
+/// empty for tensors.
+inline std::string_view key_of_numbers(const Tensor& row) {
+  return row.name.starts_with("@#") ? row.name.substr(2) : std::string_view{};
 }
 
 /// Which side of a row: the matrix, or the bias beside it.

@@ -53,6 +53,21 @@ Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling, double log_mul
   return write_yarn_magnitude(out, scaling, log_multiplier);
 }
 
+Status write_longrope(KeyWriter& out, const hf::RopeScaling& scaling) {
+  out.text("rope.scaling.type", "longrope");
+  if (out.is_mlx() && scaling.long_factor != scaling.short_factor) {
+    out.warn("rope_scaling",
+             "has other factors for short texts, which the runtime takes if the context is not longer "
+             "than the original one; mlx-lm always takes those for long texts");
+  }
+  const auto original = original_context(out.config());
+  if (!original) return {};
+  MU_TRY(out.count("rope.scaling.original_context_length", *original));
+  const double context = static_cast<double>(context_or_default(out));
+  const double factor = longrope_attention_factor(context, static_cast<double>(*original));
+  return factor == 1 ? Status{} : out.real("rope.scaling.attn_factor", factor);
+}
+
 }  // namespace
 
 double rope_theta(const Family& family, const hf::Config& config, bool is_mlx) {
@@ -88,11 +103,7 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
   if (scaling->type == "linear") return write_linear(out, *scaling);
   if (scaling->type == "yarn") return write_yarn(out, *scaling, 0);
   if (scaling->type == "llama3") return {};  // carried by rope_freqs.weight
-  if (is_longrope(*scaling)) {
-    out.text("rope.scaling.type", "longrope");
-    const auto original = original_context(out.config());
-    return original ? out.count("rope.scaling.original_context_length", *original) : Status{};
-  }
+  if (is_longrope(*scaling)) return write_longrope(out, *scaling);
   if (scaling->type.empty()) {
     out.warn("rope_scaling", "has no type, without which no runtime applies it: it is left out");
   } else {

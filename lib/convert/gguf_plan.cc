@@ -142,6 +142,10 @@ class Planner {
     keys_ = general_keys(facts);
     append(model_card_keys(card));
     append(std::move(hyper.keys));
+    for (const LayerNumbers& numbers : plan_.map.numbers) {
+      MU_ASSIGN(const std::vector<float> values, read_numbers(*plan_.model, numbers));
+      keys_.push_back(gguf::make_key_f32s(numbers.key, values));
+    }
     append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
     *folder.memory = {};  // large vocabularies
     remarks.insert(remarks.end(), hyper.remarks.begin(), hyper.remarks.end());

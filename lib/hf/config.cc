@@ -194,7 +194,10 @@ void read_sizes(Config& config) {
   config.expert_feed_forward_length = count(config, {"moe_intermediate_size"});
   config.expert_shared_feed_forward_length = count(config, {"shared_expert_intermediate_size"});
   config.sliding_window = count(config, {"sliding_window"});
-  config.sliding_window_pattern = count(config, {"sliding_window_pattern"});
+  // "LLLG" says the same in letters.
+  if (!config.string_field("sliding_window_pattern")) {
+    config.sliding_window_pattern = count(config, {"sliding_window_pattern"});
+  }
   config.original_max_position_embeddings = count(config, {"original_max_position_embeddings"});
 }
 

@@ -170,4 +170,13 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
   return values;
 }
 
+Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers) {
+  std::vector<float> values;
+  for (const std::size_t matrix : numbers.matrices) {
+    MU_ASSIGN(const std::vector<float> one, read_elements(model, model.matrices[matrix]));
+    values.push_back(one.front());
+  }
+  return values;
+}
+
 }  // namespace modelutils

@@ -30,4 +30,7 @@ void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredR
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor);
 
+/// One number for each layer. Errors: reading.
+Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers);
+
 }  // namespace modelutils

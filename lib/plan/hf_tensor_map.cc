@@ -45,6 +45,11 @@ class NameMapper {
     for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
     }
+    for (const auto& group : family().layer_tensors) {
+      for (const arch::Tensor& row : group) {
+        if (!arch::key_of_numbers(row).empty()) MU_TRY(place_numbers(row));
+      }
+    }
     MU_TRY(refuse_leftovers());
     return std::move(result_);
   }
@@ -116,6 +121,26 @@ class NameMapper {
     return {};
   }
 
+  Status place_numbers(const arch::Tensor& row) {
+    LayerNumbers numbers{std::string(arch::key_of_numbers(row)), {}};
+    for (u64 layer = 0; layer < result_.sizes.get(arch::symbol::layers); ++layer) {
+      const Found found = find_source(row, layer, arch::Side::weight);
+      if (found.parts.empty()) {
+        return fail("convert-missing", fmt::format("key '{}'", numbers.key),
+                    fmt::format("has no source in the directory for layer {}", layer));
+      }
+      const std::size_t index = found.parts.front()->begin()->second;
+      const SourceMatrix& matrix = model_.matrices[index];
+      if (matrix.rows != 1 || matrix.columns != 1) {
+        return fail("convert-shape", fmt::format("tensor '{}'", matrix.name), "is not a single number");
+      }
+      sources_.use(found.parts);
+      numbers.matrices.push_back(index);
+    }
+    result_.numbers.push_back(std::move(numbers));
+    return {};
+  }
+
   // The rows of one part, of all its experts.
   Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, const PartMatrices& matrices,
                   MappedTensor& tensor) {
@@ -138,8 +163,11 @@ class NameMapper {
       tensor.parts.push_back({index, std::move(*view)});
     }
     if (!tensor.is_whole) tensor.is_transposed = part.is_of_elements;
-    if (tensor.operation == arch::Operation::none) tensor.operation = part.operation;
-    if (part.operation != arch::Operation::none) tensor.is_whole = tensor.must_be_f32 = true;
+    // Operations are of weights; the bias of a norm stays as it is.
+    if (part.operation != arch::Operation::none && expected.side == arch::Side::weight) {
+      tensor.operation = part.operation;
+      tensor.is_whole = tensor.must_be_f32 = true;
+    }
     const bool is_alone = part.view.empty() && tensor.parts.size() == matrices.size();
     return is_alone ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt) : Status{};
   }
@@ -184,7 +212,9 @@ class NameMapper {
       const SourceMatrix& matrix = model_.matrices[part.matrix];
       units = checked_add(units, part.view.rows()).value_or(0);
       if (tensor.is_whole) continue;
-      if (tensor.is_transposed && part.view.axes.back().count != tensor.columns()) return wrong_shape(expected, matrix);
+      if (tensor.is_transposed && tensor.columns() % part.view.axes.back().count != 0) {
+        return wrong_shape(expected, matrix);
+      }
       const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
       if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
         return wrong_shape(expected, matrix);

@@ -38,9 +38,16 @@ struct MappedTensor {
   u64 units() const { return is_whole ? 1 : rows(); }
 };
 
+/// A key that holds one number of each layer, which the directory keeps as tensors of one element.
+struct LayerNumbers {
+  std::string key;
+  std::vector<std::size_t> matrices;  ///< indices into HfModel::matrices, one for each layer
+};
+
 struct TensorMap {
   arch::Sizes sizes;
   std::vector<MappedTensor> tensors;  ///< in the order in which they are written
+  std::vector<LayerNumbers> numbers;
   std::vector<std::string> left_out;  ///< tensors that are dropped on purpose (a tied lm_head), with their reason
 };
 

@@ -36,6 +36,8 @@ class StripReader {
 
  private:
   Status read_row(u64 row) {
+    if (row == row_) return {};
+    row_ = row;
     MU_TRY(read_part(matrix_.values, row, codes_));
     MU_TRY(read_part(matrix_.scales, row, scales_));
     if (matrix_.biases.bytes > 0) MU_TRY(read_part(matrix_.biases, row, biases_));
@@ -54,15 +56,27 @@ class StripReader {
   u64 size_;
   std::vector<std::byte> codes_, scales_, biases_;
   std::vector<float> values_;
+  u64 row_ = ~u64{0};  // whose values these are
 };
+
+// The same where a row is put together of runs: columns in another order.
+Status read_runs(StripReader& reader, const arch::RowView& view, u64 columns, u64 first, u64 count, MutableBytes out) {
+  const u64 run = view.axes.back().count;
+  for (u64 element = first * columns; element < (first + count) * columns; element += run) {
+    MU_TRY(reader.read(view.source_row(element), run, out));
+    out = out.subspan(run * reader.element_bytes());
+  }
+  return {};
+}
 
 // Rows [first, first + count) of one part. The last axis of its view is the row; where the axis before it runs along
 // the rows of the source, output rows that follow one another come from the same strips.
-Status read_part(const HfModel& model, const MappedPart& part, u64 first, u64 count, MutableBytes out) {
+Status read_part(const HfModel& model, const MappedPart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
   StripReader reader(model, model.matrices[part.matrix]);
   const u64 size = reader.element_bytes();
   const std::vector<arch::RowView::Axis>& axes = part.view.axes;
   const arch::RowView::Axis& row_axis = axes.back();
+  if (row_axis.count != columns) return read_runs(reader, part.view, columns, first, count, out);
   const bool has_strips = axes.size() > 1 && axes[axes.size() - 2].stride == 1;
   const u64 most = has_strips ? axes[axes.size() - 2].count : 1;
   std::vector<std::byte> strip;
@@ -97,7 +111,7 @@ Status read_transposed_rows(const HfModel& model, const MappedTensor& tensor, u6
     const u64 from = std::max(first, part_start);
     const u64 to = std::min(first + count, part_start + rows);
     if (from < to) {
-      MU_TRY(read_part(model, part, from - part_start, to - from,
+      MU_TRY(read_part(model, part, tensor.columns(), from - part_start, to - from,
                        MutableBytes(out.values).subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }
     part_start += rows;

@@ -37,6 +37,9 @@ class LoaderRules {
       findings_.push_back(to_finding(sizes.error(), Scope::model));
       return std::move(findings_);
     }
+    for (const auto& group : family->layer_tensors) {
+      for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
+    }
     check_tensors(*family, *sizes);
     return std::move(findings_);
   }
@@ -64,6 +67,18 @@ class LoaderRules {
     if (model == "gpt2" && keys_.array_value("tokenizer.ggml.merges") == nullptr) {
       add("loader-key", "key 'tokenizer.ggml.merges'", "is missing; the loader needs it for a byte-level vocabulary");
     }
+  }
+
+  // A number for each layer, or one for all.
+  void check_numbers(const arch::Tensor& row, u64 layers) {
+    const std::string key(arch::key_of_numbers(row));
+    if (key.empty() || keys_.float_value(key)) return;
+    const gguf::ArrayRef* array = keys_.array_value(key);
+    if (array != nullptr && array->count == layers) return;
+    add("loader-key", "key '" + key + "'",
+        array == nullptr
+            ? "is missing; the loader needs it"
+            : fmt::format("is an array of {}; a number for each of the {} layers is needed", array->count, layers));
   }
 
   void check_tensors(const arch::Family& family, const arch::Sizes& sizes) {

@@ -89,6 +89,14 @@ TEST(Config, ResolvesAliases) {
   EXPECT_EQ(read(R"({"num_hidden_layers": 1, "n_layers": 2})").block_count, 1u) << "the first name wins";
 }
 
+TEST(Config, AWindowPatternMayBeLetters) {
+  const Config letters = read(R"({"sliding_window_pattern": "LLLG"})");
+  EXPECT_FALSE(letters.sliding_window_pattern);
+  EXPECT_TRUE(letters.findings.empty());
+  EXPECT_EQ(read(R"({"sliding_window_pattern": 6})").sliding_window_pattern, 6u);
+  EXPECT_FALSE(read(R"({"sliding_window_pattern": [6]})").findings.empty());
+}
+
 TEST(Config, RopeOldGeneration) {
   const Config config = read(R"({"rope_theta": 10000, "rope_scaling": {"type": "yarn", "factor": 4.0,
     "original_max_position_embeddings": 32768, "beta_fast": 32, "beta_slow": 1, "attn_factor": 1.5,

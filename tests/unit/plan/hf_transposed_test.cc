@@ -94,6 +94,15 @@ TEST_F(Transposed, OneHalfOfInterleavedColumns) {
   EXPECT_EQ(rows(odd, 0, 3), (std::vector<float>{1, 7, 3, 9, 5, 11}));
 }
 
+TEST_F(Transposed, ColumnsInAnotherOrder) {
+  test::HfDirectory directory = test::hf_directory("llama");
+  directory.tensors["extra.weight"] = counting({2, 8}, TensorType::F32);
+  open(directory);
+  const MappedTensor swapped = tensor({"extra.weight"}, "r:2 s:2 k:2 c:2 -> r k s c", {8, 2});
+  EXPECT_EQ(rows(swapped, 0, 2), (std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
+  EXPECT_EQ(rows(swapped, 1, 1), (std::vector<float>{8, 9, 12, 13, 10, 11, 14, 15}));
+}
+
 TEST_F(Transposed, QuantisedSourcesGiveTheirValues) {
   test::HfDirectory directory = test::hf_directory("llama");
   directory.config["quantization"] = R"({"group_size":64,"bits":4})";
