@@ -26,6 +26,22 @@
   X(olmoe)                  \
   X(granite)                \
   X(granitemoe)             \
+  X(mimo)                   \
+  X(cohere)                 \
+  X(cohere2)                \
+  X(starcoder2)             \
+  X(stablelm)               \
+  X(minicpm)                \
+  X(ernie4_5)               \
+  X(exaone)                 \
+  X(exaone4)                \
+  X(seed_oss)               \
+  X(nemotron)               \
+  X(apertus)                \
+  X(phi)                    \
+  X(qwen)                   \
+  X(olmo)                   \
+  X(plamo)                  \
   /* new ones go above this line */
 
 namespace modelutils::arch {

@@ -32,12 +32,13 @@ constexpr Check checks[] = {warn_of_windows};
 
 }  // namespace
 
-// iquestcoder: mlx-lm runs this model type with its llama module; same weights, same names.
+// iquestcoder: mlx-lm runs this model type with its llama module; same weights, same names. InternLM 3 is a llama in
+// every runtime; its dynamic scaling changes nothing up to the context that it states.
 const Family llama = {
     .name = "llama",
     .gguf = "llama",
-    .classes = "LlamaForCausalLM|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM",
-    .model_types = "llama|mistral|iquestcoder",
+    .classes = "LlamaForCausalLM|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM|InternLM3ForCausalLM",
+    .model_types = "llama|mistral|iquestcoder|internlm3",
     .gguf_when = "!X",
     .keys = {sizes, rope_keys, expert_keys},
     .layer_tensors = {attention_of_pairs, gated_feed_forward_with_biases},

@@ -53,6 +53,22 @@ const Family qwen2 = {
     .checks = checks,
 };
 
+// MiMo 7B: the same; layers that predict more than the next token are left out.
+const Family mimo = {
+    .name = "mimo",
+    .gguf = "qwen2",
+    .classes = "MiMoForCausalLM",
+    .model_types = "mimo",
+    .about = "a qwen2; multi-token prediction is left out",
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {attention_with_biases, attention_output, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
 const Family qwen2moe = {
     .name = "qwen2moe",
     .gguf = "qwen2moe",

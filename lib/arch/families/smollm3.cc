@@ -11,6 +11,11 @@ namespace modelutils::arch {
 namespace {
 
 constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6"});
+// The loader takes biases of queries, keys and values, but none of the output projection.
+constexpr Tensor layer[] = {
+    attention_of_pairs[0], attention_of_pairs[1], attention_of_pairs[2],
+    attention_of_pairs[3], attention_output[0],   attention_output[1],
+};
 constexpr Fixed fixed[] = {
     {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
 };
@@ -23,14 +28,14 @@ Status check_rope_layers(KeyWriter& out) {
     const u64 interval = stated_count(out.config(), "no_rope_layer_interval").value_or(4);
     return interval == 4 ? Status{} : out.refuse("no_rope_layer_interval", fmt::format("is {}; {}", interval, because));
   }
-  u64 layer = 0;
+  u64 seen = 0;
   for (const json::Element element : layers) {
     u64 rotates = 0;
-    if (element.get(rotates) || (rotates != 0) != (++layer % 4 != 0)) {
+    if (element.get(rotates) || (rotates != 0) != (++seen % 4 != 0)) {
       return out.refuse("no_rope_layers", fmt::format("does not leave out just every fourth layer; {}", because));
     }
   }
-  return layer == out.size("L") ? Status{} : out.refuse("no_rope_layers", "does not have one entry for each layer");
+  return seen == out.size("L") ? Status{} : out.refuse("no_rope_layers", "does not have one entry for each layer");
 }
 constexpr Check checks[] = {check_rope_layers, warn_of_windows};
 
@@ -45,7 +50,7 @@ const Family smollm3 = {
     .tied_by_default = true,
     .hf_rope_theta = 2e6,
     .keys = {sizes, rope_keys},
-    .layer_tensors = {attention_of_pairs, gated_feed_forward},
+    .layer_tensors = {layer, gated_feed_forward},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,

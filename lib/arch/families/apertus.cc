@@ -1,0 +1,53 @@
+// Apertus: xIELU, whose numbers for each layer are keys of a GGUF; QK norm, no gate.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "65536", .epsilon = "1e-5"});
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "attention_layernorm"},
+    attention[1],
+    attention[2],
+    attention[3],
+    attention_output[0],
+    qk_norms[0],
+    qk_norms[1],
+    {"ffn_norm", "E", "feedforward_layernorm"},
+    {"ffn_up", "E,F", "mlp.up_proj"},
+    {"ffn_down", "F,E", "mlp.down_proj"},
+    {"@#xielu.alpha_n", "1", "mlp.act_fn.alpha_n"},
+    {"@#xielu.alpha_p", "1", "mlp.act_fn.alpha_p"},
+    {"@#xielu.beta", "1", "mlp.act_fn.beta"},
+    {"@#xielu.eps", "1", "mlp.act_fn.eps"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
+    {"post_norm", "false", Severity::error, "the runtime has its norms before the blocks"},
+    {"mlp_bias", "false", Severity::error, "the loader takes no biases of the feed-forward part"},
+};
+
+}  // namespace
+
+const Family apertus = {
+    .name = "apertus",
+    .gguf = "apertus",
+    .classes = "ApertusForCausalLM",
+    .model_types = "apertus",
+    .about = "xIELU with four numbers a layer, QK norm, no gate",
+    .activation = "xielu",
+    .activation_names = "xielu",
+    .head = OutputHead::always,
+    .hf_rope_theta = 12000000,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {layer},
+    .first_tensors = embedding_and_rope,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,97 @@
+// Cohere's Command R and R7B: one LayerNorm without bias before attention and feed-forward, which run side by side;
+// scaled logits; no head of its own. Cohere 2 slides in three of four layers and has no rotary embedding in the fourth.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/sliding_windows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "8192", .epsilon = "1e-5", .layer_norm = true});
+  keys[1].fields = "model_max_length|max_position_embeddings";  // the first is the context after fine-tuning
+  return keys;
+}();
+constexpr Key logit_scale[] = {
+    {.name = "logit_scale",
+     .type = KeyType::f32,
+     .fields = "logit_scale",
+     .fallback = "0.0625",
+     .missing = Missing::note,
+     .need = Need::required},
+};
+Status write_period(KeyWriter& out, const Key& key) {
+  const u64 period = window_period(out, 4);
+  MU_TRY(check_window_order(out, period));
+  return period == 4 ? Status{} : out.count(key.name, period);
+}
+constexpr Key windows[] = {
+    {.name = "attention.sliding_window",
+     .fields = "sliding_window",
+     .fallback = "4096",
+     .missing = Missing::warn,
+     .need = Need::required},
+    {.name = "attention.sliding_window_pattern", .write = write_period},
+};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},        {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},      {"attn_v", "E,K*D", "self_attn.v_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+};
+constexpr Tensor norms_of_heads[] = {
+    {.name = "attn_q_norm", .ne = "D,H", .source = "self_attn.q_norm", .when = "L>=64", .f32 = true},
+    {.name = "attn_k_norm", .ne = "D,K", .source = "self_attn.k_norm", .when = "L>=64", .f32 = true},
+};
+constexpr Fixed fixed[] = {
+    {"attention_bias", "false", Severity::error, "the runtime has no biases in the attention of this architecture"},
+    {"use_qk_norm", "false", Severity::error, "the runtime has norms of queries and keys only from 64 layers on",
+     "L<64"},
+    {"use_qk_norm", "true", Severity::error, "the runtime wants norms of queries and keys from 64 layers on", "L>=64"},
+};
+constexpr Fixed fixed2[] = {
+    fixed[0],
+    {"use_qk_norm", "false", Severity::error, "the runtime has no norms of queries and keys in this architecture"},
+};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family cohere = {
+    .name = "cohere",
+    .gguf = "command-r",
+    .classes = "CohereForCausalLM",
+    .model_types = "cohere",
+    .about = "attention and feed-forward side by side, LayerNorm without bias, scaled logits",
+    .head = OutputHead::never,
+    .tied_by_default = true,
+    .hf_rope_theta = 10000,
+    .mlx_rope_theta = 8e6,
+    .keys = {sizes, rope_keys, logit_scale},
+    .layer_tensors = {layer, norms_of_heads, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+const Family cohere2 = {
+    .name = "cohere2",
+    .gguf = "cohere2",
+    .classes = "Cohere2ForCausalLM",
+    .model_types = "cohere2",
+    .about = "as cohere; sliding layers with rotary embedding, every fourth global and without",
+    .head = OutputHead::never,
+    .tied_by_default = true,
+    .hf_rope_theta = 10000,
+    .mlx_rope_theta = 50000,
+    .keys = {sizes, rope_keys, logit_scale, windows},
+    .layer_tensors = {layer, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed2,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,56 @@
+// EXAONE 3 and 3.5: a llama with the names of GPT-2.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.epsilon = "1e-5"});
+  keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
+  return keys;
+}();
+constexpr Tensor first[] = {
+    {"token_embd", "E,V", "transformer.wte"},
+    embedding_and_llama3[1],
+};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "ln_1"},
+    {"attn_q", "E,H*D", "attn.attention.q_proj"},
+    {"attn_k", "E,K*D", "attn.attention.k_proj"},
+    {"attn_v", "E,K*D", "attn.attention.v_proj"},
+    {"attn_output", "H*D,E", "attn.attention.out_proj"},
+    {"ffn_norm", "E", "ln_2"},
+    {"ffn_gate", "E,F", "mlp.c_fc_0"},
+    {"ffn_up", "E,F", "mlp.c_fc_1"},
+    {"ffn_down", "F,E", "mlp.c_proj"},
+};
+constexpr Tensor ends[] = {
+    {"output_norm", "E", "transformer.ln_f"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"activation_function", "silu|swish", Severity::error, "the runtime computes silu"},
+    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+};
+
+}  // namespace
+
+const Family exaone = {
+    .name = "exaone",
+    .gguf = "exaone",
+    .classes = "ExaoneForCausalLM",
+    .model_types = "exaone",
+    .about = "a llama with other names, halves rotated",
+    .layer_prefixes = "transformer.h.",
+    .tied_by_default = true,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = ends,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,86 @@
+// EXAONE 4: norms after attention and feed-forward, and of queries and keys by head. With 64 layers (32B) three of four
+// slide, and the fourth has no rotary embedding; with any other number none does.
+#include <fmt/format.h>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "2048", .epsilon = "1e-5"});
+constexpr Tensor layer[] = {
+    {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},
+    {"attn_v", "E,K*D", "self_attn.v_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    qk_norms[0],
+    qk_norms[1],
+    {"post_attention_norm", "E", "post_attention_layernorm"},
+    {"ffn_gate", "E,F", "mlp.gate_proj"},
+    {"ffn_up", "E,F", "mlp.up_proj"},
+    {"ffn_down", "F,E", "mlp.down_proj"},
+    {"post_ffw_norm", "E", "post_feedforward_layernorm"},
+};
+
+// Which layers slide: "LLLG" or a period in sliding_window_pattern, or a list of layer types.
+std::vector<bool> sliding_layers(const KeyWriter& out) {
+  const hf::Config& config = out.config();
+  std::vector<bool> slides(static_cast<std::size_t>(out.size("L")), false);
+  if (!config.sliding_window) return slides;
+  const std::string_view pattern = config.string_field("sliding_window_pattern").value_or("");
+  const u64 period = config.sliding_window_pattern.value_or(0);
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    if (!pattern.empty()) {
+      slides[i] = pattern[i % pattern.size()] == 'L';
+    } else if (i < config.layer_types.size()) {
+      slides[i] = config.layer_types[i] == "sliding_attention";
+    } else {
+      slides[i] = period != 0 && (i + 1) % period != 0;
+    }
+  }
+  return slides;
+}
+
+Status write_windows(KeyWriter& out, const Key& key) {
+  const std::vector<bool> slides = sliding_layers(out);
+  const bool is_fixed = slides.size() == 64;
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    if (slides[i] == (is_fixed && (i + 1) % 4 != 0)) continue;
+    return out.refuse("sliding_window_pattern",
+                      fmt::format("makes layer {} of {} {}; the runtime lets three of four layers slide if there are "
+                                  "64, and else none",
+                                  i, slides.size(), slides[i] ? "slide" : "global"));
+  }
+  if (!is_fixed) return {};
+  return out.count(key.name, *out.config().sliding_window);
+}
+constexpr Key windows[] = {
+    {.name = "attention.sliding_window", .write = write_windows},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family exaone4 = {
+    .name = "exaone4",
+    .gguf = "exaone4",
+    .classes = "Exaone4ForCausalLM",
+    .model_types = "exaone4",
+    .about = "norms after the blocks, QK norm; the 32B model slides in three of four layers",
+    .tied_by_default = true,
+    .keys = {sizes, rope_keys, windows},
+    .layer_tensors = {layer},
+    .first_tensors = embedding_and_llama3,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

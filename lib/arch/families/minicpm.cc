@@ -1,0 +1,56 @@
+// MiniCPM: a llama with scaled embedding, residual and output.
+#include <cmath>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
+
+// The residual is scaled by scale_depth / sqrt(layers), the final state divided by width / dim_model_base.
+Status write_scales(KeyWriter& out, const Key&) {
+  const hf::Config& config = out.config();
+  MU_TRY(out.real("embedding_scale", config.number_field("scale_emb").value_or(1)));
+  const double depth = config.number_field("scale_depth").value_or(1);
+  MU_TRY(out.real("residual_scale", depth / std::sqrt(static_cast<double>(out.size("L")))));
+  const double base = config.number_field("dim_model_base").value_or(1);
+  if (!(base > 0)) return out.refuse("dim_model_base", "is not more than 0");
+  const bool is_undivided = out.is_mlx() && config.tie_word_embeddings.value_or(false);
+  if (is_undivided) {
+    out.warn("dim_model_base",
+             "is not used by mlx-lm where the embedding is the output head: the logits are not "
+             "divided, as there; the model's own class divides them");
+  }
+  return out.real("logit_scale", is_undivided ? 1 : static_cast<double>(out.size("E")) / base);
+}
+constexpr Key scales[] = {
+    {.name = "embedding_scale", .type = KeyType::f32, .write = write_scales},
+    {.name = "residual_scale", .type = KeyType::f32},
+    {.name = "logit_scale", .type = KeyType::f32},
+};
+constexpr Fixed fixed[] = {
+    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+};
+
+}  // namespace
+
+const Family minicpm = {
+    .name = "minicpm",
+    .gguf = "minicpm",
+    .classes = "MiniCPMForCausalLM",
+    .model_types = "minicpm",
+    .about = "scaled embedding, residual and output",
+    .tied_by_default = true,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys, scales},
+    .layer_tensors = {attention_of_pairs, gated_feed_forward},
+    .first_tensors = embedding_and_rope,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,63 @@
+// OLMo 1: norms without weights. The first form (hf_olmo, the one of mlx-lm) has queries, keys and values in one
+// matrix, and up and gate in another; the second has the names of llama.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
+  keys[2].fields = "hidden_size|d_model";
+  keys[3].fields = {};  // in one form it counts up and gate together
+  keys[9].fields = "embedding_size|vocab_size";
+  return keys;
+}();
+constexpr Key clamp[] = {{.name = "attention.clamp_kqv", .type = KeyType::f32, .fields = "clip_qkv"}};
+constexpr Tensor first[] = {{"token_embd", "E,V", "model.transformer.wte | model.embed_tokens"}};
+constexpr Tensor layer[] = {
+    {"attn_q", "E,H*D",
+     "[traditional] att_proj{s:3 r:H*D -> s=0 r} | att_proj{s:3 H t:2 j:D/2 -> s=0 H j t} | "
+     "self_attn.q_proj{H t:2 j:D/2 -> H j t}"},
+    {"attn_k", "E,K*D",
+     "[traditional] att_proj{s:3 r:H*D -> s=1 r} | att_proj{s:3 H t:2 j:D/2 -> s=1 H j t} | "
+     "self_attn.k_proj{K t:2 j:D/2 -> K j t}"},
+    {"attn_v", "E,K*D", "att_proj{s:3 r:H*D -> s=2 r} | self_attn.v_proj"},
+    {"attn_output", "H*D,E", "attn_out | self_attn.o_proj"},
+    {"ffn_gate", "E,F", "ff_proj{t:2 F -> t=1 F} | mlp.gate_proj"},
+    {"ffn_up", "E,F", "ff_proj{t:2 F -> t=0 F} | mlp.up_proj"},
+    {"ffn_down", "F,E", "ff_out | mlp.down_proj"},
+};
+constexpr Tensor ends[] = {{"output", "E,V", "model.transformer.ff_out | lm_head"}};
+constexpr Fixed fixed[] = {
+    {"layer_norm_type", "default|low_precision", Severity::error, "the runtime has LayerNorm"},
+    {"layer_norm_with_affine", "false", Severity::error, "the runtime's norms have no weights"},
+    {"attention_layer_norm", "false", Severity::error, "the runtime has no norms of queries and keys"},
+    {"include_bias", "false", Severity::error, "the loader takes no biases"},
+    {"multi_query_attention", "false", Severity::error, "the rows of the fused matrix are taken for three equal parts"},
+    {"block_type", "sequential", Severity::error, "the runtime computes attention before the feed-forward part"},
+    {"activation_type", "swiglu", Severity::error, "the runtime computes SwiGLU"},
+    {"rope", "true", Severity::error, "the runtime rotates queries and keys"},
+    {"clip_qkv", "", Severity::warning, "mlx-lm does not clip queries, keys and values; the runtime does", "mlx"},
+};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family olmo = {
+    .name = "olmo",
+    .gguf = "olmo",
+    .classes = "OLMoForCausalLM|OlmoForCausalLM",
+    .model_types = "olmo|hf_olmo",
+    .about = "norms without weights; both published forms",
+    .layer_prefixes = "model.transformer.blocks.|model.layers.",
+    .keys = {sizes, rope_keys, clamp},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,53 @@
+// PLaMo: attention and feed-forward side by side behind one norm. Query head h shares key head h mod K, whereas the
+// runtime gives neighbours the same one: heads change places, in the rows of Q and the columns of the output
+// projection.
+#include <algorithm>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/geometry.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+std::optional<u64> key_heads(const hf::Config& config, const Sizes& known) {
+  const u64 shared = std::max<u64>(stated_count(config, "n_shared_head").value_or(8), 1);
+  return (known.get(symbol::heads) + shared - 1) / shared;
+}
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "4096", .epsilon = "1e-6"});
+  keys[5].fields = {};  // the class computes them from n_shared_head, whatever num_key_value_heads says
+  keys[5].fallback = {};
+  keys[5].derive = key_heads;
+  return keys;
+}();
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "norm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj{s:H/K K D -> K s D}"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},
+    {"attn_v", "E,K*D", "self_attn.v_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj{{E s:H/K K D -> E K s D}}"},
+};
+constexpr Fixed fixed[] = {rotates_halves};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family plamo = {
+    .name = "plamo",
+    .gguf = "plamo",
+    .classes = "PlamoForCausalLM",
+    .model_types = "plamo",
+    .about = "attention and feed-forward side by side, query heads in another order",
+    .layer_prefixes = "model.layers.layers.",
+    .head = OutputHead::always,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {layer, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,54 @@
+// Qwen 1: queries, keys and values in one matrix with a bias; intermediate_size counts gate and up together.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "8192", .epsilon = "1e-6"});
+  keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
+  keys[7].fields = "kv_channels";
+  return keys;
+}();
+constexpr Tensor first[] = {{"token_embd", "E,V", "transformer.wte"}};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "ln_1"},
+    {"attn_qkv", "E,3*H*D", "attn.c_attn", Need::required, Need::required},
+    {"attn_output", "H*D,E", "attn.c_proj"},
+    {"ffn_norm", "E", "ln_2"},
+    {"ffn_gate", "E,F/2", "mlp.w2"},
+    {"ffn_up", "E,F/2", "mlp.w1"},
+    {"ffn_down", "F/2,E", "mlp.c_proj"},
+};
+constexpr Tensor ends[] = {
+    {"output_norm", "E", "transformer.ln_f"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {
+    {"no_bias", "true", Severity::error, "the loader takes a bias only of queries, keys and values"},
+    {"rotary_pct", "1", Severity::error, "the runtime rotates the whole head"},
+    {"rotary_emb_base", "10000", Severity::warning, "mlx-lm computes as if it were 10000", "mlx"},
+};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family qwen = {
+    .name = "qwen",
+    .gguf = "qwen",
+    .classes = "QWenLMHeadModel",
+    .model_types = "qwen",
+    .about = "queries, keys and values in one matrix with a bias; intermediate_size counts gate and up",
+    .layer_prefixes = "transformer.h.",
+    .head = OutputHead::always,
+    .keys = {sizes, rope_keys},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

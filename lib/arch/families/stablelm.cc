@@ -1,0 +1,62 @@
+// StableLM 2: LayerNorm with bias, partial rotation; the 12B model has a norm for each head and no second norm, because
+// its feed-forward part runs beside attention.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "4096", .epsilon = "1e-5", .layer_norm = true});
+constexpr auto rope = [] {
+  auto keys = partial_rope_keys;
+  keys[0].fallback = "D/4";  // the class's partial_rotary_factor
+  return keys;
+}();
+constexpr Key parallel[] = {
+    {.name = "use_parallel_residual", .type = KeyType::flag, .fields = "use_parallel_residual"},
+};
+constexpr Need must = Need::required;
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm", must, must},
+    {"attn_q", "E,H*D", "self_attn.q_proj", must, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj", must, Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", must, Need::optional},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {.name = "attn_q_norm",
+     .ne = "D,H",
+     .source = "self_attn.q_layernorm.norms.#",
+     .need = Need::optional,
+     .f32 = true},
+    {.name = "attn_k_norm",
+     .ne = "D,K",
+     .source = "self_attn.k_layernorm.norms.#",
+     .need = Need::optional,
+     .f32 = true},
+    {"ffn_norm", "E", "post_attention_layernorm", Need::optional, Need::optional},
+};
+constexpr Tensor ends[] = {
+    {"output_norm", "E", "model.norm", must, must},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {rotates_halves};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family stablelm = {
+    .name = "stablelm",
+    .gguf = "stablelm",
+    .classes = "StableLmForCausalLM|StableLMEpochForCausalLM|LlavaStableLMEpochForCausalLM",
+    .model_types = "stablelm|stablelm_epoch",
+    .about = "LayerNorm with bias, partial rotation; QK norm by head and parallel blocks in the 12B model",
+    .head = OutputHead::always,
+    .keys = {sizes, rope, parallel},
+    .layer_tensors = {layer, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch
