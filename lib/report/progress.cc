@@ -64,9 +64,13 @@ Progress::~Progress() {
 }
 
 void Progress::advance(u64 bytes) {
+  if (visible_) return advance(bytes, Clock::now());
+  done_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Progress::advance(u64 bytes, Clock::time_point now) {
   done_.fetch_add(bytes, std::memory_order_relaxed);
   if (!visible_) return;
-  const Clock::time_point now = Clock::now();
   Clock::rep due = next_.load(std::memory_order_relaxed);
   if (now.time_since_epoch().count() < due) return;
   // One thread draws, the others go on.

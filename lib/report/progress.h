@@ -23,6 +23,8 @@ class Progress {
 
   /// `bytes` more are done. Safe from any thread, and cheap.
   void advance(u64 bytes);
+  /// The same at a time that the caller knows.
+  void advance(u64 bytes, std::chrono::steady_clock::time_point now);
   /// Starts over with another label and total (the next phase of the same run).
   void restart(std::string label, u64 total);
   /// Erases the bar; what is printed next stands at the beginning of a clean line. The destructor does it too.

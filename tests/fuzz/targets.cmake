@@ -1,4 +1,5 @@
 modelutils_fuzz_target(bump_parse bump_parse.cc)
+modelutils_fuzz_target(gguf_differential gguf_differential.cc)
 modelutils_fuzz_target(gguf_parse gguf_parse.cc)
 modelutils_fuzz_target(gguf_roundtrip gguf_roundtrip.cc)
 modelutils_fuzz_target(gguf_verify gguf_verify.cc)

@@ -47,10 +47,10 @@ TEST(Progress, DrawsAndErasesItself) {
   testing::internal::CaptureStderr();
   {
     Progress progress("copying", 100, true);
-    progress.advance(10);  // too early to be drawn
-    std::this_thread::sleep_for(std::chrono::milliseconds(350));
-    progress.advance(10);
-    progress.advance(10);  // too soon after the first
+    const auto start = std::chrono::steady_clock::now();
+    progress.advance(10, start);  // too early to be drawn
+    progress.advance(10, start + std::chrono::milliseconds(350));
+    progress.advance(10, start + std::chrono::milliseconds(360));  // too soon after the first
   }
   const std::string drawn = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(drawn.starts_with("\rcopying "));
