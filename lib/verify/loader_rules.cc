@@ -12,6 +12,7 @@
 #include "arch/expected_tensors.h"
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
+#include "arch/names.h"
 #include "gguf/keys.h"
 #include "tensor/shape.h"
 
@@ -40,6 +41,7 @@ class LoaderRules {
     for (const auto& group : family->layer_tensors) {
       for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
     }
+    check_relations(*family, *sizes);
     check_tensors(*family, *sizes);
     return std::move(findings_);
   }
@@ -79,6 +81,17 @@ class LoaderRules {
         array == nullptr
             ? "is missing; the loader needs it"
             : fmt::format("is an array of {}; a number for each of the {} layers is needed", array->count, layers));
+  }
+
+  // Sizes that the runtime takes for equal.
+  void check_relations(const arch::Family& family, const arch::Sizes& sizes) {
+    for (const arch::Relation& relation : family.relations) {
+      const std::optional<u64> left = arch::evaluate(relation.left, sizes);
+      const std::optional<u64> right = arch::evaluate(relation.right, sizes);
+      if (!left || !right || *left == *right) continue;
+      add("loader-key", fmt::format("keys of {} and {}", relation.left, relation.right),
+          fmt::format("give {} and {}, which must be equal: {}", *left, *right, relation.because));
+    }
   }
 
   void check_tensors(const arch::Family& family, const arch::Sizes& sizes) {
@@ -155,11 +168,15 @@ bool is_whole_model(const gguf::SplitSet& set) {
   if (family == nullptr) return false;
   arch::Sizes sizes = arch::stated_gguf_sizes(*family, keys);
   std::unordered_set<std::string_view> names;
+  const arch::Names rows(*family);
   u64 layers = 0;
   for (const gguf::SetFile& file : set.files) {
-    for (const gguf::TensorInfo& tensor : file.document.tensors) names.insert(tensor.name);
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      names.insert(tensor.name);
+      const u64 layer = rows.find_gguf(tensor.name).layer.value_or(0);
+      if (layer < arch::max_layers) layers = std::max(layers, layer + 1);
+    }
   }
-  while (names.contains(fmt::format("blk.{}.attn_norm.weight", layers)) && layers < arch::max_layers) ++layers;
   if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
     sizes.set(arch::symbol::layers, layers);
   }

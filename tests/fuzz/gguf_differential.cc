@@ -1,6 +1,6 @@
-// Two readers of one header: the library's, and a slow one written from docs/formats/gguf.md alone, which copies the bytes
-// one by one and knows nothing of windows, stacks of counts or early bounds. They must agree on whether a header can be
-// read, and on everything in it.
+// Two readers of one header: the library's, and a slow one written from docs/formats/gguf.md alone, which copies the
+// bytes one by one and knows nothing of windows, stacks of counts or early bounds. They must agree on whether a header
+// can be read, and on everything in it.
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -37,7 +37,7 @@ class SlowReader {
     if (version != 2 && version != 3) {
       at_ = 4;
       swapped_ = true;
-      if (!number(4, version) || version != 3) return false;
+      if (!number(4, version) || (version != 2 && version != 3)) return false;
     }
     u64 tensor_count = 0, key_count = 0;
     if (!number(8, tensor_count) || !number(8, key_count)) return false;

@@ -31,7 +31,10 @@ constexpr Fixed fixed[] = {
     {"rotary_pct", "1", Severity::error, "the runtime rotates the whole head"},
     {"rotary_emb_base", "10000", Severity::warning, "mlx-lm computes as if it were 10000", "mlx"},
 };
-constexpr Relation relations[] = {whole_width};
+constexpr Relation relations[] = {
+    whole_width,
+    {"K", "H", "num_key_value_heads", "queries, keys and values are thirds of one matrix"},
+};
 
 }  // namespace
 
