@@ -196,8 +196,9 @@ std::optional<std::string> Names::source_tensor(std::string_view gguf_name) cons
     const bool is_complete = place.row->name.starts_with('@');
     const std::string prefix =
         place.layer ? fmt::format("{}{}.", first_name(family_->layer_prefixes), *place.layer) : std::string();
-    return fmt::format("{}{}{}", prefix, alternative.parts[0].module,
-                       is_complete ? std::string_view{} : suffix_text(place.side));
+    std::string name = fmt::format("{}{}{}", prefix, alternative.parts[0].module,
+                                   is_complete ? std::string_view{} : suffix_text(place.side));
+    if (gguf_tensor(name) == gguf_name) return name;  // not where it is only a part of the source
   }
   return std::nullopt;
 }

@@ -115,9 +115,9 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
   model->family = arch::find_family(model->config);
   if (model->family == nullptr) {
     return input_error("convert-architecture",
-                       fmt::format("architecture '{}' (model_type '{}') is not among the {} that are converted; "
-                                   "docs/architectures.md lists them",
-                                   model->config.architecture, model->config.model_type, arch::all_families().size()),
+                       fmt::format("architecture '{}' (model_type '{}') is not among those that are converted "
+                                   "(docs/architectures.md)",
+                                   model->config.architecture, model->config.model_type),
                        "architectures", {}, model->config.path);
   }
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
