@@ -42,6 +42,7 @@
   X(qwen)                   \
   X(olmo)                   \
   X(plamo)                  \
+  X(hunyuan_dense)          \
   /* new ones go above this line */
 
 namespace modelutils::arch {
