@@ -21,7 +21,7 @@ std::optional<double> alpha_of(const hf::Config& config) {
   return std::nullopt;
 }
 // theta × alpha^(D / (D - 2)), at any length.
-Status write_stretched_theta(KeyWriter& out, const Key& key) {
+Status write_theta_by_alpha(KeyWriter& out, const Key& key) {
   const std::optional<double> alpha = alpha_of(out.config());
   const double head = static_cast<double>(out.size("D"));
   if (!alpha || head <= 2) return write_theta(out, key);
@@ -33,7 +33,7 @@ Status write_other_scaling(KeyWriter& out, const Key& key) {
 }
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[1].write = write_stretched_theta;
+  keys[1].write = write_theta_by_alpha;
   keys[3].write = write_other_scaling;
   return keys;
 }();
