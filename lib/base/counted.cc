@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace modelutils {
 
 std::string thousands(u64 number) {
-  std::string text = std::to_string(number);
-  for (std::size_t i = text.size(); i > 3;) {
-    i -= 3;
-    text.insert(i, 1, ',');
+  char text[32];
+  char* begin = std::end(text);
+  for (int digits = 0; digits == 0 || number > 0; ++digits, number /= 10) {
+    if (digits > 0 && digits % 3 == 0) *--begin = ',';
+    *--begin = static_cast<char>('0' + number % 10);
   }
-  return text;
+  return {begin, std::end(text)};
 }
 
 std::string counted(u64 number, std::string_view noun) {

@@ -107,6 +107,11 @@ bool needs_escape(std::string_view text) {
 std::string escape(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  append_escaped(out, text);
+  return out;
+}
+
+void append_escaped(std::string& out, std::string_view text) {
   while (!text.empty()) {
     if (const std::size_t run = plain_run(text); run > 0) {
       out.append(text.substr(0, run));
@@ -117,7 +122,6 @@ std::string escape(std::string_view text) {
     append_escaped_point(out, text, point);
     text.remove_prefix(point.size);
   }
-  return out;
 }
 
 std::string escape(std::string_view text, std::size_t columns) {

@@ -24,6 +24,9 @@ bool needs_escape(std::string_view text);
 /// not UTF-8 as \xff. A backslash is doubled, so the form can be read back.
 std::string escape(std::string_view text);
 
+/// The same, appended to `out`.
+void append_escaped(std::string& out, std::string_view text);
+
 /// As escape(), but shortened to at most `columns` terminal columns by cutting the end and appending "…".
 std::string escape(std::string_view text, std::size_t columns);
 

@@ -72,6 +72,17 @@ void append_utf8(std::string& out, char32_t value) {
 
 namespace {
 
+// Length of the leading run of ASCII.
+std::size_t ascii_run(std::string_view text) {
+  std::size_t size = 0;
+  for (u64 word = 0; size + 8 <= text.size(); size += 8) {
+    std::memcpy(&word, text.data() + size, 8);
+    if ((word & 0x8080808080808080u) != 0) break;
+  }
+  while (size < text.size() && static_cast<u8>(text[size]) < 0x80) ++size;
+  return size;
+}
+
 bool is_combining(char32_t c) {
   return (c >= 0x300 && c <= 0x36F) || (c >= 0x1AB0 && c <= 0x1AFF) || (c >= 0x1DC0 && c <= 0x1DFF) ||
          (c >= 0x20D0 && c <= 0x20FF) || (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0xFE20 && c <= 0xFE2F);
@@ -89,6 +100,11 @@ bool is_wide(char32_t c) {
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
+    if (const std::size_t run = ascii_run(text); run > 0) {  // a column each
+      width += run;
+      text.remove_prefix(run);
+      continue;
+    }
     const CodePoint point = decode_utf8(text);
     if (!point.valid) {
       ++width;

@@ -7,7 +7,7 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "json/writer.h"
-#include "report/numbers.h"
+#include "base/numbers.h"
 
 namespace modelutils {
 

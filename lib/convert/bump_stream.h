@@ -8,8 +8,8 @@
 #include "bump/header.h"
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
+#include "io/progress.h"
 #include "plan/bump_mapping.h"
-#include "report/progress.h"
 
 namespace modelutils {
 

@@ -1,5 +1,4 @@
-// What a conversion did to each tensor: source form, GGUF type, exact or the measured error. docs/json.md describes the
-// JSON form ("mlx2gguf/1").
+// What a conversion did to each tensor: source form, GGUF type, exact or the measured error.
 #pragma once
 
 #include <optional>
@@ -55,12 +54,5 @@ struct ConversionReport {
   u64 unmeasured_tensors() const;
   u64 bytes() const;
 };
-
-/// One JSON object and a line feed.
-std::string report_json(const ConversionReport& report);
-
-/// For people: what is not exact, tensors of one source form, type and reason together (with `all` a line for each
-/// tensor, exact ones too), the files if they are several, then the totals. Escaped.
-std::string report_text(const ConversionReport& report, bool all);
 
 }  // namespace modelutils::convert

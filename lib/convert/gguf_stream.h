@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "gguf/write.h"
 #include "io/atomic_output.h"
-#include "report/progress.h"
+#include "io/progress.h"
 #include "tensor/types.h"
 
 namespace modelutils::convert {

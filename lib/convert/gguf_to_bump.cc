@@ -14,7 +14,7 @@
 #include "convert/bump_manifest.h"
 #include "convert/bump_stream.h"
 #include "gguf/keys.h"
-#include "report/gguf_selection.h"
+#include "listing/gguf_listing.h"
 #include "verify/gguf_rules.h"
 
 namespace modelutils {

@@ -9,8 +9,8 @@
 #include "base/parallel.h"
 #include "convert/conversion_report.h"
 #include "io/model_folder.h"
+#include "io/progress.h"
 #include "plan/mlx_target.h"
-#include "report/progress.h"
 
 namespace modelutils::convert {
 

@@ -12,7 +12,9 @@
 #pragma clang attribute pop
 #endif
 
+#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/escape.h"
@@ -32,8 +34,21 @@ struct StringStream {
   void Flush() {}
 };
 
-using Compact = rapidjson::Writer<StringStream>;
-using Pretty = rapidjson::PrettyWriter<StringStream>;
+// RapidJSON's writers, which put raw text character by character, with a way to append a value in one piece.
+struct Compact : rapidjson::Writer<StringStream> {
+  using Writer::Writer;
+  std::string& begin_value(rapidjson::Type type) {
+    Prefix(type);
+    return os_->text;
+  }
+};
+struct Pretty : rapidjson::PrettyWriter<StringStream> {
+  using PrettyWriter::PrettyWriter;
+  std::string& begin_value(rapidjson::Type type) {
+    PrettyPrefix(type);
+    return os_->text;
+  }
+};
 
 }  // namespace
 
@@ -63,16 +78,24 @@ struct Writer::State {
     stream.text.clear();
   }
 
-  // RapidJSON escapes only C0 and passes invalid UTF-8 on, so text goes through as a raw value.
-  void raw(std::string_view value, rapidjson::Type type) {
-    write([&](auto& writer) { writer.RawValue(value.data(), value.size(), type); });
+  // RapidJSON escapes only C0 and passes invalid UTF-8 on, so the text is ours.
+  void quoted(std::string_view text) {
+    write([&](auto& writer) {
+      std::string& out = writer.begin_value(rapidjson::kStringType);
+      out.push_back('"');
+      append_json_escaped(out, text);
+      out.push_back('"');
+    });
   }
 
-  void quoted(std::string_view text) {
-    scratch.assign(1, '"');
-    append_json_escaped(scratch, text);
-    scratch.push_back('"');
-    raw(scratch, rapidjson::kStringType);
+  void digits(std::string_view text) {
+    write([&](auto& writer) { writer.begin_value(rapidjson::kNumberType) += text; });
+  }
+
+  template <typename T>
+  void integer(T value) {
+    char text[24];
+    digits({text, std::to_chars(std::begin(text), std::end(text), value).ptr});
   }
 
   template <typename T>
@@ -82,7 +105,7 @@ struct Writer::State {
     } else if (std::isinf(value)) {
       quoted(value > 0 ? "Infinity" : "-Infinity");
     } else {
-      raw(fmt::format("{}", value), rapidjson::kNumberType);
+      digits(fmt::format("{}", value));
     }
   }
 
@@ -90,7 +113,6 @@ struct Writer::State {
   std::function<void(std::string_view)> sink;
   std::unique_ptr<Compact> compact;
   std::unique_ptr<Pretty> pretty;
-  std::string scratch;
 };
 
 Writer::Writer(Style style) : Writer(style, nullptr) {}
@@ -129,10 +151,10 @@ void Writer::string(std::string_view text) {
 }
 
 void Writer::number(u64 value) {
-  state_->write([&](auto& writer) { writer.Uint64(value); });
+  state_->integer(value);
 }
 void Writer::number(i64 value) {
-  state_->write([&](auto& writer) { writer.Int64(value); });
+  state_->integer(value);
 }
 void Writer::number(double value) {
   state_->floating(value);
@@ -140,7 +162,7 @@ void Writer::number(double value) {
 void Writer::decimal(float value) {
   const std::string digits = fmt::format("{}", value);
   if (std::isfinite(value) && digits.find_first_not_of("-0123456789") == std::string::npos) {
-    state_->raw(digits + ".0", rapidjson::kNumberType);
+    state_->digits(digits + ".0");
   } else {
     state_->floating(value);
   }

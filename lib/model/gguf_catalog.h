@@ -10,4 +10,12 @@ namespace modelutils {
 /// say (verify/gguf_rules.h). Order: file by file, as the tensor infos stand.
 Catalog gguf_catalog(const gguf::SplitSet& set);
 
+/// Where a tensor's data is.
+struct GgufTensorPlace {
+  std::optional<u64> offset;  ///< absolute, in its file; nothing on overflow, or where the header breaks off
+  std::optional<u64> bytes;   ///< without padding; nothing if the type is unknown or the size overflows
+  std::string_view problem;   ///< why the catalog leaves the tensor out; empty if it does not
+};
+GgufTensorPlace gguf_tensor_place(const gguf::Document& document, const gguf::TensorInfo& tensor);
+
 }  // namespace modelutils

@@ -2,6 +2,12 @@
 
 namespace modelutils {
 
+std::string_view safetensors_tensor_problem(const safetensors::Document& document, const safetensors::Tensor& tensor) {
+  if (!document.holds(tensor)) return "the tensor's data is not in the file";
+  const bool is_of_its_size = !tensor.type || tensor.expected_bytes() == tensor.bytes();
+  return is_of_its_size ? "" : "the tensor's range does not fit its dtype and shape";
+}
+
 Catalog safetensors_catalog(const safetensors::ShardSet& set) {
   Catalog catalog;
   catalog.format = "safetensors";
@@ -12,8 +18,7 @@ Catalog safetensors_catalog(const safetensors::ShardSet& set) {
   for (const safetensors::TensorRef ref : set.tensors) {
     const safetensors::Document& document = set.file(ref).document;
     const safetensors::Tensor& tensor = set.tensor(ref);
-    if (!document.holds(tensor)) continue;
-    if (tensor.type && tensor.expected_bytes() != tensor.bytes()) continue;
+    if (!safetensors_tensor_problem(document, tensor).empty()) continue;
     catalog.tensors.push_back({std::string(tensor.name), tensor.type, tensor.ne(), ref.file,
                                document.data_offset + tensor.begin, tensor.bytes()});
   }

@@ -11,4 +11,7 @@ namespace modelutils {
 /// Shapes are turned round into ne order. Order: file by file, as the headers have them.
 Catalog safetensors_catalog(const safetensors::ShardSet& set);
 
+/// Why the catalog leaves a tensor out; empty if it does not.
+std::string_view safetensors_tensor_problem(const safetensors::Document& document, const safetensors::Tensor& tensor);
+
 }  // namespace modelutils

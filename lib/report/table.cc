@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/terminal_text.h"
 #include "base/utf8.h"
 
 namespace modelutils {
@@ -61,22 +62,6 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
 
 }  // namespace
 
-std::string cut_text(std::string_view text, std::size_t columns) {
-  if (text.size() <= columns || display_width(text) <= columns) return std::string(text);
-  std::string out;
-  std::size_t width = 0;
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    const std::size_t step = display_width(text.substr(0, point.size));
-    if (width + step + 1 > columns) break;
-    out += text.substr(0, point.size);
-    width += step;
-    text.remove_prefix(point.size);
-  }
-  if (columns > 0) out += "…";
-  return out;
-}
-
 void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_t rows, const RowSource& row_source,
                  const TableOptions& options) {
   std::vector<std::size_t> widths(columns.size(), 1);
@@ -90,23 +75,27 @@ void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_
   }
   fit(columns, widths, options);
 
-  std::size_t last = 0;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (widths[i] > 0) last = i;
-  }
+  std::string line;
   const auto write_line = [&] {
-    std::string line(options.indent, ' ');
-    bool first = true;
-    for (std::size_t i = 0; i <= last; ++i) {
+    line.clear();
+    std::size_t before = options.indent;  // blanks
+    for (std::size_t i = 0; i < columns.size(); ++i) {
       if (widths[i] == 0) continue;
-      if (!first) line.append(gap, ' ');
-      first = false;
-      const std::string text = cut_text(cells[i].text, widths[i]);
-      const std::size_t used = display_width(text);
+      std::size_t used = display_width(cells[i].text);
+      if (used > widths[i]) {
+        cells[i].text =
+            columns[i].cut_in_middle ? cut_middle(cells[i].text, widths[i]) : cut_text(cells[i].text, widths[i]);
+        used = display_width(cells[i].text);
+      }
       const std::size_t blank = widths[i] > used ? widths[i] - used : 0;
-      if (columns[i].align == Align::right) line.append(blank, ' ');
-      line += options.style(cells[i].paint, text);
-      if (columns[i].align == Align::left && i != last) line.append(blank, ' ');
+      before += columns[i].align == Align::right ? blank : 0;
+      line.append(before, ' ');
+      if (options.style.color()) {
+        line += options.style(cells[i].paint, cells[i].text);
+      } else {
+        line += cells[i].text;
+      }
+      before = gap + (columns[i].align == Align::left ? blank : 0);
     }
     while (line.ends_with(' ')) line.pop_back();
     line += '\n';

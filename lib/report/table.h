@@ -15,9 +15,10 @@ enum class Align : u8 { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
-  std::size_t min_width = 0;  ///< may be cut down to this many columns, with "…"; 0: never cut
-  int drop_rank = 0;          ///< left out if the width does not suffice, the highest rank first; 0: never
-  int cut_rank = 0;           ///< columns of a higher rank are cut first, all down to their min_width
+  std::size_t min_width = 0;   ///< may be cut down to this many columns, with "…"; 0: never cut
+  int drop_rank = 0;           ///< left out if the width does not suffice, the highest rank first; 0: never
+  int cut_rank = 0;            ///< columns of a higher rank are cut first, all down to their min_width
+  bool cut_in_middle = false;  ///< names: their end says as much as their beginning
 };
 
 /// Printable text: whoever fills a cell has escaped what came from a file.
@@ -40,8 +41,5 @@ struct TableOptions {
 /// Writes the table. Where even the narrowest form does not fit, lines are longer than the width.
 void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_t rows, const RowSource& row_source,
                  const TableOptions& options);
-
-/// `text` (printable) shortened to `columns` terminal columns, the last of them "…".
-std::string cut_text(std::string_view text, std::size_t columns);
 
 }  // namespace modelutils

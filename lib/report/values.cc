@@ -1,121 +1,18 @@
 #include "report/values.h"
 
-#include <algorithm>
-#include <iterator>
-#include <vector>
-
 #include <fmt/format.h>
-#include "base/byte_reader.h"
+
 #include "base/checked_math.h"
 #include "base/escape.h"
+#include "base/numbers.h"
 #include "json/writer.h"
-#include "model/statistics.h"
-#include "report/numbers.h"
-#include "tensor/shape.h"
+#include "listing/value_reader.h"
+#include "report/json_value.h"
+#include "report/table.h"
 
 namespace modelutils {
 
 namespace {
-
-constexpr u64 piece_elements = 16 * 1024;
-
-// How the elements of a type are printed.
-enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
-
-Form form_of(const ValueSource& tensor, bool raw) {
-  if (raw) return Form::unsigned_word;
-  if (tensor.packed || !tensor.stored_type) return Form::decoded;
-  switch (*tensor.stored_type) {
-    case TensorType::U8:
-    case TensorType::U16:
-    case TensorType::U32:
-    case TensorType::U64:
-    case TensorType::BOOL: return Form::unsigned_word;
-    case TensorType::I8:
-    case TensorType::I16:
-    case TensorType::I32:
-    case TensorType::I64: return Form::signed_word;
-    case TensorType::F64: return Form::f64;
-    default: return Form::decoded;
-  }
-}
-
-// Bytes of a stored word: of the element, or 1 for blocks of several elements and unknown types.
-u64 word_bytes(const ValueSource& tensor) {
-  if (!tensor.stored_type) return 1;
-  const TypeInfo& type = type_info(*tensor.stored_type);
-  return type.block_elements == 1 && type.block_bytes <= 8 ? type.block_bytes : 1;
-}
-
-u64 unsigned_at(const std::byte* at, u64 width) {
-  switch (width) {
-    case 1: return load<u8>(at);
-    case 2: return load<u16>(at);
-    case 4: return load<u32>(at);
-    default: return load<u64>(at);
-  }
-}
-
-i64 signed_at(const std::byte* at, u64 width) {
-  switch (width) {
-    case 1: return load<i8>(at);
-    case 2: return load<i16>(at);
-    case 4: return load<i32>(at);
-    default: return load<i64>(at);
-  }
-}
-
-// Gives every value as JSON or text to `emit`, piece by piece.
-class ValueReader {
- public:
-  ValueReader(const ValueSource& tensor, bool raw)
-      : tensor_(tensor), form_(form_of(tensor, raw)), width_(word_bytes(tensor)) {
-    available_ = form_ == Form::decoded ? tensor.elements : tensor.bytes / width_;
-  }
-
-  u64 available() const { return available_; }
-
-  template <typename Emit>
-  Status read(u64 count, Emit&& emit) {
-    for (u64 first = 0; first < count;) {
-      const u64 now = std::min(piece_elements, count - first);
-      if (form_ == Form::decoded) {
-        values_.resize(now);
-        MU_TRY(tensor_.read_values(first, values_));
-        for (const float value : values_) {
-          if (!emit(value)) return {};
-        }
-      } else {
-        bytes_.resize(now * width_);
-        MU_TRY(tensor_.read_bytes(first * width_, bytes_));
-        for (u64 i = 0; i < now; ++i) {
-          const std::byte* at = bytes_.data() + i * width_;
-          const bool more = form_ == Form::signed_word ? emit(signed_at(at, width_))
-                            : form_ == Form::f64       ? emit(load<double>(at))
-                                                       : emit(unsigned_at(at, width_));
-          if (!more) return {};
-        }
-      }
-      first += now;
-    }
-    return {};
-  }
-
- private:
-  const ValueSource& tensor_;
-  Form form_;
-  u64 width_;
-  u64 available_ = 0;
-  std::vector<float> values_;
-  std::vector<std::byte> bytes_;
-};
-
-void write_shape(json::Writer& writer, const std::vector<u64>& shape) {
-  writer.key("shape");
-  writer.begin_array();
-  for (const u64 dim : shape) writer.number(dim);
-  writer.end_array();
-}
 
 std::string text_of(float value) {
   return float_text(value);
@@ -130,13 +27,7 @@ std::string text_of(i64 value) {
   return fmt::to_string(value);
 }
 
-struct Row {
-  const ValueSource* tensor = nullptr;
-  Statistics statistics;
-  std::string problem;  // instead of statistics
-};
-
-void write_json_row(json::Writer& writer, const Row& row, const std::string& path) {
+void write_json_row(json::Writer& writer, const TensorStatistics& row, const std::string& path) {
   const auto number_or_null = [&](std::string_view name, std::optional<double> value) {
     writer.key(name);
     value ? writer.number(*value) : writer.null();
@@ -167,19 +58,41 @@ void write_json_row(json::Writer& writer, const Row& row, const std::string& pat
   writer.end_line();
 }
 
-void write_text_row(TextOutput& out, const Row& row) {
-  const std::optional<u64> count = checked_product(row.tensor->shape);
-  out << fmt::format("{:>12} ", count ? fmt::to_string(*count) : "?");
-  const Statistics& s = row.statistics;
-  if (!row.problem.empty()) {
-    out << fmt::format("{:>68}", row.problem);
-  } else if (s.finite() == 0) {
-    out << fmt::format("{:>11} {:>11} {:>11} {:>11} {:>9} {:>5} {:>4}", "-", "-", "-", "-", s.zeros, s.nans, s.infs);
-  } else {
-    out << fmt::format("{:>11.5g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9} {:>5} {:>4}", s.min, s.max, s.mean, s.deviation,
-                       s.zeros, s.nans, s.infs);
-  }
-  out << "  " << escape(row.tensor->name) << "\n";
+void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
+  const auto number = [](double value) { return fmt::format("{:.5g}", value); };
+  const auto fill = [&](std::size_t i, std::vector<Cell>& cells) {
+    const TensorStatistics& row = rows[i];
+    const Statistics& s = row.statistics;
+    const std::optional<u64> count = checked_product(row.tensor->shape);
+    for (Cell& cell : cells) cell = {};
+    cells[0] = {escape(row.tensor->name), Paint::plain};
+    cells[1] = {escape(row.tensor->type), type_paint(row.tensor->stored_type)};
+    cells[2] = {count ? thousands(*count) : "?", Paint::plain};
+    if (!row.problem.empty()) {
+      cells[10] = {row.problem, Paint::bad};
+      return;
+    }
+    const bool any = s.finite() > 0;
+    const double numbers[] = {s.min, s.max, s.mean, s.deviation};
+    for (std::size_t k = 0; k < 4; ++k) cells[3 + k] = {any ? number(numbers[k]) : "-", Paint::plain};
+    cells[7] = {thousands(s.zeros), Paint::faint};
+    cells[8] = {thousands(s.nans), s.nans > 0 ? Paint::bad : Paint::faint};
+    cells[9] = {thousands(s.infs), s.infs > 0 ? Paint::bad : Paint::faint};
+  };
+  if (!options.path.empty()) out << options.style(Paint::title, escape(options.path)) << "\n";
+  write_table(out,
+              {{"name", Align::left, 30, 0, 0, true},
+               {"type", Align::left, 0, 2},
+               {"count", Align::right, 0, 4},
+               {"min", Align::right},
+               {"max", Align::right},
+               {"mean", Align::right},
+               {"std", Align::right, 0, 1},
+               {"zeros", Align::right, 0, 3},
+               {"NaN", Align::right},
+               {"Inf", Align::right},
+               {"", Align::left}},
+              rows.size(), fill, {options.width, 2, true, options.style});
 }
 
 }  // namespace
@@ -214,52 +127,14 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
   return {};
 }
 
-Status write_statistics(TextOutput& out, std::span<const ValueSource> tensors, const StatisticsOptions& options) {
-  std::vector<Row> rows(tensors.size());
-  MU_TRY(parallel_for(tensors.size(), options.threads, [&](u64 item, unsigned) -> Status {
-    rows[item].tensor = &tensors[item];
-    rows[item].problem = tensors[item].problem;
-    if (!rows[item].problem.empty()) return {};
-    auto statistics = statistics_of(tensors[item].elements, tensors[item].read_values);
-    if (statistics) {
-      rows[item].statistics = *statistics;
-    } else if (statistics.error().code == "tensor-no-decoder") {
-      rows[item].problem = std::move(statistics.error().message);
-    } else {
-      return tl::make_unexpected(std::move(statistics.error()));
-    }
-    return {};
-  }));
+void write_statistics(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
   if (!options.json) {
-    if (!options.path.empty()) out << escape(options.path) << "\n";
-    out << fmt::format("{:>12} {:>11} {:>11} {:>11} {:>11} {:>9} {:>5} {:>4}  {}\n", "count", "min", "max", "mean",
-                       "std", "zeros", "NaN", "Inf", "name");
-    for (const Row& row : rows) write_text_row(out, row);
-    return {};
+    write_table_of(out, rows, options);
+    return;
   }
-  json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  for (const Row& row : rows) write_json_row(writer, row, options.path);
-  writer.flush();
-  return {};
-}
-
-ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
-  ValueSource source;
-  source.name = tensor.name;
-  source.type = tensor.type ? type_name(*tensor.type) : "unknown";
-  source.stored_type = tensor.type;
-  source.shape = source.stored_shape = tensor.ne;
-  source.elements = checked_product(tensor.ne).value_or(0);
-  source.bytes = tensor.bytes;
-  source.read_values = [&](u64 first, std::span<float> out) { return read_value_range(catalog, tensor, first, out); };
-  source.read_bytes = [&](u64 offset, MutableBytes out) -> Status {
-    if (catalog.big_endian) {
-      return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded",
-                         fmt::format("tensor '{}'", tensor.name));
-    }
-    return catalog.files[tensor.file].source->read_exact(tensor.offset + offset, out);
-  };
-  return source;
+  json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+  for (const TensorStatistics& row : rows) write_json_row(json, row, options.path);
+  json.flush();
 }
 
 }  // namespace modelutils

@@ -4,7 +4,7 @@
 
 #include "base/counted.h"
 #include "json/writer.h"
-#include "report/numbers.h"
+#include "base/numbers.h"
 
 namespace modelutils {
 

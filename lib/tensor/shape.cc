@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/numbers.h"
 
 namespace modelutils {
 
@@ -32,7 +33,7 @@ std::string shape_text(std::span<const u64> dims) {
   std::string text;
   for (u64 dim : dims) {
     if (!text.empty()) text += " × ";
-    text += std::to_string(dim);
+    append_number(text, dim);
   }
   return text;
 }

@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "io/progress.h"
 #include "model/tensor_catalog.h"
-#include "report/progress.h"
 #include "verify/finding_log.h"
 #include "verify/packed_check.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "io/hash.h"
+#include "io/progress.h"
 #include "model/tensor_catalog.h"
-#include "report/progress.h"
 
 namespace modelutils {
 

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "io/hash.h"
+#include "io/progress.h"
 #include "model/tensor_catalog.h"
-#include "report/progress.h"
 #include "verify/finding_log.h"
 
 namespace modelutils {

@@ -11,8 +11,8 @@
 #include "base/parallel.h"
 #include "io/hash.h"
 #include "io/model_folder.h"
-#include "report/progress.h"
-#include "report/verify_report.h"
+#include "io/progress.h"
+#include "verify/verify_report.h"
 
 namespace modelutils {
 

@@ -11,10 +11,9 @@
 #include <sstream>
 
 #include "architectures_page.h"
+#include "cli/dump_options.h"
 #include "cli/gguf2bump_options.h"
-#include "cli/gguf_dump_options.h"
 #include "cli/mlx2gguf_options.h"
-#include "cli/st_dump_options.h"
 #include "cli/verify_options.h"
 #include "completion.h"
 #include "man_page.h"

@@ -10,6 +10,7 @@
 
 #include "json/reader.h"
 #include "mlx_to_gguf_fixture.h"
+#include "report/conversion_report.h"
 
 namespace modelutils::convert {
 namespace {
@@ -123,11 +124,12 @@ TEST_F(MlxToGguf, DemoModelIsExactAndReported) {
   const Converted converted = convert(options_for(source));
   EXPECT_EQ(parity_errors(converted, source), "");
   EXPECT_EQ(converted.report.inexact_tensors(), 0u);
-  const Result<std::unique_ptr<json::Document>> report = json::parse(report_json(converted.report), "report");
+  const Result<std::unique_ptr<json::Document>> report = json::parse(conversion_json(converted.report), "report");
   ASSERT_TRUE(report);
   EXPECT_EQ(json::string_member((*report)->root, "schema"), "mlx2gguf/1");
   EXPECT_EQ(json::u64_member(*json::member((*report)->root, "totals"), "tensors"), converted.report.tensors.size());
-  EXPECT_NE(report_text(converted.report, true).find("affine 4-bit, group 64, F16 scales, exact"), std::string::npos);
+  EXPECT_NE(conversion_text(converted.report, true).find("affine 4-bit, group 64, F16 scales, exact"),
+            std::string::npos);
   EXPECT_EQ(converted.value<std::string>("tokenizer.ggml.pre"), "llama-bpe");
   EXPECT_EQ(converted.value<std::string>("general.license"), "mit");
   EXPECT_EQ(converted.value<u32>("tokenizer.ggml.bos_token_id"), 509u);

@@ -8,7 +8,8 @@
 #include "capture.h"
 #include "gguf/split_set.h"
 #include "json/reader.h"
-#include "report/gguf_dump.h"
+#include "listing/gguf_listing.h"
+#include "report/listing_forms.h"
 #include "support/temp_dir.h"
 
 namespace modelutils {
@@ -76,10 +77,10 @@ TEST(GgufPy, JsonIsTheSame) {
     if (!std::filesystem::exists(path)) path = SHARED_DIR "/corpus/bump/" + name;
     const auto set = gguf::open_set(path);
     ASSERT_TRUE(set) << path;
-    GgufDumpOptions options;
+    ListingOptions options;
     options.arrays = true;
-    const std::string ours =
-        test::capture([&](TextOutput& out) { ASSERT_TRUE(dump_gguf_json(*set, path, options, out)); });
+    const std::string ours = test::capture(
+        [&](TextOutput& out) { ASSERT_TRUE(write_listing_json(out, gguf_listing(*set, path)->list({}), options)); });
     const auto our_document = json::parse(ours, "ours");
     const auto their_document = json::parse(text, "theirs");
     ASSERT_TRUE(our_document);

@@ -53,15 +53,6 @@ TEST(Table, ColoursTakeNoRoom) {
   EXPECT_EQ(colored, " \033[1;4ma\033[0m  \033[1;4mb\033[0m\n \033[33mx\033[0m  \033[33my\033[0m\n");
 }
 
-TEST(Table, CutText) {
-  EXPECT_EQ(cut_text("abc", 3), "abc");
-  EXPECT_EQ(cut_text("abcd", 3), "ab…");
-  EXPECT_EQ(cut_text("世界人", 4), "世…");
-  EXPECT_EQ(cut_text("世界", 4), "世界");
-  EXPECT_EQ(cut_text("abc", 0), "");
-  EXPECT_EQ(display_width(cut_text("世界人民", 6)), 5U);
-}
-
 TEST(Table, PaintsTypesByTheirBits) {
   EXPECT_EQ(type_paint(TensorType::F32), Paint::bits_16);
   EXPECT_EQ(type_paint(TensorType::BF16), Paint::bits_16);

@@ -129,7 +129,9 @@ TEST(Statistics, DoNotDependOnTheNumberOfThreads) {
   std::vector<ValueSource> sources;
   for (const CatalogTensor& tensor : catalog.tensors) sources.push_back(value_source(catalog, tensor));
   const auto text = [&](unsigned threads, bool json) {
-    return test::capture([&](TextOutput& out) { EXPECT_TRUE(write_statistics(out, sources, {json, {}, threads})); });
+    const auto rows = statistics_of(sources, threads);
+    EXPECT_TRUE(rows);
+    return test::capture([&](TextOutput& out) { write_statistics(out, *rows, {json, {}}); });
   };
   EXPECT_EQ(text(1, false), text(4, false));
   EXPECT_EQ(text(1, true), text(4, true));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/verify_report.h"
 #include "support/gguf_builder.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_dir.h"

@@ -1,0 +1,52 @@
+#include "base/terminal_text.h"
+
+#include "base/utf8.h"
+
+namespace modelutils {
+
+namespace {
+
+// The longest beginning of `text` that takes at most `columns`.
+std::string_view beginning(std::string_view text, std::size_t columns) {
+  std::size_t size = 0;
+  std::size_t width = 0;
+  while (size < text.size()) {
+    const std::size_t step = decode_utf8(text.substr(size)).size;
+    const std::size_t wider = width + display_width(text.substr(size, step));
+    if (wider > columns) break;
+    width = wider;
+    size += step;
+  }
+  return text.substr(0, size);
+}
+
+// The longest end of `text` that takes at most `columns`. A character begins where no continuation byte is.
+std::string_view ending(std::string_view text, std::size_t columns) {
+  std::size_t begin = text.size();
+  std::size_t width = 0;
+  while (begin > 0) {
+    std::size_t next = begin - 1;
+    while (next > 0 && (static_cast<unsigned char>(text[next]) & 0xC0U) == 0x80U) --next;
+    width += display_width(text.substr(next, begin - next));
+    if (width > columns) break;
+    begin = next;
+  }
+  return text.substr(begin);
+}
+
+}  // namespace
+
+std::string cut_text(std::string_view text, std::size_t columns) {
+  if (text.size() <= columns || display_width(text) <= columns) return std::string(text);
+  if (columns == 0) return {};
+  return std::string(beginning(text, columns - 1)) + "…";
+}
+
+std::string cut_middle(std::string_view text, std::size_t columns) {
+  if (text.size() <= columns || display_width(text) <= columns) return std::string(text);
+  if (columns == 0) return {};
+  const std::size_t end_columns = (columns - 1) / 2;
+  return std::string(beginning(text, columns - 1 - end_columns)) + "…" + std::string(ending(text, end_columns));
+}
+
+}  // namespace modelutils

@@ -1,0 +1,93 @@
+#include "listing/gguf_summary.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/checked_math.h"
+#include "gguf/file_type.h"
+#include "gguf/keys.h"
+#include "gguf/parse.h"
+
+namespace modelutils {
+
+namespace {
+
+// The layers of the largest models are some hundreds.
+constexpr u64 max_layers_read = 4096;
+
+void add(std::optional<u64>& sum, std::optional<u64> more) {
+  sum = sum && more ? checked_add(*sum, *more) : std::nullopt;
+}
+
+std::optional<Range> range_value(const gguf::SetFile& file, const gguf::Index& index, const std::string& key) {
+  if (const std::optional<u64> value = index.unsigned_value(key)) return Range{*value, *value};
+  const gguf::ArrayRef* array = index.array_value(key);
+  if (array == nullptr || gguf::value_size(array->element_type) == 0) return std::nullopt;
+  const auto values = gguf::read_numbers<u64>(*file.source, file.document, *array, 0, max_layers_read);
+  if (!values || values->empty()) return std::nullopt;
+  const auto [low, high] = std::minmax_element(values->begin(), values->end());
+  return Range{*low, *high};
+}
+
+void summarize_keys(const gguf::SetFile& file, ModelFacts& summary) {
+  const gguf::Index index(file.document);
+  const auto number = [&](std::string_view suffix) { return index.unsigned_value(index.arch_key(suffix)); };
+  const auto text = [&](std::string_view key) { return std::string(index.string_value(key).value_or("")); };
+  summary.architecture = index.architecture();
+  summary.name = text("general.name");
+  if (const auto code = index.unsigned_value("general.file_type")) summary.mix = gguf::file_type_name(*code);
+  summary.tokenizer = text("tokenizer.ggml.model");
+  summary.tokenizer_pre = text("tokenizer.ggml.pre");
+  summary.layers = number("block_count");
+  summary.context = number("context_length");
+  summary.embedding = number("embedding_length");
+  summary.head_dim = number("attention.key_length");
+  summary.experts = number("expert_count");
+  summary.experts_used = number("expert_used_count");
+  summary.feed_forward = range_value(file, index, index.arch_key("feed_forward_length"));
+  summary.heads = range_value(file, index, index.arch_key("attention.head_count"));
+  summary.heads_kv = range_value(file, index, index.arch_key("attention.head_count_kv"));
+  const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens");
+  summary.vocabulary = tokens != nullptr ? std::optional<u64>(tokens->count) : number("vocab_size");
+  const bool even = summary.heads && summary.heads->low == summary.heads->high && summary.heads->low > 0;
+  if (!summary.head_dim && even && summary.embedding && *summary.embedding % summary.heads->low == 0) {
+    summary.head_dim = *summary.embedding / summary.heads->low;
+  }
+}
+
+}  // namespace
+
+std::string gguf_type_text(const gguf::TensorInfo& tensor) {
+  const std::optional<TensorType> type = tensor.type();
+  return type ? std::string(type_name(*type)) : std::to_string(tensor.type_id);
+}
+
+ModelFacts summarize(const gguf::SplitSet& set) {
+  ModelFacts summary;
+  summarize_keys(set.files.front(), summary);
+  summary.parameters = summary.tensor_bytes = summary.file_size = 0;
+  std::map<u32, std::size_t> places;
+  for (const gguf::SetFile& file : set.files) {
+    add(summary.file_size, file.document.file_size);
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      const auto [entry, is_new] = places.try_emplace(tensor.type_id, summary.types.size());
+      if (is_new) summary.types.push_back({gguf_type_text(tensor), tensor.type(), 0, 0, 0});
+      TypeTotal& total = summary.types[entry->second];
+      const std::optional<u64> elements = tensor.elements();
+      const std::optional<u64> bytes = tensor.bytes();
+      ++summary.tensors;
+      ++total.tensors;
+      add(total.bytes, bytes);
+      add(total.parameters, elements);
+      add(summary.tensor_bytes, bytes);
+      add(summary.parameters, elements);
+    }
+  }
+  if (summary.tensor_bytes && summary.parameters && *summary.parameters > 0) {
+    summary.bits_per_weight =
+        8.0 * static_cast<double>(*summary.tensor_bytes) / static_cast<double>(*summary.parameters);
+  }
+  return summary;
+}
+
+}  // namespace modelutils

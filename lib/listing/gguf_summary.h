@@ -1,0 +1,15 @@
+// What a GGUF model is, from its keys and its tensors.
+#pragma once
+
+#include "gguf/split_set.h"
+#include "listing/model_facts.h"
+
+namespace modelutils {
+
+/// Reads nothing but per-layer arrays of head counts.
+ModelFacts summarize(const gguf::SplitSet& set);
+
+/// "Q4_K", or the number of an id that the table does not have.
+std::string gguf_type_text(const gguf::TensorInfo& tensor);
+
+}  // namespace modelutils

@@ -1,0 +1,45 @@
+// What a model is, in two dozen numbers: the first thing that a person wants to know of it, whatever its format.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/types.h"
+
+namespace modelutils {
+
+/// All tensors of one type.
+struct TypeTotal {
+  std::string name;                ///< "Q4_K"; the number for ids that the table does not have
+  std::optional<TensorType> type;  ///< nothing for those
+  u64 tensors = 0;
+  std::optional<u64> bytes;  ///< without padding; nothing if the size of one is not known
+  std::optional<u64> parameters;
+};
+
+/// Head counts may differ from layer to layer (an array).
+struct Range {
+  u64 low = 0;
+  u64 high = 0;
+};
+
+/// Text is raw text of the file; what is not stated is empty.
+struct ModelFacts {
+  std::string architecture;  ///< general.architecture; of a config.json architectures[0], else model_type
+  std::string name;
+  std::string mix;        ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
+  std::string tokenizer;  ///< tokenizer.ggml.model
+  std::string tokenizer_pre;
+  std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;
+  std::optional<Range> feed_forward, heads, heads_kv;
+
+  u64 tensors = 0;
+  std::optional<u64> parameters;          ///< elements of all tensors; nothing on overflow
+  std::optional<u64> tensor_bytes;        ///< nothing if a size is not known
+  std::optional<double> bits_per_weight;  ///< 8 × tensor_bytes / parameters
+  std::vector<TypeTotal> types;           ///< in the order of their first tensor
+  std::optional<u64> file_size;           ///< of all files; nothing for a pipe
+};
+
+}  // namespace modelutils

@@ -1,0 +1,310 @@
+#include "listing/safetensors_listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_set>
+
+#include "base/checked_math.h"
+#include "model/model_view.h"
+#include "model/safetensors_catalog.h"
+#include "listing/safetensors_keys.h"
+
+namespace modelutils {
+
+namespace {
+
+using safetensors::Tensor;
+using safetensors::TensorRef;
+
+class SafetensorsListing : public ListingSource {
+ public:
+  explicit SafetensorsListing(const SafetensorsModel& model) : model_(model) {}
+
+  Listing list(const ListingRequest& request) override;
+  std::optional<ListedValue> find_value(std::string_view key) override;
+  std::optional<ValueSource> values_of(const std::string& tensor) override;
+  std::vector<ValueSource> values_of(const Listing& listing) override;
+  void each_key_name(const NameVisitor& visit) const override;
+  void each_tensor_name(const NameVisitor& visit) const override;
+
+ private:
+  std::string kind() const;
+  void list_files(Listing& listing) const;
+  void list_keys(Listing& listing, const ListingRequest& request) const;
+  void list_tensors(Listing& listing, const ListingRequest& request, const std::vector<u64>& parameters) const;
+  void list_modules(Listing& listing, const ListingRequest& request) const;
+  void count_types(Listing& listing, const std::vector<u64>& parameters) const;
+  void count_forms(Listing& listing) const;
+  u64 bytes_of(std::size_t place) const;
+  const ModelView& view();
+
+  const SafetensorsModel& model_;
+  std::deque<std::string> texts_;  // that values look at
+  std::optional<ModelView> view_;
+};
+
+std::optional<Range> one_number(std::optional<u64> number) {
+  return number ? std::optional<Range>({*number, *number}) : std::nullopt;
+}
+
+ModelFacts facts_of(const hf::Config& config) {
+  ModelFacts facts;
+  facts.architecture = config.architecture.empty() ? config.model_type : config.architecture;
+  facts.layers = config.block_count;
+  facts.context = config.context_length;
+  facts.embedding = config.embedding_length;
+  facts.head_dim = config.head_dim;
+  facts.vocabulary = config.vocab_size;
+  facts.experts = config.expert_count;
+  facts.experts_used = config.expert_used_count;
+  facts.feed_forward = one_number(config.feed_forward_length);
+  facts.heads = one_number(config.head_count);
+  facts.heads_kv = one_number(config.head_count_kv);
+  const u64 heads = config.head_count.value_or(0);
+  if (!facts.head_dim && heads > 0 && facts.embedding && *facts.embedding % heads == 0) {
+    facts.head_dim = *facts.embedding / heads;
+  }
+  return facts;
+}
+
+// Sums by name, in the order in which the names are first met. Neighbours nearly always share theirs.
+class Totals {
+ public:
+  explicit Totals(std::vector<TypeTotal>& totals) : totals_(totals) {}
+
+  void add(std::string_view name, std::optional<TensorType> type, u64 bytes, u64 parameters) {
+    if (totals_.empty() || totals_[last_].name != name) {
+      const auto [place, is_new] = places_.try_emplace(std::string(name), totals_.size());
+      if (is_new) totals_.push_back({std::string(name), type, 0, 0, 0});
+      last_ = place->second;
+    }
+    TypeTotal& total = totals_[last_];
+    ++total.tensors;
+    total.bytes = *total.bytes + bytes;
+    total.parameters = checked_add(*total.parameters, parameters).value_or(*total.parameters);
+  }
+
+ private:
+  std::vector<TypeTotal>& totals_;
+  std::map<std::string, std::size_t> places_;
+  std::size_t last_ = 0;
+};
+
+std::string SafetensorsListing::kind() const {
+  if (!model_.is_model_directory()) {
+    return model_.set.is_directory ? "directory of safetensors files" : "safetensors";
+  }
+  if (model_.quantization.declared) return "MLX model, quantised";
+  const std::string& method = model_.quantization.foreign_method;
+  return (is_mlx(model_) ? "MLX model" : "Hugging Face model") +
+         (method.empty() ? std::string() : fmt::format(", quantised by {} (not MLX)", method));
+}
+
+void SafetensorsListing::list_files(Listing& listing) const {
+  std::optional<u64> size = 0;
+  for (const safetensors::ShardFile& file : model_.set.files) {
+    const safetensors::Document& document = file.document;
+    listing.files.push_back({file.path, file.base_name, document.file_size, document.header_bytes, 0,
+                             document.data_offset, document.tensors.size()});
+    size = size && document.file_size ? checked_add(*size, *document.file_size) : std::nullopt;
+  }
+  listing.facts.file_size = size;
+}
+
+void SafetensorsListing::list_keys(Listing& listing, const ListingRequest& request) const {
+  std::unordered_set<std::string_view> of_files;
+  for (const safetensors::MetadataEntry& entry : model_.set.metadata()) {
+    of_files.insert(entry.key);
+    if (selects(request.key_globs, entry.key)) {
+      listing.keys.push_back({entry.key, gguf::ValueType::string, listing.key_count, entry.offset, entry.value, false});
+    }
+    ++listing.key_count;
+  }
+  if (!request.config_keys) return;
+  for (std::string& key : st_keys(model_)) {
+    if (!of_files.contains(key) && selects(request.key_globs, key)) listing.config_keys.push_back(std::move(key));
+  }
+}
+
+void SafetensorsListing::list_tensors(Listing& listing, const ListingRequest& request,
+                                      const std::vector<u64>& parameters) const {
+  const safetensors::ShardSet& set = model_.set;
+  const std::vector<bool> parts = quantization_parts(model_);
+  listing.tensor_count = set.listed_count();
+  if (!request.tensors) return;
+  if (request.tensor_globs.empty()) listing.tensors.reserve(set.listed_count());
+  for (std::size_t place = 0; place < set.listed_count(); ++place) {
+    const TensorRef ref = set.listed(place);
+    const Tensor& tensor = set.tensor(ref);
+    if (!selects(request.tensor_globs, tensor.name)) continue;
+    const bool is_repeated = place >= set.tensors.size();
+    ListedTensor& listed = listing.tensors.emplace_back();
+    listed.name = tensor.name;
+    listed.type_name = tensor.dtype;
+    listed.type = tensor.type;
+    listed.shape = tensor.shape;
+    listed.parameters = is_repeated ? tensor.elements().value_or(0) : parameters[place];
+    listed.bytes = tensor.bytes();
+    listed.data_offset = checked_add(set.file(ref).document.data_offset, tensor.begin).value_or(~u64{0});
+    listed.index = place;
+    listed.offset = tensor.begin;
+    listed.end = tensor.end;
+    listed.file = ref.file;
+    listed.is_part = !is_repeated && parts[place];
+    listed.problem = is_repeated ? "the name appears twice in the model: this is not the first"
+                                 : safetensors_tensor_problem(set.file(ref).document, tensor);
+  }
+}
+
+u64 SafetensorsListing::bytes_of(std::size_t place) const {
+  return place == mlx::no_tensor ? 0 : model_.set.tensor(model_.set.tensors[place]).bytes();
+}
+
+// Sizes that a file states may not add up in 64 bits; they are for people then anyway.
+void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) const {
+  listing.module_count = model_.modules.list.size();
+  if (!request.tensors) return;
+  std::vector<u32> module_of(model_.set.tensors.size(), ListedTensor::no_module);
+  for (const mlx::Module& module : model_.modules.list) {
+    const Tensor& weight = model_.set.tensor(model_.set.tensors[module.weight]);
+    if (!selects(request.tensor_globs, weight.name)) continue;
+    if (module.decodable) module_of[module.weight] = static_cast<u32>(listing.modules.size());
+    ListedModule& listed = listing.modules.emplace_back();
+    listed.path = module.path;
+    listed.type_name = weight.dtype;
+    listed.type = weight.type;
+    listed.quantized = module.quantized;
+    if (module.params) {
+      listed.mode = mlx::mode_name(module.params->mode);
+      listed.bits = module.params->bits;
+      listed.group_size = module.params->group_size;
+    }
+    listed.shape = module.shape;
+    listed.parameters = checked_product(module.shape);
+    listed.bytes = weight.bytes();
+    if (module.quantized) listed.bytes += bytes_of(module.scales) + bytes_of(module.biases);
+  }
+  for (ListedTensor& tensor : listing.tensors) {
+    if (tensor.index < module_of.size()) tensor.module = module_of[tensor.index];
+  }
+}
+
+void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& parameters) const {
+  ModelFacts& facts = listing.facts;
+  Totals totals(facts.types);
+  u64 bytes = 0;
+  u64 all = 0;
+  for (std::size_t place = 0; place < model_.set.tensors.size(); ++place) {
+    const Tensor& tensor = model_.set.tensor(model_.set.tensors[place]);
+    bytes += tensor.bytes();
+    all = checked_add(all, parameters[place]).value_or(all);
+    totals.add(tensor.dtype, tensor.type, tensor.bytes(), parameters[place]);
+  }
+  facts.tensors = model_.set.tensors.size();
+  facts.tensor_bytes = bytes;
+  facts.parameters = all;
+  // Of packed weights without usable settings nobody knows how many elements they hold.
+  listing.counts_packed_as_stored = std::ranges::any_of(
+      model_.modules.list, [](const mlx::Module& module) { return module.quantized && !module.decodable; });
+  if (all != 0 && !listing.counts_packed_as_stored) {
+    facts.bits_per_weight = 8.0 * static_cast<double>(bytes) / static_cast<double>(all);
+  }
+}
+
+// Modules that are quantised by how they are, all other tensors by their dtype.
+void SafetensorsListing::count_forms(Listing& listing) const {
+  const auto is_packed = [](const mlx::Module& module) { return module.quantized; };
+  if (std::ranges::none_of(model_.modules.list, is_packed)) return;
+  Totals totals(listing.forms);
+  std::vector<bool> counted(model_.set.tensors.size());
+  for (const mlx::Module& module : model_.modules.list) {
+    if (!module.quantized) continue;
+    const std::string form = module.params ? fmt::format("{} {}-bit, group {}", mlx::mode_name(module.params->mode),
+                                                         module.params->bits, module.params->group_size)
+                                           : std::string("in a form that config.json does not give");
+    totals.add(form, std::nullopt, bytes_of(module.weight) + bytes_of(module.scales) + bytes_of(module.biases),
+               checked_product(module.shape).value_or(0));
+    for (const std::size_t part : {module.weight, module.scales, module.biases}) {
+      if (part != mlx::no_tensor) counted[part] = true;
+    }
+  }
+  for (std::size_t place = 0; place < counted.size(); ++place) {
+    if (counted[place]) continue;
+    const Tensor& tensor = model_.set.tensor(model_.set.tensors[place]);
+    totals.add(tensor.dtype, tensor.type, tensor.bytes(), tensor.elements().value_or(0));
+  }
+}
+
+Listing SafetensorsListing::list(const ListingRequest& request) {
+  Listing listing;
+  if (model_.config && model_.is_model_directory()) listing.facts = facts_of(*model_.config);
+  listing.format = Listing::Format::safetensors;
+  listing.path = model_.set.path;
+  listing.kind = kind();
+  listing.has_tensors = request.tensors;
+  listing.names_differ = model_.set.repeated.empty();
+  listing.is_unordered = model_.set.is_directory || model_.set.index.has_value();
+  list_files(listing);
+  list_keys(listing, request);
+  const std::vector<u64> parameters = parameters_of_tensors(model_);
+  list_tensors(listing, request, parameters);
+  list_modules(listing, request);
+  count_types(listing, parameters);
+  count_forms(listing);
+  return listing;
+}
+
+std::optional<ListedValue> SafetensorsListing::find_value(std::string_view key) {
+  std::optional<std::string> text = st_value(model_, key);
+  if (!text) return std::nullopt;
+  return std::string_view(texts_.emplace_back(std::move(*text)));
+}
+
+const ModelView& SafetensorsListing::view() {
+  if (!view_) view_ = ModelView::of_safetensors(model_.set.path, model_);
+  return *view_;
+}
+
+std::optional<ValueSource> SafetensorsListing::values_of(const std::string& tensor) {
+  if (const ViewTensor* found = view().find(tensor)) return value_source(view(), *found);
+  const std::optional<TensorRef> listed = model_.set.find(tensor);
+  if (!listed) return std::nullopt;
+  const Tensor& entry = model_.set.tensor(*listed);
+  return unreadable_source(tensor, entry.dtype, entry.shape,
+                           safetensors_tensor_problem(model_.set.file(*listed).document, entry));
+}
+
+std::vector<ValueSource> SafetensorsListing::values_of(const Listing& listing) {
+  std::vector<ValueSource> sources;
+  sources.reserve(listing.tensors.size());
+  for (const ListedTensor& tensor : listing.tensors) {
+    const ViewTensor* found = tensor.problem.empty() ? view().find(tensor.name) : nullptr;
+    if (found != nullptr) {
+      sources.push_back(value_source(view(), *found));
+      continue;
+    }
+    sources.push_back(unreadable_source(tensor.name, tensor.type_name, tensor.shape, tensor.problem));
+  }
+  return sources;
+}
+
+void SafetensorsListing::each_key_name(const NameVisitor& visit) const {
+  for (const std::string& key : st_keys(model_)) visit(key);
+}
+
+void SafetensorsListing::each_tensor_name(const NameVisitor& visit) const {
+  for (std::size_t place = 0; place < model_.set.listed_count(); ++place) {
+    visit(model_.set.tensor(model_.set.listed(place)).name);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<ListingSource> safetensors_listing(const SafetensorsModel& model) {
+  return std::make_unique<SafetensorsListing>(model);
+}
+
+}  // namespace modelutils

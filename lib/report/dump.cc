@@ -1,0 +1,70 @@
+#include "report/dump.h"
+
+#include "base/escape.h"
+#include "base/not_found.h"
+#include "report/key_text.h"
+#include "report/values.h"
+
+namespace modelutils {
+
+namespace {
+
+Status dump_value(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request) {
+  const std::optional<ListedValue> value = source.find_value(*request.value);
+  if (!value) {
+    return input_error("key-not-found", "there is no such key; --list keys lists them", gguf::where_key(*request.value),
+                       {}, path);
+  }
+  return write_value(out, *value, request.options.for_terminal);
+}
+
+Result<ValueSource> readable(ListingSource& source, const std::string& path, const std::string& name) {
+  std::optional<ValueSource> tensor = source.values_of(name);
+  if (tensor && tensor->problem.empty()) return std::move(*tensor);
+  const EachName each_name = [&](const auto& visit) { source.each_tensor_name(visit); };
+  return input_error("tensor-not-found",
+                     tensor ? tensor->problem : "there is no such tensor" + name_hint("tensor", name, each_name),
+                     gguf::where_tensor(name), {}, path);
+}
+
+void dump_names(TextOutput& out, const Listing& listing, DumpRequest::Names names) {
+  if (names == DumpRequest::Names::keys) {
+    for (const ListedKey& key : listing.keys) out << escape(key.name) << "\n";
+    for (const std::string& key : listing.config_keys) out << escape(key) << "\n";
+  } else {
+    for (const ListedTensor& tensor : listing.tensors) out << escape(tensor.name) << "\n";
+  }
+}
+
+Status dump_statistics(TextOutput& out, ListingSource& source, const Listing& listing, const std::string& shown_path,
+                       const DumpRequest& request) {
+  const std::vector<ValueSource> sources = source.values_of(listing);
+  MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(sources));
+  if (!request.json && !request.options.first) out << "\n";
+  write_statistics(out, rows, {request.json, shown_path, request.options.width, Style(request.options.color)});
+  return {};
+}
+
+}  // namespace
+
+Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request) {
+  if (request.value) return dump_value(out, source, path, request);
+  // Where several models are shown, each must say which it is.
+  const std::string shown_path = request.options.several ? path : std::string();
+  if (request.values) {
+    MU_ASSIGN(const ValueSource tensor, readable(source, path, *request.values));
+    return write_values(out, tensor, {request.count, request.json, request.raw, shown_path});
+  }
+  const Listing listing = source.list(request.select);
+  if (request.names != DumpRequest::Names::none) {
+    dump_names(out, listing, request.names);
+    return {};
+  }
+  if (request.statistics) return dump_statistics(out, source, listing, shown_path, request);
+  if (request.json) return write_listing_json(out, listing, request.options);
+  const ListingForm& form = request.form != nullptr ? *request.form : listing_forms().front();
+  if (form.is_for_people && !request.options.first) out << "\n";
+  return form.write(out, listing, request.options);
+}
+
+}  // namespace modelutils

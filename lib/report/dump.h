@@ -1,0 +1,31 @@
+// Everything that the dumpers print, by one call.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "report/listing_forms.h"
+
+namespace modelutils {
+
+/// What a dumper is asked for. At most one of `value`, `values`, `statistics`, `names`; without them the listing in its
+/// form. `json` goes with all but `value` and `names`.
+struct DumpRequest {
+  enum class Names : u8 { none, keys, tensors };
+
+  ListingRequest select;
+  ListingOptions options;
+  const ListingForm* form = nullptr;  ///< of listing_forms(); nothing: text, or JSON
+  bool json = false;
+  std::optional<std::string> value;   ///< of this key
+  std::optional<std::string> values;  ///< of this tensor
+  std::optional<u64> count;           ///< at most so many of them
+  bool raw = false;                   ///< as stored
+  bool statistics = false;
+  Names names = Names::none;
+};
+
+/// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
+Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request);
+
+}  // namespace modelutils

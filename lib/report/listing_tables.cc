@@ -1,0 +1,180 @@
+#include "report/listing_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "base/utf8.h"
+#include "report/key_text.h"
+#include "report/layer_names.h"
+#include "report/table.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::size_t min_value_columns = 24;
+constexpr std::size_t preview_columns = 100;  // where no terminal says how wide it is
+constexpr std::size_t min_name_columns = 36;  // layer and role of most names; other columns go first
+
+void set(Cell& cell, std::string text, Paint paint) {
+  cell.text = std::move(text);
+  cell.paint = paint;
+}
+
+void set_escaped(Cell& cell, std::string_view text, Paint paint) {
+  cell.text.clear();
+  append_escaped(cell.text, text);
+  cell.paint = paint;
+}
+
+std::string module_form(const ListedModule& module) {
+  if (!module.mode.empty()) return fmt::format("{} {}-bit, group {}", module.mode, module.bits, module.group_size);
+  return escape(module.type_name) + (module.quantized ? ", packed" : "");
+}
+
+Paint module_paint(const ListedModule& module) {
+  if (!module.mode.empty()) return bits_paint(static_cast<double>(module.bits));
+  return module.quantized ? Paint::bad : type_paint(module.type);
+}
+
+// What is outside of all layers first, then layer by layer, each by name.
+auto people_order(std::string_view name) {
+  const std::optional<LayerName> layer = parse_layer_name(name);
+  return std::tuple(layer ? layer->prefix : std::string_view{}, layer ? layer->layer : 0U, layer ? layer->role : name);
+}
+
+template <typename NameAt>
+std::vector<u32> ordered(std::size_t size, bool by_name, NameAt&& name_at) {
+  std::vector<u32> order(size);
+  std::iota(order.begin(), order.end(), 0U);
+  if (!by_name) return order;
+  std::vector<decltype(people_order({}))> keys(size);
+  for (std::size_t i = 0; i < size; ++i) keys[i] = people_order(name_at(i));
+  std::ranges::stable_sort(order, [&](u32 a, u32 b) { return keys[a] < keys[b]; });
+  return order;
+}
+
+}  // namespace
+
+ListingTables::ListingTables(TextOutput& out, const Listing& listing, const ListingOptions& options, bool& wrote)
+    : out_(out), listing_(listing), options_(options), style_(options.color), wrote_(wrote) {}
+
+void ListingTables::heading(std::string_view what, u64 listed, u64 all) {
+  if (wrote_) out_ << "\n";
+  wrote_ = true;
+  const std::string count = listed == all ? thousands(all) : fmt::format("{} of {}", thousands(listed), thousands(all));
+  out_ << style_(Paint::title, what) << " " << style_(Paint::faint, count) << "\n";
+}
+
+void ListingTables::write_files() {
+  heading("Files", listing_.files.size(), listing_.files.size());
+  const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
+    const ListedFile& file = listing_.files[i];
+    set_escaped(cells[0], file.name, Paint::plain);
+    set(cells[1], thousands(file.tensors), Paint::plain);
+    set(cells[2], byte_text(file.header_bytes), Paint::faint);
+    set(cells[3], file.size ? byte_text(*file.size) : "?", Paint::plain);
+  };
+  write_table(out_,
+              {{"name", Align::left, min_name_columns, 0, 0, true},
+               {"tensors", Align::right},
+               {"header", Align::right, 0, 1},
+               {"size", Align::right}},
+              listing_.files.size(), row, {options_.width, 2, true, style_});
+}
+
+// Columns that the key table leaves for values.
+std::size_t ListingTables::value_columns() const {
+  if (options_.width == 0) return preview_columns;
+  std::size_t key_columns = 0;
+  std::size_t type_columns = 0;
+  for (const ListedKey& key : listing_.keys) {
+    key_columns = std::max(key_columns, display_width(escape(key.name)));
+    type_columns = std::max(type_columns, display_width(key_type_text(key)));
+  }
+  const std::size_t used = 2 + key_columns + 2 + type_columns + 2;
+  return used + min_value_columns < options_.width ? options_.width - used : min_value_columns;
+}
+
+Status ListingTables::write_keys() {
+  heading("Keys", listing_.keys.size(), listing_.key_count);
+  if (listing_.keys.empty()) return {};
+  const std::size_t budget = value_columns();
+  Status status;
+  const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
+    const ListedKey& key = listing_.keys[i];
+    Result<std::string> value = preview(key.value, budget);
+    if (!value && status) status = tl::make_unexpected(value.error());
+    const bool is_text = std::holds_alternative<std::string_view>(key.value);
+    const bool is_array = std::holds_alternative<ListedArray>(key.value);
+    set_escaped(cells[0], key.name, Paint::label);
+    set(cells[1], key_type_text(key), Paint::faint);
+    cells[2] = {value ? std::move(*value) : std::string("?"), is_text    ? Paint::text
+                                                              : is_array ? Paint::plain
+                                                                         : Paint::number};
+    shortened_ = shortened_ || cells[2].text.ends_with("…") || cells[2].text.ends_with("…]");
+  };
+  write_table(out_,
+              {{"key", Align::left, 28, 0, 0, true},
+               {"type", Align::left, 0, 1, 0},
+               {"value", Align::left, min_value_columns, 0, 1}},
+              listing_.keys.size(), row, {options_.width, 2, false, style_});
+  return status;
+}
+
+void ListingTables::write_modules() {
+  const std::vector<ListedModule>& modules = listing_.modules;
+  heading("Modules", modules.size(), listing_.module_count);
+  if (modules.empty()) return;
+  const std::vector<u32> order =
+      ordered(modules.size(), listing_.is_unordered, [&](std::size_t i) { return modules[i].path; });
+  const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
+    const ListedModule& module = modules[order[i]];
+    set_escaped(cells[0], module.path, Paint::plain);
+    set(cells[1], module_form(module), module_paint(module));
+    set(cells[2], shape_text(module.shape), Paint::plain);
+    set(cells[3], module.parameters ? count_text(*module.parameters) : "?", Paint::plain);
+    set(cells[4], byte_text(module.bytes), Paint::plain);
+  };
+  write_table(out_,
+              {{"name", Align::left, min_name_columns, 0, 0, true},
+               {"type", Align::left},
+               {"shape", Align::left, 0, 2},
+               {"params", Align::right, 0, 3},
+               {"size", Align::right, 0, 1}},
+              modules.size(), row, {options_.width, 2, true, style_});
+}
+
+void ListingTables::write_tensors() {
+  const std::vector<ListedTensor>& tensors = listing_.tensors;
+  heading("Tensors", tensors.size(), listing_.tensor_count);
+  if (tensors.empty()) return;
+  const std::vector<u32> order =
+      ordered(tensors.size(), listing_.is_unordered, [&](std::size_t i) { return tensors[i].name; });
+  const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
+    const ListedTensor& tensor = tensors[order[i]];
+    set(cells[0], std::to_string(tensor.index), Paint::faint);
+    set_escaped(cells[1], tensor.name, Paint::plain);
+    set_escaped(cells[2], tensor.type_name, type_paint(tensor.type));
+    set(cells[3], shape_text(tensor.shape), Paint::plain);
+    set(cells[4], tensor.parameters ? count_text(*tensor.parameters) : "?", Paint::plain);
+    set(cells[5], tensor.bytes ? byte_text(*tensor.bytes) : "?", tensor.bytes ? Paint::plain : Paint::bad);
+    set(cells[6], tensor.data_offset ? thousands(*tensor.data_offset) : "?", Paint::faint);
+    if (listing_.is_split()) set_escaped(cells[7], listing_.files[tensor.file].name, Paint::faint);
+  };
+  std::vector<Column> columns = {
+      {"#", Align::right, 0, 5},           {"name", Align::left, min_name_columns, 0, 0, true},
+      {"type", Align::left, 0, 0},         {"shape", Align::left, 0, 0},
+      {"params", Align::right, 0, 4},      {"size", Align::right, 0, 2},
+      {"data at byte", Align::right, 0, 6}};
+  if (listing_.is_split()) columns.push_back({"file", Align::left, 16, 7, 0, true});
+  write_table(out_, columns, tensors.size(), row, {options_.width, 2, true, style_});
+}
+
+}  // namespace modelutils

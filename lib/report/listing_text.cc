@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "base/path.h"
+#include "base/terminal_text.h"
+#include "base/utf8.h"
+#include "report/key_text.h"
+#include "report/listing_forms.h"
+#include "report/listing_tables.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::size_t label_columns = 14;
+
+class TextDump {
+ public:
+  TextDump(TextOutput& out, const Listing& listing, const ListingOptions& options)
+      : out_(out), listing_(listing), facts_(listing.facts), options_(options), style_(options.color) {}
+
+  Status run() {
+    const bool only_some = options_.only_keys || options_.only_tensors;
+    if (!only_some && !options_.modules) {
+      write_summary();
+      wrote_ = true;
+    } else if (options_.several) {
+      out_ << style_(Paint::title, escape(listing_.path)) << "\n";
+      wrote_ = true;
+    }
+    ListingTables tables(out_, listing_, options_, wrote_);
+    if (options_.modules) {
+      tables.write_modules();
+      return {};
+    }
+    if (!listing_.has_counts) return {};  // the header breaks off before keys and tensors
+    if (!only_some && listing_.is_split()) tables.write_files();
+    const bool has_keys = listing_.key_count > 0 || listing_.format == Listing::Format::gguf;
+    if (has_keys && (!only_some || options_.only_keys)) MU_TRY(tables.write_keys());
+    if (listing_.has_tensors && !only_some && listing_.is_packed()) {
+      tables.write_modules();
+      note(fmt::format("{} stored tensors: --tensors '*' lists them.", thousands(listing_.tensor_count)), {});
+    } else if (listing_.has_tensors && (!only_some || options_.only_tensors)) {
+      tables.write_tensors();
+    }
+    if (tables.shortened()) {
+      const bool is_gguf = listing_.format == Listing::Format::gguf;
+      note(is_gguf ? "… means cut short: --get KEY prints one value in full,"
+                   : "… means cut short: --get KEY prints the whole value.",
+           is_gguf ? "--json-array all of them." : "");
+    }
+    return {};
+  }
+
+ private:
+  // "  label         one · another", broken between facts where the terminal ends.
+  void fact(std::string_view label, const std::vector<std::string>& facts) {
+    std::string line = "  " + style_(Paint::label, label);
+    line.append(label_columns - std::min(label.size(), label_columns - 1), ' ');
+    std::size_t column = 2 + label_columns;
+    bool is_first = true;
+    for (const std::string& text : facts) {
+      if (text.empty()) continue;
+      const std::size_t columns = width_without_color(text);
+      if (!is_first) {
+        if (options_.width > 0 && column + 3 + columns > options_.width) {
+          line += '\n';
+          line.append(2 + label_columns, ' ');
+          column = 2 + label_columns;
+        } else {
+          line += faint(" · ");
+          column += 3;
+        }
+      }
+      line += text;
+      column += columns;
+      is_first = false;
+    }
+    if (!is_first) out_ << line << "\n";
+  }
+
+  static std::size_t width_without_color(std::string_view text) {
+    std::size_t columns = 0;
+    while (!text.empty()) {
+      const std::size_t escape_at = text.find('\033');
+      columns += display_width(text.substr(0, escape_at));
+      if (escape_at == std::string_view::npos) break;
+      text.remove_prefix(std::min(text.size(), text.find('m', escape_at) + 1));
+    }
+    return columns;
+  }
+
+  std::string faint(const std::string& text) const { return style_(Paint::faint, text); }
+
+  static std::string range_text(const std::optional<Range>& range) {
+    if (!range) return {};
+    return range->low == range->high ? thousands(range->low)
+                                     : fmt::format("{}–{}", thousands(range->low), thousands(range->high));
+  }
+
+  // One line, or two where the terminal is narrow.
+  void note(std::string_view one, std::string_view two) {
+    const bool fits = options_.width == 0 || options_.width > display_width(one) + 1 + display_width(two);
+    out_ << "\n" << faint(std::string(one));
+    if (!two.empty()) out_ << (fits ? " " : "\n") << faint(std::string(two));
+    out_ << "\n";
+  }
+
+  std::string shown_path() const { return listing_.path == "-" ? "standard input" : listing_.path; }
+
+  std::string title() const {
+    if (!facts_.name.empty()) return escape(facts_.name);
+    std::string_view path = listing_.path;
+    while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+    return escape(listing_.path == "-" ? shown_path() : base_name_of(path));
+  }
+
+  void write_summary() {
+    const std::string name = title();
+    out_ << style_(Paint::title, options_.width > 0 ? cut_middle(name, options_.width) : name);
+    if (const auto& part = listing_.part) out_ << fmt::format(" (part {} of {})", part->number, part->count);
+    out_ << "\n";
+    fact("file", {escape(shown_path()), faint(escape(listing_.kind)),
+                  listing_.is_split() ? counted(listing_.files.size(), "file") : "",
+                  facts_.file_size ? byte_text(*facts_.file_size) : faint("size unknown")});
+    write_architecture();
+    write_parameters();
+    write_quantisation(listing_.is_packed() ? listing_.forms : facts_.types,
+                       listing_.format == Listing::Format::gguf || listing_.is_packed() ? "quantisation" : "types");
+    if (listing_.is_packed()) write_quantisation(facts_.types, "stored as");
+    write_layout();
+  }
+
+  void write_architecture() {
+    std::vector<std::string> facts = {escape(facts_.architecture)};
+    if (facts_.layers) facts.push_back(thousands(*facts_.layers) + (*facts_.layers == 1 ? " layer" : " layers"));
+    if (facts_.embedding) facts.push_back("width " + thousands(*facts_.embedding));
+    if (facts_.feed_forward) facts.push_back("feed-forward " + range_text(facts_.feed_forward));
+    if (facts_.experts.value_or(0) > 0) {
+      facts.push_back(thousands(*facts_.experts) + " experts" +
+                      (facts_.experts_used ? fmt::format(" ({} used)", *facts_.experts_used) : ""));
+    }
+    fact("architecture", facts);
+    if (facts_.heads) {
+      std::string heads = range_text(facts_.heads) + " query";
+      if (facts_.heads_kv) heads += ", " + range_text(facts_.heads_kv) + " KV";
+      if (facts_.head_dim) heads += ", size " + thousands(*facts_.head_dim);
+      fact("heads", {heads});
+    }
+    if (facts_.context) fact("context", {thousands(*facts_.context) + " tokens"});
+    if (facts_.vocabulary) {
+      std::string kind = escape(facts_.tokenizer, 32);
+      if (!facts_.tokenizer_pre.empty()) kind += (kind.empty() ? "" : ", ") + escape(facts_.tokenizer_pre, 32);
+      fact("vocabulary", {thousands(*facts_.vocabulary) + " tokens", kind.empty() ? "" : faint(kind)});
+    }
+  }
+
+  void write_parameters() {
+    if (facts_.tensors == 0 || !facts_.parameters) return;
+    std::string bits;
+    if (facts_.bits_per_weight) bits = bits_text(*facts_.bits_per_weight) + " bits per weight";
+    fact("parameters",
+         {count_text(*facts_.parameters), *facts_.parameters >= 1000 ? faint(thousands(*facts_.parameters)) : "", bits,
+          listing_.counts_packed_as_stored
+              ? "packed weights counted as stored: config.json does not say how to unpack them"
+              : ""});
+  }
+
+  // "Q4_K 90.1% (24) · F32 9.9% (8)", the largest first.
+  void write_quantisation(const std::vector<TypeTotal>& totals, std::string_view label) {
+    std::vector<const TypeTotal*> types;
+    for (const TypeTotal& total : totals) types.push_back(&total);
+    std::ranges::stable_sort(
+        types, [](const TypeTotal* a, const TypeTotal* b) { return a->bytes.value_or(0) > b->bytes.value_or(0); });
+    std::vector<std::string> facts;
+    constexpr std::size_t most = 12;
+    for (std::size_t i = 0; i < types.size() && i < most; ++i) {
+      const TypeTotal& total = *types[i];
+      std::string share = "size unknown";
+      if (total.bytes && facts_.tensor_bytes && *facts_.tensor_bytes > 0) {
+        const double percent = 100.0 * static_cast<double>(*total.bytes) / static_cast<double>(*facts_.tensor_bytes);
+        share = percent > 0 && percent < 0.1 ? "<0.1%" : fmt::format("{:.1f}%", percent);
+      } else if (total.bytes) {
+        share = byte_text(*total.bytes);
+      }
+      const std::string mix = i == 0 && !facts_.mix.empty() ? escape(facts_.mix) + ": " : "";
+      facts.push_back(fmt::format("{}{} {}{}", mix, style_(paint_of(total), escape(total.name)), share,
+                                  faint(fmt::format(" ({})", thousands(total.tensors)))));
+    }
+    if (types.size() > most) facts.push_back(fmt::format("and {} more types", types.size() - most));
+    fact(label, facts);
+  }
+
+  // A form of MLX has no type; its bits are what a weight takes, scales and biases included.
+  static Paint paint_of(const TypeTotal& total) {
+    if (total.type || !total.bytes || total.parameters.value_or(0) == 0) return type_paint(total.type);
+    return bits_paint(8.0 * static_cast<double>(*total.bytes) / static_cast<double>(*total.parameters));
+  }
+
+  void write_layout() {
+    const ListedFile& first = listing_.files.front();
+    std::vector<std::string> facts;
+    if (!first.data_offset) {
+      facts.push_back(style_(Paint::bad, "header not complete"));
+    } else if (listing_.format == Listing::Format::gguf || !listing_.is_split()) {
+      facts.push_back(fmt::format("header {}", byte_text(first.header_bytes)));
+      facts.push_back(fmt::format("data from byte {}", thousands(*first.data_offset)));
+    }
+    if (first.alignment > 0) facts.push_back(fmt::format("aligned to {}", thousands(first.alignment)));
+    if (facts_.tensor_bytes && facts_.tensors > 0) facts.push_back("tensors " + byte_text(*facts_.tensor_bytes));
+    fact("layout", facts);
+  }
+
+  TextOutput& out_;
+  const Listing& listing_;
+  const ModelFacts& facts_;
+  const ListingOptions& options_;
+  Style style_;
+  bool wrote_ = false;
+};
+
+}  // namespace
+
+Status write_listing_text(TextOutput& out, const Listing& listing, const ListingOptions& options) {
+  return TextDump(out, listing, options).run();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,165 @@
+#include "cli/dump_options.h"
+
+#include <fmt/format.h>
+
+namespace modelutils::cli {
+
+namespace {
+
+Flag form_flag(std::string_view name, std::string_view help) {
+  return {.names = std::string(name), .help = std::string(help), .group = "Forms of output"};
+}
+
+Flag selection(std::string name, std::string value_name, std::string help, ValueKind kind) {
+  return {.names = std::move(name),
+          .value_name = std::move(value_name),
+          .help = std::move(help),
+          .group = "Selection",
+          .kind = kind};
+}
+
+void add_selection(Command& command, DumpArguments& arguments, std::string_view get_help) {
+  command.add(selection("--keys", "GLOB", "Only keys whose name matches; may be repeated", ValueKind::key),
+              arguments.keys);
+  command.add(selection("--tensors", "GLOB", "Only tensors whose name matches; may be repeated", ValueKind::tensor),
+              arguments.tensors);
+  command.add({.names = "--no-tensors", .help = "Do not list tensors", .group = "Selection"}, arguments.no_tensors);
+  command.add(selection("--get", "KEY", std::string(get_help), ValueKind::key), arguments.get);
+  command.add(selection("--values", "NAME", "Print the values of one tensor, dequantised", ValueKind::tensor),
+              arguments.values);
+  command.add(selection("--count", "N", "With --values: at most N", ValueKind::number), arguments.count);
+  command.add({.names = "--raw", .help = "With --values: the stored words as unsigned numbers", .group = "Selection"},
+              arguments.raw);
+}
+
+void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
+  const std::span<const ListingForm> forms = listing_forms();
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    if (forms[i].flag.empty() || (forms[i].is_of_gguf && !is_gguf)) continue;
+    command.add(form_flag(forms[i].flag, forms[i].help), arguments.forms[i]);
+  }
+  command.add({.names = "--list",
+               .value_name = "WHAT",
+               .help = "Only the names that --get and --values take, one per line",
+               .group = "Forms of output",
+               .kind = ValueKind::choice,
+               .choices = {"keys", "tensors"}},
+              arguments.list);
+  command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
+              arguments.stats);
+}
+
+// What of several things that cannot be combined was asked for.
+struct Choice {
+  std::string_view flag;
+  bool given = false;
+  bool may_be_json = false;
+  bool is_about_tensors = false;
+  const ListingForm* form = nullptr;
+};
+
+std::vector<Choice> choices(const DumpArguments& arguments) {
+  std::vector<Choice> all = {{"--get", arguments.get.has_value()},
+                             {"--values", arguments.values.has_value(), true, true},
+                             {"--stats", arguments.stats, true, true},
+                             {"--list", arguments.list.has_value(), false, arguments.list != "keys"},
+                             {"--modules", arguments.modules, true, true}};
+  const std::span<const ListingForm> forms = listing_forms();
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    all.push_back({forms[i].flag, arguments.forms[i], false, forms[i].is_about_tensors, &forms[i]});
+  }
+  return all;
+}
+
+}  // namespace
+
+Command gguf_dump_command(DumpArguments& arguments) {
+  Command command("gguf-dump", "Show what is inside GGUF models");
+  command.description(
+      "Without options: what the model is (architecture, sizes, quantisation), its keys, its tensors. Reads the header "
+      "only, except for --values and --stats. The files of a split model are shown as one.");
+  command.add_paths({.names = "FILE…",
+                     .help = "GGUF files; any part of a split model shows the whole model; - reads a pipe and stops "
+                             "after the header",
+                     .group = "Arguments",
+                     .kind = ValueKind::file,
+                     .file_patterns = {"*.gguf"}},
+                    arguments.paths);
+  add_selection(command, arguments, "Print the value of one key and nothing else; arrays one element per line");
+  command.add(form_flag("--json", "One JSON object for each model: gguf-py's and more"), arguments.json);
+  command.add(form_flag("--json-array", "The same with the values of arrays"), arguments.json_array);
+  add_forms(command, arguments, true);
+  command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
+  command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
+  command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");
+  command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
+                  "Ask several models the same question");
+  command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
+  return command;
+}
+
+Command st_dump_command(DumpArguments& arguments) {
+  Command command("st-dump", "Show what is in safetensors files, sharded models and MLX directories");
+  command.description(
+      "A path is a .safetensors file, a model.safetensors.index.json, a directory, or - for standard input, of which "
+      "only the header is read. Of an MLX or Hugging Face directory config.json is shown too. Of a quantised MLX model "
+      "the modules are shown; --tensors '*' lists the tensors that they are stored in.");
+  command.add_paths({.names = "PATH…",
+                     .help = "A safetensors file, an index, a model directory, or -",
+                     .group = "Arguments",
+                     .kind = ValueKind::file,
+                     .file_patterns = {"*.safetensors", "*.json"}},
+                    arguments.paths);
+  add_selection(command, arguments, "Print one value of __metadata__ (or, of a directory, of config.json) as it is");
+  command.add(form_flag("--json", "One JSON object for each path (schema st-dump/1)"), arguments.json);
+  command.add(form_flag("--modules", "Every module that owns a weight: logical shape, mode, bits, group size"),
+              arguments.modules);
+  add_forms(command, arguments, false);
+  command.example("st-dump model/", "What the model is, its modules or tensors");
+  command.example("st-dump --layers model/", "See at a glance what is quantised how");
+  command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
+  command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
+  return command;
+}
+
+Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOptions& common) {
+  Choice chosen;
+  for (const Choice& choice : choices(arguments)) {
+    if (!choice.given) continue;
+    if (chosen.given) return usage_error(fmt::format("{} and {} cannot be combined", chosen.flag, choice.flag));
+    chosen = choice;
+  }
+  const bool json = arguments.json || arguments.json_array;
+  if (json && chosen.given && !chosen.may_be_json) {
+    return usage_error(fmt::format("--json and {} cannot be combined", chosen.flag));
+  }
+  if (arguments.no_tensors && chosen.is_about_tensors) {
+    return usage_error(fmt::format("--no-tensors and {} cannot be combined", chosen.flag));
+  }
+  if (arguments.raw && !arguments.values) return usage_error("--raw goes with --values");
+  if (arguments.count && !arguments.values) return usage_error("--count goes with --values");
+
+  DumpRequest request;
+  request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
+  request.form = chosen.form;
+  request.json = json;
+  request.value = arguments.get;
+  request.values = arguments.values;
+  request.count = arguments.count;
+  request.raw = arguments.raw;
+  request.statistics = arguments.stats;
+  if (arguments.list) {
+    request.names = arguments.list == "keys" ? DumpRequest::Names::keys : DumpRequest::Names::tensors;
+  }
+  request.options.arrays = arguments.json_array;
+  request.options.modules = arguments.modules;
+  request.options.only_keys = !arguments.keys.empty();
+  request.options.only_tensors = !arguments.tensors.empty();
+  request.options.color = use_color(common);
+  request.options.for_terminal = stdout_is_terminal();
+  request.options.width = request.options.for_terminal ? terminal_width(80) : 0;  // what a pipe carries is never cut
+  request.options.several = arguments.paths.size() > 1;
+  return request;
+}
+
+}  // namespace modelutils::cli

@@ -1,0 +1,36 @@
+// The command lines of gguf-dump and st-dump: one set of flags, of which each tool has those that its formats know.
+#pragma once
+
+#include <deque>
+
+#include "cli/command.h"
+#include "report/dump.h"
+
+namespace modelutils::cli {
+
+struct DumpArguments {
+  std::vector<std::string> paths;
+  std::vector<std::string> keys;
+  std::vector<std::string> tensors;
+  std::optional<std::string> get;
+  std::optional<std::string> values;
+  std::optional<u64> count;
+  std::optional<std::string> list;
+  bool no_tensors = false;
+  bool raw = false;
+  bool json = false;
+  bool json_array = false;
+  bool modules = false;
+  bool stats = false;
+  /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
+  std::deque<bool> forms = std::deque<bool>(listing_forms().size());
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command and stay where it is.
+Command gguf_dump_command(DumpArguments& arguments);
+Command st_dump_command(DumpArguments& arguments);
+
+/// What to print, where and how. Errors: flags that contradict each other.
+Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOptions& common);
+
+}  // namespace modelutils::cli

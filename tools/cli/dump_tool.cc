@@ -1,0 +1,91 @@
+#include "cli/dump_tool.h"
+
+#include <algorithm>
+
+#include "base/not_found.h"
+#include "io/standard_output.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+class Dumper {
+ public:
+  Dumper(const Command& command, const DumpRequest& request, const Open& open)
+      : command_(command),
+        messages_(command),
+        request_(request),
+        open_(open),
+        keys_("--keys", "key", request.select.key_globs),
+        tensors_("--tensors", "tensor", request.select.tensor_globs) {}
+
+  // Shows one model as far as it can be read; its exit status.
+  int show(TextOutput& out, const std::string& path) {
+    Result<Opened> opened = open_(path, request_);
+    if (!opened) {
+      all_is_read_ = false;
+      return messages_.error(in_file(std::move(opened.error()), path));
+    }
+    const Status done = dump_model(out, *opened->source, path, request_);
+    keys_.look_at([&](const auto& visit) { opened->source->each_key_name(visit); });
+    tensors_.look_at([&](const auto& visit) { opened->source->each_tensor_name(visit); });
+    request_.options.first = false;
+    // What could be listed stands before the error.
+    if (const Status written = out.flush(); !written) return messages_.error(written.error());
+    if (out.closed()) return exit_ok;
+    warn(opened->warnings);
+    int status = done ? exit_ok : messages_.error(in_file(done.error(), path));
+    if (opened->error) status = std::max(status, messages_.error(*opened->error));
+    status = std::max(status, messages_.broken_rules(opened->findings, path));
+    all_is_read_ = all_is_read_ && status != exit_input;
+    return status;
+  }
+
+  // After the last model: what was to be selected and is in none of them; in one that could not be read it may be.
+  int say_what_was_not_found(const std::string& path) const {
+    int status = exit_ok;
+    if (!all_is_read_) return status;
+    for (const GlobUse* globs : {&keys_, &tensors_}) {
+      for (const Error& error : globs->unused(path)) status = std::max(status, messages_.error(error));
+    }
+    return status;
+  }
+
+ private:
+  void warn(const std::vector<Error>& warnings) const {
+    for (const Error& warning : warnings) {
+      messages_.warning(warning);
+      if (command_.common().verbosity == 0) return;
+    }
+  }
+
+  const Command& command_;
+  Messages messages_;
+  DumpRequest request_;
+  const Open& open_;
+  GlobUse keys_;
+  GlobUse tensors_;
+  bool all_is_read_ = true;
+};
+
+}  // namespace
+
+int run_dumper(Command command, const DumpArguments& arguments, const Open& open, int argc, char** argv) {
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const Result<DumpRequest> request = dump_request(arguments, command.common());
+  if (!request) return Messages(command).error(request.error());
+  const Status safe = compare_inputs(arguments.paths, [&](const std::string& path) { (void)open(path, *request); });
+  if (!safe) return Messages(command).error(safe.error());
+
+  TextOutput out;
+  Dumper dumper(command, *request, open);
+  int status = exit_ok;
+  for (const std::string& path : arguments.paths) {
+    if (out.closed() || status == exit_output) break;
+    status = std::max(status, dumper.show(out, path));
+  }
+  if (out.closed() || status == exit_output) return status;
+  return std::max(status, dumper.say_what_was_not_found(request->options.several ? "" : arguments.paths.front()));
+}
+
+}  // namespace modelutils::cli
