@@ -21,8 +21,7 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
 Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
   MU_ASSIGN(gguf::SplitSet opened, gguf::open_set(path));
   const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));
-  return cli::Opened{set, gguf_listing(*set, path), gguf_container_findings(*set),
-                     warnings_of_parts(*set, path), {}};
+  return cli::Opened{set, gguf_listing(*set, path), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
 }
 
 int run(int argc, char** argv) {

@@ -22,9 +22,9 @@ std::string with_unit(u64 number, const std::array<std::string_view, N>& units) 
   }
   char digits[24];
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  const auto end = unit == 0 ? std::to_chars(std::begin(digits), std::end(digits), number).ptr
-                             : std::to_chars(std::begin(digits), std::end(digits), value, std::chars_format::fixed,
-                                             decimals).ptr;
+  const auto end =
+      unit == 0 ? std::to_chars(std::begin(digits), std::end(digits), number).ptr
+                : std::to_chars(std::begin(digits), std::end(digits), value, std::chars_format::fixed, decimals).ptr;
   std::string text(digits, end);
   text += units[unit];
   return text;

@@ -6,8 +6,8 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
-#include "json/writer.h"
 #include "base/numbers.h"
+#include "json/writer.h"
 
 namespace modelutils {
 

@@ -6,8 +6,8 @@
 
 #include "base/path.h"
 #include "gguf/parse.h"
-#include "model/gguf_catalog.h"
 #include "listing/gguf_summary.h"
+#include "model/gguf_catalog.h"
 
 namespace modelutils {
 
@@ -155,7 +155,8 @@ std::optional<ValueSource> GgufListing::values_of(const std::string& tensor) {
   if (const CatalogTensor* found = catalog().find(tensor)) return value_source(catalog(), *found);
   for (const gguf::SetFile& file : set_.files) {
     if (const gguf::TensorInfo* listed = file.document.find_tensor(tensor)) {
-      return unreadable_source(tensor, type_name_of(*listed), listed->ne, gguf_tensor_place(file.document, *listed).problem);
+      return unreadable_source(tensor, type_name_of(*listed), listed->ne,
+                               gguf_tensor_place(file.document, *listed).problem);
     }
   }
   return std::nullopt;

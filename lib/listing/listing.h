@@ -84,8 +84,8 @@ struct Listing {
   enum class Format : u8 { gguf, safetensors };
 
   Format format = Format::gguf;
-  std::string path;  ///< as the user gave it
-  std::string kind;  ///< for people: "GGUF v3, big-endian", "MLX model, quantised"
+  std::string path;                     ///< as the user gave it
+  std::string kind;                     ///< for people: "GGUF v3, big-endian", "MLX model, quantised"
   std::optional<gguf::PartOfSet> part;  ///< the only part of a split model whose other parts are not there
   bool big_endian = false;
   bool has_tensors = true;    ///< tensors and modules were asked for

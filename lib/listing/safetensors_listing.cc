@@ -8,9 +8,9 @@
 #include <unordered_set>
 
 #include "base/checked_math.h"
+#include "listing/safetensors_keys.h"
 #include "model/model_view.h"
 #include "model/safetensors_catalog.h"
-#include "listing/safetensors_keys.h"
 
 namespace modelutils {
 

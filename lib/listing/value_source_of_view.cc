@@ -1,5 +1,5 @@
-#include "model/model_view.h"
 #include "listing/value_source.h"
+#include "model/model_view.h"
 #include "tensor/shape.h"
 
 namespace modelutils {

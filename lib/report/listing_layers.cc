@@ -88,7 +88,12 @@ std::vector<LayerKind> kinds_of(const Stack& stack) {
   std::map<std::string, std::size_t> places;  // by all that can be seen of a layer
   for (const auto& [layer, cells] : stack.layers) {
     std::string look;
-    for (const auto& [role, form] : cells) look += fmt::format("{}={};", role, form.text);
+    for (const auto& [role, form] : cells) {
+      append_number(look, role);
+      look += '=';
+      look += form.text;
+      look += ';';
+    }
     const auto [place, is_new] = places.try_emplace(std::move(look), kinds.size());
     if (is_new) kinds.push_back({&cells, {}});
     kinds[place->second].layers.push_back(layer);

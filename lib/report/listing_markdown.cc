@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 
 #include "base/checked_math.h"
 #include "base/escape.h"
@@ -40,7 +42,9 @@ std::string elements_text(std::optional<u64> elements) {
 
 std::string bits_per_weight(std::optional<u64> elements, std::optional<u64> bytes) {
   if (!elements || !bytes || *elements == 0) return "?";
-  return fmt::format("{:.4f}", 8.0 * static_cast<double>(*bytes) / static_cast<double>(*elements));
+  char digits[32];
+  const double bits = 8.0 * static_cast<double>(*bytes) / static_cast<double>(*elements);
+  return {digits, std::to_chars(std::begin(digits), std::end(digits), bits, std::chars_format::fixed, 4).ptr};
 }
 
 std::vector<BlockOfTensors> blocks_of(const std::vector<ListedTensor>& tensors) {
@@ -72,8 +76,7 @@ std::vector<BlockOfTensors> blocks_of(const std::vector<ListedTensor>& tensors) 
 
 class MarkdownDump {
  public:
-  MarkdownDump(const Listing& listing, const ListingOptions& options, TextOutput& out)
-      : listing_(listing), options_(options), out_(out) {}
+  MarkdownDump(const Listing& listing, TextOutput& out) : listing_(listing), out_(out) {}
 
   Status run() {
     const bool is_gguf = listing_.format == Listing::Format::gguf;
@@ -164,20 +167,25 @@ class MarkdownDump {
 
   void write_tensor(const ListedTensor& tensor) {
     const auto text = [](std::optional<u64> number) { return number ? std::to_string(*number) : std::string("?"); };
-    out_ << fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", tensor.index, markdown(escape(tensor.name)),
-                        elements_text(tensor.parameters), shape_text(tensor.shape), markdown(escape(tensor.type_name)),
-                        bits_per_weight(tensor.parameters, tensor.bytes), text(tensor.data_offset), text(tensor.bytes));
+    line_ = '|';
+    for (const std::string& cell :
+         {std::to_string(tensor.index), markdown(escape(tensor.name)), elements_text(tensor.parameters),
+          shape_text(tensor.shape), markdown(escape(tensor.type_name)),
+          bits_per_weight(tensor.parameters, tensor.bytes), text(tensor.data_offset), text(tensor.bytes)}) {
+      line_.append(" ").append(cell).append(" |");
+    }
+    out_ << (line_ += '\n');
   }
 
   const Listing& listing_;
-  const ListingOptions& options_;
   TextOutput& out_;
+  std::string line_;  // kept, so that its memory is
 };
 
 }  // namespace
 
-Status write_listing_markdown(TextOutput& out, const Listing& listing, const ListingOptions& options) {
-  return MarkdownDump(listing, options, out).run();
+Status write_listing_markdown(TextOutput& out, const Listing& listing, const ListingOptions&) {
+  return MarkdownDump(listing, out).run();
 }
 
 }  // namespace modelutils

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/counted.h"
-#include "json/writer.h"
 #include "base/numbers.h"
+#include "json/writer.h"
 
 namespace modelutils {
 

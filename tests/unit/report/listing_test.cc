@@ -10,10 +10,8 @@
 #include "base/escape.h"
 #include "base/utf8.h"
 #include "capture.h"
-#include "gguf/file_type.h"
 #include "json/reader.h"
 #include "listing/gguf_listing.h"
-#include "listing/gguf_summary.h"
 #include "report/dump.h"
 #include "report/listing_forms.h"
 #include "support/gguf_builder.h"
@@ -95,60 +93,25 @@ TEST(Listing, ReadsEveryByteOfAnArrayOnce) {
   EXPECT_LE(bytes, elements + nested.size() + 3 * window);
 }
 
-TEST(ModelFacts, RangesOfPerLayerHeads) {
-  const test::TempDir folder;
-  const auto set = open(folder, GgufBuilder()
-                                    .key_string("general.architecture", "openelm")
-                                    .key_u32("general.file_type", 1024 + 15)
-                                    .key_u32("openelm.embedding_length", 64)
-                                    .key_array<i32>("openelm.attention.head_count", {12, 16, 20})
-                                    .key_array<i32>("openelm.attention.head_count_kv", {3, 3})
-                                    .key_array<u32>("openelm.feed_forward_length", {})
-                                    .key_strings("tokenizer.ggml.tokens", {"a", "b"}));
-  const ModelFacts summary = summarize(set);
-  ASSERT_TRUE(summary.heads);
-  EXPECT_EQ(summary.heads->low, 12U);
-  EXPECT_EQ(summary.heads->high, 20U);
-  EXPECT_EQ(summary.heads_kv->low, summary.heads_kv->high);
-  EXPECT_FALSE(summary.feed_forward);
-  EXPECT_FALSE(summary.head_dim);
-  EXPECT_EQ(summary.vocabulary, 2U);
-  EXPECT_EQ(summary.mix, "Q4_K_M");
-  EXPECT_NE(dump(set, write_listing_text).find("12–20 query, 3 KV"), std::string::npos);
-}
-
-TEST(ModelFacts, SumsThatDoNotFitAreNotKnown) {
+TEST(Listing, SumsThatAreNotKnownAreNull) {
   const test::TempDir folder;
   const auto set = open(folder, GgufBuilder()
                                     .tensor({.name = "a", .ne = {u64{1} << 62}, .type = 24})
-                                    .tensor({.name = "b", .ne = {u64{1} << 62, 2}, .type = 24})
-                                    .tensor({.name = "c", .ne = {u64{1} << 63}, .type = 24}));
-  const ModelFacts summary = summarize(set);
-  EXPECT_EQ(summary.tensors, 3U);
-  EXPECT_FALSE(summary.parameters);
-  EXPECT_FALSE(summary.tensor_bytes);
-  EXPECT_FALSE(summary.bits_per_weight);
+                                    .tensor({.name = "b", .ne = {u64{1} << 62, 2}, .type = 24}));
   const auto document = json::parse(dump(set, write_listing_json), "json");
   ASSERT_TRUE(document);
-  json::Object members;
-  ASSERT_TRUE((*document)->root.get(members));
   for (const char* sum : {"parameters", "bits_per_weight"}) {
-    const auto value = members.find(sum);
-    EXPECT_TRUE(value && value->is_null()) << sum;
+    EXPECT_TRUE(member((*document)->root, {sum}).is_null()) << sum;
   }
 }
 
-TEST(FileType, Names) {
-  EXPECT_EQ(gguf::file_type_name(0), "F32");
-  EXPECT_EQ(gguf::file_type_name(7), "Q8_0");
-  EXPECT_EQ(gguf::file_type_name(15), "Q4_K_M");
-  EXPECT_EQ(gguf::file_type_name(25), "IQ4_NL");
-  EXPECT_EQ(gguf::file_type_name(32), "BF16");
-  EXPECT_EQ(gguf::file_type_name(4), "");
-  EXPECT_EQ(gguf::file_type_name(38), "MXFP4");
-  EXPECT_EQ(gguf::file_type_name(41), "Q2_0");
-  EXPECT_EQ(gguf::file_type_name(42), "");
-  EXPECT_EQ(gguf::file_type_name(~u64{0}), "");
+TEST(Listing, RangesOfPerLayerHeads) {
+  const test::TempDir folder;
+  const auto set = open(folder, GgufBuilder()
+                                    .key_string("general.architecture", "openelm")
+                                    .key_array<i32>("openelm.attention.head_count", {12, 16, 20})
+                                    .key_array<i32>("openelm.attention.head_count_kv", {3, 3}));
+  EXPECT_NE(dump(set, write_listing_text).find("12–20 query, 3 KV"), std::string::npos);
 }
 
 TEST(Listing, TypesAndSizes) {

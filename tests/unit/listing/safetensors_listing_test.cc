@@ -1,0 +1,108 @@
+#include "listing/safetensors_listing.h"
+
+#include <gtest/gtest.h>
+
+#include "support/safetensors_text.h"
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+using test::safetensors_bytes;
+
+// By hand: 2 rows of 4 words of 8 values of 4 bits; one scale and one bias for each 32 of them.
+constexpr std::string_view header = R"({"__metadata__":{"format":"mlx","k":"v"},)"
+                                    R"("a.weight":{"dtype":"U32","shape":[2,4],"data_offsets":[0,32]},)"
+                                    R"("a.scales":{"dtype":"BF16","shape":[2,1],"data_offsets":[32,36]},)"
+                                    R"("a.biases":{"dtype":"BF16","shape":[2,1],"data_offsets":[36,40]},)"
+                                    R"("norm.weight":{"dtype":"F32","shape":[3],"data_offsets":[40,52]}})";
+
+SafetensorsModel open(const test::TempDir& folder, std::string_view config) {
+  folder.write("model.safetensors", safetensors_bytes(header, std::string(52, '\0')));
+  if (!config.empty()) folder.write("config.json", config);
+  auto model = open_safetensors_model(folder.path());
+  if (!model) throw std::runtime_error(model.error().message);
+  return std::move(*model);
+}
+
+constexpr std::string_view quantized =
+    R"({"model_type":"llama","hidden_size":32,"num_attention_heads":4,"quantization":{"group_size":32,"bits":4}})";
+
+TEST(SafetensorsListing, ModulesSayMoreThanStoredTensors) {
+  const test::TempDir folder;
+  const SafetensorsModel model = open(folder, quantized);
+  const Listing listing = safetensors_listing(model)->list({});
+  EXPECT_EQ(listing.kind, "MLX model, quantised");
+  EXPECT_EQ(listing.facts.architecture, "llama");
+  EXPECT_EQ(listing.facts.head_dim, 8U);
+  EXPECT_EQ(listing.facts.parameters, 2 * 32 + 3U);
+  EXPECT_EQ(listing.facts.tensor_bytes, 52U);
+  EXPECT_TRUE(listing.is_packed());
+  ASSERT_EQ(listing.forms.size(), 2U);
+  EXPECT_EQ(listing.forms[0].name, "affine 4-bit, group 32");
+  EXPECT_EQ(listing.forms[0].bytes, 40U);
+  EXPECT_EQ(listing.forms[1].name, "F32");
+
+  ASSERT_EQ(listing.modules.size(), 2U);
+  EXPECT_EQ(listing.modules[0].path, "a");
+  EXPECT_EQ(listing.modules[0].bits, 4U);
+  EXPECT_EQ(listing.modules[0].parameters, 64U);
+  EXPECT_EQ(listing.modules[0].bytes, 40U);
+  EXPECT_FALSE(listing.modules[1].quantized);
+
+  ASSERT_EQ(listing.tensors.size(), 4U);
+  EXPECT_EQ(listing.tensors[0].module, 0U);
+  EXPECT_EQ(listing.tensors[0].parameters, 64U);
+  EXPECT_TRUE(listing.tensors[1].is_part);
+  EXPECT_EQ(listing.tensors[1].parameters, 0U);
+  EXPECT_EQ(listing.tensors[3].offset, 40U);
+  EXPECT_EQ(listing.tensors[3].end, 52U);
+  EXPECT_EQ(listing.tensors[3].data_offset, 8 + header.size() + 40);
+}
+
+TEST(SafetensorsListing, WithoutConfigPackedWeightsCountAsStored) {
+  const test::TempDir folder;
+  const SafetensorsModel model = open(folder, "");
+  const Listing listing = safetensors_listing(model)->list({});
+  EXPECT_EQ(listing.kind, "directory of safetensors files");
+  EXPECT_TRUE(listing.counts_packed_as_stored);
+  EXPECT_FALSE(listing.facts.bits_per_weight);
+  EXPECT_EQ(listing.facts.parameters, 2 * 4 + 3U);
+}
+
+TEST(SafetensorsListing, GlobsSelectAndCountsStay) {
+  const test::TempDir folder;
+  const SafetensorsModel model = open(folder, quantized);
+  const auto source = safetensors_listing(model);
+  const Listing some = source->list({.key_globs = {"k"}, .tensor_globs = {"norm*"}});
+  ASSERT_EQ(some.keys.size(), 1U);
+  EXPECT_EQ(some.key_count, 2U);
+  ASSERT_EQ(some.tensors.size(), 1U);
+  EXPECT_EQ(some.tensors[0].index, 3U);
+  EXPECT_EQ(some.tensor_count, 4U);
+  ASSERT_EQ(some.modules.size(), 1U);
+  EXPECT_EQ(some.module_count, 2U);
+  EXPECT_EQ(some.facts.tensors, 4U);
+
+  const Listing none = source->list({.config_keys = true, .tensors = false});
+  EXPECT_TRUE(none.tensors.empty());
+  EXPECT_TRUE(none.modules.empty());
+  EXPECT_TRUE(none.is_packed());
+  EXPECT_EQ(none.config_keys,
+            (std::vector<std::string>{"model_type", "hidden_size", "num_attention_heads", "quantization"}));
+}
+
+TEST(SafetensorsListing, ValuesOfWhatIsThere) {
+  const test::TempDir folder;
+  const SafetensorsModel model = open(folder, quantized);
+  const auto source = safetensors_listing(model);
+  EXPECT_EQ(std::get<std::string_view>(source->find_value("k").value()), "v");
+  EXPECT_EQ(std::get<std::string_view>(source->find_value("hidden_size").value()), "32");
+  EXPECT_FALSE(source->find_value("other"));
+  EXPECT_EQ(source->values_of("a.weight").value().shape, (std::vector<u64>{2, 32}));
+  EXPECT_FALSE(source->values_of("b"));
+  EXPECT_EQ(source->values_of(source->list({})).size(), 4U);
+}
+
+}  // namespace
+}  // namespace modelutils
