@@ -21,7 +21,7 @@ class GgufListing : public ListingSource {
   std::optional<ListedValue> find_value(std::string_view key) override;
   std::optional<ValueSource> values_of(const std::string& tensor) override;
   std::vector<ValueSource> values_of(const Listing& listing) override;
-  void each_key_name(const NameVisitor& visit) const override;
+  void each_key_name(bool config_keys, const NameVisitor& visit) const override;
   void each_tensor_name(const NameVisitor& visit) const override;
 
  private:
@@ -181,7 +181,7 @@ std::vector<ValueSource> GgufListing::values_of(const Listing& listing) {
   return sources;
 }
 
-void GgufListing::each_key_name(const NameVisitor& visit) const {
+void GgufListing::each_key_name(bool, const NameVisitor& visit) const {
   modelutils::each_key_name(set_)(visit);
 }
 

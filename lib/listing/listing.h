@@ -95,7 +95,7 @@ struct Listing {
   ModelFacts facts;
   std::vector<TypeTotal> forms;          ///< how the modules of an MLX model are quantised; `tensors` counts modules
   bool counts_packed_as_stored = false;  ///< `facts.parameters` is too low: config.json does not say how to unpack
-  std::vector<ListedFile> files;         ///< never empty
+  std::vector<ListedFile> files;         ///< GGUF: at least one. Empty if no shard could be opened
   std::size_t named_file = 0;            ///< place in `files` of the one that `path` names
 
   std::vector<ListedKey> header_fields;  ///< GGUF: version and counts, which gguf-py lists as the keys "GGUF.…"
@@ -140,9 +140,10 @@ class ListingSource {
   /// The values of every listed tensor, in that order; those that cannot be read have a `problem`.
   virtual std::vector<ValueSource> values_of(const Listing& listing) = 0;
 
-  /// Calls `visit` for the name of every key that find_value() knows, and of every tensor.
+  /// Calls `visit` for the name of every key (with `config_keys` also of every field of config.json, so of all that
+  /// find_value() knows), and of every tensor.
   using NameVisitor = std::function<void(std::string_view name)>;
-  virtual void each_key_name(const NameVisitor& visit) const = 0;
+  virtual void each_key_name(bool config_keys, const NameVisitor& visit) const = 0;
   virtual void each_tensor_name(const NameVisitor& visit) const = 0;
 };
 

@@ -27,7 +27,7 @@ class SafetensorsListing : public ListingSource {
   std::optional<ListedValue> find_value(std::string_view key) override;
   std::optional<ValueSource> values_of(const std::string& tensor) override;
   std::vector<ValueSource> values_of(const Listing& listing) override;
-  void each_key_name(const NameVisitor& visit) const override;
+  void each_key_name(bool config_keys, const NameVisitor& visit) const override;
   void each_tensor_name(const NameVisitor& visit) const override;
 
  private:
@@ -291,8 +291,12 @@ std::vector<ValueSource> SafetensorsListing::values_of(const Listing& listing) {
   return sources;
 }
 
-void SafetensorsListing::each_key_name(const NameVisitor& visit) const {
-  for (const std::string& key : st_keys(model_)) visit(key);
+void SafetensorsListing::each_key_name(bool config_keys, const NameVisitor& visit) const {
+  if (config_keys) {
+    for (const std::string& key : st_keys(model_)) visit(key);
+  } else {
+    for (const safetensors::MetadataEntry& entry : model_.set.metadata()) visit(entry.key);
+  }
 }
 
 void SafetensorsListing::each_tensor_name(const NameVisitor& visit) const {

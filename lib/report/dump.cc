@@ -12,8 +12,9 @@ namespace {
 Status dump_value(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request) {
   const std::optional<ListedValue> value = source.find_value(*request.value);
   if (!value) {
-    return input_error("key-not-found", "there is no such key; --list keys lists them", gguf::where_key(*request.value),
-                       {}, path);
+    const EachName each_name = [&](const auto& visit) { source.each_key_name(true, visit); };
+    return input_error("key-not-found", "there is no such key" + name_hint("key", *request.value, each_name),
+                       gguf::where_key(*request.value), {}, path);
   }
   return write_value(out, *value, request.options.for_terminal);
 }

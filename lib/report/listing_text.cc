@@ -202,6 +202,7 @@ class TextDump {
   }
 
   void write_layout() {
+    if (listing_.files.empty()) return;
     const ListedFile& first = listing_.files.front();
     std::vector<std::string> facts;
     if (!first.data_offset) {

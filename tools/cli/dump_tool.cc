@@ -27,7 +27,7 @@ class Dumper {
       return messages_.error(in_file(std::move(opened.error()), path));
     }
     const Status done = dump_model(out, *opened->source, path, request_);
-    keys_.look_at([&](const auto& visit) { opened->source->each_key_name(visit); });
+    keys_.look_at([&](const auto& visit) { opened->source->each_key_name(request_.select.config_keys, visit); });
     tensors_.look_at([&](const auto& visit) { opened->source->each_tensor_name(visit); });
     request_.options.first = false;
     // What could be listed stands before the error.

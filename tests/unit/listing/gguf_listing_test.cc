@@ -112,7 +112,9 @@ TEST(GgufListing, GlobsSelectAndCountsStay) {
   EXPECT_TRUE(some.header_fields[0].is_hidden);
   EXPECT_EQ(some.facts.tensors, 2U);
 
-  const Listing none = source->list({.tensors = false});
+  ListingRequest without_tensors;
+  without_tensors.tensors = false;
+  const Listing none = source->list(without_tensors);
   EXPECT_TRUE(none.tensors.empty());
   EXPECT_FALSE(none.has_tensors);
   EXPECT_EQ(none.tensor_count, 2U);

@@ -84,7 +84,10 @@ TEST(SafetensorsListing, GlobsSelectAndCountsStay) {
   EXPECT_EQ(some.module_count, 2U);
   EXPECT_EQ(some.facts.tensors, 4U);
 
-  const Listing none = source->list({.config_keys = true, .tensors = false});
+  ListingRequest without_tensors;
+  without_tensors.tensors = false;
+  without_tensors.config_keys = true;
+  const Listing none = source->list(without_tensors);
   EXPECT_TRUE(none.tensors.empty());
   EXPECT_TRUE(none.modules.empty());
   EXPECT_TRUE(none.is_packed());
