@@ -1,4 +1,4 @@
-// Hunyuan, dense: norms of queries and keys behind the rotation, the rope base stretched by alpha.
+// Hunyuan, dense: norms of queries and keys after the rotation, the rope base stretched by alpha.
 #include <cmath>
 
 #include "arch/common_rows.h"
@@ -55,7 +55,7 @@ const Family hunyuan_dense = {
     .gguf = "hunyuan-dense",
     .classes = "HunYuanDenseV1ForCausalLM",
     .model_types = "hunyuan_v1_dense",
-    .about = "norms of queries and keys behind the rotation, the rope base stretched by alpha",
+    .about = "norms of queries and keys after the rotation, the rope base stretched by alpha",
     .tied_by_default = true,
     .keys = {sizes, rope},
     .layer_tensors = {attention, norms, attention_output, gated_feed_forward},
