@@ -84,6 +84,7 @@ struct Tensor {
   Need bias = Need::absent;  ///< of the same module; its shape is that of the weight without ne0 (of vectors: the same)
   std::string_view when = {};  ///< which layers have it
   bool f32 = false;            ///< needs F32 although it has two dimensions or more (one dimension always does)
+  bool plain = false;          ///< runtimes miscompute quantised blocks here: quantised sources become F32
 };
 
 /// How a family gets its output head.

@@ -178,7 +178,7 @@ std::string_view stated_field(const hf::Config& config, std::string_view fields)
 std::optional<u64> stated_count(const hf::Config& config, std::string_view fields) {
   std::optional<u64> found;
   for_each_name(fields, [&](std::string_view field) {
-    if (!found) found = config.u64_field(field);
+    if (!found) found = config.same_u64_field(field);
   });
   return found;
 }
@@ -194,8 +194,9 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
     for (const u64 dimension : shape) elements = checked_mul(elements, dimension).value_or(0);
     return add(source_rows_expression(part.view), elements, layer, facts);
   }
-  // Convolutions are stored as [n, 1, k] or [n, k, 1].
+  // Convolutions are stored as [n, 1, k] or [n, k, 1], and GGUF may want a dimension of one elsewhere.
   std::vector<u64> squeezed(shape.begin(), shape.end());
+  if (std::erase(ne, "1") > 0) std::erase(squeezed, u64{1});
   for (auto one = squeezed.begin(); squeezed.size() > ne.size() && one != squeezed.end();) {
     one = *one == 1 ? squeezed.erase(one) : one + 1;
   }

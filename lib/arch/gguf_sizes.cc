@@ -46,7 +46,8 @@ class Reader {
     const std::string name = index_.arch_key(key.name);
     const bool required = key.need == Need::required;
     const u64 limit = limit_of(key.symbol);
-    if (key.type == KeyType::u32_or_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
+    const bool may_be_layers = key.type == KeyType::u32_or_layers || key.type == KeyType::flag_layers;
+    if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
     const std::optional<u64> value = index_.unsigned_value(name);
     if (!value && (required || index_.key(name) != nullptr)) {
       return unusable(name, required ? "is missing or not a whole number; the loader needs it"

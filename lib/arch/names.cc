@@ -151,10 +151,11 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
     if (found.layer) pattern = "N." + std::string(rest);
   });
   auto at = by_pattern_.find(pattern);
-  if (at == by_pattern_.end() && found.layer) {
-    std::string numbered = pattern.substr(2);
+  if (at == by_pattern_.end()) {
+    const std::string below = found.layer ? "N." : "";
+    std::string numbered = pattern.substr(below.size());
     found.expert = take_expert(numbered);
-    if (found.expert) at = by_pattern_.find("N." + numbered);
+    if (found.expert) at = by_pattern_.find(below + numbered);
   }
   if (at == by_pattern_.end()) return std::nullopt;
   found.uses = &at->second;

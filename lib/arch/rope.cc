@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "arch/common_rows.h"
@@ -16,6 +17,19 @@ namespace {
 
 bool is_longrope(const hf::RopeScaling& scaling) {
   return scaling.type == "longrope" || scaling.type == "su";
+}
+
+// Proportional rope: the first part of the pairs is rotated, each as in a head that is rotated as a whole; the others'
+// angles are divided by so much that they stay where they are.
+std::vector<float> proportional_factors(const hf::Config& config, u64 head) {
+  constexpr float unrotated = 1e30f;
+  const bool is_proportional = !config.rope.scaling || config.rope.scaling->type == "proportional";
+  const double part = is_proportional ? config.partial_rotary_factor.value_or(config.rope.scaling ? 1 : 0.25) : 1;
+  const double factor = is_proportional && config.rope.scaling ? config.rope.scaling->factor.value_or(1) : 1;
+  std::vector<float> factors(static_cast<std::size_t>(head / 2), unrotated);
+  const auto rotated = static_cast<std::size_t>((static_cast<u64>(part * static_cast<double>(head)) + 1) / 2);
+  std::fill_n(factors.begin(), std::min(rotated, factors.size()), static_cast<float>(factor));
+  return factors;
 }
 
 bool has_generator(const Family& family, std::string_view generator) {
@@ -38,7 +52,9 @@ Status write_yarn_magnitude(KeyWriter& out, const hf::RopeScaling& scaling, doub
   return std::abs(wanted - fixed) > 1e-6 ? out.real("rope.scaling.attn_factor", wanted / fixed) : Status{};
 }
 
-Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling, double log_multiplier) {
+}  // namespace
+
+Status write_yarn_keys(KeyWriter& out, const hf::RopeScaling& scaling) {
   out.text("rope.scaling.type", "yarn");
   if (!scaling.factor) return out.refuse("rope_scaling.factor", "is missing");
   MU_TRY(out.real("rope.scaling.factor", *scaling.factor));
@@ -49,6 +65,13 @@ Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling, double log_mul
   if (scaling.attention_factor) MU_TRY(out.real("rope.scaling.yarn_attn_factor", *scaling.attention_factor));
   if (scaling.beta_fast) MU_TRY(out.real("rope.scaling.yarn_beta_fast", *scaling.beta_fast));
   if (scaling.beta_slow) MU_TRY(out.real("rope.scaling.yarn_beta_slow", *scaling.beta_slow));
+  return {};
+}
+
+namespace {
+
+Status write_yarn(KeyWriter& out, const hf::RopeScaling& scaling, double log_multiplier) {
+  MU_TRY(write_yarn_keys(out, scaling));
   if (log_multiplier != 0) MU_TRY(out.real("rope.scaling.yarn_log_multiplier", log_multiplier));
   return write_yarn_magnitude(out, scaling, log_multiplier);
 }
@@ -137,8 +160,35 @@ Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {
   return {};
 }
 
+Status write_rope_sections(KeyWriter& out, const Key& key) {
+  constexpr std::size_t wanted = 4;  // the fourth is never used
+  std::vector<u64> sections;
+  for (const std::string_view field : {"rope_parameters.mrope_section", "rope_scaling.mrope_section"}) {
+    const std::optional<json::Element> found = out.config().field(field);
+    json::Array list;
+    if (!sections.empty() || !found || !found->get(list)) continue;
+    for (const json::Element one : list) {
+      uint64_t section = 0;
+      if (!one.get(section) || sections.size() == wanted) return out.refuse(field, "is not a list of 3 or 4 counts");
+      sections.push_back(section);
+    }
+  }
+  if (sections.empty()) {
+    out.remark(Severity::note, "mrope_section", "is missing; every pair of a head follows the first position");
+    sections.push_back(out.size(symbol::rotated) / 2);
+  }
+  sections.resize(wanted, 0);
+  return out.counts(key.name, sections);
+}
+
+Status write_scaling_besides_sections(KeyWriter& out, const Key& key) {
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  return scaling && (scaling->type == "mrope" || scaling->type.empty()) ? Status{} : write_rope_scaling(out, key);
+}
+
 Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
                                                    const hf::Config& config, const Sizes& sizes, bool is_mlx) {
+  if (generator == "proportional") return proportional_factors(config, sizes.get(symbol::head_dim));
   if (!config.rope.scaling) return std::nullopt;
   const hf::RopeScaling& scaling = *config.rope.scaling;
   const u64 rotated = sizes.get(symbol::rotated);

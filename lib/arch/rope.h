@@ -17,6 +17,9 @@ double rope_theta(const Family& family, const hf::Config& config, bool is_mlx);
 /// original_max_position_embeddings: of the scaling object, else of the top level.
 std::optional<u64> original_context(const hf::Config& config);
 
+/// rope.scaling.* of yarn without its magnitudes.
+Status write_yarn_keys(KeyWriter& out, const hf::RopeScaling& scaling);
+
 /// What yarn scales queries and keys by: 1 + 0.1 mscale ln(factor), 1 for factors up to 1.
 double yarn_magnitude(double factor, double mscale);
 /// The same of a config.json: mlx-lm takes mscale (1) over mscale_all_dim (0); Hugging Face's classes take
@@ -26,8 +29,15 @@ double yarn_magnitude(const hf::RopeScaling& scaling, bool is_mlx);
 /// Phi-3's longrope: the factor that its tensors do not carry, in `rope.scaling.attn_factor`.
 Status write_phi3_rope_scaling(KeyWriter& out, const Key& key);
 
-/// The content of a tensor that a row generates ("=llama3", "=longrope-long", "=longrope-short"); nothing where the
-/// model has no such scaling. Errors "convert-rope": a wrong number of factors.
+/// rope.dimension_sections: how many pairs of a head follow the time, height and width of an image, from the scaling
+/// object's mrope_section; without it all follow the time. Text has the same position in all of them.
+Status write_rope_sections(KeyWriter& out, const Key& key);
+
+/// rope.scaling.* of models with sections, whose scaling object may call itself "mrope".
+Status write_scaling_besides_sections(KeyWriter& out, const Key& key);
+
+/// The content of a tensor that a row generates ("=llama3", "=longrope-long", "=longrope-short", "=proportional");
+/// nothing where the model has no such scaling. Errors "convert-rope": a wrong number of factors.
 Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
                                                    const hf::Config& config, const Sizes& sizes, bool is_mlx);
 

@@ -14,6 +14,8 @@ struct SourceAxis {
   u64 stride;
 };
 
+constexpr std::string_view skip = "skip";
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (true) {
@@ -59,6 +61,10 @@ class Resolver {
       const auto [name, size] = axis_parts(word);
       const std::optional<u64> count = evaluate(size, sizes_, layer_);
       if (!count || *count == 0) return false;
+      if (name == skip) {
+        view_.base = *count;
+        continue;
+      }
       axes_.push_back({name, *count, 1});
     }
     u64 rows = 1;
@@ -68,8 +74,9 @@ class Resolver {
       if (!more) return false;
       rows = *more;
     }
-    view_.source_rows = rows;
-    return !axes_.empty();
+    const std::optional<u64> all = checked_add(view_.base, rows);
+    view_.source_rows = all.value_or(0);
+    return all && !axes_.empty();
   }
 
   // Indexes lie inside their axes, so sums of their products with the strides stay below source_rows.
@@ -134,6 +141,19 @@ u64 RowView::dense_rows() const {
   return 1;
 }
 
+std::optional<RowView> RowView::of_runs(u64 columns) const {
+  if (axes.size() < 2 || axes.back().stride != 1 || columns % axes.back().count != 0) return std::nullopt;
+  const u64 length = axes.back().count;
+  RowView runs{base / length, axes, source_rows / length};
+  runs.axes.pop_back();
+  bool is_whole = base % length == 0;
+  for (Axis& axis : runs.axes) {
+    is_whole = is_whole && axis.stride % length == 0;
+    axis.stride /= length;
+  }
+  return is_whole ? std::optional(std::move(runs)) : std::nullopt;
+}
+
 u64 RowView::first_of(u64 row, u64 count) const {
   u64 first = source_row(row);
   for (u64 k = 1; axes.back().stride != 1 && k < count; ++k) first = std::min(first, source_row(row + k));
@@ -153,13 +173,16 @@ std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u
 
 std::string source_rows_expression(std::string_view text) {
   std::string product;
+  std::string skipped;
   for (const std::string_view word : words_of(left_of(text))) {
-    if (!product.empty()) product += '*';
-    product += '(';
-    product += axis_parts(word).second;
-    product += ')';
+    const auto [name, size] = axis_parts(word);
+    std::string& out = name == skip ? skipped : product;
+    if (!out.empty()) out += '*';
+    out += '(';
+    out += size;
+    out += ')';
   }
-  return product;
+  return skipped.empty() ? product : skipped + "+" + product;
 }
 
 }  // namespace modelutils::arch

@@ -31,6 +31,10 @@ struct RowView {
   /// the rows of the view run through the source one by one anyway.
   u64 dense_rows() const;
 
+  /// A view of single elements as one of runs, if its innermost axis takes whole runs of the source's rows of
+  /// `columns` elements: "E k:K r d -> E r k d" moves runs of d elements. Nothing if it does not.
+  std::optional<RowView> of_runs(u64 columns) const;
+
   /// Calls visit(first, count) -> Status with ranges of the source that hold the view's rows, each once, in whatever
   /// order the rows have inside a range.
   template <typename Visit>
@@ -56,9 +60,10 @@ struct RowView {
 RowView whole_view(u64 rows);
 
 /// The view that a row of lib/arch writes as text: "AXES -> AXES". On the left the source's rows as axes, slowest
-/// first, `name:size` or a symbol alone; on the right the axes wanted, slowest first: a name, `name[from:to]` for a
-/// part of an axis, `name=index` for one place of it (which then is no axis any more). "H t:2 j:D/2 -> H j t"
-/// interleaves the two halves of each of H heads. Nothing if a size has no value or an index lies outside its axis.
+/// first, `name:size` or a symbol alone, behind `skip:size` rows that are passed over; on the right the axes wanted,
+/// slowest first: a name, `name[from:to]` for a part of an axis, `name=index` for one place of it (which then is no
+/// axis any more). "H t:2 j:D/2 -> H j t" interleaves the two halves of each of H heads. Nothing if a size has no value
+/// or an index lies outside its axis.
 std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer = 0);
 
 /// The left side of such a text as one expression: the rows that the source must have.

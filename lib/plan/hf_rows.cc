@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "mlx/dequantize.h"
 #include "plan/hf_transposed.h"
@@ -116,11 +117,13 @@ u64 row_granule(const MappedTensor& tensor) {
   u64 granule = 1;
   if (tensor.is_whole || tensor.is_transposed) return granule;
   for (const MappedPart& part : tensor.parts) granule = std::max(granule, part.view.dense_rows());
-  return granule;
+  return granule / std::gcd(granule, tensor.pieces);
 }
 
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
+  first *= tensor.pieces;
+  count *= tensor.pieces;
   const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
   const u64 source_rows = tensor.parts.front().view.source_rows;
   const u64 value_bytes = bytes_per_row(kind, kind.values, source_rows);
@@ -129,7 +132,7 @@ Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
   out.values.resize(count * value_bytes);
   out.scales.resize(count * scale_bytes);
   out.biases.resize(count * bias_bytes);
-  u64 part_start = 0;  // in rows of the tensor
+  u64 part_start = 0;  // in rows of the tensor, or pieces
   for (const MappedPart& part : tensor.parts) {
     const u64 rows = part.view.rows();
     const u64 from = std::max(first, part_start);

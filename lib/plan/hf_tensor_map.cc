@@ -160,9 +160,10 @@ class NameMapper {
       std::optional<arch::RowView> view =
           is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
       if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
+      tensor.must_be_f32 |= expected.row->plain && matrix.quantized;
+      if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
       tensor.parts.push_back({index, std::move(*view)});
     }
-    if (!tensor.is_whole) tensor.is_transposed = part.is_of_elements;
     // Operations are of weights; the bias of a norm stays as it is.
     if (part.operation != arch::Operation::none && expected.side == arch::Side::weight) {
       tensor.operation = part.operation;
@@ -170,6 +171,19 @@ class NameMapper {
     }
     const bool is_alone = part.view.empty() && tensor.parts.size() == matrices.size();
     return is_alone ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt) : Status{};
+  }
+
+  // Where a view moves whole runs of columns, rows stay as they are stored, in pieces; quantised ones if every piece is
+  // made of whole groups. Otherwise single elements are picked.
+  static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
+    const u64 length = view.axes.back().count;
+    std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
+    if (runs && tensor.columns() % length == 0 && (!matrix.quantized || length % matrix.quantized->group_size == 0)) {
+      tensor.pieces = tensor.columns() / length;
+      view = std::move(*runs);
+    } else {
+      tensor.is_transposed = true;
+    }
   }
 
   // Rows of ne0 elements; convolutions keep a last dimension of 1.
@@ -212,9 +226,7 @@ class NameMapper {
       const SourceMatrix& matrix = model_.matrices[part.matrix];
       units = checked_add(units, part.view.rows()).value_or(0);
       if (tensor.is_whole) continue;
-      if (tensor.is_transposed && tensor.columns() % part.view.axes.back().count != 0) {
-        return wrong_shape(expected, matrix);
-      }
+      if (tensor.is_transposed && part.view.rows() % tensor.columns() != 0) return wrong_shape(expected, matrix);
       const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
       if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
         return wrong_shape(expected, matrix);
@@ -224,8 +236,8 @@ class NameMapper {
                     "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
       }
     }
-    const u64 wanted =
-        tensor.is_whole || tensor.is_transposed ? checked_product(expected.ne).value_or(0) : tensor.rows();
+    const u64 wanted = tensor.is_whole || tensor.is_transposed ? checked_product(expected.ne).value_or(0)
+                                                               : tensor.rows() * tensor.pieces;
     return units == wanted ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
   }
 

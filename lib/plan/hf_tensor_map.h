@@ -14,7 +14,8 @@
 
 namespace modelutils {
 
-/// Rows of one source matrix. Of tensors that are read whole or transposed, rows are single elements.
+/// Rows of one source matrix. Of tensors that are read whole or transposed, rows are single elements; of those whose
+/// rows come in pieces, they are pieces.
 struct MappedPart {
   std::size_t matrix = 0;  ///< index into HfModel::matrices
   arch::RowView view;
@@ -26,7 +27,8 @@ struct MappedTensor {
   std::vector<u64> ne;  ///< ne0 first
   bool must_be_f32 = false;
   bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
-  bool is_transposed = false;     ///< the views of its parts pick elements, ne0 of them along their last axis
+  bool is_transposed = false;     ///< the views of its parts pick single elements
+  u64 pieces = 1;                 ///< of a row, that the views pick one by one
   std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
   arch::Operation operation = arch::Operation::none;
   std::vector<float> generated;  ///< rope factors

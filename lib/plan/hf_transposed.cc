@@ -55,39 +55,33 @@ class StripReader {
   const SourceMatrix& matrix_;
   u64 size_;
   std::vector<std::byte> codes_, scales_, biases_;
-  std::vector<float> values_;
-  u64 row_ = ~u64{0};  // whose values these are
+  std::vector<float> values_;  // of the row read last
+  u64 row_ = ~u64{0};
 };
 
-// The same where a row is put together of runs: columns in another order.
-Status read_runs(StripReader& reader, const arch::RowView& view, u64 columns, u64 first, u64 count, MutableBytes out) {
-  const u64 run = view.axes.back().count;
-  for (u64 element = first * columns; element < (first + count) * columns; element += run) {
-    MU_TRY(reader.read(view.source_row(element), run, out));
-    out = out.subspan(run * reader.element_bytes());
-  }
-  return {};
+// The rows that the last axes of a view make together come from strips of the source where the axis before those runs
+// along its rows: how many such rows, or 1.
+u64 rows_of_strips(const arch::RowView& view, u64 columns) {
+  u64 product = 1;
+  std::size_t axis = view.axes.size();
+  while (axis > 0 && product < columns) product *= view.axes[--axis].count;
+  const bool has_strips = product == columns && axis > 0 && view.axes[axis - 1].stride == 1;
+  return has_strips ? view.axes[axis - 1].count : 1;
 }
 
-// Rows [first, first + count) of one part. The last axis of its view is the row; where the axis before it runs along
-// the rows of the source, output rows that follow one another come from the same strips.
+// Rows [first, first + count) of one part.
 Status read_part(const HfModel& model, const MappedPart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
   StripReader reader(model, model.matrices[part.matrix]);
   const u64 size = reader.element_bytes();
-  const std::vector<arch::RowView::Axis>& axes = part.view.axes;
-  const arch::RowView::Axis& row_axis = axes.back();
-  if (row_axis.count != columns) return read_runs(reader, part.view, columns, first, count, out);
-  const bool has_strips = axes.size() > 1 && axes[axes.size() - 2].stride == 1;
-  const u64 most = has_strips ? axes[axes.size() - 2].count : 1;
+  const u64 most = rows_of_strips(part.view, columns);
   std::vector<std::byte> strip;
   for (u64 row = first; row < first + count;) {
     const u64 length = std::min(most - row % most, first + count - row);
-    const u64 start = part.view.source_row(row * row_axis.count);
     strip.resize(length * size);
-    for (u64 column = 0; column < row_axis.count; ++column) {
-      MU_TRY(reader.read(start + column * row_axis.stride, length, strip));
+    for (u64 column = 0; column < columns; ++column) {
+      MU_TRY(reader.read(part.view.source_row(row * columns + column), length, strip));
       for (u64 i = 0; i < length; ++i) {
-        std::memcpy(out.data() + ((row - first + i) * row_axis.count + column) * size, strip.data() + i * size, size);
+        std::memcpy(out.data() + ((row - first + i) * columns + column) * size, strip.data() + i * size, size);
       }
     }
     row += length;

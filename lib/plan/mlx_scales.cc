@@ -22,9 +22,9 @@ Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool wit
   std::vector<std::byte> codes;
   for (const MappedPart& part : tensor.parts) {
     const SourceMatrix& matrix = model.matrices[part.matrix];
-    const u64 scale_bytes = matrix.scales.bytes / matrix.rows;
-    const u64 bias_bytes = matrix.biases.bytes / matrix.rows;
-    const u64 code_bytes = with_codes ? matrix.row_bytes() : 0;
+    const u64 scale_bytes = matrix.scales.bytes / part.view.source_rows;
+    const u64 bias_bytes = matrix.biases.bytes / part.view.source_rows;
+    const u64 code_bytes = with_codes ? matrix.values.bytes / part.view.source_rows : 0;
     const u64 most = std::max<u64>(analysis_bytes / std::max<u64>(scale_bytes + bias_bytes + code_bytes, 1), 1);
     const auto look_at = [&](u64 first, u64 rows) -> Status {
       for (u64 row = 0; row < rows; row += most) {

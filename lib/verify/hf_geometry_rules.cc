@@ -30,6 +30,11 @@ class Geometry {
       if (!implied || sizes_.find(key->symbol)) continue;
       if (const auto value = arch::evaluate(key->fallback, sizes_)) sizes_.set(key->symbol, *value);
     }
+    for (const arch::Key* key : arch::keys_of(family)) {
+      if (key->symbol.empty() || key->derive_layers == nullptr || sizes_.get("L") > arch::max_layers) continue;
+      std::vector<u64> values = key->derive_layers(config_, sizes_);
+      if (!values.empty()) sizes_.set_layers(key->symbol, std::move(values));
+    }
     for (const mlx::Module& module : model.modules.list) {
       // A packed weight that cannot be unpacked is a finding of its own already.
       if (!module.quantized || module.decodable) check_module(module);
@@ -87,16 +92,17 @@ class Geometry {
     if (!may_differ && !is_conditional(name)) roles.insert(role);
   }
 
-  // Does only a part of the layers have this module?
+  // May a layer be without this module?
   bool is_conditional(const std::string& name) const {
     const auto match = names_.match(name + ".weight");
-    return match && std::any_of(match->uses->begin(), match->uses->end(),
-                                [](const arch::SourceUse& use) { return !use.row->when.empty(); });
+    return match && std::any_of(match->uses->begin(), match->uses->end(), [](const arch::SourceUse& use) {
+             return !use.row->when.empty() || use.row->need == arch::Need::optional;
+           });
   }
 
   // One dimension of a weight against an expression of the family's row.
-  void expect(const mlx::Module& module, std::size_t dim, std::string_view expression) {
-    const std::optional<u64> wanted = arch::evaluate(expression, sizes_);
+  void expect(const mlx::Module& module, u64 layer, std::size_t dim, std::string_view expression) {
+    const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
     error(code_for(expression), fmt::format("tensor '{}.weight'", module.path),
           fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})",
@@ -140,8 +146,10 @@ class Geometry {
       if (use.row != &row || names_.alternatives(row)[use.alternative].parts.size() != 1) return;
     }
     const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
-    if (ne.size() != module.shape.size()) return;
-    for (std::size_t dim = 0; dim < ne.size(); ++dim) expect(module, dim, ne[ne.size() - 1 - dim]);
+    // Dimensions of one, which convolutions have, may be anywhere.
+    if (ne.size() != module.shape.size() || std::find(ne.begin(), ne.end(), "1") != ne.end()) return;
+    const u64 layer = match->layer.value_or(0);
+    for (std::size_t dim = 0; dim < ne.size(); ++dim) expect(module, layer, dim, ne[ne.size() - 1 - dim]);
   }
 
   const hf::Config& config_;

@@ -56,8 +56,10 @@ class LoaderRules {
     for (const arch::Key* row : arch::keys_of(family)) {
       if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
       const std::string key = keys_.arch_key(row->name);
-      const bool is_there =
-          row->type == arch::KeyType::f32 ? keys_.float_value(key).has_value() : keys_.unsigned_value(key).has_value();
+      const bool is_number = row->type == arch::KeyType::u32 || row->type == arch::KeyType::u32_or_layers;
+      const bool is_there = row->type == arch::KeyType::f32 ? keys_.float_value(key).has_value()
+                            : is_number                     ? keys_.unsigned_value(key).has_value()
+                                                            : keys_.key(key) != nullptr;
       if (!is_there) add("loader-key", "key '" + key + "'", "is missing; the loader needs it");
     }
     if (!with_vocabulary_) return;

@@ -43,6 +43,16 @@
   X(olmo)                   \
   X(plamo)                  \
   X(hunyuan_dense)          \
+  X(deepseek_v3)            \
+  X(deepseek_v2)            \
+  X(glm4_moe_lite)          \
+  X(minicpm3)               \
+  X(qwen3next)              \
+  X(qwen35)                 \
+  X(qwen35moe)              \
+  X(kimi_linear)            \
+  X(gemma4)                 \
+  X(gemma3n)                \
   /* new ones go above this line */
 
 namespace modelutils::arch {

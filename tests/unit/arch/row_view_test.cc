@@ -49,6 +49,26 @@ TEST(RowView, PicksPlacesAndParts) {
   EXPECT_EQ(rows_of("X f:2 t:2 -> X f t=0", some_sizes()), (std::vector<u64>{0, 2, 4, 6, 8, 10}));
 }
 
+TEST(RowView, PassesOverTheFirstRows) {
+  EXPECT_EQ(rows_of("skip:H+2 k:2 r:3 -> r k", some_sizes()), (std::vector<u64>{4, 7, 5, 8, 6, 9}));
+  EXPECT_EQ(resolve_view("skip:4 X -> X", some_sizes())->source_rows, 7u);
+  EXPECT_EQ(evaluate(source_rows_expression("skip:H+2 X d:D -> X d"), some_sizes()), 28u);
+  EXPECT_FALSE(resolve_view("skip:4 -> X", some_sizes()));
+}
+
+TEST(RowView, ElementsThatStayTogetherAreRuns) {
+  // Two rows of 2 × 3 heads of eight columns, whose heads change places.
+  const auto elements = resolve_view("e:2 k:2 r:3 d:D -> e r k d", some_sizes());
+  ASSERT_TRUE(elements);
+  const auto runs = elements->of_runs(48);
+  ASSERT_TRUE(runs);
+  EXPECT_EQ(rows_of(*runs), (std::vector<u64>{0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11}));
+  EXPECT_EQ(runs->source_rows, 12u);
+  EXPECT_FALSE(elements->of_runs(44));                                            // not whole runs
+  EXPECT_FALSE(resolve_view("e:2 c:8 -> c e", some_sizes())->of_runs(8));         // a transposition
+  EXPECT_FALSE(resolve_view("skip:3 e:2 c:8 -> e c", some_sizes())->of_runs(8));  // runs begin inside others
+}
+
 TEST(RowView, RangesCoverExactlyTheRows) {
   for (const char* text : {"X t:2 f:2 -> X t=1 f", "X f:2 t:2 -> X f t=0", "H c:3 d:4 -> c H d", "H D -> D H"}) {
     const auto view = resolve_view(text, some_sizes());

@@ -103,6 +103,31 @@ TEST_F(Transposed, ColumnsInAnotherOrder) {
   EXPECT_EQ(rows(swapped, 1, 1), (std::vector<float>{8, 9, 12, 13, 10, 11, 14, 15}));
 }
 
+// Columns that change places one by one: what quantised groups that are larger than the runs need.
+TEST_F(Transposed, SingleColumnsInAnotherOrder) {
+  test::HfDirectory directory = test::hf_directory("llama");
+  directory.tensors["extra.weight"] = counting({2, 6}, TensorType::F32);
+  open(directory);
+  const MappedTensor heads = tensor({"extra.weight"}, "e:2 k:2 r:3 -> e r k", {6, 2});
+  EXPECT_EQ(rows(heads, 0, 2), (std::vector<float>{0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11}));
+  EXPECT_EQ(rows(heads, 1, 1), (std::vector<float>{6, 9, 7, 10, 8, 11}));
+}
+
+// Runs of columns change places; rows of whole groups stay as they are stored.
+TEST_F(Transposed, RowsInPieces) {
+  test::HfDirectory directory = test::hf_directory("llama");
+  directory.tensors["extra.weight"] = counting({3, 8}, TensorType::BF16);
+  open(directory);
+  MappedTensor pairs = tensor({"extra.weight"}, "e:3 k:2 r:2 d:2 -> e r k d", {8, 3});
+  pairs.is_transposed = false;
+  pairs.pieces = 4;
+  pairs.parts[0].view = *pairs.parts[0].view.of_runs(8);
+  EXPECT_EQ(row_granule(pairs), 1u);
+  const std::vector<float> all = {0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 16, 17, 20, 21, 18, 19, 22, 23};
+  EXPECT_EQ(rows(pairs, 0, 3), all);
+  EXPECT_EQ(rows(pairs, 1, 2), std::vector<float>(all.begin() + 8, all.end()));
+}
+
 TEST_F(Transposed, QuantisedSourcesGiveTheirValues) {
   test::HfDirectory directory = test::hf_directory("llama");
   directory.config["quantization"] = R"({"group_size":64,"bits":4})";

@@ -1,0 +1,160 @@
+// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash: keys and values are rebuilt from one low-rank vector (MLA); dense layers
+// first, then experts with shared ones.
+#include <fmt/format.h>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/geometry.h"
+#include "arch/key_writer.h"
+#include "arch/mla.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = mla_sizes(decoder_sizes({.context = "2048", .epsilon = "1e-6"}));
+constexpr auto glm_sizes = mla_sizes(decoder_sizes({.context = "202752", .epsilon = "1e-5"}));
+
+// The loader wants these of dense models, too.
+Status write_leading(KeyWriter& out, const Key& key) {
+  return out.count(key.name, out.size("X") > 0 ? out.size("Ld") : out.size("L"));
+}
+Status write_expert_width(KeyWriter& out, const Key& key) {
+  return out.count(key.name, out.size("X") > 0 ? out.size("Fx") : out.size("F"));
+}
+constexpr std::array<Key, 4> mixture(std::string_view gating) {
+  std::array<Key, 4> keys = {leading_dense, expert_width, shared_expert_count, expert_gating(gating)};
+  keys[0].when = keys[1].when = keys[2].when = {};
+  keys[0].write = write_leading;
+  keys[1].write = write_expert_width;
+  keys[1].loader_default = {};
+  keys[3].symbol = "Gf";
+  keys[3].loader_default = "1";
+  return keys;
+}
+constexpr auto softmax_mixture = mixture("1");
+constexpr auto sigmoid_mixture = mixture("2");
+
+// The sum is made one only where there is more than one expert to share it.
+Status write_norm(KeyWriter& out, const Key& key) {
+  out.flag(key.name, out.config().bool_field(key.fields).value_or(true) && out.size("U") > 1);
+  return {};
+}
+constexpr std::array<Key, 2> sigmoid_weights(std::string_view scale) {
+  std::array<Key, 2> keys = expert_weights;
+  keys[0].fallback = scale;
+  keys[0].missing = Missing::assume;
+  keys[1].fields = "norm_topk_prob";
+  keys[1].write = write_norm;
+  return keys;
+}
+constexpr auto v3_weights = sigmoid_weights("1");
+constexpr auto glm_weights = sigmoid_weights("1.8");
+constexpr Key softmax_weights[] = {expert_weights[0]};
+
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {.name = "attn_q", .ne = "E,H*D", .source = "self_attn.q_proj", .when = "!Rq"},
+    {.name = "attn_q_a", .ne = "E,Rq", .source = "self_attn.q_a_proj", .when = "Rq"},
+    {.name = "attn_q_a_norm", .ne = "Rq", .source = "self_attn.q_a_layernorm", .when = "Rq"},
+    {.name = "attn_q_b", .ne = "Rq,H*D", .source = "self_attn.q_b_proj", .when = "Rq"},
+    {"attn_output", "H*Dv,E", "self_attn.o_proj"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr auto experts = routed_experts(expert_layers);
+constexpr Tensor choice_bias[] = {[] {
+  Tensor row = expert_choice_bias[0];
+  row.need = Need::optional;
+  return row;
+}()};
+
+constexpr Fixed fixed[] = {
+    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
+    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer behind the dense ones"},
+    {"rope_traditional", "true", Severity::error, "this architecture rotates adjacent pairs in every runtime"},
+};
+constexpr Fixed v2_fixed[] = {
+    fixed[0],
+    fixed[1],
+    fixed[2],
+    {"topk_method", "greedy|gready|group_limited_greedy", Severity::error, "this architecture does not choose so"},
+    {"scoring_func", "softmax", Severity::error, "this architecture has a softmax over the experts"},
+    {"norm_topk_prob", "false", Severity::warning, "mlx-lm and the converted model compute as if it were false"},
+};
+constexpr Fixed v3_fixed[] = {
+    fixed[0],
+    fixed[1],
+    fixed[2],
+    {"topk_method", "noaux_tc", Severity::error, "this architecture does not choose so"},
+    {"scoring_func", "sigmoid", Severity::error, "this architecture scores experts by a sigmoid"},
+};
+
+// The runtime tells the form without a low rank for queries by the number of layers.
+Status check_query_rank(KeyWriter& out) {
+  const u64 layers = out.size("L");
+  const bool is_lite = layers == 26 || layers == 27;
+  if (is_lite == (out.size("Rq") == 0)) return {};
+  return out.refuse("q_lora_rank", is_lite ? "is there; with 26 or 27 layers the runtime takes queries without low rank"
+                                           : "is missing; without it the runtime takes 26 or 27 layers only");
+}
+// The runtime ranks groups by their two best experts, this class by the best one.
+Status check_groups(KeyWriter& out) {
+  const u64 groups = stated_count(out.config(), "n_group").value_or(1);
+  const u64 used = stated_count(out.config(), "topk_group").value_or(groups);
+  if (out.config().string_field("topk_method") != "group_limited_greedy" || used >= groups) return {};
+  return out.refuse("topk_method",
+                    fmt::format("is group_limited_greedy over {} groups, which this architecture ranks by "
+                                "their best expert; the runtime ranks groups by their two best",
+                                groups));
+}
+constexpr Check checks[] = {check_query_rank};
+constexpr Check v2_checks[] = {check_query_rank, check_groups};
+
+}  // namespace
+
+const Family deepseek_v3 = {
+    .name = "deepseek3",
+    .gguf = "deepseek2",
+    .classes = "DeepseekV3ForCausalLM",
+    .model_types = "deepseek_v3|kimi_k2|joyai_llm_flash",
+    .about = "low-rank keys and values; experts in groups, scored by a sigmoid with a correction for the choice",
+    .gguf_when = "Gf==2",
+    .keys = {sizes, mla_rope_keys, expert_keys, sigmoid_mixture, v3_weights, expert_groups},
+    .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = v3_fixed,
+    .checks = checks,
+};
+
+const Family deepseek_v2 = {
+    .name = "deepseek2",
+    .gguf = "deepseek2",
+    .classes = "DeepseekV2ForCausalLM",
+    .model_types = "deepseek_v2",
+    .about = "low-rank keys and values; experts scored by a softmax",
+    .keys = {sizes, mla_rope_keys, expert_keys, softmax_mixture, softmax_weights},
+    .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, deepseek_shared_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = v2_fixed,
+    .checks = v2_checks,
+};
+
+const Family glm4_moe_lite = {
+    .name = "glm4moelite",
+    .gguf = "deepseek2",
+    .classes = "Glm4MoeLiteForCausalLM",
+    .model_types = "glm4_moe_lite",
+    .about = "as deepseek3, with other defaults",
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},
+    .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = v3_fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,130 @@
+// Gemma 3n: alternating updates of four residual streams (AltUp), learned residuals (LAuReL), embeddings of every
+// layer; the last layers share keys and values.
+#include <algorithm>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/sliding_windows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6", .head_dim = "256"});
+// The period that the runtime takes without the key.
+Status write_period(KeyWriter& out, const Key& key) {
+  const u64 period = window_period(out, 5);
+  MU_TRY(check_window_order(out, period));
+  return period == 5 ? Status{} : out.count(key.name, period);
+}
+constexpr Key own[] = {
+    {.name = "attention.sliding_window",
+     .fields = "sliding_window",
+     .fallback = "512",
+     .missing = Missing::warn,
+     .need = Need::required},
+    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "attention.shared_kv_layers", .fields = "num_kv_shared_layers", .symbol = "Sk", .fallback = "15"},
+    {.name = "embedding_length_per_layer_input",
+     .fields = "hidden_size_per_layer_input",
+     .symbol = "P",
+     .fallback = "256",
+     .loader_default = "256"},
+    {.name = "altup.num_inputs", .fields = "altup_num_inputs", .symbol = "A", .fallback = "4", .loader_default = "4"},
+    {.name = "altup.active_idx", .fields = "altup_active_idx", .fallback = "0", .missing = Missing::assume},
+    {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
+};
+
+constexpr Tensor first[] = {
+    {"token_embd", "E,V", "model.embed_tokens"},
+    {"per_layer_token_embd", "P*L,V", "model.embed_tokens_per_layer"},
+    {"per_layer_model_proj", "E,P*L", "model.per_layer_model_projection"},
+    {"per_layer_proj_norm", "P", "model.per_layer_projection_norm"},
+    {.name = "altup_proj", .ne = "E,E,A-1", .source = "model.altup_projections.#", .plain = true},
+    {.name = "altup_unembd_proj", .ne = "E,E,A-1", .source = "model.altup_unembed_projections.#", .plain = true},
+};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},
+    {"attn_v", "E,K*D", "self_attn.v_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"attn_q_norm", "D", "self_attn.q_norm"},
+    {"attn_k_norm", "D", "self_attn.k_norm"},
+    {"post_attention_norm", "E", "post_attention_layernorm"},
+    {"ffn_norm", "E", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "E", "post_feedforward_layernorm"},
+    {"inp_gate", "E,P", "per_layer_input_gate"},
+    {"proj", "P,E", "per_layer_projection"},
+    {"post_norm", "E", "post_per_layer_input_norm"},
+    {.name = "altup_correct_coef", .ne = "A,A", .source = "altup.correction_coefs", .f32 = true},
+    {"@altup_correct_scale.weight", "E", "altup.correct_output_scale"},
+    {.name = "altup_predict_coef", .ne = "A,A*A", .source = "altup.prediction_coefs", .f32 = true},
+    {"altup_router", "E,A", "altup.modality_router"},
+    {"altup_router_norm", "E", "altup.router_norm"},
+    {"laurel_l", "E,64", "laurel.linear_left"},
+    {"laurel_r", "64,E", "laurel.linear_right"},
+    {"laurel_post_norm", "E", "laurel.post_laurel_norm"},
+};
+
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"altup_num_inputs", "4", Severity::error, "the runtime has four streams"},
+    {"altup_active_idx", "0", Severity::error, "the runtime takes the first stream"},
+    {"altup_correct_scale", "true", Severity::error, "the runtime scales the corrected stream"},
+    {"laurel_rank", "64", Severity::error, "the runtime has rank 64"},
+    {"hidden_size_per_layer_input", "256", Severity::error, "the runtime has 256 features of every layer"},
+    {"final_logit_softcapping", "30", Severity::error, "the runtime caps logits at 30"},
+};
+constexpr Relation relations[] = {
+    {"L-Sk", "20", "num_kv_shared_layers",
+     "does not leave 20 layers with keys and values of their own, which is what the runtime has"},
+};
+// The share of a layer's features that are cut off: 0.95 in the first ten layers, then none.
+Status check_sparsity(KeyWriter& out) {
+  const auto found = out.config().field("activation_sparsity_pattern");
+  json::Array pattern;
+  if (!found || !found->get(pattern)) return {};
+  std::size_t number = 0;
+  for (const json::Element one : pattern) {
+    double share = 0;
+    if (!one.get(share) || share != (number < 10 ? 0.95 : 0.0)) {
+      return out.refuse("activation_sparsity_pattern",
+                        "is not 0.95 in the first ten layers and 0 in the others, which "
+                        "the runtime has wired in");
+    }
+    ++number;
+  }
+  return {};
+}
+Status check_local_scaling(KeyWriter& out) {
+  if (!out.config().rope.scaling_local) return {};
+  return out.refuse("rope_parameters.sliding_attention",
+                    "scales the rope of sliding layers, which a GGUF cannot express");
+}
+constexpr Check checks[] = {check_sparsity, check_local_scaling};
+
+}  // namespace
+
+const Family gemma3n = {
+    .name = "gemma3n",
+    .gguf = "gemma3n",
+    .classes = "Gemma3nForConditionalGeneration|Gemma3nForCausalLM",
+    .model_types = "gemma3n|gemma3n_text",
+    .about = "AltUp, LAuReL, embeddings of every layer, sparse activations; the text part",
+    .activation = "gelu_pytorch_tanh",
+    .activation_names = "gelu_pytorch_tanh",
+    .tied_by_default = true,
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys, own},
+    .layer_tensors = {layer, gated_feed_forward},
+    .first_tensors = first,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,225 @@
+// Gemma 4: two head sizes, proportional rope in global layers, embeddings of every layer, keys and values shared by the
+// last layers, experts next to the dense part.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/rope.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+bool is_sliding(const hf::Config& config, u64 layer) {
+  const std::vector<std::string>& types = config.layer_types;
+  if (layer < types.size()) return types[static_cast<std::size_t>(layer)] == "sliding_attention";
+  return (layer + 1) % std::max<u64>(config.sliding_window_pattern.value_or(5), 1) != 0;
+}
+std::vector<u64> sliding_layers(const hf::Config& config, const Sizes& sizes) {
+  std::vector<u64> sliding;
+  for (u64 layer = 0; layer < sizes.get("L"); ++layer) sliding.push_back(is_sliding(config, layer) ? 1 : 0);
+  return sliding;
+}
+// Global layers may have a number of their own.
+std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
+  const u64 local = config.head_count_kv.value_or(1);
+  const u64 global = config.bool_field("attention_k_eq_v").value_or(false)
+                         ? config.u64_field("num_global_key_value_heads").value_or(local)
+                         : local;
+  std::vector<u64> heads;
+  for (u64 layer = 0; layer < sizes.get("L"); ++layer) heads.push_back(is_sliding(config, layer) ? local : global);
+  return heads;
+}
+// The layers that share keys and values may be twice as wide.
+std::vector<u64> widths(const hf::Config& config, const Sizes& sizes) {
+  const u64 width = config.feed_forward_length.value_or(6144);
+  const u64 shared = config.u64_field("num_kv_shared_layers").value_or(20);
+  const u64 layers = sizes.get("L");
+  const bool doubles = config.bool_field("use_double_wide_mlp").value_or(true) && shared < layers;
+  std::vector<u64> found;
+  for (u64 layer = 0; layer < layers; ++layer) found.push_back(doubles && layer + shared >= layers ? 2 * width : width);
+  return found;
+}
+Status write_sliding_layers(KeyWriter& out, const Key& key) {
+  const std::vector<u64> sliding = sliding_layers(out.config(), out.sizes());
+  out.flags(key.name, std::vector<bool>(sliding.begin(), sliding.end()));
+  return {};
+}
+Status write_local_base(KeyWriter& out, const Key& key) {
+  return out.real(key.name, out.config().rope.theta_local.value_or(10000));
+}
+// Proportional scaling is a tensor.
+Status write_scaling(KeyWriter& out, const Key& key) {
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  return scaling && scaling->type != "proportional" ? write_rope_scaling(out, key) : Status{};
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
+  keys[3].derive_layers = widths;
+  keys[5].derive_layers = kv_heads;
+  keys[7] = {.name = "attention.key_length",
+             .fields = "global_head_dim",
+             .symbol = "D",
+             .fallback = "512",
+             .loader_default = "E/H"};
+  return keys;
+}();
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[2].write = write_local_base;
+  keys[3].write = write_scaling;
+  return keys;
+}();
+constexpr Key own[] = {
+    {.name = "attention.key_length_swa",
+     .fields = "head_dim",
+     .symbol = "Ds",
+     .fallback = "256",
+     .need = Need::required},
+    {.name = "attention.value_length_swa", .fallback = "Ds", .missing = Missing::assume, .need = Need::required},
+    {.name = "rope.dimension_count_swa", .fallback = "Ds", .missing = Missing::assume},
+    {.name = "attention.sliding_window",
+     .fields = "sliding_window",
+     .fallback = "512",
+     .missing = Missing::assume,
+     .need = Need::required},
+    {.name = "attention.sliding_window_pattern",
+     .type = KeyType::flag_layers,
+     .symbol = "W",
+     .need = Need::required,
+     .derive_layers = sliding_layers,
+     .write = write_sliding_layers},
+    {.name = "attention.shared_kv_layers",
+     .fields = "num_kv_shared_layers",
+     .symbol = "Sk",
+     .fallback = "20",
+     .loader_default = "0"},
+    {.name = "embedding_length_per_layer_input",
+     .fields = "hidden_size_per_layer_input",
+     .symbol = "P",
+     .fallback = "256",
+     .loader_default = "0"},
+    {.name = "final_logit_softcapping",
+     .type = KeyType::f32,
+     .fields = "final_logit_softcapping",
+     .fallback = "30",
+     .missing = Missing::assume},
+};
+constexpr Key mixture[] = {
+    {.name = "expert_count",
+     .fields = "num_experts",
+     .symbol = "X",
+     .fallback = "0",
+     .when = "X",
+     .loader_default = "0"},
+    {.name = "expert_used_count",
+     .fields = "top_k_experts",
+     .symbol = "U",
+     .fallback = "0",
+     .when = "X",
+     .loader_default = "0"},
+    {.name = "expert_feed_forward_length",
+     .fields = "moe_intermediate_size|expert_intermediate_size",
+     .symbol = "Fx",
+     .when = "X",
+     .loader_default = "0"},
+};
+
+constexpr std::string_view own_kv = "i+Sk<L";
+constexpr std::string_view shared_kv = "i+Sk>=L";
+constexpr Tensor first[] = {
+    {"token_embd", "E,V", "model.embed_tokens"},
+    {"@rope_freqs.weight", "D/2", "=proportional"},
+    {.name = "per_layer_token_embd", .ne = "P*L,V", .source = "model.embed_tokens_per_layer", .when = "P"},
+    {.name = "per_layer_model_proj", .ne = "E,P*L", .source = "model.per_layer_model_projection", .when = "P"},
+    {.name = "per_layer_proj_norm", .ne = "P", .source = "model.per_layer_projection_norm", .when = "P"},
+};
+// Values without a matrix of their own are the keys.
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*(W*Ds+!W*D)", "self_attn.q_proj"},
+    {.name = "attn_k", .ne = "E,K*(W*Ds+!W*D)", .source = "self_attn.k_proj", .when = own_kv},
+    {.name = "attn_v", .ne = "E,K*(W*Ds+!W*D)", .source = "self_attn.v_proj", .need = Need::optional},
+    {.name = "attn_k",
+     .ne = "E,K*(W*Ds+!W*D)",
+     .source = "self_attn.k_proj",
+     .need = Need::optional,
+     .when = shared_kv},
+    {"attn_output", "H*(W*Ds+!W*D),E", "self_attn.o_proj"},
+    {"attn_q_norm", "W*Ds+!W*D", "self_attn.q_norm"},
+    {.name = "attn_k_norm", .ne = "W*Ds+!W*D", .source = "self_attn.k_norm", .when = own_kv},
+    {.name = "attn_k_norm", .ne = "W*Ds+!W*D", .source = "self_attn.k_norm", .need = Need::optional, .when = shared_kv},
+    {"post_attention_norm", "E", "post_attention_layernorm"},
+    {"@layer_output_scale.weight", "1", "layer_scalar"},
+    {"ffn_norm", "E", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "E", "post_feedforward_layernorm"},
+    {.name = "inp_gate", .ne = "E,P", .source = "per_layer_input_gate", .when = "P"},
+    {.name = "proj", .ne = "P,E", .source = "per_layer_projection", .when = "P"},
+    {.name = "post_norm", .ne = "E", .source = "post_per_layer_input_norm", .when = "P"},
+};
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "router.proj", .when = "X", .f32 = true},
+    {.name = "@ffn_gate_inp.scale", .ne = "E", .source = "router.scale", .when = "X"},
+    {.name = "pre_ffw_norm_2", .ne = "E", .source = "pre_feedforward_layernorm_2", .when = "X"},
+    {.name = "post_ffw_norm_1", .ne = "E", .source = "post_feedforward_layernorm_1", .when = "X"},
+    {.name = "post_ffw_norm_2", .ne = "E", .source = "post_feedforward_layernorm_2", .when = "X"},
+    {.name = "ffn_gate_exps",
+     .ne = "E,Fx,X",
+     .source = "experts.switch_glu.gate_proj | experts.gate_up_proj{X t:2 Fx -> X t=0 Fx}",
+     .when = "X"},
+    {.name = "ffn_up_exps",
+     .ne = "E,Fx,X",
+     .source = "experts.switch_glu.up_proj | experts.gate_up_proj{X t:2 Fx -> X t=1 Fx}",
+     .when = "X"},
+    {.name = "ffn_down_exps",
+     .ne = "Fx,E,X",
+     .source = "experts.switch_glu.down_proj | experts.down_proj",
+     .when = "X"},
+    {.name = "@ffn_down_exps.scale", .ne = "X", .source = "router.per_expert_scale", .when = "X"},
+};
+
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
+};
+// Shared layers take keys and values of the last global layer before them, or of the sliding one before that.
+Status check_sharing(KeyWriter& out) {
+  const u64 own_layers = out.size("L") - std::min(out.size("L"), out.size("Sk"));
+  if (out.size("Sk") == 0) return {};
+  if (own_layers >= 2 && !is_sliding(out.config(), own_layers - 1) && is_sliding(out.config(), own_layers - 2))
+    return {};
+  return out.refuse(
+      "num_kv_shared_layers",
+      fmt::format("leaves {} layers with keys and values of their own; the runtime wants the last of them "
+                  "global and the one before sliding",
+                  own_layers));
+}
+constexpr Check checks[] = {check_sharing};
+
+}  // namespace
+
+const Family gemma4 = {
+    .name = "gemma4",
+    .gguf = "gemma4",
+    .classes = "Gemma4ForConditionalGeneration|Gemma4ForCausalLM|Gemma4UnifiedForConditionalGeneration",
+    .model_types = "gemma4|gemma4_text|gemma4_unified|gemma4_unified_text",
+    .about = "two head sizes, embeddings of every layer, shared keys and values, experts next to a dense part",
+    .activation = "gelu_pytorch_tanh",
+    .activation_names = "gelu_pytorch_tanh",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope, own, mixture},
+    .layer_tensors = {layer, gated_feed_forward, experts},
+    .first_tensors = first,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,171 @@
+// Kimi Linear: delta attention with a recurrent state, and in some layers latent attention without rope.
+#include <fmt/format.h>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/mla.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// One head of keys in layers with attention, none in those with a recurrent state: linear_attn_config counts from 1.
+std::vector<u64> heads_of_layers(const hf::Config& config, const Sizes& sizes) {
+  std::vector<u64> heads(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
+  const auto found = config.field("linear_attn_config.full_attn_layers");
+  json::Array layers;
+  if (!found || !found->get(layers)) return {};
+  for (const json::Element one : layers) {
+    uint64_t layer = 0;
+    if (one.get(layer) && layer >= 1 && layer <= heads.size()) heads[static_cast<std::size_t>(layer - 1)] = 1;
+  }
+  return heads;
+}
+
+constexpr auto sizes = [] {
+  auto keys = mla_sizes(decoder_sizes({.context = "1048576"}));
+  keys[4].type = KeyType::u32;
+  keys[5] = {.name = "attention.head_count_kv",
+             .type = KeyType::u32_or_layers,
+             .symbol = "K",
+             .derive_layers = heads_of_layers};
+  return keys;
+}();
+constexpr Key own[] = {
+    mla_rope_keys[0],
+    {.name = "ssm.conv_kernel",
+     .fields = "linear_attn_config.short_conv_kernel_size",
+     .symbol = "C",
+     .fallback = "4",
+     .need = Need::required},
+    {.name = "kda.head_dim", .fields = "linear_attn_config.head_dim", .symbol = "Dk", .need = Need::required},
+    [] {
+      Key key = leading_dense;
+      key.when = {};
+      return key;
+    }(),
+    expert_width,
+    shared_expert_count,
+    expert_gating("2"),
+    {.name = "expert_weights_scale",
+     .type = KeyType::f32,
+     .fields = "routed_scaling_factor",
+     .fallback = "1",
+     .missing = Missing::assume,
+     .when = "X"},
+};
+
+constexpr std::string_view recurrent = "!K";
+constexpr Tensor mixer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*(!K*Dk+(K>=1)*D)", "self_attn.q_proj"},
+    {.name = "attn_k", .ne = "E,H*Dk", .source = "self_attn.k_proj", .when = recurrent},
+    {.name = "attn_v", .ne = "E,H*Dk", .source = "self_attn.v_proj", .when = recurrent},
+    {.name = "ssm_conv1d_q",
+     .ne = "C,1,H*Dk",
+     .source = "self_attn.q_conv.conv | self_attn.q_conv1d",
+     .when = recurrent,
+     .f32 = true},
+    {.name = "ssm_conv1d_k",
+     .ne = "C,1,H*Dk",
+     .source = "self_attn.k_conv.conv | self_attn.k_conv1d",
+     .when = recurrent,
+     .f32 = true},
+    {.name = "ssm_conv1d_v",
+     .ne = "C,1,H*Dk",
+     .source = "self_attn.v_conv.conv | self_attn.v_conv1d",
+     .when = recurrent,
+     .f32 = true},
+    {.name = "ssm_f_a", .ne = "E,Dk", .source = "self_attn.f_a_proj", .when = recurrent},
+    {.name = "ssm_f_b", .ne = "Dk,H*Dk", .source = "self_attn.f_b_proj", .when = recurrent},
+    {.name = "ssm_beta", .ne = "E,H", .source = "self_attn.b_proj", .when = recurrent},
+    {.name = "@ssm_a", .ne = "1,H", .source = "self_attn.A_log@neg_exp", .when = recurrent, .f32 = true},
+    {.name = "@ssm_dt.bias", .ne = "H*Dk", .source = "self_attn.dt_bias", .when = recurrent},
+    {.name = "ssm_g_a", .ne = "E,Dk", .source = "self_attn.g_a_proj", .when = recurrent},
+    {.name = "ssm_g_b", .ne = "Dk,H*Dk", .source = "self_attn.g_b_proj", .when = recurrent},
+    {.name = "ssm_norm", .ne = "Dk", .source = "self_attn.o_norm", .when = recurrent},
+    {"attn_output", "H*(!K*Dk+(K>=1)*Dv),E", "self_attn.o_proj"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr auto latent = [] {
+  std::array<Tensor, 4> rows = {mla_tensors[0], mla_tensors[1], mla_tensors[2], mla_tensors[3]};
+  for (Tensor& row : rows) row.when = "K";
+  return rows;
+}();
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp",
+     .ne = "E,X",
+     .source = "mlp.gate | block_sparse_moe.gate",
+     .when = expert_layers,
+     .f32 = true},
+    {.name = "ffn_gate_exps",
+     .ne = "E,Fx,X",
+     .source = "mlp.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1",
+     .when = expert_layers},
+    {.name = "ffn_up_exps",
+     .ne = "E,Fx,X",
+     .source = "mlp.switch_mlp.up_proj | block_sparse_moe.experts.#.w3",
+     .when = expert_layers},
+    {.name = "ffn_down_exps",
+     .ne = "Fx,E,X",
+     .source = "mlp.switch_mlp.down_proj | block_sparse_moe.experts.#.w2",
+     .when = expert_layers},
+    {.name = "@exp_probs_b.bias",
+     .ne = "X",
+     .source = "mlp.e_score_correction_bias | block_sparse_moe.gate.e_score_correction_bias",
+     .when = expert_layers},
+    {.name = "ffn_gate_shexp",
+     .ne = "E,Fx*Ns",
+     .source = "mlp.shared_experts.gate_proj | block_sparse_moe.shared_experts.gate_proj",
+     .when = shared_expert_layers},
+    {.name = "ffn_up_shexp",
+     .ne = "E,Fx*Ns",
+     .source = "mlp.shared_experts.up_proj | block_sparse_moe.shared_experts.up_proj",
+     .when = shared_expert_layers},
+    {.name = "ffn_down_shexp",
+     .ne = "Fx*Ns,E",
+     .source = "mlp.shared_experts.down_proj | block_sparse_moe.shared_experts.down_proj",
+     .when = shared_expert_layers},
+};
+
+constexpr Fixed fixed[] = {
+    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer behind the dense ones"},
+    {"moe_renormalize", "true", Severity::warning, "the runtime computes as if it were true"},
+    {"mla_use_nope", "true", Severity::error, "the runtime rotates no part of a head"},
+    {"q_lora_rank", "0", Severity::error, "mlx-lm and the runtime take queries without low rank"},
+};
+// A single expert is not renormalised by its class, and the runtime makes its weight 1.
+Status check_mixture(KeyWriter& out) {
+  const u64 heads = out.config().u64_field("linear_attn_config.num_heads").value_or(out.size("H"));
+  if (heads != out.size("H")) {
+    return out.refuse(
+        "linear_attn_config.num_heads",
+        fmt::format("is {}, but attention has {} heads; the runtime has one number", heads, out.size("H")));
+  }
+  const u64 groups = out.config().u64_field("num_expert_group").value_or(1);
+  if (groups > 1) return out.refuse("num_expert_group", "is more than 1; the runtime chooses among all experts");
+  if (out.size("X") > 0 && out.size("U") == 1) {
+    out.warn("num_experts_per_token", "is 1; the runtime gives a single expert the weight 1");
+  }
+  return {};
+}
+constexpr Check checks[] = {check_mixture};
+
+}  // namespace
+
+const Family kimi_linear = {
+    .name = "kimi-linear",
+    .gguf = "kimi-linear",
+    .classes = "KimiLinearForCausalLM",
+    .model_types = "kimi_linear",
+    .about = "delta attention (KDA), in some layers latent attention without rope; experts scored by a sigmoid",
+    .keys = {sizes, own, expert_keys},
+    .layer_tensors = {mixer, latent, leading_feed_forward, experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

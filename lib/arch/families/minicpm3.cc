@@ -1,0 +1,93 @@
+// MiniCPM3: latent attention whose keys and values are rebuilt, with the scales of MiniCPM wired into the runtime.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/mla.h"
+#include "arch/rope.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = mla_sizes(decoder_sizes());
+  keys[5] = decoder_sizes()[5];
+  keys[7] = {.name = "attention.key_length",
+             .symbol = "D",
+             .missing = Missing::refuse,
+             .need = Need::required,
+             .derive = mla_head};
+  keys[8] = {.name = "attention.value_length",
+             .fields = "v_head_dim",
+             .symbol = "Dv",
+             .fallback = "E/H",
+             .loader_default = "E/H"};
+  keys[12] = keys[13] = {};
+  return keys;
+}();
+constexpr std::span<const Key> used_sizes(sizes.data(), 12);
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[0] = mla_rope_keys[0];
+  keys[3].write = write_phi3_rope_scaling;  // its longrope is the same
+  return keys;
+}();
+
+constexpr Tensor first[] = {
+    {"token_embd", "E,V", "model.embed_tokens"},
+    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
+    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
+};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q_a", "E,Rq", "self_attn.q_a_proj"},
+    {"attn_q_a_norm", "Rq", "self_attn.q_a_layernorm"},
+    {"attn_q_b", "Rq,H*D", "self_attn.q_b_proj"},
+    {"attn_kv_a_mqa", "E,Rk+R", "self_attn.kv_a_proj_with_mqa"},
+    {"attn_kv_a_norm", "Rk", "self_attn.kv_a_layernorm"},
+    {"attn_kv_b", "Rk,H*(D-R+Dv)", "self_attn.kv_b_proj"},
+    {"attn_output", "H*Dv,E", "self_attn.o_proj"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
+    {"scale_emb", "12", Severity::error, "the runtime multiplies the embedding by 12"},
+    {"scale_depth", "1.4", Severity::error, "the runtime multiplies what a layer adds by 1.4 / sqrt(layers)"},
+    {"dim_model_base", "256", Severity::error, "the runtime multiplies the logits by 256 / hidden_size"},
+};
+constexpr Relation relations[] = {
+    {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, which the runtime takes for granted"},
+};
+// mlx-lm rotates by the long factors at any length; the runtime by the short ones up to the original context.
+Status check_factors(KeyWriter& out) {
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  if (out.is_mlx() && scaling && scaling->short_factor != scaling->long_factor) {
+    out.warn("rope_scaling",
+             "has short factors that are not the long ones; the runtime uses them up to the original context, "
+             "mlx-lm never");
+  }
+  return {};
+}
+constexpr Check checks[] = {check_factors};
+
+}  // namespace
+
+const Family minicpm3 = {
+    .name = "minicpm3",
+    .gguf = "minicpm3",
+    .classes = "MiniCPM3ForCausalLM",
+    .model_types = "minicpm3",
+    .about = "low-rank queries, keys and values; scales of embedding, depth and logits are wired into the runtime",
+    .hf_rope_theta = 10000,
+    .mlx_rope_theta = 1e6,
+    .keys = {used_sizes, rope},
+    .layer_tensors = {layer, gated_feed_forward},
+    .first_tensors = first,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,209 @@
+// Qwen3-Next and Qwen3.5: gated delta nets, every few layers a gated attention over a part of each head.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/rope.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
+  keys[4].type = keys[5].type = KeyType::u32;  // the same in all layers that have attention
+  return keys;
+}();
+constexpr auto mixture_sizes = [] {
+  auto keys = sizes;
+  keys[3].fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
+  return keys;
+}();
+constexpr auto rope = [] {
+  auto keys = partial_rope_keys;
+  keys[0].fallback = "D/4";
+  return keys;
+}();
+constexpr auto sectioned_rope = [] {
+  std::array<Key, 13> keys = {};
+  for (std::size_t i = 0; i < rope.size(); ++i) keys[i] = rope[i];
+  keys[3].write = write_scaling_besides_sections;
+  keys[12] = {.name = "rope.dimension_sections",
+              .type = KeyType::u32_list,
+              .need = Need::required,
+              .write = write_rope_sections};
+  return keys;
+}();
+
+// Every n-th layer has attention: the place of the first.
+std::optional<u64> attention_period(const hf::Config& config, const Sizes&) {
+  for (std::size_t i = 0; i < config.layer_types.size(); ++i) {
+    if (config.layer_types[i] == "full_attention") return i + 1;
+  }
+  return std::nullopt;
+}
+constexpr Key delta_net[] = {
+    {.name = "ssm.conv_kernel", .fields = "linear_conv_kernel_dim", .symbol = "C", .need = Need::required},
+    {.name = "ssm.inner_size", .symbol = "I", .fallback = "S*Hv", .need = Need::required},
+    {.name = "ssm.state_size", .fields = "linear_key_head_dim", .symbol = "S", .need = Need::required},
+    {.name = "ssm.time_step_rank", .fields = "linear_num_value_heads", .symbol = "Hv", .need = Need::required},
+    {.name = "ssm.group_count", .fields = "linear_num_key_heads", .symbol = "G", .need = Need::required},
+    {.name = "full_attention_interval",
+     .fields = "full_attention_interval",
+     .symbol = "Fi",
+     .fallback = "4",
+     .loader_default = "4",
+     .derive = attention_period},
+};
+constexpr Key mixture[] = {
+    expert_width,
+    {.name = "expert_shared_feed_forward_length",
+     .fields = "shared_expert_intermediate_size",
+     .symbol = "Fs",
+     .loader_default = "F"},
+};
+
+constexpr std::string_view attention_layers = "!((i+1)%Fi)";
+constexpr std::string_view delta_layers = "(i+1)%Fi";
+
+constexpr Tensor mixer[] = {
+    {"attn_norm", "E", "[mlx] input_layernorm | input_layernorm@add_one"},
+    {.name = "attn_q", .ne = "E,2*H*D", .source = "self_attn.q_proj", .when = attention_layers},
+    {.name = "attn_k", .ne = "E,K*D", .source = "self_attn.k_proj", .when = attention_layers},
+    {.name = "attn_v", .ne = "E,K*D", .source = "self_attn.v_proj", .when = attention_layers},
+    {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.o_proj", .when = attention_layers},
+    {.name = "attn_q_norm",
+     .ne = "D",
+     .source = "[mlx] self_attn.q_norm | self_attn.q_norm@add_one",
+     .when = attention_layers},
+    {.name = "attn_k_norm",
+     .ne = "D",
+     .source = "[mlx] self_attn.k_norm | self_attn.k_norm@add_one",
+     .when = attention_layers},
+    {.name = "ssm_norm", .ne = "S", .source = "linear_attn.norm", .when = delta_layers},
+    {"post_attention_norm", "E", "[mlx] post_attention_layernorm | post_attention_layernorm@add_one"},
+};
+
+// In the directory each group has its queries, keys, values and gates together.
+constexpr Tensor grouped_delta_net[] = {
+    {.name = "attn_qkv",
+     .ne = "E,2*G*S+Hv*S",
+     .source = "linear_attn.in_proj_qkvz{G s:(2+2*Hv/G)*S -> G s[0:S]} + "
+               "linear_attn.in_proj_qkvz{G s:(2+2*Hv/G)*S -> G s[S:2*S]} + "
+               "linear_attn.in_proj_qkvz{G s:(2+2*Hv/G)*S -> G s[2*S:(2+Hv/G)*S]}",
+     .when = delta_layers},
+    {.name = "attn_gate",
+     .ne = "E,Hv*S",
+     .source = "linear_attn.in_proj_qkvz{G s:(2+2*Hv/G)*S -> G s[(2+Hv/G)*S:(2+2*Hv/G)*S]}",
+     .when = delta_layers},
+    {.name = "ssm_conv1d", .ne = "C,2*G*S+Hv*S", .source = "linear_attn.conv1d", .when = delta_layers, .f32 = true},
+    {.name = "@ssm_dt.bias", .ne = "Hv", .source = "linear_attn.dt_bias", .when = delta_layers},
+    {.name = "@ssm_a", .ne = "Hv", .source = "linear_attn.A_log@neg_exp", .when = delta_layers},
+    {.name = "ssm_ba", .ne = "E,2*Hv", .source = "linear_attn.in_proj_ba", .when = delta_layers},
+    {.name = "ssm_out", .ne = "Hv*S,E", .source = "linear_attn.out_proj", .when = delta_layers},
+};
+
+// The runtime repeats the G heads of queries and keys as a whole, the classes one by one: value heads change places.
+constexpr Tensor tiled_delta_net[] = {
+    {.name = "attn_qkv",
+     .ne = "E,2*G*S+Hv*S",
+     .source = "linear_attn.in_proj_qkv{h:2*G+Hv S -> h[0:2*G] S} + "
+               "linear_attn.in_proj_qkv{skip:2*G*S k:G r:Hv/G S -> r k S}",
+     .when = delta_layers},
+    {.name = "attn_gate",
+     .ne = "E,Hv*S",
+     .source = "linear_attn.in_proj_z{k:G r:Hv/G S -> r k S}",
+     .when = delta_layers},
+    {.name = "ssm_conv1d",
+     .ne = "C,2*G*S+Hv*S",
+     .source = "linear_attn.conv1d{h:2*G+Hv S -> h[0:2*G] S} + linear_attn.conv1d{skip:2*G*S k:G r:Hv/G S -> r k S}",
+     .when = delta_layers,
+     .f32 = true},
+    {.name = "@ssm_dt.bias", .ne = "Hv", .source = "linear_attn.dt_bias{k:G r:Hv/G -> r k}", .when = delta_layers},
+    {.name = "@ssm_a", .ne = "Hv", .source = "linear_attn.A_log{k:G r:Hv/G -> r k}@neg_exp", .when = delta_layers},
+    {.name = "ssm_beta", .ne = "E,Hv", .source = "linear_attn.in_proj_b{k:G r:Hv/G -> r k}", .when = delta_layers},
+    {.name = "ssm_alpha", .ne = "E,Hv", .source = "linear_attn.in_proj_a{k:G r:Hv/G -> r k}", .when = delta_layers},
+    {.name = "ssm_out",
+     .ne = "Hv*S,E",
+     .source = "linear_attn.out_proj{{E k:G r:Hv/G S -> E r k S}}",
+     .when = delta_layers},
+};
+
+constexpr Tensor shared_expert[] = {
+    {.name = "ffn_gate_inp_shexp", .ne = "E", .source = "mlp.shared_expert_gate"},
+    {"ffn_gate_shexp", "E,Fs", "mlp.shared_expert.gate_proj"},
+    {"ffn_up_shexp", "E,Fs", "mlp.shared_expert.up_proj"},
+    {"ffn_down_shexp", "Fs,E", "mlp.shared_expert.down_proj"},
+};
+constexpr Tensor ends[] = {
+    {"output_norm", "E", "[mlx] model.norm | model.norm@add_one"},
+    {"output", "E,V", "lm_head"},
+};
+
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
+    {"attn_output_gate", "true", Severity::error, "the runtime gates the output of every attention"},
+};
+constexpr Fixed mixture_fixed[] = {
+    experts_everywhere[0],
+    experts_everywhere[1],
+    experts_everywhere[2],
+    fixed[1],
+    fixed[2],
+    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+};
+// The sizes of key and value heads, which the runtime takes for one.
+Status check_value_heads(KeyWriter& out) {
+  const auto stated = out.config().u64_field("linear_value_head_dim");
+  if (!stated || *stated == out.size("S")) return {};
+  return out.refuse("linear_value_head_dim", "is not linear_key_head_dim; the runtime has one size for both");
+}
+constexpr Check checks[] = {check_value_heads};
+
+}  // namespace
+
+const Family qwen3next = {
+    .name = "qwen3next",
+    .gguf = "qwen3next",
+    .classes = "Qwen3NextForCausalLM",
+    .model_types = "qwen3_next",
+    .about = "gated delta nets, every fourth layer a gated attention; experts with a shared one",
+    .keys = {mixture_sizes, rope, delta_net, expert_keys, mixture},
+    .layer_tensors = {mixer, grouped_delta_net, qwen_experts, shared_expert},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = mixture_fixed,
+    .checks = checks,
+};
+
+const Family qwen35 = {
+    .name = "qwen35",
+    .gguf = "qwen35",
+    .classes = "Qwen3_5ForConditionalGeneration|Qwen3_5ForCausalLM",
+    .model_types = "qwen3_5|qwen3_5_text",
+    .about = "gated delta nets, every fourth layer a gated attention; the text part",
+    .mlx_rope_theta = 100000,
+    .keys = {sizes, sectioned_rope, delta_net},
+    .layer_tensors = {mixer, tiled_delta_net, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+const Family qwen35moe = {
+    .name = "qwen35moe",
+    .gguf = "qwen35moe",
+    .classes = "Qwen3_5MoeForConditionalGeneration|Qwen3_5MoeForCausalLM",
+    .model_types = "qwen3_5_moe|qwen3_5_moe_text",
+    .about = "as qwen35 with experts and a gated shared one",
+    .mlx_rope_theta = 100000,
+    .keys = {mixture_sizes, sectioned_rope, delta_net, expert_keys, mixture},
+    .layer_tensors = {mixer, tiled_delta_net, qwen_experts, shared_expert},
+    .first_tensors = embedding,
+    .last_tensors = ends,
+    .fixed = mixture_fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch
