@@ -28,7 +28,10 @@ class Geometry {
     for (const arch::Key* key : arch::keys_of(family)) {
       const bool implied = key->symbol == arch::symbol::kv_heads || key->symbol == arch::symbol::head_dim;
       if (!implied || sizes_.find(key->symbol)) continue;
-      if (const auto value = arch::evaluate(key->fallback, sizes_)) sizes_.set(key->symbol, *value);
+      std::optional<u64> value;
+      if (key->derive != nullptr) value = key->derive(config_, sizes_);
+      if (!value) value = arch::evaluate(key->fallback, sizes_);
+      if (value) sizes_.set(key->symbol, *value);
     }
     for (const mlx::Module& module : model.modules.list) {
       // A packed weight that cannot be unpacked is a finding of its own already.
@@ -89,9 +92,11 @@ class Geometry {
 
   // Does only a part of the layers have this module?
   bool is_conditional(const std::string& name) const {
-    const auto match = names_.match(name + ".weight");
-    return match && std::any_of(match->uses->begin(), match->uses->end(),
-                                [](const arch::SourceUse& use) { return !use.row->when.empty(); });
+    auto match = names_.match(name + ".weight");
+    if (!match) match = names_.match(name);  // no suffix: a tensor by itself
+    return match && std::any_of(match->uses->begin(), match->uses->end(), [](const arch::SourceUse& use) {
+             return !use.in_layer || !use.row->when.empty() || use.row->need == arch::Need::optional;
+           });
   }
 
   // One dimension of a weight against an expression of the family's row.
@@ -137,7 +142,9 @@ class Geometry {
     if (!match || match->expert || match->uses->front().side != arch::Side::weight) return;
     const arch::Tensor& row = *match->uses->front().row;
     for (const arch::SourceUse& use : *match->uses) {
-      if (use.row != &row || names_.alternatives(row)[use.alternative].parts.size() != 1) return;
+      if (use.row != &row) return;
+      const std::vector<arch::SourcePart>& parts = names_.alternatives(row)[use.alternative].parts;
+      if (parts.size() != 1 || parts[0].is_of_elements) return;
     }
     const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
     if (ne.size() != module.shape.size()) return;

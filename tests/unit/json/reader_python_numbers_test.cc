@@ -1,4 +1,5 @@
-// Python's json module writes Infinity and NaN, which no standard knows; config.json of Mamba 2 and Nemotron-H have them.
+// Python's json module writes Infinity and NaN, which no standard knows; config.json of Mamba 2 and Nemotron-H have
+// them.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,9 +12,10 @@ namespace {
 constexpr double largest = std::numeric_limits<double>::max();
 
 TEST(PythonNumbers, InfinityIsTheLargestNumberAndNaNIsAbsent) {
-  const auto document = parse(R"({"a": Infinity, "b":-Infinity, "c": NaN, "d": [0.0,Infinity], "s": "Infinity NaN \" NaN",
+  const auto document =
+      parse(R"({"a": Infinity, "b":-Infinity, "c": NaN, "d": [0.0,Infinity], "s": "Infinity NaN \" NaN",
                                   "big": 18446744073709551616})",
-                              "t", Numbers::python);
+            "t", Numbers::python);
   ASSERT_TRUE(document);
   const Element root = (*document)->root;
   EXPECT_EQ(number_member(root, "a"), largest);
@@ -34,8 +36,9 @@ TEST(PythonNumbers, AreRefusedWhereTheStandardHolds) {
 }
 
 TEST(PythonNumbers, AreWordsOfTheirOwn) {
-  for (const char* text : {"[1Infinity]", "[Infinity1]", "[--Infinity]", "[+Infinity]", "[-NaN]", "[NaNa]", "[1.Infinity]",
-                           "[Infinity.0]", "[xNaN]", "[1-Infinity]", "[infinity]", "[nan]", "[Infinity", "[Infinity Infinity]"}) {
+  for (const char* text :
+       {"[1Infinity]", "[Infinity1]", "[--Infinity]", "[+Infinity]", "[-NaN]", "[NaNa]", "[1.Infinity]", "[Infinity.0]",
+        "[xNaN]", "[1-Infinity]", "[infinity]", "[nan]", "[Infinity", "[Infinity Infinity]"}) {
     const auto document = parse(text, "t", Numbers::python);
     ASSERT_FALSE(document) << text;
     EXPECT_EQ(document.error().code, "json-syntax");
