@@ -48,6 +48,15 @@ const Family* find_family(std::string_view hf_class, std::string_view model_type
 
 const Family* find_family(const hf::Config& config) {
   const Family* found = find_family(config.architecture, config.model_type);
+  if (found != nullptr && found->fits != nullptr && !found->fits(config)) {
+    const bool by_class = has_name(found->classes, config.architecture);
+    const auto other = std::find_if(families.begin(), families.end(), [&](const Family* family) {
+      const bool is_relative =
+          by_class ? has_name(family->classes, config.architecture) : has_name(family->model_types, config.model_type);
+      return is_relative && (family->fits == nullptr || family->fits(config));
+    });
+    found = other == families.end() ? nullptr : *other;
+  }
   if (found == nullptr || has_name(found->classes, config.architecture)) return found;
   return config.architecture.empty() || config.has_text_config ? found : nullptr;
 }

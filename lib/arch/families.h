@@ -17,7 +17,7 @@ std::span<const Family* const> all_families();
 /// if there is none.
 const Family* find_family(const hf::Config& config);
 
-/// The same from names alone: the class wins.
+/// The same from names alone: the class wins; of families that share one, the first.
 const Family* find_family(std::string_view hf_class, std::string_view model_type);
 
 /// By general.architecture and, where several families share one, by the keys. nullptr if there is none.

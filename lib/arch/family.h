@@ -94,6 +94,13 @@ enum class OutputHead : u8 {
   always,    ///< some loaders insist on output.weight: a tied model gets a copy of the embedding
 };
 
+/// A symbol that is 1 in the layers that have a tensor and 0 in the others, for loaders that decide by it what else a
+/// layer has.
+struct Mark {
+  std::string_view symbol;
+  std::string_view tensor;  ///< name of a row of the layers
+};
+
 /// A setting that the runtime has wired in.
 struct Fixed {
   std::string_view field;    ///< of config.json
@@ -121,6 +128,8 @@ struct Family {
   std::string_view about = {};   ///< what is special, for the page of architectures
   /// What general.name should begin with for the runtime to treat the vocabulary as the model's own tokenizer does.
   std::string_view wanted_name = {};
+  /// Of families that share a class or model type: is it this one? The first that has nothing to ask, or says yes, is.
+  bool (*fits)(const hf::Config&) = nullptr;
   /// Families that share a GGUF architecture: the first whose condition holds for the file's keys.
   std::string_view gguf_when = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several with '|'
@@ -130,12 +139,15 @@ struct Family {
   bool tied_by_default = false;  ///< an output head that equals the embedding is left out even if config.json is silent
   bool class_has_defaults = false;  ///< config.json leaves out whatever equals the class's defaults
   bool layers_may_differ = false;   ///< not every layer of a directory has the same modules
-  double hf_rope_theta = 10000;     ///< what a config.json without rope_theta means to Hugging Face tools
-  double mlx_rope_theta = 10000;    ///< what it means to mlx-lm
+  /// The number that "@times:NAME" in a source stands for.
+  double (*factor)(const hf::Config&, std::string_view name) = nullptr;
+  double hf_rope_theta = 10000;   ///< what a config.json without rope_theta means to Hugging Face tools
+  double mlx_rope_theta = 10000;  ///< what it means to mlx-lm
   std::array<std::span<const Key>, 6> keys = {};
   std::array<std::span<const Tensor>, 6> layer_tensors = {};
   std::span<const Tensor> first_tensors = {};  ///< before the layers
   std::span<const Tensor> last_tensors = {};   ///< after them
+  std::span<const Mark> marks = {};
   std::span<const Fixed> fixed = {};
   std::span<const Relation> relations = {};
   std::span<const Check> checks = {};

@@ -64,6 +64,7 @@ class Solver {
     for (bool more = true; more;) {
       more = false;
       for (const ShapeFact& fact : facts_) {
+        if (!counts(fact)) continue;
         const std::vector<std::string_view> unknown = unknown_symbols(fact.expression, sizes_, fact.layer);
         if (unknown.size() != 1) continue;
         const std::optional<u64> value = arch::solve(fact.expression, unknown.front(), fact.value, sizes_, fact.layer);
@@ -72,6 +73,11 @@ class Solver {
         more = true;
       }
     }
+  }
+
+  bool counts(const ShapeFact& fact) const {
+    return fact.condition.empty() ||
+           (unknown_symbols(fact.condition, sizes_, fact.layer).empty() && holds(fact.condition, sizes_, fact.layer));
   }
 
   void set(std::string_view symbol, u64 layer, u64 value) {
@@ -153,7 +159,7 @@ class Solver {
 };
 
 void add(std::string_view expression, u64 value, u64 layer, std::vector<ShapeFact>& facts) {
-  facts.push_back({std::string(expression), value, layer});
+  facts.push_back({std::string(expression), value, layer, {}});
 }
 
 }  // namespace
@@ -188,6 +194,7 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
   if (shape.empty()) return;
   std::vector<std::string_view> ne = dimensions_of(row.ne);
   if (side == Side::bias && ne.size() > 1) ne.erase(ne.begin());
+  std::erase(ne, "1");
   if (part.is_of_elements) {
     if (side == Side::bias) return;
     u64 elements = 1;
@@ -204,7 +211,8 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
   if (shape.empty()) return;
   if (!part.view.empty()) {
     u64 rows = 1;
-    const std::size_t leading = side == Side::bias || ne.size() == 1 ? shape.size() : shape.size() - 1;
+    const bool of_elements = side == Side::bias || ne.size() == 1 || shape.size() == 1;
+    const std::size_t leading = of_elements ? shape.size() : shape.size() - 1;
     for (std::size_t d = 0; d < leading; ++d) rows = checked_mul(rows, shape[d]).value_or(0);
     add(source_rows_expression(part.view), rows, layer, facts);
     if (leading < shape.size()) add(ne.front(), shape.back(), layer, facts);

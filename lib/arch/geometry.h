@@ -17,6 +17,7 @@ struct ShapeFact {
   std::string expression;
   u64 value = 0;
   u64 layer = 0;
+  std::string_view condition = {};  ///< of the alternative that says so: counts only once it is known to hold
 };
 
 /// Adds what a source of a row tells: `shape` in safetensors order, of stacked parts that of one matrix, of which there

@@ -27,16 +27,22 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-constexpr std::array<std::pair<std::string_view, Operation>, 2> operation_names{{
+constexpr std::array<std::pair<std::string_view, Operation>, 4> operation_names{{
     {"add_one", Operation::add_one},
     {"neg_exp", Operation::neg_exp},
+    {"add", Operation::add},
+    {"times", Operation::times},
 }};
 
 SourcePart parse_part(std::string_view text) {
   SourcePart part;
   text = trimmed(text);
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
-    const std::string_view name = text.substr(at + 1);
+    std::string_view name = text.substr(at + 1);
+    if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
+      part.operand = name.substr(colon + 1);
+      name = name.substr(0, colon);
+    }
     for (const auto& [known, operation] : operation_names) {
       if (known == name) part.operation = operation;
     }
@@ -151,6 +157,8 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
     if (found.layer) pattern = "N." + std::string(rest);
   });
   auto at = by_pattern_.find(pattern);
+  // What one layer alone has may be a tensor outside the layers.
+  if (at == by_pattern_.end() && found.layer) at = by_pattern_.find(std::string(canonical));
   if (at == by_pattern_.end()) {
     const std::string below = found.layer ? "N." : "";
     std::string numbered = pattern.substr(below.size());

@@ -17,6 +17,8 @@ enum class Operation : u8 {
   none,
   add_one,  ///< norms that are stored minus one
   neg_exp,  ///< -exp(x): decay rates that are stored as logarithms
+  add,      ///< x + a number: norms that are stored minus something else ("@add:0.2")
+  times,    ///< x × the family's factor of a name: multipliers that the runtime expects in the tensors ("@times:key")
 };
 
 /// One part of an alternative (family.h, Tensor::source).
@@ -25,6 +27,7 @@ struct SourcePart {
   std::string_view view;        ///< empty: all rows as they are
   bool is_of_elements = false;  ///< the view picks single elements instead of rows: `{{…}}`, a transposition
   Operation operation = Operation::none;
+  std::string_view operand = {};  ///< what follows the operation's colon
   bool is_stacked() const { return module.find('#') != std::string_view::npos; }
 };
 

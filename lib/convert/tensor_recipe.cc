@@ -47,8 +47,9 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   }
   const MlxForm form = form_of(matrix);
   recipe.form = form.text();
-  if (tensor.is_transposed) {
-    recipe.target.reason = recipe.reason = "transposed, which no quantised row survives";
+  if (tensor.has_computed_rows()) {
+    recipe.target.reason = recipe.reason =
+        tensor.is_transposed ? "transposed, which no quantised row survives" : "multiplied by a setting of the model";
     return recipe;
   }
   const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : scale_use(form, options);
@@ -76,7 +77,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const Tenso
   }
   MU_TRY(read_stored_rows(model, tensor, first, count, scratch));
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  if (matrix.quantized && !tensor.is_transposed) {
+  if (matrix.quantized && !tensor.has_computed_rows()) {
     repack_rows(form_of(matrix), recipe.target, scratch.values, scratch.scales, scratch.biases, out, error);
   } else if (recipe.type == values_type(matrix)) {
     std::memcpy(out.data(), scratch.values.data(), out.size());

@@ -311,14 +311,15 @@ std::optional<bool> Config::bool_field(std::string_view key) const {
 }
 
 Result<std::optional<Config>> load_config(const ModelFolder& folder) {
-  MU_ASSIGN(std::shared_ptr<json::Document> document, json::load_if_present(folder, "config.json", u64{64} << 20));
+  MU_ASSIGN(std::shared_ptr<json::Document> document,
+            json::load_if_present(folder, "config.json", u64{64} << 20, json::Numbers::python));
   if (document == nullptr) return std::nullopt;
   MU_ASSIGN(Config config, read_config(std::move(document)));
   return std::optional(std::move(config));
 }
 
 Result<Config> parse_config(std::string_view text, std::string name) {
-  MU_ASSIGN(std::unique_ptr<json::Document> document, json::parse(text, std::move(name)));
+  MU_ASSIGN(std::unique_ptr<json::Document> document, json::parse(text, std::move(name), json::Numbers::python));
   return read_config(std::move(document));
 }
 

@@ -1,5 +1,6 @@
-// config.json of a Hugging Face or MLX directory: one flat view over text_config overlays, nulls as absent, aliases
-// resolved, both generations of rope settings normalised (docs/formats/mlx.md).
+// config.json of a Hugging Face or MLX directory: one flat view over text_config overlays, nulls as absent, numbers as
+// Python writes them (json::Numbers::python), aliases resolved, both generations of rope settings normalised
+// (docs/formats/mlx.md).
 #pragma once
 
 #include <memory>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <new>
@@ -37,14 +38,47 @@ bool is_big_integer(std::string_view digits) {
   return std::from_chars(digits.data(), end, value).ec == std::errc::result_out_of_range;
 }
 
+bool is_letter(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+struct NonFinite {
+  std::string_view text, standard;
+};
+constexpr std::array<NonFinite, 3> non_finite_numbers = {{
+    {"Infinity", "1.7976931348623157e308"},
+    {"-Infinity", "-1.7976931348623157e308"},
+    {"NaN", "null"},
+}};
+
+// The number of non_finite_numbers at `at`, which must be a word of its own; nullptr if there is none.
+const NonFinite* non_finite_at(std::string_view text, std::size_t at) {
+  const auto is_part_of_word = [&](std::size_t i) {
+    return i < text.size() && (is_digit(text[i]) || is_letter(text[i]) || text[i] == '.' || text[i] == '+');
+  };
+  for (const NonFinite& number : non_finite_numbers) {
+    if (!text.substr(at).starts_with(number.text) || is_part_of_word(at + number.text.size())) continue;
+    return at > 0 && (is_part_of_word(at - 1) || text[at - 1] == '-') ? nullptr : &number;
+  }
+  return nullptr;
+}
+
 // The text with ".0" behind every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly
-// every tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656).
-std::string with_big_integers_as_doubles(std::string_view text) {
+// every tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656). With
+// Numbers::python also with a standard spelling for the numbers that are not finite.
+std::string with_standard_numbers(std::string_view text, Numbers numbers) {
   std::string out;
   out.reserve(text.size() + 64);
   bool in_string = false;
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
+    if (!in_string && numbers == Numbers::python && (c == 'I' || c == '-' || c == 'N')) {
+      if (const NonFinite* number = non_finite_at(text, i)) {
+        out += number->standard;
+        i += number->text.size();
+        continue;
+      }
+    }
     if (in_string || !(is_digit(c) || c == '-')) {
       out.push_back(c);
       ++i;
@@ -69,9 +103,13 @@ std::string with_big_integers_as_doubles(std::string_view text) {
   return out;
 }
 
+bool may_have_non_finite(std::string_view text, Numbers numbers) {
+  return numbers == Numbers::python && (text.find("Infinity") != text.npos || text.find("NaN") != text.npos);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name) {
+Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers) {
   auto document = std::make_unique<Document>();
   document->name = std::move(name);
   simdjson::dom::parser& parser = document->parser_->parser;
@@ -79,8 +117,8 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
   const simdjson::padded_string padded(text);
   if (padded.size() != text.size()) throw std::bad_alloc();
   simdjson::error_code error = parser.parse(padded).get(root);
-  if (error == simdjson::NUMBER_ERROR) {
-    error = parser.parse(simdjson::padded_string(with_big_integers_as_doubles(text))).get(root);
+  if (error == simdjson::NUMBER_ERROR || (error != simdjson::SUCCESS && may_have_non_finite(text, numbers))) {
+    error = parser.parse(simdjson::padded_string(with_standard_numbers(text, numbers))).get(root);
   }
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
@@ -96,7 +134,7 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name)
 
 namespace {
 
-Result<std::unique_ptr<Document>> load_file(const RandomAccessFile& file, u64 max_bytes) {
+Result<std::unique_ptr<Document>> load_file(const RandomAccessFile& file, u64 max_bytes, Numbers numbers) {
   if (file.file_size() > max_bytes) {
     return input_error("json-too-large",
                        "is " + std::to_string(file.file_size()) + " bytes long, at most " + std::to_string(max_bytes) +
@@ -105,24 +143,25 @@ Result<std::unique_ptr<Document>> load_file(const RandomAccessFile& file, u64 ma
   }
   std::string text(static_cast<std::size_t>(file.file_size()), '\0');
   MU_TRY(file.read_exact(0, std::as_writable_bytes(std::span(text))));
-  return parse(text, file.name());
+  return parse(text, file.name(), numbers);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  return load_file(*file, max_bytes);
+  return load_file(*file, max_bytes, Numbers::standard);
 }
 
-Result<std::shared_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name, u64 max_bytes) {
+Result<std::shared_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name, u64 max_bytes,
+                                                  Numbers numbers) {
   auto& documents = folder.memory->documents;
   if (const auto known = documents.find(name); known != documents.end()) {
     return std::static_pointer_cast<Document>(known->second);
   }
   MU_ASSIGN(const auto file, open_side_file(folder, name));
   if (file == nullptr) return nullptr;
-  MU_ASSIGN(std::shared_ptr<Document> document, load_file(*file, max_bytes));
+  MU_ASSIGN(std::shared_ptr<Document> document, load_file(*file, max_bytes, numbers));
   documents.emplace(name, document);
   return document;
 }

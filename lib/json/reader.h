@@ -13,6 +13,11 @@
 
 namespace modelutils::json {
 
+/// Which numbers a document may have. `python`: also those that Python's json module writes against the standard, as
+/// config.json files have them: Infinity and -Infinity are read as the finite double of the largest magnitude ("no
+/// limit"), NaN as null (no value).
+enum class Numbers : u8 { standard, python };
+
 /// A parsed document; `root` and everything taken from it live as long as it does.
 class Document {
  public:
@@ -23,14 +28,14 @@ class Document {
   std::string name;  ///< file name for messages
 
  private:
-  friend Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name);
+  friend Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers);
   struct Parser;
   std::unique_ptr<Parser> parser_;
 };
 
 /// Parses UTF-8 text (a byte order mark is refused). Code "json-syntax" with what the text is instead or what simdjson
 /// says of it; nesting deeper than 1024 is refused without recursion. Integers beyond 64 bits become doubles.
-Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name);
+Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers = Numbers::standard);
 
 /// Reads and parses a regular file of at most `max_bytes`. Codes: those of RandomAccessFile::open, "json-too-large",
 /// "json-syntax".
@@ -39,7 +44,7 @@ Result<std::unique_ptr<Document>> load(const std::string& path, u64 max_bytes = 
 /// The same for a file next to the weights, or what was parsed through the folder before; nullptr if there is none.
 /// Codes: those of open_side_file() and load().
 Result<std::shared_ptr<Document>> load_if_present(const ModelFolder& folder, std::string_view name,
-                                                  u64 max_bytes = u64{256} << 20);
+                                                  u64 max_bytes = u64{256} << 20, Numbers numbers = Numbers::standard);
 
 /// Member `key` of an object. Nothing if `value` is no object, lacks the key, or has null there (null = absent).
 std::optional<Element> member(Element value, std::string_view key);

@@ -8,6 +8,7 @@
 #include "mlx/dequantize.h"
 #include "plan/hf_transposed.h"
 #include "tensor/dequantize.h"
+#include "tensor/half.h"
 
 namespace modelutils {
 
@@ -102,9 +103,11 @@ Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatri
   return values;
 }
 
-float apply(arch::Operation operation, float value) {
+float apply(arch::Operation operation, float operand, float value) {
   switch (operation) {
-    case arch::Operation::none: break;
+    case arch::Operation::none:
+    case arch::Operation::times: break;  // a matter of each part
+    case arch::Operation::add: return value + operand;
     case arch::Operation::add_one: return value + 1.0f;
     case arch::Operation::neg_exp: return -std::exp(value);
   }
@@ -120,10 +123,37 @@ u64 row_granule(const MappedTensor& tensor) {
   return granule / std::gcd(granule, tensor.pieces);
 }
 
-Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
-  if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
-  first *= tensor.pieces;
-  count *= tensor.pieces;
+namespace {
+
+// Rows with their factors, as elements of values_type().
+Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& rows) {
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+  std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
+  decode(matrix, rows, values);
+  u64 part_start = 0;  // in rows of the tensor
+  for (const MappedPart& part : tensor.parts) {
+    const u64 from = std::max(first, part_start);
+    part_start += part.view.rows();
+    const u64 to = std::min(first + count, part_start);
+    for (u64 i = (from - first) * tensor.columns(); from < to && i < (to - first) * tensor.columns(); ++i) {
+      values[static_cast<std::size_t>(i)] *= part.factor;
+    }
+  }
+  const TensorType type = values_type(matrix);
+  rows.values.resize(values.size() * type_info(type).block_bytes);
+  if (type == TensorType::F32) {
+    std::memcpy(rows.values.data(), values.data(), rows.values.size());
+    return {};
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const u16 half = type == TensorType::F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
+    std::memcpy(rows.values.data() + 2 * i, &half, 2);
+  }
+  return {};
+}
+
+// `first` and `count` in rows, or pieces of rows.
+Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
   const u64 source_rows = tensor.parts.front().view.source_rows;
   const u64 value_bytes = bytes_per_row(kind, kind.values, source_rows);
@@ -153,9 +183,17 @@ Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
   return {};
 }
 
+}  // namespace
+
+Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
+  MU_TRY(read_raw_rows(model, tensor, first * tensor.pieces, count * tensor.pieces, out));
+  return tensor.is_scaled ? scale_rows(model, tensor, first, count, out) : Status{};
+}
+
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  if (tensor.is_transposed) return dequantize(values_type(matrix), rows.values, out);
+  if (tensor.has_computed_rows()) return dequantize(values_type(matrix), rows.values, out);
   decode(matrix, rows, out);
 }
 
@@ -167,7 +205,8 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
     MU_ASSIGN(const std::vector<float> source, read_elements(model, model.matrices[part.matrix]));
     const u64 count = part.view.rows();
     for (u64 i = 0; i < count; ++i) {
-      values.push_back(apply(tensor.operation, source[static_cast<std::size_t>(part.view.source_row(i))]));
+      const float value = source[static_cast<std::size_t>(part.view.source_row(i))];
+      values.push_back(apply(tensor.operation, tensor.operand, value) * part.factor);
     }
   }
   return values;

@@ -17,7 +17,7 @@ struct StoredRows {
 };
 
 /// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage, and is not read whole);
-/// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Rows of transposed tensors are
+/// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Rows that are computed are
 /// elements of values_type() (hf_transposed.h). Errors: reading.
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
 

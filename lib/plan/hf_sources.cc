@@ -45,9 +45,11 @@ std::vector<arch::ShapeFact> HfSources::shape_facts() const {
   std::vector<arch::ShapeFact> facts;
   for (const auto& [slot, matrices] : slots_) {
     const auto& [row, layer, side, alternative, part] = slot;
-    const std::vector<arch::SourcePart>& parts = names_.alternatives(*row)[alternative].parts;
+    const auto& [condition, parts] = names_.alternatives(*row)[alternative];
+    const std::size_t before = facts.size();
     arch::add_shape_facts(*row, side, parts[part], parts.size() == 1, model_.matrices[matrices.begin()->second].shape,
                           matrices.size(), layer, facts);
+    for (std::size_t i = before; i < facts.size(); ++i) facts[i].condition = condition;
   }
   return facts;
 }

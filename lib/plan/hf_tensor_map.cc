@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "arch/expected_tensors.h"
 #include "arch/geometry.h"
@@ -42,6 +43,7 @@ class NameMapper {
     MU_ASSIGN(result_.sizes,
               arch::solve_sizes(family(), model_.config, sources_.layers(), sources_.shape_facts(), std::move(known)));
     MU_TRY(arch::check_rope_tensors(family(), model_.config));
+    set_marks();
     for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
     }
@@ -72,6 +74,20 @@ class NameMapper {
       }
     }
     return {};
+  }
+
+  void set_marks() {
+    for (const arch::Mark& mark : family().marks) {
+      std::vector<u64> values(sources_.layers(), 0);
+      for (const std::span<const arch::Tensor> group : family().layer_tensors) {
+        for (const arch::Tensor& row : group) {
+          for (u64 layer = 0; row.name == mark.tensor && layer < values.size(); ++layer) {
+            values[static_cast<std::size_t>(layer)] = find_source(row, layer, arch::Side::weight).parts.empty() ? 0 : 1;
+          }
+        }
+      }
+      result_.sizes.set_layers(mark.symbol, std::move(values));
+    }
   }
 
   struct Found {
@@ -111,9 +127,10 @@ class NameMapper {
       return fail_at(expected, "convert-missing", "has no source in the directory");
     }
     if (expected.ne.empty()) return fail_at(expected, "convert-config", "has a shape that nothing tells");
-    tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias;
+    tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
+    if (tensor.is_whole) tensor.must_be_f32 = true;
     for (std::size_t i = 0; i < found.parts.size(); ++i) {
-      MU_TRY(add_part(expected, found.alternative->parts[i], *found.parts[i], tensor));
+      MU_TRY(add_part(expected, found.alternative->parts[i], found.parts.size() == 1, *found.parts[i], tensor));
     }
     MU_TRY(check_rows(expected, tensor));
     sources_.use(found.parts);
@@ -141,10 +158,20 @@ class NameMapper {
     return {};
   }
 
+  // Vectors that become a matrix: their elements are put in order, not their rows.
+  bool is_vector(const Found& found) const {
+    const SourceMatrix& matrix = model_.matrices[found.parts.front()->begin()->second];
+    return !matrix.quantized && without_ones(matrix.shape).size() <= 1;
+  }
+
   // The rows of one part, of all its experts.
-  Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, const PartMatrices& matrices,
-                  MappedTensor& tensor) {
+  Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone,
+                  const PartMatrices& matrices, MappedTensor& tensor) {
     const SourceMatrix& first = model_.matrices[matrices.begin()->second];
+    // Operations are of weights; the bias of a norm stays as it is.
+    if (expected.side == arch::Side::weight) set_operation(part, tensor);
+    const bool is_scaled = part.operation == arch::Operation::times && family().factor != nullptr;
+    const auto factor = static_cast<float>(is_scaled ? family().factor(model_.config, part.operand) : 1.0);
     u64 next = 0;
     for (const auto& [number, index] : matrices) {
       const SourceMatrix& matrix = model_.matrices[index];
@@ -162,15 +189,22 @@ class NameMapper {
       if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
       tensor.must_be_f32 |= expected.row->plain && matrix.quantized;
       if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
-      tensor.parts.push_back({index, std::move(*view)});
+      tensor.parts.push_back({index, std::move(*view), factor});
     }
-    // Operations are of weights; the bias of a norm stays as it is.
-    if (part.operation != arch::Operation::none && expected.side == arch::Side::weight) {
+    tensor.is_scaled = tensor.is_scaled || factor != 1;
+    return part.view.empty() && is_alone
+               ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt)
+               : Status{};
+  }
+
+  // What is computed element by element makes a tensor small; factors serve matrices, too.
+  static void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
+    if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
+    if (tensor.operation == arch::Operation::none) {
       tensor.operation = part.operation;
-      tensor.is_whole = tensor.must_be_f32 = true;
+      std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
     }
-    const bool is_alone = part.view.empty() && tensor.parts.size() == matrices.size();
-    return is_alone ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt) : Status{};
+    tensor.is_whole = tensor.must_be_f32 = true;
   }
 
   // Where a view moves whole runs of columns, rows stay as they are stored, in pieces; quantised ones if every piece is

@@ -19,6 +19,7 @@ namespace modelutils {
 struct MappedPart {
   std::size_t matrix = 0;  ///< index into HfModel::matrices
   arch::RowView view;
+  float factor = 1;  ///< of its values
 };
 
 /// One GGUF tensor and where its rows come from.
@@ -29,15 +30,19 @@ struct MappedTensor {
   bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
   bool is_transposed = false;     ///< the views of its parts pick single elements
   u64 pieces = 1;                 ///< of a row, that the views pick one by one
+  bool is_scaled = false;         ///< its parts have factors, and it is not read whole
   std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
-  arch::Operation operation = arch::Operation::none;
-  std::vector<float> generated;  ///< rope factors
+  arch::Operation operation = arch::Operation::none;  ///< of tensors that are read whole
+  float operand = 0;                                  ///< of the operation
+  std::vector<float> generated;                       ///< rope factors
 
   u64 columns() const { return ne.front(); }
   /// Rows of ne0 elements.
   u64 rows() const;
   /// Rows that are read and written as units: 1 if the tensor is read whole.
   u64 units() const { return is_whole ? 1 : rows(); }
+  /// Are its rows computed when they are read? They are then plain elements, whatever the source is quantised as.
+  bool has_computed_rows() const { return !is_whole && (is_transposed || is_scaled); }
 };
 
 /// A key that holds one number of each layer, which the directory keeps as tensors of one element.

@@ -102,10 +102,14 @@ class ModelRules {
   }
 
   // Only for architectures that are known to have attention heads: others say 0.
+  static bool has_heads(const arch::Family& family) {
+    const std::vector<const arch::Key*> keys = arch::keys_of(family);
+    return std::ranges::any_of(keys, [](const arch::Key* key) { return key->symbol == arch::symbol::heads; });
+  }
   void check_heads() {
     const std::string name = index_.arch_key("attention.head_count");
     const std::optional<u64> heads = index_.unsigned_value(name);
-    if (known_ == nullptr || !heads) return;
+    if (known_ == nullptr || !heads || !has_heads(*known_)) return;
     const std::optional<u64> width = index_.unsigned_value(index_.arch_key("embedding_length"));
     if (*heads == 0) {
       add(Severity::warning, "gguf-heads", index_.key(name), key(name), "is 0");

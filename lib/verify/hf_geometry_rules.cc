@@ -28,7 +28,10 @@ class Geometry {
     for (const arch::Key* key : arch::keys_of(family)) {
       const bool implied = key->symbol == arch::symbol::kv_heads || key->symbol == arch::symbol::head_dim;
       if (!implied || sizes_.find(key->symbol)) continue;
-      if (const auto value = arch::evaluate(key->fallback, sizes_)) sizes_.set(key->symbol, *value);
+      std::optional<u64> value;
+      if (key->derive != nullptr) value = key->derive(config_, sizes_);
+      if (!value) value = arch::evaluate(key->fallback, sizes_);
+      if (value) sizes_.set(key->symbol, *value);
     }
     for (const arch::Key* key : arch::keys_of(family)) {
       if (key->symbol.empty() || key->derive_layers == nullptr || sizes_.get("L") > arch::max_layers) continue;
@@ -94,9 +97,10 @@ class Geometry {
 
   // May a layer be without this module?
   bool is_conditional(const std::string& name) const {
-    const auto match = names_.match(name + ".weight");
+    auto match = names_.match(name + ".weight");
+    if (!match) match = names_.match(name);  // no suffix: a tensor by itself
     return match && std::any_of(match->uses->begin(), match->uses->end(), [](const arch::SourceUse& use) {
-             return !use.row->when.empty() || use.row->need == arch::Need::optional;
+             return !use.in_layer || !use.row->when.empty() || use.row->need == arch::Need::optional;
            });
   }
 
@@ -143,7 +147,9 @@ class Geometry {
     if (!match || match->expert || match->uses->front().side != arch::Side::weight) return;
     const arch::Tensor& row = *match->uses->front().row;
     for (const arch::SourceUse& use : *match->uses) {
-      if (use.row != &row || names_.alternatives(row)[use.alternative].parts.size() != 1) return;
+      if (use.row != &row) return;
+      const std::vector<arch::SourcePart>& parts = names_.alternatives(row)[use.alternative].parts;
+      if (parts.size() != 1 || parts[0].is_of_elements) return;
     }
     const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
     // Dimensions of one, which convolutions have, may be anywhere.

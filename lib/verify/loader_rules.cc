@@ -56,11 +56,7 @@ class LoaderRules {
     for (const arch::Key* row : arch::keys_of(family)) {
       if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
       const std::string key = keys_.arch_key(row->name);
-      const bool is_number = row->type == arch::KeyType::u32 || row->type == arch::KeyType::u32_or_layers;
-      const bool is_there = row->type == arch::KeyType::f32 ? keys_.float_value(key).has_value()
-                            : is_number                     ? keys_.unsigned_value(key).has_value()
-                                                            : keys_.key(key) != nullptr;
-      if (!is_there) add("loader-key", "key '" + key + "'", "is missing; the loader needs it");
+      if (!has_value(key, row->type)) add("loader-key", "key '" + key + "'", "is missing; the loader needs it");
     }
     if (!with_vocabulary_) return;
     const auto model = keys_.string_value("tokenizer.ggml.model");
@@ -96,10 +92,31 @@ class LoaderRules {
     }
   }
 
-  void check_tensors(const arch::Family& family, const arch::Sizes& sizes) {
+  bool has_value(const std::string& key, arch::KeyType type) const {
+    switch (type) {
+      case arch::KeyType::f32: return keys_.float_value(key).has_value();
+      case arch::KeyType::flag: return keys_.bool_value(key).has_value();
+      case arch::KeyType::text: return keys_.string_value(key).has_value();
+      case arch::KeyType::u32: return keys_.unsigned_value(key).has_value();
+      default: return keys_.key(key) != nullptr;
+    }
+  }
+
+  static bool is_mark(const arch::Family& family, const arch::Tensor& row) {
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
+  }
+
+  void check_tensors(const arch::Family& family, arch::Sizes& sizes) {
     std::unordered_map<std::string_view, const gguf::TensorInfo*> left;
     for (const gguf::SetFile& file : set_.files) {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
+    }
+    for (const arch::Mark& mark : family.marks) {
+      std::vector<u64> values;
+      for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
+        values.push_back(left.contains(fmt::format("blk.{}.{}.weight", layer, mark.tensor)) ? 1 : 0);
+      }
+      sizes.set_layers(mark.symbol, std::move(values));
     }
     const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
     std::set<std::pair<const arch::Tensor*, arch::Side>> in_some_layer;
@@ -111,7 +128,7 @@ class LoaderRules {
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
           add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing; the loader needs it");
-        } else if (in_some_layer.contains({expected.row, expected.side})) {
+        } else if (in_some_layer.contains({expected.row, expected.side}) && !is_mark(family, *expected.row)) {
           add("loader-tensor-uneven", "tensor '" + expected.name + "'",
               "is missing, but other layers have it: the model loads, and computes something else", Severity::warning);
         }

@@ -137,7 +137,8 @@ class Comparer {
     if (pair.source->parts.empty()) return true;
     const SourceMatrix& matrix = model_.matrices[pair.source->parts.front().matrix];
     const TensorType type = *pair.converted->type;
-    if (!matrix.quantized || pair.source->is_transposed) return type == TensorType::F32 || type == matrix.values.type;
+    if (!matrix.quantized || pair.source->has_computed_rows())
+      return type == TensorType::F32 || type == matrix.values.type;
     ScaleAnalysis analysis;
     MU_TRY(analyse_tensor(model_, *pair.source, false, analysis));
     return carries_exactly(form_of(matrix), analysis, type);

@@ -53,6 +53,19 @@
   X(kimi_linear)            \
   X(gemma4)                 \
   X(gemma3n)                \
+  X(internlm2)              \
+  X(gpt2)                   \
+  X(gpt_bigcode)            \
+  X(gpt_neox)               \
+  X(openelm)                \
+  X(mamba)                  \
+  X(mamba2)                 \
+  X(jamba)                  \
+  X(granitemoehybrid)       \
+  X(nemotron_h_moe)         \
+  X(nemotron_h)             \
+  X(falcon_h1)              \
+  X(rwkv7)                  \
   /* new ones go above this line */
 
 namespace modelutils::arch {

@@ -98,6 +98,18 @@ TEST(Names, ASplitSourceServesTwoTensors) {
   EXPECT_FALSE(names.gguf_tensor("model.layers.0.mlp.experts.gate_up_proj"));
 }
 
+TEST(Names, OperationsMayHaveAnOperand) {
+  const std::vector<SourceAlternative> parsed = parse_source("a@add_one | a.b@add:0.2 | a{x y -> y x}@times:key");
+  ASSERT_EQ(parsed.size(), 3u);
+  EXPECT_EQ(parsed[0].parts[0].operation, Operation::add_one);
+  EXPECT_EQ(parsed[1].parts[0].module, "a.b");
+  EXPECT_EQ(parsed[1].parts[0].operation, Operation::add);
+  EXPECT_EQ(parsed[1].parts[0].operand, "0.2");
+  EXPECT_EQ(parsed[2].parts[0].view, "x y -> y x");
+  EXPECT_EQ(parsed[2].parts[0].operation, Operation::times);
+  EXPECT_EQ(parsed[2].parts[0].operand, "key");
+}
+
 TEST(Names, ViewsOfRowsAndOfElements) {
   const std::vector<SourceAlternative> parsed = parse_source("a{H s:A+B -> H s[0:A]} + b | c.#.d{{x:A+B y -> y x}}");
   ASSERT_EQ(parsed.size(), 2u);

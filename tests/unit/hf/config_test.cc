@@ -246,5 +246,11 @@ TEST(Config, TellsForeignMethods) {
   EXPECT_EQ(config.quant_method, "gptq");
 }
 
+TEST(Config, TakesTheNumbersThatPythonWrites) {
+  const auto config = parse_config(R"({"time_step_limit": [0.0, Infinity], "num_hidden_layers": 3})", "config.json");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->block_count, 3u);
+}
+
 }  // namespace
 }  // namespace modelutils::hf

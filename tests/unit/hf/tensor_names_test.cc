@@ -19,8 +19,8 @@ TEST(Names, Classes) {
                            "multi_modal_projector.linear", "audio_tower.z", "mtp.layers.0"}) {
     EXPECT_EQ(classify_name(name), NameClass::other_modality) << name;
   }
-  for (const char* name :
-       {"model.layers.0.self_attn.rotary_emb.inv_freq", "h.0.attention.masked_bias", "h.0.attention.bias"}) {
+  for (const char* name : {"model.layers.0.self_attn.rotary_emb.inv_freq", "h.0.attention.masked_bias",
+                           "h.0.attention.bias", "h.0.attn.bias", "model.layers.0.attention.rope.inv_freq"}) {
     EXPECT_EQ(classify_name(name), NameClass::derived) << name;
   }
   EXPECT_EQ(classify_name("model.layers.0.self_attn.q_proj.bias"), NameClass::keep);

@@ -1,0 +1,119 @@
+// GPT-2 and GPT-BigCode (StarCoder): learned positions, LayerNorm and biases everywhere, Q, K and V in one matrix.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// The table of positions has as many rows as the context has tokens.
+constexpr auto with_positions = [](std::array<Key, 10> keys) {
+  keys[1] = {.name = "context_length",
+             .fields = "n_positions|n_ctx|max_position_embeddings",
+             .symbol = "C",
+             .missing = Missing::refuse,
+             .need = Need::required};
+  keys[3].fallback = "4*E";
+  keys[5].fields = {};  // a matter of multi_query, whatever other fields say
+  return keys;
+};
+constexpr auto sizes = with_positions(decoder_sizes({.epsilon = "1e-5", .layer_norm = true}));
+constexpr auto multi_query_sizes = [] {
+  auto keys = sizes;
+  keys[5].derive = [](const hf::Config& config, const Sizes&) {
+    return config.bool_field("multi_query").value_or(true) ? std::optional<u64>(1) : std::nullopt;
+  };
+  return keys;
+}();
+
+constexpr Tensor first[] = {
+    {"token_embd", "E,V", "model.wte | transformer.wte | wte"},
+    {"position_embd", "E,C", "model.wpe | transformer.wpe | wpe"},
+};
+constexpr Tensor norms[] = {
+    {"attn_norm", "E", "ln_1", Need::required, Need::required},
+    {"ffn_norm", "E", "ln_2", Need::required, Need::required},
+};
+// Hugging Face stores GPT-2's matrices transposed.
+constexpr Tensor layer[] = {
+    {"attn_qkv", "E,H*D+2*K*D", "[hf] attn.c_attn{{c:E r:3*H*D -> r c}} | [mlx] attn.c_attn", Need::required,
+     Need::required},
+    {"attn_output", "H*D,E", "[hf] attn.c_proj{{c:H*D r:E -> r c}} | [mlx] attn.c_proj", Need::required,
+     Need::required},
+    {"ffn_up", "E,F", "[hf] mlp.c_fc{{c:E r:F -> r c}} | [mlx] mlp.c_fc", Need::required, Need::required},
+    {"ffn_down", "F,E", "[hf] mlp.c_proj{{c:F r:E -> r c}} | [mlx] mlp.c_proj", Need::required, Need::required},
+};
+// Several key and value heads are interleaved with the queries in the original's class, but not in MLX's.
+constexpr Tensor multi_query_layer[] = {
+    {"attn_qkv", "E,H*D+2*K*D", "[hf & K!=1] attn.c_attn{H t:3 D -> t H D} | attn.c_attn", Need::required,
+     Need::required},
+    {"attn_output", "H*D,E", "attn.c_proj", Need::required, Need::required},
+    {"ffn_up", "E,F", "mlp.c_fc", Need::required, Need::required},
+    {"ffn_down", "F,E", "mlp.c_proj", Need::required, Need::required},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "model.ln_f | transformer.ln_f | ln_f", Need::required, Need::required},
+    {"output", "E,V", "lm_head"},
+};
+constexpr std::string_view gelus = "gelu_new|gelu_pytorch_tanh|gelu_fast|gelu";
+constexpr std::string_view computes_gelu = "the runtime computes the tanh form of gelu";
+constexpr std::string_view needs_biases = "the loader of this architecture needs the biases";
+constexpr Fixed fixed[] = {
+    {"activation_function", gelus, Severity::error, computes_gelu},
+    {"activation_function", "gelu_new|gelu_pytorch_tanh|gelu_fast", Severity::warning, computes_gelu},
+    {"scale_attn_weights", "true", Severity::error, "the runtime always scales by the size of a head"},
+    {"scale_attn_by_inverse_layer_idx", "false", Severity::error, "the runtime scales every layer alike"},
+    {"attention_bias", "true", Severity::error, needs_biases},
+    {"mlp_bias", "true", Severity::error, needs_biases},
+};
+
+Status warn_of_exact_gelu(KeyWriter& out) {
+  if (out.is_mlx() && out.config().string_field("activation_function") != "gelu") {
+    out.warn("activation_function", "is the tanh form of gelu, as in the runtime; mlx-lm computes the exact one");
+  }
+  return {};
+}
+constexpr Check checks[] = {warn_of_exact_gelu};
+
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family gpt2 = {
+    .name = "gpt2",
+    .gguf = "gpt2",
+    .classes = "GPT2LMHeadModel",
+    .model_types = "gpt2",
+    .about = "Learned positions; Q, K and V are one matrix. Hugging Face stores every matrix transposed.",
+    .layer_prefixes = "model.h.|transformer.h.|h.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .keys = {sizes},
+    .layer_tensors = {norms, layer},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+const Family gpt_bigcode = {
+    .name = "gpt_bigcode",
+    .gguf = "starcoder",
+    .classes = "GPTBigCodeForCausalLM",
+    .model_types = "gpt_bigcode",
+    .about = "Learned positions; all queries share one key and value head.",
+    .layer_prefixes = "transformer.h.|model.h.|h.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .keys = {multi_query_sizes},
+    .layer_tensors = {norms, multi_query_layer},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

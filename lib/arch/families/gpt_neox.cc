@@ -1,0 +1,78 @@
+// GPT-NeoX and Pythia: LayerNorm and biases everywhere, Q, K and V in one matrix head by head, a part of each head
+// rotated.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// What is rotated of a head: rotary_pct, in newer files partial_rotary_factor; a quarter if neither is there.
+std::optional<u64> rotated_part(const hf::Config& config, const Sizes& sizes) {
+  const double stated = config.partial_rotary_factor.value_or(0.25);
+  const double part = config.number_field("rotary_pct").value_or(stated);
+  return part > 0 && part <= 1 ? std::optional(static_cast<u64>(part * static_cast<double>(sizes.get("D"))))
+                               : std::nullopt;
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.epsilon = "1e-5", .layer_norm = true});
+  keys[3].fallback = "4*E";
+  keys[5].fields = {};  // every head has its own keys and values
+  return keys;
+}();
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[0].derive = rotated_part;
+  return keys;
+}();
+constexpr Key own[] = {
+    {.name = "use_parallel_residual",
+     .type = KeyType::flag,
+     .fields = "use_parallel_residual",
+     .fallback = "true",
+     .missing = Missing::assume,
+     .need = Need::required},
+};
+constexpr Tensor first[] = {{"token_embd", "E,V", "model.embed_in | gpt_neox.embed_in"}};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm", Need::required, Need::required},
+    {"attn_qkv", "E,3*H*D", "attention.query_key_value{H t:3 D -> t H D}", Need::required, Need::required},
+    {"attn_output", "H*D,E", "attention.dense", Need::required, Need::required},
+    {"ffn_norm", "E", "post_attention_layernorm", Need::required, Need::required},
+    {"ffn_up", "E,F", "mlp.dense_h_to_4h", Need::required, Need::required},
+    {"ffn_down", "F,E", "mlp.dense_4h_to_h", Need::required, Need::required},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "model.final_layer_norm | gpt_neox.final_layer_norm", Need::required, Need::required},
+    {"output", "E,V", "model.embed_out | embed_out"},
+};
+constexpr Fixed fixed[] = {
+    {"attention_bias", "true", Severity::error, "the loader of this architecture needs the biases"},
+};
+
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family gpt_neox = {
+    .name = "gpt_neox",
+    .gguf = "gptneox",
+    .classes = "GPTNeoXForCausalLM",
+    .model_types = "gpt_neox",
+    .about = "Attention and feed-forward part side by side; Q, K and V are one matrix, interleaved by heads.",
+    .layer_prefixes = "model.h.|gpt_neox.layers.",
+    .activation = "gelu_new",
+    .activation_names = "gelu|gelu_new|gelu_pytorch_tanh|gelu_fast",
+    .head = OutputHead::always,
+    .class_has_defaults = true,
+    .keys = {sizes, rope, own},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

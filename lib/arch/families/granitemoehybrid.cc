@@ -1,0 +1,121 @@
+// Granite 4 hybrids: Mamba 2 layers and a few attention layers, experts and a shared one in every layer or none, four
+// multipliers.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/layer_kinds.h"
+#include "arch/ssm_rows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
+  return in_layers(config.layer_types, {"attention"}, config.head_count_kv.value_or(0));
+}
+
+// The runtime takes this key as a switch of rope. Of a config.json that says nothing mlx-lm makes rope.
+bool has_rope(const KeyWriter& out) {
+  const auto stated = out.config().string_field("position_embedding_type");
+  return stated ? *stated == "rope" : out.is_mlx();
+}
+Status write_rope_switch(KeyWriter& out, const Key& key) {
+  out.flag(key.name, has_rope(out));
+  return {};
+}
+Status write_hybrid_context(KeyWriter& out, const Key& key) {
+  return has_rope(out) ? write_context(out, key) : out.count(key.name, u64{1} << 20);
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.epsilon = "1e-6"});
+  keys[1].write = write_hybrid_context;
+  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
+  keys[5].derive_layers = kv_heads;
+  return keys;
+}();
+constexpr auto ssm_sizes = [] {
+  auto keys = mamba_keys;
+  keys[3].fields = "mamba_n_heads";
+  return keys;
+}();
+constexpr Key own[] = {
+    rope_keys[0],
+    rope_keys[1],
+    {.name = "rope.scaling.finetuned", .type = KeyType::flag, .write = write_rope_switch},
+    {.name = "attention.scale", .type = KeyType::f32, .fields = "attention_multiplier"},
+    {.name = "embedding_scale", .type = KeyType::f32, .fields = "embedding_multiplier"},
+    {.name = "residual_scale", .type = KeyType::f32, .fields = "residual_multiplier"},
+    {.name = "logit_scale", .type = KeyType::f32, .fields = "logits_scaling"},
+    {.name = "expert_shared_feed_forward_length",
+     .fields = "shared_intermediate_size",
+     .symbol = "Fs",
+     .when = "X",
+     .loader_default = "0"},
+};
+
+constexpr auto mamba_rows = mamba2_layer("!K");
+constexpr Tensor attention_rows[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required, Need::optional, "K"},
+    {"attn_k", "E,K*D", "self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required, Need::optional, "K"},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional, "K"},
+    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional, "K"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+// Without experts Hugging Face calls the dense part shared.
+constexpr Tensor feed_forward[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.router.layer", .when = "X", .f32 = true},
+    {.name = "ffn_gate_exps",
+     .ne = "E,F,X",
+     .source = "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.input_linear{X t:2 F -> X t=0 F}",
+     .when = "X"},
+    {.name = "ffn_up_exps",
+     .ne = "E,F,X",
+     .source = "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.input_linear{X t:2 F -> X t=1 F}",
+     .when = "X"},
+    {.name = "ffn_down_exps",
+     .ne = "F,E,X",
+     .source = "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.output_linear",
+     .when = "X"},
+    {.name = "ffn_gate_shexp",
+     .ne = "E,Fs",
+     .source = "[X] shared_mlp.input_linear{t:2 Fs -> t=0 Fs}",
+     .when = "X & Fs"},
+    {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "[X] shared_mlp.input_linear{t:2 Fs -> t=1 Fs}", .when = "X & Fs"},
+    {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "[X] shared_mlp.output_linear", .when = "X & Fs"},
+    {"ffn_gate", "E,F", "mlp.gate_proj | [!X] shared_mlp.input_linear{t:2 F -> t=0 F}", Need::required, Need::optional,
+     "!X"},
+    {"ffn_up", "E,F", "mlp.up_proj | [!X] shared_mlp.input_linear{t:2 F -> t=1 F}", Need::required, Need::optional,
+     "!X"},
+    {"ffn_down", "F,E", "mlp.down_proj | [!X] shared_mlp.output_linear", Need::required, Need::optional, "!X"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"mamba_proj_bias", "false", Severity::error, "the loader of this architecture has no place for it"},
+    {"mamba_conv_bias", "true", Severity::error, "the runtime needs the bias of the convolution"},
+    {"normalization_function", "rmsnorm", Severity::error, "the runtime computes RMS norms"},
+};
+constexpr Relation relations[] = {doubles_width};
+constexpr Check checks[] = {warn_of_groups, warn_of_time_step_limit};
+
+}  // namespace
+
+const Family granitemoehybrid = {
+    .name = "granitemoehybrid",
+    .gguf = "granitehybrid",
+    .classes = "GraniteMoeHybridForCausalLM",
+    .model_types = "granitemoehybrid",
+    .about = "Mamba 2 layers and a few attention layers, mostly without rope; experts with a shared one, or none.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .keys = {sizes, ssm_sizes, mamba2_groups, expert_keys, own},
+    .layer_tensors = {attention_rows, mamba_rows, feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

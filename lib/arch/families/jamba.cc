@@ -1,0 +1,115 @@
+// Jamba: Mamba layers with norms of the time step, B and C, some attention layers without rope, experts in some layers.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/layer_kinds.h"
+#include "arch/ssm_rows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
+  const u64 heads = config.head_count_kv.value_or(0);
+  const std::vector<std::string> kinds = kinds_of_layers(config, "layers_block_type");
+  if (!kinds.empty()) return in_layers(kinds, {"attention"}, heads);
+  const std::optional<u64> period = config.u64_field("attn_layer_period");
+  const u64 offset = config.u64_field("attn_layer_offset").value_or(0);
+  std::vector<u64> values;
+  for (u64 layer = 0; period.value_or(0) > 0 && layer < sizes.get("L"); ++layer) {
+    values.push_back(layer % *period == offset ? heads : 0);
+  }
+  return values;
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.epsilon = "1e-6"});
+  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
+  keys[5].derive_layers = kv_heads;
+  return keys;
+}();
+constexpr auto ssm_sizes = [] {
+  auto keys = mamba_keys;
+  keys[3].fields = "mamba_dt_rank";
+  return keys;
+}();
+
+constexpr auto mamba_rows = mamba_layer("!K");
+constexpr Tensor part_norms[] = {
+    {.name = "ssm_dt_norm", .ne = "Rt", .source = "mamba.dt_layernorm", .when = "!K"},
+    {.name = "ssm_b_norm", .ne = "S", .source = "mamba.b_layernorm", .when = "!K"},
+    {.name = "ssm_c_norm", .ne = "S", .source = "mamba.c_layernorm", .when = "!K"},
+};
+constexpr Tensor attention_rows[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {.name = "attn_q", .ne = "E,H*D", .source = "self_attn.q_proj", .when = "K"},
+    {.name = "attn_k", .ne = "E,K*D", .source = "self_attn.k_proj", .when = "K"},
+    {.name = "attn_v", .ne = "E,K*D", .source = "self_attn.v_proj", .when = "K"},
+    {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.o_proj", .when = "K"},
+    {"ffn_norm", "E", "pre_ff_layernorm"},
+};
+// The loader looks for a router to know whether a layer has experts.
+constexpr Mark marks[] = {{"M", "ffn_gate_inp"}};
+constexpr Tensor feed_forward[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.router", .need = Need::optional, .f32 = true},
+    {.name = "ffn_gate_exps",
+     .ne = "E,F,X",
+     .source = "feed_forward.switch_mlp.gate_proj | feed_forward.experts.#.gate_proj",
+     .when = "M"},
+    {.name = "ffn_up_exps",
+     .ne = "E,F,X",
+     .source = "feed_forward.switch_mlp.up_proj | feed_forward.experts.#.up_proj",
+     .when = "M"},
+    {.name = "ffn_down_exps",
+     .ne = "F,E,X",
+     .source = "feed_forward.switch_mlp.down_proj | feed_forward.experts.#.down_proj",
+     .when = "M"},
+    {.name = "ffn_gate", .ne = "E,F", .source = "feed_forward.gate_proj", .when = "!M"},
+    {.name = "ffn_up", .ne = "E,F", .source = "feed_forward.up_proj", .when = "!M"},
+    {.name = "ffn_down", .ne = "F,E", .source = "feed_forward.down_proj", .when = "!M"},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "model.final_layernorm"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {
+    {"mamba_proj_bias", "false", Severity::error, "the loader of this architecture has no place for it"},
+    {"mamba_conv_bias", "true", Severity::error, "the loader of this architecture needs the bias of the convolution"},
+};
+constexpr Relation relations[] = {
+    doubles_width,
+    whole_width,
+};
+
+Status warn_of_weights(KeyWriter& out) {
+  if (out.is_mlx() && out.size("U") < out.size("X")) {
+    out.warn("num_experts_per_tok",
+             "is less than num_experts: mlx-lm makes the sum of the chosen experts' weights one, "
+             "the runtime does not (nor does the published model)");
+  }
+  return {};
+}
+constexpr Check checks[] = {warn_of_weights};
+
+}  // namespace
+
+const Family jamba = {
+    .name = "jamba",
+    .gguf = "jamba",
+    .classes = "JambaForCausalLM",
+    .model_types = "jamba",
+    .about = "Mamba layers and a few attention layers without rope; experts in some layers.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .layers_may_differ = true,
+    .keys = {sizes, ssm_sizes, expert_keys},
+    .layer_tensors = {attention_rows, mamba_rows, part_norms, feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = last,
+    .marks = marks,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

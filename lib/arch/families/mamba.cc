@@ -1,0 +1,108 @@
+// Mamba, Falcon Mamba and Mamba 2: state-space layers only, without attention and feed-forward parts.
+#include <fmt/format.h>
+
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/ssm_rows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// Falcon Mamba normalises the time step, B and C, without weights.
+bool normalises_parts(const hf::Config& config) {
+  return config.bool_field("use_bcdt_rms").value_or(false) || config.model_type == "falcon_mamba";
+}
+Status write_part_norms(KeyWriter& out, const Key& key) {
+  out.flag(key.name, normalises_parts(out.config()));
+  return {};
+}
+constexpr Key part_norms[] = {{.name = "ssm.dt_b_c_rms", .type = KeyType::flag, .write = write_part_norms}};
+
+constexpr auto mamba_sizes = [] {
+  auto keys = mamba_keys;
+  keys[1].fields = "intermediate_size|d_inner";
+  keys[3].fields = "time_step_rank|dt_rank";
+  return keys;
+}();
+constexpr auto mamba2_sizes = [] {
+  auto keys = mamba_keys;
+  keys[3].fields = "num_heads";
+  return keys;
+}();
+
+constexpr Tensor first[] = {
+    {"token_embd", "E,V",
+     "backbone.embeddings | backbone.embedding | model.backbone.embeddings | model.backbone.embedding"},
+};
+constexpr Tensor norm[] = {{"attn_norm", "E", "norm"}};
+constexpr auto mamba_rows = mamba_layer();
+constexpr auto mamba2_rows = mamba2_layer();
+constexpr Tensor last[] = {
+    {"output_norm", "E", "backbone.norm_f | model.backbone.norm_f"},
+    {"output", "E,V", "lm_head | model.lm_head"},
+};
+constexpr std::string_view no_biases = "the loader of this architecture has no place for biases of projections";
+constexpr std::string_view needs_bias = "the loader of this architecture needs the bias of the convolution";
+constexpr Fixed fixed[] = {
+    {"use_bias", "false", Severity::error, no_biases},
+    {"bias", "false", Severity::error, no_biases},
+    {"use_conv_bias", "true", Severity::error, needs_bias},
+    {"conv_bias", "true", Severity::error, needs_bias},
+};
+constexpr Relation relations[] = {doubles_width};
+
+Status check_epsilons(KeyWriter& out) {
+  const hf::Config& config = out.config();
+  const double epsilon = config.number_field("layer_norm_epsilon").value_or(1e-5);
+  if (out.is_mlx() && epsilon != 1e-5) {
+    out.warn("layer_norm_epsilon", fmt::format("is {}; mlx-lm computes with 1e-05 all the same", epsilon));
+  }
+  const double part_epsilon = config.number_field("mixer_rms_eps").value_or(1e-6);
+  if (normalises_parts(config) && part_epsilon != epsilon) {
+    out.warn("mixer_rms_eps", fmt::format("is {}; the runtime computes with layer_norm_epsilon, {}, in every norm",
+                                          part_epsilon, epsilon));
+  }
+  return {};
+}
+constexpr Check mamba_checks[] = {check_epsilons};
+constexpr Check mamba2_checks[] = {warn_of_groups, warn_of_time_step_limit};
+
+}  // namespace
+
+const Family mamba = {
+    .name = "mamba",
+    .gguf = "mamba",
+    .classes = "MambaForCausalLM|MambaLMHeadModel|FalconMambaForCausalLM",
+    .model_types = "mamba|falcon_mamba",
+    .about = "State-space layers only; Falcon Mamba normalises the time step, B and C.",
+    .layer_prefixes = "backbone.layers.|model.backbone.layers.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .keys = {recurrent_sizes, mamba_sizes, part_norms},
+    .layer_tensors = {norm, mamba_rows},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = mamba_checks,
+};
+
+const Family mamba2 = {
+    .name = "mamba2",
+    .gguf = "mamba2",
+    .classes = "Mamba2ForCausalLM",
+    .model_types = "mamba2",
+    .about = "State-space layers only, with heads and groups.",
+    .layer_prefixes = "backbone.layers.|model.backbone.layers.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .keys = {recurrent_sizes, mamba2_sizes, mamba2_groups},
+    .layer_tensors = {norm, mamba2_rows},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .checks = mamba2_checks,
+};
+
+}  // namespace modelutils::arch

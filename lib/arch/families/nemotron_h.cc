@@ -1,0 +1,154 @@
+// Nemotron-H and Nemotron 3: each layer is one thing, Mamba 2, attention without rope, or a feed-forward part with a
+// squared relu and no gate; in the mixture form the latter are experts.
+#include <algorithm>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/layer_kinds.h"
+#include "arch/ssm_rows.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr std::string_view pattern = "hybrid_override_pattern|layers_block_type";
+
+bool has_experts(const hf::Config& config) {
+  return config.u64_field("n_routed_experts").value_or(0) > 0;
+}
+std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
+  return in_layers(kinds_of_layers(config, pattern), {"*", "attention", "full_attention"},
+                   config.head_count_kv.value_or(0));
+}
+std::vector<u64> dense_widths(const hf::Config& config, const Sizes&) {
+  return in_layers(kinds_of_layers(config, pattern), {"-", "mlp"}, config.feed_forward_length.value_or(0));
+}
+std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
+  return in_layers(kinds_of_layers(config, pattern), {"E", "moe"}, config.expert_feed_forward_length.value_or(0));
+}
+
+constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, const Sizes&)) {
+  auto keys = decoder_sizes();
+  keys[1] = endless_context;
+  keys[3].fields = {};
+  keys[3].derive_layers = widths;
+  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
+  keys[5].derive_layers = kv_heads;
+  keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
+  keys[7].fields = "head_dim|attention_head_dim";
+  return keys;
+};
+constexpr auto dense_sizes = with_kinds(dense_widths);
+constexpr auto mixture_sizes = with_kinds(expert_widths);
+// The loader asks for both epsilons and computes with the other one.
+constexpr auto ssm_sizes = [] {
+  std::array<Key, 5> keys = {};
+  std::copy(mamba_keys.begin(), mamba_keys.end(), keys.begin());
+  keys[3].fields = "mamba_num_heads";
+  keys[4] = {.name = "attention.layer_norm_epsilon",
+             .type = KeyType::f32,
+             .fields = "layer_norm_epsilon|rms_norm_eps",
+             .missing = Missing::refuse,
+             .need = Need::required};
+  return keys;
+}();
+constexpr Key mixture[] = {
+    expert_keys[0],
+    expert_keys[1],
+    expert_width,
+    shared_expert_count,
+    expert_weights[0],
+    expert_weights[1],
+    expert_groups[0],
+    expert_groups[1],
+    {.name = "expert_shared_feed_forward_length",
+     .fields = "moe_shared_expert_intermediate_size",
+     .symbol = "Fs",
+     .when = "X",
+     .loader_default = "0"},
+    {.name = "moe_latent_size",
+     .fields = "moe_latent_size",
+     .symbol = "Z",
+     .fallback = "E",
+     .when = "Z!=E",
+     .loader_default = "E"},
+};
+
+constexpr Tensor first[] = {{"token_embd", "E,V", "backbone.embeddings | model.embeddings"}};
+constexpr Tensor norm[] = {{"attn_norm", "E", "norm"}};
+constexpr auto mamba_rows = mamba2_layer("!K & !F");
+constexpr Tensor attention_rows[] = {
+    {"attn_q", "E,H*D", "mixer.q_proj", Need::required, Need::optional, "K"},
+    {"attn_k", "E,K*D", "mixer.k_proj", Need::required, Need::optional, "K"},
+    {"attn_v", "E,K*D", "mixer.v_proj", Need::required, Need::optional, "K"},
+    {"attn_output", "H*D,E", "mixer.o_proj", Need::required, Need::optional, "K"},
+};
+constexpr Tensor feed_forward[] = {
+    {"ffn_up", "E,F", "mixer.up_proj", Need::required, Need::optional, "F"},
+    {"ffn_down", "F,E", "mixer.down_proj", Need::required, Need::optional, "F"},
+};
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "mixer.gate", .when = "F", .f32 = true},
+    {.name = "@exp_probs_b.bias", .ne = "X", .source = "mixer.gate.e_score_correction_bias", .when = "F"},
+    {.name = "ffn_latent_down", .ne = "E,Z", .source = "mixer.fc1_latent_proj", .when = "F & Z!=E"},
+    {.name = "ffn_latent_up", .ne = "Z,E", .source = "mixer.fc2_latent_proj", .when = "F & Z!=E"},
+    {.name = "ffn_up_exps",
+     .ne = "Z,Fx,X",
+     .source = "mixer.switch_mlp.fc1 | mixer.experts.#.up_proj | mixer.experts.up_proj",
+     .when = "F"},
+    {.name = "ffn_down_exps",
+     .ne = "Fx,Z,X",
+     .source = "mixer.switch_mlp.fc2 | mixer.experts.#.down_proj | mixer.experts.down_proj",
+     .when = "F"},
+    {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "mixer.shared_experts.up_proj", .when = "F"},
+    {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mixer.shared_experts.down_proj", .when = "F"},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "backbone.norm_f | model.norm_f"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr std::string_view no_place = "the loader of this architecture has no place for it";
+constexpr Fixed fixed[] = {
+    {"mlp_hidden_act", "relu2", Severity::error, "the runtime computes the squared relu"},
+    {"mamba_hidden_act", "silu|swish", Severity::error, "the runtime computes silu"},
+    {"use_bias", "false", Severity::error, no_place},
+    {"mamba_proj_bias", "false", Severity::error, no_place},
+    {"use_conv_bias", "true", Severity::error, "the runtime needs the bias of the convolution"},
+};
+constexpr Check checks[] = {warn_of_time_step_limit};
+
+}  // namespace
+
+const Family nemotron_h_moe = {
+    .name = "nemotron_h_moe",
+    .gguf = "nemotron_h_moe",
+    .classes = "NemotronHForCausalLM",
+    .model_types = "nemotron_h",
+    .about = "Each layer is Mamba 2, attention without rope, or experts without a gate matrix.",
+    .fits = has_experts,
+    .layer_prefixes = "backbone.layers.|model.layers.",
+    .keys = {mixture_sizes, ssm_sizes, mamba2_groups, mixture},
+    .layer_tensors = {norm, mamba_rows, attention_rows, experts},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+const Family nemotron_h = {
+    .name = "nemotron_h",
+    .gguf = "nemotron_h",
+    .classes = "NemotronHForCausalLM",
+    .model_types = "nemotron_h",
+    .about = "Each layer is Mamba 2, attention without rope, or a feed-forward part without a gate matrix.",
+    .layer_prefixes = "backbone.layers.|model.layers.",
+    .keys = {dense_sizes, ssm_sizes, mamba2_groups},
+    .layer_tensors = {norm, mamba_rows, attention_rows, feed_forward},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,83 @@
+// OpenELM: heads and feed-forward widths differ from layer to layer; Q, K and V in one matrix, gate and up in another.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/layer_kinds.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.epsilon = "1e-6"});
+  keys[0].fields = "num_transformer_layers";
+  keys[1] = {.name = "context_length",
+             .fields = "max_context_length",
+             .fallback = "2048",
+             .missing = Missing::warn,
+             .need = Need::required};
+  keys[2].fields = "model_dim";
+  keys[3].fields = {};  // ffn_multipliers, rounded: the tensors say it better
+  keys[3].missing = Missing::refuse;
+  keys[4].fields = "num_query_heads";
+  keys[4].derive_layers = [](const hf::Config& config, const Sizes&) {
+    return counts_of_layers(config, "num_query_heads");
+  };
+  keys[5].fields = "num_kv_heads";
+  keys[5].fallback = {};
+  keys[5].missing = Missing::refuse;
+  keys[5].derive_layers = [](const hf::Config& config, const Sizes&) {
+    return counts_of_layers(config, "num_kv_heads");
+  };
+  return keys;
+}();
+constexpr Key rope[] = {
+    {.name = "rope.dimension_count", .symbol = "R", .fallback = "D", .loader_default = "D"},
+    {.name = "rope.freq_base",
+     .type = KeyType::f32,
+     .fields = "rope_freq_constant",
+     .fallback = "10000",
+     .missing = Missing::assume},
+};
+constexpr Tensor first[] = {{"token_embd", "E,V", "transformer.token_embeddings"}};
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "attn_norm"},
+    {"attn_qkv", "E,H*D+2*K*D", "attn.qkv_proj"},
+    {"attn_q_norm", "D", "attn.q_norm"},
+    {"attn_k_norm", "D", "attn.k_norm"},
+    {"attn_output", "H*D,E", "attn.out_proj"},
+    {"ffn_norm", "E", "ffn_norm"},
+    {"ffn_gate", "E,F", "ffn.proj_1{t:2 F -> t=0 F}"},
+    {"ffn_up", "E,F", "ffn.proj_1{t:2 F -> t=1 F}"},
+    {"ffn_down", "F,E", "ffn.proj_2"},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "transformer.norm"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {
+    {"ffn_with_glu", "true", Severity::error, "the runtime has only gated feed-forward parts"},
+    {"normalize_qk_projections", "true", Severity::error, "the loader of this architecture needs the norms of Q and K"},
+    {"share_input_output_layers", "true", Severity::error, "the runtime always uses the embedding as the output head"},
+    {"activation_fn_name", "swish|silu", Severity::error, "the runtime computes silu"},
+    {"normalization_layer_name", "rms_norm", Severity::error, "the runtime computes RMS norms"},
+};
+
+}  // namespace
+
+const Family openelm = {
+    .name = "openelm",
+    .gguf = "openelm",
+    .classes = "OpenELMForCausalLM",
+    .model_types = "openelm",
+    .about = "The number of heads and the width of the feed-forward part differ from layer to layer.",
+    .layer_prefixes = "transformer.layers.",
+    .head = OutputHead::never,
+    .tied_by_default = true,
+    .keys = {sizes, rope},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

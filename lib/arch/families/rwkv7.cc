@@ -1,0 +1,104 @@
+// RWKV-7 in the form of flash-linear-attention: time mixing with low-rank decays, learning rates and gates.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/ssm_rows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = recurrent_sizes;
+  keys[3] = {.name = "feed_forward_length", .fields = "intermediate_size", .symbol = "F", .need = Need::required};
+  keys[5] = {.name = "attention.layer_norm_epsilon",
+             .type = KeyType::f32,
+             .fields = "norm_eps|layer_norm_epsilon",
+             .fallback = "1e-5",
+             .missing = Missing::assume,
+             .need = Need::required};
+  return keys;
+}();
+constexpr Key own[] = {
+    {.name = "wkv.head_size",
+     .fields = "head_dim|head_size",
+     .symbol = "Dk",
+     .fallback = "64",
+     .missing = Missing::assume,
+     .need = Need::required},
+    {.name = "attention.decay_lora_rank", .fields = "decay_low_rank_dim", .symbol = "Lw", .need = Need::required},
+    {.name = "attention.iclr_lora_rank", .fields = "a_low_rank_dim", .symbol = "La", .need = Need::required},
+    {.name = "attention.value_residual_mix_lora_rank",
+     .fields = "v_low_rank_dim",
+     .symbol = "Lv",
+     .fallback = "La",
+     .need = Need::required},
+    {.name = "attention.gate_lora_rank", .fields = "gate_low_rank_dim", .symbol = "Lg", .need = Need::required},
+};
+constexpr Tensor first[] = {
+    {"token_embd", "E,V", "model.embeddings"},
+    {"token_embd_norm", "E", "model.layers.0.pre_norm", Need::required, Need::required},
+};
+// The first layer has no residual of values. The loader wants its tensors nevertheless, in the shapes of the learning
+// rate's, which serve.
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "attn_norm", Need::required, Need::required},
+    {"attn_norm_2", "E", "ffn_norm", Need::required, Need::required},
+    {"@time_mix_w0.weight", "E", "attn.w_lora.lora.2.bias"},
+    {"time_mix_w1", "E,Lw", "attn.w_lora.lora.0"},
+    {"time_mix_w2", "Lw,E", "attn.w_lora.lora.2"},
+    {"@time_mix_a0.weight", "E", "attn.a_lora.lora.2.bias"},
+    {"time_mix_a1", "E,La", "attn.a_lora.lora.0"},
+    {"time_mix_a2", "La,E", "attn.a_lora.lora.2"},
+    {.name = "@time_mix_v0.weight", .ne = "E", .source = "attn.a_lora.lora.2.bias", .when = "i==0"},
+    {.name = "time_mix_v1", .ne = "E,La", .source = "attn.a_lora.lora.0", .when = "i==0"},
+    {.name = "time_mix_v2", .ne = "La,E", .source = "attn.a_lora.lora.2", .when = "i==0"},
+    {.name = "@time_mix_v0.weight", .ne = "E", .source = "attn.v_lora.lora.2.bias", .when = "i!=0"},
+    {.name = "time_mix_v1", .ne = "E,Lv", .source = "attn.v_lora.lora.0", .when = "i!=0"},
+    {.name = "time_mix_v2", .ne = "Lv,E", .source = "attn.v_lora.lora.2", .when = "i!=0"},
+    {"time_mix_g1", "E,Lg", "attn.g_lora.lora.0"},
+    {"time_mix_g2", "Lg,E", "attn.g_lora.lora.2"},
+    {.name = "@time_mix_lerp_fused.weight",
+     .ne = "E,1,1,6",
+     .source = "attn.x_r + attn.x_w + attn.x_k + attn.x_v + attn.x_a + attn.x_g",
+     .f32 = true},
+    {"@time_mix_k_k.weight", "E", "attn.k_k{h:E/Dk Dk -> h Dk}"},
+    {"@time_mix_k_a.weight", "E", "attn.k_a{h:E/Dk Dk -> h Dk}"},
+    {"@time_mix_r_k.weight", "E", "attn.r_k{h:E/Dk Dk -> h Dk}"},
+    {"time_mix_key", "E,E", "attn.k_proj"},
+    {"time_mix_value", "E,E", "attn.v_proj"},
+    {"time_mix_receptance", "E,E", "attn.r_proj"},
+    {"time_mix_ln", "E", "attn.g_norm{h:E/Dk Dk -> h Dk}", Need::required, Need::required},
+    {"time_mix_output", "E,E", "attn.o_proj"},
+    {"@channel_mix_lerp_k.weight", "E", "ffn.x_k"},
+    {"channel_mix_key", "E,F", "ffn.key"},
+    {"channel_mix_value", "F,E", "ffn.value"},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "model.norm", Need::required, Need::required},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {
+    {"norm_first", "true", Severity::error, "the loader of this architecture needs the norm before the first layer"},
+    {"norm_bias", "true", Severity::error, "the loader of this architecture needs the biases of the norms"},
+};
+
+}  // namespace
+
+const Family rwkv7 = {
+    .name = "rwkv7",
+    .gguf = "rwkv7",
+    .classes = "RWKV7ForCausalLM|Rwkv7ForCausalLM",
+    .model_types = "rwkv7",
+    .about = "A recurrent state instead of attention; six interpolations with the token before are one tensor.",
+    .activation = "sqrelu",
+    .activation_names = "sqrelu|relu2",
+    .head = OutputHead::always,
+    .class_has_defaults = true,
+    .keys = {sizes, own},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,30 @@
+#include "arch/ssm_rows.h"
+
+#include <fmt/format.h>
+
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+Status warn_of_groups(KeyWriter& out) {
+  const u64 groups = out.size("Gs");
+  if (groups > 1) {
+    out.warn("n_groups",
+             fmt::format("is {}: the runtime normalises each group by itself, mlx-lm all together", groups));
+  }
+  return {};
+}
+
+Status warn_of_time_step_limit(KeyWriter& out) {
+  const auto found = out.config().field("time_step_limit");
+  json::Array limits;
+  if (!found || !found->get(limits) || limits.size() != 2) return {};
+  double low = 0;
+  double high = 0;
+  if (!limits.at(0)->get(low) || !limits.at(1)->get(high)) return {};
+  // Infinity is read as the largest number; no time step comes near a million.
+  if (low > 0 || high < 1e6) out.warn("time_step_limit", "limits the time steps, which the runtime does not");
+  return {};
+}
+
+}  // namespace modelutils::arch
