@@ -48,7 +48,7 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   const MlxForm form = form_of(matrix);
   recipe.form = form.text();
   if (tensor.is_transposed) {
-    recipe.target.reason = recipe.reason = "transposed, which no quantised row survives";
+    recipe.target.reason = recipe.reason = "transposed, so its quantised blocks cannot be kept";
     return recipe;
   }
   const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : scale_use(form, options);
