@@ -57,8 +57,8 @@ Status write_longrope(KeyWriter& out, const hf::RopeScaling& scaling) {
   out.text("rope.scaling.type", "longrope");
   if (out.is_mlx() && scaling.long_factor != scaling.short_factor) {
     out.warn("rope_scaling",
-             "has other factors for short texts, which the runtime takes if the context is not longer "
-             "than the original one; mlx-lm always takes those for long texts");
+             "has different factors for short texts, which llama.cpp uses if the context is not longer than "
+             "the original one; mlx-lm always uses those for long texts");
   }
   const auto original = original_context(out.config());
   if (!original) return {};

@@ -80,8 +80,8 @@ class LoaderRules {
     if (array != nullptr && array->count == layers) return;
     add("loader-key", "key '" + key + "'",
         array == nullptr
-            ? "is missing; the loader needs it"
-            : fmt::format("is an array of {}; a number for each of the {} layers is needed", array->count, layers));
+            ? "is missing, but llama.cpp requires it"
+            : fmt::format("is an array of {}, but needs one number for each of the {} layers", array->count, layers));
   }
 
   // Sizes that the runtime takes for equal.
@@ -109,14 +109,10 @@ class LoaderRules {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
-<<<<<<< HEAD
-          add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing; the loader needs it");
+          add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing, but llama.cpp requires it");
         } else if (in_some_layer.contains({expected.row, expected.side})) {
           add("loader-tensor-uneven", "tensor '" + expected.name + "'",
-              "is missing, but other layers have it: the model loads, and computes something else", Severity::warning);
-=======
-          add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing, but llama.cpp requires it");
->>>>>>> 4f6f97f (Messages name llama.cpp instead of a loader or runtime, and say what to do)
+              "is missing, but other layers have it: the model loads but computes something else", Severity::warning);
         }
         continue;
       }
