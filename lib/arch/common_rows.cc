@@ -68,21 +68,21 @@ Status write_gating(KeyWriter& out, const Key& key) {
   if (!stated) return out.count(key.name, evaluate(key.fallback, out.sizes()).value_or(0));
   if (*stated == "softmax") return out.count(key.name, 1);
   if (*stated == "sigmoid") return out.count(key.name, 2);
-  return out.refuse(field, fmt::format("is '{}'; the runtime has softmax and sigmoid", *stated));
+  return out.refuse(field, fmt::format("is '{}'; llama.cpp supports softmax and sigmoid", *stated));
 }
 
 Status warn_of_windows(KeyWriter& out) {
   const hf::Config& config = out.config();
   const std::vector<std::string>& types = config.layer_types;
   if (std::find(types.begin(), types.end(), "sliding_attention") != types.end()) {
-    out.warn("layer_types", "lists sliding-window layers, which the runtime computes with full attention");
+    out.warn("layer_types", "lists sliding-window layers, which llama.cpp computes with full attention");
     return {};
   }
   // Qwen's classes have a switch of their own; without it the window counts wherever it is stated.
   const bool is_on = config.bool_field("use_sliding_window").value_or(true);
   if (!is_on || !config.sliding_window || *config.sliding_window == 0) return {};
   if (config.context_length && *config.sliding_window >= *config.context_length) return {};
-  out.warn("sliding_window", fmt::format("is {}; the runtime ignores it and computes full attention: texts longer than "
+  out.warn("sliding_window", fmt::format("is {}; llama.cpp ignores it and computes full attention: texts longer than "
                                          "the window give other results",
                                          *config.sliding_window));
   return {};

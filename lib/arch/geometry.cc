@@ -19,7 +19,7 @@ class Solver {
   Result<Sizes> solve(u64 n_layer) {
     if (n_layer == 0 || n_layer > max_layers) {
       return contradiction(field_of(symbol::layers),
-                           fmt::format("the tensors make {} layers, 1 to {} are possible", n_layer, max_layers));
+                           fmt::format("the tensors have {} layers, 1 to {} are allowed", n_layer, max_layers));
     }
     n_layer_ = n_layer;
     sizes_.set(symbol::layers, n_layer);
@@ -111,7 +111,8 @@ class Solver {
       if (value) {
         sizes_.set(key->symbol, *value);
       } else if (key->missing == Missing::refuse && holds(key->when, sizes_)) {
-        return contradiction(stated_field(config_, key->fields), "is missing, and nothing else tells");
+        return contradiction(stated_field(config_, key->fields),
+                             "is missing, and cannot be derived from anything else");
       }
     }
     return {};
@@ -141,7 +142,8 @@ class Solver {
     if (experts > 0 && (experts > max_experts || used == 0 || used > experts)) {
       return contradiction(
           field_of(symbol::experts_used),
-          fmt::format("is {} of {} experts; the loader takes 1 to all of at most {}", used, experts, max_experts));
+          fmt::format("is {} of {} experts; llama.cpp needs at least 1 of them, and supports at most {}", used, experts,
+                      max_experts));
     }
     for (const Relation& relation : family_.relations) {
       if (evaluate(relation.left, sizes_) == evaluate(relation.right, sizes_)) continue;

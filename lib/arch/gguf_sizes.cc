@@ -21,7 +21,7 @@ class Reader {
     for (const Key* key : keys) {
       if (!key->symbol.empty()) MU_TRY(read_key(*key));
     }
-    // Defaults may build on what stands further down.
+    // Defaults may build on what is further down.
     for (const Key* key : keys) {
       if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
       if (const auto value = evaluate(key->loader_default, sizes_)) sizes_.set(key->symbol, *value);
@@ -50,12 +50,12 @@ class Reader {
     if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
     const std::optional<u64> value = index_.unsigned_value(name);
     if (!value && (required || index_.key(name) != nullptr)) {
-      return unusable(name, required ? "is missing or not a whole number; the loader needs it"
+      return unusable(name, required ? "is missing or not a whole number, but llama.cpp requires one"
                                      : fmt::format("is not a whole number up to {}", limit));
     }
     if (!value) return {};
     if (*value > limit || (required && *value == 0)) {
-      return unusable(name, required ? fmt::format("is {}, 1 to {} is possible", *value, limit)
+      return unusable(name, required ? fmt::format("is {}, it must be 1 to {}", *value, limit)
                                      : fmt::format("is not a whole number up to {}", limit));
     }
     sizes_.set(key.symbol, *value);
@@ -67,11 +67,11 @@ class Reader {
     const u64 layers = sizes_.get(symbol::layers);
     if (gguf::value_size(array.element_type) == 0 || array.count != layers) {
       return unusable(
-          name, fmt::format("is an array of {}; a number for each of the {} layers is needed", array.count, layers));
+          name, fmt::format("is an array of {}, but needs one number for each of the {} layers", array.count, layers));
     }
     MU_ASSIGN(std::vector<u64> values, gguf::read_numbers<u64>(*file_.source, file_.document, array));
     for (const u64 value : values) {
-      if (value > limit) return unusable(name, fmt::format("has {}, at most {} is possible", value, limit));
+      if (value > limit) return unusable(name, fmt::format("contains {}, at most {} is allowed", value, limit));
     }
     sizes_.set_layers(key.symbol, std::move(values));
     sizes_.settle(key.symbol);

@@ -18,7 +18,7 @@ std::string KeyWriter::key(std::string_view name) const {
 Status KeyWriter::count(std::string_view name, u64 value) {
   const std::optional<u32> narrow = checked_cast<u32>(value);
   if (!narrow) {
-    return input_error("convert-config", fmt::format("is {}, which does not fit into 32 bits", value),
+    return input_error("convert-config", fmt::format("is {}, which does not fit in 32 bits", value),
                        "key '" + key(name) + "'", {}, config_.path);
   }
   keys.push_back(gguf::make_key(key(name), *narrow));
@@ -30,7 +30,7 @@ Status KeyWriter::counts(std::string_view name, const std::vector<u64>& values) 
   for (const u64 value : values) {
     const std::optional<u32> one = checked_cast<u32>(value);
     if (!one) {
-      return input_error("convert-config", fmt::format("has {}, which does not fit into 32 bits", value),
+      return input_error("convert-config", fmt::format("has {}, which does not fit in 32 bits", value),
                          "key '" + key(name) + "'", {}, config_.path);
     }
     narrow.push_back(*one);
@@ -128,7 +128,7 @@ class RowWriter {
       case Missing::warn:
         out_.warn(field, fmt::format("is missing; the model class's default {} is written", value));
         break;
-      case Missing::refuse: return out_.refuse(field, "is missing; the loader needs it");
+      case Missing::refuse: return out_.refuse(field, "is missing, but llama.cpp requires it");
     }
     return !key.fallback.empty();
   }
@@ -165,7 +165,7 @@ class RowWriter {
 
 // The value of a field as the rows write it: "true", "1", "silu"; nothing if it is absent or something else.
 std::optional<std::string> field_text(const hf::Config& config, std::string_view field) {
-  // Rope settings are normalised: they may stand in an object of their own.
+  // Rope settings are normalised: they may be in an object of their own.
   if (field == "partial_rotary_factor") {
     return config.partial_rotary_factor ? std::optional(fmt::to_string(*config.partial_rotary_factor)) : std::nullopt;
   }
@@ -191,8 +191,8 @@ void for_each_broken(const Family& family, const hf::Config& config, const Sizes
 Status check_activation(KeyWriter& out) {
   const std::string& stated = out.config().hidden_act;
   if (stated.empty() || has_name(out.family().activation_names, stated)) return {};
-  return out.refuse("hidden_act", fmt::format("is '{}'; the runtime computes {} for {}", stated,
-                                              out.family().activation, out.family().gguf));
+  return out.refuse("hidden_act", fmt::format("is '{}'; llama.cpp computes {} for {}", stated, out.family().activation,
+                                              out.family().gguf));
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ Status check_activation(KeyWriter& out) {
 Status refuse_unsupported(const Family& family, const hf::Config& config, const Sizes& sizes) {
   Status status;
   if (const double part = config.partial_rotary_factor.value_or(1.0); !(part > 0 && part <= 1)) {
-    return input_error("convert-architecture", fmt::format("is {}, more than 0 and at most 1 is possible", part),
+    return input_error("convert-architecture", fmt::format("is {}; it must be greater than 0 and at most 1", part),
                        "partial_rotary_factor", {}, config.path);
   }
   for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {

@@ -80,8 +80,8 @@ Status write_longrope(KeyWriter& out, const hf::RopeScaling& scaling) {
   out.text("rope.scaling.type", "longrope");
   if (out.is_mlx() && scaling.long_factor != scaling.short_factor) {
     out.warn("rope_scaling",
-             "has other factors for short texts, which the runtime takes if the context is not longer "
-             "than the original one; mlx-lm always takes those for long texts");
+             "has different factors for short texts, which llama.cpp uses if the context is not longer than "
+             "the original one; mlx-lm always uses those for long texts");
   }
   const auto original = original_context(out.config());
   if (!original) return {};
@@ -206,7 +206,7 @@ Result<std::optional<std::vector<float>>> generate(std::string_view generator, c
   const std::vector<double>& factors = is_long ? scaling.long_factor : scaling.short_factor;
   if (factors.size() != rotated / 2) {
     return input_error("convert-rope",
-                       fmt::format("has {} for rope_factors_{}.weight, {} are needed",
+                       fmt::format("has {} for rope_factors_{}.weight, but {} are needed",
                                    counted(factors.size(), "factor"), is_long ? "long" : "short", rotated / 2),
                        "rope_scaling", {}, config.path);
   }
@@ -217,11 +217,11 @@ Status check_rope_tensors(const Family& family, const hf::Config& config) {
   if (!config.rope.scaling) return {};
   const hf::RopeScaling& scaling = *config.rope.scaling;
   if (scaling.type == "llama3" && !has_generator(family, "llama3")) {
-    return input_error("convert-rope", "is of type llama3, which the loader does not read for this architecture",
+    return input_error("convert-rope", "is of type llama3, which llama.cpp does not support for this architecture",
                        "rope_scaling", {}, config.path);
   }
   if (is_longrope(scaling) && !has_generator(family, "longrope-long")) {
-    return input_error("convert-rope", "is longrope, which the loader does not read for this architecture",
+    return input_error("convert-rope", "is of type longrope, which llama.cpp does not support for this architecture",
                        "rope_scaling", {}, config.path);
   }
   return {};

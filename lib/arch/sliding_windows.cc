@@ -24,15 +24,15 @@ Status check_window_order(const KeyWriter& out, u64 period) {
   if (types.empty()) return {};
   const u64 layers = out.size(symbol::layers);
   if (types.size() != layers) {
-    return out.refuse("layer_types", fmt::format("has {} for {}", counted(types.size(), "entry", "entries"),
-                                                 counted(layers, "layer")));
+    return out.refuse("layer_types", fmt::format("has {}, but the model has {}",
+                                                 counted(types.size(), "entry", "entries"), counted(layers, "layer")));
   }
   for (std::size_t i = 0; i < types.size(); ++i) {
     const bool is_global = period != 0 && (i + 1) % period == 0;
     if (types[i] == (is_global ? "full_attention" : "sliding_attention")) continue;
     return out.refuse("layer_types",
-                      fmt::format("has '{}' for layer {}; the runtime makes every layer whose number + 1 is a multiple "
-                                  "of {} global and lets the others slide",
+                      fmt::format("has '{}' for layer {}; llama.cpp makes every layer whose number + 1 is a "
+                                  "multiple of {} global and all others sliding",
                                   types[i], i, period));
   }
   return {};

@@ -63,7 +63,7 @@ const Finding* first_error(const Findings& findings) {
 Error to_error(const Finding& finding, std::string_view path) {
   std::string file(path);
   if (!finding.file.empty()) {
-    std::error_code ignored;  // what is no directory is a file, or gone
+    std::error_code ignored;  // what is not a directory is a file, or gone
     const bool is_folder = !file.empty() && std::filesystem::is_directory(file, ignored);
     if (is_folder && !file.ends_with('/')) file += '/';
     file = folder_of(file) + finding.file;

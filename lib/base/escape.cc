@@ -127,7 +127,7 @@ void append_escaped(std::string& out, std::string_view text) {
 std::string escape(std::string_view text, std::size_t columns) {
   std::string out;
   std::size_t width = 0;
-  std::size_t cut_size = 0;  // where the text stands if one column must be kept for the ellipsis
+  std::size_t cut_size = 0;  // where the text ends if one column must be kept for the ellipsis
   while (!text.empty()) {
     const CodePoint point = decode_utf8(text);
     std::string piece;

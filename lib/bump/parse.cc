@@ -53,8 +53,7 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   document.file_size = source.size().value_or(0);
   if (document.file_size < codes_offset) {
     add(document, "bump-short", document.file_size, {},
-        fmt::format("{}; this is less than the header and the number of entries",
-                    incomplete_text(document.file_size, codes_offset, true)),
+        fmt::format("{}; the file ends inside its header", incomplete_text(document.file_size, codes_offset, true)),
         true);
     return document;
   }
@@ -76,7 +75,7 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   }
   if (!fits(codes_offset, expected, document.file_size)) {
     add(document, "bump-short", document.file_size, "dtype table",
-        fmt::format("{}; the dtype table has {} from byte {} on",
+        fmt::format("{}; the file ends inside its dtype table, which has {} from byte {} on",
                     incomplete_text(document.file_size, codes_offset + expected, true), counted(expected, "byte"),
                     codes_offset),
         true);

@@ -85,7 +85,7 @@ mu_packed describe(const Plan& plan) {
   return packed;
 }
 
-// Reads one part of every module, one behind the other. Gives the rest of the buffer.
+// Reads one part of every module, one after the other. Gives the rest of the buffer.
 Result<MutableBytes> read_parts(const mu_model& model, const Plan& plan, std::size_t ViewTensor::*part,
                                 MutableBytes out) {
   const Catalog& catalog = model.view.catalog();

@@ -88,7 +88,7 @@ class Planner {
       if (!bytes) {
         return input_error(
             "convert-shape",
-            fmt::format("a row of {} elements does not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
+            fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
             "tensor '" + tensor.name + "'", {}, options_.directory);
       }
       if (recipe.target.may_overflow) {
@@ -217,7 +217,7 @@ class Planner {
     const std::size_t tensors = plan_.report.tensors.size();
     if (count > 65535) {
       return usage_error(
-          fmt::format("--split-max-size makes {} files, at most 65535 are possible; choose a larger size", count));
+          fmt::format("--split-max-size would make {} files, at most 65535 are allowed; choose a larger size", count));
     }
     for (std::size_t f = 0; f < count; ++f) {
       const std::size_t end = f + 1 < count ? starts[f + 1] : tensors;

@@ -148,11 +148,12 @@ class Conversion {
       return entry.entry.role == bump::Role::wo && entry.entry.dtype == bump::Dtype::fp32;
     });
     if (!report_.refusals.empty() || (!has_pairs && !has_float_wo)) return;
-    report_.notes.push_back(fmt::format(
-        "{}{}{}, as upstream's converter has it; the one runtime path that still reads BUMPWGT3 expects another layout "
-        "and computes wrong results",
-        has_pairs ? "Q and K are in GGUF's order of adjacent pairs" : "", has_pairs && has_float_wo ? ", and " : "",
-        has_float_wo ? "F32 wo is not packed by head" : ""));
+    report_.notes.push_back(
+        fmt::format("{}{}{}, as C-Kernel-Engine's own converter writes it; the only part of that engine that still "
+                    "reads BUMPWGT3 expects "
+                    "another layout and computes wrong results",
+                    has_pairs ? "Q and K are in GGUF's order of adjacent pairs" : "",
+                    has_pairs && has_float_wo ? ", and " : "", has_float_wo ? "F32 wo is not packed by head" : ""));
   }
 
   void take_refusals() {
@@ -212,7 +213,7 @@ class Conversion {
     }
   }
 
-  // All of them before the work begins: an output that may not be replaced is no surprise after an hour.
+  // All of them before the work begins: an output that may not be replaced is not a surprise after an hour.
   Status create_outputs() {
     OutputOptions options = output_options();
     const auto create = [&](const std::optional<std::string>& path, std::optional<AtomicOutput>& output) -> Status {

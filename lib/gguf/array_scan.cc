@@ -45,7 +45,7 @@ class Scanner {
     const std::string array =
         fmt::format("an array of {} {} {}", count, value_type_name(type), verb(count, "value", "values"));
     return stop("gguf-length", offset,
-                left ? fmt::format("{} does not fit into the remaining {}", array, counted(*left, "byte"))
+                left ? fmt::format("{} does not fit in the remaining {}", array, counted(*left, "byte"))
                      : fmt::format("the data ends inside {}", array));
   }
 

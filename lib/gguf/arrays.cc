@@ -1,4 +1,4 @@
-// The elements of arrays, read when somebody asks for them.
+// The elements of arrays, read on request.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -37,7 +37,7 @@ T saturate(Number value) {
   } else if constexpr (std::is_floating_point_v<Number>) {
     if (value != value) return 0;
     if (value <= static_cast<Number>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-    // The largest T is no float: it rounds up to a power of two, which is the first that does not fit.
+    // The largest T is not a float: it rounds up to a power of two, which is the first that does not fit.
     if (value >= static_cast<Number>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
     return static_cast<T>(value);
   } else {
@@ -70,7 +70,7 @@ bool read_number_as(ByteReader& reader, Value& value) {
   return reader.ok();
 }
 
-// One element that is no array as a Value.
+// One element that is not an array, as a Value.
 bool read_scalar(ByteReader& reader, ValueType type, Value& value) {
   switch (type) {
     case ValueType::u8: return read_number_as<u8>(reader, value);
@@ -90,7 +90,7 @@ bool read_scalar(ByteReader& reader, ValueType type, Value& value) {
   return false;
 }
 
-// Type, length and place of an inner array; the reader then stands at its first element.
+// Type, length and place of an inner array; the reader is then at its first element.
 bool read_array_head(ByteReader& reader, ArrayRef& inner) {
   const std::optional<ValueType> element_type = value_type_from_id(reader.read<u32>());
   inner.count = reader.read<u64>();

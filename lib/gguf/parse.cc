@@ -21,13 +21,13 @@ constexpr std::string_view magic = "GGUF";
 constexpr u64 min_key_bytes = 8 + 4 + 1;
 constexpr u64 min_tensor_bytes = 8 + 4 + 4 + 8;
 
-// Up to here a tensor of too many dimensions is read over; what claims more is no tensor info.
+// Up to here a tensor of too many dimensions is read over; what claims more is not a tensor info.
 constexpr u32 max_dims_read = 64;
 // Entries to make room for before any of them was read.
 constexpr u64 max_entries_reserved = 4096;
 
 // A file is: header, kv_count keys with their values, tensor_count tensor infos, padding, data. Each step gives false
-// when nothing behind it can be found any more; the finding that says so has been made by then.
+// when nothing after it can be found any more; the finding that says so has been made by then.
 class Parser {
  public:
   explicit Parser(const ByteSource& source) : reader_(source) {
@@ -260,7 +260,7 @@ class Parser {
     return true;
   }
 
-  // What a reader can work with: the reference allows powers of two, the format on paper multiples of 8. Anything else
+  // What a reader can work with: llama.cpp allows powers of two, the format on paper multiples of 8. Anything else
   // is for the rules to judge; the data is then looked for where it is by default.
   void choose_alignment() {
     const KeyValue* entry = document_.find("general.alignment");

@@ -79,7 +79,7 @@ class SetOpener {
     }
     if (name->count > max_parts) {
       add("gguf-split-name", Scope::container, path, {},
-          fmt::format("the file name says {} parts, at most {} are possible", name->count, max_parts));
+          fmt::format("the file name says {} parts, at most {} are allowed", name->count, max_parts));
       return std::move(set_);
     }
     open_siblings(*name);
@@ -124,7 +124,7 @@ class SetOpener {
       }
       if (opened->is_outside && links_ != OutsideLinks::follow) {
         add("gguf-split-symlink", Scope::container, path, {},
-            "is a symbolic link that leads out of the model's directory", Severity::warning);
+            "is a symbolic link that leads out of the model's directory; check where it points", Severity::warning);
       }
       auto document = parse(*opened->file);
       if (!document) {
@@ -138,8 +138,8 @@ class SetOpener {
     }
     if (missing > 0) {
       add("gguf-split-missing", Scope::container, first_missing->file, {},
-          fmt::format("{} of the model's {} files cannot be read; this one {}", missing, name.count,
-                      first_missing->message));
+          fmt::format("{} ({} of the model's {} files {} missing or unreadable)", first_missing->message, missing,
+                      name.count, verb(missing, "is", "are")));
     }
   }
 
@@ -191,7 +191,7 @@ class SetOpener {
     }
   }
 
-  // Names that stand in two files. Twice in one file is a rule of that file.
+  // Names that are in two files. Twice in one file is a rule of that file.
   void check_names() {
     NameIndex names;
     std::vector<std::size_t> first_file;

@@ -18,7 +18,7 @@ namespace modelutils::gguf {
 namespace {
 
 constexpr std::size_t max_key_bytes = 65535;
-constexpr std::size_t max_name_bytes = 63;  // the reference keeps names in 64 bytes, the terminator included
+constexpr std::size_t max_name_bytes = 63;  // llama.cpp keeps names in 64 bytes, the terminator included
 constexpr u64 default_alignment = 32;
 constexpr u64 max_alignment = u64{16} << 20;  // the padding of the header is made in memory
 
@@ -89,7 +89,7 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   return {};
 }
 
-// Bytes of the tensor, if it may stand in a file that the reference loads.
+// Bytes of the tensor, if it may be in a file that llama.cpp loads.
 Result<u64> check_tensor(const OutTensor& tensor) {
   const std::string where = where_tensor(tensor.name);
   if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {

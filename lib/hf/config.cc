@@ -44,7 +44,7 @@ std::optional<T> as(json::Element element) {
 }
 
 std::optional<u64> count(Config& config, Names names) {
-  return first_of<u64>(config, names, "a whole number of 0 or more", as<uint64_t>);
+  return first_of<u64>(config, names, "a non-negative whole number", as<uint64_t>);
 }
 
 // What may differ from layer to layer: a list of whole numbers is one value only if they are equal.

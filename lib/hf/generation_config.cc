@@ -29,7 +29,7 @@ std::optional<i32> whole(json::Element root, std::string_view key, Findings& fin
   if (!json::member(root, key)) return std::nullopt;
   const auto value = json::i64_member(root, key);
   if (value && std::in_range<i32>(*value)) return static_cast<i32>(*value);
-  left_out(findings, key, "a whole number of 32 bits");
+  left_out(findings, key, "a 32-bit whole number");
   return std::nullopt;
 }
 
@@ -43,7 +43,7 @@ Result<GenerationConfig> load_generation_config(const ModelFolder& folder) {
   if (!document && !is_broken) return tl::make_unexpected(std::move(document.error()));
   if (is_broken || !(*document)->root.is_object()) {
     warn(config.findings, "hf-generation-config",
-         fmt::format("{}; it is ignored", is_broken ? document.error().message : "is not a JSON object"),
+         fmt::format("{}; ignored", is_broken ? document.error().message : "is not a JSON object"),
          std::string(file_name));
     return config;
   }

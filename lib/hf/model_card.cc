@@ -32,7 +32,7 @@ std::string_view without_comment(std::string_view text) {
   return text;
 }
 
-// A quoted scalar at the beginning of `text`, whose quote is text[0]; advances `text` behind it. Nothing if it does not
+// A quoted scalar at the beginning of `text`, whose quote is text[0]; advances `text` past it. Nothing if it does not
 // end. Escapes of double quotes: those that occur in names and addresses; others stand for themselves.
 std::optional<std::string> take_quoted(std::string_view& text) {
   const char quote = text.front();

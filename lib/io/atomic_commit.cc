@@ -127,7 +127,7 @@ Status AtomicOutput::take_back() {
     case Place::temporary: return {};
     case Place::appeared:
       if (::unlink(path_.c_str()) != 0) {
-        return output_error("out-rename", "stays: it cannot be removed: " + errno_text(errno), path_);
+        return output_error("out-rename", "is left over: it cannot be removed: " + errno_text(errno), path_);
       }
       temporary_.clear();
       break;
@@ -137,13 +137,17 @@ Status AtomicOutput::take_back() {
         // What was replaced is the only copy: it stays where it is.
         const std::string old = std::exchange(temporary_, {});
         guard_ = TemporaryFileGuard();
-        return output_error("out-rename", "is replaced; its former content is in " + old + ": " + reason, path_);
+        return output_error("out-rename",
+                            "was replaced and cannot be restored; its former content is in " + old + ": " + reason,
+                            path_);
       }
       break;
     case Place::backed_up:
       if (::rename(backup_path().c_str(), path_.c_str()) != 0) {
-        return output_error("out-rename",
-                            "is replaced; its former content is in " + backup_path() + ": " + errno_text(errno), path_);
+        return output_error(
+            "out-rename",
+            "was replaced and cannot be restored; its former content is in " + backup_path() + ": " + errno_text(errno),
+            path_);
       }
       temporary_.clear();
       break;

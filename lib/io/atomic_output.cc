@@ -76,7 +76,8 @@ Result<std::optional<mode_t>> AtomicOutput::look(const std::string& path, const 
     return output_error("out-directory", "is a directory; the output must be a file", path);
   struct stat link {};
   if (!exists && ::lstat(path.c_str(), &link) == 0) {
-    return output_error("out-link", "is a symbolic link to a file that does not exist", path);
+    return output_error("out-link",
+                        "is a symbolic link to a file that does not exist; remove the link or create the file", path);
   }
   if (exists && S_ISREG(there.st_mode) && !options.force)
     return output_error("out-exists", "already exists; pass --force to replace it", path);

@@ -53,7 +53,7 @@ void end_process(int status) {
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) ::unlink(name);
   }
-  constexpr char erase[] = "\r\033[K";  // a progress bar may stand there
+  constexpr char erase[] = "\r\033[K";  // a progress bar may be there
   if (::isatty(STDERR_FILENO) != 0) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);
   }

@@ -30,7 +30,9 @@ void guard_standard_output() {
 
 Status refuse_standard_output(const struct stat& status, const std::string& path) {
   if (!guarded || status.st_dev != guarded->device || status.st_ino != guarded->inode) return {};
-  auto refused = output_error("out-is-input", "is an input, and standard output is redirected to it", path);
+  auto refused =
+      output_error("out-is-input",
+                   "is one of the inputs, but standard output is redirected to it; redirect it to another file", path);
   const std::lock_guard lock(mutex);
   if (!conflict) conflict = refused.value();
   return refused;

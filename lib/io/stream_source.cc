@@ -25,8 +25,7 @@ Result<std::size_t> StreamSource::read_some(u64 offset, MutableBytes out) const 
   const std::lock_guard lock(mutex_);
   while (kept_.size() <= offset && !ended_) {
     if (kept_.size() >= limit_) {
-      return input_error("io-limit",
-                         "the header is larger than is accepted from a pipe; save the input to a file first", {},
+      return input_error("io-limit", "the header is longer than a pipe may deliver; save the input to a file first", {},
                          kept_.size(), name_);
     }
     const std::size_t before = kept_.size();

@@ -11,6 +11,7 @@
 #include "base/checked_math.h"
 #include "io/file_kind.h"
 #include "io/random_access_file.h"
+#include "json/syntax_text.h"
 
 namespace modelutils::json {
 
@@ -63,7 +64,7 @@ const NonFinite* non_finite_at(std::string_view text, std::size_t at) {
   return nullptr;
 }
 
-// The text with ".0" behind every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly
+// The text with ".0" after every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly
 // every tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656). With
 // Numbers::python also with a standard spelling for the numbers that are not finite.
 std::string with_standard_numbers(std::string_view text, Numbers numbers) {
@@ -109,6 +110,23 @@ bool may_have_non_finite(std::string_view text, Numbers numbers) {
 
 }  // namespace
 
+std::string_view syntax_text(int simdjson_error) {
+  switch (simdjson_error) {
+    case simdjson::TAPE_ERROR: return "a comma, colon or bracket is missing or misplaced";
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+      return "it does not end with '}': it is incomplete, or other text follows the object";
+    case simdjson::UNCLOSED_STRING: return "a string is not closed";
+    case simdjson::UNESCAPED_CHARS: return "a string contains an unescaped control character";
+    case simdjson::STRING_ERROR: return "a string contains an invalid escape";
+    case simdjson::NUMBER_ERROR: return "a number is malformed or too large";
+    case simdjson::INCORRECT_TYPE:
+    case simdjson::T_ATOM_ERROR:
+    case simdjson::F_ATOM_ERROR:
+    case simdjson::N_ATOM_ERROR: return "a word other than true, false and null";
+    default: return simdjson::error_message(static_cast<simdjson::error_code>(simdjson_error));
+  }
+}
+
 Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers) {
   auto document = std::make_unique<Document>();
   document->name = std::move(name);
@@ -123,9 +141,8 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name,
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error != simdjson::SUCCESS) {
     const FileKind kind = file_kind(text.substr(0, file_kind_bytes));
-    const std::string what = kind == FileKind::unknown
-                                 ? std::string("is not valid JSON: ") + simdjson::error_message(error)
-                                 : fmt::format("is not JSON: it is {}", file_kind_text(kind));
+    const std::string what = kind == FileKind::unknown ? fmt::format("is not valid JSON: {}", syntax_text(error))
+                                                       : fmt::format("is not JSON: it is {}", file_kind_text(kind));
     return input_error("json-syntax", what, {}, {}, document->name);
   }
   document->root = Element(std::bit_cast<Place>(root));

@@ -111,7 +111,7 @@ class Finder {
       }
       return;
     }
-    if (!quantization_.declared && !packed) return;  // somebody else's scales
+    if (!quantization_.declared && !packed) return;  // scales of another method
     module.quantized = true;
     if (!quantization_.declared) {
       error("mlx-config-missing", module.path, "is quantised, but config.json has no usable field 'quantization'");

@@ -34,7 +34,9 @@ class MatrixCollector {
     if (const std::string& method = model_.opened.quantization.foreign_method; !method.empty()) {
       return input_error(
           "convert-foreign-method",
-          fmt::format("the weights are quantised by '{}', which is not MLX's and is not converted", method),
+          fmt::format(
+              "the weights are quantised with '{}', not by MLX, and cannot be converted; convert the unquantised model",
+              method),
           "quantization_config.quant_method", {}, model_.config.path);
     }
     const std::vector<bool> is_part = quantization_parts(model_.opened);
@@ -76,13 +78,14 @@ class MatrixCollector {
       const TensorType type = *tensor.type;
       if (type != TensorType::F32 && type != TensorType::F16 && type != TensorType::BF16) {
         return module_error(
-            name, fmt::format("is {}; F32, F16 and BF16 are converted, and what MLX quantised", type_name(type)));
+            name,
+            fmt::format("is {}; only F32, F16, BF16 and weights quantised by MLX can be converted", type_name(type)));
       }
     }
     matrix.columns = matrix.shape.empty() ? 1 : matrix.shape.back();
     for (std::size_t d = 0; d + 1 < matrix.shape.size(); ++d) {
       const std::optional<u64> rows = checked_mul(matrix.rows, matrix.shape[d]);
-      if (!rows) return module_error(name, "has more rows than can be counted");
+      if (!rows) return module_error(name, "has so many rows that their number does not fit in 64 bits");
       matrix.rows = *rows;
     }
     if (matrix.rows == 0 || matrix.columns == 0) return module_error(name, "is empty");
@@ -108,7 +111,8 @@ HfModel::HfModel(SafetensorsModel model)
 Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
   if (opened.config_error) return tl::make_unexpected(std::move(*opened.config_error));
   if (!opened.config) {
-    return input_error("convert-no-config", "has no config.json, so the kind of model is unknown", {}, {},
+    return input_error("convert-no-config",
+                       "has no config.json, so the kind of model is unknown; pass the model's directory", {}, {},
                        opened.set.path);
   }
   auto model = std::make_unique<HfModel>(std::move(opened));

@@ -207,7 +207,7 @@ class EntryMapper {
     return true;
   }
 
-  /// A vector of `heads` × `length` elements of a float type, widened, `pad` zero elements behind each head.
+  /// A vector of `heads` × `length` elements of a float type, widened, `pad` zero elements after each head.
   bool vector(BumpEntry& out, std::size_t which, u64 heads, u64 length, u64 pad, bool required) {
     const std::string name = source_name(out, which);
     const LocatedTensor* tensor = take(name, {heads * length}, required);
@@ -250,7 +250,7 @@ class EntryMapper {
     return std::nullopt;
   }
 
-  /// A matrix whose rows stand in `heads` groups, `pad` zero rows behind each.
+  /// A matrix whose rows are in `heads` groups, `pad` zero rows after each.
   bool matrix(BumpEntry& out, std::vector<u64> ne, u64 heads, u64 pad) {
     const std::string name = source_name(out, 0);
     const LocatedTensor* tensor = take(name, std::move(ne), true);

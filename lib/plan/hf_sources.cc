@@ -24,10 +24,10 @@ Status HfSources::collect() {
         taken = true;
         PartMatrices& matrices = slots_[{use.row, match->layer.value_or(0), use.side, use.alternative, use.part}];
         if (!matrices.emplace(match->expert.value_or(0), i).second) {
-          return input_error(
-              match->expert ? "convert-experts" : "convert-unmapped",
-              match->expert ? "names an expert that is there already" : "has two sources in the directory",
-              fmt::format("tensor '{}'", matrix.name), {}, model_.directory);
+          return input_error(match->expert ? "convert-experts" : "convert-unmapped",
+                             match->expert ? "has the number of an expert that another tensor already has"
+                                           : "would become the same GGUF tensor as another one of the directory",
+                             fmt::format("tensor '{}'", matrix.name), {}, model_.directory);
         }
       }
     }

@@ -126,7 +126,9 @@ class NameMapper {
       if (expected.need != arch::Need::required) return {};
       return fail_at(expected, "convert-missing", "has no source in the directory");
     }
-    if (expected.ne.empty()) return fail_at(expected, "convert-config", "has a shape that nothing tells");
+    if (expected.ne.empty()) {
+      return fail_at(expected, "convert-config", "has a shape that cannot be derived from anything");
+    }
     tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
     if (tensor.is_whole) tensor.must_be_f32 = true;
     for (std::size_t i = 0; i < found.parts.size(); ++i) {
@@ -178,7 +180,7 @@ class NameMapper {
       if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
       if (!same_storage(matrix, first)) {
         return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
-                    "has another shape or type than the first expert, and one GGUF tensor has to hold them all");
+                    "differs in shape or type from the first expert, but one GGUF tensor must hold them all");
       }
       const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
       const bool by_element = tensor.is_whole || part.is_of_elements;
@@ -239,7 +241,7 @@ class NameMapper {
     if (stacked) ne.push_back(*stacked);
     return fail_at(
         expected, "convert-shape",
-        fmt::format("would have shape {}, the hyper-parameters ask for {}", shape_text(ne), shape_text(expected.ne)));
+        fmt::format("would have shape {}, but the hyper-parameters imply {}", shape_text(ne), shape_text(expected.ne)));
   }
 
   Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
@@ -332,7 +334,7 @@ class NameMapper {
         MU_TRY(choose_output_head(head));
         if (!head.parts.empty()) {
           return fail("convert-output-head", "tensor 'lm_head.weight'",
-                      "differs from the embedding, and the loader of this architecture takes no output head");
+                      "differs from the embedding, but llama.cpp supports no output head for this architecture");
         }
       }
     }

@@ -199,7 +199,7 @@ ScaleUse scale_use(const MlxForm& form, const RepackOptions& options) {
 
 Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis, const RepackOptions& options,
                              bool must_be_f32) {
-  if (must_be_f32) return decoded(TensorType::F32, true, "the runtime needs F32 here");
+  if (must_be_f32) return decoded(TensorType::F32, true, "llama.cpp requires F32 here");
   Target target;
   switch (form.params.mode) {
     case mlx::Mode::affine: target = affine_target(form, analysis, options.fallback); break;

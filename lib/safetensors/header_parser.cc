@@ -7,6 +7,7 @@
 
 #include "base/counted.h"
 #include "base/name_index.h"
+#include "json/syntax_text.h"
 #include "safetensors/finding_list.h"
 #include "safetensors/on_demand.h"
 
@@ -41,7 +42,7 @@ std::string_view type_text(json_type type) {
   }
 }
 
-/// The text of a number as it stands in the file, for messages.
+/// The text of a number as it is in the file, for messages.
 std::string number_text(value& number) {
   std::string_view token = number.raw_json_token();
   token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
@@ -57,7 +58,7 @@ class HeaderParser {
   void run();
 
  private:
-  /// The three fields of a tensor entry and the others that stand there.
+  /// The three fields of a tensor entry and the others that are there.
   struct Entry {
     bool has_dtype = false, has_shape = false, has_offsets = false;  // the member is there
     bool is_readable = true;                                         // and every one had the right type
@@ -119,7 +120,7 @@ class HeaderParser {
   std::optional<TensorType> last_type_;
 };
 
-/// What stands before and behind the object. False if there is no object to read.
+/// What is before and after the object. False if there is no object to read.
 bool HeaderParser::check_edges() {
   const std::string_view text = storage_.text.view();
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -185,7 +186,7 @@ void HeaderParser::stopped(error_code error, u64 offset) {
     });
   } else {
     findings_.add(Severity::error, "st-header-json", offset, [&] {
-      return FindingText{{}, fmt::format("the header is not valid JSON: {}", on_demand::error_text(error))};
+      return FindingText{{}, fmt::format("the header is not valid JSON: {}", json::syntax_text(error))};
     });
   }
 }

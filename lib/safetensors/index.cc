@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/name_index.h"
+#include "json/syntax_text.h"
 #include "safetensors/document.h"
 #include "safetensors/finding_list.h"
 #include "safetensors/on_demand.h"
@@ -77,7 +78,7 @@ void IndexParser::run() {
   if (error == simdjson::DEPTH_ERROR) {
     refuse(place, fmt::format("the index is nested more than {} levels deep", on_demand::max_depth));
   } else if (error != SUCCESS) {
-    refuse(place, fmt::format("the index is not valid JSON: {}", on_demand::error_text(error)));
+    refuse(place, fmt::format("the index is not valid JSON: {}", json::syntax_text(error)));
   } else if (!has_weight_map_) {
     add(Severity::error, "st-index-weight-map", std::nullopt, {}, "weight_map is missing");
   }
@@ -214,7 +215,7 @@ error_code IndexParser::read_entry(field& member, NameIndex& tensors) {
 void IndexParser::take(std::string_view tensor, std::string_view file, u64 offset) {
   if (!is_shard_path(file)) {
     add(Severity::error, "st-index-file-name", offset, fmt::format("tensor '{}'", tensor),
-        fmt::format("the file name '{}' is refused: a file in the index's folder or below it is needed", file));
+        fmt::format("the file name '{}' is refused: only files in the index's folder or below it are allowed", file));
     return;
   }
   index_.entries.push_back({std::string(tensor), shards_.insert(file).number, offset});

@@ -48,7 +48,7 @@ error_code check_scalar(value& scalar, json_type type) {
 /// An array or object that is being walked.
 struct Level {
   bool is_object = false;
-  bool is_fresh = true;  // the iterator stands on its first child
+  bool is_fresh = true;  // the iterator is on its first child
   array_iterator elements;
   object_iterator members;
 
@@ -154,23 +154,6 @@ error_code walk(value top, std::size_t depth) {
   if (const error_code error = top.type().get(type)) return error;
   if (type == json_type::array || type == json_type::object) return walk_container(top, depth);
   return check_scalar(top, type);
-}
-
-std::string_view error_text(error_code error) {
-  switch (error) {
-    case simdjson::TAPE_ERROR: return "a comma, colon or bracket is missing or misplaced";
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
-      return "it does not end with '}': it is incomplete, or other text follows the object";
-    case simdjson::UNCLOSED_STRING: return "a string is not closed";
-    case simdjson::UNESCAPED_CHARS: return "a string contains an unescaped control character";
-    case simdjson::STRING_ERROR: return "a string contains an invalid escape";
-    case simdjson::NUMBER_ERROR: return "a number is malformed or too large";
-    case simdjson::INCORRECT_TYPE:
-    case simdjson::T_ATOM_ERROR:
-    case simdjson::F_ATOM_ERROR:
-    case simdjson::N_ATOM_ERROR: return "a word other than true, false and null";
-    default: return simdjson::error_message(error);
-  }
 }
 
 std::size_t first_invalid_utf8(std::string_view text) {

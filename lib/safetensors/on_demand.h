@@ -49,9 +49,6 @@ error_code read_string(simdjson::ondemand::value& value, Text& out);
 /// nests deeper than max_depth less `depth`, the number of containers around it.
 error_code walk(simdjson::ondemand::value value, std::size_t depth);
 
-/// simdjson's words for an error, in the manner of our messages.
-std::string_view error_text(error_code error);
-
 /// Offset of the first byte of `text` that is not UTF-8; its size if all of it is.
 std::size_t first_invalid_utf8(std::string_view text);
 

@@ -13,7 +13,7 @@ namespace modelutils::safetensors {
 
 namespace {
 
-/// A plausible length, then an object, perhaps behind white space.
+/// A plausible length, then an object, perhaps after white space.
 bool looks_like_safetensors(std::string_view head) {
   if (head.size() <= length_bytes) return false;
   const u64 length = load<u64>(head.data());

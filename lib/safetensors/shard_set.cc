@@ -31,7 +31,7 @@ class SetBuilder {
     set_.files.push_back({std::move(path), std::move(name), std::move(source), std::move(document)});
   }
 
-  /// Opens files of the folder; what cannot be opened or is no safetensors file is a finding.
+  /// Opens files of the folder; what cannot be opened or is not a safetensors file is a finding.
   void open_files(const Folder& folder, const std::vector<std::string>& names);
   void report_link(const FolderFile& file, const std::string& name);
   /// Shards without an index: all of a group should be there.
@@ -90,7 +90,8 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
 
 void SetBuilder::report_link(const FolderFile& file, const std::string& name) {
   if (!file.is_outside || links_ == OutsideLinks::follow) return;
-  add(Severity::warning, "st-shard-symlink", name, {}, "is a symbolic link that leads out of the model's directory");
+  add(Severity::warning, "st-shard-symlink", name, {},
+      "is a symbolic link that leads out of the model's directory; check where it points");
 }
 
 void SetBuilder::report_groups(const std::vector<std::string>& base_names) {
@@ -125,7 +126,7 @@ void SetBuilder::report_siblings(const Folder& folder) {
 void SetBuilder::report_missing(const ShardGroup& group) {
   add(Severity::error, "st-shard-incomplete", group.first_file, {},
       fmt::format("is part {} of {}, but {} of these files {} missing (the first is number {}), and there is no "
-                  "index",
+                  "index; download the rest",
                   group.number, group.count, group.missing, group.missing == 1 ? "is" : "are", group.first_missing));
 }
 
@@ -141,7 +142,7 @@ void SetBuilder::merge() {
   if (set_.index) {
     const std::vector<IndexEntry>& entries = set_.index->entries;
     index_names_.reserve(entries.size());
-    for (const IndexEntry& entry : entries) index_names_.insert(entry.tensor);  // each once: numbered as they stand
+    for (const IndexEntry& entry : entries) index_names_.insert(entry.tensor);  // each once: numbered in their order
     for (const std::string& shard : set_.index->shards) {
       const auto file = std::lower_bound(
           set_.files.begin(), set_.files.end(), shard,

@@ -14,7 +14,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// A space cannot stand inside a part of "left right": it is written as byte-level BPE's own sign for it.
+// A space cannot be inside a part of "left right": it is written as byte-level BPE's own sign for it.
 void append_part(std::string& line, std::string_view part) {
   for (const char c : part) {
     if (c == ' ') {
@@ -148,8 +148,7 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   if (known->newer) {
     hf::warn(
         tokenizer.findings, "hf-tok-pre-new",
-        fmt::format("llama.cpp builds from before the second half of 2025 do not support the pre-tokenizer '{}' and "
-                    "refuse to load the file",
+        fmt::format("llama.cpp gained the pre-tokenizer '{}' after February 2025; older builds refuse to load the file",
                     tokenizer.pre),
         {}, Severity::note);
   }

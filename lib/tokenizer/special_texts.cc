@@ -43,10 +43,12 @@ void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add
     if (!texts.bos && !texts.cls) texts.bos = first;
     add.bos = first == texts.bos || first == texts.cls;
     if (!*add.bos) {
-      hf::warn(findings, "hf-tok-template-first",
-               fmt::format("the post-processor puts '{}' first, which is not the bos token; llama.cpp cannot do that",
-                           *first),
-               "post_processor");
+      hf::warn(
+          findings, "hf-tok-template-first",
+          fmt::format(
+              "the post-processor puts '{}' first, which is not the bos token; llama.cpp can add only the bos token",
+              *first),
+          "post_processor");
     }
   }
   if (!last) return;

@@ -59,7 +59,7 @@ class IdReader {
 
   Result<std::optional<u32>> check(i64 id, std::string_view where) {
     if (id < 0 && where.starts_with("generation_config.json")) {
-      hf::warn(findings_, "hf-tok-special-id", fmt::format("is {}, an id is not negative: left out", id),
+      hf::warn(findings_, "hf-tok-special-id", fmt::format("is {}, but an id cannot be negative: left out", id),
                std::string(where));
       return std::nullopt;
     }
@@ -195,7 +195,7 @@ class Resolver {
     return {};
   }
 
-  // Chat models stop at another token than eos: it stands in the list of eos ids, and its text is one that llama.cpp
+  // Chat models stop at a token other than eos: it is in the list of eos ids, and its text is one that llama.cpp
   // knows. Said only if it is more of an end of turn than the eos itself.
   void find_end_of_turn() {
     const auto& eos = tokenizer_.special.eos;

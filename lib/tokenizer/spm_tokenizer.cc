@@ -163,12 +163,12 @@ std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary
     }
   }
   if (count > 0) {
-    hf::warn(
-        findings, "hf-tok-space-mark",
-        fmt::format("'{}' (token {}){} is left to merging, as the original does with spaces; text that holds the sign "
-                    "U+2581 itself is tokenised differently",
-                    first->content, first->id, count == 1 ? "" : fmt::format(" and {} more like it", count - 1)),
-        "added_tokens", Severity::note);
+    hf::warn(findings, "hf-tok-space-mark",
+             fmt::format(
+                 "'{}' (token {}){} produced only by merging, as in the original; text that contains U+2581 itself is "
+                 "tokenised differently",
+                 first->content, first->id, count == 1 ? " is" : fmt::format(" and {} more like it are", count - 1)),
+             "added_tokens", Severity::note);
   }
   return overlaid;
 }

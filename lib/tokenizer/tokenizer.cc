@@ -18,7 +18,7 @@ tl::unexpected<Error> missing(const std::string& directory) {
       {}, {}, directory);
 }
 
-// tokenizer.model, where it is SentencePiece. Beside a tokenizer.json another kind of file is no error: Llama 3 ships
+// tokenizer.model, where it is SentencePiece. Next to a tokenizer.json, any other file is not an error: Llama 3 ships
 // its tiktoken vocabulary under that name.
 Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, Findings& findings) {
   if (!files.model_bytes) return std::nullopt;

@@ -150,7 +150,7 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
   if (json::bool_member(*model, "byte_fallback").value_or(false) || has_all_byte_tokens(*vocab)) {
     return TokenizerForm::spm_json;
   }
-  return input_error("hf-tok-kind", "a BPE model that neither is byte-level nor falls back on bytes is not supported",
+  return input_error("hf-tok-kind", "a BPE model without a ByteLevel component or byte fallback is not supported",
                      "model");
 }
 

@@ -1,4 +1,4 @@
-// config.json beside a BUMPWGT3 file.
+// config.json next to a BUMPWGT3 file.
 #include <fmt/format.h>
 
 #include <array>

@@ -223,8 +223,8 @@ class BumpRules {
                          "bump-size",
                          {},
                          {},
-                         fmt::format("{}; this is the size that its header and dtype codes give with {}",
-                                     incomplete_text(document_.file_size, needed), geometry_text(told)),
+                         fmt::format("{}; the expected size assumes {}", incomplete_text(document_.file_size, needed),
+                                     geometry_text(told)),
                          {},
                          true});
   }

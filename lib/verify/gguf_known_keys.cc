@@ -89,7 +89,7 @@ constexpr std::array general_keys = {
     KnownKey{"tokenizer.chat_templates", texts},
 };
 
-// Behind "<architecture>."
+// After "<architecture>."
 constexpr std::array architecture_keys = {
     KnownKey{"vocab_size", u32_value},
     KnownKey{"context_length", u32_value},

@@ -1,4 +1,4 @@
-// Where the tensors stand: the reference loads only contiguous, padded tensors in the order of their infos.
+// Where the tensors are: llama.cpp loads only contiguous, padded tensors in the order of their infos.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,8 +96,9 @@ class GgufLayout {
     if (needed) {
       finding.message = fmt::format("{}; {}", incomplete_text(have, *needed), cut_tensors_text(cut, tensors_.size()));
     } else {
-      finding.message = fmt::format("damaged: the file has {}, the tensor's data at offset {} would end beyond 2^64",
-                                    counted(have, "byte"), first->offset);
+      finding.message =
+          fmt::format("damaged: the file has {}, but the tensor's data at offset {} would end beyond 2^64",
+                      counted(have, "byte"), first->offset);
     }
     log_.add(std::move(finding));
     return true;
@@ -166,7 +167,7 @@ class GgufLayout {
   const gguf::Document& document_;
   const std::vector<TensorInfo>& tensors_;
   FindingLog& log_;
-  u64 data_size_ = 0;  // bytes of the file behind the data's beginning
+  u64 data_size_ = 0;  // bytes of the file after the data's beginning
   u64 expected_ = 0;   // where the tensors read so far end
   const TensorInfo* wrong_offset_ = nullptr;
 };

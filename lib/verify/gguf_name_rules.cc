@@ -141,7 +141,7 @@ void check_alignment(const gguf::Document& document, FindingLog& log) {
 }
 
 void check_tensor_names(const gguf::Document& document, FindingLog& log) {
-  constexpr std::size_t max_name_bytes = 63;  // the reference keeps 64 with the closing NUL
+  constexpr std::size_t max_name_bytes = 63;  // llama.cpp keeps 64 with the closing NUL
   NameIndex names;
   names.reserve(document.tensors.size());
   std::vector<const gguf::TensorInfo*> first_of;

@@ -1,4 +1,4 @@
-// Bytes that belong to no tensor: the padding, and what stands behind the last tensor.
+// Bytes that belong to no tensor: the padding, and what follows the last tensor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Result<std::optional<u64>> first_non_zero(const ByteSource& source, u64 begin, u
 }
 
 // End of the last tensor's data, absolute; the data's beginning if there is none. Nothing if a tensor's size is unknown
-// or it lies outside the file: what stands behind it cannot be told then.
+// or it lies outside the file: what follows it is unknown then.
 std::optional<u64> end_of_data(const gguf::Document& document) {
   u64 end = document.data_offset;
   const u64 file_size = document.file_size.value_or(0);

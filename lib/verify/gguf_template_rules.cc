@@ -27,7 +27,7 @@ std::size_t find_dunder(std::string_view text) {
   return std::string_view::npos;
 }
 
-// The word at `at` stands alone, not inside a longer one.
+// The word at `at` is alone, not inside a longer one.
 bool is_whole_word(std::string_view text, std::size_t at, std::size_t size) {
   return (at == 0 || !is_word(text[at - 1])) && (at + size == text.size() || !is_word(text[at + size]));
 }
@@ -96,7 +96,7 @@ class TemplateRules {
   }
 
  private:
-  // `at` counts from the text's beginning, behind its length.
+  // `at` counts from the text's beginning, after its length.
   void warn(std::string_view code, std::size_t at, std::string message) {
     log_.add({Severity::warning,
               Scope::model,

@@ -40,7 +40,7 @@ class GgufTensorRules {
   }
 
  private:
-  // False if the dimensions are no numbers to reckon with.
+  // False if the dimensions are not numbers to compute with.
   bool check_dims() {
     if (tensor_.n_dims > max_dims) return false;  // the parser has said so
     for (std::size_t i = 0; i < tensor_.ne.size(); ++i) {

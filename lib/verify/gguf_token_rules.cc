@@ -65,7 +65,7 @@ class TokenRules {
       const std::optional<u64> id = index_.unsigned_value(entry.key);
       if (!id || *id < count_) continue;
       warn("gguf-token-id", entry.key, entry.offset,
-           fmt::format("is {}, but the highest token is {}: loaders ignore it", *id, static_cast<i64>(count_) - 1));
+           fmt::format("is {}, but the highest token is {}: llama.cpp ignores it", *id, static_cast<i64>(count_) - 1));
     }
   }
 

@@ -1,4 +1,4 @@
-// The text beside the weights: tokenizer, generation settings, special tokens, model card.
+// The text next to the weights: tokenizer, generation settings, special tokens, model card.
 #include <algorithm>
 
 #include "hf/generation_config.h"

@@ -29,7 +29,7 @@ class LoaderRules {
     const arch::Family* family = arch::find_family(keys_);
     if (family == nullptr) {
       add("loader-architecture", "key 'general.architecture'",
-          fmt::format("is '{}', which is not an architecture known here", keys_.architecture()));
+          fmt::format("is '{}', which is not a supported architecture", keys_.architecture()));
       return std::move(findings_);
     }
     check_keys(*family);
@@ -56,16 +56,17 @@ class LoaderRules {
     for (const arch::Key* row : arch::keys_of(family)) {
       if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
       const std::string key = keys_.arch_key(row->name);
-      if (!has_value(key, row->type)) add("loader-key", "key '" + key + "'", "is missing; the loader needs it");
+      if (!has_value(key, row->type)) add("loader-key", "key '" + key + "'", "is missing, but llama.cpp requires it");
     }
     if (!with_vocabulary_) return;
     const auto model = keys_.string_value("tokenizer.ggml.model");
-    if (!model) add("loader-key", "key 'tokenizer.ggml.model'", "is missing; the loader needs it");
+    if (!model) add("loader-key", "key 'tokenizer.ggml.model'", "is missing, but llama.cpp requires it");
     if (keys_.array_value("tokenizer.ggml.tokens") == nullptr) {
-      add("loader-key", "key 'tokenizer.ggml.tokens'", "is missing; the loader needs it");
+      add("loader-key", "key 'tokenizer.ggml.tokens'", "is missing, but llama.cpp requires it");
     }
     if (model == "gpt2" && keys_.array_value("tokenizer.ggml.merges") == nullptr) {
-      add("loader-key", "key 'tokenizer.ggml.merges'", "is missing; the loader needs it for a byte-level vocabulary");
+      add("loader-key", "key 'tokenizer.ggml.merges'",
+          "is missing, but llama.cpp requires it for a byte-level vocabulary");
     }
   }
 
@@ -77,8 +78,8 @@ class LoaderRules {
     if (array != nullptr && array->count == layers) return;
     add("loader-key", "key '" + key + "'",
         array == nullptr
-            ? "is missing; the loader needs it"
-            : fmt::format("is an array of {}; a number for each of the {} layers is needed", array->count, layers));
+            ? "is missing, but llama.cpp requires it"
+            : fmt::format("is an array of {}, but needs one number for each of the {} layers", array->count, layers));
   }
 
   // Sizes that the runtime takes for equal.
@@ -127,10 +128,10 @@ class LoaderRules {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
-          add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing; the loader needs it");
+          add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing, but llama.cpp requires it");
         } else if (in_some_layer.contains({expected.row, expected.side}) && !is_mark(family, *expected.row)) {
           add("loader-tensor-uneven", "tensor '" + expected.name + "'",
-              "is missing, but other layers have it: the model loads, and computes something else", Severity::warning);
+              "is missing, but other layers have it: the model loads but computes something else", Severity::warning);
         }
         continue;
       }
@@ -139,7 +140,7 @@ class LoaderRules {
     }
     for (const auto& [name, tensor] : left) {
       add("loader-tensor-extra", "tensor '" + std::string(name) + "'",
-          "is not one that the loader of this architecture takes, which makes it refuse the whole file");
+          "is not one that llama.cpp expects for this architecture, so it refuses the whole file");
     }
   }
 
@@ -150,7 +151,7 @@ class LoaderRules {
       add(vocabulary && tensor.ne.size() == 2 && tensor.ne[0] == expected.ne[0] ? "loader-vocabulary"
                                                                                 : "loader-tensor-shape",
           where,
-          fmt::format("has shape {}, the hyper-parameters and the vocabulary ask for {}", shape_text(tensor.ne),
+          fmt::format("has shape {}, but the hyper-parameters and the vocabulary imply {}", shape_text(tensor.ne),
                       shape_text(expected.ne)));
     }
     const std::optional<TensorType> type = tensor.type();
@@ -158,9 +159,10 @@ class LoaderRules {
     constexpr std::array unusable = {TensorType::Q8_1, TensorType::Q8_K, TensorType::I8, TensorType::I16,
                                      TensorType::I32,  TensorType::I64,  TensorType::F64};
     if (expected.must_be_f32 && *type != TensorType::F32) {
-      add("loader-tensor-type", where, fmt::format("is {}, the runtime needs F32 there", type_name(*type)));
+      add("loader-tensor-type", where, fmt::format("is {}, but llama.cpp requires F32 here", type_name(*type)));
     } else if (std::find(unusable.begin(), unusable.end(), *type) != unusable.end()) {
-      add("loader-tensor-type", where, fmt::format("is {}, which no weight may be", type_name(*type)));
+      add("loader-tensor-type", where,
+          fmt::format("is {}, which llama.cpp does not support for weights", type_name(*type)));
     }
   }
 

@@ -185,7 +185,7 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
                  "manifest-missing",
                  {},
                  where_of(entry),
-                 "is in the manifest, but missing from the file or unreadable there",
+                 "is in the manifest, but is missing from the file or cannot be read",
                  set_file});
         continue;
       }
@@ -259,7 +259,8 @@ void ManifestCheck::finish(FindingLog& log) const {
              "manifest-missing-file",
              {},
              "file '" + file + "'",
-             fmt::format("is in the manifest ({}), but was not verified", counted(lines, "checksum")),
+             fmt::format("is in the manifest ({}), but was not verified; give it on the command line as well",
+                         counted(lines, "checksum")),
              {}});
   }
   log.add_all(manifest_.remarks);

@@ -17,7 +17,7 @@ struct Line {
   u64 bytes;
 };
 
-// File by file; in each its tensors as they stand in it, then the file itself.
+// File by file; in each its tensors in their order, then the file itself.
 std::vector<Line> plan_lines(const Catalog& catalog, bool whole_file) {
   std::vector<Line> lines;
   lines.reserve(catalog.tensors.size() + catalog.files.size());

@@ -120,7 +120,7 @@ void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
     const safetensors::Tensor& tensor = model.set.tensor(model.set.tensors[index]);
     const auto found = places.find(tensor.name);
     if (found == places.end()) return mlx::no_tensor;
-    const CatalogTensor& listed = checked.catalog.tensors[found->second];  // a name may stand there twice
+    const CatalogTensor& listed = checked.catalog.tensors[found->second];  // a name may appear twice
     return listed.type == tensor.type && listed.bytes == tensor.bytes() ? found->second : mlx::no_tensor;
   };
   for (const mlx::Module& module : model.modules.list) {

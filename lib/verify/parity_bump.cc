@@ -82,7 +82,7 @@ class BumpParity {
     const bool head_is_usable = header.aligned_head >= d.head_dim && header.aligned_head <= ~u32{0};
     const u64 head = head_is_usable ? header.aligned_head : d.head_dim;
     std::vector<std::pair<u64, u64>> choices = {{header.context_len, head}};
-    // Another context than the header's only if the header's aligned_ctx says so too: any size fits some context.
+    // A context other than the header's only if the header's aligned_ctx says so too: any size fits some context.
     for (const std::optional<u64>& context : {std::optional(d.context), solve_context(plain, head)}) {
       if (context && bump::aligned_context(*context) == header.aligned_ctx) choices.emplace_back(*context, head);
     }

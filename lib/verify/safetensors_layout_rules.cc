@@ -1,4 +1,4 @@
-// Where the tensors of a safetensors file stand: every byte behind the header belongs to exactly one of them.
+// Where the tensors of a safetensors file are: every byte after the header belongs to exactly one of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ class SafetensorsLayout {
     return all;
   }
 
-  /// The reference refuses a tensor without bytes that stands inside another one's.
+  /// The safetensors library refuses a tensor without bytes inside another one's.
   void check_empty_tensors() {
     std::vector<ByteSpan> sorted;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {

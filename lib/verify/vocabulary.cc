@@ -78,7 +78,7 @@ Status scan_tokens(const ByteSource& source, const gguf::Document& document, con
 }
 
 // The halves of a merge as the loader takes them: divided by the first space that is not the first byte. Nothing if
-// there is none, or nothing behind it.
+// there is none, or nothing after it.
 struct Halves {
   std::string_view left;
   std::string_view right;

@@ -197,7 +197,7 @@ Status Command::State::collect() {
     std::size_t i = 0;
     while (i < flags.size() && !(flags[i].is_positional() && (entries[i].several || entries[i].values.empty()))) ++i;
     if (i == flags.size()) return usage_error(fmt::format("unexpected argument '{}'", argument));
-    if (argument.empty()) return usage_error("the name of a file is empty");
+    if (argument.empty()) return usage_error("a file name is empty");
     entries[i].values.push_back(argument);
   }
   return {};

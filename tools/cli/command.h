@@ -29,7 +29,7 @@ struct ExitStatus {
   std::string_view meaning;
 };
 inline constexpr ExitStatus exit_statuses[] = {{"0", "fine"},
-                                               {"1", "findings or differences"},
+                                               {"1", "findings or differences, or a pattern that selects nothing"},
                                                {"2", "wrong usage"},
                                                {"3", "the input cannot be used"},
                                                {"4", "the output cannot be written"},

@@ -44,8 +44,8 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
               arguments.align_head);
   command.add({.names = "--dtype-codes",
                .value_name = "NUMBERING",
-               .help = "Codes of the element types (default original); renumbered is what upstream has used since "
-                       "January 2026, with codes for more types",
+               .help = "Codes of the element types (default original); renumbered is what C-Kernel-Engine has used "
+                       "since January 2026, with codes for more types",
                .kind = ValueKind::choice,
                .choices = {"original", "renumbered"}},
               arguments.dtype_codes);

@@ -8,7 +8,7 @@ Command verify_command(VerifyArguments& arguments) {
       "A path is a GGUF file (any part of a split model means the whole model), a .safetensors file or its index, an "
       "MLX or Hugging Face directory, or BUMPWGT3 weights with config.json next to them. The format is recognised by "
       "content, not by name. Without --data, the time does not depend on the size of the model, except for BUMPWGT3, "
-      "whose checksum is always verified. A finding that says the same of many places is one line with their count; "
+      "whose checksum is always verified. A finding that says the same about many places is one line with their count; "
       "-v lists them all.");
   command.add_paths({.names = "PATH…",
                      .help = "Model files, shard indexes or model directories",

@@ -50,16 +50,16 @@ std::string tensors_text(const arch::Family& family) {
   look_at(family.last_tensors, ways);
   std::string text =
       "Every matrix keeps its rows, so quantised blocks are carried bit for bit where a block type allows it";
-  if (ways.reorders) text += "; some change their order or are split";
+  if (ways.reorders) text += "; some are reordered or split";
   if (ways.stacks) text += "; separate experts are stacked";
   text += ".";
   if (!ways.as_f32.empty()) {
-    text += " Decoded to F32, as runtimes want it:";
+    text += " Decoded to F32, as llama.cpp requires:";
     for (const std::string_view name : ways.as_f32) text += fmt::format(" `{}`", name);
     text += ".";
   }
   if (!ways.transposed.empty()) {
-    text += " Transposed where the directory has them the other way round, to F32 if they are quantised:";
+    text += " Transposed if the directory stores them that way, to F32 if they are quantised:";
     for (const std::string_view name : ways.transposed) text += fmt::format(" `{}`", name);
     text += ".";
   }
@@ -71,15 +71,16 @@ std::string tensors_text(const arch::Family& family) {
 std::string limits_text(const arch::Family& family) {
   std::string text = fmt::format("- The activation is `{}`.\n", family.activation);
   for (const arch::Fixed& fixed : family.fixed) {
-    text += fmt::format("- `{}` other than {} is {}: {}.\n", fixed.field, list(fixed.value),
-                        fixed.severity == Severity::error ? "refused" : "warned of", fixed.because);
+    const std::string other = fixed.value.empty() ? "" : fmt::format(" other than {}", list(fixed.value));
+    text += fmt::format("- `{}`{} {}: {}.\n", fixed.field, other,
+                        fixed.severity == Severity::error ? "is refused" : "gives a warning", fixed.because);
   }
   for (const arch::Relation& relation : family.relations) {
     text += fmt::format("- Refused where `{}` {}.\n", relation.field, relation.because);
   }
   switch (family.head) {
     case arch::OutputHead::optional: break;
-    case arch::OutputHead::never: text += "- The embedding is the output head; another head is refused.\n"; break;
+    case arch::OutputHead::never: text += "- The embedding is the output head; a different head is refused.\n"; break;
     case arch::OutputHead::always: text += "- A tied model gets a copy of its embedding as output head.\n"; break;
   }
   return text;
