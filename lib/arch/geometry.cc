@@ -178,7 +178,7 @@ std::string_view stated_field(const hf::Config& config, std::string_view fields)
 std::optional<u64> stated_count(const hf::Config& config, std::string_view fields) {
   std::optional<u64> found;
   for_each_name(fields, [&](std::string_view field) {
-    if (!found) found = config.u64_field(field);
+    if (!found) found = config.same_u64_field(field);
   });
   return found;
 }
@@ -228,6 +228,11 @@ Sizes stated_sizes(const Family& family, const hf::Config& config) {
   Sizes sizes;
   for (const Key* key : keys_of(family)) {
     if (key->symbol.empty() || !sizes.values(key->symbol).empty()) continue;
+    if (key->derive_layers != nullptr) {
+      sizes.set_layers(key->symbol, key->derive_layers(config, sizes));
+      sizes.settle(key->symbol);
+      if (!sizes.values(key->symbol).empty()) continue;
+    }
     if (const std::optional<u64> stated = stated_count(config, key->fields)) sizes.set(key->symbol, *stated);
   }
   return sizes;

@@ -57,6 +57,10 @@ void KeyWriter::flag(std::string_view name, bool value) {
   keys.push_back(gguf::make_key_bool(key(name), value));
 }
 
+void KeyWriter::flags(std::string_view name, const std::vector<bool>& values) {
+  keys.push_back(gguf::make_key_bools(key(name), values));
+}
+
 void KeyWriter::text(std::string_view name, std::string_view value) {
   keys.push_back(gguf::make_key_string(key(name), value));
 }

@@ -137,6 +137,42 @@ Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {
   return {};
 }
 
+Status write_stretched_theta(KeyWriter& out, const Key& key) {
+  std::optional<double> alpha = out.config().number_field("rope_scaling.alpha");
+  if (!alpha) alpha = out.config().number_field("rope_parameters.alpha");
+  const u64 head = out.size(symbol::head_dim);
+  if (!alpha || head <= 2) return write_theta(out, key);
+  const double theta = rope_theta(out.family(), out.config(), out.is_mlx());
+  const double size = static_cast<double>(head);
+  return out.real(key.name, theta * std::pow(*alpha, size / (size - 2)));
+}
+
+Status write_rope_sections(KeyWriter& out, const Key& key) {
+  constexpr std::size_t wanted = 4;  // the fourth is never used
+  std::vector<u64> sections;
+  for (const std::string_view field : {"rope_parameters.mrope_section", "rope_scaling.mrope_section"}) {
+    const std::optional<json::Element> found = out.config().field(field);
+    json::Array list;
+    if (!sections.empty() || !found || !found->get(list)) continue;
+    for (const json::Element one : list) {
+      uint64_t section = 0;
+      if (!one.get(section) || sections.size() == wanted) return out.refuse(field, "is not a list of 3 or 4 counts");
+      sections.push_back(section);
+    }
+  }
+  if (sections.empty()) {
+    out.remark(Severity::note, "mrope_section", "is missing; every pair of a head follows the first position");
+    sections.push_back(out.size(symbol::rotated) / 2);
+  }
+  sections.resize(wanted, 0);
+  return out.counts(key.name, sections);
+}
+
+Status write_scaling_besides_sections(KeyWriter& out, const Key& key) {
+  const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
+  return scaling && (scaling->type == "mrope" || scaling->type.empty()) ? Status{} : write_rope_scaling(out, key);
+}
+
 Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
                                                    const hf::Config& config, const Sizes& sizes, bool is_mlx) {
   if (!config.rope.scaling) return std::nullopt;

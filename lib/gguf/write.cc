@@ -167,6 +167,9 @@ OutKey make_key_u32s(std::string key, const std::vector<u32>& values) {
 OutKey make_key_f32s(std::string key, const std::vector<float>& values) {
   return numbers(std::move(key), ValueType::f32, values);
 }
+OutKey make_key_bools(std::string key, const std::vector<bool>& values) {
+  return numbers(std::move(key), ValueType::boolean, std::vector<u8>(values.begin(), values.end()));
+}
 
 Result<OutKey> copy_key(const ByteSource& source, const Document& document, const KeyValue& key) {
   if (document.big_endian) {

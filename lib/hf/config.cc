@@ -1,5 +1,6 @@
 #include "hf/config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
@@ -44,6 +45,19 @@ std::optional<T> as(json::Element element) {
 
 std::optional<u64> count(Config& config, Names names) {
   return first_of<u64>(config, names, "a whole number of 0 or more", as<uint64_t>);
+}
+
+// What may differ from layer to layer: a list of whole numbers is one value only if they are equal.
+std::optional<u64> layer_count(Config& config, Names names) {
+  for (const std::string_view name : names) {
+    const std::optional<json::Element> found = config.field(name);
+    json::Array list;
+    if (!found || !found->get(list)) continue;
+    if (std::all_of(list.begin(), list.end(), [](json::Element one) { return as<uint64_t>(one).has_value(); })) {
+      return config.same_u64_field(name);
+    }
+  }
+  return count(config, names);
 }
 std::optional<double> number(Config& config, Names names) {
   return first_of<double>(config, names, "a number", as<double>);
@@ -184,15 +198,15 @@ void read_sizes(Config& config) {
   config.context_length =
       count(config, {"max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"});
   config.embedding_length = count(config, {"hidden_size", "n_embd", "dim"});
-  config.feed_forward_length = count(config, {"intermediate_size", "n_inner", "hidden_dim"});
-  config.head_count = count(config, {"num_attention_heads", "n_head", "n_heads"});
-  config.head_count_kv = count(config, {"num_key_value_heads", "n_kv_heads"});
+  config.feed_forward_length = layer_count(config, {"intermediate_size", "n_inner", "hidden_dim"});
+  config.head_count = layer_count(config, {"num_attention_heads", "n_head", "n_heads"});
+  config.head_count_kv = layer_count(config, {"num_key_value_heads", "n_kv_heads"});
   config.head_dim = count(config, {"head_dim"});
   config.vocab_size = count(config, {"vocab_size"});
   config.expert_count = count(config, {"num_local_experts", "num_experts"});
-  config.expert_used_count = count(config, {"num_experts_per_tok"});
-  config.expert_feed_forward_length = count(config, {"moe_intermediate_size"});
-  config.expert_shared_feed_forward_length = count(config, {"shared_expert_intermediate_size"});
+  config.expert_used_count = layer_count(config, {"num_experts_per_tok"});
+  config.expert_feed_forward_length = layer_count(config, {"moe_intermediate_size"});
+  config.expert_shared_feed_forward_length = layer_count(config, {"shared_expert_intermediate_size"});
   config.sliding_window = count(config, {"sliding_window"});
   // "LLLG" says the same in letters.
   if (!config.string_field("sliding_window_pattern")) {
@@ -248,16 +262,40 @@ Result<Config> read_config(std::shared_ptr<json::Document> document) {
 
 }  // namespace
 
+namespace {
+
+std::optional<json::Element> member_at(json::Element object, std::string_view path) {
+  if (const auto found = json::member(object, path)) return found;
+  const std::size_t dot = path.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto inner = json::member(object, path.substr(0, dot));
+  return inner ? member_at(*inner, path.substr(dot + 1)) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<json::Element> Config::field(std::string_view key) const {
   if (overlay) {
-    if (const auto inner = json::member(*overlay, key)) return inner;
+    if (const auto inner = member_at(*overlay, key)) return inner;
   }
-  return document ? json::member(document->root, key) : std::nullopt;
+  return document ? member_at(document->root, key) : std::nullopt;
 }
 
 std::optional<u64> Config::u64_field(std::string_view key) const {
   const auto found = field(key);
   return found ? as<uint64_t>(*found) : std::nullopt;
+}
+std::optional<u64> Config::same_u64_field(std::string_view key) const {
+  const auto found = field(key);
+  json::Array list;
+  if (!found || !found->get(list)) return u64_field(key);
+  std::optional<u64> same;
+  for (const json::Element one : list) {
+    const auto value = as<uint64_t>(one);
+    if (!value || same.value_or(*value) != *value) return std::nullopt;
+    same = value;
+  }
+  return same;
 }
 std::optional<double> Config::number_field(std::string_view key) const {
   const auto found = field(key);

@@ -80,9 +80,12 @@ struct Config {
 
   Findings findings;  ///< scope model: "hf-config-field" (a wrong type), "hf-rope" (a number out of its range)
 
-  /// A raw field: of the text_config overlay, else of the top level. Nothing if absent or null in both.
+  /// A raw field: of the text_config overlay, else of the top level. Nothing if absent or null in both. "a.b" is member
+  /// b of the object a.
   std::optional<json::Element> field(std::string_view key) const;
   std::optional<u64> u64_field(std::string_view key) const;
+  /// The same, or the number that a list of equal ones has, as some configs state sizes for each layer.
+  std::optional<u64> same_u64_field(std::string_view key) const;
   std::optional<double> number_field(std::string_view key) const;
   std::optional<std::string_view> string_field(std::string_view key) const;
   std::optional<bool> bool_field(std::string_view key) const;

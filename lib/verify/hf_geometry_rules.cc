@@ -87,16 +87,17 @@ class Geometry {
     if (!may_differ && !is_conditional(name)) roles.insert(role);
   }
 
-  // Does only a part of the layers have this module?
+  // May a layer be without this module?
   bool is_conditional(const std::string& name) const {
     const auto match = names_.match(name + ".weight");
-    return match && std::any_of(match->uses->begin(), match->uses->end(),
-                                [](const arch::SourceUse& use) { return !use.row->when.empty(); });
+    return match && std::any_of(match->uses->begin(), match->uses->end(), [](const arch::SourceUse& use) {
+             return !use.row->when.empty() || use.row->need == arch::Need::optional;
+           });
   }
 
   // One dimension of a weight against an expression of the family's row.
-  void expect(const mlx::Module& module, std::size_t dim, std::string_view expression) {
-    const std::optional<u64> wanted = arch::evaluate(expression, sizes_);
+  void expect(const mlx::Module& module, std::size_t dim, std::string_view expression, u64 layer) {
+    const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
     error(code_for(expression), fmt::format("tensor '{}.weight'", module.path),
           fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})",
@@ -133,15 +134,20 @@ class Geometry {
 
   // Weights that are a tensor of the GGUF by themselves: the row says their shape.
   void check_module(const mlx::Module& module) {
-    const auto match = names_.match(hf::canonical_name(module.path) + ".weight");
-    if (!match || match->expert || match->uses->front().side != arch::Side::weight) return;
+    const std::string name = hf::canonical_name(module.path) + ".weight";
+    const auto match = names_.match(name);
+    if (!match || arch::is_prediction_layer(names_, config_, name) || match->expert ||
+        match->uses->front().side != arch::Side::weight)
+      return;
     const arch::Tensor& row = *match->uses->front().row;
     for (const arch::SourceUse& use : *match->uses) {
       if (use.row != &row || names_.alternatives(row)[use.alternative].parts.size() != 1) return;
     }
     const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
     if (ne.size() != module.shape.size()) return;
-    for (std::size_t dim = 0; dim < ne.size(); ++dim) expect(module, dim, ne[ne.size() - 1 - dim]);
+    for (std::size_t dim = 0; dim < ne.size(); ++dim) {
+      expect(module, dim, ne[ne.size() - 1 - dim], match->layer.value_or(0));
+    }
   }
 
   const hf::Config& config_;
