@@ -46,12 +46,12 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
        .symbol = "L",
        .need = Need::required},
       {.name = "context_length",
-       .fields = "max_position_embeddings|n_ctx|n_positions|max_sequence_length|model_max_length",
+       .fields = "max_position_embeddings|n_ctx|n_positions|max_sequence_length|model_max_length|max_seq_len",
        .fallback = defaults.context,
        .missing = Missing::warn,
        .need = Need::required,
        .write = write_context},
-      {.name = "embedding_length", .fields = "hidden_size|n_embd|dim", .symbol = "E", .need = Need::required},
+      {.name = "embedding_length", .fields = "hidden_size|n_embd|dim|d_model", .symbol = "E", .need = Need::required},
       {.name = "feed_forward_length",
        .type = KeyType::u32_or_layers,
        .fields = "intermediate_size|n_inner|hidden_dim",
@@ -152,11 +152,25 @@ inline constexpr Key shared_expert_count = {.name = "expert_shared_count",
                                             .when = "X",
                                             .loader_default = "0"};
 
-/// What the scores of the chosen experts are multiplied by, and whether their sum is made one before.
-inline constexpr std::array<Key, 2> expert_weights = {{
-    {.name = "expert_weights_scale", .type = KeyType::f32, .fields = "routed_scaling_factor|route_scale", .when = "X"},
-    {.name = "expert_weights_norm", .type = KeyType::flag, .fields = "norm_topk_prob|route_norm", .when = "X"},
-}};
+/// What the scores of the chosen experts are multiplied by, and whether their sum is made one before; the fallbacks are
+/// the class's defaults, if it has some.
+constexpr std::array<Key, 2> weights_of_experts(std::string_view scale = {}, std::string_view norm = {}) {
+  return {{
+      {.name = "expert_weights_scale",
+       .type = KeyType::f32,
+       .fields = "routed_scaling_factor|route_scale",
+       .fallback = scale,
+       .missing = scale.empty() ? Missing::leave_out : Missing::assume,
+       .when = "X"},
+      {.name = "expert_weights_norm",
+       .type = KeyType::flag,
+       .fields = "norm_topk_prob|route_norm",
+       .fallback = norm,
+       .missing = norm.empty() ? Missing::leave_out : Missing::assume,
+       .when = "X"},
+  }};
+}
+inline constexpr auto expert_weights = weights_of_experts();
 
 /// How scores are made of the router's logits; `fallback` is what the model's class does if config.json is silent.
 constexpr Key expert_gating(std::string_view fallback) {
@@ -212,6 +226,12 @@ inline constexpr std::array<Tensor, 4> attention_with_biases = {{
     {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
     {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::required},
     {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::required},
+}};
+inline constexpr std::array<Tensor, 4> attention_maybe_with_biases = {{
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
 }};
 inline constexpr std::array<Tensor, 2> qk_norms = {{
     {"attn_q_norm", "D", "self_attn.q_norm"},
@@ -285,11 +305,14 @@ inline constexpr std::array<Tensor, 3> deepseek_shared_experts = {{
     {.name = "ffn_up_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.up_proj", .when = shared_expert_layers},
     {.name = "ffn_down_shexp", .ne = "Fx*Ns,E", .source = "mlp.shared_experts.down_proj", .when = shared_expert_layers},
 }};
-inline constexpr std::array<Tensor, 3> leading_feed_forward = {{
-    {.name = "ffn_gate", .ne = "E,F", .source = "mlp.gate_proj", .when = dense_layers},
-    {.name = "ffn_up", .ne = "E,F", .source = "mlp.up_proj", .when = dense_layers},
-    {.name = "ffn_down", .ne = "F,E", .source = "mlp.down_proj", .when = dense_layers},
-}};
+constexpr std::array<Tensor, 3> feed_forward_of(std::string_view when) {
+  return {{
+      {.name = "ffn_gate", .ne = "E,F", .source = "mlp.gate_proj", .when = when},
+      {.name = "ffn_up", .ne = "E,F", .source = "mlp.up_proj", .when = when},
+      {.name = "ffn_down", .ne = "F,E", .source = "mlp.down_proj", .when = when},
+  }};
+}
+inline constexpr auto leading_feed_forward = feed_forward_of(dense_layers);
 
 /// The rotation of adjacent pairs is refused where the runtime rotates halves.
 inline constexpr Fixed rotates_halves = {"rope_traditional", "false", Severity::error,

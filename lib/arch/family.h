@@ -144,7 +144,7 @@ struct Family {
   double hf_rope_theta = 10000;   ///< what a config.json without rope_theta means to Hugging Face tools
   double mlx_rope_theta = 10000;  ///< what it means to mlx-lm
   std::array<std::span<const Key>, 6> keys = {};
-  std::array<std::span<const Tensor>, 6> layer_tensors = {};
+  std::array<std::span<const Tensor>, 8> layer_tensors = {};
   std::span<const Tensor> first_tensors = {};  ///< before the layers
   std::span<const Tensor> last_tensors = {};   ///< after them
   std::span<const Mark> marks = {};

@@ -239,6 +239,11 @@ Sizes stated_sizes(const Family& family, const hf::Config& config) {
   Sizes sizes;
   for (const Key* key : keys_of(family)) {
     if (key->symbol.empty() || !sizes.values(key->symbol).empty()) continue;
+    if (key->derive_layers != nullptr) {
+      sizes.set_layers(key->symbol, key->derive_layers(config, sizes));
+      sizes.settle(key->symbol);
+      if (!sizes.values(key->symbol).empty()) continue;
+    }
     if (const std::optional<u64> stated = stated_count(config, key->fields)) sizes.set(key->symbol, *stated);
   }
   return sizes;

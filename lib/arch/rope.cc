@@ -160,6 +160,16 @@ Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {
   return {};
 }
 
+Status write_stretched_theta(KeyWriter& out, const Key& key) {
+  std::optional<double> alpha = out.config().number_field("rope_scaling.alpha");
+  if (!alpha) alpha = out.config().number_field("rope_parameters.alpha");
+  const u64 head = out.size(symbol::head_dim);
+  if (!alpha || head <= 2) return write_theta(out, key);
+  const double theta = rope_theta(out.family(), out.config(), out.is_mlx());
+  const double size = static_cast<double>(head);
+  return out.real(key.name, theta * std::pow(*alpha, size / (size - 2)));
+}
+
 Status write_rope_sections(KeyWriter& out, const Key& key) {
   constexpr std::size_t wanted = 4;  // the fourth is never used
   std::vector<u64> sections;

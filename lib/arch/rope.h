@@ -29,6 +29,10 @@ double yarn_magnitude(const hf::RopeScaling& scaling, bool is_mlx);
 /// Phi-3's longrope: the factor that its tensors do not carry, in `rope.scaling.attn_factor`.
 Status write_phi3_rope_scaling(KeyWriter& out, const Key& key);
 
+/// rope.freq_base of models that stretch it for longer contexts: theta × alpha^(D / (D - 2)), where the scaling object
+/// has an alpha ("dynamic" scaling of Hunyuan).
+Status write_stretched_theta(KeyWriter& out, const Key& key);
+
 /// rope.dimension_sections: how many pairs of a head follow the time, height and width of an image, from the scaling
 /// object's mrope_section; without it all follow the time. Text has the same position in all of them.
 Status write_rope_sections(KeyWriter& out, const Key& key);

@@ -10,6 +10,14 @@ namespace modelutils::arch {
 /// layers if none is global); `fallback` if it says nothing.
 u64 window_period(const KeyWriter& out, u64 fallback);
 
+/// A flag for each layer, as layer_types has them; nothing if it has none. Error "convert-config": another number of
+/// layers, or a kind that is neither sliding nor full attention.
+Status write_window_flags(KeyWriter& out, const Key& key);
+
+/// The period of global layers where it is not `usual`, which the loader takes for a missing key. Error
+/// "convert-config": another order than the periodic one.
+Status write_window_period(KeyWriter& out, const Key& key, u64 usual);
+
 /// Refuses layer types that differ from the periodic order, the only one that the runtime has. Error "convert-config".
 Status check_window_order(const KeyWriter& out, u64 period);
 

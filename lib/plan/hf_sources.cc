@@ -13,9 +13,9 @@ Status HfSources::collect() {
   for (std::size_t i = 0; i < model_.matrices.size(); ++i) {
     const SourceMatrix& matrix = model_.matrices[i];
     const std::optional<arch::SourceMatch> match = names_.match(matrix.name);
-    // Only stacks of experts go without a suffix.
+    // Only stacks of experts go without a suffix; some stack their rows.
     const bool has_suffix = hf::split_name(matrix.name).suffix != hf::Suffix::none;
-    const bool is_stack = matrix.shape.size() == 3;
+    const bool is_stack = matrix.shape.size() >= 2;
     bool taken = false;
     if (match) {
       for (const arch::SourceUse& use : *match->uses) {

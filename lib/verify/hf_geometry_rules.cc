@@ -143,8 +143,11 @@ class Geometry {
 
   // Weights that are a tensor of the GGUF by themselves: the row says their shape.
   void check_module(const mlx::Module& module) {
-    const auto match = names_.match(hf::canonical_name(module.path) + ".weight");
-    if (!match || match->expert || match->uses->front().side != arch::Side::weight) return;
+    const std::string name = hf::canonical_name(module.path) + ".weight";
+    const auto match = names_.match(name);
+    if (!match || arch::is_prediction_layer(names_, config_, name) || match->expert ||
+        match->uses->front().side != arch::Side::weight)
+      return;
     const arch::Tensor& row = *match->uses->front().row;
     for (const arch::SourceUse& use : *match->uses) {
       if (use.row != &row) return;

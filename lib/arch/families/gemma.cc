@@ -32,9 +32,7 @@ constexpr Key gemma2_keys[] = {
 };
 
 Status write_period(KeyWriter& out, const Key& key) {
-  const u64 period = window_period(out, 6);
-  MU_TRY(check_window_order(out, period));
-  return period == 6 ? Status{} : out.count(key.name, period);
+  return write_window_period(out, key, 6);
 }
 Status check_local_scaling(KeyWriter& out) {
   if (!out.config().rope.scaling_local) return {};

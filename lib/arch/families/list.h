@@ -1,5 +1,4 @@
-// Every family, each defined in a file of this folder. A new one is a line here, above the last, and
-// a file.
+// Every family, each defined in a file of this folder. A new one is a line here and a file.
 #pragma once
 
 #include "arch/family.h"
@@ -66,6 +65,25 @@
   X(nemotron_h)             \
   X(falcon_h1)              \
   X(rwkv7)                  \
+  X(bailing_moe)            \
+  X(bailing_moe_v2)         \
+  X(dots1)                  \
+  X(deepseek)               \
+  X(minimax)                \
+  X(ernie4_5_moe)           \
+  X(hunyuan_moe)            \
+  X(dbrx)                   \
+  X(mellum)                 \
+  X(exaone_moe)             \
+  X(afmoe)                  \
+  X(phimoe)                 \
+  X(mimo_v2_flash)          \
+  X(llama4)                 \
+  X(lfm2)                   \
+  X(lfm2_moe)               \
+  X(qwen2_vl)               \
+  X(qwen3_vl)               \
+  X(qwen3_vl_moe)           \
   /* new ones go above this line */
 
 namespace modelutils::arch {

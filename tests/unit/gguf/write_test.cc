@@ -62,7 +62,8 @@ TEST(Write, KeysOfEveryKindReadBack) {
                                     make_key_strings("strings", {"x", "", "yz"}),
                                     make_key_i32s("i32s", {-1, 2}),
                                     make_key_u32s("u32s", {}),
-                                    make_key_f32s("f32s", {0.5f, -INFINITY})};
+                                    make_key_f32s("f32s", {0.5f, -INFINITY}),
+                                    make_key_bools("bools", {true, false, true})};
   const auto written = layout(keys, {});
   ASSERT_TRUE(written.has_value());
   EXPECT_EQ(written->file_size, written->header.size());
@@ -87,6 +88,8 @@ TEST(Write, KeysOfEveryKindReadBack) {
   EXPECT_EQ(index.array_value("u32s")->element_type, ValueType::u32);
   EXPECT_EQ(read_numbers<double>(file, document, *index.array_value("f32s")).value(),
             (std::vector<double>{0.5, -INFINITY}));
+  EXPECT_EQ(index.array_value("bools")->element_type, ValueType::boolean);
+  EXPECT_EQ(read_numbers<u64>(file, document, *index.array_value("bools")).value(), (std::vector<u64>{1, 0, 1}));
 }
 
 TEST(Write, AParsedDocumentComesBackByteForByte) {

@@ -54,6 +54,21 @@ TEST(Config, TakesNullAsAbsent) {
   EXPECT_TRUE(config.findings.empty());
 }
 
+TEST(Config, ReadsFieldsOfObjectsAndListsOfEqualNumbers) {
+  const Config config = *parse_config(R"({"attn_config": {"kv_n_heads": 2, "a.b": 3}, "moe_intermediate_size": [64, 64],
+    "num_experts_per_tok": [2, 4], "num_attention_heads": ["x"], "sliding_window_pattern": "LLLG"})",
+                                      "config.json");
+  EXPECT_EQ(config.u64_field("attn_config.kv_n_heads"), 2u);
+  EXPECT_EQ(config.u64_field("attn_config.a.b"), 3u);
+  EXPECT_FALSE(config.u64_field("attn_config.absent"));
+  EXPECT_FALSE(config.u64_field("absent.kv_n_heads"));
+  EXPECT_EQ(config.expert_feed_forward_length, 64u);
+  EXPECT_FALSE(config.same_u64_field("num_experts_per_tok"));
+  EXPECT_FALSE(config.sliding_window_pattern);
+  ASSERT_EQ(config.findings.size(), 1u);
+  EXPECT_EQ(config.findings[0].where, "config.json field 'num_attention_heads'");
+}
+
 TEST(Config, LaysTheTextConfigOverTheTopLevel) {
   for (const std::string key : {"text_config", "llm_config", "lm_config", "language_config"}) {
     const Config config = read(R"({"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",

@@ -16,7 +16,7 @@ TEST(Names, LoseTheirWrappers) {
 
 TEST(Names, Classes) {
   for (const char* name : {"vision_tower.x.weight", "model.vision_model.y", "visual.patch",
-                           "multi_modal_projector.linear", "audio_tower.z", "mtp.layers.0"}) {
+                           "multi_modal_projector.linear", "audio_tower.z", "mtp.layers.0", "model.mtp_block.0.x"}) {
     EXPECT_EQ(classify_name(name), NameClass::other_modality) << name;
   }
   for (const char* name : {"model.layers.0.self_attn.rotary_emb.inv_freq", "h.0.attention.masked_bias",

@@ -1,0 +1,114 @@
+// Ling: fused query_key_value; the first version rotates adjacent pairs in GGUF, the second has a grouped sigmoid
+// router.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.context = "16384"});
+constexpr Key mixture[] = {expert_width, shared_expert_count, leading_dense};
+constexpr Key mixture_v2[] = {
+    expert_width,
+    shared_expert_count,
+    leading_dense,
+    {.name = "expert_shared_feed_forward_length",
+     .fields = "moe_shared_expert_intermediate_size",
+     .symbol = "Fs",
+     .fallback = "Fx",
+     .when = "X",
+     .loader_default = "Fx"},
+    expert_gating("1"),
+};
+constexpr Tensor first[] = {{"token_embd", "E,V", "model.word_embeddings"}};
+constexpr Tensor pairs[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "attention.query_key_value{n:H+2*K t:2 j:D/2 -> n[0:H] j t}", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "attention.query_key_value{n:H+2*K t:2 j:D/2 -> n[H:H+K] j t}", Need::required, Need::optional},
+    {"attn_v", "E,K*D", "attention.query_key_value{n:H+2*K D -> n[H+K:H+2*K] D}", Need::required, Need::optional},
+    {"attn_output", "H*D,E", "attention.dense"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr Tensor attention_v2[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_qkv", "E,H*D+2*K*D", "attention.query_key_value"},
+    {"attn_q_norm", "D", "attention.query_layernorm"},
+    {"attn_k_norm", "D", "attention.key_layernorm"},
+    {"attn_output", "H*D,E", "attention.dense"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+};
+constexpr auto experts = [] {
+  auto rows = routed_experts(expert_layers);
+  rows[0].source = "mlp.gate.gate_proj | mlp.gate";
+  return rows;
+}();
+constexpr Tensor choice[] = {{.name = "@exp_probs_b.bias",
+                              .ne = "X",
+                              .source = "mlp.gate.expert_bias",
+                              .need = Need::optional,
+                              .when = expert_layers}};
+constexpr auto shared_v2 = [] {
+  auto rows = deepseek_shared_experts;
+  rows[0].ne = rows[1].ne = "E,Fs*Ns";
+  rows[2].ne = "Fs*Ns,E";
+  return rows;
+}();
+constexpr auto weights = weights_of_experts("1");
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"first_k_dense_replace", "0", Severity::error, "the runtime of this architecture wants experts in every layer"},
+    {"score_function", "softmax", Severity::error, "the runtime of this architecture knows no other"},
+    {"use_qk_norm", "false", Severity::error, "the runtime of this architecture has no norms of queries and keys"},
+    {"moe_router_enable_expert_bias", "false", Severity::error, "the runtime of this architecture has no such bias"},
+    {"n_group", "1", Severity::error, "the runtime of this architecture chooses among all experts"},
+};
+constexpr Fixed fixed_v2[] = {
+    rotates_halves,
+    {"use_qk_norm", "true", Severity::error, "the runtime of this architecture normalises queries and keys"},
+};
+constexpr Relation relations[] = {whole_width};
+// mlx-lm stores the head with columns of length one; elsewhere it is stored as it was trained.
+Status check_head(KeyWriter& out) {
+  if (out.is_mlx() || !out.config().bool_field("norm_head").value_or(false)) return {};
+  return out.refuse("norm_head",
+                    "is true: the columns of the output head have to be normalised; convert with mlx-lm first");
+}
+constexpr Check checks[] = {check_head};
+
+}  // namespace
+
+const Family bailing_moe = {
+    .name = "bailingmoe",
+    .gguf = "bailingmoe",
+    .classes = "BailingMoeForCausalLM",
+    .model_types = "bailing_moe",
+    .about = "one matrix for queries, keys and values, shared experts in one matrix",
+    .head = OutputHead::always,
+    .keys = {sizes, rope_keys, expert_keys, mixture, weights},
+    .layer_tensors = {pairs, experts, deepseek_shared_experts},
+    .first_tensors = first,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+const Family bailing_moe_v2 = {
+    .name = "bailingmoe2",
+    .gguf = "bailingmoe2",
+    .classes = "BailingMoeV2ForCausalLM",
+    .model_types = "bailing_moe_v2",
+    .about =
+        "grouped sigmoid router with a correction for the choice, norms of queries and keys, a part of a head rotated",
+    .head = OutputHead::always,
+    .keys = {sizes, partial_rope_keys, expert_keys, mixture_v2, weights, expert_groups},
+    .layer_tensors = {attention_v2, leading_feed_forward, experts, choice, shared_v2},
+    .first_tensors = first,
+    .last_tensors = norm_and_head,
+    .fixed = fixed_v2,
+    .relations = relations,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

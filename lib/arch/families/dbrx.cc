@@ -1,0 +1,71 @@
+// DBRX: fused Wqkv that is clipped, LayerNorm without bias, experts of one module each or all in one matrix.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+Status write_nested_theta(KeyWriter& out, const Key& key) {
+  return out.real(key.name, out.config().number_field("attn_config.rope_theta").value_or(10000));
+}
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.epsilon = "1e-5", .layer_norm = true});
+  keys[3].fields = "ffn_config.ffn_hidden_size";
+  keys[5].fields = "attn_config.kv_n_heads";
+  return keys;
+}();
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[1].write = write_nested_theta;
+  return keys;
+}();
+constexpr auto mixture = [] {
+  auto keys = expert_keys;
+  keys[0].fields = "ffn_config.moe_num_experts";
+  keys[1].fields = "ffn_config.moe_top_k";
+  return keys;
+}();
+constexpr Key clamp[] = {{.name = "attention.clamp_kqv",
+                          .type = KeyType::f32,
+                          .fields = "attn_config.clip_qkv",
+                          .missing = Missing::refuse,
+                          .need = Need::required}};
+constexpr Tensor first[] = {{"token_embd", "E,V", "transformer.wte"}};
+constexpr Tensor last[] = {{"output_norm", "E", "transformer.norm_f"}, {"output", "E,V", "lm_head"}};
+// In the original checkpoint the rows of all experts are one matrix; those of w2 are its columns.
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "norm_attn_norm.norm_1"},
+    {"attn_qkv", "E,E+2*K*D", "norm_attn_norm.attn.Wqkv"},
+    {"attn_output", "E,E", "norm_attn_norm.attn.out_proj"},
+    {"attn_output_norm", "E", "norm_attn_norm.norm_2"},
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "ffn.router.layer", .f32 = true},
+    {"ffn_gate_exps", "E,F,X", "ffn.experts.#.w1 | ffn.experts.mlp.w1{X F -> X F}"},
+    {"ffn_up_exps", "E,F,X", "ffn.experts.#.v1 | ffn.experts.mlp.v1{X F -> X F}"},
+    {"ffn_down_exps", "F,E,X", "ffn.experts.#.w2 | ffn.experts.mlp.w2{{X F E -> X E F}}"},
+};
+constexpr Fixed fixed[] = {
+    {"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "the runtime makes their sum one"},
+};
+constexpr Relation relations[] = {whole_width};
+
+}  // namespace
+
+const Family dbrx = {
+    .name = "dbrx",
+    .gguf = "dbrx",
+    .classes = "DbrxForCausalLM",
+    .model_types = "dbrx",
+    .about = "clipped queries, keys and values in one matrix, LayerNorm without bias",
+    .layer_prefixes = "transformer.blocks.",
+    .head = OutputHead::always,
+    .keys = {sizes, rope, mixture, clamp},
+    .layer_tensors = {layer},
+    .first_tensors = first,
+    .last_tensors = last,
+    .fixed = fixed,
+    .relations = relations,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,51 @@
+// DeepSeek-MoE 16B: attention as in a Llama, softmax router without renormalisation, shared experts.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
+constexpr Key mixture[] = {
+    expert_width,
+    shared_expert_count,
+    leading_dense,
+    {.name = "expert_weights_scale", .type = KeyType::f32, .fallback = "1", .missing = Missing::assume, .when = "X"},
+};
+constexpr Tensor pairs[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required, Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+};
+constexpr auto experts = routed_experts(expert_layers);
+constexpr auto shared = [] {
+  auto rows = deepseek_shared_experts;
+  for (Tensor& row : rows) row.when = expert_layers;  // the loader insists on them
+  return rows;
+}();
+constexpr Fixed fixed[] = {
+    {"moe_layer_freq", "1", Severity::error, "the runtime has experts in every layer behind the dense ones"},
+    {"scoring_func", "softmax", Severity::error, "the runtime of this architecture knows no other"},
+    {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
+};
+
+}  // namespace
+
+const Family deepseek = {
+    .name = "deepseek",
+    .gguf = "deepseek",
+    .classes = "DeepseekForCausalLM",
+    .model_types = "deepseek",
+    .about = "softmax router without renormalisation, shared experts, dense layers first",
+    .head = OutputHead::always,
+    .class_has_defaults = true,
+    .keys = {sizes, rope_keys, expert_keys, mixture},
+    .layer_tensors = {pairs, attention_output, leading_feed_forward, experts, shared},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,39 @@
+// dots.llm1: norms of queries and keys, shared experts, sigmoid router with a correction for the choice.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes();
+// Whatever scoring_func says (some configs name the method of the choice there), scores are sigmoids.
+constexpr Key mixture[] = {
+    expert_width,
+    shared_expert_count,
+    leading_dense,
+    {.name = "expert_gating_func", .fallback = "2", .missing = Missing::assume, .when = "X"},
+};
+constexpr auto experts = routed_experts(expert_layers);
+constexpr Fixed fixed[] = {rotates_halves};
+constexpr Check checks[] = {warn_of_windows};
+
+}  // namespace
+
+const Family dots1 = {
+    .name = "dots1",
+    .gguf = "dots1",
+    .classes = "Dots1ForCausalLM",
+    .model_types = "dots1",
+    .about = "norms of queries and keys, shared experts, sigmoid router with a correction for the choice",
+    .head = OutputHead::always,
+    .keys = {sizes, rope_keys, expert_keys, mixture, expert_weights, expert_groups},
+    .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts, expert_choice_bias,
+                      deepseek_shared_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,73 @@
+// ERNIE 4.5 with experts in some layers: adjacent pairs are rotated in every world, softmax router with a correction.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr std::string_view with_experts = "X & i>=Ld & (i+1)%St==0";
+constexpr std::string_view with_shared = "Fs & X & i>=Ld & (i+1)%St==0";
+constexpr std::string_view without_experts = "!X | i<Ld | (i+1)%St";
+
+constexpr auto sizes = decoder_sizes({.context = "131072"});
+constexpr Key mixture[] = {
+    expert_width,
+    {.name = "expert_shared_count", .fields = "moe_num_shared_experts", .when = "X"},
+    {.name = "expert_shared_feed_forward_length", .symbol = "Fs", .fallback = "0", .when = "X", .loader_default = "0"},
+    {.name = "leading_dense_block_count",
+     .fields = "moe_layer_start_index",
+     .symbol = "Ld",
+     .fallback = "0",
+     .when = "X",
+     .loader_default = "0"},
+    {.name = "interleave_moe_layer_step",
+     .fields = "moe_layer_interval",
+     .symbol = "St",
+     .fallback = "1",
+     .need = Need::required,
+     .when = "X"},
+};
+constexpr auto experts = routed_experts(with_experts);
+constexpr auto dense = feed_forward_of(without_experts);
+constexpr Tensor others[] = {
+    {.name = "@exp_probs_b.bias",
+     .ne = "X",
+     .source = "mlp.moe_statics.e_score_correction_bias",
+     .need = Need::optional,
+     .when = with_experts},
+    {.name = "ffn_gate_shexp", .ne = "E,Fs", .source = "mlp.shared_experts.gate_proj", .when = with_shared},
+    {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "mlp.shared_experts.up_proj", .when = with_shared},
+    {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mlp.shared_experts.down_proj", .when = with_shared},
+};
+constexpr Fixed fixed[] = {
+    {"moe_gate_act", "softmax", Severity::error, "the runtime of this architecture knows no other"},
+};
+Status check_last_layer(KeyWriter& out) {
+  const auto end = out.config().u64_field("moe_layer_end_index");
+  if (!end || *end + 1 >= out.size(symbol::layers)) return {};
+  return out.refuse("moe_layer_end_index",
+                    "is not the last layer; the runtime has no dense layers behind those with experts");
+}
+constexpr Check checks[] = {check_last_layer};
+
+}  // namespace
+
+const Family ernie4_5_moe = {
+    .name = "ernie4_5-moe",
+    .gguf = "ernie4_5-moe",
+    .classes = "Ernie4_5_MoeForCausalLM",
+    .model_types = "ernie4_5_moe",
+    .about = "dense layers first, then experts in every n-th layer with a shared one; adjacent pairs are rotated",
+    .hf_rope_theta = 500000,
+    .mlx_rope_theta = 500000,
+    .keys = {sizes, rope_keys, expert_keys, mixture},
+    .layer_tensors = {attention_maybe_with_biases, attention_output, dense, experts, others},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

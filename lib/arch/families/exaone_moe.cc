@@ -1,0 +1,64 @@
+// K-EXAONE: layers that slide are rotated, the others are not; experts behind the dense layers.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/sliding_windows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// The dense layers in front, as is_moe_layer lists them.
+std::optional<u64> dense_layers_of_list(const hf::Config& config, const Sizes&) {
+  const auto field = config.field("is_moe_layer");
+  json::Array list;
+  if (!field || !field->get(list)) return std::nullopt;
+  u64 dense = 0;
+  for (const json::Element one : list) {
+    bool has_experts = false;
+    if (!one.get(has_experts) || has_experts) break;
+    ++dense;
+  }
+  return dense;
+}
+Status write_period(KeyWriter& out, const Key& key) {
+  return write_window_period(out, key, 4);
+}
+
+constexpr auto sizes = decoder_sizes({.context = "131072"});
+constexpr Key own[] = {
+    expert_width,
+    shared_expert_count,
+    [] {
+      Key key = leading_dense;
+      key.fields = "first_k_dense_replace|first_last_k_dense_replace";
+      key.derive = dense_layers_of_list;
+      return key;
+    }(),
+    expert_gating("2"),
+    {.name = "attention.sliding_window", .fields = "sliding_window", .missing = Missing::refuse},
+    {.name = "attention.sliding_window_pattern", .write = write_period},
+};
+constexpr auto experts = routed_experts(expert_layers);
+constexpr auto weights = weights_of_experts("2.5", "true");
+constexpr Fixed fixed[] = {rotates_halves};
+
+}  // namespace
+
+const Family exaone_moe = {
+    .name = "exaone-moe",
+    .gguf = "exaone-moe",
+    .classes = "ExaoneMoEForCausalLM|ExaoneMoeForCausalLM",
+    .model_types = "exaone_moe",
+    .about = "sliding layers with rope, global ones without, sigmoid router with a correction for the choice",
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
+    .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts, expert_choice_bias,
+                      deepseek_shared_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

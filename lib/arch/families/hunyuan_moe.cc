@@ -1,0 +1,72 @@
+// Hunyuan A13B: norms of queries and keys behind the rotation, a shared expert, the rope base stretched by alpha.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/rope.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "32768"});
+  keys[3].fields = {};  // the width of an expert, which intermediate_size need not be
+  return keys;
+}();
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[1].write = write_stretched_theta;
+  keys[3].write = nullptr;
+  return keys;
+}();
+constexpr Key mixture[] = {
+    {.name = "expert_feed_forward_length", .fields = "moe_intermediate_size", .symbol = "F", .need = Need::required},
+    {.name = "expert_shared_count", .fields = "num_shared_expert"},
+    {.name = "expert_shared_feed_forward_length", .symbol = "Fs", .loader_default = "F"},
+};
+constexpr Tensor norms[] = {
+    {"attn_q_norm", "D", "self_attn.query_layernorm"},
+    {"attn_k_norm", "D", "self_attn.key_layernorm"},
+};
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate.wg", .f32 = true},
+    {"ffn_gate_exps", "E,F,X", "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj"},
+    {"ffn_up_exps", "E,F,X", "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj"},
+    {"ffn_down_exps", "F,E,X", "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj"},
+    {"ffn_gate_shexp", "E,Fs", "mlp.shared_mlp.gate_proj"},
+    {"ffn_up_shexp", "E,Fs", "mlp.shared_mlp.up_proj"},
+    {"ffn_down_shexp", "Fs,E", "mlp.shared_mlp.down_proj"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"use_cla", "false", Severity::error, "the runtime has keys and values of its own in every layer"},
+    {"use_qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
+    {"use_mixed_mlp_moe", "true", Severity::error, "the runtime wants a shared expert"},
+};
+Status warn_of_weights(KeyWriter& out) {
+  const u64 used = out.size(symbol::experts_used);
+  if (out.is_mlx() && used < out.size(symbol::experts)) {
+    out.warn("moe_topk", "is less than all experts: the runtime makes the sum of their weights one, mlx-lm does not");
+  }
+  return {};
+}
+constexpr Check checks[] = {warn_of_weights};
+
+}  // namespace
+
+const Family hunyuan_moe = {
+    .name = "hunyuan-moe",
+    .gguf = "hunyuan-moe",
+    .classes = "HunYuanMoEV1ForCausalLM|HunYuanForCausalLM",
+    .model_types = "hunyuan|hunyuan_v1_moe",
+    .about = "norms of queries and keys behind the rotation, a shared expert, the rope base stretched by alpha",
+    .tied_by_default = true,
+    .keys = {sizes, rope, expert_keys, mixture},
+    .layer_tensors = {attention_maybe_with_biases, norms, attention_output, experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

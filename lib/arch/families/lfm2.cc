@@ -1,0 +1,149 @@
+// LFM2: short convolutions in most layers, attention with norms of queries and keys in the others; with experts or not.
+#include <algorithm>
+
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "hf/config.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// Key heads are 0 in layers with a convolution; so the loader knows them.
+std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
+  const u64 heads = config.head_count_kv.value_or(config.head_count.value_or(0));
+  std::vector<u64> of_layers(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
+  if (!config.layer_types.empty()) {
+    if (config.layer_types.size() != of_layers.size()) return {};
+    std::transform(config.layer_types.begin(), config.layer_types.end(), of_layers.begin(),
+                   [&](const std::string& type) { return type == "full_attention" ? heads : 0; });
+    return of_layers;
+  }
+  const auto field = config.field("full_attn_idxs");
+  json::Array list;
+  if (!field || !field->get(list)) return {};
+  for (const json::Element one : list) {
+    uint64_t layer = 0;
+    if (!one.get(layer) || layer >= of_layers.size()) return {};
+    of_layers[static_cast<std::size_t>(layer)] = heads;
+  }
+  return of_layers;
+}
+
+// The same everywhere, although only some layers have tensors that tell.
+std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes) {
+  if (!config.head_count) return {};
+  return std::vector<u64>(static_cast<std::size_t>(sizes.get(symbol::layers)), *config.head_count);
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "128000"});
+  keys[3].fields = {};  // config.json has the width before it is adjusted
+  keys[4].derive_layers = query_heads;
+  keys[5].derive_layers = key_heads;
+  return keys;
+}();
+constexpr Key own[] = {
+    {.name = "shortconv.l_cache", .fields = "conv_L_cache", .symbol = "C", .need = Need::required},
+};
+constexpr Key mixture[] = {
+    expert_width,
+    leading_dense,
+    {.name = "expert_gating_func", .fallback = "2", .missing = Missing::assume, .when = "X"},
+};
+constexpr auto weights = weights_of_experts("1");
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "operator_norm"},
+    {.name = "attn_q", .ne = "E,H*D", .source = "self_attn.q_proj", .when = "K"},
+    {.name = "attn_k", .ne = "E,K*D", .source = "self_attn.k_proj", .when = "K"},
+    {.name = "attn_v", .ne = "E,K*D", .source = "self_attn.v_proj", .when = "K"},
+    {.name = "attn_q_norm", .ne = "D", .source = "self_attn.q_layernorm", .when = "K"},
+    {.name = "attn_k_norm", .ne = "D", .source = "self_attn.k_layernorm", .when = "K"},
+    {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.out_proj", .when = "K"},
+    {.name = "shortconv.conv", .ne = "C,E", .source = "conv.conv", .when = "!K", .f32 = true},
+    {.name = "shortconv.in_proj", .ne = "E,3*E", .source = "conv.in_proj", .when = "!K"},
+    {.name = "shortconv.out_proj", .ne = "E,E", .source = "conv.out_proj", .when = "!K"},
+    {"ffn_norm", "E", "ffn_norm"},
+};
+// mlx-lm renames the dense layers of mixtures only.
+constexpr auto dense = [] {
+  auto rows = feed_forward_of(dense_layers);
+  rows[0].source = "feed_forward.w1 | feed_forward.gate_proj";
+  rows[1].source = "feed_forward.w3 | feed_forward.up_proj";
+  rows[2].source = "feed_forward.w2 | feed_forward.down_proj";
+  return rows;
+}();
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.gate", .when = expert_layers, .f32 = true},
+    {.name = "@exp_probs_b.bias",
+     .ne = "X",
+     .source = "feed_forward.expert_bias",
+     .need = Need::optional,
+     .when = expert_layers},
+    {.name = "ffn_gate_exps",
+     .ne = "E,Fx,X",
+     .source = "feed_forward.switch_mlp.gate_proj | feed_forward.experts.#.w1",
+     .when = expert_layers},
+    {.name = "ffn_up_exps",
+     .ne = "E,Fx,X",
+     .source = "feed_forward.switch_mlp.up_proj | feed_forward.experts.#.w3",
+     .when = expert_layers},
+    {.name = "ffn_down_exps",
+     .ne = "Fx,E,X",
+     .source = "feed_forward.switch_mlp.down_proj | feed_forward.experts.#.w2",
+     .when = expert_layers},
+};
+constexpr auto dense_everywhere = [] {
+  auto rows = dense;
+  for (Tensor& row : rows) row.when = {};
+  return rows;
+}();
+constexpr Tensor last[] = {
+    {"token_embd_norm", "E", "model.embedding_norm"},
+    {"output", "E,V", "lm_head"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"conv_bias", "false", Severity::error, "the runtime has no bias of the convolution"},
+};
+constexpr Fixed mixture_fixed[] = {
+    fixed[0],
+    fixed[1],
+    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+};
+
+}  // namespace
+
+const Family lfm2 = {
+    .name = "lfm2",
+    .gguf = "lfm2",
+    .classes = "Lfm2ForCausalLM|LFM2ForCausalLM",
+    .model_types = "lfm2",
+    .about = "short convolutions in most layers, attention in the others",
+    .tied_by_default = true,
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys, own},
+    .layer_tensors = {layer, dense_everywhere},
+    .first_tensors = embedding,
+    .last_tensors = last,
+    .fixed = fixed,
+};
+
+const Family lfm2_moe = {
+    .name = "lfm2moe",
+    .gguf = "lfm2moe",
+    .classes = "Lfm2MoeForCausalLM",
+    .model_types = "lfm2_moe",
+    .about = "short convolutions in most layers, experts behind some dense layers",
+    .tied_by_default = true,
+    .hf_rope_theta = 1e6,
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope_keys, expert_keys, own, mixture, weights},
+    .layer_tensors = {layer, dense, experts},
+    .first_tensors = embedding,
+    .last_tensors = last,
+    .fixed = mixture_fixed,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,54 @@
+// Mellum 2: experts in every layer, windows in some, norms of queries and keys.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/sliding_windows.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "131072"});
+  keys[3].fallback = "Fx*U";  // no tensor has it
+  return keys;
+}();
+constexpr Key own[] = {
+    expert_width,
+    {.name = "attention.sliding_window", .fields = "sliding_window"},
+    {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_window_flags},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+};
+Status check_rope(KeyWriter& out) {
+  const hf::Rope& rope = out.config().rope;
+  if (rope.theta && rope.theta_local && *rope.theta != *rope.theta_local) {
+    return out.refuse("rope_parameters.sliding_attention.rope_theta",
+                      "differs from that of the other layers; the runtime has one for all");
+  }
+  if (!rope.scaling_local) return {};
+  return out.refuse("rope_parameters.sliding_attention",
+                    "scales the rope of sliding layers, which the runtime never does");
+}
+constexpr Check checks[] = {check_rope};
+
+}  // namespace
+
+const Family mellum = {
+    .name = "mellum",
+    .gguf = "mellum",
+    .classes = "MellumForCausalLM",
+    .model_types = "mellum",
+    .about = "experts in every layer, sliding windows in some",
+    .head = OutputHead::always,
+    .keys = {sizes, rope_keys, expert_keys, own},
+    .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,119 @@
+// MiMo V2 Flash: sliding layers with sinks, other numbers of key heads and another rope base; narrow values.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// hybrid_layer_pattern: 1 for layers that slide.
+std::vector<u64> sliding_pattern(const hf::Config& config) {
+  std::vector<u64> pattern;
+  const auto field = config.field("hybrid_layer_pattern");
+  json::Array list;
+  if (!field || !field->get(list)) return pattern;
+  for (const json::Element one : list) {
+    uint64_t slides = 0;
+    if (!one.get(slides)) return {};
+    pattern.push_back(slides);
+  }
+  return pattern;
+}
+std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
+  const auto global = config.u64_field("num_key_value_heads");
+  const auto sliding = config.u64_field("swa_num_key_value_heads");
+  if (!global || !sliding) return {};
+  std::vector<u64> heads = sliding_pattern(config);
+  for (u64& of_layer : heads) of_layer = of_layer == 1 ? *sliding : *global;
+  return heads;
+}
+Status write_pattern(KeyWriter& out, const Key& key) {
+  std::vector<bool> slides;
+  for (const u64 one : sliding_pattern(out.config())) slides.push_back(one == 1);
+  if (slides.size() != out.size(symbol::layers)) {
+    return out.refuse("hybrid_layer_pattern", "does not have a number for each layer");
+  }
+  out.flags(key.name, slides);
+  return {};
+}
+Status check_heads(KeyWriter& out) {
+  const hf::Config& config = out.config();
+  for (const auto& [sliding, global] : {std::pair{"swa_head_dim", "head_dim"},
+                                        {"swa_v_head_dim", "v_head_dim"},
+                                        {"swa_num_attention_heads", "num_attention_heads"}}) {
+    const auto stated = config.u64_field(sliding);
+    if (stated && stated != config.u64_field(global)) {
+      return out.refuse(sliding, "differs from that of the other layers; the runtime has one for all");
+    }
+  }
+  if (out.is_mlx() && config.number_field("attention_value_scale").value_or(1) != 1) {
+    out.warn("attention_value_scale", "is written, but mlx-lm does not apply it: its logits differ");
+  }
+  return {};
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "262144"});
+  keys[5].derive_layers = key_heads;
+  keys[6].fields = "layernorm_epsilon|rms_norm_eps";
+  keys[8] = {.name = "attention.value_length",
+             .fields = "v_head_dim",
+             .symbol = "Dv",
+             .fallback = "D",
+             .loader_default = "E/H"};
+  return keys;
+}();
+constexpr Key own[] = {
+    expert_width,
+    {.name = "attention.sliding_window", .fields = "sliding_window_size|sliding_window", .need = Need::required},
+    {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_pattern},
+    {.name = "attention.value_scale", .type = KeyType::f32, .fields = "attention_value_scale"},
+};
+// Layers with experts are those that have a router, whatever their number.
+constexpr Tensor layer[] = {
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
+    {"attn_v", "E,K*Dv", "self_attn.v_proj", Need::required, Need::optional},
+    {"attn_output", "H*Dv,E", "self_attn.o_proj"},
+    {"@attn_sinks.weight", "H", "self_attn.attention_sink_bias", Need::optional},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+    {"@exp_probs_b.bias", "X", "mlp.gate.e_score_correction_bias", Need::optional},
+};
+constexpr auto experts = [] {
+  auto rows = routed_experts();
+  for (Tensor& row : rows) row.need = Need::optional;
+  return rows;
+}();
+constexpr auto dense = [] {
+  auto rows = gated_feed_forward;
+  for (Tensor& row : rows) row.need = Need::optional;
+  return rows;
+}();
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"scoring_func", "sigmoid", Severity::error, "the runtime of this architecture knows no other"},
+    {"norm_topk_prob", "true", Severity::error, "the runtime makes the sum of the chosen experts' weights one"},
+    {"routed_scaling_factor", "1", Severity::error, "the runtime of this architecture does not scale the experts"},
+};
+constexpr Check checks[] = {check_heads};
+
+}  // namespace
+
+const Family mimo_v2_flash = {
+    .name = "mimo2",
+    .gguf = "mimo2",
+    .classes = "MiMoV2FlashForCausalLM|MiMoV2ForCausalLM",
+    .model_types = "mimo_v2_flash|mimo_v2",
+    .about = "sliding layers with sinks, key heads and a rope base of their own; values narrower than keys",
+    .head = OutputHead::always,
+    .keys = {sizes, partial_rope_keys, expert_keys, own, expert_groups},
+    .layer_tensors = {layer, dense, experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,49 @@
+// MiniMax M2: norms over all heads at once, a part of each head rotated, sigmoid router with a correction.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr auto sizes = decoder_sizes();
+constexpr Key mixture[] = {
+    {.name = "expert_feed_forward_length", .symbol = "F", .when = "X"},  // there is no dense part
+    expert_gating("2"),
+};
+constexpr Tensor norms[] = {
+    {"attn_q_norm", "H*D", "self_attn.q_norm"},
+    {"attn_k_norm", "K*D", "self_attn.k_norm"},
+};
+constexpr Tensor experts[] = {
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate", .f32 = true},
+    {"@exp_probs_b.bias", "X", "block_sparse_moe.e_score_correction_bias"},
+    {"ffn_gate_exps", "E,F,X", "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1"},
+    {"ffn_up_exps", "E,F,X", "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.experts.#.w3"},
+    {"ffn_down_exps", "F,E,X", "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.experts.#.w2"},
+};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"use_qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
+};
+
+}  // namespace
+
+const Family minimax = {
+    .name = "minimax-m2",
+    .gguf = "minimax-m2",
+    .classes = "MiniMaxM2ForCausalLM",
+    .model_types = "minimax|minimax_m2",
+    .about =
+        "norms over all heads at once, a part of each head rotated, sigmoid router with a correction for the choice",
+    .head = OutputHead::always,
+    .hf_rope_theta = 5e6,
+    .mlx_rope_theta = 5e6,
+    .keys = {sizes, partial_rope_keys, expert_keys, mixture},
+    .layer_tensors = {attention, norms, attention_output, experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+};
+
+}  // namespace modelutils::arch

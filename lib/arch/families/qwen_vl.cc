@@ -1,0 +1,106 @@
+// The text parts of Qwen2-VL, Qwen2.5-VL and Qwen3-VL: as Qwen2 and Qwen3, with rope sections for images.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/key_writer.h"
+#include "arch/rope.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+// Layers into which features of the image encoder go; they count for the width of what the loader calls its input.
+Status write_deepstack(KeyWriter& out, const Key& key) {
+  const auto field = out.config().field("vision_config.deepstack_visual_indexes");
+  json::Array layers;
+  return out.count(key.name, field && field->get(layers) ? layers.size() : 0);
+}
+
+constexpr auto sizes = decoder_sizes({.context = "32768"});
+constexpr auto mixture_sizes = [] {
+  auto keys = sizes;
+  keys[3].fallback = "Fx*U";  // no tensor has it
+  return keys;
+}();
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[3].write = write_scaling_besides_sections;
+  return keys;
+}();
+constexpr Key sections[] = {
+    {.name = "rope.dimension_sections", .type = KeyType::u32_list, .write = write_rope_sections},
+};
+constexpr Key sections_and_stack[] = {
+    sections[0],
+    {.name = "n_deepstack_layers", .write = write_deepstack},
+};
+constexpr Key mixture[] = {expert_width};
+// The original checkpoint has the experts as inputs × outputs.
+constexpr auto experts = [] {
+  auto rows = routed_experts();
+  rows[1].source =
+      "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=0 Fx E}}";
+  rows[2].source =
+      "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=1 Fx E}}";
+  rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}}";
+  return rows;
+}();
+constexpr Fixed fixed[] = {rotates_halves};
+constexpr Fixed mixture_fixed[] = {
+    experts_everywhere[0],
+    experts_everywhere[1],
+    experts_everywhere[2],
+    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+};
+constexpr Relation relations[] = {whole_width};
+constexpr Check checks[] = {warn_of_windows};
+
+}  // namespace
+
+const Family qwen2_vl = {
+    .name = "qwen2vl",
+    .gguf = "qwen2vl",
+    .classes = "Qwen2VLForConditionalGeneration|Qwen2_5_VLForConditionalGeneration",
+    .model_types = "qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text",
+    .about = "the text part: biases of queries, keys and values, rope sections",
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope, sections},
+    .layer_tensors = {attention_with_biases, attention_output, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .relations = relations,
+    .checks = checks,
+};
+
+const Family qwen3_vl = {
+    .name = "qwen3vl",
+    .gguf = "qwen3vl",
+    .classes = "Qwen3VLForConditionalGeneration",
+    .model_types = "qwen3_vl|qwen3_vl_text",
+    .about = "the text part: norms of queries and keys, rope sections",
+    .mlx_rope_theta = 1e6,
+    .keys = {sizes, rope, sections_and_stack},
+    .layer_tensors = {attention, qk_norms, attention_output, gated_feed_forward},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = fixed,
+    .checks = checks,
+};
+
+const Family qwen3_vl_moe = {
+    .name = "qwen3vlmoe",
+    .gguf = "qwen3vlmoe",
+    .classes = "Qwen3VLMoeForConditionalGeneration",
+    .model_types = "qwen3_vl_moe|qwen3_vl_moe_text",
+    .about = "the text part: experts in every layer, norms of queries and keys, rope sections",
+    .layers_may_differ = true,
+    .mlx_rope_theta = 1e6,
+    .keys = {mixture_sizes, rope, sections_and_stack, expert_keys, mixture},
+    .layer_tensors = {attention, qk_norms, attention_output, experts},
+    .first_tensors = embedding,
+    .last_tensors = norm_and_head,
+    .fixed = mixture_fixed,
+    .checks = checks,
+};
+
+}  // namespace modelutils::arch
