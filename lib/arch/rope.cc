@@ -160,9 +160,21 @@ Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {
   return {};
 }
 
+namespace {
+
+std::optional<double> alpha_of(const hf::Config& config) {
+  const std::optional<double> alpha = config.number_field("rope_parameters.alpha");
+  return alpha ? alpha : config.number_field("rope_scaling.alpha");
+}
+
+}  // namespace
+
+Status write_scaling_besides_alpha(KeyWriter& out, const Key& key) {
+  return alpha_of(out.config()) ? Status{} : write_rope_scaling(out, key);
+}
+
 Status write_stretched_theta(KeyWriter& out, const Key& key) {
-  std::optional<double> alpha = out.config().number_field("rope_scaling.alpha");
-  if (!alpha) alpha = out.config().number_field("rope_parameters.alpha");
+  const std::optional<double> alpha = alpha_of(out.config());
   const u64 head = out.size(symbol::head_dim);
   if (!alpha || head <= 2) return write_theta(out, key);
   const double theta = rope_theta(out.family(), out.config(), out.is_mlx());

@@ -32,6 +32,8 @@ Status write_phi3_rope_scaling(KeyWriter& out, const Key& key);
 /// rope.freq_base of models that stretch it for longer contexts: theta × alpha^(D / (D - 2)), where the scaling object
 /// has an alpha ("dynamic" scaling of Hunyuan).
 Status write_stretched_theta(KeyWriter& out, const Key& key);
+/// rope.scaling.* of the same models: nothing where alpha has used up the scaling.
+Status write_scaling_besides_alpha(KeyWriter& out, const Key& key);
 
 /// rope.dimension_sections: how many pairs of a head follow the time, height and width of an image, from the scaling
 /// object's mrope_section; without it all follow the time. Text has the same position in all of them.

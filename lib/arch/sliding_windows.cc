@@ -25,8 +25,8 @@ Status check_number_of_types(const KeyWriter& out) {
   const std::size_t types = out.config().layer_types.size();
   const u64 layers = out.size(symbol::layers);
   if (types == layers) return {};
-  return out.refuse("layer_types",
-                    fmt::format("has {}, but the model has {}", counted(types, "entry", "entries"), counted(layers, "layer")));
+  return out.refuse("layer_types", fmt::format("has {}, but the model has {}", counted(types, "entry", "entries"),
+                                               counted(layers, "layer")));
 }
 
 }  // namespace

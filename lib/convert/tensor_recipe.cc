@@ -48,8 +48,8 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   const MlxForm form = form_of(matrix);
   recipe.form = form.text();
   if (tensor.has_computed_rows()) {
-    recipe.target.reason = recipe.reason =
-        tensor.is_transposed ? "transposed, so its quantised blocks cannot be kept" : "multiplied by a setting of the model";
+    recipe.target.reason = recipe.reason = tensor.is_transposed ? "transposed, so its quantised blocks cannot be kept"
+                                                                : "multiplied by a setting of the model";
     return recipe;
   }
   const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : scale_use(form, options);

@@ -60,18 +60,6 @@ std::optional<u64> layer_count(Config& config, Names names) {
   return count(config, names);
 }
 
-// What may differ from layer to layer: a list of whole numbers is one value only if they are equal.
-std::optional<u64> layer_count(Config& config, Names names) {
-  for (const std::string_view name : names) {
-    const std::optional<json::Element> found = config.field(name);
-    json::Array list;
-    if (!found || !found->get(list)) continue;
-    if (std::all_of(list.begin(), list.end(), [](json::Element one) { return as<uint64_t>(one).has_value(); })) {
-      return config.same_u64_field(name);
-    }
-  }
-  return count(config, names);
-}
 std::optional<double> number(Config& config, Names names) {
   return first_of<double>(config, names, "a number", as<double>);
 }

@@ -1,9 +1,6 @@
 // Hunyuan, dense: norms of queries and keys after the rotation, the rope base stretched by alpha.
-#include <cmath>
-
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/key_writer.h"
 #include "arch/rope.h"
 
 namespace modelutils::arch {
@@ -12,29 +9,10 @@ namespace {
 
 constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-5"});
 
-std::optional<double> alpha_of(const hf::Config& config) {
-  for (const std::string_view name : {"rope_parameters", "rope_scaling"}) {
-    const auto object = config.field(name);
-    if (!object || !object->is_object()) continue;
-    if (const auto alpha = json::number_member(*object, "alpha")) return alpha;
-  }
-  return std::nullopt;
-}
-// theta × alpha^(D / (D - 2)), at any length.
-Status write_theta_by_alpha(KeyWriter& out, const Key& key) {
-  const std::optional<double> alpha = alpha_of(out.config());
-  const double head = static_cast<double>(out.size("D"));
-  if (!alpha || head <= 2) return write_theta(out, key);
-  return out.real(key.name, rope_theta(out.family(), out.config(), out.is_mlx()) * std::pow(*alpha, head / (head - 2)));
-}
-// Which uses up "dynamic" scaling.
-Status write_other_scaling(KeyWriter& out, const Key& key) {
-  return alpha_of(out.config()) ? Status{} : write_rope_scaling(out, key);
-}
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[1].write = write_theta_by_alpha;
-  keys[3].write = write_other_scaling;
+  keys[1].write = write_stretched_theta;
+  keys[3].write = write_scaling_besides_alpha;
   return keys;
 }();
 constexpr Tensor norms[] = {

@@ -16,7 +16,7 @@ constexpr auto sizes = [] {
 constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[1].write = write_stretched_theta;
-  keys[3].write = nullptr;
+  keys[3].write = write_scaling_besides_alpha;
   return keys;
 }();
 constexpr Key mixture[] = {
