@@ -26,7 +26,7 @@ constexpr auto shared = [] {
   return rows;
 }();
 constexpr Fixed fixed[] = {
-    {"moe_layer_freq", "1", Severity::error, "the runtime has experts in every layer behind the dense ones"},
+    {"moe_layer_freq", "1", Severity::error, "the runtime has experts in every layer after the dense ones"},
     {"scoring_func", "softmax", Severity::error, "the runtime of this architecture knows no other"},
     {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
 };

@@ -70,7 +70,7 @@ constexpr Tensor choice_bias[] = {[] {
 
 constexpr Fixed fixed[] = {
     {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
-    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer behind the dense ones"},
+    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer after the dense ones"},
     {"rope_traditional", "true", Severity::error, "this architecture rotates adjacent pairs in every runtime"},
 };
 constexpr Fixed v2_fixed[] = {

@@ -48,7 +48,7 @@ Status check_last_layer(KeyWriter& out) {
   const auto end = out.config().u64_field("moe_layer_end_index");
   if (!end || *end + 1 >= out.size(symbol::layers)) return {};
   return out.refuse("moe_layer_end_index",
-                    "is not the last layer; the runtime has no dense layers behind those with experts");
+                    "is not the last layer; the runtime has no dense layers after those with experts");
 }
 constexpr Check checks[] = {check_last_layer};
 

@@ -1,4 +1,4 @@
-// Hunyuan A13B: norms of queries and keys behind the rotation, a shared expert, the rope base stretched by alpha.
+// Hunyuan A13B: norms of queries and keys after the rotation, a shared expert, the rope base stretched by alpha.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -59,7 +59,7 @@ const Family hunyuan_moe = {
     .gguf = "hunyuan-moe",
     .classes = "HunYuanMoEV1ForCausalLM|HunYuanForCausalLM",
     .model_types = "hunyuan|hunyuan_v1_moe",
-    .about = "norms of queries and keys behind the rotation, a shared expert, the rope base stretched by alpha",
+    .about = "norms of queries and keys after the rotation, a shared expert, the rope base stretched by alpha",
     .tied_by_default = true,
     .keys = {sizes, rope, expert_keys, mixture},
     .layer_tensors = {attention_maybe_with_biases, norms, attention_output, experts},

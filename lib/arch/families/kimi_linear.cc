@@ -130,7 +130,7 @@ constexpr Tensor experts[] = {
 };
 
 constexpr Fixed fixed[] = {
-    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer behind the dense ones"},
+    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer after the dense ones"},
     {"moe_renormalize", "true", Severity::warning, "the runtime computes as if it were true"},
     {"mla_use_nope", "true", Severity::error, "the runtime rotates no part of a head"},
     {"q_lora_rank", "0", Severity::error, "mlx-lm and the runtime take queries without low rank"},
