@@ -129,7 +129,7 @@ class LoaderRules {
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
           add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing, but llama.cpp requires it");
-        } else if (in_some_layer.contains({expected.row, expected.side}) && !is_mark(family, *expected.row)) {
+        } else if (expected.side == arch::Side::bias && in_some_layer.contains({expected.row, expected.side})) {
           add("loader-tensor-uneven", "tensor '" + expected.name + "'",
               "is missing, but other layers have it: the model loads but computes something else", Severity::warning);
         }
