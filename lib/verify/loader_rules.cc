@@ -103,10 +103,6 @@ class LoaderRules {
     }
   }
 
-  static bool is_mark(const arch::Family& family, const arch::Tensor& row) {
-    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
-  }
-
   void check_tensors(const arch::Family& family, arch::Sizes& sizes) {
     std::unordered_map<std::string_view, const gguf::TensorInfo*> left;
     for (const gguf::SetFile& file : set_.files) {
@@ -187,7 +183,9 @@ bool is_whole_model(const gguf::SplitSet& set) {
   if (keys.string_value("general.type").value_or("model") != "model") return false;
   const arch::Family* family = arch::find_family(keys);
   if (family == nullptr) return false;
-  arch::Sizes sizes = arch::stated_gguf_sizes(*family, keys);
+  // With the arrays of sizes that differ from layer to layer, where they can be read.
+  auto read = arch::read_gguf_sizes(*family, keys, set.files.front());
+  arch::Sizes sizes = read ? std::move(*read) : arch::stated_gguf_sizes(*family, keys);
   std::unordered_set<std::string_view> names;
   const arch::Names rows(*family);
   u64 layers = 0;
