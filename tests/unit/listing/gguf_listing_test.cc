@@ -73,7 +73,8 @@ TEST(GgufListing, TensorsAreWhereTheFileHasThem) {
                                     .tensor({.name = "q", .ne = {32, 2}, .type = 8, .data = std::string(68, '\0')})
                                     .f32_tensor("blk.0.f", {4})
                                     .tensor({.name = "odd", .ne = {4}, .type = 137}));
-  const Listing listing = gguf_listing(set, "as given")->list({});
+  const auto adapter = gguf_listing(set, "as given");  // what it lists looks at it
+  const Listing listing = adapter->list({});
   EXPECT_EQ(listing.path, "as given");
   EXPECT_EQ(listing.kind, "GGUF v3");
   ASSERT_EQ(listing.tensors.size(), 3U);
