@@ -327,8 +327,8 @@ inline constexpr Relation whole_width = {"D*H", "E", "head_dim",
 /// Every layer has experts.
 inline constexpr std::array<Fixed, 3> experts_everywhere = {{
     rotates_halves,
-    {"decoder_sparse_step", "1", Severity::error, "llama.cpp wants experts in every layer"},
-    {"mlp_only_layers", "[]", Severity::error, "llama.cpp wants experts in every layer"},
+    {"decoder_sparse_step", "1", Severity::error, "llama.cpp requires experts in every layer"},
+    {"mlp_only_layers", "[]", Severity::error, "llama.cpp requires experts in every layer"},
 }};
 
 /// Warns of sliding windows, which the runtime of the family ignores.

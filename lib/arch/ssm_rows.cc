@@ -9,8 +9,7 @@ namespace modelutils::arch {
 Status warn_of_groups(KeyWriter& out) {
   const u64 groups = out.size("Gs");
   if (groups > 1) {
-    out.warn("n_groups",
-             fmt::format("is {}: the runtime normalises each group by itself, mlx-lm all together", groups));
+    out.warn("n_groups", fmt::format("is {}: llama.cpp normalises each group by itself, mlx-lm all together", groups));
   }
   return {};
 }
@@ -23,7 +22,7 @@ Status warn_of_time_step_limit(KeyWriter& out) {
   double high = 0;
   if (!limits.at(0)->get(low) || !limits.at(1)->get(high)) return {};
   // Infinity is read as the largest number; no time step comes near a million.
-  if (low > 0 || high < 1e6) out.warn("time_step_limit", "limits the time steps, which the runtime does not");
+  if (low > 0 || high < 1e6) out.warn("time_step_limit", "limits the time steps, which llama.cpp does not");
   return {};
 }
 

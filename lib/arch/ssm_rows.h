@@ -94,7 +94,7 @@ constexpr std::array<Tensor, 7> mamba2_layer(std::string_view when = {}, Need no
 
 /// The runtime of Mamba layers knows only this expansion.
 inline constexpr Relation doubles_width = {"I", "2*E", "intermediate_size",
-                                           "is not twice hidden_size, the only expansion that the runtime knows"};
+                                           "is not twice hidden_size, the only expansion that llama.cpp knows"};
 
 /// The gated norm of a Mamba 2 layer: the runtime normalises each group by itself, mlx-lm all together. Warns where
 /// there are several groups.

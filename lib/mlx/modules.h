@@ -43,7 +43,7 @@ struct Modules {
   Findings findings;
 };
 
-/// Time proportional to the number of tensors. The paths are views of the names. If a name stands there twice, the
+/// Time proportional to the number of tensors. The paths are views of the names. If a name appears twice, the
 /// first counts.
 Modules find_modules(std::span<const TensorRef> tensors, const Quantization& quantization);
 

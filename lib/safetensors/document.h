@@ -21,7 +21,7 @@ inline constexpr u64 max_header_bytes = 100'000'000;
 /// The header's length stands in front of it.
 inline constexpr u64 length_bytes = 8;
 
-/// One member of `__metadata__`, unescaped. In the order of the file; a name that stands there twice is here twice.
+/// One member of `__metadata__`, unescaped. In the order of the file; a name that appears twice is here twice.
 struct MetadataEntry {
   std::string_view key;
   std::string_view value;

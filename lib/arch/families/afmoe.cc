@@ -39,8 +39,8 @@ constexpr Tensor choice[] = {
 constexpr auto weights = weights_of_experts("2.826", "true");
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"mup_enabled", "true", Severity::error, "the runtime multiplies the embedding with the root of its width"},
-    {"global_attn_every_n_layers", "4", Severity::error, "the runtime makes every fourth layer global"},
+    {"mup_enabled", "true", Severity::error, "llama.cpp multiplies the embedding with the root of its width"},
+    {"global_attn_every_n_layers", "4", Severity::error, "llama.cpp makes every fourth layer global"},
 };
 Status check_windows(KeyWriter& out) {
   return check_window_order(out, 4);

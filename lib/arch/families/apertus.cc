@@ -25,10 +25,10 @@ constexpr Tensor layer[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
-    {"qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
-    {"post_norm", "false", Severity::error, "the runtime has its norms before the blocks"},
-    {"mlp_bias", "false", Severity::error, "the loader takes no biases of the feed-forward part"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    {"qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
+    {"post_norm", "false", Severity::error, "llama.cpp has its norms before the blocks"},
+    {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
 
 }  // namespace

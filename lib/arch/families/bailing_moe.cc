@@ -58,15 +58,15 @@ constexpr auto shared_v2 = [] {
 constexpr auto weights = weights_of_experts("1");
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"first_k_dense_replace", "0", Severity::error, "the runtime of this architecture wants experts in every layer"},
-    {"score_function", "softmax", Severity::error, "the runtime of this architecture knows no other"},
-    {"use_qk_norm", "false", Severity::error, "the runtime of this architecture has no norms of queries and keys"},
-    {"moe_router_enable_expert_bias", "false", Severity::error, "the runtime of this architecture has no such bias"},
-    {"n_group", "1", Severity::error, "the runtime of this architecture chooses among all experts"},
+    {"first_k_dense_replace", "0", Severity::error, "for this architecture llama.cpp requires experts in every layer"},
+    {"score_function", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"use_qk_norm", "false", Severity::error, "for this architecture llama.cpp has no norms of queries and keys"},
+    {"moe_router_enable_expert_bias", "false", Severity::error, "for this architecture llama.cpp has no such bias"},
+    {"n_group", "1", Severity::error, "for this architecture llama.cpp chooses among all experts"},
 };
 constexpr Fixed fixed_v2[] = {
     rotates_halves,
-    {"use_qk_norm", "true", Severity::error, "the runtime of this architecture normalises queries and keys"},
+    {"use_qk_norm", "true", Severity::error, "for this architecture llama.cpp normalises queries and keys"},
 };
 constexpr Relation relations[] = {whole_width};
 // mlx-lm stores the head with columns of length one; elsewhere it is stored as it was trained.

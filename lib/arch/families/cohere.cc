@@ -45,14 +45,13 @@ constexpr Tensor norms_of_heads[] = {
     {.name = "attn_k_norm", .ne = "D,K", .source = "self_attn.k_norm", .when = "L>=64", .f32 = true},
 };
 constexpr Fixed fixed[] = {
-    {"attention_bias", "false", Severity::error, "the runtime has no biases in the attention of this architecture"},
-    {"use_qk_norm", "false", Severity::error, "the runtime has norms of queries and keys only from 64 layers on",
-     "L<64"},
-    {"use_qk_norm", "true", Severity::error, "the runtime wants norms of queries and keys from 64 layers on", "L>=64"},
+    {"attention_bias", "false", Severity::error, "llama.cpp has no biases in the attention of this architecture"},
+    {"use_qk_norm", "false", Severity::error, "llama.cpp has norms of queries and keys only from 64 layers on", "L<64"},
+    {"use_qk_norm", "true", Severity::error, "llama.cpp requires norms of queries and keys from 64 layers on", "L>=64"},
 };
 constexpr Fixed fixed2[] = {
     fixed[0],
-    {"use_qk_norm", "false", Severity::error, "the runtime has no norms of queries and keys in this architecture"},
+    {"use_qk_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
 constexpr Relation relations[] = {whole_width};
 

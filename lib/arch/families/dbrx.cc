@@ -46,7 +46,7 @@ constexpr Tensor layer[] = {
     {"ffn_down_exps", "F,E,X", "ffn.experts.#.w2 | ffn.experts.mlp.w2{{X F E -> X E F}}"},
 };
 constexpr Fixed fixed[] = {
-    {"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "the runtime makes their sum one"},
+    {"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"},
 };
 constexpr Relation relations[] = {whole_width};
 

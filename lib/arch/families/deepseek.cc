@@ -26,9 +26,9 @@ constexpr auto shared = [] {
   return rows;
 }();
 constexpr Fixed fixed[] = {
-    {"moe_layer_freq", "1", Severity::error, "the runtime has experts in every layer after the dense ones"},
-    {"scoring_func", "softmax", Severity::error, "the runtime of this architecture knows no other"},
-    {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
+    {"moe_layer_freq", "1", Severity::error, "llama.cpp has experts in every layer after the dense ones"},
+    {"scoring_func", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"norm_topk_prob", "false", Severity::warning, "llama.cpp computes as if it were false"},
 };
 
 }  // namespace

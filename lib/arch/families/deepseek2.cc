@@ -69,8 +69,8 @@ constexpr Tensor choice_bias[] = {[] {
 }()};
 
 constexpr Fixed fixed[] = {
-    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
-    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer after the dense ones"},
+    {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
+    {"moe_layer_freq", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
     {"rope_traditional", "true", Severity::error, "this architecture rotates adjacent pairs in every runtime"},
 };
 constexpr Fixed v2_fixed[] = {
@@ -94,8 +94,8 @@ Status check_query_rank(KeyWriter& out) {
   const u64 layers = out.size("L");
   const bool is_lite = layers == 26 || layers == 27;
   if (is_lite == (out.size("Rq") == 0)) return {};
-  return out.refuse("q_lora_rank", is_lite ? "is there; with 26 or 27 layers the runtime takes queries without low rank"
-                                           : "is missing; without it the runtime takes 26 or 27 layers only");
+  return out.refuse("q_lora_rank", is_lite ? "is there; with 26 or 27 layers llama.cpp takes queries without low rank"
+                                           : "is missing; without it llama.cpp takes 26 or 27 layers only");
 }
 // The runtime ranks groups by their two best experts, this class by the best one.
 Status check_groups(KeyWriter& out) {
@@ -104,7 +104,7 @@ Status check_groups(KeyWriter& out) {
   if (out.config().string_field("topk_method") != "group_limited_greedy" || used >= groups) return {};
   return out.refuse("topk_method",
                     fmt::format("is group_limited_greedy over {} groups, which this architecture ranks by "
-                                "their best expert; the runtime ranks groups by their two best",
+                                "their best expert; llama.cpp ranks groups by their two best",
                                 groups));
 }
 constexpr Check checks[] = {check_query_rank};

@@ -9,8 +9,8 @@ namespace {
 constexpr auto sizes = decoder_sizes({.context = "131072", .epsilon = "1e-5"});
 constexpr Fixed fixed[] = {
     rotates_pairs,
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
-    {"use_bias", "false", Severity::error, "the runtime has no biases in this architecture"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    {"use_bias", "false", Severity::error, "llama.cpp has no biases in this architecture"},
 };
 
 }  // namespace
@@ -20,7 +20,7 @@ const Family ernie4_5 = {
     .gguf = "ernie4_5",
     .classes = "Ernie4_5ForCausalLM|Ernie4_5_ForCausalLM",
     .model_types = "ernie4_5",
-    .about = "stored with the adjacent pairs that the runtime rotates",
+    .about = "stored with the adjacent pairs that llama.cpp rotates",
     .tied_by_default = true,
     .hf_rope_theta = 500000,
     .keys = {sizes, rope_keys},

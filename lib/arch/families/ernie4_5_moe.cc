@@ -42,13 +42,13 @@ constexpr Tensor others[] = {
     {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mlp.shared_experts.down_proj", .when = with_shared},
 };
 constexpr Fixed fixed[] = {
-    {"moe_gate_act", "softmax", Severity::error, "the runtime of this architecture knows no other"},
+    {"moe_gate_act", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
 };
 Status check_last_layer(KeyWriter& out) {
   const auto end = out.config().u64_field("moe_layer_end_index");
   if (!end || *end + 1 >= out.size(symbol::layers)) return {};
   return out.refuse("moe_layer_end_index",
-                    "is not the last layer; the runtime has no dense layers after those with experts");
+                    "is not the last layer; llama.cpp has no dense layers after those with experts");
 }
 constexpr Check checks[] = {check_last_layer};
 

@@ -32,8 +32,8 @@ constexpr Tensor ends[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"activation_function", "silu|swish", Severity::error, "the runtime computes silu"},
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"activation_function", "silu|swish", Severity::error, "llama.cpp computes silu"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ Status write_windows(KeyWriter& out, const Key& key) {
   for (std::size_t i = 0; i < slides.size(); ++i) {
     if (slides[i] == (is_fixed && (i + 1) % 4 != 0)) continue;
     return out.refuse("sliding_window_pattern",
-                      fmt::format("makes layer {} of {} {}; the runtime lets three of four layers slide if there are "
+                      fmt::format("makes layer {} of {} {}; llama.cpp lets three of four layers slide if there are "
                                   "64, and else none",
                                   i, slides.size(), slides[i] ? "slide" : "global"));
   }
@@ -62,7 +62,7 @@ constexpr Key windows[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 constexpr Relation relations[] = {whole_width};
 

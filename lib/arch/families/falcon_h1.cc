@@ -80,21 +80,21 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "model.final_layernorm@times:tied"},
     {"output", "E,V", "[mlx] lm_head | lm_head@times:head"},
 };
-constexpr std::string_view no_place = "the runtime of this architecture leaves it out";
+constexpr std::string_view no_place = "for this architecture llama.cpp leaves it out";
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"attention_bias", "false", Severity::error, no_place},
     {"mamba_proj_bias", "false", Severity::error, no_place},
     {"projectors_bias", "false", Severity::error, no_place},
     {"mlp_bias", "false", Severity::error, no_place},
-    {"mamba_conv_bias", "true", Severity::error, "the runtime needs the bias of the convolution"},
+    {"mamba_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
 };
 
 Status check_norm(KeyWriter& out) {
   const hf::Config& config = out.config();
   if (!config.bool_field("mamba_rms_norm").value_or(false)) return {};
   if (config.bool_field("mamba_norm_before_gate").value_or(!out.is_mlx())) {
-    return out.refuse("mamba_norm_before_gate", "is true; the runtime normalises what the gate has passed");
+    return out.refuse("mamba_norm_before_gate", "is true; llama.cpp normalises what the gate has passed");
   }
   return warn_of_groups(out);
 }

@@ -52,7 +52,7 @@ Status check_scale(KeyWriter& out, u64 layers_of_27b) {
   const bool is_27b = out.size("L") == layers_of_27b;
   const u64 fixed = is_27b ? out.size("E") / out.size("H") : out.size("D");
   if (*stated != static_cast<double>(fixed)) {
-    out.warn("query_pre_attn_scalar", fmt::format("is {}; the runtime computes with {}", *stated, fixed));
+    out.warn("query_pre_attn_scalar", fmt::format("is {}; llama.cpp computes with {}", *stated, fixed));
   }
   return {};
 }

@@ -70,16 +70,16 @@ constexpr Tensor layer[] = {
 
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"altup_num_inputs", "4", Severity::error, "the runtime has four streams"},
-    {"altup_active_idx", "0", Severity::error, "the runtime takes the first stream"},
-    {"altup_correct_scale", "true", Severity::error, "the runtime scales the corrected stream"},
-    {"laurel_rank", "64", Severity::error, "the runtime has rank 64"},
-    {"hidden_size_per_layer_input", "256", Severity::error, "the runtime has 256 features of every layer"},
-    {"final_logit_softcapping", "30", Severity::error, "the runtime caps logits at 30"},
+    {"altup_num_inputs", "4", Severity::error, "llama.cpp has four streams"},
+    {"altup_active_idx", "0", Severity::error, "llama.cpp takes the first stream"},
+    {"altup_correct_scale", "true", Severity::error, "llama.cpp scales the corrected stream"},
+    {"laurel_rank", "64", Severity::error, "llama.cpp has rank 64"},
+    {"hidden_size_per_layer_input", "256", Severity::error, "llama.cpp has 256 features of every layer"},
+    {"final_logit_softcapping", "30", Severity::error, "llama.cpp caps logits at 30"},
 };
 constexpr Relation relations[] = {
     {"L-Sk", "20", "num_kv_shared_layers",
-     "does not leave 20 layers with keys and values of their own, which is what the runtime has"},
+     "does not leave 20 layers with keys and values of their own, which is what llama.cpp has"},
 };
 // The share of a layer's features that are cut off: 0.95 in the first ten layers, then none.
 Status check_sparsity(KeyWriter& out) {
@@ -92,7 +92,7 @@ Status check_sparsity(KeyWriter& out) {
     if (!one.get(share) || share != (number < 10 ? 0.95 : 0.0)) {
       return out.refuse("activation_sparsity_pattern",
                         "is not 0.95 in the first ten layers and 0 in the others, which "
-                        "the runtime has wired in");
+                        "llama.cpp has wired in");
     }
     ++number;
   }

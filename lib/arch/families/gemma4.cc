@@ -184,7 +184,7 @@ constexpr Tensor experts[] = {
 
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
+    {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
 };
 // Shared layers take keys and values of the last global layer before them, or of the sliding one before that.
 Status check_sharing(KeyWriter& out) {
@@ -194,7 +194,7 @@ Status check_sharing(KeyWriter& out) {
     return {};
   return out.refuse(
       "num_kv_shared_layers",
-      fmt::format("leaves {} layers with keys and values of their own; the runtime wants the last of them "
+      fmt::format("leaves {} layers with keys and values of their own; llama.cpp requires the last of them "
                   "global and the one before sliding",
                   own_layers));
 }

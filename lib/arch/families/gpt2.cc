@@ -58,20 +58,20 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr std::string_view gelus = "gelu_new|gelu_pytorch_tanh|gelu_fast|gelu";
-constexpr std::string_view computes_gelu = "the runtime computes the tanh form of gelu";
-constexpr std::string_view needs_biases = "the loader of this architecture needs the biases";
+constexpr std::string_view computes_gelu = "llama.cpp computes the tanh form of gelu";
+constexpr std::string_view needs_biases = "for this architecture llama.cpp needs the biases";
 constexpr Fixed fixed[] = {
     {"activation_function", gelus, Severity::error, computes_gelu},
     {"activation_function", "gelu_new|gelu_pytorch_tanh|gelu_fast", Severity::warning, computes_gelu},
-    {"scale_attn_weights", "true", Severity::error, "the runtime always scales by the size of a head"},
-    {"scale_attn_by_inverse_layer_idx", "false", Severity::error, "the runtime scales every layer alike"},
+    {"scale_attn_weights", "true", Severity::error, "llama.cpp always scales by the size of a head"},
+    {"scale_attn_by_inverse_layer_idx", "false", Severity::error, "llama.cpp scales every layer alike"},
     {"attention_bias", "true", Severity::error, needs_biases},
     {"mlp_bias", "true", Severity::error, needs_biases},
 };
 
 Status warn_of_exact_gelu(KeyWriter& out) {
   if (out.is_mlx() && out.config().string_field("activation_function") != "gelu") {
-    out.warn("activation_function", "is the tanh form of gelu, as in the runtime; mlx-lm computes the exact one");
+    out.warn("activation_function", "is the tanh form of gelu, as in llama.cpp; mlx-lm computes the exact one");
   }
   return {};
 }

@@ -49,7 +49,7 @@ constexpr Tensor last[] = {
     {"output", "E,V", "model.embed_out | embed_out"},
 };
 constexpr Fixed fixed[] = {
-    {"attention_bias", "true", Severity::error, "the loader of this architecture needs the biases"},
+    {"attention_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases"},
 };
 
 constexpr Relation relations[] = {whole_width};

@@ -36,7 +36,7 @@ constexpr Tensor layer[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"swiglu_limit", "7", Severity::warning, "the runtime clamps at 7"},
+    {"swiglu_limit", "7", Severity::warning, "llama.cpp clamps at 7"},
 };
 Status check_windows(KeyWriter& out) {
   return check_window_order(out, 2);

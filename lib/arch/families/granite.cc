@@ -42,7 +42,7 @@ constexpr Tensor experts[] = {
     {"ffn_down_shexp", "Fs,E", "shared_mlp.down_proj | shared_mlp.output_linear", Need::required, Need::absent, "Fs"},
 };
 constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 
 }  // namespace

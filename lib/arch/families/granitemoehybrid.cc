@@ -92,9 +92,9 @@ constexpr Tensor feed_forward[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"mamba_proj_bias", "false", Severity::error, "the loader of this architecture has no place for it"},
-    {"mamba_conv_bias", "true", Severity::error, "the runtime needs the bias of the convolution"},
-    {"normalization_function", "rmsnorm", Severity::error, "the runtime computes RMS norms"},
+    {"mamba_proj_bias", "false", Severity::error, "for this architecture llama.cpp has no place for it"},
+    {"mamba_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
+    {"normalization_function", "rmsnorm", Severity::error, "llama.cpp computes RMS norms"},
 };
 constexpr Relation relations[] = {doubles_width};
 constexpr Check checks[] = {warn_of_groups, warn_of_time_step_limit};

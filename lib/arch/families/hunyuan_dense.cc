@@ -21,9 +21,9 @@ constexpr Tensor norms[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"use_qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
-    {"attention_bias", "false", Severity::error, "the loader takes no biases"},
-    {"use_cla", "false", Severity::error, "the runtime has keys and values in every layer"},
+    {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
+    {"attention_bias", "false", Severity::error, "llama.cpp accepts no biases"},
+    {"use_cla", "false", Severity::error, "llama.cpp has keys and values in every layer"},
 };
 
 }  // namespace

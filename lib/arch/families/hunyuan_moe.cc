@@ -39,14 +39,14 @@ constexpr Tensor experts[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"use_cla", "false", Severity::error, "the runtime has keys and values of its own in every layer"},
-    {"use_qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
-    {"use_mixed_mlp_moe", "true", Severity::error, "the runtime wants a shared expert"},
+    {"use_cla", "false", Severity::error, "llama.cpp has keys and values of its own in every layer"},
+    {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
+    {"use_mixed_mlp_moe", "true", Severity::error, "llama.cpp requires a shared expert"},
 };
 Status warn_of_weights(KeyWriter& out) {
   const u64 used = out.size(symbol::experts_used);
   if (out.is_mlx() && used < out.size(symbol::experts)) {
-    out.warn("moe_topk", "is less than all experts: the runtime makes the sum of their weights one, mlx-lm does not");
+    out.warn("moe_topk", "is less than all experts: llama.cpp makes the sum of their weights one, mlx-lm does not");
   }
   return {};
 }

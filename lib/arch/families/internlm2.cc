@@ -29,7 +29,7 @@ constexpr Tensor last[] = {
 };
 constexpr Fixed fixed[] = {
     {"bias", "false", Severity::error,
-     "the loader of this architecture has no place for the bias of the output projection"},
+     "for this architecture llama.cpp has no place for the bias of the output projection"},
 };
 
 constexpr Relation relations[] = {whole_width};

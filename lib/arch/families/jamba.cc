@@ -73,8 +73,8 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {
-    {"mamba_proj_bias", "false", Severity::error, "the loader of this architecture has no place for it"},
-    {"mamba_conv_bias", "true", Severity::error, "the loader of this architecture needs the bias of the convolution"},
+    {"mamba_proj_bias", "false", Severity::error, "for this architecture llama.cpp has no place for it"},
+    {"mamba_conv_bias", "true", Severity::error, "for this architecture llama.cpp needs the bias of the convolution"},
 };
 constexpr Relation relations[] = {
     doubles_width,
@@ -85,7 +85,7 @@ Status warn_of_weights(KeyWriter& out) {
   if (out.is_mlx() && out.size("U") < out.size("X")) {
     out.warn("num_experts_per_tok",
              "is less than num_experts: mlx-lm makes the sum of the chosen experts' weights one, "
-             "the runtime does not (nor does the published model)");
+             "llama.cpp does not (nor does the published model)");
   }
   return {};
 }

@@ -130,23 +130,22 @@ constexpr Tensor experts[] = {
 };
 
 constexpr Fixed fixed[] = {
-    {"moe_layer_freq", "1", Severity::error, "the runtime wants experts in every layer after the dense ones"},
-    {"moe_renormalize", "true", Severity::warning, "the runtime computes as if it were true"},
-    {"mla_use_nope", "true", Severity::error, "the runtime rotates no part of a head"},
-    {"q_lora_rank", "0", Severity::error, "mlx-lm and the runtime take queries without low rank"},
+    {"moe_layer_freq", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
+    {"moe_renormalize", "true", Severity::warning, "llama.cpp computes as if it were true"},
+    {"mla_use_nope", "true", Severity::error, "llama.cpp rotates no part of a head"},
+    {"q_lora_rank", "0", Severity::error, "mlx-lm and llama.cpp take queries without low rank"},
 };
 // A single expert is not renormalised by its class, and the runtime makes its weight 1.
 Status check_mixture(KeyWriter& out) {
   const u64 heads = out.config().u64_field("linear_attn_config.num_heads").value_or(out.size("H"));
   if (heads != out.size("H")) {
-    return out.refuse(
-        "linear_attn_config.num_heads",
-        fmt::format("is {}, but attention has {} heads; the runtime has one number", heads, out.size("H")));
+    return out.refuse("linear_attn_config.num_heads",
+                      fmt::format("is {}, but attention has {} heads; llama.cpp has one number", heads, out.size("H")));
   }
   const u64 groups = out.config().u64_field("num_expert_group").value_or(1);
-  if (groups > 1) return out.refuse("num_expert_group", "is more than 1; the runtime chooses among all experts");
+  if (groups > 1) return out.refuse("num_expert_group", "is more than 1; llama.cpp chooses among all experts");
   if (out.size("X") > 0 && out.size("U") == 1) {
-    out.warn("num_experts_per_token", "is 1; the runtime gives a single expert the weight 1");
+    out.warn("num_experts_per_token", "is 1; llama.cpp gives a single expert the weight 1");
   }
   return {};
 }

@@ -104,12 +104,12 @@ constexpr Tensor last[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"conv_bias", "false", Severity::error, "the runtime has no bias of the convolution"},
+    {"conv_bias", "false", Severity::error, "llama.cpp has no bias of the convolution"},
 };
 constexpr Fixed mixture_fixed[] = {
     fixed[0],
     fixed[1],
-    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
 };
 
 }  // namespace

@@ -25,8 +25,8 @@ constexpr Fixed whole_head[] = {
 };
 constexpr Fixed mixtral_fixed[] = {
     whole_head[0],
-    {"decoder_sparse_step", "1", Severity::error, "llama.cpp wants experts in every layer"},
-    {"mlp_only_layers", "[]", Severity::error, "llama.cpp wants experts in every layer"},
+    {"decoder_sparse_step", "1", Severity::error, "llama.cpp requires experts in every layer"},
+    {"mlp_only_layers", "[]", Severity::error, "llama.cpp requires experts in every layer"},
 };
 constexpr Check checks[] = {warn_of_windows};
 

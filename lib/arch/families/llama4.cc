@@ -53,17 +53,17 @@ constexpr Tensor experts[] = {
     {.name = "ffn_down_shexp", .ne = "Fx,E", .source = "feed_forward.shared_expert.down_proj", .when = with_experts},
 };
 constexpr Fixed fixed[] = {
-    {"use_qk_norm", "true", Severity::error, "the runtime normalises queries and keys unless there are 128 experts",
+    {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys unless there are 128 experts",
      "X!=128"},
     {"use_qk_norm", "false", Severity::error,
-     "the runtime does not normalise queries and keys where there are 128 experts", "X==128"},
-    {"attention_chunk_size", "8192", Severity::warning, "the runtime has 8192: longer texts give other results"},
-    {"floor_scale", "8192", Severity::warning, "the runtime has 8192: longer texts give other results"},
-    {"attn_scale", "0.1", Severity::warning, "the runtime has 0.1: texts of more than 8192 tokens give other results"},
+     "llama.cpp does not normalise queries and keys where there are 128 experts", "X==128"},
+    {"attention_chunk_size", "8192", Severity::warning, "llama.cpp has 8192: longer texts give other results"},
+    {"floor_scale", "8192", Severity::warning, "llama.cpp has 8192: longer texts give other results"},
+    {"attn_scale", "0.1", Severity::warning, "llama.cpp has 0.1: texts of more than 8192 tokens give other results"},
 };
 Status check_experts(KeyWriter& out) {
   if (out.size(symbol::experts) > 0) return {};
-  return out.refuse("num_local_experts", "is 0; the runtime of this architecture wants experts");
+  return out.refuse("num_local_experts", "is 0; for this architecture llama.cpp requires experts");
 }
 constexpr Check checks[] = {check_experts};
 

@@ -42,8 +42,8 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "backbone.norm_f | model.backbone.norm_f"},
     {"output", "E,V", "lm_head | model.lm_head"},
 };
-constexpr std::string_view no_biases = "the loader of this architecture has no place for biases of projections";
-constexpr std::string_view needs_bias = "the loader of this architecture needs the bias of the convolution";
+constexpr std::string_view no_biases = "for this architecture llama.cpp has no place for biases of projections";
+constexpr std::string_view needs_bias = "for this architecture llama.cpp needs the bias of the convolution";
 constexpr Fixed fixed[] = {
     {"use_bias", "false", Severity::error, no_biases},
     {"bias", "false", Severity::error, no_biases},
@@ -60,7 +60,7 @@ Status check_epsilons(KeyWriter& out) {
   }
   const double part_epsilon = config.number_field("mixer_rms_eps").value_or(1e-6);
   if (normalises_parts(config) && part_epsilon != epsilon) {
-    out.warn("mixer_rms_eps", fmt::format("is {}; the runtime computes with layer_norm_epsilon, {}, in every norm",
+    out.warn("mixer_rms_eps", fmt::format("is {}; llama.cpp computes with layer_norm_epsilon, {}, in every norm",
                                           part_epsilon, epsilon));
   }
   return {};

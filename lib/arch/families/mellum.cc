@@ -20,17 +20,17 @@ constexpr Key own[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
 };
 Status check_rope(KeyWriter& out) {
   const hf::Rope& rope = out.config().rope;
   if (rope.theta && rope.theta_local && *rope.theta != *rope.theta_local) {
     return out.refuse("rope_parameters.sliding_attention.rope_theta",
-                      "differs from that of the other layers; the runtime has one for all");
+                      "differs from that of the other layers; llama.cpp has one for all");
   }
   if (!rope.scaling_local) return {};
   return out.refuse("rope_parameters.sliding_attention",
-                    "scales the rope of sliding layers, which the runtime never does");
+                    "scales the rope of sliding layers, which llama.cpp never does");
 }
 constexpr Check checks[] = {check_rope};
 

@@ -44,7 +44,7 @@ Status check_heads(KeyWriter& out) {
                                         {"swa_num_attention_heads", "num_attention_heads"}}) {
     const auto stated = config.u64_field(sliding);
     if (stated && stated != config.u64_field(global)) {
-      return out.refuse(sliding, "differs from that of the other layers; the runtime has one for all");
+      return out.refuse(sliding, "differs from that of the other layers; llama.cpp has one for all");
     }
   }
   if (out.is_mlx() && config.number_field("attention_value_scale").value_or(1) != 1) {
@@ -93,9 +93,9 @@ constexpr auto dense = [] {
 }();
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"scoring_func", "sigmoid", Severity::error, "the runtime of this architecture knows no other"},
-    {"norm_topk_prob", "true", Severity::error, "the runtime makes the sum of the chosen experts' weights one"},
-    {"routed_scaling_factor", "1", Severity::error, "the runtime of this architecture does not scale the experts"},
+    {"scoring_func", "sigmoid", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"norm_topk_prob", "true", Severity::error, "llama.cpp makes the sum of the chosen experts' weights one"},
+    {"routed_scaling_factor", "1", Severity::error, "for this architecture llama.cpp does not scale the experts"},
 };
 constexpr Check checks[] = {check_heads};
 

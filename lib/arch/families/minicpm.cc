@@ -33,7 +33,7 @@ constexpr Key scales[] = {
     {.name = "logit_scale", .type = KeyType::f32},
 };
 constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 
 }  // namespace

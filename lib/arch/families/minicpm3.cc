@@ -51,20 +51,20 @@ constexpr Tensor layer[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
-    {"scale_emb", "12", Severity::error, "the runtime multiplies the embedding by 12"},
-    {"scale_depth", "1.4", Severity::error, "the runtime multiplies what a layer adds by 1.4 / sqrt(layers)"},
-    {"dim_model_base", "256", Severity::error, "the runtime multiplies the logits by 256 / hidden_size"},
+    {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
+    {"scale_emb", "12", Severity::error, "llama.cpp multiplies the embedding by 12"},
+    {"scale_depth", "1.4", Severity::error, "llama.cpp multiplies what a layer adds by 1.4 / sqrt(layers)"},
+    {"dim_model_base", "256", Severity::error, "llama.cpp multiplies the logits by 256 / hidden_size"},
 };
 constexpr Relation relations[] = {
-    {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, which the runtime takes for granted"},
+    {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, which llama.cpp takes for granted"},
 };
 // mlx-lm rotates by the long factors at any length; the runtime by the short ones up to the original context.
 Status check_factors(KeyWriter& out) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (out.is_mlx() && scaling && scaling->short_factor != scaling->long_factor) {
     out.warn("rope_scaling",
-             "has short factors that are not the long ones; the runtime uses them up to the original context, "
+             "has short factors that are not the long ones; llama.cpp uses them up to the original context, "
              "mlx-lm never");
   }
   return {};
@@ -78,7 +78,7 @@ const Family minicpm3 = {
     .gguf = "minicpm3",
     .classes = "MiniCPM3ForCausalLM",
     .model_types = "minicpm3",
-    .about = "low-rank queries, keys and values; scales of embedding, depth and logits are wired into the runtime",
+    .about = "low-rank queries, keys and values; scales of embedding, depth and logits are wired into llama.cpp",
     .hf_rope_theta = 10000,
     .mlx_rope_theta = 1e6,
     .keys = {used_sizes, rope},

@@ -24,7 +24,7 @@ constexpr Tensor experts[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"use_qk_norm", "true", Severity::error, "the runtime normalises queries and keys"},
+    {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
 };
 
 }  // namespace

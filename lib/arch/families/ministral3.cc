@@ -37,7 +37,7 @@ constexpr Key own[] = {
     {.name = "attention.temperature_scale", .type = KeyType::f32, .write = write_temperature},
 };
 constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 constexpr Check checks[] = {warn_of_windows};
 

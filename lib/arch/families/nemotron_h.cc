@@ -108,13 +108,13 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "backbone.norm_f | model.norm_f"},
     {"output", "E,V", "lm_head"},
 };
-constexpr std::string_view no_place = "the loader of this architecture has no place for it";
+constexpr std::string_view no_place = "for this architecture llama.cpp has no place for it";
 constexpr Fixed fixed[] = {
-    {"mlp_hidden_act", "relu2", Severity::error, "the runtime computes the squared relu"},
-    {"mamba_hidden_act", "silu|swish", Severity::error, "the runtime computes silu"},
+    {"mlp_hidden_act", "relu2", Severity::error, "llama.cpp computes the squared relu"},
+    {"mamba_hidden_act", "silu|swish", Severity::error, "llama.cpp computes silu"},
     {"use_bias", "false", Severity::error, no_place},
     {"mamba_proj_bias", "false", Severity::error, no_place},
-    {"use_conv_bias", "true", Severity::error, "the runtime needs the bias of the convolution"},
+    {"use_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
 };
 constexpr Check checks[] = {warn_of_time_step_limit};
 

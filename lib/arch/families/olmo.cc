@@ -31,15 +31,15 @@ constexpr Tensor layer[] = {
 };
 constexpr Tensor ends[] = {{"output", "E,V", "model.transformer.ff_out | lm_head"}};
 constexpr Fixed fixed[] = {
-    {"layer_norm_type", "default|low_precision", Severity::error, "the runtime has LayerNorm"},
-    {"layer_norm_with_affine", "false", Severity::error, "the runtime's norms have no weights"},
-    {"attention_layer_norm", "false", Severity::error, "the runtime has no norms of queries and keys"},
-    {"include_bias", "false", Severity::error, "the loader takes no biases"},
+    {"layer_norm_type", "default|low_precision", Severity::error, "llama.cpp has LayerNorm"},
+    {"layer_norm_with_affine", "false", Severity::error, "llama.cpp's norms have no weights"},
+    {"attention_layer_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys"},
+    {"include_bias", "false", Severity::error, "llama.cpp accepts no biases"},
     {"multi_query_attention", "false", Severity::error, "the rows of the fused matrix are taken for three equal parts"},
-    {"block_type", "sequential", Severity::error, "the runtime computes attention before the feed-forward part"},
-    {"activation_type", "swiglu", Severity::error, "the runtime computes SwiGLU"},
-    {"rope", "true", Severity::error, "the runtime rotates queries and keys"},
-    {"clip_qkv", "", Severity::warning, "mlx-lm does not clip queries, keys and values; the runtime does", "mlx"},
+    {"block_type", "sequential", Severity::error, "llama.cpp computes attention before the feed-forward part"},
+    {"activation_type", "swiglu", Severity::error, "llama.cpp computes SwiGLU"},
+    {"rope", "true", Severity::error, "llama.cpp rotates queries and keys"},
+    {"clip_qkv", "", Severity::warning, "mlx-lm does not clip queries, keys and values; llama.cpp does", "mlx"},
 };
 constexpr Relation relations[] = {whole_width};
 

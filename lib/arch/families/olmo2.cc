@@ -34,7 +34,7 @@ constexpr Key windows[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 constexpr Relation relations[] = {whole_width};
 constexpr Check olmo2_checks[] = {warn_of_windows};

@@ -17,14 +17,14 @@ constexpr Tensor qk_norms_of_all_heads[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
-    {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
-    {"clip_qkv", "", Severity::warning, "the runtime does not clip queries, keys and values"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    {"norm_topk_prob", "false", Severity::warning, "llama.cpp computes as if it were false"},
+    {"clip_qkv", "", Severity::warning, "llama.cpp does not clip queries, keys and values"},
 };
 constexpr Relation relations[] = {
     whole_width,
     {"K", "H", "num_key_value_heads",
-     "differs from the number of heads, and the loader takes the norm of keys for as "
+     "differs from the number of heads, and llama.cpp takes the norm of keys for as "
      "wide as that of queries"},
 };
 

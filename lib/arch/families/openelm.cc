@@ -55,11 +55,11 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {
-    {"ffn_with_glu", "true", Severity::error, "the runtime has only gated feed-forward parts"},
-    {"normalize_qk_projections", "true", Severity::error, "the loader of this architecture needs the norms of Q and K"},
-    {"share_input_output_layers", "true", Severity::error, "the runtime always uses the embedding as the output head"},
-    {"activation_fn_name", "swish|silu", Severity::error, "the runtime computes silu"},
-    {"normalization_layer_name", "rms_norm", Severity::error, "the runtime computes RMS norms"},
+    {"ffn_with_glu", "true", Severity::error, "llama.cpp has only gated feed-forward parts"},
+    {"normalize_qk_projections", "true", Severity::error, "for this architecture llama.cpp needs the norms of Q and K"},
+    {"share_input_output_layers", "true", Severity::error, "llama.cpp always uses the embedding as the output head"},
+    {"activation_fn_name", "swish|silu", Severity::error, "llama.cpp computes silu"},
+    {"normalization_layer_name", "rms_norm", Severity::error, "llama.cpp computes RMS norms"},
 };
 
 }  // namespace

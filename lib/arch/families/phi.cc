@@ -35,7 +35,7 @@ constexpr Tensor ends[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"qk_layernorm", "false", Severity::error, "the runtime has no norms of queries and keys in this architecture"},
+    {"qk_layernorm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
 constexpr Relation relations[] = {whole_width};
 

@@ -36,11 +36,11 @@ constexpr Tensor last[] = {
 constexpr Fixed fixed[] = {rotates_halves};
 constexpr Relation relations[] = {whole_width};
 Status warn_of_differences(KeyWriter& out) {
-  out.warn("architectures", "has LayerNorm, but the runtime does not subtract the mean: logits differ a little");
+  out.warn("architectures", "has LayerNorm, but llama.cpp does not subtract the mean: logits differ a little");
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (out.is_mlx() && scaling && scaling->long_factor != scaling->short_factor) {
     out.warn("rope_scaling",
-             "has two sets of factors: the runtime takes the short ones up to the original context, "
+             "has two sets of factors: llama.cpp takes the short ones up to the original context, "
              "mlx-lm always the long ones");
   }
   return {};

@@ -27,8 +27,8 @@ constexpr Tensor ends[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {
-    {"no_bias", "true", Severity::error, "the loader takes a bias only of queries, keys and values"},
-    {"rotary_pct", "1", Severity::error, "the runtime rotates the whole head"},
+    {"no_bias", "true", Severity::error, "llama.cpp accepts a bias only of queries, keys and values"},
+    {"rotary_pct", "1", Severity::error, "llama.cpp rotates the whole head"},
     {"rotary_emb_base", "10000", Severity::warning, "mlx-lm computes as if it were 10000", "mlx"},
 };
 constexpr Relation relations[] = {

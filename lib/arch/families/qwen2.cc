@@ -31,7 +31,7 @@ constexpr Fixed mixture_fixed[] = {
     experts_everywhere[0],
     experts_everywhere[1],
     experts_everywhere[2],
-    {"norm_topk_prob", "false", Severity::warning, "the runtime computes as if it were false"},
+    {"norm_topk_prob", "false", Severity::warning, "llama.cpp computes as if it were false"},
 };
 constexpr Relation relations[] = {whole_width};
 constexpr Check checks[] = {warn_of_windows};

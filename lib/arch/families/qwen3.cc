@@ -18,7 +18,7 @@ constexpr Fixed mixture_fixed[] = {
     experts_everywhere[0],
     experts_everywhere[1],
     experts_everywhere[2],
-    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
 };
 constexpr Check checks[] = {warn_of_windows};
 

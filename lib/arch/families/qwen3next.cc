@@ -141,8 +141,8 @@ constexpr Tensor ends[] = {
 
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"attention_bias", "false", Severity::error, "the runtime has no biases here"},
-    {"attn_output_gate", "true", Severity::error, "the runtime gates the output of every attention"},
+    {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
+    {"attn_output_gate", "true", Severity::error, "llama.cpp gates the output of every attention"},
 };
 constexpr Fixed mixture_fixed[] = {
     experts_everywhere[0],
@@ -150,13 +150,13 @@ constexpr Fixed mixture_fixed[] = {
     experts_everywhere[2],
     fixed[1],
     fixed[2],
-    {"norm_topk_prob", "true", Severity::warning, "the runtime computes as if it were true"},
+    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
 };
 // The sizes of key and value heads, which the runtime takes for one.
 Status check_value_heads(KeyWriter& out) {
   const auto stated = out.config().u64_field("linear_value_head_dim");
   if (!stated || *stated == out.size("S")) return {};
-  return out.refuse("linear_value_head_dim", "is not linear_key_head_dim; the runtime has one size for both");
+  return out.refuse("linear_value_head_dim", "is not linear_key_head_dim; llama.cpp has one size for both");
 }
 constexpr Check checks[] = {check_value_heads};
 

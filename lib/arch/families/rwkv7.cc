@@ -78,8 +78,8 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {
-    {"norm_first", "true", Severity::error, "the loader of this architecture needs the norm before the first layer"},
-    {"norm_bias", "true", Severity::error, "the loader of this architecture needs the biases of the norms"},
+    {"norm_first", "true", Severity::error, "for this architecture llama.cpp needs the norm before the first layer"},
+    {"norm_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases of the norms"},
 };
 
 }  // namespace

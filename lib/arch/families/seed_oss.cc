@@ -17,9 +17,9 @@ constexpr Tensor layer[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
-    {"attention_out_bias", "false", Severity::error, "the loader takes no bias of the output projection"},
-    {"mlp_bias", "false", Severity::error, "the loader takes no biases of the feed-forward part"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    {"attention_out_bias", "false", Severity::error, "llama.cpp accepts no bias of the output projection"},
+    {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
 
 }  // namespace

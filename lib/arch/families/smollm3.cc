@@ -17,11 +17,11 @@ constexpr Tensor layer[] = {
     attention_of_pairs[3], attention_output[0],   attention_output[1],
 };
 constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "the runtime rotates the whole head"},
+    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 // no_rope_layers lists 1 for layers with rotary embedding; without it the interval counts.
 Status check_rope_layers(KeyWriter& out) {
-  constexpr std::string_view because = "the runtime leaves out the rotary embedding of every fourth layer";
+  constexpr std::string_view because = "llama.cpp leaves out the rotary embedding of every fourth layer";
   json::Array layers;
   const auto list = out.config().field("no_rope_layers");
   if (!list || list->get(layers)) {

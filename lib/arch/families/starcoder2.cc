@@ -24,9 +24,9 @@ constexpr Tensor ends[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"use_bias", "true", Severity::error, "the loader wants biases"},
-    {"norm_type", "layer_norm", Severity::error, "the runtime has LayerNorm"},
-    {"mlp_type", "default", Severity::error, "the runtime has no gate in the feed-forward part"},
+    {"use_bias", "true", Severity::error, "llama.cpp requires biases"},
+    {"norm_type", "layer_norm", Severity::error, "llama.cpp has LayerNorm"},
+    {"mlp_type", "default", Severity::error, "llama.cpp has no gate in the feed-forward part"},
 };
 constexpr Relation relations[] = {whole_width};
 constexpr Check checks[] = {warn_of_windows};
