@@ -12,14 +12,14 @@ namespace modelutils::arch {
 
 namespace {
 
-#define MU_FAMILY_ADDRESS(name) &name,
-constexpr std::array families = {MU_ARCH_FAMILIES(MU_FAMILY_ADDRESS)};
+#define MU_FAMILY_ADDRESS(file, name) &families::file::name,
+constexpr std::array all = {MU_ARCH_FAMILIES(MU_FAMILY_ADDRESS)};
 #undef MU_FAMILY_ADDRESS
 
 }  // namespace
 
 std::span<const Family* const> all_families() {
-  return families;
+  return all;
 }
 
 bool has_name(std::string_view names, std::string_view name) {
@@ -37,10 +37,10 @@ std::vector<const Key*> keys_of(const Family& family) {
 }
 
 const Family* find_family(std::string_view hf_class, std::string_view model_type) {
-  for (const Family* family : families) {
+  for (const Family* family : all) {
     if (has_name(family->classes, hf_class)) return family;
   }
-  for (const Family* family : families) {
+  for (const Family* family : all) {
     if (has_name(family->model_types, model_type)) return family;
   }
   return nullptr;
@@ -50,19 +50,19 @@ const Family* find_family(const hf::Config& config) {
   const Family* found = find_family(config.architecture, config.model_type);
   if (found != nullptr && found->fits != nullptr && !found->fits(config)) {
     const bool by_class = has_name(found->classes, config.architecture);
-    const auto other = std::find_if(families.begin(), families.end(), [&](const Family* family) {
+    const auto other = std::find_if(all.begin(), all.end(), [&](const Family* family) {
       const bool is_relative =
           by_class ? has_name(family->classes, config.architecture) : has_name(family->model_types, config.model_type);
       return is_relative && (family->fits == nullptr || family->fits(config));
     });
-    found = other == families.end() ? nullptr : *other;
+    found = other == all.end() ? nullptr : *other;
   }
   if (found == nullptr || has_name(found->classes, config.architecture)) return found;
   return config.architecture.empty() || config.has_text_config ? found : nullptr;
 }
 
 const Family* find_family(const gguf::Index& index) {
-  for (const Family* family : families) {
+  for (const Family* family : all) {
     if (family->gguf == index.architecture() && holds(family->gguf_when, stated_gguf_sizes(*family, index))) {
       return family;
     }
@@ -90,7 +90,7 @@ bool uses_operation(const Family& family, std::string_view operation) {
 const Family* find_gguf_family(std::string_view architecture, bool experts) {
   Sizes sizes;
   sizes.set(symbol::experts, experts ? 1 : 0);
-  for (const Family* family : families) {
+  for (const Family* family : all) {
     if (family->gguf == architecture && holds(family->gguf_when, sizes)) return family;
   }
   return nullptr;

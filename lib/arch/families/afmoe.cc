@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::afmoe {
 
 namespace {
 
@@ -64,4 +64,4 @@ const Family afmoe = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::afmoe

@@ -4,7 +4,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::bailing_moe {
 
 namespace {
 
@@ -111,4 +111,4 @@ const Family bailing_moe_v2 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::bailing_moe

@@ -5,7 +5,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::cohere {
 
 namespace {
 
@@ -93,4 +93,4 @@ const Family cohere2 = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::cohere

@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::dbrx {
 
 namespace {
 
@@ -68,4 +68,4 @@ const Family dbrx = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::dbrx

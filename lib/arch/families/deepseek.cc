@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::deepseek {
 
 namespace {
 
@@ -48,4 +48,4 @@ const Family deepseek = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::deepseek

@@ -8,7 +8,7 @@
 #include "arch/key_writer.h"
 #include "arch/mla.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::deepseek2 {
 
 namespace {
 
@@ -157,4 +157,4 @@ const Family glm4_moe_lite = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::deepseek2

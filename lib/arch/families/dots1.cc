@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::dots1 {
 
 namespace {
 
@@ -36,4 +36,4 @@ const Family dots1 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::dots1

@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::ernie4_5_moe {
 
 namespace {
 
@@ -70,4 +70,4 @@ const Family ernie4_5_moe = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::ernie4_5_moe

@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::exaone {
 
 namespace {
 
@@ -53,4 +53,4 @@ const Family exaone = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::exaone

@@ -6,7 +6,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::exaone4 {
 
 namespace {
 
@@ -83,4 +83,4 @@ const Family exaone4 = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::exaone4

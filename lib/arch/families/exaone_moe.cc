@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::exaone_moe {
 
 namespace {
 
@@ -61,4 +61,4 @@ const Family exaone_moe = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::exaone_moe

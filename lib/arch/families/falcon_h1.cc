@@ -5,7 +5,7 @@
 #include "arch/key_writer.h"
 #include "arch/ssm_rows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::falcon_h1 {
 
 namespace {
 
@@ -121,4 +121,4 @@ const Family falcon_h1 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::falcon_h1

@@ -6,7 +6,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::gemma {
 
 namespace {
 
@@ -150,4 +150,4 @@ const Family gemma3 = {
     .checks = gemma3_checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::gemma

@@ -7,7 +7,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::gemma3n {
 
 namespace {
 
@@ -127,4 +127,4 @@ const Family gemma3n = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::gemma3n

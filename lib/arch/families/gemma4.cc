@@ -9,7 +9,7 @@
 #include "arch/key_writer.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::gemma4 {
 
 namespace {
 
@@ -222,4 +222,4 @@ const Family gemma4 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::gemma4

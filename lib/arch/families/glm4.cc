@@ -6,7 +6,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::glm4 {
 
 namespace {
 
@@ -77,4 +77,4 @@ const Family glm = {
     .checks = glm_checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::glm4

@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "hf/config.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::gpt2 {
 
 namespace {
 
@@ -116,4 +116,4 @@ const Family gpt_bigcode = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::gpt2

@@ -4,7 +4,7 @@
 #include "arch/families/list.h"
 #include "hf/config.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::gpt_neox {
 
 namespace {
 
@@ -75,4 +75,4 @@ const Family gpt_neox = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::gpt_neox

@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::gpt_oss {
 
 namespace {
 
@@ -61,4 +61,4 @@ const Family gpt_oss = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::gpt_oss

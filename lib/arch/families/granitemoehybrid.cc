@@ -6,7 +6,7 @@
 #include "arch/layer_kinds.h"
 #include "arch/ssm_rows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::granitemoehybrid {
 
 namespace {
 
@@ -118,4 +118,4 @@ const Family granitemoehybrid = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::granitemoehybrid

@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::hunyuan_dense {
 
 namespace {
 
@@ -42,4 +42,4 @@ const Family hunyuan_dense = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::hunyuan_dense

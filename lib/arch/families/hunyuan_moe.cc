@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::hunyuan_moe {
 
 namespace {
 
@@ -69,4 +69,4 @@ const Family hunyuan_moe = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::hunyuan_moe

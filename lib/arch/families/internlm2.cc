@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::internlm2 {
 
 namespace {
 
@@ -51,4 +51,4 @@ const Family internlm2 = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::internlm2

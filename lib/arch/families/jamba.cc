@@ -5,7 +5,7 @@
 #include "arch/layer_kinds.h"
 #include "arch/ssm_rows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::jamba {
 
 namespace {
 
@@ -112,4 +112,4 @@ const Family jamba = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::jamba

@@ -6,7 +6,7 @@
 #include "arch/key_writer.h"
 #include "arch/mla.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::kimi_linear {
 
 namespace {
 
@@ -167,4 +167,4 @@ const Family kimi_linear = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::kimi_linear

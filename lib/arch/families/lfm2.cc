@@ -5,7 +5,7 @@
 #include "arch/families/list.h"
 #include "hf/config.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::lfm2 {
 
 namespace {
 
@@ -146,4 +146,4 @@ const Family lfm2_moe = {
     .fixed = mixture_fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::lfm2

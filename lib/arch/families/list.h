@@ -1,94 +1,99 @@
-// Every family, each defined in a file of this folder. A new one is a line here and a file.
+// Every family: its file in this folder, which is also its namespace, and its name there. A new one is a line here and
+// a file. Of families that share a class the first that fits is taken.
 #pragma once
 
 #include "arch/family.h"
 
-#define MU_ARCH_FAMILIES(X) \
-  X(llama)                  \
-  X(mixtral)                \
-  X(qwen2)                  \
-  X(qwen2moe)               \
-  X(qwen3)                  \
-  X(qwen3moe)               \
-  X(gemma)                  \
-  X(gemma2)                 \
-  X(gemma3)                 \
-  X(phi3)                   \
-  X(glm4_moe)               \
-  X(gpt_oss)                \
-  X(glm4)                   \
-  X(glm)                    \
-  X(smollm3)                \
-  X(ministral3)             \
-  X(olmo3)                  \
-  X(olmo2)                  \
-  X(olmoe)                  \
-  X(granite)                \
-  X(granitemoe)             \
-  X(mimo)                   \
-  X(cohere)                 \
-  X(cohere2)                \
-  X(starcoder2)             \
-  X(stablelm)               \
-  X(minicpm)                \
-  X(ernie4_5)               \
-  X(exaone)                 \
-  X(exaone4)                \
-  X(seed_oss)               \
-  X(nemotron)               \
-  X(apertus)                \
-  X(phi)                    \
-  X(qwen)                   \
-  X(olmo)                   \
-  X(plamo)                  \
-  X(hunyuan_dense)          \
-  X(deepseek_v3)            \
-  X(deepseek_v2)            \
-  X(glm4_moe_lite)          \
-  X(minicpm3)               \
-  X(qwen3next)              \
-  X(qwen35)                 \
-  X(qwen35moe)              \
-  X(kimi_linear)            \
-  X(gemma4)                 \
-  X(gemma3n)                \
-  X(internlm2)              \
-  X(gpt2)                   \
-  X(gpt_bigcode)            \
-  X(gpt_neox)               \
-  X(openelm)                \
-  X(mamba)                  \
-  X(mamba2)                 \
-  X(jamba)                  \
-  X(granitemoehybrid)       \
-  X(nemotron_h_moe)         \
-  X(nemotron_h)             \
-  X(falcon_h1)              \
-  X(rwkv7)                  \
-  X(bailing_moe)            \
-  X(bailing_moe_v2)         \
-  X(dots1)                  \
-  X(deepseek)               \
-  X(minimax)                \
-  X(ernie4_5_moe)           \
-  X(hunyuan_moe)            \
-  X(dbrx)                   \
-  X(mellum)                 \
-  X(exaone_moe)             \
-  X(afmoe)                  \
-  X(phimoe)                 \
-  X(mimo_v2_flash)          \
-  X(llama4)                 \
-  X(lfm2)                   \
-  X(lfm2_moe)               \
-  X(qwen2_vl)               \
-  X(qwen3_vl)               \
-  X(qwen3_vl_moe)           \
+#define MU_ARCH_FAMILIES(X)             \
+  X(llama, llama)                       \
+  X(llama, mixtral)                     \
+  X(qwen2, qwen2)                       \
+  X(qwen2, qwen2moe)                    \
+  X(qwen3, qwen3)                       \
+  X(qwen3, qwen3moe)                    \
+  X(gemma, gemma)                       \
+  X(gemma, gemma2)                      \
+  X(gemma, gemma3)                      \
+  X(phi3, phi3)                         \
+  X(glm4_moe, glm4_moe)                 \
+  X(gpt_oss, gpt_oss)                   \
+  X(glm4, glm4)                         \
+  X(glm4, glm)                          \
+  X(smollm3, smollm3)                   \
+  X(ministral3, ministral3)             \
+  X(olmo2, olmo3)                       \
+  X(olmo2, olmo2)                       \
+  X(olmoe, olmoe)                       \
+  X(granite, granite)                   \
+  X(granite, granitemoe)                \
+  X(qwen2, mimo)                        \
+  X(cohere, cohere)                     \
+  X(cohere, cohere2)                    \
+  X(starcoder2, starcoder2)             \
+  X(stablelm, stablelm)                 \
+  X(minicpm, minicpm)                   \
+  X(ernie4_5, ernie4_5)                 \
+  X(exaone, exaone)                     \
+  X(exaone4, exaone4)                   \
+  X(seed_oss, seed_oss)                 \
+  X(nemotron, nemotron)                 \
+  X(apertus, apertus)                   \
+  X(phi, phi)                           \
+  X(qwen, qwen)                         \
+  X(olmo, olmo)                         \
+  X(plamo, plamo)                       \
+  X(hunyuan_dense, hunyuan_dense)       \
+  X(deepseek2, deepseek_v3)             \
+  X(deepseek2, deepseek_v2)             \
+  X(deepseek2, glm4_moe_lite)           \
+  X(minicpm3, minicpm3)                 \
+  X(qwen3next, qwen3next)               \
+  X(qwen3next, qwen35)                  \
+  X(qwen3next, qwen35moe)               \
+  X(kimi_linear, kimi_linear)           \
+  X(gemma4, gemma4)                     \
+  X(gemma3n, gemma3n)                   \
+  X(internlm2, internlm2)               \
+  X(gpt2, gpt2)                         \
+  X(gpt2, gpt_bigcode)                  \
+  X(gpt_neox, gpt_neox)                 \
+  X(openelm, openelm)                   \
+  X(mamba, mamba)                       \
+  X(mamba, mamba2)                      \
+  X(jamba, jamba)                       \
+  X(granitemoehybrid, granitemoehybrid) \
+  X(nemotron_h, nemotron_h_moe)         \
+  X(nemotron_h, nemotron_h)             \
+  X(falcon_h1, falcon_h1)               \
+  X(rwkv7, rwkv7)                       \
+  X(bailing_moe, bailing_moe)           \
+  X(bailing_moe, bailing_moe_v2)        \
+  X(dots1, dots1)                       \
+  X(deepseek, deepseek)                 \
+  X(minimax, minimax)                   \
+  X(ernie4_5_moe, ernie4_5_moe)         \
+  X(hunyuan_moe, hunyuan_moe)           \
+  X(dbrx, dbrx)                         \
+  X(mellum, mellum)                     \
+  X(exaone_moe, exaone_moe)             \
+  X(afmoe, afmoe)                       \
+  X(phimoe, phimoe)                     \
+  X(mimo_v2_flash, mimo_v2_flash)       \
+  X(llama4, llama4)                     \
+  X(lfm2, lfm2)                         \
+  X(lfm2, lfm2_moe)                     \
+  X(qwen_vl, qwen2_vl)                  \
+  X(qwen_vl, qwen3_vl)                  \
+  X(qwen_vl, qwen3_vl_moe)              \
   /* new ones go above this line */
 
 namespace modelutils::arch {
 
-#define MU_DECLARE_FAMILY(name) extern const Family name;
+#define MU_DECLARE_FAMILY(file, name) \
+  namespace families::file {          \
+  extern const Family name;           \
+  }                                   \
+  using families::file::name;
 MU_ARCH_FAMILIES(MU_DECLARE_FAMILY)
 #undef MU_DECLARE_FAMILY
 

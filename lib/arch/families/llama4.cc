@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::llama4 {
 
 namespace {
 
@@ -85,4 +85,4 @@ const Family llama4 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::llama4

@@ -5,7 +5,7 @@
 #include "arch/key_writer.h"
 #include "arch/ssm_rows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::mamba {
 
 namespace {
 
@@ -105,4 +105,4 @@ const Family mamba2 = {
     .checks = mamba2_checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::mamba

@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::mellum {
 
 namespace {
 
@@ -51,4 +51,4 @@ const Family mellum = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::mellum

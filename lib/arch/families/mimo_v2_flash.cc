@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::mimo_v2_flash {
 
 namespace {
 
@@ -116,4 +116,4 @@ const Family mimo_v2_flash = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::mimo_v2_flash

@@ -5,7 +5,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::minicpm {
 
 namespace {
 
@@ -53,4 +53,4 @@ const Family minicpm = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::minicpm

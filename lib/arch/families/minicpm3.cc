@@ -5,7 +5,7 @@
 #include "arch/mla.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::minicpm3 {
 
 namespace {
 
@@ -90,4 +90,4 @@ const Family minicpm3 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::minicpm3

@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::ministral3 {
 
 namespace {
 
@@ -57,4 +57,4 @@ const Family ministral3 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::ministral3

@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::nemotron {
 
 namespace {
 
@@ -49,4 +49,4 @@ const Family nemotron = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::nemotron

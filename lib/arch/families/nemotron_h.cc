@@ -8,7 +8,7 @@
 #include "arch/ssm_rows.h"
 #include "hf/config.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::nemotron_h {
 
 namespace {
 
@@ -151,4 +151,4 @@ const Family nemotron_h = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::nemotron_h

@@ -3,7 +3,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::olmo {
 
 namespace {
 
@@ -60,4 +60,4 @@ const Family olmo = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::olmo

@@ -5,7 +5,7 @@
 #include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::olmo2 {
 
 namespace {
 
@@ -73,4 +73,4 @@ const Family olmo3 = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::olmo2

@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/layer_kinds.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::openelm {
 
 namespace {
 
@@ -80,4 +80,4 @@ const Family openelm = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::openelm

@@ -4,7 +4,7 @@
 #include "arch/families/list.h"
 #include "hf/config.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::phi {
 
 namespace {
 
@@ -58,4 +58,4 @@ const Family phi = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::phi

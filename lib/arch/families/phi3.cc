@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::phi3 {
 
 namespace {
 
@@ -45,4 +45,4 @@ const Family phi3 = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::phi3

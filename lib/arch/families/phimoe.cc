@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::phimoe {
 
 namespace {
 
@@ -66,4 +66,4 @@ const Family phimoe = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::phimoe

@@ -7,7 +7,7 @@
 #include "arch/families/list.h"
 #include "arch/geometry.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::plamo {
 
 namespace {
 
@@ -50,4 +50,4 @@ const Family plamo = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::plamo

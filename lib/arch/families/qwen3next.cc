@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::qwen3next {
 
 namespace {
 
@@ -206,4 +206,4 @@ const Family qwen35moe = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::qwen3next

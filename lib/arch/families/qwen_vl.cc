@@ -4,7 +4,7 @@
 #include "arch/key_writer.h"
 #include "arch/rope.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::qwen_vl {
 
 namespace {
 
@@ -103,4 +103,4 @@ const Family qwen3_vl_moe = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::qwen_vl

@@ -3,7 +3,7 @@
 #include "arch/families/list.h"
 #include "arch/ssm_rows.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::rwkv7 {
 
 namespace {
 
@@ -101,4 +101,4 @@ const Family rwkv7 = {
     .fixed = fixed,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::rwkv7

@@ -6,7 +6,7 @@
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::smollm3 {
 
 namespace {
 
@@ -57,4 +57,4 @@ const Family smollm3 = {
     .checks = checks,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::smollm3

@@ -3,7 +3,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
-namespace modelutils::arch {
+namespace modelutils::arch::families::stablelm {
 
 namespace {
 
@@ -59,4 +59,4 @@ const Family stablelm = {
     .relations = relations,
 };
 
-}  // namespace modelutils::arch
+}  // namespace modelutils::arch::families::stablelm
