@@ -12,7 +12,7 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
   std::vector<Error> warnings;
   for (const Finding& finding : set.findings) {
     if (finding.severity == Severity::error && finding.scope == Scope::model) {
-      warnings.push_back(to_error(finding, path));
+      warnings.push_back(with_path(finding, path));
     }
   }
   return warnings;

@@ -15,7 +15,7 @@ namespace {
 // The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
 int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
          const convert::ConversionReport& report) {
-  for (const Finding& remark : report.remarks) {
+  for (const Finding& remark : report.remarks.findings()) {
     messages.remark(remark, report.input);
   }
   const bool plan = options.convert.dry_run;

@@ -39,7 +39,7 @@ class Reader {
   }
 
   tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
-    return input_error("loader-key", std::move(message), "key '" + key + "'");
+    return input_error("loader-key", std::move(message), at_key(key));
   }
 
   Status read_key(const Key& key) {

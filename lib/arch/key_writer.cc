@@ -18,8 +18,8 @@ std::string KeyWriter::key(std::string_view name) const {
 Status KeyWriter::count(std::string_view name, u64 value) {
   const std::optional<u32> narrow = checked_cast<u32>(value);
   if (!narrow) {
-    return input_error("convert-config", fmt::format("is {}, which does not fit in 32 bits", value),
-                       "key '" + key(name) + "'", {}, config_.path);
+    return input_error("convert-config", fmt::format("is {}, which does not fit in 32 bits", value), at_key(key(name)),
+                       {}, config_.path);
   }
   keys.push_back(gguf::make_key(key(name), *narrow));
   return {};
@@ -31,7 +31,7 @@ Status KeyWriter::counts(std::string_view name, const std::vector<u64>& values) 
     const std::optional<u32> one = checked_cast<u32>(value);
     if (!one) {
       return input_error("convert-config", fmt::format("has {}, which does not fit in 32 bits", value),
-                         "key '" + key(name) + "'", {}, config_.path);
+                         at_key(key(name)), {}, config_.path);
     }
     narrow.push_back(*one);
   }
@@ -46,8 +46,8 @@ Status KeyWriter::count_or_layers(std::string_view name, const std::vector<u64>&
 Status KeyWriter::real(std::string_view name, double value) {
   const float narrow = static_cast<float>(value);
   if (!std::isfinite(narrow)) {
-    return input_error("convert-config", fmt::format("is {}, which is not a finite float32", value),
-                       "key '" + key(name) + "'", {}, config_.path);
+    return input_error("convert-config", fmt::format("is {}, which is not a finite float32", value), at_key(key(name)),
+                       {}, config_.path);
   }
   keys.push_back(gguf::make_key_f32(key(name), narrow));
   return {};
@@ -66,8 +66,7 @@ void KeyWriter::text(std::string_view name, std::string_view value) {
 }
 
 void KeyWriter::remark(Severity severity, std::string_view field, std::string message) {
-  remarks.push_back(
-      {severity, Scope::model, "convert-remark", std::nullopt, std::string(field), std::move(message), {}});
+  remarks.tell(severity, Scope::model, "convert-remark", std::move(message), std::string(field));
 }
 
 tl::unexpected<Error> KeyWriter::refuse(std::string_view field, std::string message) const {

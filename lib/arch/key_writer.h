@@ -8,6 +8,7 @@
 #include "arch/family.h"
 #include "arch/sizes.h"
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "gguf/write.h"
 #include "hf/config.h"
 
@@ -42,7 +43,7 @@ class KeyWriter {
   tl::unexpected<Error> refuse(std::string_view field, std::string message) const;
 
   std::vector<gguf::OutKey> keys;
-  Findings remarks;
+  FindingLog remarks;
 
  private:
   std::string key(std::string_view name) const;
@@ -55,7 +56,7 @@ class KeyWriter {
 
 struct ModelKeys {
   std::vector<gguf::OutKey> keys;
-  Findings remarks;  ///< code "convert-remark", scope model
+  FindingLog remarks;  ///< code "convert-remark", scope model
 };
 
 /// All keys "<architecture>.…" of a model, in the order of the family's rows, after its limits were checked. Errors:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "bump/layout.h"
 
 namespace modelutils::bump {
@@ -29,7 +30,7 @@ struct Document {
   Header header;
   u64 code_count = 0;     ///< as in the file at 0x80
   std::vector<u8> codes;  ///< the dtype table; empty if it is cut off or contradicts num_layers
-  Findings findings;      ///< what keeps the file from being read: "bump-short", "bump-entries", "bump-layers"
+  FindingLog findings;    ///< what keeps the file from being read: "bump-short", "bump-entries", "bump-layers"
 
   /// Header and dtype table were read and agree on the number of entries.
   bool complete() const { return !codes.empty(); }

@@ -13,11 +13,6 @@ namespace modelutils::bump {
 
 namespace {
 
-void add(Document& document, std::string code, u64 offset, std::string where, std::string message, bool leads = false) {
-  document.findings.push_back(
-      {Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message), {}, leads});
-}
-
 // Every way to write `number` (a u32 of the header, so at most 65,536 steps) as K × something, K rising.
 std::vector<u64> divisors_of(u64 number) {
   std::vector<u64> divisors;
@@ -52,9 +47,11 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   document.name = source.name();
   document.file_size = source.size().value_or(0);
   if (document.file_size < codes_offset) {
-    add(document, "bump-short", document.file_size, {},
-        fmt::format("{}; the file ends inside its header", incomplete_text(document.file_size, codes_offset, true)),
-        true);
+    document.findings.add({.code = "bump-short",
+                           .message = fmt::format("{}; the file ends inside its header",
+                                                  incomplete_text(document.file_size, codes_offset, true)),
+                           .offset = document.file_size,
+                           .leads = true});
     return document;
   }
   std::array<std::byte, codes_offset> head{};
@@ -62,23 +59,29 @@ Result<Document> parse_ignoring_magic(const ByteSource& source) {
   document.header = decode(std::span(head).first<header_bytes>());
   document.code_count = load<u32>(head.data() + table_offset);
   if (document.header.num_layers > max_layers) {
-    add(document, "bump-layers", 0x10, "field num_layers",
-        fmt::format("is {}, at most {} are supported", document.header.num_layers, max_layers));
+    document.findings.error(Scope::container, "bump-layers",
+                            fmt::format("is {}, at most {} are supported", document.header.num_layers, max_layers),
+                            "field num_layers", 0x10);
     return document;
   }
   const u64 expected = entry_count(document.header.num_layers);
   if (document.code_count != expected) {
-    add(document, "bump-entries", table_offset, "number of dtype codes",
+    document.findings.error(
+        Scope::container, "bump-entries",
         fmt::format("is {}, but {} {} {} entries", document.code_count, counted(document.header.num_layers, "layer"),
-                    verb(document.header.num_layers, "has", "have"), expected));
+                    verb(document.header.num_layers, "has", "have"), expected),
+        "number of dtype codes", table_offset);
     return document;
   }
   if (!fits(codes_offset, expected, document.file_size)) {
-    add(document, "bump-short", document.file_size, "dtype table",
-        fmt::format("{}; the file ends inside its dtype table, which has {} from byte {} on",
-                    incomplete_text(document.file_size, codes_offset + expected, true), counted(expected, "byte"),
-                    codes_offset),
-        true);
+    document.findings.add(
+        {.code = "bump-short",
+         .message = fmt::format("{}; the file ends inside its dtype table, which has {} from byte {} on",
+                                incomplete_text(document.file_size, codes_offset + expected, true),
+                                counted(expected, "byte"), codes_offset),
+         .where = "dtype table",
+         .offset = document.file_size,
+         .leads = true});
     return document;
   }
   document.codes.resize(expected);

@@ -27,7 +27,7 @@ Result<Array> array_entry(const mu_model* model, u64 index) {
   if (ref == nullptr) {
     return input_error("api-type",
                        fmt::format("the value is of type {}, not an array", gguf::value_type_name(entry->type())),
-                       gguf::where_key(entry->key), entry->offset);
+                       at_key(entry->key), entry->offset);
   }
   return Array{&model->view.gguf()->files.front(), entry, *ref};
 }
@@ -36,7 +36,7 @@ tl::unexpected<Error> wrong_elements(const Array& array, std::string_view wanted
   return input_error(
       "api-type",
       fmt::format("the array has elements of type {}, not {}", gguf::value_type_name(array.ref.element_type), wanted),
-      gguf::where_key(array.entry->key), array.entry->offset);
+      at_key(array.entry->key), array.entry->offset);
 }
 
 bool is_float(gguf::ValueType type) {
@@ -58,8 +58,8 @@ Status copy_numbers(const Array& array, u64 first, u64 count, To* out) {
     for (const From number : numbers) {
       if constexpr (std::is_integral_v<To>) {
         if (!std::in_range<To>(number)) {
-          return input_error("api-range", fmt::format("element {} does not fit", number),
-                             gguf::where_key(array.entry->key), array.entry->offset);
+          return input_error("api-range", fmt::format("element {} does not fit", number), at_key(array.entry->key),
+                             array.entry->offset);
         }
       }
       *out++ = static_cast<To>(number);
@@ -79,7 +79,7 @@ mu_status read_array(const mu_model* model, u64 index, u64 first, u64 count, T* 
     if (std::is_integral_v<T> && is_float(type)) return wrong_elements(array, "integers");
     if (!fits(first, count, array.ref.count)) {
       return input_error("api-range", fmt::format("the array has {} elements", array.ref.count),
-                         gguf::where_key(array.entry->key), array.entry->offset);
+                         at_key(array.entry->key), array.entry->offset);
     }
     if (count == 0) return {};
     if (out == nullptr) return null_argument("out");
@@ -138,7 +138,7 @@ mu_status mu_array_string(const mu_model* model, uint64_t index, uint64_t elemen
     if (text == nullptr) return null_argument("text");
     if (element >= array.ref.count) {
       return input_error("api-range", fmt::format("the array has {} elements", array.ref.count),
-                         gguf::where_key(array.entry->key), array.entry->offset);
+                         at_key(array.entry->key), array.entry->offset);
     }
     MU_ASSIGN(const StringArray* const strings, strings_of(*model, array, index));
     const u64 begin = strings->begin[element];

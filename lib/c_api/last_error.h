@@ -37,9 +37,9 @@ mu_status guarded(Body&& body) noexcept {
   } catch (const std::length_error&) {  // a container that can never be so large
     return fail_without_memory();
   } catch (const std::exception& exception) {
-    return fail({ErrorKind::internal, "internal", {}, {}, {}, exception.what()});
+    return fail(internal_error(exception.what()).value());
   } catch (...) {
-    return fail({ErrorKind::internal, "internal", {}, {}, {}, "unknown exception"});
+    return fail(internal_error("unknown exception").value());
   }
 }
 

@@ -35,7 +35,7 @@ Result<u64> find_key(const mu_model* model, const char* key) {
 tl::unexpected<Error> wrong_type(const gguf::KeyValue& entry, std::string_view wanted) {
   return input_error("api-type",
                      fmt::format("the value is of type {}, not {}", gguf::value_type_name(entry.type()), wanted),
-                     gguf::where_key(entry.key), entry.offset);
+                     at_key(entry.key), entry.offset);
 }
 
 // Integers of every width, if they fit.
@@ -46,8 +46,7 @@ Status integer_of(const gguf::KeyValue& entry, T& out) {
         using V = std::decay_t<decltype(value)>;
         if constexpr (std::is_integral_v<V>) {
           if (!std::in_range<T>(value)) {
-            return input_error("api-range", fmt::format("{} does not fit", value), gguf::where_key(entry.key),
-                               entry.offset);
+            return input_error("api-range", fmt::format("{} does not fit", value), at_key(entry.key), entry.offset);
           }
           out = static_cast<T>(value);
           return {};

@@ -23,7 +23,7 @@ struct Plan {
 
 Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weight) {
   if (!weight.packing) {
-    return input_error("api-type", "the tensor is not a weight packed by MLX", gguf::where_tensor(weight.name), {},
+    return input_error("api-type", "the tensor is not a weight packed by MLX", at_tensor(weight.name), {},
                        model.view.path());
   }
   const std::vector<CatalogTensor>& stored = model.view.catalog().tensors;
@@ -39,8 +39,8 @@ Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weigh
     const CatalogTensor& biases = stored[weight.biases];
     sizes.biases_bytes = biases.bytes;
     if (biases.type != scales.type) {
-      return input_error("mlx-pack-mismatch", "scales and biases have different types", gguf::where_tensor(weight.name),
-                         {}, model.view.path());
+      return input_error("mlx-pack-mismatch", "scales and biases have different types", at_tensor(weight.name), {},
+                         model.view.path());
     }
   }
   return sizes;

@@ -36,7 +36,7 @@ Status check_container(const ModelView& view) {
   if (view.shards() != nullptr) findings = safetensors_container_findings(*view.shards());
   const Finding* broken = first_container_error(findings);
   if (broken == nullptr) return {};
-  return tl::make_unexpected(to_error(*broken, view.path()));
+  return tl::make_unexpected(with_path(*broken, view.path()));
 }
 
 template <typename T>

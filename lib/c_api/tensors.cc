@@ -97,8 +97,8 @@ mu_status mu_tensor_data(const mu_model* model, uint64_t index, const void** dat
     const CatalogTensor& place = stored(*model, *tensor);
     MU_ASSIGN(const Bytes file, mapped(*model, place.file));
     if (!fits(place.offset, place.bytes, file.size())) {
-      return input_error("io-shrunk", "the file became shorter while it was being read",
-                         gguf::where_tensor(tensor->name), {}, model->view.catalog().files[place.file].path);
+      return input_error("io-shrunk", "the file became shorter while it was being read", at_tensor(tensor->name), {},
+                         model->view.catalog().files[place.file].path);
     }
     static constexpr std::byte nothing{};
     *data = place.bytes == 0 ? &nothing : file.data() + place.offset;
@@ -111,8 +111,8 @@ mu_status mu_tensor_read(const mu_model* model, uint64_t index, uint64_t offset,
   return guarded([&]() -> Status {
     MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
     if (!fits(offset, size, stored(*model, *tensor).bytes)) {
-      return input_error("api-range", "the requested bytes lie outside the tensor", gguf::where_tensor(tensor->name),
-                         {}, model->view.path());
+      return input_error("api-range", "the requested bytes lie outside the tensor", at_tensor(tensor->name), {},
+                         model->view.path());
     }
     if (size == 0) return {};
     if (out == nullptr) return null_argument("out");
@@ -127,15 +127,15 @@ mu_status mu_tensor_dequantize(const mu_model* model, uint64_t index, uint64_t f
   return guarded([&]() -> Status {
     MU_ASSIGN(const ViewTensor* const tensor, tensor_entry(model, index));
     if (!fits(first_row, rows, rows_of(*tensor))) {
-      return input_error("api-range", fmt::format("the tensor has {} rows", rows_of(*tensor)),
-                         gguf::where_tensor(tensor->name), {}, model->view.path());
+      return input_error("api-range", fmt::format("the tensor has {} rows", rows_of(*tensor)), at_tensor(tensor->name),
+                         {}, model->view.path());
     }
     const u64 columns = columns_of(*tensor);
     const u64 count = rows * columns;  // at most `elements`
     if (capacity < count) {
       return input_error("api-buffer",
                          fmt::format("the buffer has room for {} floats, but {} are needed", capacity, count),
-                         gguf::where_tensor(tensor->name));
+                         at_tensor(tensor->name));
     }
     if (count == 0) return {};
     if (out == nullptr) return null_argument("out");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "tensor/types.h"
 
 namespace modelutils::convert {
@@ -47,7 +48,7 @@ struct ConversionReport {
   std::vector<OutputFile> files;
   std::vector<TensorReport> tensors;
   std::vector<std::string> left_out;  ///< tensors that were not carried, with the reason
-  Findings remarks;                   ///< warnings and notes of all steps
+  FindingLog remarks;                 ///< warnings and notes of all steps
   bool dry_run = false;
 
   u64 inexact_tensors() const;

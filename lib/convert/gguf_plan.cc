@@ -68,7 +68,7 @@ class Planner {
       if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
       // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.
       if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
-      return tl::make_unexpected(to_error(finding, options_.directory));
+      return tl::make_unexpected(with_path(finding, options_.directory));
     }
     return std::move(*model.safetensors);
   }
@@ -89,17 +89,13 @@ class Planner {
         return input_error(
             "convert-shape",
             fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
-            "tensor '" + tensor.name + "'", {}, options_.directory);
+            at_tensor(tensor.name), {}, options_.directory);
       }
       if (recipe.target.may_overflow) {
-        plan_.report.remarks.push_back(
-            {Severity::warning,
-             Scope::model,
-             "convert-overflow",
-             std::nullopt,
-             "tensor '" + recipe.source + "'",
-             "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
-             {}});
+        plan_.report.remarks.warning(
+            Scope::model, "convert-overflow",
+            "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
+            at_tensor(recipe.source));
       }
       plan_.report.tensors.push_back({tensor.name,
                                       recipe.source,
@@ -118,7 +114,7 @@ class Planner {
   Status make_keys() {
     MU_ASSIGN(arch::ModelKeys hyper,
               arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes, plan_.model->is_mlx));
-    Findings& remarks = plan_.report.remarks;
+    FindingLog& remarks = plan_.report.remarks;
     tokenizer::TokenizerOptions tokenizer_options;
     tokenizer_options.embedding_rows = plan_.map.sizes.get(arch::symbol::vocabulary);
     tokenizer_options.config = &plan_.model->config;
@@ -126,12 +122,12 @@ class Planner {
     tokenizer_options.pre_force = options_.pre_force;
     const ModelFolder& folder = plan_.model->opened.folder;
     MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config(folder));
-    remarks.insert(remarks.end(), generation.findings.begin(), generation.findings.end());
+    remarks.add_all(generation.findings);
     tokenizer_options.generation = &generation;
     std::optional<tokenizer::Tokenizer> tokenizer;
     if (!options_.no_vocab) {
       MU_ASSIGN(tokenizer, tokenizer::read_tokenizer(folder, tokenizer_options));
-      remarks.insert(remarks.end(), tokenizer->findings.begin(), tokenizer->findings.end());
+      remarks.add_all(tokenizer->findings);
     }
     MU_ASSIGN(const hf::ModelCard card, hf::read_model_card(folder, remarks));
     GeneralFacts facts = general_facts();
@@ -148,7 +144,7 @@ class Planner {
     }
     append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
     *folder.memory = {};  // large vocabularies
-    remarks.insert(remarks.end(), hyper.remarks.begin(), hyper.remarks.end());
+    remarks.add_all(hyper.remarks);
     return {};
   }
 

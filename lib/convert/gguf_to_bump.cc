@@ -98,7 +98,7 @@ class Conversion {
     }
     const Findings findings = gguf_structure_rules(set_).findings();
     if (const Finding* finding = first_error(findings)) {
-      return tl::make_unexpected(to_error(*finding, options_.input));
+      return tl::make_unexpected(with_path(*finding, options_.input));
     }
     for (const Finding& finding : set_.findings) {
       if (finding.severity == Severity::warning) {

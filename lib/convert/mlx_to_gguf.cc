@@ -36,10 +36,10 @@ Status remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
   for (const PlannedFile& file : plan.files) {
     if (file.path.empty()) continue;
     if (const Status free = AtomicOutput::check(file.path, output); !free) {
-      Finding remark = to_finding(free.error(), Scope::model);
+      Finding remark = without_path(free.error(), Scope::model);
       remark.severity = Severity::warning;
       remark.where = file.path;
-      plan.report.remarks.push_back(std::move(remark));
+      plan.report.remarks.add(std::move(remark));
     }
   }
   return {};

@@ -61,12 +61,15 @@ Status check(std::vector<std::shared_ptr<ByteSource>> sources, bool with_vocabul
     MU_ASSIGN(gguf::Document document, gguf::parse(*source));
     set.files.push_back({source->name(), source, std::move(document)});
   }
-  Findings findings = gguf_structure_rules(set).findings();
-  const Findings loader = loader_findings(set, with_vocabulary);
-  findings.insert(findings.end(), loader.begin(), loader.end());
-  if (const Finding* error = first_error(findings)) {
-    return tl::make_unexpected(Error{ErrorKind::internal, "convert-self-check", set.files.front().path, error->offset,
-                                     error->where, error->message + " [" + error->code + "]"});
+  FindingLog log = gguf_structure_rules(set);
+  log.add_all(loader_findings(set, with_vocabulary));
+  if (const Finding* broken = first_error(log)) {
+    Error error = *broken;
+    error.kind = ErrorKind::internal;
+    error.code = "convert-self-check";
+    error.file = set.files.front().path;
+    error.message += " [" + broken->code + "]";
+    return tl::make_unexpected(std::move(error));
   }
   return {};
 }

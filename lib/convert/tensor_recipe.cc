@@ -57,7 +57,7 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   Result<Target> target =
       may_skip ? choose_target(form, {}, options, tensor.must_be_f32) : quantized_target(model, tensor, form, options);
   if (!target) {
-    if (target.error().where.empty()) target.error().where = "tensor '" + tensor.name + "'";
+    if (target.error().where.empty()) target.error().where = at_tensor(tensor.name);
     return tl::make_unexpected(in_file(std::move(target.error()), model.directory));
   }
   recipe.target = std::move(*target);

@@ -35,7 +35,7 @@ class Scanner {
  private:
   bool stop(std::string code, u64 offset, std::string message) {
     if (!reader_.source_error()) {
-      result_.problem = Error{ErrorKind::input, std::move(code), {}, offset, {}, std::move(message)};
+      result_.problem = Error{.code = std::move(code), .message = std::move(message), .offset = offset};
     }
     return false;
   }

@@ -31,19 +31,6 @@ constexpr std::array<ValueTypeRow, 13> value_types = {{{"UINT8", 1},
                                                        {"FLOAT64", 8}}};
 static_assert(std::variant_size_v<Value> == value_types.size());
 
-// A name from a file may be a megabyte long; a message shows its beginning, cut between two characters.
-std::string place(std::string_view kind, std::string_view name) {
-  constexpr std::size_t most = 120;
-  if (name.size() <= most) return fmt::format("{} '{}'", kind, name);
-  std::size_t cut = 0;
-  while (true) {
-    const std::size_t next = cut + decode_utf8(name.substr(cut)).size;
-    if (next > most) break;
-    cut = next;
-  }
-  return fmt::format("{} '{}…'", kind, name.substr(0, cut));
-}
-
 }  // namespace
 
 u32 value_size(ValueType type) {
@@ -57,13 +44,6 @@ std::string_view value_type_name(ValueType type) {
 std::optional<ValueType> value_type_from_id(u32 id) {
   if (id >= value_types.size()) return std::nullopt;
   return static_cast<ValueType>(id);
-}
-
-std::string where_key(std::string_view key) {
-  return place("key", key);
-}
-std::string where_tensor(std::string_view name) {
-  return place("tensor", name);
 }
 
 std::optional<u64> TensorInfo::bytes() const {

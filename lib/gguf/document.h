@@ -11,6 +11,7 @@
 
 #include "base/byte_source.h"
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "tensor/types.h"
 
 namespace modelutils::gguf {
@@ -89,15 +90,11 @@ struct Document {
   u64 header_end = 0;     ///< behind the last tensor info (or where parsing stopped)
   u64 data_offset = 0;    ///< header_end rounded up to the alignment
   bool complete = false;  ///< all keys and tensor infos were read
-  Findings findings;      ///< what the parser met: a fatal one if !complete, bad bools, nested arrays, …
+  FindingLog findings;    ///< what the parser met: a fatal one if !complete, bad bools, nested arrays, …
 
   /// The first entry with that key, or nullptr. Linear; build an index for many look-ups (gguf/keys.h).
   const KeyValue* find(std::string_view key) const;
   const TensorInfo* find_tensor(std::string_view tensor) const;
 };
-
-/// "key 'x'" and "tensor 'x'", the places that findings name; a long name is cut short. Raw text like the name.
-std::string where_key(std::string_view key);
-std::string where_tensor(std::string_view name);
 
 }  // namespace modelutils::gguf

@@ -47,14 +47,11 @@ class Parser {
  private:
   bool stop(std::string code, u64 offset, std::string where, std::string message, bool leads = false) {
     if (!reader_.source_error()) {
-      document_.findings.push_back({Severity::error,
-                                    Scope::container,
-                                    std::move(code),
-                                    offset,
-                                    std::move(where),
-                                    std::move(message),
-                                    {},
-                                    leads});
+      document_.findings.add({.code = std::move(code),
+                              .message = std::move(message),
+                              .where = std::move(where),
+                              .offset = offset,
+                              .leads = leads});
     }
     return false;
   }
@@ -67,11 +64,6 @@ class Parser {
     return stop(std::move(code), offset, std::move(where),
                 fmt::format("incomplete or damaged: {}; download it again", message), true);
   }
-  void warn(std::string code, u64 offset, std::string where, std::string message) {
-    document_.findings.push_back(
-        {Severity::warning, Scope::container, std::move(code), offset, std::move(where), std::move(message), {}});
-  }
-
   bool read_header() {
     reader_.skip(magic.size());
     document_.version = reader_.read<u32>();
@@ -80,8 +72,10 @@ class Parser {
       document_.version = swapped;
       document_.big_endian = true;
       reader_.set_big_endian(true);
-      warn("gguf-big-endian", 4, "header",
-           "the file is big-endian: it can be inspected and verified, but not converted, and most programs refuse it");
+      document_.findings.warning(
+          Scope::container, "gguf-big-endian",
+          "the file is big-endian: it can be inspected and verified, but not converted, and most programs refuse it",
+          "header", 4);
       if (swapped == 2) {
         stop("gguf-version", 4, "header", "version 2 is always little-endian; big-endian files exist since version 3");
       }
@@ -154,10 +148,10 @@ class Parser {
     if (!read_text(entry.key, place, "key")) return false;
     const u64 type_offset = reader_.offset();
     const u32 type_id = reader_.read<u32>();
-    if (!reader_.ok()) return truncated(type_offset, where_key(entry.key), "value type");
+    if (!reader_.ok()) return truncated(type_offset, at_key(entry.key), "value type");
     const std::optional<ValueType> type = value_type_from_id(type_id);
     if (!type) {
-      return stop("gguf-value-type", type_offset, where_key(entry.key),
+      return stop("gguf-value-type", type_offset, at_key(entry.key),
                   fmt::format("value type is {} (0x{:x}), only 0 to 12 are defined", type_id, type_id));
     }
     entry.value_offset = reader_.offset();
@@ -169,7 +163,7 @@ class Parser {
   template <typename T>
   bool read_number(KeyValue& entry) {
     entry.value = reader_.read<T>();
-    return reader_.ok() || truncated(entry.value_offset, where_key(entry.key), "value");
+    return reader_.ok() || truncated(entry.value_offset, at_key(entry.key), "value");
   }
 
   bool read_value(ValueType type, KeyValue& entry) {
@@ -187,7 +181,7 @@ class Parser {
       case ValueType::boolean: return read_bool(entry);
       case ValueType::string:
         return read_text(
-            entry.value.emplace<std::string>(), [&] { return where_key(entry.key); }, "string");
+            entry.value.emplace<std::string>(), [&] { return at_key(entry.key); }, "string");
       case ValueType::array: return read_array(entry);
     }
     return false;
@@ -195,10 +189,11 @@ class Parser {
 
   bool read_bool(KeyValue& entry) {
     const u8 byte = reader_.read<u8>();
-    if (!reader_.ok()) return truncated(entry.value_offset, where_key(entry.key), "value");
+    if (!reader_.ok()) return truncated(entry.value_offset, at_key(entry.key), "value");
     if (byte > 1) {
-      warn("gguf-bool", entry.value_offset, where_key(entry.key),
-           fmt::format("a bool is stored as {}, only 0 and 1 are allowed", byte));
+      document_.findings.warning(Scope::container, "gguf-bool",
+                                 fmt::format("a bool is stored as {}, only 0 and 1 are allowed", byte),
+                                 at_key(entry.key), entry.value_offset);
     }
     entry.value = Bool{byte};
     return true;
@@ -206,32 +201,35 @@ class Parser {
 
   bool read_array(KeyValue& entry) {
     const u32 type_id = reader_.read<u32>();
-    if (!reader_.ok()) return truncated(entry.value_offset, where_key(entry.key), "array's element type");
+    if (!reader_.ok()) return truncated(entry.value_offset, at_key(entry.key), "array's element type");
     const std::optional<ValueType> type = value_type_from_id(type_id);
     if (!type) {
-      return stop("gguf-value-type", entry.value_offset, where_key(entry.key),
+      return stop("gguf-value-type", entry.value_offset, at_key(entry.key),
                   fmt::format("element type of the array is {} (0x{:x}), only 0 to 12 are defined", type_id, type_id));
     }
     ArrayRef array;
     array.element_type = *type;
     array.count = reader_.read<u64>();
-    if (!reader_.ok()) return truncated(entry.value_offset, where_key(entry.key), "array's length");
+    if (!reader_.ok()) return truncated(entry.value_offset, at_key(entry.key), "array's length");
     array.offset = reader_.offset();
     ArrayScan scan = scan_array(reader_, array.element_type, array.count);
     if (scan.problem) {
       Error& problem = *scan.problem;
       if (problem.code == "gguf-length" || problem.code == "gguf-truncated") {
-        return too_short(std::move(problem.code), *problem.offset, where_key(entry.key), problem.message);
+        return too_short(std::move(problem.code), *problem.offset, at_key(entry.key), problem.message);
       }
-      return stop(std::move(problem.code), *problem.offset, where_key(entry.key), std::move(problem.message));
+      return stop(std::move(problem.code), *problem.offset, at_key(entry.key), std::move(problem.message));
     }
     if (!reader_.ok()) return false;
     if (scan.nested) {
-      warn("gguf-nested-array", entry.value_offset, where_key(entry.key),
-           "the value is an array of arrays: the format allows it, but llama.cpp refuses to load it");
+      document_.findings.warning(
+          Scope::container, "gguf-nested-array",
+          "the value is an array of arrays: the format allows it, but llama.cpp refuses to load it", at_key(entry.key),
+          entry.value_offset);
     }
     if (scan.bad_bool) {
-      warn("gguf-bool", *scan.bad_bool, where_key(entry.key), "an element of a bool array is neither 0 nor 1");
+      document_.findings.warning(Scope::container, "gguf-bool", "an element of a bool array is neither 0 nor 1",
+                                 at_key(entry.key), *scan.bad_bool);
     }
     array.bytes = reader_.offset() - array.offset;
     entry.value = array;
@@ -245,9 +243,9 @@ class Parser {
     if (!read_text(info.name, place, "name")) return false;
     const u64 dims_offset = reader_.offset();
     info.n_dims = reader_.read<u32>();
-    if (!reader_.ok()) return truncated(dims_offset, where_tensor(info.name), "number of dimensions");
+    if (!reader_.ok()) return truncated(dims_offset, at_tensor(info.name), "number of dimensions");
     if (info.n_dims > max_dims) {
-      stop("gguf-n-dims", dims_offset, where_tensor(info.name),
+      stop("gguf-n-dims", dims_offset, at_tensor(info.name),
            fmt::format("n_dims is {}, at most {} are allowed", info.n_dims, max_dims));
       if (info.n_dims > max_dims_read || !reader_.may_hold(info.n_dims, sizeof(u64))) return false;
     }
@@ -255,7 +253,7 @@ class Parser {
     for (u64& dim : info.ne) dim = reader_.read<u64>();
     info.type_id = reader_.read<u32>();
     info.offset = reader_.read<u64>();
-    if (!reader_.ok()) return truncated(reader_.offset(), where_tensor(info.name), "tensor info");
+    if (!reader_.ok()) return truncated(reader_.offset(), at_tensor(info.name), "tensor info");
     document_.tensors.push_back(std::move(info));
     return true;
   }

@@ -61,35 +61,44 @@ class SetOpener {
 
     if (!has_keys && !has_name) return std::move(set_);
     if (!has_name && is_regular) {
-      add("gguf-split-name", Scope::container, path, "split.count",
+      set_.findings.error(
+          Scope::container, "gguf-split-name",
           fmt::format("this is one of {} parts, but the file name does not end in -00001-of-{:05}.gguf: the other "
                       "parts cannot be found, and llama.cpp refuses to load it; rename it",
-                      count, count));
+                      count, count),
+          "split.count", {}, base_name_of(path));
       return std::move(set_);
     }
     if (!has_name) {
       const std::optional<PartOfSet> part = lone_part(set_);
       const std::string which =
           part ? fmt::format("part {} of {}", part->number, part->count) : fmt::format("one of {} parts", count);
-      add("gguf-split-name", Scope::model, path, "split.count",
-          fmt::format("this is {} of a model; the other parts cannot be found because the input is a pipe", which),
-          Severity::warning);
-      set_.findings.back().leads = true;
+      set_.findings.add(
+          {.severity = Severity::warning,
+           .scope = Scope::model,
+           .code = "gguf-split-name",
+           .message =
+               fmt::format("this is {} of a model; the other parts cannot be found because the input is a pipe", which),
+           .where = "split.count",
+           .file = base_name_of(path),
+           .leads = true});
       return std::move(set_);
     }
     if (name->count > max_parts) {
-      add("gguf-split-name", Scope::container, path, {},
-          fmt::format("the file name says {} parts, at most {} are allowed", name->count, max_parts));
+      set_.findings.error(Scope::container, "gguf-split-name",
+                          fmt::format("the file name says {} parts, at most {} are allowed", name->count, max_parts),
+                          {}, {}, base_name_of(path));
       return std::move(set_);
     }
     open_siblings(*name);
     if (!has_keys && !set_.is_split()) {
       // A whole model under a misleading name: the loader goes by the keys and takes it.
-      set_.findings.clear();
-      add("gguf-split-name", Scope::model, path, {},
+      set_.findings = {};
+      set_.findings.warning(
+          Scope::model, "gguf-split-name",
           fmt::format("the file name says part {} of {}, but the file has no split.count and there are no other parts",
                       name->number, name->count),
-          Severity::warning);
+          {}, {}, base_name_of(path));
       return std::move(set_);
     }
     check_keys(name->count);
@@ -99,12 +108,6 @@ class SetOpener {
   }
 
  private:
-  void add(std::string code, Scope scope, const std::string& path, std::string where, std::string message,
-           Severity severity = Severity::error, std::optional<u64> offset = {}) {
-    set_.findings.push_back(
-        {severity, scope, std::move(code), offset, std::move(where), std::move(message), base_name_of(path)});
-  }
-
   void open_siblings(const SplitName& name) {
     SetFile own = std::move(set_.files.front());
     set_.files.clear();
@@ -123,23 +126,23 @@ class SetOpener {
         continue;
       }
       if (opened->is_outside && links_ != OutsideLinks::follow) {
-        add("gguf-split-symlink", Scope::container, path, {},
-            "is a symbolic link that leads out of the model's directory; check where it points", Severity::warning);
+        set_.findings.warning(Scope::container, "gguf-split-symlink",
+                              "is a symbolic link that leads out of the model's directory; check where it points", {},
+                              {}, base_name_of(path));
       }
       auto document = parse(*opened->file);
       if (!document) {
-        Finding finding = to_finding(document.error());
-        finding.file = base_name_of(path);
-        set_.findings.push_back(std::move(finding));
+        set_.findings.add(without_path(std::move(document.error()), Scope::container, base_name_of(path)));
         continue;
       }
       numbers_.push_back(number);
       set_.files.push_back({path, std::move(opened->file), std::move(*document)});
     }
     if (missing > 0) {
-      add("gguf-split-missing", Scope::container, first_missing->file, {},
-          fmt::format("{} ({} of the model's {} files {} missing or unreadable)", first_missing->message, missing,
-                      name.count, verb(missing, "is", "are")));
+      set_.findings.error(Scope::container, "gguf-split-missing",
+                          fmt::format("{} ({} of the model's {} files {} missing or unreadable)",
+                                      first_missing->message, missing, name.count, verb(missing, "is", "are")),
+                          {}, {}, base_name_of(first_missing->file));
     }
   }
 
@@ -147,21 +150,22 @@ class SetOpener {
   void check_key(const SetFile& file, std::string_view key, ValueType type, std::optional<i64> expected) {
     const KeyValue* entry = file.document.find(key);
     if (entry == nullptr) {
-      add("gguf-split-keys", Scope::model, file.path, where_key(key), "the key is missing in a part of a split model");
+      set_.findings.error(Scope::model, "gguf-split-keys", "the key is missing in a part of a split model", at_key(key),
+                          {}, base_name_of(file.path));
       return;
     }
     if (entry->type() != type) {
-      add("gguf-split-keys", Scope::model, file.path, where_key(key),
-          fmt::format("the type is {}, but llama.cpp requires {}", value_type_name(entry->type()),
-                      value_type_name(type)),
-          Severity::error, entry->offset);
+      set_.findings.error(Scope::model, "gguf-split-keys",
+                          fmt::format("the type is {}, but llama.cpp requires {}", value_type_name(entry->type()),
+                                      value_type_name(type)),
+                          at_key(key), entry->offset, base_name_of(file.path));
     }
     const std::optional<i64> value = integer(file.document, key);
     if (value && expected && *value != *expected) {
       // The loader refuses the set; what it holds can be listed all the same.
-      add("gguf-split-keys", Scope::model, file.path, where_key(key),
-          fmt::format("the value is {}, but the file name requires {}", *value, *expected), Severity::error,
-          entry->offset);
+      set_.findings.error(Scope::model, "gguf-split-keys",
+                          fmt::format("the value is {}, but the file name requires {}", *value, *expected), at_key(key),
+                          entry->offset, base_name_of(file.path));
     }
   }
 
@@ -184,9 +188,10 @@ class SetOpener {
     for (const SetFile& file : set_.files) {
       const std::optional<i64> said = integer(file.document, "split.tensors.count");
       if (said && (*said < 0 || static_cast<u64>(*said) != total)) {
-        add("gguf-split-tensor-count", Scope::container, file.path, where_key("split.tensors.count"),
+        set_.findings.error(
+            Scope::container, "gguf-split-tensor-count",
             fmt::format("the value is {}, but the files together have {}", *said, counted(total, "tensor")),
-            Severity::error, file.document.find("split.tensors.count")->offset);
+            at_key("split.tensors.count"), file.document.find("split.tensors.count")->offset, base_name_of(file.path));
       }
     }
   }
@@ -201,15 +206,10 @@ class SetOpener {
         if (inserted.is_new) {
           first_file.push_back(i);
         } else if (first_file[inserted.number] != i) {
-          Finding finding{
-              Severity::error,
-              Scope::container,
-              "gguf-split-duplicate",
-              tensor.info_offset,
-              where_tensor(tensor.name),
+          set_.findings.error(
+              Scope::container, "gguf-split-duplicate",
               fmt::format("the tensor is also in {}", base_name_of(set_.files[first_file[inserted.number]].path)),
-              base_name_of(set_.files[i].path)};
-          set_.findings.push_back(std::move(finding));
+              at_tensor(tensor.name), tensor.info_offset, base_name_of(set_.files[i].path));
         }
       }
     }

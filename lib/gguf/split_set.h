@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/finding_log.h"
 #include "gguf/document.h"
 #include "io/model_folder.h"
 
@@ -35,8 +36,7 @@ struct SetFile {
 /// The files of one model in the order of their numbers, never empty. Keys other than split.* live in files.front().
 struct SplitSet {
   std::vector<SetFile> files;
-  Findings
-      findings;  ///< missing siblings, split keys that disagree, tensors in two files, wrong total ("gguf-split-…")
+  FindingLog findings;  ///< missing siblings, split keys that disagree, tensors twice, wrong total ("gguf-split-…")
 
   bool is_split() const { return files.size() > 1; }
 };

@@ -56,7 +56,7 @@ Status check_key(const OutKey& key) {
   if (key.key.empty() || key.key.size() > max_key_bytes) {
     return input_error("gguf-write-key",
                        fmt::format("a key is {} bytes long, 1 to {} are allowed", key.key.size(), max_key_bytes),
-                       where_key(key.key));
+                       at_key(key.key));
   }
   const u32 size = value_size(key.type);
   if (size != 0 && key.encoded.size() != size) {
@@ -75,7 +75,7 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   for (const OutKey& key : keys) {
     if (key.key != "general.alignment") continue;
     if (key.type != ValueType::u32 || key.encoded.size() != sizeof(u32)) {
-      return input_error("gguf-write-alignment", "general.alignment must be a UINT32", where_key(key.key));
+      return input_error("gguf-write-alignment", "general.alignment must be a UINT32", at_key(key.key));
     }
     u32 value = 0;
     std::memcpy(&value, key.encoded.data(), sizeof value);
@@ -84,14 +84,14 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   if (said != alignment) {
     return input_error("gguf-write-alignment",
                        fmt::format("the data is aligned to {}, but general.alignment says {}", alignment, said),
-                       where_key("general.alignment"));
+                       at_key("general.alignment"));
   }
   return {};
 }
 
 // Bytes of the tensor, if it may be in a file that llama.cpp loads.
 Result<u64> check_tensor(const OutTensor& tensor) {
-  const std::string where = where_tensor(tensor.name);
+  const std::string where = at_tensor(tensor.name);
   if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {
     return input_error(
         "gguf-write-name",
@@ -174,7 +174,7 @@ OutKey make_key_bools(std::string key, const std::vector<bool>& values) {
 Result<OutKey> copy_key(const ByteSource& source, const Document& document, const KeyValue& key) {
   if (document.big_endian) {
     return input_error("gguf-big-endian", "keys of a big-endian file cannot be copied into a little-endian one",
-                       where_key(key.key), key.value_offset, document.name);
+                       at_key(key.key), key.value_offset, document.name);
   }
   OutKey out{key.key, key.type(), {}};
   if (const ArrayRef* array = std::get_if<ArrayRef>(&key.value)) {
@@ -213,7 +213,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   for (const OutKey& key : keys) {
     MU_TRY(check_key(key));
     if (!names.insert(key.key).is_new) {
-      return input_error("gguf-write-key", "the key appears twice", where_key(key.key));
+      return input_error("gguf-write-key", "the key appears twice", at_key(key.key));
     }
     put_text(header, key.key);
     put<u32>(header, static_cast<u32>(key.type));
@@ -228,7 +228,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   for (const OutTensor& tensor : tensors) {
     MU_ASSIGN(const u64 bytes, check_tensor(tensor));
     if (!tensor_names.insert(tensor.name).is_new) {
-      return input_error("gguf-write-name", "the tensor appears twice", where_tensor(tensor.name));
+      return input_error("gguf-write-name", "the tensor appears twice", at_tensor(tensor.name));
     }
     put_text(header, tensor.name);
     put<u32>(header, static_cast<u32>(tensor.ne.size()));
@@ -241,7 +241,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
     const std::optional<u64> end = padded ? checked_add(next, *padded) : std::nullopt;
     if (!end || *end > static_cast<u64>(std::numeric_limits<i64>::max()) / 2) {
       return input_error("gguf-write-size", "the tensors together are larger than any file can be",
-                         where_tensor(tensor.name));
+                         at_tensor(tensor.name));
     }
     next = *end;
   }

@@ -15,12 +15,7 @@ namespace {
 using Names = std::initializer_list<std::string_view>;
 
 void remark_type(Config& config, std::string_view key, std::string_view expected) {
-  Finding finding;
-  finding.scope = Scope::model;
-  finding.code = "hf-config-field";
-  finding.where = fmt::format("config.json field '{}'", key);
-  finding.message = fmt::format("is not {}", expected);
-  config.findings.push_back(std::move(finding));
+  config.findings.error(Scope::model, "hf-config-field", fmt::format("is not {}", expected), at_field(key));
 }
 
 // The first of `names` that the config has with a value that `convert` accepts. A value of another type is remarked

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "json/reader.h"
 
 namespace modelutils::hf {
@@ -79,7 +80,7 @@ struct Config {
   std::optional<json::Element> quantization_config;  ///< raw
   std::string quant_method;                          ///< quantization_config.quant_method, or empty
 
-  Findings findings;  ///< scope model: "hf-config-field" (a wrong type), "hf-rope" (a number out of its range)
+  FindingLog findings;  ///< scope model: "hf-config-field" (a wrong type), "hf-rope" (a number out of its range)
 
   /// A raw field: of the text_config overlay, else of the top level. Nothing if absent or null in both. "a.b" is member
   /// b of the object a.

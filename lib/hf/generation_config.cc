@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view file_name = "generation_config.json";
 
-void left_out(Findings& findings, std::string_view key, std::string_view expected) {
-  warn(findings, "hf-generation-config", fmt::format("is not {}: left out", expected),
-       fmt::format("{}: {}", file_name, key));
+void left_out(FindingLog& findings, std::string_view key, std::string_view expected) {
+  findings.warning(Scope::model, "hf-generation-config", fmt::format("is not {}: left out", expected),
+                   fmt::format("{}: {}", file_name, key));
 }
 
-std::optional<float> real(json::Element root, std::string_view key, Findings& findings) {
+std::optional<float> real(json::Element root, std::string_view key, FindingLog& findings) {
   if (!json::member(root, key)) return std::nullopt;
   const auto value = json::number_member(root, key);
   const float narrow = value ? static_cast<float>(*value) : NAN;
@@ -25,7 +25,7 @@ std::optional<float> real(json::Element root, std::string_view key, Findings& fi
   return std::nullopt;
 }
 
-std::optional<i32> whole(json::Element root, std::string_view key, Findings& findings) {
+std::optional<i32> whole(json::Element root, std::string_view key, FindingLog& findings) {
   if (!json::member(root, key)) return std::nullopt;
   const auto value = json::i64_member(root, key);
   if (value && std::in_range<i32>(*value)) return static_cast<i32>(*value);
@@ -42,16 +42,16 @@ Result<GenerationConfig> load_generation_config(const ModelFolder& folder) {
   const bool is_broken = !document && document.error().code.starts_with("json-");
   if (!document && !is_broken) return tl::make_unexpected(std::move(document.error()));
   if (is_broken || !(*document)->root.is_object()) {
-    warn(config.findings, "hf-generation-config",
-         fmt::format("{}; ignored", is_broken ? document.error().message : "is not a JSON object"),
-         std::string(file_name));
+    config.findings.warning(Scope::model, "hf-generation-config",
+                            fmt::format("{}; ignored", is_broken ? document.error().message : "is not a JSON object"),
+                            std::string(file_name));
     return config;
   }
   config.document = std::move(*document);
   return config;
 }
 
-Sampling read_sampling(const GenerationConfig& config, Findings& findings) {
+Sampling read_sampling(const GenerationConfig& config, FindingLog& findings) {
   Sampling sampling;
   const auto root = config.root();
   if (!root) return sampling;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
 
@@ -14,7 +15,7 @@ namespace modelutils::hf {
 /// The file as it is. A model works without it, so a broken one counts as absent.
 struct GenerationConfig {
   std::shared_ptr<json::Document> document;  ///< an object; empty if there is none that can be used
-  Findings findings;                         ///< warnings: what is broken
+  FindingLog findings;                       ///< warnings: what is broken
 
   std::optional<json::Element> root() const { return document ? std::optional(document->root) : std::nullopt; }
 };
@@ -31,6 +32,6 @@ struct Sampling {
 
 /// `temperature`, `top_k`, `top_p`, `min_p`; null is absent. What is not a number that the type can hold is left out,
 /// with a warning ("hf-generation-config").
-Sampling read_sampling(const GenerationConfig& config, Findings& findings);
+Sampling read_sampling(const GenerationConfig& config, FindingLog& findings);
 
 }  // namespace modelutils::hf

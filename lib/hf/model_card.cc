@@ -246,11 +246,11 @@ std::string_view take_line(std::string_view& text) {
 
 }  // namespace
 
-ModelCard parse_model_card(std::string_view readme, Findings& findings) {
+ModelCard parse_model_card(std::string_view readme, FindingLog& findings) {
   ModelCard card;
   readme = readme.substr(0, max_card_bytes);
   if (const FileKind kind = file_kind(readme.substr(0, file_kind_bytes)); kind == FileKind::git_lfs) {
-    warn(findings, "hf-card-syntax", fmt::format("is {}", file_kind_text(kind)), "README.md");
+    findings.warning(Scope::model, "hf-card-syntax", fmt::format("is {}", file_kind_text(kind)), "README.md");
     return card;
   }
   if (trim(take_line(readme)) != "---") return card;
@@ -263,7 +263,7 @@ ModelCard parse_model_card(std::string_view readme, Findings& findings) {
     if (!closed) lines.push_back({indent, trim(line)});
   }
   const auto remark = [&](Severity severity, std::string message) {
-    warn(findings, "hf-card-syntax", std::move(message), "README.md", severity);
+    findings.tell(severity, Scope::model, "hf-card-syntax", std::move(message), "README.md");
   };
   if (!closed) {
     remark(Severity::warning, "the front matter is not terminated; ignored");
@@ -283,7 +283,7 @@ ModelCard parse_model_card(std::string_view readme, Findings& findings) {
   return card;
 }
 
-Result<ModelCard> read_model_card(const ModelFolder& folder, Findings& findings) {
+Result<ModelCard> read_model_card(const ModelFolder& folder, FindingLog& findings) {
   MU_ASSIGN(const auto file, open_side_file(folder, "README.md"));
   if (file == nullptr) return ModelCard{};
   std::string text(static_cast<std::size_t>(std::min(file->file_size(), max_card_bytes)), '\0');

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "io/model_folder.h"
 
 namespace modelutils::hf {
@@ -27,10 +28,10 @@ struct ModelCard {
 /// nested maps and everything unknown are passed over. Never fails: what is not understood is left out, with a note
 /// in `findings`; front matter that does not end or is not UTF-8, and a Git LFS pointer, are a warning
 /// ("hf-card-syntax").
-ModelCard parse_model_card(std::string_view readme, Findings& findings);
+ModelCard parse_model_card(std::string_view readme, FindingLog& findings);
 
 /// The card in a folder's README.md; empty if there is no such file. Only the first 1 MiB is looked at. Errors: those
 /// of open_side_file() and of reading.
-Result<ModelCard> read_model_card(const ModelFolder& folder, Findings& findings);
+Result<ModelCard> read_model_card(const ModelFolder& folder, FindingLog& findings);
 
 }  // namespace modelutils::hf

@@ -6,15 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
+#include "base/finding_log.h"
 
 namespace modelutils::hf {
-
-/// Adds a warning about the tokenizer files.
-inline void warn(Findings& findings, std::string code, std::string message, std::string where = {},
-                 Severity severity = Severity::warning) {
-  findings.push_back({severity, Scope::model, std::move(code), std::nullopt, std::move(where), std::move(message), {}});
-}
 
 /// Keeps the first of many equal remarks and counts the others.
 class Repeated {
@@ -23,10 +17,10 @@ class Repeated {
   bool met() { return ++count_ == 1; }
   void set(std::string message) { message_ = std::move(message); }
   u64 count() const { return count_; }
-  void emit(Findings& findings, std::string code) const {
+  void emit(FindingLog& findings, std::string_view code) const {
     if (count_ == 0) return;
-    warn(findings, std::move(code),
-         count_ == 1 ? message_ : fmt::format("{} (and {} more like it)", message_, count_ - 1));
+    findings.warning(Scope::model, code,
+                     count_ == 1 ? message_ : fmt::format("{} (and {} more like it)", message_, count_ - 1));
   }
 
  private:

@@ -13,11 +13,12 @@ namespace {
 
 class RopeCheck {
  public:
-  explicit RopeCheck(Findings& findings) : findings_(findings) {}
+  explicit RopeCheck(FindingLog& findings) : findings_(findings) {}
 
   void positive(std::string_view field, const std::optional<double>& value) {
     if (value && !is_positive(*value))
-      error(field, fmt::format("is {}; it must be a finite number greater than 0", *value));
+      findings_.error(Scope::model, "hf-rope", fmt::format("is {}; it must be a finite number greater than 0", *value),
+                      at_field(field));
   }
 
   void scaling(const RopeScaling& s) {
@@ -27,38 +28,39 @@ class RopeCheck {
     positive("rope_scaling.original_max_position_embeddings", s.original_max_position_embeddings);
     positive("rope_scaling.attention_factor", s.attention_factor);
     if (s.low_freq_factor && s.high_freq_factor && *s.low_freq_factor >= *s.high_freq_factor) {
-      error("rope_scaling.high_freq_factor",
-            fmt::format("is {}; it must be greater than low_freq_factor {}", *s.high_freq_factor, *s.low_freq_factor));
+      findings_.error(
+          Scope::model, "hf-rope",
+          fmt::format("is {}; it must be greater than low_freq_factor {}", *s.high_freq_factor, *s.low_freq_factor),
+          at_field("rope_scaling.high_freq_factor"));
     }
     for (const auto& [name, factors] :
          {std::pair{"rope_scaling.long_factor", &s.long_factor}, {"rope_scaling.short_factor", &s.short_factor}}) {
       const auto bad = std::find_if_not(factors->begin(), factors->end(), is_positive);
       if (bad != factors->end()) {
-        error(name, fmt::format("has {} at index {}; all must be finite numbers greater than 0", *bad,
-                                bad - factors->begin()));
+        findings_.error(
+            Scope::model, "hf-rope",
+            fmt::format("has {} at index {}; all must be finite numbers greater than 0", *bad, bad - factors->begin()),
+            at_field(name));
       }
     }
   }
 
   void part(const std::optional<double>& value) {
     if (value && !(*value > 0 && *value <= 1)) {
-      error("partial_rotary_factor", fmt::format("is {}; it must be greater than 0 and at most 1", *value));
+      findings_.error(Scope::model, "hf-rope", fmt::format("is {}; it must be greater than 0 and at most 1", *value),
+                      at_field("partial_rotary_factor"));
     }
   }
 
  private:
   static bool is_positive(double value) { return std::isfinite(value) && value > 0; }
 
-  void error(std::string_view field, std::string message) {
-    warn(findings_, "hf-rope", std::move(message), fmt::format("config.json field '{}'", field), Severity::error);
-  }
-
-  Findings& findings_;
+  FindingLog& findings_;
 };
 
 }  // namespace
 
-void check_rope(const Config& config, Findings& findings) {
+void check_rope(const Config& config, FindingLog& findings) {
   RopeCheck check(findings);
   check.positive("rope_theta", config.rope.theta);
   check.positive("rope_local_base_freq", config.rope.theta_local);

@@ -17,8 +17,7 @@ ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
   source.read_values = [&](u64 first, std::span<float> out) { return read_value_range(catalog, tensor, first, out); };
   source.read_bytes = [&](u64 offset, MutableBytes out) -> Status {
     if (catalog.big_endian) {
-      return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded",
-                         fmt::format("tensor '{}'", tensor.name));
+      return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded", at_tensor(tensor.name));
     }
     return catalog.files[tensor.file].source->read_exact(tensor.offset + offset, out);
   };

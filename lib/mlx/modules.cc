@@ -64,23 +64,9 @@ class Finder {
     return number ? places_[*number] : no_tensor;
   }
 
-  void remark(Severity severity, std::string_view code, std::string_view module, std::string message) {
-    if (++counts_[code] > kept_findings_of_a_code) return;
-    Finding finding;
-    finding.severity = severity;
-    finding.scope = Scope::model;
-    finding.code = code;
-    finding.where = fmt::format("module '{}'", module);
-    finding.message = std::move(message);
-    result_.findings.push_back(std::move(finding));
-  }
-  void error(std::string_view code, std::string_view module, std::string message) {
-    remark(Severity::error, code, module, std::move(message));
-  }
-
   void check_orphan(std::string_view module, std::string_view wanted, std::string_view code, std::string_view message) {
     if (quantization_.foreign_method.empty() && find(module, wanted) == no_tensor) {
-      error(code, module, std::string(message));
+      result_.findings.error(Scope::model, code, std::string(message), at_module(module));
     }
   }
 
@@ -105,20 +91,24 @@ class Finder {
     if (module.scales == no_tensor) {
       const bool asked = entry != nullptr && entry->rule != Quantization::Rule::off;
       if (asked || (packed && (quantization_.declared || module.biases != no_tensor))) {
-        error("mlx-scales-missing", module.path,
-              packed ? "has a packed weight (U32) but no scales"
-                     : "config.json says it is quantised, but it has no scales");
+        result_.findings.error(Scope::model, "mlx-scales-missing",
+                               packed ? "has a packed weight (U32) but no scales"
+                                      : "config.json says it is quantised, but it has no scales",
+                               at_module(module.path));
       }
       return;
     }
     if (!quantization_.declared && !packed) return;  // scales of another method
     module.quantized = true;
     if (!quantization_.declared) {
-      error("mlx-config-missing", module.path, "is quantised, but config.json has no usable field 'quantization'");
+      result_.findings.error(Scope::model, "mlx-config-missing",
+                             "is quantised, but config.json has no usable field 'quantization'",
+                             at_module(module.path));
       return;
     }
     if (entry != nullptr && entry->rule == Quantization::Rule::off) {
-      error("mlx-config-contradiction", module.path, "config.json says false (not quantised), but it has scales");
+      result_.findings.error(Scope::model, "mlx-config-contradiction",
+                             "config.json says false (not quantised), but it has scales", at_module(module.path));
       return;
     }
     module.params = quantization_.params_for(module.path);
@@ -135,17 +125,20 @@ class Finder {
       return tensor.type ? type_name(*tensor.type) : std::string_view("of unknown type");
     };
     if (weight.type != TensorType::U32) {
-      error("mlx-weight-type", module.path,
-            fmt::format("has scales, but its weight is {}; packed weights are U32", type_text(weight)));
+      result_.findings.error(Scope::model, "mlx-weight-type",
+                             fmt::format("has scales, but its weight is {}; packed weights are U32", type_text(weight)),
+                             at_module(module.path));
       good = false;
     }
     if (!scales.type || !is_scale_type(params.mode, *scales.type)) {
-      error("mlx-scales-type", module.path, scale_type_message("scales are", type_text(scales), params.mode));
+      result_.findings.error(Scope::model, "mlx-scales-type",
+                             scale_type_message("scales are", type_text(scales), params.mode), at_module(module.path));
       good = false;
     }
     auto shape = logical_shape(params, weight.shape, scales.shape);
     if (!shape) {
-      error("mlx-scales-shape", module.path, std::move(shape.error().message));
+      result_.findings.error(Scope::model, "mlx-scales-shape", std::move(shape.error().message),
+                             at_module(module.path));
       good = false;
     }
     if (!check_biases(module, params)) good = false;
@@ -156,13 +149,15 @@ class Finder {
   bool check_biases(const Module& module, const Params& params) {
     if (!mode_info(params.mode).has_biases) {
       if (module.biases != no_tensor) {
-        remark(Severity::warning, "mlx-biases-unexpected", module.path,
-               fmt::format("has biases, although mode {} does not use them", mode_name(params.mode)));
+        result_.findings.warning(Scope::model, "mlx-biases-unexpected",
+                                 fmt::format("has biases, although mode {} does not use them", mode_name(params.mode)),
+                                 at_module(module.path));
       }
       return true;
     }
     if (module.biases == no_tensor) {
-      error("mlx-biases-missing", module.path, "is quantised in affine mode but has no biases");
+      result_.findings.error(Scope::model, "mlx-biases-missing", "is quantised in affine mode but has no biases",
+                             at_module(module.path));
       return false;
     }
     const TensorRef& scales = tensors_[module.scales];
@@ -170,17 +165,20 @@ class Finder {
     bool good = true;
     if (!biases.type || !is_scale_type(params.mode, *biases.type)) {
       const auto found = biases.type ? type_name(*biases.type) : std::string_view("of unknown type");
-      error("mlx-biases-type", module.path, scale_type_message("biases are", found, params.mode));
+      result_.findings.error(Scope::model, "mlx-biases-type", scale_type_message("biases are", found, params.mode),
+                             at_module(module.path));
       good = false;
     } else if (biases.type != scales.type && scales.type && is_scale_type(params.mode, *scales.type)) {
-      remark(Severity::warning, "mlx-biases-type", module.path,
-             fmt::format("scales are {} but biases are {}; MLX gives both the same type", type_name(*scales.type),
-                         type_name(*biases.type)));
+      result_.findings.warning(Scope::model, "mlx-biases-type",
+                               fmt::format("scales are {} but biases are {}; MLX gives both the same type",
+                                           type_name(*scales.type), type_name(*biases.type)),
+                               at_module(module.path));
     }
     if (!std::ranges::equal(scales.shape, biases.shape)) {
-      error("mlx-biases-shape", module.path,
-            fmt::format("scales have shape [{}], but biases have shape [{}]", fmt::join(scales.shape, ", "),
-                        fmt::join(biases.shape, ", ")));
+      result_.findings.error(Scope::model, "mlx-biases-shape",
+                             fmt::format("scales have shape [{}], but biases have shape [{}]",
+                                         fmt::join(scales.shape, ", "), fmt::join(biases.shape, ", ")),
+                             at_module(module.path));
       good = false;
     }
     return good;
@@ -198,8 +196,9 @@ class Finder {
     for (const Module& module : result_.list) seen.emplace(hf::canonical_name(module.path), true);
     for (const auto& [path, entry] : quantization_.overrides) {
       if (!seen.contains(path)) {
-        remark(Severity::note, "mlx-override-unused", path,
-               "config.json has a quantization entry for this module, but the model has no such weight");
+        result_.findings.note(Scope::model, "mlx-override-unused",
+                              "config.json has a quantization entry for this module, but the model has no such weight",
+                              at_module(path));
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "mlx/quantization.h"
 #include "tensor/types.h"
 
@@ -40,7 +41,7 @@ struct Modules {
   /// Scope model: "mlx-scales-missing", "mlx-biases-missing", "mlx-biases-unexpected", "mlx-weight-missing",
   /// "mlx-weight-type", "mlx-scales-type", "mlx-scales-shape", "mlx-biases-type", "mlx-biases-shape",
   /// "mlx-config-missing", "mlx-config-contradiction", "mlx-override-unused" (a note). At most 1,000 of a code.
-  Findings findings;
+  FindingLog findings;
 };
 
 /// Time proportional to the number of tensors. The paths are views of the names. If a name appears twice, the

@@ -23,15 +23,6 @@ constexpr std::array<ModeInfo, 4> modes{{
 
 constexpr i64 max_group_size = 1024;
 
-void remark(Quantization& quantization, std::string_view code, std::string where, std::string message) {
-  Finding finding;
-  finding.scope = Scope::model;
-  finding.code = code;
-  finding.where = std::move(where);
-  finding.message = std::move(message);
-  quantization.findings.push_back(std::move(finding));
-}
-
 // {"group_size", "bits", "mode"} of an object: what it lacks takes the mode's default. An error's message says what is
 // wrong.
 tl::expected<Params, std::string> read_params(json::Element object) {
@@ -70,7 +61,8 @@ void read_override(Quantization& quantization, std::string_view key, json::Eleme
       entry.rule = Quantization::Rule::params;
       entry.params = *params;
     } else {
-      remark(quantization, "mlx-config-override", fmt::format("config.json quantization of '{}'", key), params.error());
+      quantization.findings.error(Scope::model, "mlx-config-override", params.error(),
+                                  fmt::format("config.json quantization of '{}'", key));
     }
   } else {
     return;  // a setting of the whole (an exporter's own remark), not of a module
@@ -146,14 +138,14 @@ Quantization read_quantization(const hf::Config& config) {
   if (!settings) return quantization;
   json::Object object;
   if (!settings->get(object)) {
-    remark(quantization, "mlx-config-quantization", "config.json field 'quantization'", "is not an object");
+    quantization.findings.error(Scope::model, "mlx-config-quantization", "is not an object", at_field("quantization"));
     return quantization;
   }
   quantization.declared = true;
   if (const auto params = read_params(*settings)) {
     quantization.top = *params;
   } else {
-    remark(quantization, "mlx-config-quantization", "config.json field 'quantization'", params.error());
+    quantization.findings.error(Scope::model, "mlx-config-quantization", params.error(), at_field("quantization"));
   }
   for (const auto [key, value] : object) {
     if (key != "group_size" && key != "bits" && key != "mode") read_override(quantization, key, value);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "base/types.h"
 #include "hf/config.h"
 #include "tensor/types.h"
@@ -67,7 +68,7 @@ struct Quantization {
   std::string foreign_method;  ///< quant_method of a method that is not MLX's ("gptq", …); else empty
   /// By module path, without any "language_model.".
   std::map<std::string, Override, std::less<>> overrides;
-  Findings findings;  ///< scope model: "mlx-config-quantization", "mlx-config-override"
+  FindingLog findings;  ///< scope model: "mlx-config-quantization", "mlx-config-override"
 
   const Override* find_override(std::string_view module) const;
   /// The parameters that hold for a module which has scales; nothing if the config gives none (or `false`, or

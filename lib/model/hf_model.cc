@@ -23,7 +23,7 @@ StoredTensor stored(const safetensors::ShardSet& shards, safetensors::TensorRef 
 }
 
 tl::unexpected<Error> module_error(std::string_view name, std::string message) {
-  return input_error("convert-module", std::move(message), fmt::format("tensor '{}'", name));
+  return input_error("convert-module", std::move(message), at_tensor(name));
 }
 
 class MatrixCollector {

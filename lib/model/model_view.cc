@@ -59,8 +59,7 @@ ModelSummary summary_of(const gguf::Document& document) {
 }
 
 Status out_of_range(const ViewTensor& tensor) {
-  return input_error("model-range", "the requested range lies outside the tensor",
-                     fmt::format("tensor '{}'", tensor.name));
+  return input_error("model-range", "the requested range lies outside the tensor", at_tensor(tensor.name));
 }
 
 }  // namespace
@@ -72,7 +71,7 @@ ModelView ModelView::of_gguf(std::string path, gguf::SplitSet set) {
   view.catalog_ = std::make_unique<Catalog>(gguf_catalog(*view.gguf_));
   view.findings_ = view.gguf_->findings;
   for (const gguf::SetFile& file : view.gguf_->files) {
-    view.findings_.insert(view.findings_.end(), file.document.findings.begin(), file.document.findings.end());
+    view.findings_.add_all(file.document.findings);
   }
   view.summary_ = summary_of(view.gguf_->files.front().document);
   for (std::size_t i = 0; i < view.catalog_->tensors.size(); ++i) {
@@ -123,7 +122,7 @@ ModelView ModelView::of_safetensors(std::string path, SafetensorsModel model) {
     weight.scales = module.scales;
     weight.biases = module.biases;
   }
-  view.findings_.insert(view.findings_.end(), modules.findings.begin(), modules.findings.end());
+  view.findings_.add_all(modules.findings);
   view.index_tensors();
   return view;
 }
@@ -220,7 +219,7 @@ namespace {
 
 Result<ModelView> only_if_sound(ModelView view) {
   if (const Finding* broken = first_container_error(view.findings())) {
-    Error error = to_error(*broken, view.path());
+    Error error = with_path(*broken, view.path());
     error.message = broken->message;
     return tl::make_unexpected(std::move(error));
   }

@@ -12,6 +12,7 @@
 
 #include "arch/names.h"
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "gguf/split_set.h"
 #include "model/safetensors_model.h"
 #include "model/tensor_catalog.h"
@@ -74,7 +75,7 @@ class ModelView {
   const safetensors::ShardSet* shards() const { return safetensors_ ? &safetensors_->set : nullptr; }
   const hf::Config* config() const { return safetensors_ && safetensors_->config ? &*safetensors_->config : nullptr; }
   /// What the readers and the config had to remark; rules are verify's business.
-  const Findings& findings() const { return findings_; }
+  const FindingLog& findings() const { return findings_; }
 
   /// Views of what was opened.
   static ModelView of_gguf(std::string path, gguf::SplitSet set);
@@ -94,7 +95,7 @@ class ModelView {
   std::vector<ViewTensor> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;  // both forms of the names
   u64 parameters_ = 0;
-  Findings findings_;
+  FindingLog findings_;
 };
 
 /// Opens a GGUF file (with all files of its split set), a safetensors file, an index, or a directory of safetensors

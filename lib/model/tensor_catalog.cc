@@ -22,7 +22,7 @@ const CatalogTensor* Catalog::find(std::string_view name) const {
 
 Status read_values(const Catalog& catalog, const CatalogTensor& tensor, u64 first, std::span<float> out) {
   const auto refuse = [&](std::string message) {
-    return input_error("tensor-no-decoder", std::move(message), fmt::format("tensor '{}'", tensor.name), {},
+    return input_error("tensor-no-decoder", std::move(message), at_tensor(tensor.name), {},
                        catalog.files[tensor.file].path);
   };
   if (!tensor.type || !has_decoder(*tensor.type)) {

@@ -27,7 +27,7 @@ Status HfSources::collect() {
           return input_error(match->expert ? "convert-experts" : "convert-unmapped",
                              match->expert ? "has the number of an expert that another tensor already has"
                                            : "would become the same GGUF tensor as another one of the directory",
-                             fmt::format("tensor '{}'", matrix.name), {}, model_.directory);
+                             at_tensor(matrix.name), {}, model_.directory);
         }
       }
     }

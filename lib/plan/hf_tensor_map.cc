@@ -63,14 +63,14 @@ class NameMapper {
     return input_error(std::move(code), std::move(message), std::move(where), {}, model_.directory);
   }
   tl::unexpected<Error> fail_at(const arch::ExpectedTensor& expected, std::string code, std::string message) const {
-    return fail(std::move(code), fmt::format("tensor '{}'", expected.name), std::move(message));
+    return fail(std::move(code), at_tensor(expected.name), std::move(message));
   }
 
   // Without it there is not even a width to speak of.
   Status require_embedding() const {
     for (const arch::Tensor& row : family().first_tensors) {
       if (row.name == "token_embd" && find_source(row, 0, arch::Side::weight).parts.empty()) {
-        return fail("convert-missing", "tensor 'token_embd.weight'", "has no source in the directory");
+        return fail("convert-missing", at_tensor("token_embd.weight"), "has no source in the directory");
       }
     }
     return {};
@@ -145,13 +145,13 @@ class NameMapper {
     for (u64 layer = 0; layer < result_.sizes.get(arch::symbol::layers); ++layer) {
       const Found found = find_source(row, layer, arch::Side::weight);
       if (found.parts.empty()) {
-        return fail("convert-missing", fmt::format("key '{}'", numbers.key),
+        return fail("convert-missing", at_key(numbers.key),
                     fmt::format("has no source in the directory for layer {}", layer));
       }
       const std::size_t index = found.parts.front()->begin()->second;
       const SourceMatrix& matrix = model_.matrices[index];
       if (matrix.rows != 1 || matrix.columns != 1) {
-        return fail("convert-shape", fmt::format("tensor '{}'", matrix.name), "is not a single number");
+        return fail("convert-shape", at_tensor(matrix.name), "is not a single number");
       }
       sources_.use(found.parts);
       numbers.matrices.push_back(index);
@@ -179,7 +179,7 @@ class NameMapper {
       const SourceMatrix& matrix = model_.matrices[index];
       if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
       if (!same_storage(matrix, first)) {
-        return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
+        return fail("convert-experts", at_tensor(matrix.name),
                     "differs in shape or type from the first expert, but one GGUF tensor must hold them all");
       }
       const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
@@ -268,7 +268,7 @@ class NameMapper {
         return wrong_shape(expected, matrix);
       if (matrix.values.type != first.values.type || matrix.quantized != first.quantized ||
           matrix.scales.type != first.scales.type || matrix.biases.type != first.biases.type) {
-        return fail("convert-experts", fmt::format("tensor '{}'", matrix.name),
+        return fail("convert-experts", at_tensor(matrix.name),
                     "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
       }
     }
@@ -333,7 +333,7 @@ class NameMapper {
         Found head = find_source(row, 0, arch::Side::weight);
         MU_TRY(choose_output_head(head));
         if (!head.parts.empty()) {
-          return fail("convert-output-head", "tensor 'lm_head.weight'",
+          return fail("convert-output-head", at_tensor("lm_head.weight"),
                       "differs from the embedding, but llama.cpp supports no output head for this architecture");
         }
       }

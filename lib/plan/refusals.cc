@@ -20,8 +20,8 @@ void Refusals::add(std::string code, std::string_view kind, std::string_view sub
     ++counts_[known->second];
     return;
   }
-  std::string where = subject.empty() ? std::string() : fmt::format("{} '{}'", kind, subject);
-  errors_.push_back({ErrorKind::input, std::move(code), {}, {}, std::move(where), std::move(message)});
+  std::string where = subject.empty() ? std::string() : Place{kind, subject}.text();
+  errors_.push_back({.code = std::move(code), .message = std::move(message), .where = std::move(where)});
   likes_.push_back(std::move(like));
   counts_.push_back(1);
 }

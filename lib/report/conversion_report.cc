@@ -91,7 +91,7 @@ std::string conversion_json(const ConversionReport& report) {
   out.end_array();
   out.key("remarks");
   out.begin_array();
-  for (const Finding& remark : report.remarks) {
+  for (const Finding& remark : report.remarks.findings()) {
     out.begin_object();
     out.member("severity", severity_name(remark.severity));
     out.member("code", remark.code);

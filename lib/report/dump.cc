@@ -14,7 +14,7 @@ Status dump_value(TextOutput& out, ListingSource& source, const std::string& pat
   if (!value) {
     const EachName each_name = [&](const auto& visit) { source.each_key_name(true, visit); };
     return input_error("key-not-found", "there is no such key" + name_hint("key", *request.value, each_name),
-                       gguf::where_key(*request.value), {}, path);
+                       at_key(*request.value), {}, path);
   }
   return write_value(out, *value, request.options.for_terminal);
 }
@@ -25,7 +25,7 @@ Result<ValueSource> readable(ListingSource& source, const std::string& path, con
   const EachName each_name = [&](const auto& visit) { source.each_tensor_name(visit); };
   return input_error("tensor-not-found",
                      tensor ? tensor->problem : "there is no such tensor" + name_hint("tensor", name, each_name),
-                     gguf::where_tensor(name), {}, path);
+                     at_tensor(name), {}, path);
 }
 
 void dump_names(TextOutput& out, const Listing& listing, DumpRequest::Names names) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "base/name_index.h"
 #include "tensor/types.h"
 
@@ -59,7 +60,7 @@ struct Document {
   std::vector<Tensor> tensors;  ///< in the order of the header; of a duplicate name each copy
   bool complete = false;        ///< the JSON object was read to its end
   NameIndex names;              ///< of `tensors` by place; empty if !complete, or with duplicates or unreadable entries
-  Findings findings;            ///< what the parser met: syntax, fields, numbers, duplicates, unknown members
+  FindingLog findings;          ///< what the parser met: syntax, fields, numbers, duplicates, unknown members
 
   /// Bytes behind the header; nothing if the file's size is not known.
   std::optional<u64> data_bytes() const;

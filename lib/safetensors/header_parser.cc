@@ -8,7 +8,6 @@
 #include "base/counted.h"
 #include "base/name_index.h"
 #include "json/syntax_text.h"
-#include "safetensors/finding_list.h"
 #include "safetensors/on_demand.h"
 
 namespace modelutils::safetensors {
@@ -53,7 +52,7 @@ std::string number_text(value& number) {
 class HeaderParser {
  public:
   HeaderParser(Storage& storage, u64 text_offset, Document& document)
-      : storage_(storage), text_offset_(text_offset), document_(document), findings_(document.findings) {}
+      : storage_(storage), text_offset_(text_offset), document_(document), log_(document.findings) {}
 
   void run();
 
@@ -88,17 +87,6 @@ class HeaderParser {
   }
   u64 offset_of_key(field& member) const { return offset_of(member.key().raw() - 1); }
 
-  template <typename MakeMessage>
-  void add(Severity severity, std::string_view code, u64 offset, std::string_view owner, MakeMessage&& message) {
-    findings_.add(severity, code, offset, [&] { return FindingText{std::string(owner), message()}; });
-  }
-  template <typename MakeMessage>
-  void add_to_tensor(Severity severity, std::string_view code, const Tensor& tensor, MakeMessage&& message) {
-    findings_.add(severity, code, tensor.entry_offset, [&] {
-      return FindingText{fmt::format("tensor '{}'", tensor.name), message()};
-    });
-  }
-
   struct PendingName {
     std::string_view name;
     u32 hash = 0;
@@ -108,7 +96,7 @@ class HeaderParser {
   Storage& storage_;
   const u64 text_offset_;
   Document& document_;
-  FindingList findings_;
+  FindingLog& log_;
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document json_;
   NameIndex names_;          // of every entry, readable or not
@@ -125,7 +113,7 @@ bool HeaderParser::check_edges() {
   const std::string_view text = storage_.text.view();
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const auto refuse = [&](std::string_view code, std::size_t place, std::string message) {
-    add(Severity::error, code, text_offset_ + place, {}, [&] { return std::move(message); });
+    log_.error(Scope::container, code, std::move(message), {}, text_offset_ + place);
     return false;
   };
   if (text.starts_with("\xef\xbb\xbf")) {
@@ -136,13 +124,13 @@ bool HeaderParser::check_edges() {
     return refuse("st-header-object", first, "the header is not a JSON object: it must start with '{'");
   }
   if (first != 0) {
-    add(Severity::warning, "st-header-space", text_offset_, {},
-        [] { return std::string("there is white space before the '{', which must be the header's first byte"); });
+    log_.warning(Scope::container, "st-header-space",
+                 "there is white space before the '{', which must be the header's first byte", {}, text_offset_);
   }
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   if (text.find_first_of("\t\r\n", last + 1) != text.npos) {
-    add(Severity::warning, "st-header-space", text_offset_ + last + 1, {},
-        [] { return std::string("a tab, CR or LF follows the JSON object; only spaces are allowed there"); });
+    log_.warning(Scope::container, "st-header-space",
+                 "a tab, CR or LF follows the JSON object; only spaces are allowed there", {}, text_offset_ + last + 1);
   }
   return true;
 }
@@ -172,22 +160,17 @@ void HeaderParser::run() {
       }
     }
   }
-  findings_.finish();
 }
 
 void HeaderParser::stopped(error_code error, u64 offset) {
   if (error == simdjson::UTF8_ERROR) {
-    findings_.add(Severity::error, "st-header-encoding", offset, [] {
-      return FindingText{{}, "the header is not valid UTF-8"};
-    });
+    log_.error(Scope::container, "st-header-encoding", "the header is not valid UTF-8", {}, offset);
   } else if (error == simdjson::DEPTH_ERROR) {
-    findings_.add(Severity::error, "st-header-depth", offset, [] {
-      return FindingText{{}, fmt::format("the JSON is nested more than {} levels deep", on_demand::max_depth)};
-    });
+    log_.error(Scope::container, "st-header-depth",
+               fmt::format("the JSON is nested more than {} levels deep", on_demand::max_depth), {}, offset);
   } else {
-    findings_.add(Severity::error, "st-header-json", offset, [&] {
-      return FindingText{{}, fmt::format("the header is not valid JSON: {}", json::syntax_text(error))};
-    });
+    log_.error(Scope::container, "st-header-json",
+               fmt::format("the header is not valid JSON: {}", json::syntax_text(error)), {}, offset);
   }
 }
 
@@ -215,8 +198,8 @@ error_code HeaderParser::read_object(object header) {
   }
   const char* rest = nullptr;
   if (json_.current_location().get(rest) == SUCCESS) {
-    add(Severity::error, "st-header-trailing", offset_of(rest), {},
-        [] { return std::string("text follows the JSON object; only spaces are allowed there"); });
+    log_.error(Scope::container, "st-header-trailing", "text follows the JSON object; only spaces are allowed there",
+               {}, offset_of(rest));
   }
   return SUCCESS;
 }
@@ -233,9 +216,8 @@ void HeaderParser::check_names() {
     const PendingName& pending = pending_[i];
     if (names_.insert(pending.name, pending.hash).is_new) continue;
     is_numbered_ = false;
-    findings_.add(Severity::error, "st-duplicate-name", pending.offset, [&] {
-      return FindingText{fmt::format("tensor '{}'", pending.name), "the name appears twice in the header"};
-    });
+    log_.error(Scope::container, "st-duplicate-name", "the name appears twice in the header", at_tensor(pending.name),
+               pending.offset);
   }
   pending_count_ = 0;
 }
@@ -250,24 +232,23 @@ error_code HeaderParser::read_name(field& member, std::string_view owner, std::s
     return SUCCESS;
   }
   if (error != simdjson::STRING_ERROR) return error;
-  add(Severity::error, "st-text", offset, owner,
-      [] { return std::string("a name contains an invalid escape (a lone surrogate?)"); });
+  log_.error(Scope::container, "st-text", "a name contains an invalid escape (a lone surrogate?)", owner, offset);
   return SUCCESS;
 }
 
 error_code HeaderParser::read_metadata(value metadata, u64 offset) {
   constexpr std::string_view owner = "__metadata__";
   if (document_.has_metadata) {
-    add(Severity::error, "st-duplicate-member", offset, owner,
-        [] { return std::string("the member appears twice in the header"); });
+    log_.error(Scope::container, "st-duplicate-member", "the member appears twice in the header", owner, offset);
   }
   document_.has_metadata = true;
   json_type type{};
   if (const error_code error = metadata.type().get(type)) return error;
   if (type != json_type::object) {
     const Severity severity = type == json_type::null ? Severity::warning : Severity::error;
-    add(severity, "st-metadata-type", offset, owner,
-        [&] { return fmt::format("is {}, not an object of strings", type_text(type)); });
+    log_.tell(
+        severity, Scope::container, "st-metadata-type",
+        [&] { return fmt::format("is {}, not an object of strings", type_text(type)); }, owner, offset);
     return on_demand::walk(metadata, header_depth);
   }
   object members;
@@ -286,21 +267,25 @@ error_code HeaderParser::read_metadata(value metadata, u64 offset) {
     if (error == simdjson::INCORRECT_TYPE) {
       json_type held_type{};
       if (const error_code wrong = held.type().get(held_type)) return wrong;
-      add(Severity::error, "st-metadata-type", entry.offset, owner,
-          [&] { return fmt::format("the value of '{}' is {}, not a string", entry.key, type_text(held_type)); });
+      log_.error(
+          Scope::container, "st-metadata-type",
+          [&] { return fmt::format("the value of '{}' is {}, not a string", entry.key, type_text(held_type)); }, owner,
+          entry.offset);
       if (const error_code wrong = on_demand::walk(held, entry_depth)) return wrong;
       continue;
     }
     if (error == simdjson::STRING_ERROR) {
-      add(Severity::error, "st-text", entry.offset, owner,
-          [&] { return fmt::format("the value of '{}' contains an invalid escape", entry.key); });
+      log_.error(
+          Scope::container, "st-text",
+          [&] { return fmt::format("the value of '{}' contains an invalid escape", entry.key); }, owner, entry.offset);
       continue;
     }
     if (error != SUCCESS) return error;
     if (!usable) continue;
     if (!keys.insert(entry.key).is_new) {
-      add(Severity::error, "st-duplicate-member", entry.offset, owner,
-          [&] { return fmt::format("'{}' appears twice", entry.key); });
+      log_.error(
+          Scope::container, "st-duplicate-member", [&] { return fmt::format("'{}' appears twice", entry.key); }, owner,
+          entry.offset);
     }
     entry.value = storage_.keep(text);
     document_.metadata.push_back(entry);
@@ -316,8 +301,10 @@ error_code HeaderParser::read_entry(std::string_view name, u64 offset, value hel
   if (const error_code error = held.type().get(type)) return error;
   if (type != json_type::object) {
     is_numbered_ = false;
-    add_to_tensor(Severity::error, "st-entry-type", tensor,
-                  [&] { return fmt::format("the entry is {}, not an object", type_text(type)); });
+    log_.error(
+        Scope::container, "st-entry-type",
+        [&] { return fmt::format("the entry is {}, not an object", type_text(type)); }, at_tensor(tensor.name),
+        tensor.entry_offset);
     return on_demand::walk(held, header_depth);
   }
   object members;
@@ -331,8 +318,9 @@ error_code HeaderParser::read_entry(std::string_view name, u64 offset, value hel
   const auto require = [&](bool present, std::string_view field_name) {
     if (present) return;
     entry.is_readable = false;
-    add_to_tensor(Severity::error, "st-field-missing", tensor,
-                  [&] { return fmt::format("{} is missing", field_name); });
+    log_.error(
+        Scope::container, "st-field-missing", [&] { return fmt::format("{} is missing", field_name); },
+        at_tensor(tensor.name), tensor.entry_offset);
   };
   require(entry.has_dtype, "dtype");
   require(entry.has_shape, "shape");
@@ -351,8 +339,9 @@ error_code HeaderParser::read_member(Tensor& tensor, Entry& entry, field& member
   bool usable = false;
   if (const error_code error = read_name(member, tensor.name, key, usable)) return error;
   const auto duplicate = [&] {
-    add(Severity::error, "st-duplicate-member", offset, fmt::format("tensor '{}'", tensor.name),
-        [&] { return fmt::format("'{}' appears twice", key); });
+    log_.error(
+        Scope::container, "st-duplicate-member", [&] { return fmt::format("'{}' appears twice", key); },
+        at_tensor(tensor.name), offset);
     return on_demand::walk(member.value(), entry_depth);
   };
   if (!usable) return on_demand::walk(member.value(), entry_depth);
@@ -360,8 +349,9 @@ error_code HeaderParser::read_member(Tensor& tensor, Entry& entry, field& member
   if (key == "shape") return entry.has_shape ? duplicate() : read_shape(tensor, entry, member.value());
   if (key == "data_offsets") return entry.has_offsets ? duplicate() : read_offsets(tensor, entry, member.value());
   if (!entry.others.insert(key).is_new) return duplicate();
-  add(Severity::warning, "st-unknown-member", offset, fmt::format("tensor '{}'", tensor.name),
-      [&] { return fmt::format("'{}' is not a member that the format defines", key); });
+  log_.warning(
+      Scope::container, "st-unknown-member",
+      [&] { return fmt::format("'{}' is not a member that the format defines", key); }, at_tensor(tensor.name), offset);
   return on_demand::walk(member.value(), entry_depth);
 }
 
@@ -380,14 +370,16 @@ error_code HeaderParser::read_dtype(Tensor& tensor, Entry& entry, value dtype) {
   }
   entry.is_readable = false;
   if (error == simdjson::STRING_ERROR) {
-    add_to_tensor(Severity::error, "st-text", tensor, [] { return std::string("dtype contains an invalid escape"); });
+    log_.error(Scope::container, "st-text", "dtype contains an invalid escape", at_tensor(tensor.name),
+               tensor.entry_offset);
     return SUCCESS;
   }
   if (error != simdjson::INCORRECT_TYPE) return error;
   json_type type{};
   if (const error_code wrong = dtype.type().get(type)) return wrong;
-  add_to_tensor(Severity::error, "st-field-type", tensor,
-                [&] { return fmt::format("dtype is {}, not a string", type_text(type)); });
+  log_.error(
+      Scope::container, "st-field-type", [&] { return fmt::format("dtype is {}, not a string", type_text(type)); },
+      at_tensor(tensor.name), tensor.entry_offset);
   return on_demand::walk(dtype, entry_depth);
 }
 
@@ -397,8 +389,10 @@ error_code HeaderParser::read_numbers(const Tensor& tensor, Entry& entry, value 
   if (const error_code error = array.type().get(type)) return error;
   if (type != json_type::array) {
     entry.is_readable = false;
-    add_to_tensor(Severity::error, "st-field-type", tensor,
-                  [&] { return fmt::format("{} is {}, not an array of whole numbers", what, type_text(type)); });
+    log_.error(
+        Scope::container, "st-field-type",
+        [&] { return fmt::format("{} is {}, not an array of whole numbers", what, type_text(type)); },
+        at_tensor(tensor.name), tensor.entry_offset);
     return on_demand::walk(array, entry_depth);
   }
   simdjson::ondemand::array elements;
@@ -414,14 +408,18 @@ error_code HeaderParser::read_numbers(const Tensor& tensor, Entry& entry, value 
     entry.is_readable = false;
     if (const error_code error = number.type().get(type)) return error;
     if (type == json_type::number) {
-      add_to_tensor(Severity::error, "st-number", tensor, [&] {
-        return fmt::format("{} contains {}, only whole numbers from 0 to 18446744073709551615 are allowed", what,
-                           number_text(number));
-      });
+      log_.error(
+          Scope::container, "st-number",
+          [&] {
+            return fmt::format("{} contains {}, only whole numbers from 0 to 18446744073709551615 are allowed", what,
+                               number_text(number));
+          },
+          at_tensor(tensor.name), tensor.entry_offset);
     } else {
-      add_to_tensor(Severity::error, "st-field-type", tensor, [&] {
-        return fmt::format("{} contains {}, only whole numbers are allowed", what, type_text(type));
-      });
+      log_.error(
+          Scope::container, "st-field-type",
+          [&] { return fmt::format("{} contains {}, only whole numbers are allowed", what, type_text(type)); },
+          at_tensor(tensor.name), tensor.entry_offset);
     }
     if (const error_code error = on_demand::walk(number, array_depth)) return error;
   }
@@ -444,9 +442,12 @@ error_code HeaderParser::read_offsets(Tensor& tensor, Entry& entry, value offset
     tensor.end = numbers_[1];
   } else if (entry.is_readable || !was_readable) {
     entry.is_readable = false;
-    add_to_tensor(Severity::error, "st-field-type", tensor, [&] {
-      return fmt::format("data_offsets has {} instead of two (begin and end)", counted(numbers_.size(), "element"));
-    });
+    log_.error(
+        Scope::container, "st-field-type",
+        [&] {
+          return fmt::format("data_offsets has {} instead of two (begin and end)", counted(numbers_.size(), "element"));
+        },
+        at_tensor(tensor.name), tensor.entry_offset);
   }
   return SUCCESS;
 }

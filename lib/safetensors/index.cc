@@ -9,7 +9,6 @@
 #include "base/name_index.h"
 #include "json/syntax_text.h"
 #include "safetensors/document.h"
-#include "safetensors/finding_list.h"
 #include "safetensors/on_demand.h"
 
 namespace modelutils::safetensors {
@@ -27,7 +26,7 @@ using simdjson::ondemand::value;
 class IndexParser {
  public:
   IndexParser(const on_demand::PaddedText& text, ShardIndex& index)
-      : text_(text), index_(index), findings_(index.findings) {}
+      : text_(text), index_(index), log_(index.findings) {}
 
   void run();
 
@@ -41,17 +40,13 @@ class IndexParser {
   void sort_shards();
 
   u64 offset_of(const char* place) const { return static_cast<u64>(place - text_.bytes.get()); }
-  void add(Severity severity, std::string_view code, std::optional<u64> offset, std::string where,
-           std::string message) {
-    findings_.add(severity, code, offset, [&] { return FindingText{std::move(where), std::move(message)}; });
-  }
   void refuse(std::optional<u64> offset, std::string message) {
-    add(Severity::error, "st-index-json", offset, {}, std::move(message));
+    log_.error(Scope::container, "st-index-json", std::move(message), {}, offset);
   }
 
   const on_demand::PaddedText& text_;
   ShardIndex& index_;
-  FindingList findings_;
+  FindingLog& log_;
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document json_;
   NameIndex shards_;
@@ -80,11 +75,10 @@ void IndexParser::run() {
   } else if (error != SUCCESS) {
     refuse(place, fmt::format("the index is not valid JSON: {}", json::syntax_text(error)));
   } else if (!has_weight_map_) {
-    add(Severity::error, "st-index-weight-map", std::nullopt, {}, "weight_map is missing");
+    log_.error(Scope::container, "st-index-weight-map", "weight_map is missing");
   }
   index_.usable = index_.usable && error == SUCCESS;
   sort_shards();
-  findings_.finish();
 }
 
 error_code IndexParser::read_object(object top) {
@@ -97,7 +91,8 @@ error_code IndexParser::read_object(object top) {
     if (const error_code error = on_demand::read_key(member, key)) return error;
     // Names in the parser's own memory stay there as long as it does.
     if (!members.insert(key.text).is_new) {
-      add(Severity::error, "st-index-duplicate", offset, {}, fmt::format("'{}' appears twice in the index", key.text));
+      log_.error(Scope::container, "st-index-duplicate", fmt::format("'{}' appears twice in the index", key.text), {},
+                 offset);
       if (const error_code error = on_demand::walk(member.value(), 1)) return error;
       continue;
     }
@@ -123,7 +118,7 @@ error_code IndexParser::read_metadata(value metadata) {
   if (const error_code error = metadata.type().get(type)) return error;
   if (type != json_type::object) {
     if (type != json_type::null) {
-      add(Severity::warning, "st-index-metadata", std::nullopt, "metadata", "is not an object");
+      log_.warning(Scope::container, "st-index-metadata", "is not an object", "metadata");
     }
     return on_demand::walk(metadata, 1);
   }
@@ -140,7 +135,7 @@ error_code IndexParser::read_metadata(value metadata) {
     if (key.text != "total_size") {
       error = on_demand::walk(member.value(), 2);
     } else if (has_total) {
-      add(Severity::error, "st-index-duplicate", offset, "metadata", "total_size appears twice");
+      log_.error(Scope::container, "st-index-duplicate", "total_size appears twice", "metadata", offset);
       error = on_demand::walk(member.value(), 2);
     } else {
       has_total = true;
@@ -165,7 +160,7 @@ error_code IndexParser::read_total_size(value total, u64 offset) {
     index_.total_size = static_cast<u64>(number);
     return SUCCESS;
   }
-  add(Severity::warning, "st-index-total-size", offset, "metadata", "total_size is not a 64-bit whole number");
+  log_.warning(Scope::container, "st-index-total-size", "total_size is not a 64-bit whole number", "metadata", offset);
   return on_demand::walk(total, 2);
 }
 
@@ -174,7 +169,7 @@ error_code IndexParser::read_weight_map(value map, u64 offset) {
   json_type type{};
   if (const error_code error = map.type().get(type)) return error;
   if (type != json_type::object) {
-    add(Severity::error, "st-index-weight-map", offset, {}, "weight_map is not an object of file names");
+    log_.error(Scope::container, "st-index-weight-map", "weight_map is not an object of file names", {}, offset);
     return on_demand::walk(map, 1);
   }
   object members;
@@ -185,7 +180,7 @@ error_code IndexParser::read_weight_map(value map, u64 offset) {
     if (const error_code error = std::move(element).get(member)) return error;
     if (const error_code error = read_entry(member, tensors)) return error;
   }
-  if (tensors.size() == 0) add(Severity::error, "st-index-weight-map", offset, {}, "weight_map is empty");
+  if (tensors.size() == 0) log_.error(Scope::container, "st-index-weight-map", "weight_map is empty", {}, offset);
   index_.usable = tensors.size() != 0;
   return SUCCESS;
 }
@@ -196,15 +191,14 @@ error_code IndexParser::read_entry(field& member, NameIndex& tensors) {
   if (const error_code error = on_demand::read_key(member, tensor)) return error;
   const bool is_new = tensors.insert(tensor.text).is_new;
   if (!is_new) {
-    add(Severity::error, "st-index-duplicate", offset, fmt::format("tensor '{}'", tensor.text),
-        "appears twice in weight_map");
+    log_.error(Scope::container, "st-index-duplicate", "appears twice in weight_map", at_tensor(tensor.text), offset);
   }
   Text file;
   value held = member.value();
   const error_code error = on_demand::read_string(held, file);
   if (error == simdjson::INCORRECT_TYPE) {
-    add(Severity::error, "st-index-weight-map", offset, fmt::format("tensor '{}'", tensor.text),
-        "the file name is not a string");
+    log_.error(Scope::container, "st-index-weight-map", "the file name is not a string", at_tensor(tensor.text),
+               offset);
     return on_demand::walk(held, 2);
   }
   if (error != SUCCESS) return error;
@@ -214,8 +208,10 @@ error_code IndexParser::read_entry(field& member, NameIndex& tensors) {
 
 void IndexParser::take(std::string_view tensor, std::string_view file, u64 offset) {
   if (!is_shard_path(file)) {
-    add(Severity::error, "st-index-file-name", offset, fmt::format("tensor '{}'", tensor),
-        fmt::format("the file name '{}' is refused: only files in the index's folder or below it are allowed", file));
+    log_.error(
+        Scope::container, "st-index-file-name",
+        fmt::format("the file name '{}' is refused: only files in the index's folder or below it are allowed", file),
+        at_tensor(tensor), offset);
     return;
   }
   index_.entries.push_back({std::string(tensor), shards_.insert(file).number, offset});
@@ -251,13 +247,8 @@ Result<ShardIndex> parse_index(const ByteSource& source) {
   ShardIndex index;
   const std::optional<u64> size = source.size();
   if (!size || *size > max_header_bytes) {
-    index.findings.push_back({Severity::error,
-                              Scope::container,
-                              "st-index-json",
-                              std::nullopt,
-                              {},
-                              fmt::format("the index is longer than {} bytes", max_header_bytes),
-                              {}});
+    index.findings.error(Scope::container, "st-index-json",
+                         fmt::format("the index is longer than {} bytes", max_header_bytes));
     return index;
   }
   MU_ASSIGN(const on_demand::PaddedText text, on_demand::read_text(source, 0, static_cast<std::size_t>(*size)));

@@ -7,6 +7,7 @@
 
 #include "base/byte_source.h"
 #include "base/error.h"
+#include "base/finding_log.h"
 
 namespace modelutils::safetensors {
 
@@ -22,7 +23,7 @@ struct ShardIndex {
   std::vector<std::string> shards;  ///< every file name that occurs and may be opened; sorted
   std::vector<IndexEntry> entries;  ///< in the order of the file, each tensor once; without a usable file name left out
   bool usable = false;              ///< a `weight_map` object was read to its end
-  Findings findings;                ///< class container, "st-index-…"
+  FindingLog findings;              ///< class container, "st-index-…"
 };
 
 /// May a shard have this name: a file in the index's folder or below it, "model.safetensors" or

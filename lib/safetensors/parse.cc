@@ -35,8 +35,7 @@ bool is_text(std::string_view bytes) {
 }
 
 void refuse(Document& document, std::string code, u64 offset, std::string message, bool leads = false) {
-  document.findings.push_back(
-      {Severity::error, Scope::container, std::move(code), offset, {}, std::move(message), {}, leads});
+  document.findings.add({.code = std::move(code), .message = std::move(message), .offset = offset, .leads = leads});
 }
 
 }  // namespace

@@ -20,10 +20,7 @@ bool is_safetensors(std::string_view head, std::string_view name);
 /// reading; "st-not-safetensors" for what is certainly something else (an empty file, an HTML page, a pickle or ZIP
 /// checkpoint, a Git LFS pointer, a GGUF file, …), saying what it is.
 ///
-/// Memory: the header's text, simdjson's index over it, and about 100 bytes for each tensor. Time is linear. Of each
-/// finding code at most `max_findings_of_a_code` are kept, then one more says that there are others.
+/// Memory: the header's text, simdjson's index over it, and about 100 bytes for each tensor. Time is linear.
 Result<Document> parse(const ByteSource& source);
-
-inline constexpr std::size_t max_findings_of_a_code = 64;
 
 }  // namespace modelutils::safetensors

@@ -10,7 +10,6 @@
 #include "base/path.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
-#include "safetensors/finding_list.h"
 #include "safetensors/folder.h"
 #include "safetensors/parse.h"
 
@@ -18,14 +17,10 @@ namespace modelutils::safetensors {
 
 namespace {
 
-std::string tensor_text(std::string_view name) {
-  return fmt::format("tensor '{}'", name);
-}
-
 /// Builds a set: opens files, merges their tensors, compares with the index.
 class SetBuilder {
  public:
-  SetBuilder(ShardSet& set, OutsideLinks links) : set_(set), links_(links), findings_(set.findings) {}
+  SetBuilder(ShardSet& set, OutsideLinks links) : set_(set), links_(links) {}
 
   void add_file(std::string path, std::string name, std::shared_ptr<ByteSource> source, Document document) {
     set_.files.push_back({std::move(path), std::move(name), std::move(source), std::move(document)});
@@ -41,14 +36,6 @@ class SetBuilder {
   void report_missing(const ShardGroup& group);
   void report_unlisted(const Folder& folder);
   void merge();
-  void finish() { findings_.finish(); }
-
-  void add(Severity severity, std::string_view code, std::string_view file, std::string where, std::string message,
-           std::optional<u64> offset = {}) {
-    const std::size_t before = set_.findings.size();
-    findings_.add(severity, code, offset, [&] { return FindingText{std::move(where), std::move(message)}; });
-    if (set_.findings.size() != before) set_.findings.back().file = file;
-  }
 
  private:
   static constexpr u32 no_file = ~u32{0};
@@ -61,7 +48,6 @@ class SetBuilder {
 
   ShardSet& set_;
   OutsideLinks links_;
-  FindingList findings_;
   NameIndex index_names_;         // of the index's entries, by their place
   std::vector<u32> shard_files_;  // by shard of the index: place in set_.files
 };
@@ -70,18 +56,19 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
   for (const std::string& name : names) {
     auto opened = open_in_folder(folder.path, name);
     if (!opened) {
-      add(Severity::error, "st-shard-open", name, {}, std::move(opened.error().message));
+      set_.findings.error(Scope::container, "st-shard-open", std::move(opened.error().message), {}, {}, name);
       continue;
     }
     if (opened->is_below_linked_dir) {
-      add(Severity::error, "st-shard-open", name, {},
-          "is not opened, because a directory on its path is a symbolic link");
+      set_.findings.error(Scope::container, "st-shard-open",
+                          "is not opened, because a directory on its path is a symbolic link", {}, {}, name);
       continue;
     }
     report_link(*opened, name);
     auto document = parse(*opened->file);
     if (!document) {
-      add(Severity::error, "st-shard-format", name, {}, std::move(document.error().message), document.error().offset);
+      set_.findings.error(Scope::container, "st-shard-format", std::move(document.error().message), {},
+                          document.error().offset, name);
       continue;
     }
     add_file(folder.path + name, name, std::move(opened->file), std::move(*document));
@@ -90,8 +77,9 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
 
 void SetBuilder::report_link(const FolderFile& file, const std::string& name) {
   if (!file.is_outside || links_ == OutsideLinks::follow) return;
-  add(Severity::warning, "st-shard-symlink", name, {},
-      "is a symbolic link that leads out of the model's directory; check where it points");
+  set_.findings.warning(Scope::container, "st-shard-symlink",
+                        "is a symbolic link that leads out of the model's directory; check where it points", {}, {},
+                        name);
 }
 
 void SetBuilder::report_groups(const std::vector<std::string>& base_names) {
@@ -99,9 +87,11 @@ void SetBuilder::report_groups(const std::vector<std::string>& base_names) {
     if (group.missing > 0) {
       report_missing(group);
     } else if (group.count > 1) {
-      add(Severity::warning, "st-index-missing", group.first_file, {},
+      set_.findings.warning(
+          Scope::container, "st-index-missing",
           fmt::format("is part {} of {}, but there is no index, without which some programs do not find the others",
-                      group.number, group.count));
+                      group.number, group.count),
+          {}, {}, group.first_file);
     }
   }
 }
@@ -124,16 +114,18 @@ void SetBuilder::report_siblings(const Folder& folder) {
 }
 
 void SetBuilder::report_missing(const ShardGroup& group) {
-  add(Severity::error, "st-shard-incomplete", group.first_file, {},
+  set_.findings.error(
+      Scope::container, "st-shard-incomplete",
       fmt::format("is part {} of {}, but {} of these files {} missing (the first is number {}), and there is no "
                   "index; download the rest",
-                  group.number, group.count, group.missing, group.missing == 1 ? "is" : "are", group.first_missing));
+                  group.number, group.count, group.missing, group.missing == 1 ? "is" : "are", group.first_missing),
+      {}, {}, group.first_file);
 }
 
 void SetBuilder::report_unlisted(const Folder& folder) {
   for (const std::string& name : folder.weights) {
     if (name.starts_with("model") && !std::binary_search(set_.index->shards.begin(), set_.index->shards.end(), name)) {
-      add(Severity::warning, "st-shard-unlisted", name, {}, "the index does not list this file");
+      set_.findings.warning(Scope::container, "st-shard-unlisted", "the index does not list this file", {}, {}, name);
     }
   }
 }
@@ -179,8 +171,9 @@ void SetBuilder::merge_tensor(u32 file, u32 entry) {
   TensorRef& first = set_.tensors[number];
   set_.repeated.push_back({file, entry});
   if (first.file == file) return;  // the document's own finding
-  add(Severity::error, "st-shard-two-files", set_.files[file].base_name, tensor_text(tensor.name),
-      fmt::format("is also in '{}'", set_.files[first.file].base_name), tensor.entry_offset);
+  set_.findings.error(Scope::container, "st-shard-two-files",
+                      fmt::format("is also in '{}'", set_.files[first.file].base_name), at_tensor(tensor.name),
+                      tensor.entry_offset, set_.files[file].base_name);
   const std::optional<u32> named = index_names_.find(tensor.name);
   if (named && file_of(set_.index->entries[*named].shard) == file) std::swap(first, set_.repeated.back());
 }
@@ -190,18 +183,18 @@ void SetBuilder::compare_with_index() {
   for (const TensorRef ref : set_.tensors) {
     const Tensor& tensor = set_.tensor(ref);
     if (index_names_.find(tensor.name)) continue;
-    add(Severity::error, "st-index-lacks-tensor", set_.file(ref).base_name, tensor_text(tensor.name),
-        "the index does not list this tensor", tensor.entry_offset);
+    set_.findings.error(Scope::container, "st-index-lacks-tensor", "the index does not list this tensor",
+                        at_tensor(tensor.name), tensor.entry_offset, set_.file(ref).base_name);
   }
   for (const IndexEntry& entry : set_.index->entries) {
     const u32 file = file_of(entry.shard);
     if (file == no_file || !set_.files[file].document.complete) continue;  // that is a finding of its own
     const std::optional<TensorRef> found = set_.find(entry.tensor);
     if (found && found->file == file) continue;
-    add(Severity::error, "st-shard-lacks-tensor", index_name, tensor_text(entry.tensor),
-        fmt::format("is not in '{}', where the index says it is{}", set_.files[file].base_name,
-                    found ? fmt::format(", but in '{}'", set_.file(*found).base_name) : ""),
-        entry.offset);
+    set_.findings.error(Scope::container, "st-shard-lacks-tensor",
+                        fmt::format("is not in '{}', where the index says it is{}", set_.files[file].base_name,
+                                    found ? fmt::format(", but in '{}'", set_.file(*found).base_name) : ""),
+                        at_tensor(entry.tensor), entry.offset, index_name);
   }
 }
 
@@ -217,8 +210,10 @@ void SetBuilder::compare_total_size() {
     bytes = *sum;
   }
   if (bytes == *set_.index->total_size) return;
-  add(Severity::warning, "st-index-total-size", base_name_of(set_.index_path), "metadata",
-      fmt::format("total_size is {}, but the tensors have {}", *set_.index->total_size, counted(bytes, "byte")));
+  set_.findings.warning(
+      Scope::container, "st-index-total-size",
+      fmt::format("total_size is {}, but the tensors have {}", *set_.index->total_size, counted(bytes, "byte")),
+      "metadata", {}, base_name_of(set_.index_path));
 }
 
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
@@ -228,19 +223,18 @@ Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, Fol
   auto opened = index_file.file ? Result<FolderFile>(std::move(index_file)) : open_in_folder(folder.path, index_name);
   if (!opened) {
     if (!set.is_directory) return tl::make_unexpected(std::move(opened.error()));
-    builder.add(Severity::error, "st-index-open", index_name, {}, std::move(opened.error().message));
+    set.findings.error(Scope::container, "st-index-open", std::move(opened.error().message), {}, {}, index_name);
   } else {
     builder.report_link(*opened, index_name);
     MU_ASSIGN(ShardIndex index, parse_index(*opened->file));
-    for (Finding& finding : index.findings) finding.file = index_name;
-    set.findings.insert(set.findings.end(), index.findings.begin(), index.findings.end());
+    index.findings.set_file(index_name);
+    set.findings.add_all(index.findings);
     set.index = std::move(index);
   }
   const bool usable = set.index && set.index->usable;
   builder.open_files(folder, usable ? set.index->shards : folder.model_files());
   builder.merge();
   if (usable) builder.report_unlisted(folder);
-  builder.finish();
   return {};
 }
 
@@ -264,7 +258,6 @@ Status open_directory(ShardSet& set, OutsideLinks links) {
   builder.open_files(folder, names);
   builder.merge();
   builder.report_groups(names);
-  builder.finish();
   return {};
 }
 
@@ -294,7 +287,6 @@ Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source) {
     set.folder = folder_of(set.path);
     builder.report_siblings(Folder(set.folder));
   }
-  builder.finish();
   return {};
 }
 
@@ -318,17 +310,14 @@ std::vector<MetadataEntry> ShardSet::metadata() const {
   return merged;
 }
 
-Findings ShardSet::all_findings() const {
-  Findings all = findings;
+FindingLog ShardSet::all_findings() const {
+  FindingLog all = findings;
   const bool name_files = is_directory || !index_path.empty();
-  if (!name_files) {
-    for (Finding& finding : all) finding.file.clear();
-  }
+  if (!name_files) all.clear_file();
   for (const ShardFile& shard : files) {
-    for (const Finding& finding : shard.document.findings) {
-      all.push_back(finding);
-      if (name_files) all.back().file = shard.base_name;
-    }
+    FindingLog own = shard.document.findings;
+    if (name_files) own.set_file(shard.base_name);
+    all.add_all(std::move(own));
   }
   return all;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/byte_source.h"
+#include "base/finding_log.h"
 #include "base/name_index.h"
 #include "io/model_folder.h"
 #include "safetensors/document.h"
@@ -37,7 +38,7 @@ struct ShardSet {
   std::vector<ShardFile> files;     ///< sorted by name; those that could be opened and parsed
   std::vector<TensorRef> tensors;   ///< every name once: by file, then by place in the header
   std::vector<TensorRef> repeated;  ///< entries whose name `tensors` has already: errors, only to be listed
-  Findings findings;                ///< about the set: index, missing shards, names in two files, … ("st-index-…",
+  FindingLog findings;              ///< about the set: index, missing shards, names in two files, … ("st-index-…",
                                     ///< "st-shard-…"); each file's own stand in its document
 
   const Tensor& tensor(TensorRef ref) const { return files[ref.file].document.tensors[ref.entry]; }
@@ -52,7 +53,7 @@ struct ShardSet {
   /// `__metadata__` of all files: of a key that stands in several, the first file's value.
   std::vector<MetadataEntry> metadata() const;
   /// Findings of the set and of every document, each with its file's base name if there are several files.
-  Findings all_findings() const;
+  FindingLog all_findings() const;
 
   NameIndex names;  ///< of `tensors` by place; empty for one file whose document has them already. Use find()
 };

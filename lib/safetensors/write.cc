@@ -40,7 +40,7 @@ Status append_metadata(std::string& json, const OutMetadata& metadata) {
 }
 
 Result<u64> checked_bytes(const OutTensor& tensor) {
-  const std::string where = fmt::format("tensor '{}'", tensor.name);
+  const std::string where = at_tensor(tensor.name);
   if (!type_info(tensor.type).in_safetensors) {
     return input_error("st-write-dtype", fmt::format("{} is not a safetensors dtype", type_name(tensor.type)), where);
   }
@@ -72,7 +72,7 @@ Result<OutLayout> layout(const OutMetadata& metadata, const std::vector<OutTenso
   for (const OutTensor& tensor : tensors) {
     if (!is_utf8(tensor.name) || tensor.name == metadata_name || !names.insert(tensor.name).is_new) {
       return input_error("st-write-name", "a tensor's name must be UTF-8, must not be __metadata__ and must be unique",
-                         fmt::format("tensor '{}'", tensor.name));
+                         at_tensor(tensor.name));
     }
     MU_ASSIGN(const u64 bytes, checked_bytes(tensor));
     const std::optional<u64> next = checked_add(end, bytes);

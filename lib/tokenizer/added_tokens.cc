@@ -25,7 +25,7 @@ tl::unexpected<Error> bad_entry(std::string_view file, std::string_view where, s
 
 class TokenCollector {
  public:
-  TokenCollector(u64 rows, Findings& findings) : rows_(rows), findings_(findings) {}
+  TokenCollector(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
 
   // Later layers win; a contradiction is a warning.
   Status add(std::string_view file, std::string_view where, i64 id, std::string_view content,
@@ -74,7 +74,7 @@ class TokenCollector {
 
  private:
   u64 rows_;
-  Findings& findings_;
+  FindingLog& findings_;
   Layers layers_;
   std::set<u32> dropped_;
   hf::Repeated beyond_, conflict_;
@@ -165,7 +165,7 @@ std::string added_token_text(const AddedToken& token) {
   return text;
 }
 
-Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, Findings& findings) {
+Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, FindingLog& findings) {
   TokenCollector collector(rows, findings);
   if (files.added_tokens) MU_TRY(add_text_map(collector, files.added_tokens->root));
   if (files.tokenizer_config) MU_TRY(add_decoder(collector, files.tokenizer_config->root));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
@@ -38,6 +39,6 @@ std::string added_token_text(const AddedToken& token);
 /// All added tokens with ids below `rows`. added_tokens.json gives way to tokenizer_config.json's added_tokens_decoder,
 /// that to tokenizer.json's added_tokens; contradictions and dropped ids are warnings. Errors: "hf-tok-added" (an entry
 /// that is no {id, content}).
-Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, Findings& findings);
+Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, FindingLog& findings);
 
 }  // namespace modelutils::tokenizer

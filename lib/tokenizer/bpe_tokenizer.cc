@@ -52,20 +52,20 @@ Status read_merges(const TokenizerInput& input, const Vocabulary& vocabulary, To
     }
   }
   if (tokenizer.merges.empty()) {
-    hf::warn(tokenizer.findings, "hf-tok-no-merges", "there are no merges: every byte becomes a token");
+    tokenizer.findings.warning(Scope::model, "hf-tok-no-merges", "there are no merges: every byte becomes a token");
   }
   std::sort(pairs.begin(), pairs.end());
   const auto twice = std::adjacent_find(pairs.begin(), pairs.end());
   if (twice != pairs.end()) {
-    hf::warn(tokenizer.findings, "hf-tok-merge-twice",
-             fmt::format("the merge '{}' + '{}' is listed twice; llama.cpp uses the first",
-                         tokenizer.tokens[*twice >> 32], tokenizer.tokens[*twice & 0xFFFFFFFF]));
+    tokenizer.findings.warning(Scope::model, "hf-tok-merge-twice",
+                               fmt::format("the merge '{}' + '{}' is listed twice; llama.cpp uses the first",
+                                           tokenizer.tokens[*twice >> 32], tokenizer.tokens[*twice & 0xFFFFFFFF]));
   }
   return {};
 }
 
 // llama.cpp finds a byte's token by its text, so an added token of that text serves as well (DeepSeek Coder has some).
-void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedToken>& added, Findings& findings) {
+void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedToken>& added, FindingLog& findings) {
   NameIndex added_texts;
   for (const AddedToken& token : added) added_texts.insert(token.content);
   std::string missing;
@@ -77,26 +77,28 @@ void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedTok
     fmt::format_to(std::back_inserter(missing), "{}{} (0x{:02X})", count == 1 ? "" : ", ", symbol, byte);
   }
   if (count == 0) return;
-  hf::warn(findings, "hf-tok-bytes",
-           fmt::format(
-               "{} of the 256 byte symbols are not in the vocabulary, so text with those bytes cannot be tokenised: {}",
-               count, missing));
+  findings.warning(
+      Scope::model, "hf-tok-bytes",
+      fmt::format(
+          "{} of the 256 byte symbols are not in the vocabulary, so text with those bytes cannot be tokenised: {}",
+          count, missing));
 }
 
 // What llama.cpp's byte-level tokenizer does not do.
-void check_pipeline(json::Element root, Findings& findings) {
+void check_pipeline(json::Element root, FindingLog& findings) {
   for (const Component& component : pre_tokenizers(root)) {
     if (component.type == "ByteLevel" && json::bool_member(component.value, "add_prefix_space").value_or(false)) {
-      hf::warn(findings, "hf-tok-prefix-space",
-               "ByteLevel adds a space before the text (add_prefix_space); llama.cpp does not", "pre_tokenizer");
+      findings.warning(Scope::model, "hf-tok-prefix-space",
+                       "ByteLevel adds a space before the text (add_prefix_space); llama.cpp does not",
+                       "pre_tokenizer");
     }
   }
   for (const Component& component : normalizers(root)) {
     if (component.type == "NFC") continue;
-    hf::warn(findings, "hf-tok-normalizer",
-             fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
-                         component.type),
-             "normalizer");
+    findings.warning(Scope::model, "hf-tok-normalizer",
+                     fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
+                                 component.type),
+                     "normalizer");
   }
 }
 
@@ -146,15 +148,14 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   const auto known = known_pre(tokenizer.pre);
   if (!known) return {};
   if (known->newer) {
-    hf::warn(
-        tokenizer.findings, "hf-tok-pre-new",
+    tokenizer.findings.note(
+        Scope::model, "hf-tok-pre-new",
         fmt::format("llama.cpp gained the pre-tokenizer '{}' after February 2025; older builds refuse to load the file",
-                    tokenizer.pre),
-        {}, Severity::note);
+                    tokenizer.pre));
   }
   if (input.files.tokenizer_json && pre_facts(input).ignore_merges != known->ignore_merges) {
-    hf::warn(
-        tokenizer.findings, "hf-tok-ignore-merges",
+    tokenizer.findings.warning(
+        Scope::model, "hf-tok-ignore-merges",
         fmt::format("ignore_merges is {} in the file, but {} for the pre-tokenizer '{}': some words may be tokenised "
                     "differently",
                     !known->ignore_merges, known->ignore_merges, tokenizer.pre));

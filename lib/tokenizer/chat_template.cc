@@ -36,7 +36,7 @@ Result<std::optional<std::string>> read_text(const ModelFolder& folder, const st
 // Collects templates; the first source of each name wins.
 class TemplateCollector {
  public:
-  TemplateCollector(ChatTemplates& templates, Findings& findings) : templates_(templates), findings_(findings) {}
+  TemplateCollector(ChatTemplates& templates, FindingLog& findings) : templates_(templates), findings_(findings) {}
 
   void add(std::string_view name, std::string_view text, std::string_view source) {
     if (name == "default") {
@@ -78,11 +78,11 @@ class TemplateCollector {
                        fmt::format("{}: chat_template", source));
   }
   void differs(std::string what, std::string_view source) {
-    hf::warn(findings_, "hf-tok-template-differs",
-             fmt::format("another template is in {}; the order of precedence is chat_template.jinja, "
-                         "tokenizer_config.json, chat_template.json",
-                         source),
-             std::move(what));
+    findings_.warning(Scope::model, "hf-tok-template-differs",
+                      fmt::format("another template is in {}; the order of precedence is chat_template.jinja, "
+                                  "tokenizer_config.json, chat_template.json",
+                                  source),
+                      std::move(what));
   }
   void place(std::optional<std::string>& into, std::string_view text, std::string what, std::string_view source) {
     if (!into) {
@@ -93,7 +93,7 @@ class TemplateCollector {
   }
 
   ChatTemplates& templates_;
-  Findings& findings_;
+  FindingLog& findings_;
 };
 
 Status add_jinja_files(const ModelFolder& folder, TemplateCollector& collector) {
@@ -115,7 +115,7 @@ Status add_jinja_files(const ModelFolder& folder, TemplateCollector& collector) 
 }  // namespace
 
 Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
-                                          Findings& findings) {
+                                          FindingLog& findings) {
   ChatTemplates templates;
   TemplateCollector collector(templates, findings);
   MU_TRY(add_jinja_files(folder, collector));

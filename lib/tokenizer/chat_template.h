@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
 
@@ -28,6 +29,6 @@ struct ChatTemplates {
 /// them are a warning in `findings`. Errors: reading, "json-syntax", "hf-tok-template" (of a wrong type, not UTF-8),
 /// "hf-tok-too-large" (above 16 MiB).
 Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
-                                          Findings& findings);
+                                          FindingLog& findings);
 
 }  // namespace modelutils::tokenizer

@@ -10,10 +10,10 @@ namespace {
 
 // A finding names the file from the folder on.
 Finding finding_of(const Error& error, const ModelFolder& folder) {
-  Finding finding = to_finding(error, Scope::model);
   const std::string beginning = folder.file("");
-  finding.file = error.file.starts_with(beginning) ? error.file.substr(beginning.size()) : base_name_of(error.file);
-  return finding;
+  return without_path(
+      error, Scope::model,
+      error.file.starts_with(beginning) ? error.file.substr(beginning.size()) : base_name_of(error.file));
 }
 
 Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& added) {
@@ -24,7 +24,7 @@ Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& add
   return {};
 }
 
-Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
+Status check_files(const TokenizerFiles& files, u64 rows, FindingLog& findings) {
   MU_ASSIGN(const AddedTokens added, collect_added_tokens(files, rows, findings));
   if (files.model_bytes && (!files.tokenizer_json || looks_like_sentencepiece(*files.model_bytes))) {
     const auto model = parse_sentencepiece(*files.model_bytes);
@@ -43,27 +43,27 @@ Status check_files(const TokenizerFiles& files, u64 rows, Findings& findings) {
 
 }  // namespace
 
-Findings check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows) {
-  Findings findings;
+FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows) {
+  FindingLog findings;
   const auto files = load_tokenizer_files(folder);
   if (!files) {
     Finding finding = finding_of(files.error(), folder);
     // What we cannot convert is not broken.
     if (is_unsupported_kind(files.error())) finding.severity = Severity::note;
     if (finding.code == "hf-tok-missing") finding.severity = Severity::warning;
-    findings.push_back(std::move(finding));
+    findings.add(std::move(finding));
     return findings;
   }
   if (files->form == TokenizerForm::none) {
-    hf::warn(findings, "hf-tok-missing",
-             "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt)");
+    findings.warning(Scope::model, "hf-tok-missing",
+                     "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt)");
     return findings;
   }
   const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
   const Status checked = check_files(*files, rows, findings);
-  if (!checked) findings.push_back(finding_of(checked.error(), folder));
+  if (!checked) findings.add(finding_of(checked.error(), folder));
   const auto templates = read_chat_templates(folder, files->tokenizer_config_root(), findings);
-  if (!templates) findings.push_back(finding_of(templates.error(), folder));
+  if (!templates) findings.add(finding_of(templates.error(), folder));
   return findings;
 }
 

@@ -29,7 +29,7 @@ std::optional<std::string> special_item(json::Element item) {
   return id ? std::optional(std::string(*id)) : std::nullopt;
 }
 
-void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add, Findings& findings) {
+void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add, FindingLog& findings) {
   const auto single = json::array_member(processor, "single");
   if (!single || single->size() < 2) return;
   std::optional<std::string> first, last;
@@ -43,8 +43,8 @@ void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add
     if (!texts.bos && !texts.cls) texts.bos = first;
     add.bos = first == texts.bos || first == texts.cls;
     if (!*add.bos) {
-      hf::warn(
-          findings, "hf-tok-template-first",
+      findings.warning(
+          Scope::model, "hf-tok-template-first",
           fmt::format(
               "the post-processor puts '{}' first, which is not the bos token; llama.cpp can add only the bos token",
               *first),
@@ -83,7 +83,7 @@ SpecialTexts read_special_texts(const TokenizerFiles& files) {
 
 AddSpecial read_post_processor(json::Element tokenizer_json, SpecialTexts& texts,
                                const std::optional<std::string>& bos_by_id, const std::optional<std::string>& eos_by_id,
-                               Findings& findings) {
+                               FindingLog& findings) {
   AddSpecial add;
   for (const Component& component : post_processors(tokenizer_json)) {
     if (component.type == "RobertaProcessing") {

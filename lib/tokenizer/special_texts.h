@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "tokenizer/tokenizer_files.h"
 
 namespace modelutils::tokenizer {
@@ -27,6 +28,6 @@ struct AddSpecial {
 /// config.json's ids stand for, used where `texts` names none. What llama.cpp cannot do is a warning.
 AddSpecial read_post_processor(json::Element tokenizer_json, SpecialTexts& texts,
                                const std::optional<std::string>& bos_by_id, const std::optional<std::string>& eos_by_id,
-                               Findings& findings);
+                               FindingLog& findings);
 
 }  // namespace modelutils::tokenizer

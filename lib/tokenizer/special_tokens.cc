@@ -55,12 +55,12 @@ class IdFinder {
 // which a model can do without.
 class IdReader {
  public:
-  IdReader(u64 rows, Findings& findings) : rows_(rows), findings_(findings) {}
+  IdReader(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
 
   Result<std::optional<u32>> check(i64 id, std::string_view where) {
     if (id < 0 && where.starts_with("generation_config.json")) {
-      hf::warn(findings_, "hf-tok-special-id", fmt::format("is {}, but an id cannot be negative: left out", id),
-               std::string(where));
+      findings_.warning(Scope::model, "hf-tok-special-id",
+                        fmt::format("is {}, but an id cannot be negative: left out", id), std::string(where));
       return std::nullopt;
     }
     if (id < 0) {
@@ -68,8 +68,8 @@ class IdReader {
                          std::string(where));
     }
     if (static_cast<u64>(id) >= rows_) {
-      hf::warn(findings_, "hf-tok-special-range",
-               fmt::format("is {}, but there are only {} tokens: left out", id, rows_), std::string(where));
+      findings_.warning(Scope::model, "hf-tok-special-range",
+                        fmt::format("is {}, but there are only {} tokens: left out", id, rows_), std::string(where));
       return std::nullopt;
     }
     return static_cast<u32>(id);
@@ -92,7 +92,7 @@ class IdReader {
 
  private:
   u64 rows_;
-  Findings& findings_;
+  FindingLog& findings_;
 };
 
 // What is asked of each kind of special token.
@@ -165,10 +165,10 @@ class Resolver {
   }
 
   Result<std::optional<std::string>> text_by_id(std::string_view key) {
-    Findings ignored;
-    ignored.swap(tokenizer_.findings);  // the same ids are read, and remarked upon, once more below
+    // The same ids are read, and remarked upon, once more below.
+    FindingLog before = std::exchange(tokenizer_.findings, {});
     auto id = config_id(key);
-    ignored.swap(tokenizer_.findings);
+    tokenizer_.findings = std::move(before);
     if (!id) return tl::make_unexpected(std::move(id.error()));
     return *id ? std::optional(tokenizer_.tokens[**id]) : std::nullopt;
   }
@@ -179,8 +179,9 @@ class Resolver {
     id = finder_.find(text);
     if (id) return {};
     if (text) {
-      hf::warn(tokenizer_.findings, "hf-tok-special-text", fmt::format("'{}' is not in the vocabulary", *text),
-               std::string(kind.id_key.substr(0, kind.id_key.size() - 3)));
+      tokenizer_.findings.warning(Scope::model, "hf-tok-special-text",
+                                  fmt::format("'{}' is not in the vocabulary", *text),
+                                  std::string(kind.id_key.substr(0, kind.id_key.size() - 3)));
     }
     MU_ASSIGN(id, config_id(kind.id_key));
     if (id) return {};
@@ -255,8 +256,9 @@ class Resolver {
   void needs(std::optional<bool>& flag, const std::optional<u32>& id, std::string_view name) {
     if (flag != true || id) return;
     flag = false;
-    hf::warn(tokenizer_.findings, "hf-tok-add-without-id",
-             fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
+    tokenizer_.findings.warning(
+        Scope::model, "hf-tok-add-without-id",
+        fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
   }
 
   void flags(const AddSpecial& add) {
@@ -275,7 +277,8 @@ class Resolver {
     needs(tokenizer_.add_eos, tokenizer_.special.eos, "eos");
     needs(tokenizer_.add_sep, tokenizer_.special.sep, "sep");
     if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.special.eos) {
-      hf::warn(tokenizer_.findings, "hf-tok-no-eos", "no eos token is defined; llama.cpp will use token 11");
+      tokenizer_.findings.warning(Scope::model, "hf-tok-no-eos",
+                                  "no eos token is defined; llama.cpp will use token 11");
     }
   }
 

@@ -29,11 +29,12 @@ bool is_added(const TokenizerInput& input, u32 id) {
 // Do the pieces and model.vocab say the same, but for the added tokens? A tokenizer.model that a fine-tune left behind
 // does not describe the tokenizer any more.
 bool agree(const TokenizerInput& input, const SentencePieceModel& model, const Vocabulary& vocabulary,
-           Findings& findings) {
+           FindingLog& findings) {
   const auto differ = [&](u64 id, std::string_view piece, std::string_view text) {
-    hf::warn(findings, "hf-tok-model-differs",
-             fmt::format("id {} is '{}' in tokenizer.model, but '{}' in tokenizer.json: tokenizer.model is ignored", id,
-                         piece, text));
+    findings.warning(
+        Scope::model, "hf-tok-model-differs",
+        fmt::format("id {} is '{}' in tokenizer.model, but '{}' in tokenizer.json: tokenizer.model is ignored", id,
+                    piece, text));
     return false;
   };
   std::vector<bool> claimed(model.pieces.size(), false);
@@ -51,7 +52,7 @@ bool agree(const TokenizerInput& input, const SentencePieceModel& model, const V
   return true;
 }
 
-void fill_from_pieces(const SentencePieceModel& model, TokenList& list, Findings& findings) {
+void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings) {
   hf::Repeated beyond;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const SentencePiece& piece = model.pieces[id];
@@ -68,13 +69,14 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, Findings
   }
   beyond.emit(findings, "hf-tok-id-range");
   if (model.model_type == 1) {
-    hf::warn(
-        findings, "hf-tok-spm-unigram",
+    findings.warning(
+        Scope::model, "hf-tok-spm-unigram",
         "tokenizer.model is of type UNIGRAM, which chooses the most likely split; llama.cpp merges by score and may "
         "tokenise differently");
   }
   if (model.treat_whitespace_as_suffix) {
-    hf::warn(findings, "hf-tok-spm-suffix", "tokenizer.model puts spaces after words; llama.cpp puts them before");
+    findings.warning(Scope::model, "hf-tok-spm-suffix",
+                     "tokenizer.model puts spaces after words; llama.cpp puts them before");
   }
 }
 
@@ -99,7 +101,8 @@ std::optional<std::string> split_without_merge(const Vocabulary& vocabulary, con
 
 // score[token] = −(rank of the first merge that gives it). llama.cpp joins the pair whose result has the highest score,
 // so this is the order of the merges.
-Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary, TokenList& list, Findings& findings) {
+Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary, TokenList& list,
+                      FindingLog& findings) {
   const json::Element model = model_of(input);
   std::vector<bool> merged(static_cast<std::size_t>(input.rows()), false);
   std::vector<float> scores(static_cast<std::size_t>(input.rows()), 0.0F);
@@ -131,15 +134,15 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
     }
   }
   if (pairs.empty()) {
-    hf::warn(findings, "hf-tok-no-merges", "there are no merges: every character becomes a token");
+    findings.warning(Scope::model, "hf-tok-no-merges", "there are no merges: every character becomes a token");
     return {};
   }
   // Vocabularies that come from SentencePiece list every split of every token, about two for each.
   if (static_cast<double>(pairs.size()) < 1.1 * static_cast<double>(distinct)) {
     std::sort(pairs.begin(), pairs.end());
     if (const auto example = split_without_merge(vocabulary, merged, pairs)) {
-      hf::warn(
-          findings, "hf-tok-trained-bpe",
+      findings.warning(
+          Scope::model, "hf-tok-trained-bpe",
           fmt::format("the merges do not list every split of each token ({} is missing): llama.cpp may join pairs that "
                       "the original does not",
                       *example));
@@ -151,7 +154,7 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
 // The added tokens to lay over the list. Those for runs of spaces, such as Yi-1.5's "▁▁", stay the ordinary tokens that
 // they are in the vocabulary: as USER_DEFINED ones llama.cpp would cut texts at every run of spaces, which the original
 // does not.
-std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary, Findings& findings) {
+std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary, FindingLog& findings) {
   std::vector<AddedToken> overlaid;
   const AddedToken* first = nullptr;
   std::size_t count = 0;
@@ -163,18 +166,19 @@ std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary
     }
   }
   if (count > 0) {
-    hf::warn(findings, "hf-tok-space-mark",
-             fmt::format(
-                 "'{}' (token {}){} produced only by merging, as in the original; text that contains U+2581 itself is "
-                 "tokenised differently",
-                 first->content, first->id, count == 1 ? " is" : fmt::format(" and {} more like it are", count - 1)),
-             "added_tokens", Severity::note);
+    findings.note(
+        Scope::model, "hf-tok-space-mark",
+        fmt::format(
+            "'{}' (token {}){} produced only by merging, as in the original; text that contains U+2581 itself is "
+            "tokenised differently",
+            first->content, first->id, count == 1 ? " is" : fmt::format(" and {} more like it are", count - 1)),
+        "added_tokens");
   }
   return overlaid;
 }
 
 // What the components of tokenizer.json say about a space before the text.
-bool json_adds_space(json::Element root, Findings& findings) {
+bool json_adds_space(json::Element root, FindingLog& findings) {
   bool adds = false;
   for (const Component& component : normalizers(root)) {
     if (component.type == "Prepend" && json::string_member(component.value, "prepend") == space_mark) {
@@ -182,10 +186,10 @@ bool json_adds_space(json::Element root, Findings& findings) {
       continue;
     }
     if (component.type == "Replace" && json::string_member(component.value, "content") == space_mark) continue;
-    hf::warn(findings, "hf-tok-normalizer",
-             fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
-                         component.type),
-             "normalizer");
+    findings.warning(Scope::model, "hf-tok-normalizer",
+                     fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
+                                 component.type),
+                     "normalizer");
   }
   for (const Component& component : pre_tokenizers(root)) {
     if (component.type != "Metaspace") continue;
@@ -196,7 +200,7 @@ bool json_adds_space(json::Element root, Findings& findings) {
   return adds;
 }
 
-bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* model, Findings& findings) {
+bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* model, FindingLog& findings) {
   if (input.architecture().starts_with("Gemma") || input.model_type().starts_with("gemma")) return false;
   const auto config = input.files.tokenizer_config_root();
   const auto stated = config ? json::bool_member(*config, "add_prefix_space") : std::nullopt;
@@ -206,23 +210,23 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
   if (stated) return *stated;
   if (model == nullptr) return by_json.value_or(true);
   if (by_json && *by_json != model->add_dummy_prefix) {
-    hf::warn(
-        findings, "hf-tok-prefix-space",
+    findings.warning(
+        Scope::model, "hf-tok-prefix-space",
         fmt::format("tokenizer.model {} a space before the text, but tokenizer.json {}; tokenizer.model is followed",
                     model->add_dummy_prefix ? "puts" : "does not put", *by_json ? "does" : "does not"));
   }
   return model->add_dummy_prefix;
 }
 
-void check_byte_tokens(const Tokenizer& tokenizer, Findings& findings) {
+void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings) {
   std::array<bool, 256> seen{};
   for (const std::string& token : tokenizer.tokens) {
     if (const auto byte = byte_token_value(token)) seen[*byte] = true;
   }
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing == seen.end()) return;
-  hf::warn(
-      findings, "hf-tok-bytes",
+  findings.warning(
+      Scope::model, "hf-tok-bytes",
       fmt::format("{} of the 256 byte tokens are missing, the first is {}: llama.cpp fails on text that needs them",
                   std::count(seen.begin(), seen.end(), false), byte_token(static_cast<u8>(missing - seen.begin()))));
 }

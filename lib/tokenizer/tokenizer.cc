@@ -20,10 +20,11 @@ tl::unexpected<Error> missing(const std::string& directory) {
 
 // tokenizer.model, where it is SentencePiece. Next to a tokenizer.json, any other file is not an error: Llama 3 ships
 // its tiktoken vocabulary under that name.
-Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, Findings& findings) {
+Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, FindingLog& findings) {
   if (!files.model_bytes) return std::nullopt;
   if (files.tokenizer_json && !looks_like_sentencepiece(*files.model_bytes)) {
-    hf::warn(findings, "hf-tok-model-other", "is not a SentencePiece model and is ignored", "tokenizer.model");
+    findings.warning(Scope::model, "hf-tok-model-other", "is not a SentencePiece model and is ignored",
+                     "tokenizer.model");
     return std::nullopt;
   }
   auto model = parse_sentencepiece(*files.model_bytes);
@@ -100,7 +101,7 @@ Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptio
     complete.generation = &generation;
   }
   MU_ASSIGN(Tokenizer tokenizer, build_tokenizer(files, complete));
-  tokenizer.findings.insert(tokenizer.findings.end(), generation.findings.begin(), generation.findings.end());
+  tokenizer.findings.add_all(generation.findings);
   MU_ASSIGN(tokenizer.templates, read_chat_templates(folder, files.tokenizer_config_root(), tokenizer.findings));
   return tokenizer;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "hf/config.h"
 #include "hf/generation_config.h"
 #include "io/model_folder.h"
@@ -56,7 +57,7 @@ struct Tokenizer {
   std::optional<bool> add_bos, add_eos, add_sep;
   std::optional<bool> add_space_prefix;  ///< set for kind llama
   ChatTemplates templates;
-  Findings findings;  ///< warnings and notes, codes "hf-tok-…"; never an error
+  FindingLog findings;  ///< warnings and notes, codes "hf-tok-…"; never an error
 
   /// Does the vocabulary hold the four tokens that llama.cpp looks up, and throws without, if general.name contains
   /// "phi-3" or "phi3" in any case?
@@ -83,7 +84,7 @@ Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptio
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For
 /// `verify`: scope model; a missing tokenizer is a warning, a broken file an error, so are ids not below
 /// `embedding_rows` (if given) in the vocabulary. Kinds that mlx2gguf cannot convert are a note.
-Findings check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows = std::nullopt);
+FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows = std::nullopt);
 
 /// Is `name` a value of tokenizer.ggml.pre that llama.cpp knows (what --pre accepts)?
 bool is_known_pre(std::string_view name);

@@ -119,7 +119,7 @@ void TokenList::overlay(const std::vector<AddedToken>& added) {
   for (const AddedToken& token : added) set(token.id, added_token_text(token), added_token_type(token), -1000.0F);
 }
 
-void TokenList::finish(Findings& findings) {
+void TokenList::finish(FindingLog& findings) {
   hf::Repeated empty, twice;
   auto& tokens = tokenizer_.tokens;
   auto& types = tokenizer_.types;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "base/name_index.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/tokenizer.h"
@@ -69,7 +70,7 @@ class TokenList {
   /// Gives ids without text "[PAD{id}]", empty texts "[EMPTY_{id}]" and renames all but one of several equal texts to
   /// "[DUP{id}]" (UNUSED): kept is the control token, else the user-defined one, else the first. The last two with a
   /// warning.
-  void finish(Findings& findings);
+  void finish(FindingLog& findings);
 
  private:
   Tokenizer& tokenizer_;

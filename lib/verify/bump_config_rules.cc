@@ -32,15 +32,13 @@ std::optional<BumpConfig> read_bump_config(const std::string& bump_path, Finding
   BumpConfig config;
   const auto document = json::load_if_present({folder_of(bump_path), OutsideLinks::warn}, "config.json", u64{16} << 20);
   if (!document) {
-    Finding finding = to_finding(document.error(), Scope::model);
-    finding.file = "config.json";
-    log.add(std::move(finding));
+    log.add(without_path(document.error(), Scope::model, "config.json"));
     return config;
   }
   if (*document == nullptr) return std::nullopt;
   const json::Element root = (*document)->root;
   if (!root.is_object()) {
-    log.add({Severity::error, Scope::model, "hf-config-not-object", {}, {}, "is not a JSON object", "config.json"});
+    log.error(Scope::model, "hf-config-not-object", "is not a JSON object", {}, {}, "config.json");
     return config;
   }
   for (const BumpConfigField& field : fields) {
@@ -50,13 +48,8 @@ std::optional<BumpConfig> read_bump_config(const std::string& bump_path, Finding
       config.dimensions.*field.value = *value;
       continue;
     }
-    log.add({Severity::error,
-             Scope::model,
-             "bump-config",
-             {},
-             fmt::format("field {}", field.key),
-             "is not a whole number greater than 0",
-             "config.json"});
+    log.error(Scope::model, "bump-config", "is not a whole number greater than 0", fmt::format("field {}", field.key),
+              {}, "config.json");
   }
   bump::Dimensions& d = config.dimensions;
   if (!json::member(root, "num_key_value_heads")) d.kv_heads = d.heads;  // Hugging Face's default

@@ -23,13 +23,8 @@ void compare_header(const bump::Header& header, const Manifest& manifest, Findin
     const u64 value = header.*field.value;
     const std::optional<u64> expected = number_of(manifest, field.name);
     if (!expected || *expected == value) continue;
-    log.add({Severity::error,
-             Scope::container,
-             "manifest-differs",
-             field.offset,
-             fmt::format("field {}", field.name),
-             fmt::format("is {}, but {} in the manifest", value, *expected),
-             {}});
+    log.error(Scope::container, "manifest-differs", fmt::format("is {}, but {} in the manifest", value, *expected),
+              fmt::format("field {}", field.name), field.offset);
   }
 }
 
@@ -50,14 +45,10 @@ void compare_codes(const bump::Document& document, const Manifest& manifest, Fin
                                         : bump::Numbering::renumbered;
   for (std::size_t i = 0; i < document.codes.size(); ++i) {
     if (!differs(i, numbering)) continue;
-    log.add({Severity::error,
-             Scope::container,
-             "manifest-differs",
-             bump::codes_offset + i,
-             fmt::format("dtype code of {}", manifest.entries[i].tensor),
-             fmt::format("is {} in the {} numbering, but the manifest says {}", document.codes[i],
-                         numbering_name(numbering), manifest.entries[i].dtype),
-             {}});
+    log.error(Scope::container, "manifest-differs",
+              fmt::format("is {} in the {} numbering, but the manifest says {}", document.codes[i],
+                          numbering_name(numbering), manifest.entries[i].dtype),
+              fmt::format("dtype code of {}", manifest.entries[i].tensor), bump::codes_offset + i);
   }
 }
 

@@ -40,8 +40,10 @@ class BumpRules {
   Result<CheckedModel> check() {
     model_.format_text = "BUMPWGT3";
     if (!probe_.head.starts_with(bump::magic)) {
-      error("bump-magic", 0, "field magic",
-            fmt::format("is '{}' instead of 'BUMPWGT3'", escape(probe_.head.substr(0, bump::magic.size()))));
+      model_.findings.error(
+          Scope::container, "bump-magic",
+          fmt::format("is '{}' instead of 'BUMPWGT3'", escape(probe_.head.substr(0, bump::magic.size()))),
+          "field magic", 0);
     }
     model_.findings.add_all(document_.findings);
     if (document_.file_size >= bump::codes_offset) {
@@ -56,18 +58,9 @@ class BumpRules {
   }
 
  private:
-  void add(Severity severity, Scope scope, std::string code, std::optional<u64> offset, std::string where,
-           std::string message) {
-    model_.findings.add({severity, scope, std::move(code), offset, std::move(where), std::move(message), {}});
-  }
-  void error(std::string code, std::optional<u64> offset, std::string where, std::string message) {
-    add(Severity::error, Scope::container, std::move(code), offset, std::move(where), std::move(message));
-  }
-  void note(std::string code, std::string message) {
-    add(Severity::note, Scope::container, std::move(code), {}, {}, std::move(message));
-  }
   void field_error(std::string code, std::string_view field, std::string message) {
-    error(std::move(code), header_field(field).offset, fmt::format("field {}", field), std::move(message));
+    model_.findings.error(Scope::container, code, std::move(message), fmt::format("field {}", field),
+                          header_field(field).offset);
   }
 
   void check_header() {
@@ -95,8 +88,10 @@ class BumpRules {
     }
     for (std::size_t i = 0; i < header.reserved.size(); ++i) {
       if (header.reserved[i] == std::byte{0}) continue;
-      error("bump-reserved", bump::reserved_offset + i, "reserved bytes",
-            fmt::format("contain the byte 0x{:02x}, they must all be zero", static_cast<unsigned>(header.reserved[i])));
+      model_.findings.error(
+          Scope::container, "bump-reserved",
+          fmt::format("contain the byte 0x{:02x}, they must all be zero", static_cast<unsigned>(header.reserved[i])),
+          "reserved bytes", bump::reserved_offset + i);
       break;
     }
   }
@@ -109,34 +104,39 @@ class BumpRules {
       const auto [role, layer] = bump::entry_at(i, layers);
       const auto where = [&, r = role, l = layer] { return fmt::format("dtype code of {}", bump::entry_name(r, l)); };
       if (!dtype_from_code(code, bump::Numbering::original) && !dtype_from_code(code, bump::Numbering::renumbered)) {
-        error("bump-dtype", bump::codes_offset + i, where(),
-              fmt::format("is {}, which neither numbering defines", code));
+        model_.findings.error(Scope::container, "bump-dtype",
+                              fmt::format("is {}, which neither numbering defines", code), where(),
+                              bump::codes_offset + i);
       } else if (!bump::role_info(role).has_source_type && code != 0) {
-        error("bump-dtype", bump::codes_offset + i, where(),
-              fmt::format("is {}, but this entry is always FP32 (0)", code));
+        model_.findings.error(Scope::container, "bump-dtype",
+                              fmt::format("is {}, but this entry is always FP32 (0)", code), where(),
+                              bump::codes_offset + i);
       }
     }
   }
 
   void compare_with_config() {
     if (!config_) {
-      note("bump-no-config",
-           "there is no config.json next to the file: the number of KV heads and the intermediate size are derived "
-           "from the file's size");
+      model_.findings.note(
+          Scope::container, "bump-no-config",
+          "there is no config.json next to the file: the number of KV heads and the intermediate size are derived "
+          "from the file's size");
       return;
     }
     const bump::Geometry told = told_geometry();
     if (told.kv_heads == 0 || told.intermediate == 0) {
-      note("bump-no-config", fmt::format("config.json does not give {}{}{}: derived from the file's size",
-                                         told.kv_heads == 0 ? "the number of KV heads" : "",
-                                         told.kv_heads == 0 && told.intermediate == 0 ? " and " : "",
-                                         told.intermediate == 0 ? "the intermediate size" : ""));
+      model_.findings.note(Scope::container, "bump-no-config",
+                           fmt::format("config.json does not give {}{}{}: derived from the file's size",
+                                       told.kv_heads == 0 ? "the number of KV heads" : "",
+                                       told.kv_heads == 0 && told.intermediate == 0 ? " and " : "",
+                                       told.intermediate == 0 ? "the intermediate size" : ""));
     }
     const auto compare = [&](std::string_view field, u64 in_config) {
       const u64 value = document_.header.*header_field(field).value;
       if (in_config == 0 || value == in_config) return;
-      add(Severity::error, Scope::model, "bump-config", header_field(field).offset, fmt::format("field {}", field),
-          fmt::format("is {}, but config.json says {}", value, in_config));
+      model_.findings.error(Scope::model, "bump-config",
+                            fmt::format("is {}, but config.json says {}", value, in_config),
+                            fmt::format("field {}", field), header_field(field).offset);
     };
     const Dimensions& d = config_->dimensions;
     compare("num_layers", d.layers);
@@ -154,7 +154,8 @@ class BumpRules {
     if (readings.empty()) {
       readings = bump::readings_of(document_);
       if (readings.empty()) return say_that_nothing_fits();
-      add(Severity::error, Scope::model, "bump-config", {}, {},
+      model_.findings.error(
+          Scope::model, "bump-config",
           fmt::format("config.json says {}, but the file's {} and its size imply {}", geometry_text(told),
                       counted(document_.header.num_heads, "head"), geometry_text(readings.front().geometry)));
     }
@@ -182,16 +183,20 @@ class BumpRules {
     const bool same_meaning =
         dtypes_of(document_, bump::Numbering::original) == dtypes_of(document_, bump::Numbering::renumbered);
     if (!numberings_differ) {
-      note("bump-numbering",
-           fmt::format("the dtype codes use the {} numbering", numbering_name(readings.front().numbering)));
+      model_.findings.note(
+          Scope::container, "bump-numbering",
+          fmt::format("the dtype codes use the {} numbering", numbering_name(readings.front().numbering)));
     } else if (same_meaning) {
-      note("bump-numbering", "the dtype codes fit both numberings and mean the same in both");
+      model_.findings.note(Scope::container, "bump-numbering",
+                           "the dtype codes fit both numberings and mean the same in both");
     } else {
-      add(Severity::warning, Scope::container, "bump-numbering-ambiguous", {}, {},
+      model_.findings.warning(
+          Scope::container, "bump-numbering-ambiguous",
           "the dtype codes fit both numberings, with different meanings; the original one is assumed");
     }
     if (geometries.size() > 1) {
-      add(Severity::warning, Scope::container, "bump-geometry-ambiguous", {}, {},
+      model_.findings.warning(
+          Scope::container, "bump-geometry-ambiguous",
           fmt::format(
               "the file's size fits {}, but also {}{}; put the model's config.json next to the file to settle it",
               geometry_text(geometries[0]), geometry_text(geometries[1]),
@@ -213,20 +218,15 @@ class BumpRules {
         break;
       }
     }
-    error("bump-size", {}, {}, std::move(message));
+    model_.findings.error(Scope::container, "bump-size", std::move(message));
   }
 
   void say_that_it_is_cut_off(u64 needed, const bump::Geometry& told) {
     is_cut_off_ = true;
-    model_.findings.add({Severity::error,
-                         Scope::container,
-                         "bump-size",
-                         {},
-                         {},
-                         fmt::format("{}; the expected size assumes {}", incomplete_text(document_.file_size, needed),
-                                     geometry_text(told)),
-                         {},
-                         true});
+    model_.findings.add({.code = "bump-size",
+                         .message = fmt::format("{}; the expected size assumes {}",
+                                                incomplete_text(document_.file_size, needed), geometry_text(told)),
+                         .leads = true});
   }
 
   // What is missing cannot have the checksum: that the file is cut off says so already.
@@ -244,10 +244,12 @@ class BumpRules {
     const std::string digest = hasher.hex_digest();
     const std::string stated = hex(document_.header.sha256);
     if (digest != stated) {
-      add(Severity::error, Scope::data, "bump-checksum", bump::checksum_offset, "field sha256",
+      model_.findings.error(
+          Scope::data, "bump-checksum",
           fmt::format(
               "is {}, but the payload's is {}; --check MANIFEST or --against MODEL.gguf tells which entry is damaged",
-              stated, digest));
+              stated, digest),
+          "field sha256", bump::checksum_offset);
     }
     return {};
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/finding_log.h"
 #include "bump/document.h"
 #include "verify/formats.h"
 #include "verify/manifest.h"

@@ -114,14 +114,9 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     return tensor.type && has_block_check(*tensor.type) && !is_readable(catalog, *tensor.type);
   };
   if (const auto number = std::ranges::count_if(catalog.tensors, is_left_out); number != 0) {
-    log.add({Severity::warning,
-             Scope::data,
-             "data-big-endian",
-             {},
-             {},
-             fmt::format("{} in big-endian blocks: the values were not checked",
-                         counted(static_cast<u64>(number), "tensor")),
-             {}});
+    log.warning(Scope::data, "data-big-endian",
+                fmt::format("{} in big-endian blocks: the values were not checked",
+                            counted(static_cast<u64>(number), "tensor")));
   }
   // Names of a structured binding cannot be captured by clang 14.
   const auto planned = plan(catalog, packed);
@@ -147,7 +142,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     const MutableBytes bytes(buffer.data(), size);
     const CatalogFile& file = catalog.files[tensor.file];
     const auto failed = [&](const Error& error) {
-      return tl::make_unexpected(to_error(read_failure(catalog, tensor.file, tensor_where(tensor.name), error), {}));
+      return tl::make_unexpected(read_failure(catalog, tensor.file, at_tensor(tensor.name), error));
     };
     if (Status read = file.source->read_exact(tensor.offset + first_block * task.block_bytes, bytes); !read) {
       return failed(read.error());
@@ -171,15 +166,11 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     if (!outcomes[i].first) continue;
     const CatalogTensor& tensor = catalog.tensors[tasks[i].tensor];
     const BadBlock& bad = *outcomes[i].first;
-    log.add({bad.is_warning ? Severity::warning : Severity::error, Scope::data, std::string(code_of(*tensor.type, bad)),
-             tensor.offset + bad.block * tasks[i].block_bytes, tensor_where(tensor.name),
-             describe(type_info(*tensor.type), tasks[i].blocks, outcomes[i]), file_of_set(catalog, tensor.file)});
+    log.tell(bad.is_warning ? Severity::warning : Severity::error, Scope::data, code_of(*tensor.type, bad),
+             describe(type_info(*tensor.type), tasks[i].blocks, outcomes[i]), at_tensor(tensor.name),
+             tensor.offset + bad.block * tasks[i].block_bytes, file_of_set(catalog, tensor.file));
   }
-  if (!status) {
-    Finding failure = to_finding(status.error(), Scope::data);
-    failure.file = status.error().file;
-    log.add(std::move(failure));
-  }
+  if (!status) log.add(status.error());
 }
 
 }  // namespace modelutils

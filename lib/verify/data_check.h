@@ -3,9 +3,9 @@
 
 #include <span>
 
+#include "base/finding_log.h"
 #include "io/progress.h"
 #include "model/tensor_catalog.h"
-#include "verify/finding_log.h"
 #include "verify/packed_check.h"
 
 namespace modelutils {

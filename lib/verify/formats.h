@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "model/model.h"
 #include "model/tensor_catalog.h"
-#include "verify/finding_log.h"
 #include "verify/packed_check.h"
 
 namespace modelutils {

@@ -175,13 +175,9 @@ void check_known_keys(const gguf::Document& document, const gguf::Index& index, 
   for (const gguf::KeyValue& entry : document.keys) {
     const Allowed* allowed = allowed_for(entry.key, architecture);
     if (allowed == nullptr || fits_type(entry.value, entry.type(), *allowed)) continue;
-    log.add({Severity::warning,
-             Scope::model,
-             "gguf-key-type",
-             entry.offset,
-             gguf::where_key(entry.key),
-             fmt::format("is {}, but llama.cpp requires {}", type_text(entry), allowed_text(*allowed)),
-             {}});
+    log.warning(Scope::model, "gguf-key-type",
+                fmt::format("is {}, but llama.cpp requires {}", type_text(entry), allowed_text(*allowed)),
+                at_key(entry.key), entry.offset);
   }
 }
 

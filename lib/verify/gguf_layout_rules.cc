@@ -14,7 +14,6 @@ namespace modelutils::gguf_rules {
 namespace {
 
 using gguf::TensorInfo;
-using gguf::where_tensor;
 
 class GgufLayout {
  public:
@@ -32,8 +31,9 @@ class GgufLayout {
     check_each_offset();
     check_gaps_and_overlaps();
     if (log_.errors() == errors_before && wrong_offset_ != nullptr) {
-      fail("gguf-tensor-offset", *wrong_offset_,
-           fmt::format("the offset is {}, but the preceding tensors end at {}", wrong_offset_->offset, expected_));
+      log_.error(Scope::container, "gguf-tensor-offset",
+                 fmt::format("the offset is {}, but the preceding tensors end at {}", wrong_offset_->offset, expected_),
+                 at_tensor(wrong_offset_->name), wrong_offset_->info_offset);
     }
   }
 
@@ -59,14 +59,11 @@ class GgufLayout {
   // Of tensors without bytes: where one has any, check_end() has said that the file is cut off.
   void check_data_start() {
     if (!document_.file_size || *document_.file_size >= document_.data_offset) return;
-    log_.add({Severity::error,
-              Scope::container,
-              "gguf-data-start",
-              *document_.file_size,
-              "data",
-              incomplete_text(*document_.file_size, document_.data_offset),
-              {},
-              true});
+    log_.add({.code = "gguf-data-start",
+              .message = incomplete_text(*document_.file_size, document_.data_offset),
+              .where = "data",
+              .offset = *document_.file_size,
+              .leads = true});
   }
 
   // One finding for a file that was cut off, however many tensors that costs. Is it?
@@ -85,22 +82,15 @@ class GgufLayout {
     }
     if (first == nullptr) return false;
     const u64 have = document_.file_size.value_or(0);
-    Finding finding{Severity::error,
-                    Scope::container,
-                    "gguf-data-truncated",
-                    first->info_offset,
-                    where_tensor(first->name),
-                    {},
-                    {},
-                    true};
-    if (needed) {
-      finding.message = fmt::format("{}; {}", incomplete_text(have, *needed), cut_tensors_text(cut, tensors_.size()));
-    } else {
-      finding.message =
-          fmt::format("damaged: the file has {}, but the tensor's data at offset {} would end beyond 2^64",
-                      counted(have, "byte"), first->offset);
-    }
-    log_.add(std::move(finding));
+    std::string message =
+        needed ? fmt::format("{}; {}", incomplete_text(have, *needed), cut_tensors_text(cut, tensors_.size()))
+               : fmt::format("damaged: the file has {}, but the tensor's data at offset {} would end beyond 2^64",
+                             counted(have, "byte"), first->offset);
+    log_.add({.code = "gguf-data-truncated",
+              .message = std::move(message),
+              .where = at_tensor(first->name),
+              .offset = first->info_offset,
+              .leads = true});
     return true;
   }
 
@@ -110,16 +100,19 @@ class GgufLayout {
     const TensorInfo* before = nullptr;
     for (const TensorInfo& tensor : tensors_) {
       if (tensor.offset % document_.alignment != 0) {
-        fail("gguf-tensor-unaligned", tensor,
-             fmt::format("the offset is {}, which is not a multiple of the alignment {}", tensor.offset,
-                         document_.alignment));
+        log_.error(Scope::container, "gguf-tensor-unaligned",
+                   fmt::format("the offset is {}, which is not a multiple of the alignment {}", tensor.offset,
+                               document_.alignment),
+                   at_tensor(tensor.name), tensor.info_offset);
       }
       if (tensor.bytes() == u64{0}) continue;
       if (before != nullptr && tensor.offset < before->offset) {
-        fail("gguf-tensor-order", tensor,
-             fmt::format("the offset is {}, less than that of {} before it ({}): llama.cpp requires the order of the "
-                         "tensor infos",
-                         tensor.offset, where_tensor(before->name), before->offset));
+        log_.error(
+            Scope::container, "gguf-tensor-order",
+            fmt::format("the offset is {}, less than that of {} before it ({}): llama.cpp requires the order of the "
+                        "tensor infos",
+                        tensor.offset, at_tensor(before->name).text(), before->offset),
+            at_tensor(tensor.name), tensor.info_offset);
       }
       before = &tensor;
     }
@@ -140,28 +133,20 @@ class GgufLayout {
       if (bytes != 0) end_of_all = std::max(end_of_all, end);
     }
     for (const ByteOverlap& overlap : map_bytes(std::move(exact), 0, end_of_all).overlaps) {
-      fail("gguf-tensor-overlap", tensors_[overlap.second],
-           fmt::format("shares {} with {}", counted(overlap.end - overlap.begin, "byte"),
-                       where_tensor(tensors_[overlap.first].name)));
+      log_.error(Scope::container, "gguf-tensor-overlap",
+                 fmt::format("shares {} with {}", counted(overlap.end - overlap.begin, "byte"),
+                             at_tensor(tensors_[overlap.first].name).text()),
+                 at_tensor(tensors_[overlap.second].name), tensors_[overlap.second].info_offset);
     }
     for (const ByteGap& gap : map_bytes(std::move(padded), 0, end_of_all).gaps) {
       if (gap.before != ByteGap::no_span && !tensors_[gap.before].bytes()) continue;
       if (gap.after == ByteGap::no_span) continue;
-      fail("gguf-tensor-gap", tensors_[gap.after],
-           fmt::format("{} before the tensor, from byte {} on, {} not used by any tensor",
-                       counted(gap.end - gap.begin, "byte"), gap.begin + document_.data_offset,
-                       verb(gap.end - gap.begin, "is", "are")));
+      log_.error(Scope::container, "gguf-tensor-gap",
+                 fmt::format("{} before the tensor, from byte {} on, {} not used by any tensor",
+                             counted(gap.end - gap.begin, "byte"), gap.begin + document_.data_offset,
+                             verb(gap.end - gap.begin, "is", "are")),
+                 at_tensor(tensors_[gap.after].name), tensors_[gap.after].info_offset);
     }
-  }
-
-  void fail(std::string_view code, const TensorInfo& tensor, std::string message) {
-    log_.add({Severity::error,
-              Scope::container,
-              std::string(code),
-              tensor.info_offset,
-              where_tensor(tensor.name),
-              std::move(message),
-              {}});
   }
 
   const gguf::Document& document_;

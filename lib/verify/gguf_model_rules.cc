@@ -13,8 +13,6 @@ namespace modelutils::gguf_rules {
 
 namespace {
 
-using gguf::where_key;
-
 class ModelRules {
  public:
   ModelRules(const gguf::Index& index, const TensorFacts& facts, FindingLog& log)
@@ -23,12 +21,11 @@ class ModelRules {
   void check() {
     check_architecture();
     if (facts_.any_quantized && index_.key("general.quantization_version") == nullptr) {
-      add(Severity::warning, "gguf-quantization-version", nullptr, key("general.quantization_version"),
-          "the key is missing, although there are quantised tensors");
+      log_.warning(Scope::model, "gguf-quantization-version",
+                   "the key is missing, although there are quantised tensors", at_key("general.quantization_version"));
     }
     if (!facts_.any) {
-      add(Severity::note, "gguf-no-tensors", nullptr, {},
-          "the file has no tensors: it contains only keys, not a model");
+      log_.note(Scope::model, "gguf-no-tensors", "the file has no tensors: it contains only keys, not a model");
       return;
     }
     if (is_part_of_a_model()) return;
@@ -42,21 +39,27 @@ class ModelRules {
   }
 
  private:
-  static std::string key(std::string_view name) { return where_key(name); }
+  // Of a key that is missing, nothing.
+  std::optional<u64> offset_of(std::string_view name) const {
+    const gguf::KeyValue* entry = index_.key(name);
+    return entry == nullptr ? std::nullopt : std::optional(entry->offset);
+  }
 
   void check_architecture() {
     const gguf::KeyValue* entry = index_.key("general.architecture");
     if (entry == nullptr) {
       if (!facts_.any) return;
-      return add(Severity::warning, "gguf-architecture-missing", nullptr, key("general.architecture"),
-                 "the key is missing: no program can tell what the tensors mean");
+      return log_.warning(Scope::model, "gguf-architecture-missing",
+                          "the key is missing: no program can tell what the tensors mean",
+                          at_key("general.architecture"));
     }
     if (entry->type() != gguf::ValueType::string) {
-      add(Severity::error, "gguf-architecture-type", entry, key(entry->key),
-          fmt::format("is of type {}, it must be STRING", gguf::value_type_name(entry->type())));
+      log_.error(Scope::model, "gguf-architecture-type",
+                 fmt::format("is of type {}, it must be STRING", gguf::value_type_name(entry->type())),
+                 at_key(entry->key), entry->offset);
     } else if (index_.architecture().empty()) {
-      add(Severity::warning, "gguf-architecture-missing", entry, key(entry->key),
-          "is empty: no program can tell what the tensors mean");
+      log_.warning(Scope::model, "gguf-architecture-missing", "is empty: no program can tell what the tensors mean",
+                   at_key(entry->key), entry->offset);
     }
   }
 
@@ -73,8 +76,8 @@ class ModelRules {
     const std::string name = index_.arch_key(suffix);
     const std::optional<u64> stated = index_.unsigned_value(name);
     if (!stated || !found || *stated == *found) return;
-    add(contradiction(), "gguf-hyper-parameter", index_.key(name), key(name),
-        fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)));
+    log_.tell(contradiction(), Scope::model, "gguf-hyper-parameter",
+              fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(name), offset_of(name));
   }
 
   // Keys that may hold one number for each layer must then have one for each.
@@ -85,9 +88,10 @@ class ModelRules {
       const std::string name = index_.arch_key(suffix);
       const gguf::ArrayRef* array = index_.array_value(name);
       if (array == nullptr || array->count == *layers) continue;
-      add(contradiction(), "gguf-per-layer-count", index_.key(name), key(name),
-          fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
-                      counted(*layers, "layer")));
+      log_.tell(contradiction(), Scope::model, "gguf-per-layer-count",
+                fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
+                            counted(*layers, "layer")),
+                at_key(name), offset_of(name));
     }
   }
 
@@ -97,8 +101,9 @@ class ModelRules {
     const u64 experts = index_.unsigned_value(index_.arch_key("expert_count")).value_or(0);
     if (used <= experts && (experts == 0 || used != 0)) return;
     const bool has_key = index_.key(name) != nullptr;
-    add(contradiction(), "gguf-experts", has_key ? index_.key(name) : index_.key(index_.arch_key("expert_count")),
-        key(name), fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts));
+    log_.tell(contradiction(), Scope::model, "gguf-experts",
+              fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts), at_key(name),
+              offset_of(has_key ? name : index_.arch_key("expert_count")));
   }
 
   // Only for architectures that are known to have attention heads: others say 0.
@@ -112,11 +117,13 @@ class ModelRules {
     if (known_ == nullptr || !heads || !has_heads(*known_)) return;
     const std::optional<u64> width = index_.unsigned_value(index_.arch_key("embedding_length"));
     if (*heads == 0) {
-      add(Severity::warning, "gguf-heads", index_.key(name), key(name), "is 0");
+      log_.warning(Scope::model, "gguf-heads", "is 0", at_key(name), offset_of(name));
     } else if (width && *width % *heads != 0 && index_.key(index_.arch_key("attention.key_length")) == nullptr) {
-      add(Severity::warning, "gguf-heads", index_.key(name), key(name),
+      log_.warning(
+          Scope::model, "gguf-heads",
           fmt::format("is {}, which does not divide the embedding length {}, and there is no attention.key_length",
-                      *heads, *width));
+                      *heads, *width),
+          at_key(name), offset_of(name));
     }
   }
 
@@ -125,15 +132,16 @@ class ModelRules {
     const auto type = index_.string_value(type_key);
     constexpr std::array<std::string_view, 4> types = {"none", "linear", "yarn", "longrope"};
     if (type && std::ranges::find(types, *type) == types.end()) {
-      add(Severity::warning, "gguf-rope", index_.key(type_key), key(type_key),
-          fmt::format("is '{}', llama.cpp supports {}", *type, fmt::join(types, ", ")));
+      log_.warning(Scope::model, "gguf-rope",
+                   fmt::format("is '{}', llama.cpp supports {}", *type, fmt::join(types, ", ")), at_key(type_key),
+                   offset_of(type_key));
     }
     for (const std::string_view suffix : {"rope.freq_base", "rope.freq_base_swa"}) {
       const std::string name = index_.arch_key(suffix);
       const std::optional<double> base = index_.float_value(name);
       if (!base || (std::isfinite(*base) && *base > 0)) continue;
-      add(Severity::warning, "gguf-rope", index_.key(name), key(name),
-          fmt::format("is {}, it must be a finite number greater than 0", *base));
+      log_.warning(Scope::model, "gguf-rope", fmt::format("is {}, it must be a finite number greater than 0", *base),
+                   at_key(name), offset_of(name));
     }
   }
 
@@ -144,14 +152,8 @@ class ModelRules {
       if (row->need != arch::Need::required || row->name == "attention.head_count") continue;
       const std::string name = index_.arch_key(row->name);
       if (index_.key(name) != nullptr) continue;
-      add(Severity::note, "gguf-key-missing", nullptr, key(name), "the key is missing, but llama.cpp requires it");
+      log_.note(Scope::model, "gguf-key-missing", "the key is missing, but llama.cpp requires it", at_key(name));
     }
-  }
-
-  void add(Severity severity, std::string_view code, const gguf::KeyValue* entry, std::string where,
-           std::string message) {
-    const std::optional<u64> offset = entry == nullptr ? std::nullopt : std::optional<u64>(entry->offset);
-    log_.add({severity, Scope::model, std::string(code), offset, std::move(where), std::move(message), {}});
   }
 
   const gguf::Index& index_;

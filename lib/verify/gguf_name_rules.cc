@@ -13,15 +13,7 @@ namespace modelutils::gguf_rules {
 
 namespace {
 
-using gguf::where_key;
-using gguf::where_tensor;
-
 constexpr std::size_t max_key_bytes = 65535;
-
-void add(FindingLog& log, Severity severity, std::string_view code, u64 offset, std::string where,
-         std::string message) {
-  log.add({severity, Scope::container, std::string(code), offset, std::move(where), std::move(message), {}});
-}
 
 bool is_plain_key(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](char c) {
@@ -39,19 +31,20 @@ std::string text_problem(std::string_view text) {
 void check_key_name(const gguf::KeyValue& entry, FindingLog& log) {
   const std::string_view key = entry.key;
   if (key.empty()) {
-    return add(log, Severity::error, "gguf-key-empty", entry.offset, {},
-               "a key is empty: llama.cpp refuses to load it");
+    return log.error(Scope::container, "gguf-key-empty", "a key is empty: llama.cpp refuses to load it", {},
+                     entry.offset);
   }
   if (key.size() > max_key_bytes) {
-    add(log, Severity::warning, "gguf-key-length", entry.offset, where_key(key),
-        fmt::format("the key is {} bytes long, at most {} are allowed", key.size(), max_key_bytes));
+    log.warning(Scope::container, "gguf-key-length",
+                fmt::format("the key is {} bytes long, at most {} are allowed", key.size(), max_key_bytes), at_key(key),
+                entry.offset);
   }
   if (is_plain_key(key)) return;
   if (const std::string problem = text_problem(key); !problem.empty()) {
-    add(log, Severity::warning, "gguf-key-text", entry.offset, where_key(key), "the key " + problem);
+    log.warning(Scope::container, "gguf-key-text", "the key " + problem, at_key(key), entry.offset);
   } else {
-    add(log, Severity::warning, "gguf-key-style", entry.offset, where_key(key),
-        "the key has characters other than a-z, 0-9, '_', '.' and '-'");
+    log.warning(Scope::container, "gguf-key-style", "the key has characters other than a-z, 0-9, '_', '.' and '-'",
+                at_key(key), entry.offset);
   }
 }
 
@@ -82,8 +75,9 @@ void check_cut_keys(const gguf::Document& document, FindingLog& log) {
   for (const gguf::KeyValue& entry : document.keys) {
     const bool is_alignment = as_c_string(entry.key) == "general.alignment" && entry.key != "general.alignment";
     if (!names.collides(entry.key) && !is_alignment) continue;
-    add(log, Severity::error, "gguf-key-ambiguous", entry.offset, where_key(entry.key),
-        "the key, cut off at its NUL byte, is equal to another one: programs disagree on what it means");
+    log.error(Scope::container, "gguf-key-ambiguous",
+              "the key, cut off at its NUL byte, is equal to another one: programs disagree on what it means",
+              at_key(entry.key), entry.offset);
   }
 }
 
@@ -91,8 +85,9 @@ void check_cut_tensor_names(const gguf::Document& document, FindingLog& log) {
   CutNames names(document.tensors.size());
   for (const gguf::TensorInfo& tensor : document.tensors) {
     if (!names.collides(tensor.name)) continue;
-    add(log, Severity::error, "gguf-tensor-ambiguous", tensor.info_offset, where_tensor(tensor.name),
-        "the name differs from another tensor's only after a NUL byte: llama.cpp takes both for the same tensor");
+    log.error(Scope::container, "gguf-tensor-ambiguous",
+              "the name differs from another tensor's only after a NUL byte: llama.cpp takes both for the same tensor",
+              at_tensor(tensor.name), tensor.info_offset);
   }
 }
 
@@ -110,8 +105,9 @@ void check_key_names(const gguf::Document& document, FindingLog& log) {
     if (inserted.is_new) {
       first_of.push_back(&entry);
     } else {
-      add(log, Severity::error, "gguf-key-duplicate", entry.offset, where_key(entry.key),
-          fmt::format("the key appears twice in the file, first at byte {}", first_of[inserted.number]->offset));
+      log.error(Scope::container, "gguf-key-duplicate",
+                fmt::format("the key appears twice in the file, first at byte {}", first_of[inserted.number]->offset),
+                at_key(entry.key), entry.offset);
     }
   }
   if (any_nul) check_cut_keys(document, log);
@@ -120,23 +116,28 @@ void check_key_names(const gguf::Document& document, FindingLog& log) {
 void check_alignment(const gguf::Document& document, FindingLog& log) {
   const gguf::KeyValue* entry = document.find("general.alignment");
   if (entry == nullptr) return;
-  const std::string where = where_key(entry->key);
+  const std::string where = at_key(entry->key);
   const u32* value = std::get_if<u32>(&entry->value);
   if (value == nullptr) {
-    return add(log, Severity::error, "gguf-alignment-type", entry->offset, where,
-               fmt::format("is of type {}, it must be UINT32", gguf::value_type_name(entry->type())));
+    return log.error(Scope::container, "gguf-alignment-type",
+                     fmt::format("is of type {}, it must be UINT32", gguf::value_type_name(entry->type())), where,
+                     entry->offset);
   }
   if (*value == 0 || (!is_power_of_two(*value) && *value % 8 != 0)) {
-    add(log, Severity::error, "gguf-alignment", entry->offset, where,
-        fmt::format("the alignment is {}, it must be a power of two", *value));
+    log.error(Scope::container, "gguf-alignment", fmt::format("the alignment is {}, it must be a power of two", *value),
+              where, entry->offset);
   } else if (!is_power_of_two(*value)) {
-    add(log, Severity::warning, "gguf-alignment-odd", entry->offset, where,
+    log.warning(
+        Scope::container, "gguf-alignment-odd",
         fmt::format("the alignment is {}, not a power of two: the format allows any multiple of 8, but llama.cpp "
                     "refuses to load it",
-                    *value));
+                    *value),
+        where, entry->offset);
   } else if (*value < 8) {
-    add(log, Severity::warning, "gguf-alignment-odd", entry->offset, where,
-        fmt::format("the alignment is {}: the format requires a multiple of 8, but llama.cpp accepts it", *value));
+    log.warning(
+        Scope::container, "gguf-alignment-odd",
+        fmt::format("the alignment is {}: the format requires a multiple of 8, but llama.cpp accepts it", *value),
+        where, entry->offset);
   }
 }
 
@@ -150,21 +151,24 @@ void check_tensor_names(const gguf::Document& document, FindingLog& log) {
     const std::string_view name = tensor.name;
     any_nul = any_nul || name.find('\0') != name.npos;
     if (name.empty()) {
-      add(log, Severity::warning, "gguf-tensor-name-empty", tensor.info_offset, {}, "a tensor has no name");
+      log.warning(Scope::container, "gguf-tensor-name-empty", "a tensor has no name", {}, tensor.info_offset);
     } else if (name.size() > max_name_bytes) {
-      add(log, Severity::error, "gguf-tensor-name-length", tensor.info_offset, where_tensor(name),
-          fmt::format("the name is {} bytes long, llama.cpp allows at most {}", name.size(), max_name_bytes));
+      log.error(Scope::container, "gguf-tensor-name-length",
+                fmt::format("the name is {} bytes long, llama.cpp allows at most {}", name.size(), max_name_bytes),
+                at_tensor(name), tensor.info_offset);
     }
     if (const std::string problem = text_problem(name); !problem.empty()) {
-      add(log, Severity::warning, "gguf-tensor-name-text", tensor.info_offset, where_tensor(name),
-          "the name " + problem);
+      log.warning(Scope::container, "gguf-tensor-name-text", "the name " + problem, at_tensor(name),
+                  tensor.info_offset);
     }
     const NameIndex::Inserted inserted = names.insert(name);
     if (inserted.is_new) {
       first_of.push_back(&tensor);
     } else {
-      add(log, Severity::error, "gguf-tensor-duplicate", tensor.info_offset, where_tensor(name),
-          fmt::format("the name appears twice in the file, first at byte {}", first_of[inserted.number]->info_offset));
+      log.error(
+          Scope::container, "gguf-tensor-duplicate",
+          fmt::format("the name appears twice in the file, first at byte {}", first_of[inserted.number]->info_offset),
+          at_tensor(name), tensor.info_offset);
     }
   }
   if (any_nul) check_cut_tensor_names(document, log);

@@ -53,16 +53,12 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
   const auto check = [&](u64 begin, u64 end, const std::string& where) {
     const auto found = first_non_zero(source, begin, end, buffer);
     if (!found) {
-      log.add(to_finding(found.error()));
+      log.add(without_path(found.error()));
     } else if (*found) {
-      log.add({Severity::warning,
-               Scope::data,
-               "gguf-padding",
-               **found,
-               where,
-               fmt::format("the padding after it, {} from byte {} on, is not all zeros", counted(end - begin, "byte"),
-                           begin),
-               {}});
+      log.warning(Scope::data, "gguf-padding",
+                  fmt::format("the padding after it, {} from byte {} on, is not all zeros",
+                              counted(end - begin, "byte"), begin),
+                  where, **found);
     }
   };
   check(document.header_end, std::min(document.data_offset, file_size), "header");
@@ -84,7 +80,7 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
     if (!tensor.bytes()) continue;
     const u64 offset = gap.begin - document.data_offset;
     const u64 padded = checked_round_up(offset, document.alignment).value_or(offset);
-    check(gap.begin, std::min(gap.end, gap.begin + (padded - offset)), gguf::where_tensor(tensor.name));
+    check(gap.begin, std::min(gap.end, gap.begin + (padded - offset)), at_tensor(tensor.name));
   }
 }
 
@@ -95,14 +91,10 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
   const u64 data_bytes = *end - document.data_offset;
   const u64 padded = document.data_offset + checked_round_up(data_bytes, document.alignment).value_or(data_bytes);
   if (file_size < padded && file_size >= document.data_offset && !document.tensors.empty()) {
-    return log.add({Severity::warning,
-                    Scope::container,
-                    "gguf-last-padding",
-                    file_size,
-                    "data",
-                    fmt::format("the last tensor is not padded: the file is {} short of a multiple of {}",
-                                counted(padded - file_size, "byte"), document.alignment),
-                    {}});
+    return log.warning(Scope::container, "gguf-last-padding",
+                       fmt::format("the last tensor is not padded: the file is {} short of a multiple of {}",
+                                   counted(padded - file_size, "byte"), document.alignment),
+                       "data", file_size);
   }
   if (file_size <= padded) return;
   std::string what;
@@ -114,13 +106,9 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
       break;
     }
   }
-  log.add({Severity::warning,
-           Scope::container,
-           "gguf-trailing-bytes",
-           padded,
-           "end of the file",
-           fmt::format("{} after the last tensor{}", counted(file_size - padded, "byte"), what),
-           {}});
+  log.warning(Scope::container, "gguf-trailing-bytes",
+              fmt::format("{} after the last tensor{}", counted(file_size - padded, "byte"), what), "end of the file",
+              padded);
 }
 
 }  // namespace modelutils::gguf_rules

@@ -1,9 +1,9 @@
 // The pieces of gguf_rules.h, one for each file gguf_*_rules.cc.
 #pragma once
 
+#include "base/finding_log.h"
 #include "gguf/document.h"
 #include "gguf/keys.h"
-#include "verify/finding_log.h"
 
 namespace modelutils::gguf_rules {
 

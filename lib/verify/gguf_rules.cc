@@ -58,7 +58,7 @@ FindingLog gguf_container_rules(const gguf::Document& document) {
   gguf_rules::check_tensor_infos(document, log);
   if (document.complete) {
     if (document.keys.empty() && document.tensors.empty()) {
-      log.add({Severity::warning, Scope::container, "gguf-empty", {}, {}, "the file has neither keys nor tensors", {}});
+      log.warning(Scope::container, "gguf-empty", "the file has neither keys nor tensors");
     }
     gguf_rules::check_layout(document, log);
   }
@@ -109,7 +109,7 @@ Result<CheckedModel> check_gguf(const Model& model) {
   if (first_container_error(checked.findings.findings()) == nullptr && is_whole_model(set)) {
     const bool has_vocabulary =
         gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
-    for (Finding& finding : loader_findings(set, has_vocabulary)) checked.findings.add(std::move(finding));
+    checked.findings.add_all(loader_findings(set, has_vocabulary));
   }
   checked.catalog = gguf_catalog(set);
   return checked;

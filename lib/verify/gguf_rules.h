@@ -2,8 +2,8 @@
 // where reading itself depends on it, in the parser (gguf/parse.h), whose findings are handed on.
 #pragma once
 
+#include "base/finding_log.h"
 #include "gguf/split_set.h"
-#include "verify/finding_log.h"
 #include "verify/formats.h"
 
 namespace modelutils {

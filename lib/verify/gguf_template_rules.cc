@@ -78,35 +78,28 @@ class TemplateRules {
   TemplateRules(const gguf::KeyValue& entry, FindingLog& log) : entry_(entry), log_(log) {}
 
   void check(std::string_view text) {
+    const u64 text_offset = entry_.value_offset + sizeof(u64);  // after its length
     if (const std::size_t at = find_dunder(text); at != std::string_view::npos) {
       std::size_t end = at;
       while (end < text.size() && is_word(text[end])) ++end;
-      warn("gguf-template-dunder", at,
-           fmt::format("the chat template accesses Python's '{}'",
-                       text.substr(at, std::min<std::size_t>(end - at, 64))));
+      log_.warning(
+          Scope::model, "gguf-template-dunder",
+          fmt::format("the chat template accesses Python's '{}'", text.substr(at, std::min<std::size_t>(end - at, 64))),
+          at_key(entry_.key), text_offset + at);
     }
     if (const std::size_t at = find_import(text); at != std::string_view::npos) {
-      warn("gguf-template-import", at, "the chat template imports a module or file");
+      log_.warning(Scope::model, "gguf-template-import", "the chat template imports a module or file",
+                   at_key(entry_.key), text_offset + at);
     }
     if (const auto hidden = find_hidden(text)) {
-      warn("gguf-template-hidden", hidden->at,
-           fmt::format("the chat template contains the invisible character U+{:04X}",
-                       static_cast<u32>(hidden->character)));
+      log_.warning(Scope::model, "gguf-template-hidden",
+                   fmt::format("the chat template contains the invisible character U+{:04X}",
+                               static_cast<u32>(hidden->character)),
+                   at_key(entry_.key), text_offset + hidden->at);
     }
   }
 
  private:
-  // `at` counts from the text's beginning, after its length.
-  void warn(std::string_view code, std::size_t at, std::string message) {
-    log_.add({Severity::warning,
-              Scope::model,
-              std::string(code),
-              entry_.value_offset + 8 + at,
-              gguf::where_key(entry_.key),
-              std::move(message),
-              {}});
-  }
-
   const gguf::KeyValue& entry_;
   FindingLog& log_;
 };

@@ -32,18 +32,25 @@ class TokenRules {
     check_token_types();
     check_byte_level();
     if (count_ > most_tokens) {
-      return warn("gguf-tokens-too-many", tokens_key, {},
-                  fmt::format("{} tokens are more than any real vocabulary has: duplicates and merges were not checked",
-                              count_));
+      return log_.warning(
+          Scope::model, "gguf-tokens-too-many",
+          fmt::format("{} tokens are more than any real vocabulary has: duplicates and merges were not checked",
+                      count_),
+          at_key(tokens_key), offset_of(tokens_key));
     }
     const gguf::ArrayRef* merges = string_array(merges_key);
     const auto scan = scan_vocabulary(source_, document_, *tokens, merges);
-    if (!scan) return log_.add(to_finding(scan.error()));
+    if (!scan) return log_.add(without_path(scan.error()));
     report_tokens(*scan, *tokens);
     if (merges != nullptr) report_merges(*scan, *merges);
   }
 
  private:
+  std::optional<u64> offset_of(std::string_view key) const {
+    const gguf::KeyValue* entry = index_.key(key);
+    return entry == nullptr ? std::nullopt : std::optional(entry->offset);
+  }
+
   const gguf::ArrayRef* string_array(std::string_view key) const {
     const gguf::ArrayRef* array = index_.array_value(key);
     return array != nullptr && array->element_type == gguf::ValueType::string ? array : nullptr;
@@ -54,8 +61,9 @@ class TokenRules {
     for (const std::string_view key : {"tokenizer.ggml.scores", "tokenizer.ggml.token_type"}) {
       const gguf::ArrayRef* array = index_.array_value(key);
       if (array == nullptr || array->count == count_) continue;
-      add(array->count < count_ ? Severity::error : Severity::warning, "gguf-token-array-length", key, {},
-          fmt::format("has {}, but there are {}", counted(array->count, "element"), counted(count_, "token")));
+      log_.tell(array->count < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-array-length",
+                fmt::format("has {}, but there are {}", counted(array->count, "element"), counted(count_, "token")),
+                at_key(key), offset_of(key));
     }
   }
 
@@ -64,16 +72,19 @@ class TokenRules {
       if (!entry.key.starts_with("tokenizer.ggml.") || !entry.key.ends_with("_token_id")) continue;
       const std::optional<u64> id = index_.unsigned_value(entry.key);
       if (!id || *id < count_) continue;
-      warn("gguf-token-id", entry.key, entry.offset,
-           fmt::format("is {}, but the highest token is {}: llama.cpp ignores it", *id, static_cast<i64>(count_) - 1));
+      log_.warning(
+          Scope::model, "gguf-token-id",
+          fmt::format("is {}, but the highest token is {}: llama.cpp ignores it", *id, static_cast<i64>(count_) - 1),
+          at_key(entry.key), entry.offset);
     }
   }
 
   void check_embedding(const TensorFacts& facts) {
     if (!facts.embedding_rows || *facts.embedding_rows == count_) return;
-    add(*facts.embedding_rows < count_ ? Severity::error : Severity::warning, "gguf-token-count", tokens_key, {},
-        fmt::format("there are {}, but token_embd.weight has {}", counted(count_, "token"),
-                    counted(*facts.embedding_rows, "row")));
+    log_.tell(*facts.embedding_rows < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-count",
+              fmt::format("there are {}, but token_embd.weight has {}", counted(count_, "token"),
+                          counted(*facts.embedding_rows, "row")),
+              at_key(tokens_key), offset_of(tokens_key));
   }
 
   // What loaders need of a byte-level vocabulary, and refuse a whole model for.
@@ -82,12 +93,14 @@ class TokenRules {
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const auto pre = index_.string_value(pre_key);
     if (pre && !tokenizer::is_known_pre(*pre)) {
-      warn("gguf-tokenizer-pre", pre_key, {},
-           fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre));
+      log_.warning(Scope::model, "gguf-tokenizer-pre",
+                   fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre),
+                   at_key(pre_key), offset_of(pre_key));
     }
     if (index_.key(merges_key) == nullptr) {
-      warn("gguf-merges-missing", merges_key, {},
-           "the key is missing: llama.cpp refuses to load a byte-level vocabulary without it");
+      log_.warning(Scope::model, "gguf-merges-missing",
+                   "the key is missing: llama.cpp refuses to load a byte-level vocabulary without it",
+                   at_key(merges_key), offset_of(merges_key));
     }
   }
 
@@ -104,30 +117,34 @@ class TokenRules {
     u64 first_index = 0;
     for (u64 first = 0; first < array->count; first += step) {
       const auto types = gguf::read_numbers<i64>(source_, document_, *array, first, step);
-      if (!types) return log_.add(to_finding(types.error()));
+      if (!types) return log_.add(without_path(types.error()));
       for (std::size_t i = 0; i < types->size(); ++i) {
         const i64 type = (*types)[i];
         if ((type < 0 || type > last_type) && bad++ == 0) first_index = first + i;
       }
     }
     if (bad == 0) return;
-    warn("gguf-token-type", key, array->offset + first_index * 4,
-         fmt::format("{} of {} {} a type other than 0 to 6, the first is token {}", bad, counted(count_, "token"),
-                     verb(bad, "has", "have"), first_index));
+    log_.warning(Scope::model, "gguf-token-type",
+                 fmt::format("{} of {} {} a type other than 0 to 6, the first is token {}", bad,
+                             counted(count_, "token"), verb(bad, "has", "have"), first_index),
+                 at_key(key), array->offset + first_index * 4);
   }
 
   void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
     for (const DuplicateToken& duplicate : scan.duplicates) {
-      add(Severity::error, "gguf-token-duplicate", tokens_key, duplicate.offset,
-          fmt::format("token {} has the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
-                      string_at(source_, document_, duplicate.offset)));
+      log_.error(Scope::model, "gguf-token-duplicate",
+                 fmt::format("token {} has the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
+                             string_at(source_, document_, duplicate.offset)),
+                 at_key(tokens_key), duplicate.offset);
     }
     if (const u64 more = scan.duplicate_count - scan.duplicates.size(); more != 0) {
       log_.count_only(Severity::error, "gguf-token-duplicate", more);
     }
     if (const StringTally& empty = scan.tokens_empty; empty.number != 0) {
-      warn("gguf-token-empty", tokens_key, empty.first_offset,
-           fmt::format("{} without text, the first is token {}", counted(empty.number, "token"), empty.first_index));
+      log_.warning(
+          Scope::model, "gguf-token-empty",
+          fmt::format("{} without text, the first is token {}", counted(empty.number, "token"), empty.first_index),
+          at_key(tokens_key), empty.first_offset);
     }
     report_not_utf8(scan.tokens_not_utf8, tokens_key, tokens.count);
   }
@@ -135,37 +152,30 @@ class TokenRules {
   // Loaders take merges as they are, so each kind of trouble is one warning, however many merges have it.
   void report_merges(const VocabularyScan& scan, const gguf::ArrayRef& merges) {
     if (const StringTally& bad = scan.merges_not_split; bad.number != 0) {
-      warn("gguf-merge-split", merges_key, bad.first_offset,
-           fmt::format("{} of {} {} not split into two tokens, the first is merge {} ('{}')", bad.number,
-                       counted(merges.count, "merge"), verb(bad.number, "does", "do"), bad.first_index,
-                       string_at(source_, document_, bad.first_offset)));
+      log_.warning(Scope::model, "gguf-merge-split",
+                   fmt::format("{} of {} {} not split into two tokens, the first is merge {} ('{}')", bad.number,
+                               counted(merges.count, "merge"), verb(bad.number, "does", "do"), bad.first_index,
+                               string_at(source_, document_, bad.first_offset)),
+                   at_key(merges_key), bad.first_offset);
     }
     if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
-      warn("gguf-merge-token", merges_key, bad.first_offset,
-           fmt::format(
-               "{} of {} {} a token that is not in the vocabulary, the first is merge {} ('{}'), which needs '{}'",
-               bad.number, counted(merges.count, "merge"), verb(bad.number, "needs", "need"), bad.first_index,
-               string_at(source_, document_, bad.first_offset), scan.first_missing));
+      log_.warning(
+          Scope::model, "gguf-merge-token",
+          fmt::format(
+              "{} of {} {} a token that is not in the vocabulary, the first is merge {} ('{}'), which needs '{}'",
+              bad.number, counted(merges.count, "merge"), verb(bad.number, "needs", "need"), bad.first_index,
+              string_at(source_, document_, bad.first_offset), scan.first_missing),
+          at_key(merges_key), bad.first_offset);
     }
     report_not_utf8(scan.merges_not_utf8, merges_key, merges.count);
   }
 
   void report_not_utf8(const StringTally& tally, std::string_view key, u64 strings) {
     if (tally.number == 0) return;
-    warn("gguf-value-utf8", key, tally.first_offset,
-         fmt::format("{} of {} {} not UTF-8, the first is element {}", tally.number, counted(strings, "string"),
-                     verb(tally.number, "is", "are"), tally.first_index));
-  }
-
-  void warn(std::string_view code, std::string_view key, std::optional<u64> offset, std::string message) {
-    add(Severity::warning, code, key, offset, std::move(message));
-  }
-  void add(Severity severity, std::string_view code, std::string_view key, std::optional<u64> offset,
-           std::string message) {
-    if (!offset) {
-      if (const gguf::KeyValue* entry = index_.key(key)) offset = entry->offset;
-    }
-    log_.add({severity, Scope::model, std::string(code), offset, gguf::where_key(key), std::move(message), {}});
+    log_.warning(Scope::model, "gguf-value-utf8",
+                 fmt::format("{} of {} {} not UTF-8, the first is element {}", tally.number, counted(strings, "string"),
+                             verb(tally.number, "is", "are"), tally.first_index),
+                 at_key(key), tally.first_offset);
   }
 
   const ByteSource& source_;

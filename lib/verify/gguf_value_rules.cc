@@ -48,16 +48,17 @@ class ValueRules {
  private:
   void check_text(const gguf::KeyValue& entry, std::string_view text) {
     if (!is_utf8(text)) {
-      warn("gguf-value-utf8", entry.value_offset, entry, "the text is not UTF-8");
+      log_.warning(Scope::model, "gguf-value-utf8", "the text is not UTF-8", at_key(entry.key), entry.value_offset);
     } else if (has_control(text)) {
-      warn("gguf-value-control", entry.value_offset, entry, "the text contains control characters");
+      log_.warning(Scope::model, "gguf-value-control", "the text contains control characters", at_key(entry.key),
+                   entry.value_offset);
     }
   }
 
   void check_number(const gguf::KeyValue& entry, double number) {
     if (!std::isfinite(number)) {
-      warn("gguf-value-nan", entry.value_offset, entry,
-           std::isnan(number) ? "the value is NaN" : "the value is infinite");
+      log_.warning(Scope::model, "gguf-value-nan", std::isnan(number) ? "the value is NaN" : "the value is infinite",
+                   at_key(entry.key), entry.value_offset);
     }
   }
 
@@ -73,11 +74,12 @@ class ValueRules {
           }
           return true;
         });
-    if (!read) log_.add(to_finding(read.error()));
+    if (!read) log_.add(without_path(read.error()));
     if (bad == 0) return;
-    warn("gguf-value-utf8", first_offset, entry,
-         fmt::format("{} of {} {} not UTF-8, the first is element {}", bad, counted(array.count, "string"),
-                     verb(bad, "is", "are"), first_index));
+    log_.warning(Scope::model, "gguf-value-utf8",
+                 fmt::format("{} of {} {} not UTF-8, the first is element {}", bad, counted(array.count, "string"),
+                             verb(bad, "is", "are"), first_index),
+                 at_key(entry.key), first_offset);
   }
 
   void check_numbers(const gguf::KeyValue& entry, const gguf::ArrayRef& array) {
@@ -86,25 +88,16 @@ class ValueRules {
     u64 first_index = 0;
     for (u64 first = 0; first < array.count; first += step) {
       const auto numbers = gguf::read_numbers<double>(source_, document_, array, first, step);
-      if (!numbers) return log_.add(to_finding(numbers.error()));
+      if (!numbers) return log_.add(without_path(numbers.error()));
       for (std::size_t i = 0; i < numbers->size(); ++i) {
         if (!std::isfinite((*numbers)[i]) && bad++ == 0) first_index = first + i;
       }
     }
     if (bad == 0) return;
-    warn("gguf-value-nan", array.offset + first_index * gguf::value_size(array.element_type), entry,
-         fmt::format("{} of {} {} NaN or infinite, the first is element {}", bad, counted(array.count, "number"),
-                     verb(bad, "is", "are"), first_index));
-  }
-
-  void warn(std::string_view code, u64 offset, const gguf::KeyValue& entry, std::string message) {
-    log_.add({Severity::warning,
-              Scope::model,
-              std::string(code),
-              offset,
-              gguf::where_key(entry.key),
-              std::move(message),
-              {}});
+    log_.warning(Scope::model, "gguf-value-nan",
+                 fmt::format("{} of {} {} NaN or infinite, the first is element {}", bad,
+                             counted(array.count, "number"), verb(bad, "is", "are"), first_index),
+                 at_key(entry.key), array.offset + first_index * gguf::value_size(array.element_type));
   }
 
   const ByteSource& source_;

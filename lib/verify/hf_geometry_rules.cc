@@ -49,8 +49,9 @@ class Geometry {
     if (layers_.empty()) return;
     const u64 highest = layers_.rbegin()->first;
     if (config_.block_count && *config_.block_count != highest + 1) {
-      error("hf-layers", "config.json field 'num_hidden_layers'",
-            fmt::format("is {}, but the tensors have {}", *config_.block_count, counted(highest + 1, "layer")));
+      log_.error(Scope::model, "hf-layers",
+                 fmt::format("is {}, but the tensors have {}", *config_.block_count, counted(highest + 1, "layer")),
+                 at_field("num_hidden_layers"));
     }
     // Every layer of these architectures has the same modules, but for those that a condition gives to some.
     std::set<std::string_view> all;
@@ -58,7 +59,7 @@ class Geometry {
     for (u64 layer = 0; layer <= std::min(highest, most_layers); ++layer) {
       const auto found = layers_.find(layer);
       if (found == layers_.end()) {
-        error("hf-tensor-missing", fmt::format("layer {}", layer), "has no tensors at all");
+        log_.error(Scope::model, "hf-tensor-missing", "has no tensors at all", fmt::format("layer {}", layer));
         continue;
       }
       if (found->second.size() == all.size()) continue;
@@ -68,18 +69,14 @@ class Geometry {
       }
       for (const std::string_view module : all) {
         if (!found->second.contains(module)) {
-          error("hf-tensor-missing", fmt::format("module 'model.layers.{}.{}'", layer, module),
-                "is missing, but other layers have it");
+          log_.error(Scope::model, "hf-tensor-missing", "is missing, but other layers have it",
+                     fmt::format("module 'model.layers.{}.{}'", layer, module));
         }
       }
     }
   }
 
  private:
-  void error(std::string_view code, std::string where, std::string message) {
-    remark(log_, Severity::error, code, std::move(where), std::move(message));
-  }
-
   void note_layer(const mlx::Module& module) {
     const std::string name = hf::canonical_name(module.path);
     if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
@@ -108,9 +105,10 @@ class Geometry {
   void expect(const mlx::Module& module, u64 layer, std::size_t dim, std::string_view expression) {
     const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
-    error(code_for(expression), fmt::format("tensor '{}.weight'", module.path),
-          fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})",
-                      fmt::join(module.shape, ", "), dim, *wanted, in_words(expression)));
+    log_.error(Scope::model, code_for(expression),
+               fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})",
+                           fmt::join(module.shape, ", "), dim, *wanted, in_words(expression)),
+               fmt::format("tensor '{}.weight'", module.path));
   }
 
   static std::string_view code_for(std::string_view expression) {

@@ -11,23 +11,13 @@ namespace modelutils {
 
 namespace {
 
-using mlx_rules::remark;
-
-void add_error(FindingLog& log, const Error& error, std::string_view name) {
-  Finding finding = to_finding(error, Scope::model);
-  finding.file = name;
-  log.add(std::move(finding));
-}
-
 // If the file is there, it is a JSON object.
 void check_object(const ModelFolder& folder, std::string_view name, FindingLog& log) {
   const auto document = json::load_if_present(folder, name);
   if (!document) {
-    add_error(log, document.error(), name);
+    log.add(without_path(document.error(), Scope::model, name));
   } else if (*document && !(*document)->root.is_object()) {
-    Finding finding{Severity::error, Scope::model, "hf-side-file", std::nullopt, {}, "is not a JSON object", {}};
-    finding.file = name;
-    log.add(std::move(finding));
+    log.error(Scope::model, "hf-side-file", "is not a JSON object", {}, {}, name);
   }
 }
 
@@ -45,27 +35,28 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   const ModelFolder& folder = model.folder;
   const auto has = [&](std::string_view name) { return is_present(folder.file(name)); };
   const bool readable = has("tokenizer.json") || has("tokenizer.model") || has("vocab.json");
-  Findings tokenizer;
+  FindingLog tokenizer;
   if (readable) {
     tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
   } else if (!has("tekken.json") && !has("tiktoken.model") && !has("vocab.txt")) {
-    remark(log, mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, "hf-tokenizer-missing",
-           {}, "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
+    log.tell(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
+             "hf-tokenizer-missing",
+             "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
   }
   if (const auto generation = hf::load_generation_config(folder)) {
-    for (const Finding& finding : generation->findings) log.add(finding);
+    log.add_all(generation->findings);
   } else {
-    Finding finding = to_finding(generation.error(), Scope::model);
-    finding.file = "generation_config.json";
-    log.add(std::move(finding));
+    log.add(without_path(generation.error(), Scope::model, "generation_config.json"));
   }
   // The tokenizer's files end with the first that is broken; the others are looked at here.
   for (const std::string_view name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}) {
     const auto is_said = [&](const Finding& finding) { return finding.file == name; };
     if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(folder, name, log);
   }
-  if (const auto card = open_side_file(folder, "README.md"); !card) add_error(log, card.error(), "README.md");
-  for (Finding& finding : tokenizer) log.add(std::move(finding));
+  if (const auto card = open_side_file(folder, "README.md"); !card) {
+    log.add(without_path(card.error(), Scope::model, "README.md"));
+  }
+  log.add_all(std::move(tokenizer));
   return log;
 }
 

@@ -25,48 +25,46 @@ class LoaderRules {
   LoaderRules(const gguf::SplitSet& set, bool with_vocabulary)
       : set_(set), keys_(set.files.front().document), with_vocabulary_(with_vocabulary) {}
 
-  Findings check() {
+  FindingLog check() {
     const arch::Family* family = arch::find_family(keys_);
     if (family == nullptr) {
-      add("loader-architecture", "key 'general.architecture'",
-          fmt::format("is '{}', which is not a supported architecture", keys_.architecture()));
-      return std::move(findings_);
+      log_.error(Scope::model, "loader-architecture",
+                 fmt::format("is '{}', which is not a supported architecture", keys_.architecture()),
+                 at_key("general.architecture"));
+      return std::move(log_);
     }
     check_keys(*family);
     Result<arch::Sizes> sizes = arch::read_gguf_sizes(*family, keys_, set_.files.front());
     if (!sizes) {
-      findings_.push_back(to_finding(sizes.error(), Scope::model));
-      return std::move(findings_);
+      log_.add(without_path(sizes.error(), Scope::model));
+      return std::move(log_);
     }
     for (const auto& group : family->layer_tensors) {
       for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
     }
     check_relations(*family, *sizes);
     check_tensors(*family, *sizes);
-    return std::move(findings_);
+    return std::move(log_);
   }
 
  private:
-  void add(std::string code, std::string where, std::string message, Severity severity = Severity::error) {
-    findings_.push_back(
-        {severity, Scope::model, std::move(code), std::nullopt, std::move(where), std::move(message), {}});
-  }
-
   void check_keys(const arch::Family& family) {
     for (const arch::Key* row : arch::keys_of(family)) {
       if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
       const std::string key = keys_.arch_key(row->name);
-      if (!has_value(key, row->type)) add("loader-key", "key '" + key + "'", "is missing, but llama.cpp requires it");
+      if (!has_value(key, row->type))
+        log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key(key));
     }
     if (!with_vocabulary_) return;
     const auto model = keys_.string_value("tokenizer.ggml.model");
-    if (!model) add("loader-key", "key 'tokenizer.ggml.model'", "is missing, but llama.cpp requires it");
+    if (!model)
+      log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key("tokenizer.ggml.model"));
     if (keys_.array_value("tokenizer.ggml.tokens") == nullptr) {
-      add("loader-key", "key 'tokenizer.ggml.tokens'", "is missing, but llama.cpp requires it");
+      log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key("tokenizer.ggml.tokens"));
     }
     if (model == "gpt2" && keys_.array_value("tokenizer.ggml.merges") == nullptr) {
-      add("loader-key", "key 'tokenizer.ggml.merges'",
-          "is missing, but llama.cpp requires it for a byte-level vocabulary");
+      log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it for a byte-level vocabulary",
+                 at_key("tokenizer.ggml.merges"));
     }
   }
 
@@ -76,10 +74,11 @@ class LoaderRules {
     if (key.empty() || keys_.float_value(key)) return;
     const gguf::ArrayRef* array = keys_.array_value(key);
     if (array != nullptr && array->count == layers) return;
-    add("loader-key", "key '" + key + "'",
-        array == nullptr
-            ? "is missing, but llama.cpp requires it"
-            : fmt::format("is an array of {}, but needs one number for each of the {} layers", array->count, layers));
+    log_.error(Scope::model, "loader-key",
+               array == nullptr ? "is missing, but llama.cpp requires it"
+                                : fmt::format("is an array of {}, but needs one number for each of the {} layers",
+                                              array->count, layers),
+               at_key(key));
   }
 
   // Sizes that the runtime takes for equal.
@@ -88,8 +87,9 @@ class LoaderRules {
       const std::optional<u64> left = arch::evaluate(relation.left, sizes);
       const std::optional<u64> right = arch::evaluate(relation.right, sizes);
       if (!left || !right || *left == *right) continue;
-      add("loader-key", fmt::format("keys of {} and {}", relation.left, relation.right),
-          fmt::format("give {} and {}, which must be equal: {}", *left, *right, relation.because));
+      log_.error(Scope::model, "loader-key",
+                 fmt::format("give {} and {}, which must be equal: {}", *left, *right, relation.because),
+                 fmt::format("keys of {} and {}", relation.left, relation.right));
     }
   }
 
@@ -124,10 +124,12 @@ class LoaderRules {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
-          add("loader-tensor-missing", "tensor '" + expected.name + "'", "is missing, but llama.cpp requires it");
+          log_.error(Scope::model, "loader-tensor-missing", "is missing, but llama.cpp requires it",
+                     at_tensor(expected.name));
         } else if (expected.side == arch::Side::bias && in_some_layer.contains({expected.row, expected.side})) {
-          add("loader-tensor-uneven", "tensor '" + expected.name + "'",
-              "is missing, but other layers have it: the model loads but computes something else", Severity::warning);
+          log_.warning(Scope::model, "loader-tensor-uneven",
+                       "is missing, but other layers have it: the model loads but computes something else",
+                       at_tensor(expected.name));
         }
         continue;
       }
@@ -135,30 +137,33 @@ class LoaderRules {
       left.erase(found);
     }
     for (const auto& [name, tensor] : left) {
-      add("loader-tensor-extra", "tensor '" + std::string(name) + "'",
-          "is not one that llama.cpp expects for this architecture, so it refuses the whole file");
+      log_.error(Scope::model, "loader-tensor-extra",
+                 "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
+                 at_tensor(name));
     }
   }
 
   void check_tensor(const arch::ExpectedTensor& expected, const gguf::TensorInfo& tensor) {
-    const std::string where = "tensor '" + tensor.name + "'";
+    const std::string where = at_tensor(tensor.name);
     if (!same_shape(expected.ne, tensor.ne)) {
       const bool vocabulary = expected.name == "token_embd.weight" || expected.name == "output.weight";
-      add(vocabulary && tensor.ne.size() == 2 && tensor.ne[0] == expected.ne[0] ? "loader-vocabulary"
-                                                                                : "loader-tensor-shape",
-          where,
-          fmt::format("has shape {}, but the hyper-parameters and the vocabulary imply {}", shape_text(tensor.ne),
-                      shape_text(expected.ne)));
+      log_.error(Scope::model,
+                 vocabulary && tensor.ne.size() == 2 && tensor.ne[0] == expected.ne[0] ? "loader-vocabulary"
+                                                                                       : "loader-tensor-shape",
+                 fmt::format("has shape {}, but the hyper-parameters and the vocabulary imply {}",
+                             shape_text(tensor.ne), shape_text(expected.ne)),
+                 where);
     }
     const std::optional<TensorType> type = tensor.type();
     if (!type) return;  // a rule of the container says so
     constexpr std::array unusable = {TensorType::Q8_1, TensorType::Q8_K, TensorType::I8, TensorType::I16,
                                      TensorType::I32,  TensorType::I64,  TensorType::F64};
     if (expected.must_be_f32 && *type != TensorType::F32) {
-      add("loader-tensor-type", where, fmt::format("is {}, but llama.cpp requires F32 here", type_name(*type)));
+      log_.error(Scope::model, "loader-tensor-type",
+                 fmt::format("is {}, but llama.cpp requires F32 here", type_name(*type)), where);
     } else if (std::find(unusable.begin(), unusable.end(), *type) != unusable.end()) {
-      add("loader-tensor-type", where,
-          fmt::format("is {}, which llama.cpp does not support for weights", type_name(*type)));
+      log_.error(Scope::model, "loader-tensor-type",
+                 fmt::format("is {}, which llama.cpp does not support for weights", type_name(*type)), where);
     }
   }
 
@@ -173,7 +178,7 @@ class LoaderRules {
   const gguf::SplitSet& set_;
   gguf::Index keys_;
   bool with_vocabulary_;
-  Findings findings_;
+  FindingLog log_;
 };
 
 }  // namespace
@@ -209,7 +214,7 @@ bool is_whole_model(const gguf::SplitSet& set) {
   return required > 2 && 4 * found >= 3 * required;
 }
 
-Findings loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {
+FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {
   if (set.files.empty()) return {};
   return LoaderRules(set, with_vocabulary).check();
 }

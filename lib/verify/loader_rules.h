@@ -3,7 +3,7 @@
 // vocabulary, an adapter or a part of a model breaks these rules without being broken.
 #pragma once
 
-#include "base/error.h"
+#include "base/finding_log.h"
 #include "gguf/split_set.h"
 
 namespace modelutils {
@@ -12,7 +12,7 @@ namespace modelutils {
 /// "loader-tensor-uneven" (an optional bias that only some layers have); errors: "loader-architecture", "loader-key",
 /// "loader-tensor-missing", "loader-tensor-extra", "loader-tensor-shape", "loader-tensor-type", "loader-vocabulary".
 /// `with_vocabulary` is false for files written without a tokenizer.
-Findings loader_findings(const gguf::SplitSet& set, bool with_vocabulary = true);
+FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary = true);
 
 /// Is it meant to be a whole language model of an architecture that we know? Its keys say so (general.type is absent or
 /// "model"), and it has at least three quarters of the tensors that such a model must have.

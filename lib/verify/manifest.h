@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "io/hash.h"
 #include "io/progress.h"
 #include "model/tensor_catalog.h"
-#include "verify/finding_log.h"
 
 namespace modelutils {
 
@@ -48,7 +48,7 @@ struct Manifest {
   std::string path;
   std::vector<ManifestEntry> entries;
   std::vector<ManifestNumber> numbers;
-  Findings remarks;  ///< what the manifest says and nobody checks
+  FindingLog remarks;  ///< what the manifest says and nobody checks
 };
 
 /// Reads a manifest of any known form: JSON Lines of verify --hash, the JSON object of gguf2bump --manifest, the text

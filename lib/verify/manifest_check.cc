@@ -35,8 +35,8 @@ std::string_view guess_file(std::string_view subject) {
 
 std::string where_of(const ManifestEntry& entry) {
   switch (entry.subject) {
-    case Subject::tensor: return tensor_where(entry.tensor);
-    case Subject::file: return "file '" + entry.file + "'";
+    case Subject::tensor: return at_tensor(entry.tensor);
+    case Subject::file: return at_file(entry.file);
     case Subject::all_tensors: return "all tensors of '" + entry.file + "'";
   }
   return {};
@@ -136,13 +136,7 @@ std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog
     if (only && *only != file) return names;
     only = file;
   }
-  log.add({Severity::note,
-           Scope::model,
-           "manifest-renamed",
-           {},
-           {},
-           fmt::format("the manifest calls this file '{}'", *only),
-           {}});
+  log.note(Scope::model, "manifest-renamed", fmt::format("the manifest calls this file '{}'", *only));
   names[0] = *only;
   return names;
 }
@@ -172,21 +166,15 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
     if (!entry.unsplit.empty() || entry.file.empty()) entry.file = names[file];
     const std::string set_file = catalog.files.size() > 1 ? catalog.files[file].base_name : std::string();
     const auto differs = [&](std::optional<u64> offset, std::string message) {
-      log.add(
-          {Severity::error, Scope::data, "manifest-differs", offset, where_of(entry), std::move(message), set_file});
+      log.error(Scope::data, "manifest-differs", std::move(message), where_of(entry), offset, set_file);
     };
     std::size_t tensor_number = 0;
     if (entry.subject == Subject::tensor) {
       has_tensor_entries[file] = 1;
       const auto index = plan.tensor_of(entry, file);
       if (!index) {
-        log.add({Severity::error,
-                 Scope::data,
-                 "manifest-missing",
-                 {},
-                 where_of(entry),
-                 "is in the manifest, but is missing from the file or cannot be read",
-                 set_file});
+        log.error(Scope::data, "manifest-missing", "is in the manifest, but is missing from the file or cannot be read",
+                  where_of(entry), {}, set_file);
         continue;
       }
       tensor_number = *index;
@@ -221,27 +209,22 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
     } else if (*digest != entry.hex) {
       std::optional<u64> offset;
       if (entry.subject == Subject::tensor) offset = plan.jobs()[comparison.job].ranges.front().offset;
-      log.add({Severity::error, Scope::data, "manifest-differs", offset, where_of(entry),
-               fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex),
-               file_of_set(catalog, file)});
+      log.error(Scope::data, "manifest-differs",
+                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex),
+                where_of(entry), offset, file_of_set(catalog, file));
     }
   }
 
   for (std::size_t i = 0; i < catalog.files.size(); ++i) {
     if (has_entries[i]) continue;
-    log.add({Severity::error,
-             Scope::data,
-             "manifest-new-file",
-             {},
-             "file '" + catalog.files[i].base_name + "'",
-             "is not in the manifest",
-             file_of_set(catalog, i)});
+    log.error(Scope::data, "manifest-new-file", "is not in the manifest", at_file(catalog.files[i].base_name), {},
+              file_of_set(catalog, i));
   }
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
     const CatalogTensor& tensor = catalog.tensors[i];
     if (mentioned[i] || !has_tensor_entries[tensor.file]) continue;
-    log.add({Severity::error, Scope::data, "manifest-new", tensor.offset, tensor_where(tensor.name),
-             "is not in the manifest", file_of_set(catalog, tensor.file)});
+    log.error(Scope::data, "manifest-new", "is not in the manifest", at_tensor(tensor.name), tensor.offset,
+              file_of_set(catalog, tensor.file));
   }
 }
 
@@ -254,14 +237,10 @@ void ManifestCheck::finish(FindingLog& log) const {
     ++missing[entry.unsplit.empty() ? entry.file : std::string(guess_file(entry.unsplit))];
   }
   for (const auto& [file, lines] : missing) {
-    log.add({Severity::error,
-             Scope::data,
-             "manifest-missing-file",
-             {},
-             "file '" + file + "'",
-             fmt::format("is in the manifest ({}), but was not verified; give it on the command line as well",
-                         counted(lines, "checksum")),
-             {}});
+    log.error(Scope::data, "manifest-missing-file",
+              fmt::format("is in the manifest ({}), but was not verified; give it on the command line as well",
+                          counted(lines, "checksum")),
+              at_file(file));
   }
   log.add_all(manifest_.remarks);
 }

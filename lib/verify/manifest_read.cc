@@ -165,13 +165,7 @@ Status parse_text_line(std::string_view text, u64 line, Manifest& manifest) {
   if (subject == std::string_view::npos)
     return syntax_error(line, "does not have the form 'ALGORITHM  HEX  FILE:TENSOR'");
   if (lower == "uuid") {
-    manifest.remarks.push_back({Severity::note,
-                                Scope::model,
-                                "manifest-uuid",
-                                {},
-                                fmt::format("line {}", line),
-                                "a UUID, which is not checked",
-                                {}});
+    manifest.remarks.note(Scope::model, "manifest-uuid", "a UUID, which is not checked", fmt::format("line {}", line));
     return {};
   }
   const auto algorithm = hash_from_name(lower);

@@ -50,7 +50,7 @@ void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_
     const CatalogFile& file = catalog.files[lines[i].file];
     if (!digests[i]) {
       const CatalogTensor* tensor = lines[i].tensor;
-      log.add(read_failure(catalog, lines[i].file, tensor != nullptr ? tensor_where(tensor->name) : std::string(),
+      log.add(read_failure(catalog, lines[i].file, tensor != nullptr ? at_tensor(tensor->name) : std::string(),
                            digests[i].error()));
       continue;
     }

@@ -4,13 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/finding_log.h"
 #include "model/safetensors_model.h"
-#include "verify/finding_log.h"
 
 namespace modelutils::mlx_rules {
-
-/// Logs a finding of scope model.
-void remark(FindingLog& log, Severity severity, std::string_view code, std::string where, std::string message);
 
 /// The embedding of the tokens; nullptr if there is none: a part of a model or a toy. Only in a whole language model is
 /// what is missing worth more than a note.

@@ -22,16 +22,6 @@ constexpr std::string_view embedding_row = "token_embd";  // of lib/arch's table
 
 }  // namespace
 
-void remark(FindingLog& log, Severity severity, std::string_view code, std::string where, std::string message) {
-  Finding finding;
-  finding.severity = severity;
-  finding.scope = Scope::model;
-  finding.code = code;
-  finding.where = std::move(where);
-  finding.message = std::move(message);
-  log.add(std::move(finding));
-}
-
 const mlx::Module* embedding_of(const SafetensorsModel& model) {
   std::vector<std::string_view> names = {"model.embed_tokens"};
   if (const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr; family != nullptr) {
@@ -66,8 +56,8 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   // A field of a wrong type is there: that it is of no use has been said (hf-config-field).
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty()) {
-    remark(log, whole ? Severity::error : Severity::note, "hf-config-missing", "config.json field 'model_type'",
-           "is missing: the kind of model cannot be determined");
+    log.tell(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
+             "is missing: the kind of model cannot be determined", at_field("model_type"));
     return;
   }
   const arch::Family* known = arch::find_family(config);
@@ -81,8 +71,9 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   };
   for (const arch::Key* key : arch::keys_of(*known)) {
     if (!states_it_alone(*key) || is_there(key->fields)) continue;
-    remark(log, severity, "hf-config-missing", fmt::format("config.json field '{}'", arch::first_name(key->fields)),
-           fmt::format("is missing, but {} models need it", config.model_type));
+    log.tell(severity, Scope::model, "hf-config-missing",
+             fmt::format("is missing, but {} models need it", config.model_type),
+             at_field(arch::first_name(key->fields)));
   }
 }
 
@@ -91,18 +82,17 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
 FindingLog model_directory_rules(const SafetensorsModel& model) {
   FindingLog log;
   if (model.config_error) {
-    Finding finding = to_finding(*model.config_error, Scope::model);
-    finding.file = "config.json";
-    log.add(std::move(finding));
+    log.add(without_path(*model.config_error, Scope::model, "config.json"));
   }
   if (!model.config) return log;
   log.add_all(model.config->findings);
   log.add_all(model.quantization.findings);
   log.add_all(model.modules.findings);
   if (!model.quantization.foreign_method.empty()) {
-    mlx_rules::remark(log, Severity::note, "hf-quant-method", "config.json field 'quantization_config'",
-                      fmt::format("the weights are quantised with '{}', not by MLX: how they are packed is not checked",
-                                  model.quantization.foreign_method));
+    log.note(Scope::model, "hf-quant-method",
+             fmt::format("the weights are quantised with '{}', not by MLX: how they are packed is not checked",
+                         model.quantization.foreign_method),
+             at_field("quantization_config"));
   }
   mlx_rules::check_fields(model, log);
   mlx_rules::check_geometry(model, log);

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
+#include "base/finding_log.h"
 #include "model/safetensors_model.h"
-#include "verify/finding_log.h"
 #include "verify/formats.h"
 
 namespace modelutils {

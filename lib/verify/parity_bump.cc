@@ -48,13 +48,8 @@ class BumpParity {
     MU_ASSIGN(const std::optional<BumpMapping> mapping, fitting_mapping(plain));
     compare_header(mapping ? *mapping : plain, plain);
     if (!mapping) {
-      log_.add({Severity::error,
-                Scope::container,
-                "parity-size",
-                {},
-                {},
-                fmt::format("the file has {} bytes, but the source gives {}", document_.file_size, plain.file_size),
-                {}});
+      log_.error(Scope::container, "parity-size",
+                 fmt::format("the file has {} bytes, but the source gives {}", document_.file_size, plain.file_size));
       return std::move(log_);
     }
     compare_config(*mapping);
@@ -145,33 +140,21 @@ class BumpParity {
       const u64 value = document_.header.*field.value;
       const u64 right = expected.*field.value;
       if (value == right) continue;
-      log_.add({Severity::error,
-                Scope::model,
-                "parity-field",
-                field.offset,
-                fmt::format("field {}", field.name),
-                fmt::format("is {}, but the source {} {}", value,
-                            field.value == context_field().value ? "and the file's size give" : "gives", right),
-                {}});
+      log_.error(Scope::model, "parity-field",
+                 fmt::format("is {}, but the source {} {}", value,
+                             field.value == context_field().value ? "and the file's size give" : "gives", right),
+                 fmt::format("field {}", field.name), field.offset);
     }
     if (mapping.hyper.dimensions.context != plain.hyper.dimensions.context) {
-      log_.add({Severity::note,
-                Scope::model,
-                "parity-context",
-                context_field().offset,
-                "field context_len",
+      log_.note(Scope::model, "parity-context",
                 fmt::format("is {}, but the source's context is {}: converted with --context",
                             document_.header.context_len, plain.hyper.dimensions.context),
-                {}});
+                "field context_len", context_field().offset);
     }
     if (document_.code_count != mapping.entries.size()) {
-      log_.add({Severity::error,
-                Scope::model,
-                "parity-field",
-                bump::table_offset,
-                "number of dtype codes",
-                fmt::format("is {}, but the source gives {}", document_.code_count, mapping.entries.size()),
-                {}});
+      log_.error(Scope::model, "parity-field",
+                 fmt::format("is {}, but the source gives {}", document_.code_count, mapping.entries.size()),
+                 "number of dtype codes", bump::table_offset);
     }
   }
 
@@ -182,13 +165,8 @@ class BumpParity {
       const u64 value = config_->dimensions.*field.value;
       const u64 right = mapping.hyper.dimensions.*field.value;
       if (value == 0 || value == right || field.value == &Dimensions::context) continue;
-      log_.add({Severity::error,
-                Scope::model,
-                "parity-field",
-                {},
-                fmt::format("config.json field {}", field.key),
-                fmt::format("is {}, but the source gives {}", value, right),
-                {}});
+      log_.error(Scope::model, "parity-field", fmt::format("is {}, but the source gives {}", value, right),
+                 fmt::format("config.json field {}", field.key));
     }
   }
 
@@ -210,13 +188,9 @@ class BumpParity {
     for (std::size_t i = 0; i < codes.size(); ++i) {
       if (!is_wrong(i, numbering)) continue;
       const bump::Entry& entry = mapping.entries[i].entry;
-      log_.add({Severity::error,
-                Scope::model,
-                "parity-field",
-                bump::codes_offset + i,
-                fmt::format("dtype code of {}", entry.name()),
-                fmt::format("is {}, but the source is {}", codes[i], bump::dtype_name(entry.dtype)),
-                {}});
+      log_.error(Scope::model, "parity-field",
+                 fmt::format("is {}, but the source is {}", codes[i], bump::dtype_name(entry.dtype)),
+                 fmt::format("dtype code of {}", entry.name()), bump::codes_offset + i);
     }
   }
 
@@ -230,7 +204,7 @@ class BumpParity {
         if (filled.bytes != size) return internal_error("an entry is shorter than planned");
         const u64 offset = entry.entry.offset + done;
         if (Status read = file_->read_exact(offset, MutableBytes(found).first(size)); !read) {
-          log_.add(to_finding(read.error(), Scope::data));
+          log_.add(without_path(read.error(), Scope::data));
           return {};
         }
         if (std::memcmp(expected.data(), found.data(), size) != 0) {
@@ -246,27 +220,18 @@ class BumpParity {
   void say_where_it_differs(const BumpEntry& entry, u64 offset, Bytes expected, Bytes found) {
     const auto [right, wrong] = std::mismatch(expected.begin(), expected.end(), found.begin());
     const u64 at = offset + static_cast<u64>(right - expected.begin());
-    log_.add({Severity::error,
-              Scope::data,
-              "parity-differs",
-              at,
-              fmt::format("entry {}", entry.entry.name()),
-              fmt::format("differs from {} from byte {} of the entry on (0x{:02x} instead of 0x{:02x})",
-                          entry.sources.empty() ? std::string("the zeros it must consist of")
-                                                : fmt::format("tensor '{}'", entry.sources.front()),
-                          at - entry.entry.offset, static_cast<unsigned>(*wrong), static_cast<unsigned>(*right)),
-              {}});
+    log_.error(Scope::data, "parity-differs",
+               fmt::format("differs from {} from byte {} of the entry on (0x{:02x} instead of 0x{:02x})",
+                           entry.sources.empty() ? std::string("the zeros it must consist of")
+                                                 : at_tensor(entry.sources.front()).text(),
+                           at - entry.entry.offset, static_cast<unsigned>(*wrong), static_cast<unsigned>(*right)),
+               fmt::format("entry {}", entry.entry.name()), at);
   }
 
   Status say_what_is_not_carried(const BumpMapping& mapping) {
     const auto warn = [&](const LocatedTensor& tensor, const std::string& reason) {
-      log_.add({Severity::warning,
-                Scope::model,
-                "parity-not-carried",
-                {},
-                fmt::format("tensor '{}'", tensor.name),
-                "is in the source, but not in the file: " + reason,
-                {}});
+      log_.warning(Scope::model, "parity-not-carried", "is in the source, but not in the file: " + reason,
+                   at_tensor(tensor.name));
     };
     for (const UnplacedTensor& item : mapping.unplaced) warn(item.tensor, item.reason);
     if (mapping.rope_freqs && !(config_ && config_->has_rope_scaling)) {
@@ -291,10 +256,11 @@ Result<FindingLog> compare_bump_with_gguf(const CheckedModel&, const Model& conv
   gguf::SplitSet& set = *source.gguf;
   for (const gguf::SetFile& part : set.files) {
     if (const Finding* finding = first_container_error(part.document.findings)) {
-      return tl::make_unexpected(to_error(*finding, part.path));
+      return tl::make_unexpected(with_path(*finding, part.path));
     }
   }
-  if (const Finding* finding = first_error(set.findings)) return tl::make_unexpected(to_error(*finding, source.path()));
+  if (const Finding* finding = first_error(set.findings))
+    return tl::make_unexpected(with_path(*finding, source.path()));
   return BumpParity(converted.bump->file, converted.bump->document, std::move(set)).compare();
 }
 

@@ -1,6 +1,7 @@
 // verify --against MODEL.gguf WEIGHTS.bump: every entry and every header field compared with the source.
 #pragma once
 
+#include "base/finding_log.h"
 #include "verify/formats.h"
 
 namespace modelutils {

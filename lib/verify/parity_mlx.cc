@@ -56,33 +56,33 @@ class Comparer {
   }
 
  private:
-  void add(Severity severity, std::string code, const std::string& tensor, std::string message) {
-    log_.add({severity, Scope::model, std::move(code), std::nullopt, tensor_where(tensor), std::move(message), {}});
-  }
-
   void pair_tensors() {
     std::unordered_map<std::string_view, const CatalogTensor*> left;
     for (const CatalogTensor& tensor : catalog_.tensors) left.emplace(tensor.name, &tensor);
     for (const MappedTensor& source : map_.tensors) {
       const auto found = left.find(source.name);
       if (found == left.end()) {
-        add(Severity::error, "parity-missing", source.name, "is in the source, but not in the converted file");
+        log_.error(Scope::model, "parity-missing", "is in the source, but not in the converted file",
+                   at_tensor(source.name));
         continue;
       }
       const CatalogTensor& converted = *found->second;
       left.erase(found);
       if (converted.ne != source.ne) {
-        add(Severity::error, "parity-shape", source.name,
-            fmt::format("has shape {}, but the source gives {}", shape_text(converted.ne), shape_text(source.ne)));
+        log_.error(
+            Scope::model, "parity-shape",
+            fmt::format("has shape {}, but the source gives {}", shape_text(converted.ne), shape_text(source.ne)),
+            at_tensor(source.name));
       } else if (!converted.type || !has_decoder(*converted.type)) {
-        add(Severity::error, "parity-type", source.name, "has a type that cannot be decoded");
+        log_.error(Scope::model, "parity-type", "has a type that cannot be decoded", at_tensor(source.name));
       } else {
         pairs_.push_back({&source, &converted, 0, 0, 0, 0, 0, 0});
       }
     }
     for (const CatalogTensor& tensor : catalog_.tensors) {
       if (left.contains(tensor.name)) {
-        add(Severity::error, "parity-extra", tensor.name, "is in the converted file, but not in the source");
+        log_.error(Scope::model, "parity-extra", "is in the converted file, but not in the source",
+                   at_tensor(tensor.name));
       }
     }
   }
@@ -149,17 +149,19 @@ class Comparer {
     const std::string& name = pair.source->name;
     MU_ASSIGN(const bool exact, is_exact_form(pair));
     if (exact) {
-      add(Severity::error, "parity-value", name,
-          fmt::format("{} of {} {}; the first is element {}: {} instead of {}", pair.different,
-                      counted(pair.source->columns() * pair.source->rows(), "value"),
-                      verb(pair.different, "differs", "differ"), pair.first, pair.found, pair.expected));
+      log_.error(Scope::model, "parity-value",
+                 fmt::format("{} of {} {}; the first is element {}: {} instead of {}", pair.different,
+                             counted(pair.source->columns() * pair.source->rows(), "value"),
+                             verb(pair.different, "differs", "differ"), pair.first, pair.found, pair.expected),
+                 at_tensor(name));
       return {};
     }
     const double error = pair.squared_value > 0 ? std::sqrt(pair.squared_error / pair.squared_value) : HUGE_VAL;
     const bool tolerable = error <= tolerated_error;  // false for NaN
-    add(tolerable ? Severity::note : Severity::error, "parity-inexact", name,
-        fmt::format("is {}, which cannot represent the source exactly: relative RMS error {:.2g}{}",
-                    type_name(*pair.converted->type), error, tolerable ? "" : ", more than 1 %"));
+    log_.tell(tolerable ? Severity::note : Severity::error, Scope::model, "parity-inexact",
+              fmt::format("is {}, which cannot represent the source exactly: relative RMS error {:.2g}{}",
+                          type_name(*pair.converted->type), error, tolerable ? "" : ", more than 1 %"),
+              at_tensor(name));
     return {};
   }
 

@@ -2,6 +2,7 @@
 // permutation, stacking and norm shift undone.
 #pragma once
 
+#include "base/finding_log.h"
 #include "verify/formats.h"
 
 namespace modelutils {

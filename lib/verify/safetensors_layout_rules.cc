@@ -25,10 +25,13 @@ class SafetensorsLayout {
   void check() {
     if (!document_.complete) return;  // what is missing is not known
     if (document_.data_offset % data_alignment != 0) {
-      add(Severity::note, "st-unaligned", document_.data_offset, "data", [&] {
-        return fmt::format("the data starts at byte {}, which is not a multiple of {}", document_.data_offset,
-                           data_alignment);
-      });
+      log_.note(
+          Scope::container, "st-unaligned",
+          [&] {
+            return fmt::format("the data starts at byte {}, which is not a multiple of {}", document_.data_offset,
+                               data_alignment);
+          },
+          "data", document_.data_offset);
     }
     check_end();
     if (is_contiguous()) return check_tail();
@@ -72,15 +75,13 @@ class SafetensorsLayout {
     }
     if (first == nullptr) return;
     const u64 begin = document_.data_offset;
-    log_.add({Severity::error,
-              Scope::container,
-              "st-data-truncated",
-              first->entry_offset,
-              tensor_where(first->name),
-              fmt::format("{}; {}", incomplete_text(begin + *data_size_, checked_add(begin, needed).value_or(needed)),
-                          cut_tensors_text(cut, tensors_.size())),
-              {},
-              true});
+    log_.add({.code = "st-data-truncated",
+              .message = fmt::format("{}; {}",
+                                     incomplete_text(begin + *data_size_, checked_add(begin, needed).value_or(needed)),
+                                     cut_tensors_text(cut, tensors_.size())),
+              .where = at_tensor(first->name),
+              .offset = first->entry_offset,
+              .leads = true});
   }
 
   /// The end of the last byte that belongs to a tensor and is in the file.
@@ -115,41 +116,47 @@ class SafetensorsLayout {
       const auto behind = std::partition_point(sorted.begin(), sorted.end(),
                                                [&](const ByteSpan& span) { return span.begin < tensor.begin; });
       if (behind == sorted.begin() || std::prev(behind)->end <= tensor.begin) continue;
-      add(Severity::error, "st-overlap", tensor.entry_offset, tensor_where(tensor.name), [&] {
-        return fmt::format("is empty, but lies inside {}", tensor_where(tensors_[std::prev(behind)->id].name));
-      });
+      log_.error(
+          Scope::container, "st-overlap",
+          [&] {
+            return fmt::format("is empty, but lies inside {}", at_tensor(tensors_[std::prev(behind)->id].name).text());
+          },
+          at_tensor(tensor.name), tensor.entry_offset);
     }
   }
 
   void report_overlap(const ByteOverlap& overlap) {
     const Tensor& tensor = tensors_[overlap.second];
-    add(Severity::error, "st-overlap", tensor.entry_offset, tensor_where(tensor.name), [&] {
-      return fmt::format("shares {} with {}", counted(overlap.end - overlap.begin, "byte"),
-                         tensor_where(tensors_[overlap.first].name));
-    });
+    log_.error(
+        Scope::container, "st-overlap",
+        [&] {
+          return fmt::format("shares {} with {}", counted(overlap.end - overlap.begin, "byte"),
+                             at_tensor(tensors_[overlap.first].name).text());
+        },
+        at_tensor(tensor.name), tensor.entry_offset);
   }
 
   void report_gap(const ByteGap& gap) {
-    add(Severity::error, "st-hole", document_.data_offset + gap.begin,
-        gap.after == ByteGap::no_span ? "data" : tensor_where(tensors_[gap.after].name), [&] {
+    log_.error(
+        Scope::container, "st-hole",
+        [&] {
           return fmt::format("{} before it {} not used by any tensor", counted(gap.end - gap.begin, "byte"),
                              verb(gap.end - gap.begin, "is", "are"));
-        });
+        },
+        gap.after == ByteGap::no_span ? std::string("data") : at_tensor(tensors_[gap.after].name).text(),
+        document_.data_offset + gap.begin);
   }
 
   void check_tail() {
     const u64 end = reached();
     if (!data_size_ || *data_size_ <= end || has_unknown_place()) return;
-    add(Severity::error, "st-trailing-data", document_.data_offset + end, "data", [&] {
-      return fmt::format("{} after the last tensor {} not used by any tensor", counted(*data_size_ - end, "byte"),
-                         verb(*data_size_ - end, "is", "are"));
-    });
-  }
-
-  template <typename MakeMessage>
-  void add(Severity severity, std::string_view code, u64 offset, std::string where, MakeMessage&& message) {
-    if (!log_.keeps(severity, code)) return log_.count_only(severity, code);
-    log_.add({severity, Scope::container, std::string(code), offset, std::move(where), message(), {}});
+    log_.error(
+        Scope::container, "st-trailing-data",
+        [&] {
+          return fmt::format("{} after the last tensor {} not used by any tensor", counted(*data_size_ - end, "byte"),
+                             verb(*data_size_ - end, "is", "are"));
+        },
+        "data", document_.data_offset + end);
   }
 
   const Document& document_;

@@ -1,8 +1,8 @@
 // The parts of the safetensors rules. Internal to lib/verify; safetensors_rules.h is the way in.
 #pragma once
 
+#include "base/finding_log.h"
 #include "safetensors/document.h"
-#include "verify/finding_log.h"
 
 namespace modelutils::safetensors_rules {
 

@@ -14,21 +14,27 @@ using safetensors::Tensor;
 
 class SafetensorsTensorRules {
  public:
-  SafetensorsTensorRules(const Tensor& tensor, FindingLog& log) : tensor_(tensor), log_(log) {}
+  SafetensorsTensorRules(const Tensor& tensor, FindingLog& log)
+      : tensor_(tensor), place_(at_tensor(tensor.name)), log_(log) {}
 
   void check() {
     if (needs_escape(tensor_.name)) {
-      add(Severity::warning, Scope::container, "st-name-control",
-          [] { return std::string("the name contains control or invisible characters"); });
+      log_.warning(
+          Scope::container, "st-name-control",
+          [] { return std::string("the name contains control or invisible characters"); }, place_,
+          tensor_.entry_offset);
     }
     if (!tensor_.type) {
-      add(Severity::error, Scope::model, "st-dtype",
-          [&] { return fmt::format("'{}' is not a dtype of the format", tensor_.dtype); });
+      log_.error(
+          Scope::model, "st-dtype", [&] { return fmt::format("'{}' is not a dtype of the format", tensor_.dtype); },
+          place_, tensor_.entry_offset);
     }
     const bool in_order = tensor_.begin <= tensor_.end;
     if (!in_order) {
-      fail("st-offsets",
-           [&] { return fmt::format("data_offsets end at {}, before they start at {}", tensor_.end, tensor_.begin); });
+      log_.error(
+          Scope::container, "st-offsets",
+          [&] { return fmt::format("data_offsets end at {}, before they start at {}", tensor_.end, tensor_.begin); },
+          place_, tensor_.entry_offset);
     }
     check_size(in_order);
   }
@@ -37,45 +43,45 @@ class SafetensorsTensorRules {
   void check_size(bool in_order) {
     const std::optional<u64> elements = tensor_.elements();
     if (!elements) {
-      return fail("st-shape-overflow", [&] {
-        return fmt::format("the number of elements of shape [{}] does not fit in 64 bits",
-                           fmt::join(tensor_.shape, ", "));
-      });
+      return log_.error(
+          Scope::container, "st-shape-overflow",
+          [&] {
+            return fmt::format("the number of elements of shape [{}] does not fit in 64 bits",
+                               fmt::join(tensor_.shape, ", "));
+          },
+          place_, tensor_.entry_offset);
     }
     if (!tensor_.type) return;
     const TypeInfo& type = type_info(*tensor_.type);
     if (*elements % type.block_elements != 0) {
-      return fail("st-partial-byte", [&] {
-        return fmt::format("{} of {} {} not a whole number of bytes", counted(*elements, "element"), type.name,
-                           verb(*elements, "is", "are"));
-      });
+      return log_.error(
+          Scope::container, "st-partial-byte",
+          [&] {
+            return fmt::format("{} of {} {} not a whole number of bytes", counted(*elements, "element"), type.name,
+                               verb(*elements, "is", "are"));
+          },
+          place_, tensor_.entry_offset);
     }
     const std::optional<u64> bytes = tensor_.expected_bytes();
     if (!bytes) {
-      return fail("st-shape-overflow", [&] {
-        return fmt::format("{} elements of {} take more bytes than a file can have", *elements, type.name);
-      });
+      return log_.error(
+          Scope::container, "st-shape-overflow",
+          [&] { return fmt::format("{} elements of {} take more bytes than a file can have", *elements, type.name); },
+          place_, tensor_.entry_offset);
     }
     if (in_order && tensor_.bytes() != *bytes) {
-      fail("st-size", [&] {
-        return fmt::format("data_offsets span {}, but {} [{}] takes {}", counted(tensor_.bytes(), "byte"), type.name,
-                           fmt::join(tensor_.shape, ", "), *bytes);
-      });
+      log_.error(
+          Scope::container, "st-size",
+          [&] {
+            return fmt::format("data_offsets span {}, but {} [{}] takes {}", counted(tensor_.bytes(), "byte"),
+                               type.name, fmt::join(tensor_.shape, ", "), *bytes);
+          },
+          place_, tensor_.entry_offset);
     }
-  }
-
-  template <typename MakeMessage>
-  void fail(std::string_view code, MakeMessage&& message) {
-    add(Severity::error, Scope::container, code, message);
-  }
-
-  template <typename MakeMessage>
-  void add(Severity severity, Scope scope, std::string_view code, MakeMessage&& message) {
-    if (!log_.keeps(severity, code)) return log_.count_only(severity, code);
-    log_.add({severity, scope, std::string(code), tensor_.entry_offset, tensor_where(tensor_.name), message(), {}});
   }
 
   const Tensor& tensor_;
+  const Place place_;
   FindingLog& log_;
 };
 

@@ -34,7 +34,7 @@ Error unknown_format(const PathProbe& probe) {
   } else {
     message = fmt::format("is {}", file_kind_text(kind));
   }
-  return Error{ErrorKind::input, "verify-unknown-format", probe.path, {}, {}, std::move(message)};
+  return Error{.code = "verify-unknown-format", .message = std::move(message), .file = probe.path};
 }
 
 // ".gguf" of "a/b.GGUF"; empty without one.
@@ -72,7 +72,7 @@ class Run {
     const auto start = std::chrono::steady_clock::now();
     if (Status done = apply(path, report, log); !done) {
       report.unreadable = in_file(std::move(done.error()), path);
-      log.add(to_finding(*report.unreadable));
+      log.add(without_path(*report.unreadable));
     }
     if (last && manifest_) manifest_->finish(log);
     report.findings = log.findings();
@@ -92,7 +92,7 @@ class Run {
     const FormatRules* rules = opened ? &rules_of(opened->format) : nullptr;
     auto model = opened ? rules->check(*opened) : tl::make_unexpected(opened.error());
     if (!model) {  // recognised, so whatever happened since is a finding
-      log.add(to_finding(model.error()));
+      log.add(without_path(model.error()));
       return {};
     }
     if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
@@ -122,16 +122,11 @@ class Run {
     if (own.extension.empty() || extension == own.extension) return;
     for (const FormatInfo& other : all_formats()) {
       if (other.extension.empty() || extension != other.extension) continue;
-      log.add(
-          {Severity::error,
-           Scope::container,
-           "verify-extension",
-           {},
-           {},
-           fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it to "
-                       "end in {}",
-                       own.noun, extension, own.extension),
-           {}});
+      log.error(
+          Scope::container, "verify-extension",
+          fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it to "
+                      "end in {}",
+                      own.noun, extension, own.extension));
     }
   }
 
@@ -174,7 +169,7 @@ class Run {
 
   // What is wrong with the source of a comparison is said with its name.
   Finding against_failed(const Error& error) {
-    Finding finding = to_finding(error, Scope::model);
+    Finding finding = without_path(error, Scope::model);
     finding.message =
         fmt::format("--against {}: {}", error.file.empty() ? *options_.against : error.file, error.message);
     finding.offset.reset();

@@ -10,15 +10,6 @@
 
 namespace modelutils {
 
-/// "tensor 'NAME'": raw text, whoever shows it escapes it.
-inline std::string tensor_where(std::string_view name) {
-  return "tensor '" + std::string(name) + "'";
-}
-/// "key 'NAME'"
-inline std::string key_where(std::string_view name) {
-  return "key '" + std::string(name) + "'";
-}
-
 /// "2 of 12 tensors are missing or cut off, the first of them", which the finding's place then names.
 inline std::string cut_tensors_text(u64 cut, u64 all) {
   return std::to_string(cut) + " of " + counted(all, "tensor") + (cut == 1 ? " is" : " are") + " missing or cut off";
@@ -31,9 +22,8 @@ inline std::string file_of_set(const Catalog& catalog, std::size_t file) {
 
 /// The finding for a file that could not be read to the end while its data was looked at.
 inline Finding read_failure(const Catalog& catalog, std::size_t file, std::string where, const Error& error) {
-  Finding finding = to_finding(error, Scope::data);
+  Finding finding = without_path(error, Scope::data, file_of_set(catalog, file));
   finding.where = std::move(where);
-  finding.file = file_of_set(catalog, file);
   return finding;
 }
 

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   files.tokenizer_config = object_or_nothing(take_part(rest));
   const auto config = hf::parse_config(take_part(rest), "config.json");
   files.added_tokens = object_or_nothing(take_part(rest));
-  Findings findings;
+  FindingLog findings;
   hf::parse_model_card(take_part(rest), findings);
   fuzz::build_and_check(files, config ? &*config : nullptr, 300);
   return 0;

@@ -11,7 +11,7 @@ using namespace modelutils;
 
 namespace {
 
-bool has_code(const Findings& findings, std::string_view code) {
+bool has_code(std::span<const Finding> findings, std::string_view code) {
   for (const Finding& finding : findings) {
     if (finding.code == code) return true;
   }

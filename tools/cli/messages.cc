@@ -114,17 +114,17 @@ void Messages::warning(const Error& remark) const {
 
 void Messages::remark(const Finding& finding, const std::string& path) const {
   if (options_.quiet) return;
-  const Error remark = to_error(finding, path);
+  const Error remark = with_path(finding, path);
   const std::string_view severity = severity_name(finding.severity);
   write_line(options_.json_errors ? as_json(remark, severity) : as_text(tool_, remark, severity));
 }
 
 int Messages::broken_rules(const Findings& findings, const std::string& path) const {
   int status = exit_ok;
-  if (const Finding* broken = first_container_error(findings)) status = error(to_error(*broken, path));
+  if (const Finding* broken = first_container_error(findings)) status = error(with_path(*broken, path));
   for (const Finding& remark : findings) {
     const bool is_shown = options_.verbosity > 0 || remark.leads;
-    if (is_shown && remark.severity == Severity::warning) warning(to_error(remark, path));
+    if (is_shown && remark.severity == Severity::warning) warning(with_path(remark, path));
   }
   return status;
 }

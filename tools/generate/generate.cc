@@ -38,23 +38,23 @@ void write(const fs::path& path, const std::string& text) {
   if (!file) throw std::runtime_error("cannot write " + path.string());
 }
 
-struct Place {
+struct Folders {
   fs::path templates, output;
   std::string version, date;
 };
 
 template <typename Arguments>
-void write_all(cli::Command (*make)(Arguments&), const Place& place) {
+void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
   Arguments arguments;
   cli::Command command = make(arguments);
   command.add_common_flags();
   const std::string& name = command.name();
   using namespace generate;
-  write(place.output / "man" / (name + ".1"), man_page(command, place.version, place.date));
-  const fs::path completions = place.output / "completions";
-  write(completions / "bash" / name, bash_completion(command, read(place.templates / "completion.bash")));
-  write(completions / "zsh" / ("_" + name), zsh_completion(command, read(place.templates / "completion.zsh")));
-  write(completions / "fish" / (name + ".fish"), fish_completion(command, read(place.templates / "completion.fish")));
+  write(folders.output / "man" / (name + ".1"), man_page(command, folders.version, folders.date));
+  const fs::path completions = folders.output / "completions";
+  write(completions / "bash" / name, bash_completion(command, read(folders.templates / "completion.bash")));
+  write(completions / "zsh" / ("_" + name), zsh_completion(command, read(folders.templates / "completion.zsh")));
+  write(completions / "fish" / (name + ".fish"), fish_completion(command, read(folders.templates / "completion.fish")));
 }
 
 }  // namespace
@@ -66,12 +66,12 @@ int main(int argc, char** argv) {
   }
   if (argc != 5) return cli::exit_usage;
   return cli::run_tool("generate", [&] {
-    const Place place{argv[1], argv[2], argv[3], argv[4]};
-    write_all(cli::gguf_dump_command, place);
-    write_all(cli::st_dump_command, place);
-    write_all(cli::verify_command, place);
-    write_all(cli::gguf2bump_command, place);
-    write_all(cli::mlx2gguf_command, place);
+    const Folders folders{argv[1], argv[2], argv[3], argv[4]};
+    write_all(cli::gguf_dump_command, folders);
+    write_all(cli::st_dump_command, folders);
+    write_all(cli::verify_command, folders);
+    write_all(cli::gguf2bump_command, folders);
+    write_all(cli::mlx2gguf_command, folders);
     return cli::exit_ok;
   });
 }

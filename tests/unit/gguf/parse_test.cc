@@ -302,12 +302,6 @@ TEST(Parse, LeavesJudgementToTheRules) {
   EXPECT_EQ(document.tensors[1].elements(), std::nullopt);
 }
 
-TEST(Parse, CutsLongNamesInMessages) {
-  EXPECT_EQ(where_key("short"), "key 'short'");
-  const std::string where = where_tensor(std::string(119, 'a') + "äöü" + std::string(1 << 20, 'b'));
-  EXPECT_EQ(where, "tensor '" + std::string(119, 'a') + "…'");
-}
-
 // A source that fails at some byte, like a bad disk.
 class FailingSource : public ByteSource {
  public:

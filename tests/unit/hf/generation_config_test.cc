@@ -17,12 +17,12 @@ class GenerationConfigFile : public testing::Test {
   }
   hf::Sampling sampling(const std::string& text) {
     const hf::GenerationConfig config = load(text);
-    findings.clear();
+    findings = {};
     return hf::read_sampling(config, findings);
   }
 
   test::TempDir dir;
-  Findings findings;
+  FindingLog findings;
 };
 
 TEST_F(GenerationConfigFile, AbsentIsNothing) {

@@ -10,7 +10,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 hf::ModelCard parse(const std::string& yaml, std::string expected_codes = "") {
-  Findings findings;
+  FindingLog findings;
   hf::ModelCard card = hf::parse_model_card("---\n" + yaml + "\n---\n# Title\nlicense: not-this\n", findings);
   std::string codes;
   for (const Finding& finding : findings) {
@@ -97,7 +97,7 @@ TEST(ModelCard, WhatIsNotUnderstoodIsLeftOut) {
 }
 
 TEST(ModelCard, FrontMatterMustBeOne) {
-  Findings findings;
+  FindingLog findings;
   EXPECT_FALSE(hf::parse_model_card("", findings).license);
   EXPECT_FALSE(hf::parse_model_card("license: mit\n", findings).license);
   EXPECT_FALSE(hf::parse_model_card("# T\n---\nlicense: mit\n---\n", findings).license);
@@ -113,21 +113,21 @@ TEST(ModelCard, FrontMatterMustBeOne) {
 }
 
 TEST(ModelCard, HostileSizes) {
-  Findings findings;
+  FindingLog findings;
   std::string yaml = "---\ntags:\n";
   for (int i = 0; i < 50000; ++i) yaml += "- x\n";
   EXPECT_LE(hf::parse_model_card(yaml + "---\n", findings).tags.size(), 1000U);
   EXPECT_FALSE(hf::parse_model_card("---\nlicense: " + std::string(2 << 20, 'x') + "\n---\n", findings).license);
   std::string odd = "---\n";
   for (int i = 0; i < 10000; ++i) odd += "license: {}\n";
-  findings.clear();
+  findings = {};
   hf::parse_model_card(odd + "---\n", findings);
   EXPECT_EQ(findings.size(), 1U);
 }
 
 TEST(ModelCard, FromADirectory) {
   const test::TempDir dir;
-  Findings findings;
+  FindingLog findings;
   EXPECT_FALSE(hf::read_model_card(dir.path(), findings)->license);
   EXPECT_TRUE(findings.empty());
   dir.write("README.md", "---\nlicense: mit\n---\n");

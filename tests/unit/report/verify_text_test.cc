@@ -6,7 +6,11 @@ namespace modelutils {
 namespace {
 
 Finding about(Severity severity, std::string code, std::string where, std::string message) {
-  return {severity, Scope::model, std::move(code), {}, std::move(where), std::move(message), {}};
+  return {.severity = severity,
+          .scope = Scope::model,
+          .code = std::move(code),
+          .message = std::move(message),
+          .where = std::move(where)};
 }
 
 VerifyReport with(Findings findings, std::string path = "m") {
@@ -31,7 +35,8 @@ TEST(VerifyText, EscapesAndCounts) {
   report.format = "gguf";
   report.errors = 1;
   report.warnings = 2;
-  report.findings.push_back({Severity::error, Scope::model, "x-y", 12, "key 'k\x07'", "is\nwrong", "part"});
+  report.findings.push_back(
+      {.code = "x-y", .message = "is\nwrong", .where = "key 'k\x07'", .offset = 12, .file = "part"});
   EXPECT_EQ(text(report),
             "a\\u{1b}[31m.gguf: part: error: byte 12: key 'k\\u{7}': is\\nwrong [x-y]\n"
             "a\\u{1b}[31m.gguf: 1 error, 2 warnings\n");

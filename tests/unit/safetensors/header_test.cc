@@ -1,6 +1,8 @@
 // What the parser says of headers that are wrong.
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include <string>
 #include <vector>
 
@@ -13,7 +15,7 @@ namespace {
 using test::SafetensorsBuilder;
 
 /// "severity code" of each finding, in order.
-std::vector<std::string> codes(const Findings& findings) {
+std::vector<std::string> codes(std::span<const Finding> findings) {
   std::vector<std::string> all;
   for (const Finding& finding : findings)
     all.push_back(std::string(severity_name(finding.severity)) + " " + finding.code);
@@ -45,7 +47,7 @@ TEST(Header, LengthMustBeThereAndFit) {
     EXPECT_TRUE(document.has_value());
     EXPECT_FALSE(document->complete);
     EXPECT_EQ(document->findings.size(), 1u);
-    return document->findings.at(0).code;
+    return document->findings[0].code;
   };
   EXPECT_EQ(code("\5"), "st-truncated");
   EXPECT_EQ(code(std::string("\5\0\0\0\0\0\0", 7)), "st-truncated");
@@ -231,8 +233,8 @@ TEST(Header, FindingsOfACodeAreLimited) {
   for (int i = 0; i < 1000; ++i) json += "\"t" + std::to_string(i) + "\":1,";
   json.back() = '}';
   const Document document = parsed(SafetensorsBuilder().header(json));
-  ASSERT_EQ(document.findings.size(), max_findings_of_a_code + 1);
-  EXPECT_EQ(document.findings.back().message, "and 936 more of the same");
+  EXPECT_EQ(document.findings.size(), FindingLog::kept_per_code);
+  EXPECT_EQ(document.findings.errors(), 1000u);
 }
 
 TEST(Header, LongShapesAndManyTensorsAreKept) {

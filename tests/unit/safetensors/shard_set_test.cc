@@ -219,7 +219,7 @@ TEST_F(ShardSetTest, NothingOutsideTheFolderIsOpened) {
     dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", name}}));
     const ShardSet set = opened();
     EXPECT_FALSE(set.find("c").has_value()) << name;
-    EXPECT_EQ(set.findings.at(0).code, "st-index-file-name");
+    EXPECT_EQ(set.findings[0].code, "st-index-file-name");
   }
 }
 
@@ -241,7 +241,7 @@ TEST_F(ShardSetTest, WithoutIndexAllPartsMustBeThere) {
   dir.write(index_name, safetensors_index({{"a", one}, {"b", one}}));
   EXPECT_TRUE(opened(dir.file(one)).findings.empty());
   dir.write("big/m-00001-of-18446744073709551615.safetensors", weights({"a"}));
-  EXPECT_EQ(opened(dir.file("big")).findings.at(0).code, "st-shard-incomplete");
+  EXPECT_EQ(opened(dir.file("big")).findings[0].code, "st-shard-incomplete");
   dir.write("alone/model-00001-of-00001.safetensors", weights({"a"}));
   EXPECT_TRUE(opened(dir.file("alone")).findings.empty());
 }

@@ -29,7 +29,7 @@ class ChatTemplate : public testing::Test {
     return templates ? "read" : templates.error().code;
   }
   test::TempDir dir;
-  Findings findings;
+  FindingLog findings;
 };
 
 TEST_F(ChatTemplate, NoneIsFine) {

@@ -143,13 +143,13 @@ TEST_F(CheckTokenizer, SoundFoldersHaveNoFindings) {
   EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "");
   EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path(), 257)), "");
   dir.write("tokenizer.json", R"({"model":{"type":"Unigram","vocab":[]}})");
-  const Findings unigram = tokenizer::check_tokenizer(dir.path());
+  const FindingLog unigram = tokenizer::check_tokenizer(dir.path());
   ASSERT_EQ(test::codes(unigram), "hf-tok-unigram ");
   EXPECT_EQ(unigram[0].severity, Severity::note) << "not ours to convert, but not broken";
 }
 
 TEST_F(CheckTokenizer, MissingIsAWarning) {
-  const Findings findings = tokenizer::check_tokenizer(dir.path());
+  const FindingLog findings = tokenizer::check_tokenizer(dir.path());
   ASSERT_EQ(test::codes(findings), "hf-tok-missing ");
   EXPECT_EQ(findings[0].severity, Severity::warning);
   EXPECT_EQ(findings[0].scope, Scope::model);
@@ -159,7 +159,7 @@ TEST_F(CheckTokenizer, MissingIsAWarning) {
 
 TEST_F(CheckTokenizer, BrokenIsAnError) {
   dir.write("tokenizer.json", TokenizerJson::byte_level().merge("a", "b").text());
-  const Findings range = tokenizer::check_tokenizer(dir.path(), 200);
+  const FindingLog range = tokenizer::check_tokenizer(dir.path(), 200);
   ASSERT_NE(find_code(range, "hf-tok-id-range"), nullptr);
   EXPECT_EQ(range[0].severity, Severity::error);
   dir.write("chat_template.json", R"({"chat_template":7})");

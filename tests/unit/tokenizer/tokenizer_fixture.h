@@ -13,12 +13,12 @@
 
 namespace modelutils::test {
 
-inline const Finding* find_code(const Findings& findings, std::string_view code) {
+inline const Finding* find_code(std::span<const Finding> findings, std::string_view code) {
   const auto at = std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.code == code; });
   return at == findings.end() ? nullptr : &*at;
 }
 
-inline std::string codes(const Findings& findings) {
+inline std::string codes(std::span<const Finding> findings) {
   std::string text;
   for (const Finding& finding : findings) text += finding.code + " ";
   return text;

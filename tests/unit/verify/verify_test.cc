@@ -204,7 +204,8 @@ TEST(VerifyReport, JsonIsOneLineOfTheContract) {
             "\n");
   report.format = "gguf";
   report.warnings = 1;
-  report.findings.push_back({Severity::warning, Scope::model, "x-y", {}, "w", "m\x1b", {}});
+  report.findings.push_back(
+      {.severity = Severity::warning, .scope = Scope::model, .code = "x-y", .message = "m\x1b", .where = "w"});
   EXPECT_EQ(verify_json(report, true),
             R"({"schema":"verify/1","path":"m","format":"gguf","verdict":"bad","errors":0,"warnings":1,"findings":[)"
             R"({"severity":"warning","code":"x-y","file":null,"offset":null,"where":"w","message":"m\u001b"}]})"

@@ -1,4 +1,4 @@
-#include "verify/finding_log.h"
+#include "base/finding_log.h"
 
 #include <algorithm>
 #include <iterator>
@@ -51,6 +51,10 @@ void FindingLog::set_file(std::string_view base_name) {
   }
 }
 
+void FindingLog::clear_file() {
+  for (Finding& finding : kept_) finding.file.clear();
+}
+
 Findings FindingLog::findings() const {
   Findings all = kept_;
   std::stable_partition(all.begin(), all.end(), [](const Finding& finding) { return finding.leads; });
@@ -60,13 +64,11 @@ Findings FindingLog::findings() const {
     const auto found = kept.find(kind);
     const u64 more = count - (found == kept.end() ? 0 : found->second);
     if (more == 0) continue;
-    all.push_back({Severity::note,
-                   Scope::model,
-                   kind.code,
-                   {},
-                   {},
-                   counted(more, "more " + std::string(severity_name(kind.severity))) + " of this kind, not listed",
-                   {}});
+    all.push_back(
+        {.severity = Severity::note,
+         .scope = Scope::model,
+         .code = kind.code,
+         .message = counted(more, "more " + std::string(severity_name(kind.severity))) + " of this kind, not listed"});
   }
   return all;
 }

@@ -1,4 +1,4 @@
-#include "verify/finding_log.h"
+#include "base/finding_log.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@ namespace modelutils {
 namespace {
 
 Finding finding(Severity severity, std::string code) {
-  return {severity, Scope::model, std::move(code), {}, {}, "x", {}};
+  return {.severity = severity, .scope = Scope::model, .code = std::move(code), .message = "x"};
 }
 
 TEST(FindingLog, CountsErrorsAndWarningsButNotNotes) {
@@ -80,6 +80,47 @@ TEST(FindingLog, NamesTheFileOnlyWhereNoneIsNamed) {
   log.set_file("one");
   EXPECT_EQ(log.findings()[0].file, "one");
   EXPECT_EQ(log.findings()[1].file, "other");
+}
+
+TEST(FindingLog, SpellsOnlyWhatItKeeps) {
+  FindingLog log;
+  int spelled = 0;
+  for (u64 i = 0; i < FindingLog::kept_per_code + 5; ++i) {
+    log.error(
+        Scope::data, "a-a",
+        [&] {
+          ++spelled;
+          return std::string("text");
+        },
+        at_tensor("t"), 12, "part.gguf");
+  }
+  EXPECT_EQ(spelled, static_cast<int>(FindingLog::kept_per_code));
+  EXPECT_EQ(log.errors(), FindingLog::kept_per_code + 5);
+  const Finding& first = log.front();
+  EXPECT_EQ(first.severity, Severity::error);
+  EXPECT_EQ(first.scope, Scope::data);
+  EXPECT_EQ(first.message, "text");
+  EXPECT_EQ(first.where, "tensor 't'");
+  EXPECT_EQ(first.offset, 12u);
+  EXPECT_EQ(first.file, "part.gguf");
+}
+
+TEST(FindingLog, SaysHowBadEachIs) {
+  FindingLog log;
+  log.warning(Scope::model, "a-a", "w");
+  log.note(Scope::model, "a-b", "n", "somewhere");
+  EXPECT_EQ(log[0].severity, Severity::warning);
+  EXPECT_EQ(log[1].severity, Severity::note);
+  EXPECT_EQ(log[1].where, "somewhere");
+  EXPECT_EQ(log.errors(), 0u);
+  EXPECT_EQ(log.warnings(), 1u);
+}
+
+TEST(FindingLog, TakesTheFileFromEveryFinding) {
+  FindingLog log;
+  log.error(Scope::model, "a-a", "x", {}, {}, "one");
+  log.clear_file();
+  EXPECT_EQ(log.front().file, "");
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+#include "base/finding.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/escape.h"
+#include "base/path.h"
+
+namespace modelutils {
+
+namespace {
+
+template <typename Predicate>
+const Finding* first_that(std::span<const Finding> findings, Predicate&& wanted) {
+  const Finding* first = nullptr;
+  for (const Finding& finding : findings) {
+    if (finding.severity != Severity::error || !wanted(finding.scope)) continue;
+    if (finding.leads) return &finding;
+    if (first == nullptr) first = &finding;
+  }
+  return first;
+}
+
+}  // namespace
+
+std::string_view severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::note: return "note";
+    case Severity::warning: return "warning";
+    case Severity::error: return "error";
+  }
+  return "error";
+}
+
+const Finding* first_container_error(std::span<const Finding> findings) {
+  return first_that(findings, [](Scope scope) { return scope == Scope::container; });
+}
+
+const Finding* first_error(std::span<const Finding> findings) {
+  return first_that(findings, [](Scope scope) { return scope != Scope::data; });
+}
+
+Finding with_path(Finding finding, std::string_view path) {
+  std::string file(path);
+  if (!finding.file.empty()) {
+    std::error_code ignored;  // what is not a directory is a file, or gone
+    const bool is_folder = !file.empty() && std::filesystem::is_directory(file, ignored);
+    if (is_folder && !file.ends_with('/')) file += '/';
+    file = folder_of(file) + finding.file;
+  }
+  finding.file = std::move(file);
+  return finding;
+}
+
+Finding without_path(Finding finding, Scope scope, std::string_view name) {
+  finding.file = name;
+  finding.scope = scope;
+  return finding;
+}
+
+std::string placed_message(const Finding& finding) {
+  std::string place;
+  if (finding.offset) place = fmt::format("byte {}", *finding.offset);
+  if (!finding.where.empty()) place += (place.empty() ? "" : ": ") + escape(finding.where);
+  std::string message = escape(finding.message);
+  if (place.empty()) return message;
+  return finding.leads ? fmt::format("{} ({})", message, place) : fmt::format("{}: {}", place, message);
+}
+
+}  // namespace modelutils

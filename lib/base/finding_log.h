@@ -1,0 +1,116 @@
+// Where findings go, of parsers and rules alike: counts exactly, keeps a bounded number of each kind.
+#pragma once
+
+#include <concepts>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/finding.h"
+#include "base/place.h"
+
+namespace modelutils {
+
+/// A hostile file can break one rule a million times. The log keeps the first `kept_per_code` findings of each code and
+/// severity, counts all of them, and says at the end how many more there were. Errors and warnings are always counted
+/// exactly. A range of what was kept, in the order of arrival.
+class FindingLog {
+ public:
+  static constexpr u64 kept_per_code = 100;
+
+  FindingLog() = default;
+  /// Findings made elsewhere (by a parser, for one).
+  explicit FindingLog(Findings findings) { add_all(std::move(findings)); }
+
+  void add(Finding finding);
+  void add_all(Findings findings);
+  /// Takes over the findings and the counts of another log.
+  void add_all(FindingLog other);
+
+  /// One more finding. `message`, a text or a function that gives it, and `where`, a text or a Place, are spelled only
+  /// if it is kept. `file`: as in Finding, for a set.
+  template <typename Message, typename Where = std::string_view>
+  void error(Scope scope, std::string_view code, Message&& message, Where&& where = {}, std::optional<u64> offset = {},
+             std::string_view file = {}) {
+    tell(Severity::error, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
+  }
+  template <typename Message, typename Where = std::string_view>
+  void warning(Scope scope, std::string_view code, Message&& message, Where&& where = {},
+               std::optional<u64> offset = {}, std::string_view file = {}) {
+    tell(Severity::warning, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
+  }
+  template <typename Message, typename Where = std::string_view>
+  void note(Scope scope, std::string_view code, Message&& message, Where&& where = {}, std::optional<u64> offset = {},
+            std::string_view file = {}) {
+    tell(Severity::note, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
+  }
+  /// The same where a condition decides how bad it is.
+  template <typename Message, typename Where = std::string_view>
+  void tell(Severity severity, Scope scope, std::string_view code, Message&& message, Where&& where = {},
+            std::optional<u64> offset = {}, std::string_view file = {}) {
+    if (!keeps(severity, code)) return count_only(severity, code);
+    Finding finding{.severity = severity, .scope = scope, .code = std::string(code), .offset = offset};
+    if constexpr (std::invocable<Message>) {
+      finding.message = message();
+    } else {
+      finding.message = std::forward<Message>(message);
+    }
+    finding.where = std::string(std::forward<Where>(where));
+    finding.file = file;
+    add(std::move(finding));
+  }
+
+  /// Would a finding of this code still be kept? If not, count_only() saves the work of making it.
+  bool keeps(Severity severity, std::string_view code) const;
+  void count_only(Severity severity, std::string_view code, u64 count = 1);
+
+  /// Names the file of a set in every finding that names none.
+  void set_file(std::string_view base_name);
+  /// Of a model in one file no finding need name it.
+  void clear_file();
+
+  Findings::const_iterator begin() const { return kept_.begin(); }
+  Findings::const_iterator end() const { return kept_.end(); }
+  std::size_t size() const { return kept_.size(); }
+  bool empty() const { return kept_.empty(); }
+  const Finding& front() const { return kept_.front(); }
+  const Finding& back() const { return kept_.back(); }
+  const Finding& operator[](std::size_t i) const { return kept_[i]; }
+
+  u64 errors() const { return errors_; }
+  u64 warnings() const { return warnings_; }
+
+  /// What was kept, in the order of arrival but what leads before all others, then a note for each code of which more
+  /// was counted than kept.
+  Findings findings() const;
+
+ private:
+  struct Kind {
+    Severity severity;
+    std::string code;
+    auto operator<=>(const Kind&) const = default;
+  };
+  struct KindView {
+    Severity severity;
+    std::string_view code;
+  };
+  struct KindLess {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      if (a.severity != b.severity) return a.severity < b.severity;
+      return std::string_view(a.code) < std::string_view(b.code);
+    }
+  };
+
+  u64& counter(Severity severity, std::string_view code);
+
+  Findings kept_;
+  std::map<Kind, u64, KindLess> counts_;
+  u64 errors_ = 0;
+  u64 warnings_ = 0;
+};
+
+}  // namespace modelutils
