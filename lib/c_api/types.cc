@@ -11,16 +11,8 @@ using namespace modelutils::c_api;
 namespace {
 
 // The header's numbers are those of the library's own tables.
-#define MU_SAME(name) static_assert(MU_TYPE_##name == static_cast<int>(TensorType::name))
-// clang-format off
-MU_SAME(F32); MU_SAME(F16); MU_SAME(Q4_0); MU_SAME(Q4_1); MU_SAME(Q5_0); MU_SAME(Q5_1); MU_SAME(Q8_0); MU_SAME(Q8_1);
-MU_SAME(Q2_K); MU_SAME(Q3_K); MU_SAME(Q4_K); MU_SAME(Q5_K); MU_SAME(Q6_K); MU_SAME(Q8_K); MU_SAME(IQ2_XXS);
-MU_SAME(IQ2_XS); MU_SAME(IQ3_XXS); MU_SAME(IQ1_S); MU_SAME(IQ4_NL); MU_SAME(IQ3_S); MU_SAME(IQ2_S); MU_SAME(IQ4_XS);
-MU_SAME(I8); MU_SAME(I16); MU_SAME(I32); MU_SAME(I64); MU_SAME(F64); MU_SAME(IQ1_M); MU_SAME(BF16); MU_SAME(TQ1_0);
-MU_SAME(TQ2_0); MU_SAME(MXFP4); MU_SAME(NVFP4); MU_SAME(Q1_0); MU_SAME(Q2_0); MU_SAME(BOOL); MU_SAME(U8);
-MU_SAME(U16); MU_SAME(U32); MU_SAME(U64); MU_SAME(F8_E4M3); MU_SAME(F8_E5M2); MU_SAME(F8_E8M0); MU_SAME(F8_E4M3FNUZ);
-MU_SAME(F8_E5M2FNUZ); MU_SAME(F4); MU_SAME(F6_E2M3); MU_SAME(F6_E3M2); MU_SAME(C64);
-// clang-format on
+#define MU_SAME(name, ...) static_assert(MU_TYPE_##name == static_cast<int>(TensorType::name));
+MU_TENSOR_TYPES(MU_SAME)
 #undef MU_SAME
 static_assert(MU_VALUE_U8 == static_cast<int>(gguf::ValueType::u8));
 static_assert(MU_VALUE_F32 == static_cast<int>(gguf::ValueType::f32));

@@ -1,4 +1,4 @@
-// The decoder of each type; dequantize.cc has the table. Formulas and the order of their float operations:
+// The decoder of each type (type_list.h). Formulas and the order of their float operations:
 // docs/formats/blocks.md. Not for other rooms: they call dequantize().
 #pragma once
 
@@ -25,14 +25,11 @@ inline float half_at(const u8* at) {
   return f16_to_f32(load<u16>(at));
 }
 
-// Plain and small floats, integers: dequantize_plain.cc
-Decoder f32, f16, bf16, f64, i8_, i16_, i32_, i64_, u8_, u16_, u32_, u64_;
-Decoder e4m3, e5m2, e4m3fnuz, e5m2fnuz, e8m0, f4, f6_e2m3, f6_e3m2;
-// Blocks of 32, 64 and 128 elements with one level of scales, ternary: dequantize_simple.cc
-Decoder q4_0, q4_1, q5_0, q5_1, q8_0, q8_1, iq4_nl, mxfp4, nvfp4, q1_0, q2_0, tq1_0, tq2_0;
-// K blocks: dequantize_k.cc
-Decoder q2_k, q3_k, q4_k, q5_k, q6_k, q8_k;
-// Codebook blocks of 256: dequantize_iq.cc
-Decoder iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m, iq4_xs;
+// Plain and small floats, integers: dequantize_plain.cc. Blocks of 32, 64 and 128 elements with one level of scales,
+// ternary: dequantize_simple.cc. K blocks: dequantize_k.cc. Codebook blocks of 256: dequantize_iq.cc. `none` is for
+// types without values.
+#define MU_TYPE_DECODER(name, value, elements, bytes, gguf, safetensors, quantized, decoder) Decoder decoder;
+MU_TENSOR_TYPES(MU_TYPE_DECODER)
+#undef MU_TYPE_DECODER
 
 }  // namespace modelutils::decode

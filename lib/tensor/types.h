@@ -1,5 +1,4 @@
-// The one table of element types: names, block sizes, byte sizes. Sources: ggml's type table (docs/formats/gguf.md) and
-// the safetensors format (docs/formats/safetensors.md).
+// Element types: names, block sizes, byte sizes. The table itself: type_list.h.
 #pragma once
 
 #include <optional>
@@ -7,20 +6,16 @@
 #include <string_view>
 
 #include "base/types.h"
+#include "tensor/type_list.h"
 
 namespace modelutils {
 
-/// A type of tensor element. Values below 0x100 are ggml's ids as they stand in GGUF files; the others are dtypes that
-/// only safetensors has.
-// clang-format off
+/// A type of tensor element.
 enum class TensorType : u16 {
-  F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q8_1 = 9, Q2_K = 10, Q3_K = 11, Q4_K = 12,
-  Q5_K = 13, Q6_K = 14, Q8_K = 15, IQ2_XXS = 16, IQ2_XS = 17, IQ3_XXS = 18, IQ1_S = 19, IQ4_NL = 20, IQ3_S = 21,
-  IQ2_S = 22, IQ4_XS = 23, I8 = 24, I16 = 25, I32 = 26, I64 = 27, F64 = 28, IQ1_M = 29, BF16 = 30, TQ1_0 = 34,
-  TQ2_0 = 35, MXFP4 = 39, NVFP4 = 40, Q1_0 = 41, Q2_0 = 42,
-  BOOL = 0x100, U8, U16, U32, U64, F8_E4M3, F8_E5M2, F8_E8M0, F8_E4M3FNUZ, F8_E5M2FNUZ, F4, F6_E2M3, F6_E3M2, C64,
+#define MU_TYPE_VALUE(name, value, ...) name = value,
+  MU_TENSOR_TYPES(MU_TYPE_VALUE)
+#undef MU_TYPE_VALUE
 };
-// clang-format on
 
 /// What the table says of one type. A block is the smallest unit of storage: `block_elements` elements in
 /// `block_bytes` bytes. Plain types have blocks of one element; F4 has 2 elements in 1 byte, F6 has 4 in 3.
