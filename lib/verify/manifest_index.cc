@@ -1,6 +1,7 @@
 #include "verify/manifest_index.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace modelutils {
 
@@ -29,7 +30,7 @@ ManifestIndex::ManifestIndex(std::span<const ManifestEntry> entries) : entries_(
                          static_cast<u32>(base)});
     }
   }
-  // Sorted by key; the order of the manifest remains within each.
+  // Sorted by key, and within each by the text from the place on.
   first_place_.assign(keys_.size() + 1, 0);
   for (const Place& place : places_) ++first_place_[place.key + 1];
   for (std::size_t key = 1; key < first_place_.size(); ++key) first_place_[key] += first_place_[key - 1];
@@ -37,6 +38,16 @@ ManifestIndex::ManifestIndex(std::span<const ManifestEntry> entries) : entries_(
   std::vector<Place> sorted(places_.size());
   for (const Place& place : places_) sorted[next[place.key]++] = place;
   places_ = std::move(sorted);
+  for (std::size_t key = 0; key + 1 < first_place_.size(); ++key) {
+    std::ranges::sort(places_.begin() + static_cast<std::ptrdiff_t>(first_place_[key]),
+                      places_.begin() + static_cast<std::ptrdiff_t>(first_place_[key + 1]), {},
+                      [&](const Place& place) { return std::pair(text_from(place), place.entry); });
+  }
+}
+
+std::string_view ManifestIndex::text_from(const Place& place) const {
+  const ManifestEntry& entry = entries_[place.entry];
+  return std::string_view(entry.unsplit.empty() ? entry.file : entry.unsplit).substr(place.at);
 }
 
 void ManifestIndex::add_subject(u32 entry, std::string_view subject) {
@@ -54,21 +65,30 @@ std::vector<ManifestIndex::Match> ManifestIndex::about(std::string_view name) co
   const std::size_t base = name.rfind('/') + 1;
   const std::optional<u32> key = keys_.find(first_piece(name.substr(base)));
   if (!key || name.empty()) return matches;
-  for (std::size_t i = first_place_[*key]; i < first_place_[*key + 1]; ++i) {
-    const Place& place = places_[i];
-    const ManifestEntry& entry = entries_[place.entry];
-    if (entry.unsplit.empty()) {
-      if (entry.file == name) matches.push_back({place.entry, {}});
-      continue;
+  // What is about the file goes on with nothing or with ':' after its name. Names that begin alike lie between the two.
+  const auto begin = places_.begin() + static_cast<std::ptrdiff_t>(first_place_[*key]);
+  const auto end = places_.begin() + static_cast<std::ptrdiff_t>(first_place_[*key + 1]);
+  const auto from = [&](const Place& place) { return text_from(place); };
+  const std::string whole(name.substr(base));
+  for (const std::string& wanted : {whole, whole + ':'}) {
+    for (auto place = std::ranges::lower_bound(begin, end, wanted, {}, from); place != end; ++place) {
+      const std::string_view text = text_from(*place);
+      if (wanted.size() == whole.size() ? text != wanted : !text.starts_with(wanted)) break;
+      const ManifestEntry& entry = entries_[place->entry];
+      if (entry.unsplit.empty()) {
+        if (entry.file == name) matches.push_back({place->entry, {}});
+        continue;
+      }
+      if (place->at < base) continue;
+      const std::string_view subject = std::string_view(entry.unsplit).substr(place->at - base);
+      const bool is_name = place->at == base || separators.find(entry.unsplit[place->at - base - 1]) != separators.npos;
+      if (is_name && subject.starts_with(name)) matches.push_back({place->entry, subject.substr(name.size())});
     }
-    if (place.at < base || (!matches.empty() && matches.back().entry == place.entry)) continue;
-    const std::string_view subject = entry.unsplit;
-    const std::size_t begin = place.at - base;
-    if (begin != 0 && separators.find(subject[begin - 1]) == separators.npos) continue;
-    if (!subject.substr(begin).starts_with(name)) continue;
-    const std::string_view rest = subject.substr(begin + name.size());
-    if (rest.empty() || rest.front() == ':') matches.push_back({place.entry, rest});
   }
+  // In the order of the manifest; of a subject that names the file twice the leftmost place.
+  std::ranges::sort(matches, {}, [](const Match& match) { return std::pair(match.entry, ~match.rest.size()); });
+  const auto twice = std::ranges::unique(matches, {}, &Match::entry);
+  matches.erase(twice.begin(), twice.end());
   return matches;
 }
 

@@ -24,7 +24,7 @@ class ManifestIndex {
   /// The entries that name the file `name` (a base name, or one that begins in a folder), in the order of the manifest.
   /// In the "PATH/FILE:TENSOR" of a text manifest the name begins at the start or after a '/' or '\' and ends at the
   /// end or before a ':'; the leftmost place counts. (A name that begins with ':' or '\' is not found in text.) Costs
-  /// as much as there are entries about files with that beginning.
+  /// as much as there are entries about files of that base name.
   std::vector<Match> about(std::string_view name) const;
   /// Entries that name no file: the manifest is about one alone.
   std::span<const std::size_t> unnamed() const { return unnamed_; }
@@ -38,10 +38,11 @@ class ManifestIndex {
     u32 at = 0;  // where the piece begins
   };
   void add_subject(u32 entry, std::string_view subject);
+  std::string_view text_from(const Place& place) const;
 
   std::span<const ManifestEntry> entries_;
   NameIndex keys_;
-  std::vector<Place> places_;             // by key, then in the order of the manifest
+  std::vector<Place> places_;             // by key, then by the text from `at` on
   std::vector<std::size_t> first_place_;  // of each key; one more at the end
   std::vector<std::size_t> unnamed_;
 };
