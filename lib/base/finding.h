@@ -38,10 +38,10 @@ struct Finding {
   ErrorKind kind = ErrorKind::input;
   Severity severity = Severity::error;
   Scope scope = Scope::container;
-  std::string code = {};                   ///< stable, e.g. "gguf-n-dims"; documented in docs/findings.md
-  std::string message = {};                ///< what was found and what is allowed
-  std::string where = {};                  ///< the tensor, key or field (base/place.h); may be empty
-  std::optional<u64> offset = {};          ///< absolute byte offset in the file
+  std::string code = {};           ///< stable, e.g. "gguf-n-dims"; documented in docs/findings.md
+  std::string message = {};        ///< what was found and what is allowed
+  std::string where = {};          ///< the tensor, key or field (base/place.h); may be empty
+  std::optional<u64> offset = {};  ///< absolute byte offset in the file
   /// Of what stops a tool the path as the user gave it; in a list of findings the base name of the file of a set that
   /// it is about, empty for a single file.
   std::string file = {};
@@ -58,12 +58,13 @@ const Finding* first_container_error(std::span<const Finding> findings);
 /// The same of any scope but data: what makes a converter refuse.
 const Finding* first_error(std::span<const Finding> findings);
 
-/// The same finding as what stops a tool: with a path instead of the name within a set. `path`: the model's, as the user
-/// gave it; a file of a set is named with the folder it lies in: the directory `path`, or the one of the file `path`.
+/// The same finding as what stops a tool: with a path instead of the name within a set. `path`: the model's, as the
+/// user gave it; a file of a set is named with the folder it lies in: the directory `path`, or the one of the file
+/// `path`.
 Finding with_path(Finding finding, std::string_view path);
 
-/// The same finding as one of a list, whose reader knows the path: with `name`, the base name of a file of the set or of
-/// the model's folder, where that says more.
+/// The same finding as one of a list, whose reader knows the path: with `name`, the base name of a file of the set or
+/// of the model's folder, where that says more.
 Finding without_path(Finding finding, Scope scope = Scope::container, std::string_view name = {});
 
 /// What is wrong and where, for people: "byte 12: tensor 'a': MESSAGE", of what leads "MESSAGE (byte 12: tensor 'a')".

@@ -1,9 +1,11 @@
 #include "hf/model_card.h"
 
 #include <fmt/format.h>
+#include <yaml.h>
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "base/counted.h"
 #include "base/utf8.h"
@@ -24,109 +26,76 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(yaml_blanks) - first + 1);
 }
 
-// Everything from here on is a comment if `#` begins the text or follows a blank.
-std::string_view without_comment(std::string_view text) {
-  for (std::size_t at = 0; (at = text.find('#', at)) != std::string_view::npos; ++at) {
-    if (at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t') return text.substr(0, at);
+// libyaml's events of a text, one after the other: only as far as somebody asks, so that nothing nested deeply is read.
+class YamlEvents {
+ public:
+  explicit YamlEvents(std::string_view text) {
+    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   }
-  return text;
-}
+  ~YamlEvents() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+  YamlEvents(const YamlEvents&) = delete;
+  YamlEvents& operator=(const YamlEvents&) = delete;
 
-// A quoted scalar at the beginning of `text`, whose quote is text[0]; advances `text` past it. Nothing if it does not
-// end. Escapes of double quotes: those that occur in names and addresses; others stand for themselves.
-std::optional<std::string> take_quoted(std::string_view& text) {
-  const char quote = text.front();
-  std::string value;
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    if (text[i] == quote) {
-      if (quote == '\'' && i + 1 < text.size() && text[i + 1] == '\'') {
-        value += '\'';
-        ++i;
-        continue;
-      }
-      text.remove_prefix(i + 1);
-      return value;
+  /// The next event's type; YAML_NO_EVENT after an error.
+  yaml_event_type_t next() {
+    yaml_event_delete(&event_);
+    if (yaml_parser_parse(&parser_, &event_) == 0) {
+      event_ = {};
+      if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
     }
-    if (quote == '"' && text[i] == '\\' && i + 1 < text.size()) {
-      ++i;
-      value += text[i] == 'n' ? '\n' : text[i] == 't' ? '\t' : text[i];
-      continue;
-    }
-    value += text[i];
+    return event_.type;
   }
-  return std::nullopt;
-}
 
-// A scalar that takes the whole of `text`, but for a comment. Nothing for what we do not understand: anchors, tags,
-// maps.
-std::optional<std::string> scalar(std::string_view text) {
-  text = trim(text);
-  if (text.empty()) return std::string();
-  if (text.front() == '"' || text.front() == '\'') {
-    auto value = take_quoted(text);
-    if (!value || !trim(without_comment(text)).empty()) return std::nullopt;
-    return value;
+  /// The text of the scalar that next() gave: nothing for one with an anchor or a tag, "" for null.
+  std::optional<std::string> scalar() const {
+    const auto& scalar = event_.data.scalar;
+    if (scalar.anchor != nullptr || scalar.tag != nullptr) return std::nullopt;
+    std::string text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    const bool is_plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (is_plain && (text == "null" || text == "Null" || text == "NULL" || text == "~")) return std::string();
+    while (!text.empty() && text.back() == '\n') text.pop_back();  // of a block scalar
+    return text;
   }
-  if (std::string_view("&*!|>{}[]%@`").find(text.front()) != std::string_view::npos) return std::nullopt;
-  text = trim(without_comment(text));
-  if (text.find(": ") != std::string_view::npos) return std::nullopt;
-  if (text == "null" || text == "~") return std::string();
-  return std::string(text);
-}
-
-// "[a, 'b', "c"]", no nesting.
-std::optional<std::vector<std::string>> flow_list(std::string_view text) {
-  text.remove_prefix(1);
-  std::vector<std::string> items;
-  while (true) {
-    text = trim(text);
-    if (text.empty()) return std::nullopt;
-    std::string item;
-    if (text.front() == '"' || text.front() == '\'') {
-      auto quoted = take_quoted(text);
-      if (!quoted) return std::nullopt;
-      item = std::move(*quoted);
-    } else {
-      const std::size_t end = text.find_first_of(",[]{}");
-      if (end == std::string_view::npos || (text[end] != ',' && text[end] != ']')) return std::nullopt;
-      item = trim(text.substr(0, end));
-      text.remove_prefix(end);
-    }
-    if (!item.empty() && items.size() < max_items) items.push_back(std::move(item));
-    text = trim(text);
-    if (text.empty() || (text.front() != ',' && text.front() != ']')) return std::nullopt;
-    const bool last = text.front() == ']';
-    text.remove_prefix(1);
-    if (last) return trim(without_comment(text)).empty() ? std::optional(items) : std::nullopt;
+  bool is_plain_sequence() const {
+    return event_.type == YAML_SEQUENCE_START_EVENT && event_.data.sequence_start.anchor == nullptr &&
+           event_.data.sequence_start.tag == nullptr;
   }
-}
 
-struct Line {
-  std::size_t indent = 0;
-  std::string_view text;  // trimmed
+ private:
+  yaml_parser_t parser_{};
+  yaml_event_t event_{};
 };
 
-// The front matter, line by line.
+// One member of the front matter, "key: value" with the lines that belong to it. What is wrong with it is wrong with it
+// alone.
 class CardReader {
  public:
-  CardReader(std::vector<Line> lines, ModelCard& card) : lines_(std::move(lines)), card_(card) {}
+  explicit CardReader(ModelCard& card) : card_(card) {}
 
-  // The names of keys whose values were not understood.
-  std::vector<std::string> read() {
-    while (at_ < lines_.size()) {
-      const Line line = lines_[at_++];
-      if (line.text.empty() || line.text.front() == '#') continue;
-      const std::size_t colon = line.text.find(':');
-      const bool is_key = line.indent == 0 && colon != std::string_view::npos && colon > 0 &&
-                          (colon + 1 == line.text.size() || line.text[colon + 1] == ' ');
-      if (!is_key) continue;  // below a key that was passed over
-      if (!wanted(line.text.substr(0, colon))) continue;
-      if (!value(line.text.substr(0, colon), trim(line.text.substr(colon + 1)))) {
-        odd_.emplace_back(line.text.substr(0, colon));
+  void read(std::string_view text) {
+    YamlEvents events(text);
+    while (true) {
+      const yaml_event_type_t type = events.next();
+      if (type == YAML_SCALAR_EVENT) break;
+      if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT && type != YAML_MAPPING_START_EVENT) {
+        return odd(text);
       }
     }
-    return odd_;
+    const std::optional<std::string> key = events.scalar();
+    const Member* member = key ? wanted(*key) : nullptr;
+    if (member == nullptr) return;
+    std::vector<std::string> items;
+    if (!read_value(events, items)) return odd(text);
+    store(*member, std::move(items));
   }
+
+  /// The keys that we know whose values were not understood.
+  const std::vector<std::string>& odd() const { return odd_; }
 
  private:
   struct Member {
@@ -171,56 +140,33 @@ class CardReader {
     return found == members.end() ? nullptr : found;
   }
 
-  bool value(std::string_view key, std::string_view text) {
-    std::vector<std::string> items;
-    const std::string_view bare = trim(without_comment(text));
-    if (!text.empty() && text.front() == '[') {
-      auto list = flow_list(text);
-      if (!list) return false;
-      items = std::move(*list);
-    } else if (!bare.empty() && (bare.front() == '|' || bare.front() == '>')) {
-      items.push_back(block_scalar(bare.front() == '|'));
-    } else if (bare.empty()) {
-      if (!block_list(items)) return false;
-    } else {
-      auto one = scalar(text);
-      if (!one) return false;
-      if (!one->empty()) items.push_back(std::move(*one));
+  // A scalar or a sequence of scalars, and nothing after it.
+  static bool read_value(YamlEvents& events, std::vector<std::string>& items) {
+    const auto take = [&] {
+      const std::optional<std::string> text = events.scalar();
+      if (text && !text->empty() && items.size() < max_items) items.push_back(*text);
+      return text.has_value();
+    };
+    switch (events.next()) {
+      case YAML_SCALAR_EVENT:
+        if (!take()) return false;
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        if (!events.is_plain_sequence()) return false;
+        while (true) {
+          const yaml_event_type_t type = events.next();
+          if (type == YAML_SEQUENCE_END_EVENT) break;
+          if (type != YAML_SCALAR_EVENT || !take()) return false;
+        }
+        break;
+      default: return false;  // a map, an alias, or no YAML
     }
-    store(*wanted(key), std::move(items));
-    return true;
+    return events.next() == YAML_MAPPING_END_EVENT;
   }
 
-  // "- item" lines, indented or not.
-  bool block_list(std::vector<std::string>& items) {
-    bool understood = true;
-    for (; at_ < lines_.size(); ++at_) {
-      const Line& line = lines_[at_];
-      if (line.text.empty() || line.text.front() == '#') continue;
-      if (line.text.front() != '-' || (line.text.size() > 1 && line.text[1] != ' ')) {
-        if (line.indent == 0) break;
-        understood = false;  // a nested map, or a scalar over several lines
-        continue;
-      }
-      auto item = scalar(line.text.substr(1));
-      if (!item) {
-        understood = false;
-      } else if (!item->empty() && items.size() < max_items) {
-        items.push_back(std::move(*item));
-      }
-    }
-    return understood;
-  }
-
-  // The indented lines that follow, joined by line feeds (`literal`) or spaces.
-  std::string block_scalar(bool literal) {
-    std::string text;
-    for (; at_ < lines_.size() && (lines_[at_].indent > 0 || lines_[at_].text.empty()); ++at_) {
-      if (!text.empty()) text += literal ? '\n' : ' ';
-      text += lines_[at_].text;
-    }
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    return text;
+  void odd(std::string_view text) {
+    const std::string_view key = trim(text.substr(0, text.find(':')));
+    if (wanted(key) != nullptr) odd_.emplace_back(key);
   }
 
   void store(const Member& member, std::vector<std::string> items) {
@@ -232,9 +178,7 @@ class CardReader {
     }
   }
 
-  std::vector<Line> lines_;
   ModelCard& card_;
-  std::size_t at_ = 0;
   std::vector<std::string> odd_;
 };
 
@@ -254,13 +198,15 @@ ModelCard parse_model_card(std::string_view readme, FindingLog& findings) {
     return card;
   }
   if (trim(take_line(readme)) != "---") return card;
-  std::vector<Line> lines;
+  const std::string_view whole = readme;
+  std::vector<std::size_t> begins;  // of each member: a line that begins with neither blank, '#' nor a list's '-'
   bool closed = false;
+  std::size_t end = 0;
   while (!readme.empty() && !closed) {
+    end = whole.size() - readme.size();
     const std::string_view line = take_line(readme);
-    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-    closed = indent == 0 && trim(line) == "---";
-    if (!closed) lines.push_back({indent, trim(line)});
+    closed = line.starts_with("---") && trim(line) == "---";
+    if (!closed && !line.empty() && std::string_view(" \t\r#-").find(line.front()) == line.npos) begins.push_back(end);
   }
   const auto remark = [&](Severity severity, std::string message) {
     findings.tell(severity, Scope::model, "hf-card-syntax", std::move(message), "README.md");
@@ -269,13 +215,14 @@ ModelCard parse_model_card(std::string_view readme, FindingLog& findings) {
     remark(Severity::warning, "the front matter is not terminated; ignored");
     return card;
   }
-  const bool valid = std::all_of(lines.begin(), lines.end(), [](const Line& line) { return is_utf8(line.text); });
-  if (!valid) {
+  if (!is_utf8(whole.substr(0, end))) {
     remark(Severity::warning, "the front matter is not UTF-8; ignored");
     return card;
   }
-  const std::vector<std::string> odd = CardReader(std::move(lines), card).read();
-  if (!odd.empty()) {
+  CardReader reader(card);
+  begins.push_back(end);
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) reader.read(whole.substr(begins[i], begins[i + 1] - begins[i]));
+  if (const std::vector<std::string>& odd = reader.odd(); !odd.empty()) {
     remark(Severity::note,
            fmt::format("the value of '{}' cannot be read and is left out{}", odd.front(),
                        odd.size() == 1 ? "" : fmt::format(" (and {})", counted(odd.size() - 1, "other"))));

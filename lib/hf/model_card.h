@@ -23,10 +23,10 @@ struct ModelCard {
   std::vector<std::string> tags, languages, datasets;
 };
 
-/// Reads the front matter of README.md's text: the lines between a first line `---` and the next `---`. A small, strict
-/// subset of YAML: `key: scalar` (plain, 'single', "double" quoted), lists (`- item` lines or `[a, b]`), block scalars;
-/// nested maps and everything unknown are passed over. Never fails: what is not understood is left out, with a note
-/// in `findings`; front matter that does not end or is not UTF-8, and a Git LFS pointer, are a warning
+/// Reads the front matter of README.md's text: the lines between a first line `---` and the next `---`, a YAML map.
+/// Each of its members is parsed by itself (libyaml's events): the scalars and lists of scalars of the keys above are
+/// taken, others are passed over. Anchors, aliases, tags and maps are not. Never fails: what is not understood is left
+/// out, with a note in `findings`; front matter that does not end or is not UTF-8, and a Git LFS pointer, are a warning
 /// ("hf-card-syntax").
 ModelCard parse_model_card(std::string_view readme, FindingLog& findings);
 

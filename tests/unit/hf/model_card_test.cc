@@ -112,6 +112,21 @@ TEST(ModelCard, FrontMatterMustBeOne) {
   EXPECT_EQ(hf::parse_model_card("---\r\nlicense: mit\r\n---\r\n", findings).license, "mit");
 }
 
+TEST(ModelCard, TextOverSeveralLines) {
+  EXPECT_EQ(parse("license_name: one\n  two\ntags: [a,\n  b]\nlicense: mit").license_name, "one two");
+  EXPECT_EQ(parse("tags: [a,\n  b]\nlicense: mit").tags, (Texts{"a", "b"}));
+  EXPECT_EQ(parse("\"license\": mit\n'license_name': \"a\\u00e9\"").license_name, "aé");
+}
+
+TEST(ModelCard, DeepNestingIsNotFollowed) {
+  for (const std::string& text : {std::string(1 << 19, '['), std::string(1 << 19, '{')}) {
+    const hf::ModelCard card = parse("tags: " + text + "\nlicense: mit", "hf-card-syntax");
+    EXPECT_TRUE(card.tags.empty());
+    EXPECT_EQ(card.license, "mit");
+    EXPECT_EQ(parse("other: " + text + "\nlicense: mit").license, "mit");
+  }
+}
+
 TEST(ModelCard, HostileSizes) {
   FindingLog findings;
   std::string yaml = "---\ntags:\n";

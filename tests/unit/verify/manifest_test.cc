@@ -84,8 +84,8 @@ TEST(Manifest, ManyLinesAboutManyFilesTakeLinearTime) {
       files.push_back({beginning + std::to_string(10000 + i) + "-of-18000.gguf", {}});
       for (int k = 0; k < 10; ++k) {
         const Item item{"blk." + std::to_string(k) + ".weight", std::to_string(i * 10 + k)};
-        manifest +=
-            "xxh64  " + hash(HashAlgorithm::xxh64, item.data) + "  models/" + files.back().name + ":" + item.name + "\n";
+        manifest += "xxh64  " + hash(HashAlgorithm::xxh64, item.data) + "  models/" + files.back().name + ":" +
+                    item.name + "\n";
         files.back().tensors.push_back(item);
       }
     }
