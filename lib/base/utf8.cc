@@ -1,5 +1,8 @@
 #include "base/utf8.h"
 
+#include <simdjson.h>
+#include <utf8proc.h>
+
 #include <cstring>
 
 namespace modelutils {
@@ -30,25 +33,7 @@ CodePoint decode_utf8(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
-  const char* cursor = text.data();
-  const char* const end = cursor + text.size();
-  while (cursor != end) {
-    while (end - cursor >= 8) {
-      u64 word;
-      std::memcpy(&word, cursor, 8);
-      if ((word & 0x8080808080808080u) != 0) break;
-      cursor += 8;
-    }
-    if (cursor == end) break;
-    if (static_cast<u8>(*cursor) < 0x80) {
-      ++cursor;
-      continue;
-    }
-    const CodePoint point = decode_utf8({cursor, static_cast<std::size_t>(end - cursor)});
-    if (!point.valid) return false;
-    cursor += point.size;
-  }
-  return true;
+  return simdjson::validate_utf8(text.data(), text.size());
 }
 
 void append_utf8(std::string& out, char32_t value) {
@@ -83,18 +68,6 @@ std::size_t ascii_run(std::string_view text) {
   return size;
 }
 
-bool is_combining(char32_t c) {
-  return (c >= 0x300 && c <= 0x36F) || (c >= 0x1AB0 && c <= 0x1AFF) || (c >= 0x1DC0 && c <= 0x1DFF) ||
-         (c >= 0x20D0 && c <= 0x20FF) || (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0xFE20 && c <= 0xFE2F);
-}
-
-bool is_wide(char32_t c) {
-  return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0x303E) || (c >= 0x3041 && c <= 0xA4CF) ||
-         (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) ||
-         (c >= 0xFF00 && c <= 0xFF60) || (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1F64F) ||
-         (c >= 0x1F900 && c <= 0x1F9FF) || (c >= 0x20000 && c <= 0x3FFFD);
-}
-
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -106,11 +79,7 @@ std::size_t display_width(std::string_view text) {
       continue;
     }
     const CodePoint point = decode_utf8(text);
-    if (!point.valid) {
-      ++width;
-    } else if (!is_combining(point.value)) {
-      width += is_wide(point.value) ? 2 : 1;
-    }
+    width += point.valid ? static_cast<std::size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(point.value))) : 1;
     text.remove_prefix(point.size);
   }
   return width;

@@ -8,8 +8,7 @@
 
 namespace modelutils {
 
-/// Is all of `text` UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF)? NUL is valid. Linear time, with
-/// eight bytes at a time while they are ASCII.
+/// Is all of `text` UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF)? NUL is valid.
 bool is_utf8(std::string_view text);
 
 /// One step through `text`: the code point at its beginning.
@@ -25,8 +24,8 @@ CodePoint decode_utf8(std::string_view text);
 /// Appends `value` (a valid code point) to `out`.
 void append_utf8(std::string& out, char32_t value);
 
-/// Number of terminal columns that `text` takes: wide East Asian characters count two, combining marks none, invalid
-/// bytes one each. Approximate as all such tables are.
+/// Number of terminal columns that `text` takes: wide East Asian characters and emoji count two, combining marks and
+/// controls none, invalid bytes one each. Source of the widths: utf8proc's tables of Unicode.
 std::size_t display_width(std::string_view text);
 
 }  // namespace modelutils
