@@ -85,6 +85,7 @@
   X(qwen_vl, qwen2_vl)                  \
   X(qwen_vl, qwen3_vl)                  \
   X(qwen_vl, qwen3_vl_moe)              \
+  X(plamo2, plamo2)                     \
   /* new ones go above this line */
 
 namespace modelutils::arch {

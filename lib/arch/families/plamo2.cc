@@ -1,0 +1,99 @@
+// PLaMo 2: Mamba layers with heads and attention layers with weighted norms of queries and keys take turns; norms have
+// offsets of their own.
+#include "arch/common_rows.h"
+#include "arch/families/list.h"
+#include "arch/ssm_rows.h"
+#include "hf/config.h"
+
+namespace modelutils::arch::families::plamo2 {
+
+namespace {
+
+// Every mamba_step-th layer has attention, the one in the middle of each group.
+std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
+  const u64 layers = sizes.get(symbol::layers);
+  const u64 step = config.u64_field("mamba_step").value_or(2);
+  const bool has_mamba = config.bool_field("mamba_enabled").value_or(true);
+  if (!config.head_count_kv || (has_mamba && step < 2)) return {};
+  std::vector<u64> heads(static_cast<std::size_t>(layers), 0);
+  for (u64 layer = 0; layer < layers; ++layer) {
+    const bool is_attention = !has_mamba || (layers <= step / 2 ? layer + 1 == layers : layer % step == step / 2);
+    if (is_attention) heads[static_cast<std::size_t>(layer)] = *config.head_count_kv;
+  }
+  return heads;
+}
+
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-6", .head_dim = "128"});
+  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
+  keys[5].derive_layers = kv_heads;
+  keys[7].fields = "hidden_size_per_head";
+  return keys;
+}();
+constexpr auto ssm_sizes = [] {
+  auto keys = mamba_keys;
+  keys[3].fields = "mamba_num_heads";
+  return keys;
+}();
+constexpr Key own[] = {
+    rope_keys[0],
+    rope_keys[1],
+    {.name = "ssm.group_count", .fallback = "0", .missing = Missing::assume, .need = Need::required},
+};
+
+constexpr Tensor norms[] = {
+    {"attn_norm", "E", "pre_mixer_norm@add_one"},
+    {"@post_attention_norm", "E", "post_mixer_norm.weight@add:0.2"},
+    {"ffn_norm", "E", "pre_mlp_norm@add_one"},
+    {"@post_ffw_norm", "E", "post_mlp_norm.weight@add:0.08944271909999159"},
+    {"ffn_up", "E,2*F", "mlp.gate_up_proj"},
+    {"ffn_down", "F,E", "mlp.down_proj"},
+};
+// The rank of the time step is max(64, E / 16). The small matrices of time steps, B and C are exponentiated and summed
+// up over the whole text: rounded to blocks they are the largest error of all.
+constexpr Tensor mamba_rows[] = {
+    {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj", .when = "!K"},
+    {.name = "ssm_conv1d", .ne = "Kc,I", .source = "mixer.conv1d", .when = "!K", .f32 = true},
+    {.name = "ssm_x",
+     .ne = "I,(E<1024)*64+(E>=1024)*(E/16)+2*S",
+     .source = "mixer.bcdt_proj",
+     .when = "!K",
+     .plain = true},
+    {.name = "ssm_dt", .ne = "(E<1024)*64+(E>=1024)*(E/16),Rt", .source = "mixer.dt_proj", .when = "!K", .plain = true},
+    {.name = "@ssm_dt.bias", .ne = "Rt", .source = "mixer.dt_bias", .when = "!K"},
+    {.name = "@ssm_a", .ne = "Rt", .source = "mixer.A_log@neg_exp", .when = "!K"},
+    {.name = "@ssm_d", .ne = "Rt", .source = "mixer.D", .when = "!K"},
+    {.name = "ssm_out", .ne = "I,E", .source = "mixer.out_proj", .when = "!K"},
+    {.name = "@ssm_dt_norm", .ne = "(E<1024)*64+(E>=1024)*(E/16)", .source = "mixer.dt_norm_weight", .when = "!K"},
+    {.name = "@ssm_b_norm", .ne = "S", .source = "mixer.B_norm_weight", .when = "!K"},
+    {.name = "@ssm_c_norm", .ne = "S", .source = "mixer.C_norm_weight", .when = "!K"},
+};
+constexpr Tensor attention_rows[] = {
+    {.name = "attn_qkv", .ne = "E,H*D+2*K*D", .source = "mixer.qkv_proj", .when = "K"},
+    {.name = "@attn_q_norm.weight", .ne = "D,H", .source = "mixer.q_weight", .when = "K", .f32 = true},
+    {.name = "@attn_k_norm.weight", .ne = "D,K", .source = "mixer.k_weight", .when = "K", .f32 = true},
+    {.name = "attn_output", .ne = "H*D,E", .source = "mixer.o_proj", .when = "K"},
+};
+constexpr Tensor last[] = {
+    {"output_norm", "E", "model.norm@add_one"},
+    {"output", "E,V", "lm_head"},
+};
+
+}  // namespace
+
+const Family plamo2 = {
+    .name = "plamo2",
+    .gguf = "plamo2",
+    .classes = "Plamo2ForCausalLM|PLaMo2ForCausalLM",
+    .model_types = "plamo2",
+    .about = "Mamba and attention layers take turns, norms have offsets of their own",
+    .layer_prefixes = "model.layers.layers.",
+    .tied_by_default = true,
+    .class_has_defaults = true,
+    .keys = {sizes, own, ssm_sizes},
+    .layer_tensors = {norms, mamba_rows, attention_rows},
+    .first_tensors = embedding,
+    .last_tensors = last,
+};
+
+}  // namespace modelutils::arch::families::plamo2
