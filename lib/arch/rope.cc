@@ -39,6 +39,13 @@ bool has_generator(const Family& family, std::string_view generator) {
   return false;
 }
 
+// A loader that reads such a key has a default for it.
+bool is_read(const Family& family, std::string_view name) {
+  const std::vector<const Key*> keys = keys_of(family);
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const Key* key) { return key->name == name && !key->loader_default.empty(); });
+}
+
 Status write_linear(KeyWriter& out, const hf::RopeScaling& scaling) {
   out.text("rope.scaling.type", "linear");
   if (!scaling.factor) return out.refuse("rope_scaling.factor", "is missing");
@@ -65,6 +72,11 @@ Status write_yarn_keys(KeyWriter& out, const hf::RopeScaling& scaling) {
   if (scaling.attention_factor) MU_TRY(out.real("rope.scaling.yarn_attn_factor", *scaling.attention_factor));
   if (scaling.beta_fast) MU_TRY(out.real("rope.scaling.yarn_beta_fast", *scaling.beta_fast));
   if (scaling.beta_slow) MU_TRY(out.real("rope.scaling.yarn_beta_slow", *scaling.beta_slow));
+  if (!is_read(out.family(), "rope.scaling.yarn_beta_fast") &&
+      (scaling.beta_fast.value_or(32) != 32 || scaling.beta_slow.value_or(1) != 1)) {
+    out.warn("rope_scaling", fmt::format("has beta_fast {} and beta_slow {}; llama.cpp computes with 32 and 1",
+                                         scaling.beta_fast.value_or(32), scaling.beta_slow.value_or(1)));
+  }
   return {};
 }
 

@@ -300,13 +300,18 @@ class NameMapper {
     return {};
   }
 
-  // Is `head` there although the embedding serves? Tied models say so. Where models are tied by default, one that says
-  // nothing, or has no place for another head, is asked for its bytes.
+  // Is `head` there although the embedding serves? Tied models say so; but some classes of mlx-lm do not look at that,
+  // and what they saved is then a head of its own. Where models are tied by default, one that says nothing, or has no
+  // place for another head, is asked for its bytes.
   Result<bool> embedding_is_head(std::size_t head) const {
     const std::optional<bool> tied = model_.config.tie_word_embeddings;
-    if (tied.value_or(false)) return true;
-    if (!family().tied_by_default) return false;
-    if (!tied && family().head == arch::OutputHead::never) return true;
+    const bool has_no_place = family().head == arch::OutputHead::never;
+    if (tied.value_or(false)) {
+      if (!model_.is_mlx || has_no_place) return true;
+    } else if (!family().tied_by_default) {
+      return false;
+    }
+    if (!tied && has_no_place) return true;
     const Found embedding = embedding_source();
     if (embedding.parts.empty()) return false;
     return same_content(model_.matrices[head], model_.matrices[embedding.parts.front()->begin()->second]);

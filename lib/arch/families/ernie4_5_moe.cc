@@ -1,4 +1,5 @@
-// ERNIE 4.5 with experts in some layers: adjacent pairs are rotated in every world, softmax router with a correction.
+// ERNIE 4.5 with experts behind the dense layers: adjacent pairs are rotated in every world, softmax router with a
+// correction.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -7,9 +8,7 @@ namespace modelutils::arch::families::ernie4_5_moe {
 
 namespace {
 
-constexpr std::string_view with_experts = "X & i>=Ld & (i+1)%St==0";
-constexpr std::string_view with_shared = "Fs & X & i>=Ld & (i+1)%St==0";
-constexpr std::string_view without_experts = "!X | i<Ld | (i+1)%St";
+constexpr std::string_view with_shared = "Fs & X & i>=Ld";
 
 constexpr auto sizes = decoder_sizes({.context = "131072"});
 constexpr Key mixture[] = {
@@ -24,25 +23,25 @@ constexpr Key mixture[] = {
      .loader_default = "0"},
     {.name = "interleave_moe_layer_step",
      .fields = "moe_layer_interval",
-     .symbol = "St",
      .fallback = "1",
+     .missing = Missing::assume,
      .need = Need::required,
      .when = "X"},
 };
-constexpr auto experts = routed_experts(with_experts);
-constexpr auto dense = feed_forward_of(without_experts);
+constexpr auto experts = routed_experts(expert_layers);
 constexpr Tensor others[] = {
     {.name = "@exp_probs_b.bias",
      .ne = "X",
      .source = "mlp.moe_statics.e_score_correction_bias",
      .need = Need::optional,
-     .when = with_experts},
+     .when = expert_layers},
     {.name = "ffn_gate_shexp", .ne = "E,Fs", .source = "mlp.shared_experts.gate_proj", .when = with_shared},
     {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "mlp.shared_experts.up_proj", .when = with_shared},
     {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mlp.shared_experts.down_proj", .when = with_shared},
 };
 constexpr Fixed fixed[] = {
     {"moe_gate_act", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"moe_layer_interval", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
 };
 Status check_last_layer(KeyWriter& out) {
   const auto end = out.config().u64_field("moe_layer_end_index");
@@ -59,11 +58,11 @@ const Family ernie4_5_moe = {
     .gguf = "ernie4_5-moe",
     .classes = "Ernie4_5_MoeForCausalLM",
     .model_types = "ernie4_5_moe",
-    .about = "dense layers first, then experts in every n-th layer with a shared one; adjacent pairs are rotated",
+    .about = "dense layers first, then experts with a shared one; adjacent pairs are rotated",
     .hf_rope_theta = 500000,
     .mlx_rope_theta = 500000,
     .keys = {sizes, rope_keys, expert_keys, mixture},
-    .layer_tensors = {attention_maybe_with_biases, attention_output, dense, experts, others},
+    .layer_tensors = {attention_maybe_with_biases, attention_output, leading_feed_forward, experts, others},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,

@@ -41,7 +41,10 @@ constexpr Key own[] = {
 };
 constexpr auto experts = routed_experts(expert_layers);
 constexpr auto weights = weights_of_experts("2.5", "true");
-constexpr Fixed fixed[] = {rotates_halves};
+constexpr Fixed fixed[] = {
+    rotates_halves,
+    {"num_shared_experts", "1", Severity::error, "llama.cpp takes the shared part for as wide as one expert"},
+};
 
 }  // namespace
 
@@ -51,6 +54,7 @@ const Family exaone_moe = {
     .classes = "ExaoneMoEForCausalLM|ExaoneMoeForCausalLM",
     .model_types = "exaone_moe",
     .about = "sliding layers with rope, global ones without, sigmoid router with a correction for the choice",
+    .head = OutputHead::always,
     .hf_rope_theta = 1e6,
     .mlx_rope_theta = 1e6,
     .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},

@@ -161,6 +161,8 @@ constexpr Tensor layer[] = {
     {.name = "proj", .ne = "P,E", .source = "per_layer_projection", .when = "P"},
     {.name = "post_norm", .ne = "E", .source = "post_per_layer_input_norm", .when = "P"},
 };
+// Of no use to the loader but for what it finds: global layers may have no matrix of values.
+constexpr Mark marks[] = {{"Vo", "attn_v"}};
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "router.proj", .when = "X", .f32 = true},
     {.name = "@ffn_gate_inp.scale", .ne = "E", .source = "router.scale", .when = "X"},
@@ -218,6 +220,7 @@ const Family gemma4 = {
     .layer_tensors = {layer, gated_feed_forward, experts},
     .first_tensors = first,
     .last_tensors = norm_and_head,
+    .marks = marks,
     .fixed = fixed,
     .checks = checks,
 };

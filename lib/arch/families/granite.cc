@@ -1,12 +1,45 @@
-// Granite 3: a llama with four multipliers; the mixture may have a shared expert.
+// Granite: a llama with four multipliers; the mixture may have a shared expert. Granite 4 without a Mamba layer is one
+// of these to the runtime, with or without rope.
+#include <algorithm>
+
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
+#include "arch/key_writer.h"
 
 namespace modelutils::arch::families::granite {
 
 namespace {
 
+bool is_hybrid_class(const hf::Config& config) {
+  return config.model_type == "granitemoehybrid";
+}
+bool has_experts(const hf::Config& config) {
+  return config.u64_field("num_local_experts").value_or(0) > 0;
+}
+bool has_mamba(const hf::Config& config) {
+  const auto& kinds = config.layer_types;
+  return kinds.empty() || std::ranges::find(kinds, "mamba") != kinds.end();
+}
+bool is_dense(const hf::Config& config) {
+  return !is_hybrid_class(config) || (!has_mamba(config) && !has_experts(config));
+}
+bool is_mixture(const hf::Config& config) {
+  return !is_hybrid_class(config) || (!has_mamba(config) && has_experts(config));
+}
+// Of a config.json that says nothing mlx-lm makes rope.
+Status write_rope_switch(KeyWriter& out, const Key& key) {
+  const auto stated = out.config().string_field("position_embedding_type");
+  const bool has_rope = stated ? *stated == "rope" : out.is_mlx();
+  if (is_hybrid_class(out.config()) && !has_rope) out.flag(key.name, false);
+  return {};
+}
+
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
+constexpr auto rope = [] {
+  auto keys = rope_keys;
+  keys[7].write = write_rope_switch;
+  return keys;
+}();
 constexpr Key multipliers[] = {
     {.name = "attention.scale",
      .type = KeyType::f32,
@@ -41,6 +74,12 @@ constexpr Tensor experts[] = {
      Need::absent, "Fs"},
     {"ffn_down_shexp", "Fs,E", "shared_mlp.down_proj | shared_mlp.output_linear", Need::required, Need::absent, "Fs"},
 };
+// Granite 4 calls its dense part shared.
+constexpr Tensor feed_forward[] = {
+    {"ffn_gate", "E,F", "mlp.gate_proj | shared_mlp.input_linear{t:2 F -> t=0 F}", Need::required, Need::optional},
+    {"ffn_up", "E,F", "mlp.up_proj | shared_mlp.input_linear{t:2 F -> t=1 F}", Need::required, Need::optional},
+    {"ffn_down", "F,E", "mlp.down_proj | shared_mlp.output_linear", Need::required, Need::optional},
+};
 constexpr Fixed fixed[] = {
     {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
@@ -50,12 +89,13 @@ constexpr Fixed fixed[] = {
 const Family granite = {
     .name = "granite",
     .gguf = "granite",
-    .classes = "GraniteForCausalLM",
-    .model_types = "granite",
+    .classes = "GraniteForCausalLM|GraniteMoeHybridForCausalLM",
+    .model_types = "granite|granitemoehybrid",
     .about = "multipliers of embedding, attention, residual and logits",
+    .fits = is_dense,
     .tied_by_default = true,
-    .keys = {sizes, rope_keys, multipliers},
-    .layer_tensors = {attention_of_pairs, gated_feed_forward_with_biases},
+    .keys = {sizes, rope, multipliers},
+    .layer_tensors = {attention_of_pairs, feed_forward},
     .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,
     .fixed = fixed,
@@ -64,11 +104,12 @@ const Family granite = {
 const Family granitemoe = {
     .name = "granitemoe",
     .gguf = "granitemoe",
-    .classes = "GraniteMoeForCausalLM|GraniteMoeSharedForCausalLM",
-    .model_types = "granitemoe|granitemoeshared",
+    .classes = "GraniteMoeForCausalLM|GraniteMoeSharedForCausalLM|GraniteMoeHybridForCausalLM",
+    .model_types = "granitemoe|granitemoeshared|granitemoehybrid",
     .about = "granite's multipliers and experts, with or without a shared one",
+    .fits = is_mixture,
     .tied_by_default = true,
-    .keys = {sizes, rope_keys, expert_keys, multipliers, shared},
+    .keys = {sizes, rope, expert_keys, multipliers, shared},
     .layer_tensors = {attention_of_pairs, experts},
     .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,

@@ -159,6 +159,7 @@ const Family kimi_linear = {
     .classes = "KimiLinearForCausalLM",
     .model_types = "kimi_linear",
     .about = "delta attention (KDA), in some layers latent attention without rope; experts scored by a sigmoid",
+    .head = OutputHead::always,
     .keys = {sizes, own, expert_keys},
     .layer_tensors = {mixer, latent, leading_feed_forward, experts},
     .first_tensors = embedding,

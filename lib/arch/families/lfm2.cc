@@ -75,11 +75,7 @@ constexpr auto dense = [] {
 }();
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.gate", .when = expert_layers, .f32 = true},
-    {.name = "@exp_probs_b.bias",
-     .ne = "X",
-     .source = "feed_forward.expert_bias",
-     .need = Need::optional,
-     .when = expert_layers},
+    {.name = "@exp_probs_b.bias", .ne = "X", .source = "feed_forward.expert_bias", .when = expert_layers},
     {.name = "ffn_gate_exps",
      .ne = "E,Fx,X",
      .source = "feed_forward.switch_mlp.gate_proj | feed_forward.experts.#.w1",
@@ -110,6 +106,7 @@ constexpr Fixed mixture_fixed[] = {
     fixed[0],
     fixed[1],
     {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
+    {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ Status write_temperature(KeyWriter& out, const Key& key) {
 constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[3].write = write_rope_scaling_with_log_multiplier;
+  keys[10].loader_default = "32";
+  keys[11].loader_default = "1";
   return keys;
 }();
 constexpr Key own[] = {

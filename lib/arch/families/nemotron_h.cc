@@ -4,6 +4,7 @@
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
+#include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
 #include "arch/ssm_rows.h"
 #include "hf/config.h"
@@ -116,7 +117,18 @@ constexpr Fixed fixed[] = {
     {"mamba_proj_bias", "false", Severity::error, no_place},
     {"use_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
 };
+Status check_mixture(KeyWriter& out) {
+  for (const std::string& kind : kinds_of_layers(out.config(), pattern)) {
+    if (kind != "-" && kind != "mlp") continue;
+    return out.refuse(first_name(pattern),
+                      "has dense layers; in a mixture llama.cpp requires experts in every layer "
+                      "that is neither Mamba 2 nor attention");
+  }
+  if (out.config().u64_field("n_shared_experts").value_or(0) > 0) return {};
+  return out.refuse("n_shared_experts", "is missing or 0; llama.cpp requires a shared expert");
+}
 constexpr Check checks[] = {warn_of_time_step_limit};
+constexpr Check mixture_checks[] = {warn_of_time_step_limit, check_mixture};
 
 }  // namespace
 
@@ -133,7 +145,7 @@ const Family nemotron_h_moe = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .checks = checks,
+    .checks = mixture_checks,
 };
 
 const Family nemotron_h = {

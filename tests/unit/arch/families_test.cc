@@ -36,6 +36,26 @@ TEST(Families, AnUnknownClassIsAnotherModelUnlessItWrapsOne) {
             &llama);
 }
 
+TEST(Families, OfOneClassTheConfigDecides) {
+  const auto nemotron = [](const char* rest) {
+    return of_config(
+        (R"({"architectures": ["NemotronHForCausalLM"], "model_type": "nemotron_h")" + std::string(rest)).c_str());
+  };
+  EXPECT_EQ(nemotron("}"), &nemotron_h);
+  EXPECT_EQ(nemotron(R"(, "n_routed_experts": 8})"), &nemotron_h_moe);
+  const auto granite_4 = [](const char* rest) {
+    return of_config(
+        (R"({"architectures": ["GraniteMoeHybridForCausalLM"], "model_type": "granitemoehybrid")" + std::string(rest))
+            .c_str());
+  };
+  EXPECT_EQ(granite_4(R"(, "layer_types": ["mamba", "attention"], "num_local_experts": 4})"), &granitemoehybrid);
+  EXPECT_EQ(granite_4(R"(, "layer_types": ["mamba", "attention"]})"), &granitemoehybrid);
+  EXPECT_EQ(granite_4("}"), &granitemoehybrid);
+  EXPECT_EQ(granite_4(R"(, "layer_types": ["attention", "attention"]})"), &granite);
+  EXPECT_EQ(granite_4(R"(, "layer_types": ["attention"], "num_local_experts": 4})"), &granitemoe);
+  EXPECT_EQ(of_config(R"({"architectures": ["GraniteForCausalLM"], "model_type": "granite"})"), &granite);
+}
+
 TEST(Families, OfOneGgufArchitectureTheKeysDecide) {
   EXPECT_EQ(find_gguf_family("llama", false), &llama);
   EXPECT_EQ(find_gguf_family("llama", true), &mixtral);

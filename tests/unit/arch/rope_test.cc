@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -68,6 +70,93 @@ TEST(RopeSections, AreFourAndFollowTheTimeWhereNoneAreStated) {
   const ModelKeys silent = written(qwen2_vl, R"({"rms_norm_eps": 1e-5, "rope_theta": 1})", sizes);
   EXPECT_EQ(find_key(silent, "qwen2vl.rope.dimension_sections")->encoded,
             gguf::make_key_u32s("", {8, 0, 0, 0}).encoded);
+}
+
+// The runtime multiplies rotated parts by its attention factor A and scores by A² (1 + x ln(factor))², x in the key.
+TEST(LatentYarn, ScalesRotatedPartsAndScoresAsTheModelDoes) {
+  const auto keys = [](const char* mscales) {
+    const std::string config = R"({"rms_norm_eps": 1e-6, "rope_scaling": {"type": "yarn", "factor": 40,
+      "original_max_position_embeddings": 4096)" +
+                               std::string(mscales) + "}}";
+    return written(deepseek_v3, config.c_str(),
+                   {{"L", 1},
+                    {"E", 64},
+                    {"F", 64},
+                    {"H", 2},
+                    {"K", 1},
+                    {"D", 48},
+                    {"R", 16},
+                    {"Rq", 32},
+                    {"Rk", 32},
+                    {"Dv", 32},
+                    {"KL", 48},
+                    {"VL", 32},
+                    {"V", 10},
+                    {"X", 0},
+                    {"U", 0}});
+  };
+  const auto real = [](const ModelKeys& all, const char* name) {
+    const gguf::OutKey* key = find_key(all, std::string("deepseek2.rope.scaling.") + name);
+    float value = 0;
+    if (key != nullptr) std::memcpy(&value, key->encoded.data() + key->encoded.size() - sizeof(value), sizeof(value));
+    return value;
+  };
+  // 1 + 0.1 ln 40 = 1.3688879; rotated parts by 1, scores by its square.
+  const ModelKeys both = keys(R"(, "mscale": 1.0, "mscale_all_dim": 1.0)");
+  EXPECT_NEAR(real(both, "yarn_log_multiplier"), 0.1, 1e-7);
+  EXPECT_EQ(real(both, "attn_factor"), 0);
+  // Rotated parts by 1.3688879 / 1.1844440, scores by the square of 1.1844440 = 1.1557223 (1 + 0.00673… ln 40).
+  const ModelKeys half = keys(R"(, "mscale": 1.0, "mscale_all_dim": 0.5)");
+  EXPECT_NEAR(real(half, "attn_factor"), 1.1557219, 1e-6);
+  EXPECT_NEAR(real(half, "attn_factor") * (1 + real(half, "yarn_log_multiplier") * 3.6888795), 1.1844440, 1e-6);
+  // Rotated parts by 1.3688879, scores as they are.
+  const ModelKeys one = keys(R"(, "mscale": 1.0)");
+  EXPECT_NEAR(real(one, "attn_factor"), 1.3688879, 1e-6);
+  EXPECT_NEAR(real(one, "attn_factor") * (1 + real(one, "yarn_log_multiplier") * 3.6888795), 1, 1e-6);
+}
+
+// A quarter of the head is rotated, with the frequencies of the whole head: the other pairs stand still.
+TEST(ProportionalRope, RotatesTheFirstPairs) {
+  Sizes sizes;
+  sizes.set("D", 16);
+  const auto config = hf::parse_config(R"({"rms_norm_eps": 1e-6})", "config.json");
+  const auto factors = generate("proportional", gemma4, *config, sizes, true);
+  ASSERT_TRUE(factors && *factors);
+  ASSERT_EQ((*factors)->size(), 8U);
+  for (std::size_t pair = 0; pair < 8; ++pair) {
+    if (pair < 2) {
+      EXPECT_EQ((**factors)[pair], 1.0F);
+    } else {
+      EXPECT_GT((**factors)[pair], 1e20F);
+    }
+  }
+}
+
+// Only one loader reads the bounds of yarn's ramp; elsewhere other ones than its own are worth a warning.
+TEST(YarnBetas, OthersThanTheRuntimesOwnAreWarnedOf) {
+  const auto remarks = [](const Family& family, const char* betas) {
+    const std::string config =
+        R"({"rms_norm_eps": 1e-6, "rope_theta": 10000, "max_position_embeddings": 256, "rope_scaling": {"rope_type": "yarn", "factor": 4,
+      "original_max_position_embeddings": 64)" +
+        std::string(betas) + "}}";
+    return written(family, config.c_str(),
+                   {{"L", 1},
+                    {"E", 64},
+                    {"F", 64},
+                    {"H", 2},
+                    {"K", 1},
+                    {"D", 32},
+                    {"R", 32},
+                    {"V", 10},
+                    {"X", 0},
+                    {"U", 0}})
+        .remarks.findings()
+        .size();
+  };
+  EXPECT_EQ(remarks(llama, R"(, "beta_fast": 32, "beta_slow": 1)"), 0U);
+  EXPECT_EQ(remarks(llama, R"(, "beta_fast": 1)"), 1U);
+  EXPECT_EQ(remarks(llama, R"(, "beta_slow": 4)"), 1U);
+  EXPECT_EQ(remarks(ministral3, R"(, "beta_fast": 1)"), 0U);
 }
 
 }  // namespace
