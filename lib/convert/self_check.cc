@@ -1,8 +1,6 @@
 #include "convert/self_check.h"
 
-#include <algorithm>
-#include <cstring>
-
+#include "convert/planned_source.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
 #include "verify/gguf_rules.h"
@@ -11,30 +9,6 @@
 namespace modelutils::convert {
 
 namespace {
-
-// A planned file: its header, then zeros.
-class PlannedSource : public ByteSource {
- public:
-  PlannedSource(const gguf::OutLayout& layout, std::string name) : layout_(layout), name_(std::move(name)) {}
-
-  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
-    if (offset >= layout_.file_size) return std::size_t{0};
-    const std::size_t size = static_cast<std::size_t>(std::min<u64>(out.size(), layout_.file_size - offset));
-    std::size_t from_header = 0;
-    if (offset < layout_.header.size()) {
-      from_header = std::min<std::size_t>(size, layout_.header.size() - static_cast<std::size_t>(offset));
-      std::memcpy(out.data(), layout_.header.data() + offset, from_header);
-    }
-    std::memset(out.data() + from_header, 0, size - from_header);
-    return size;
-  }
-  std::optional<u64> size() const override { return layout_.file_size; }
-  const std::string& name() const override { return name_; }
-
- private:
-  const gguf::OutLayout& layout_;
-  std::string name_;
-};
 
 // A staged output, and why it could not be read, if it could not.
 class StagedSource : public ByteSource {
@@ -78,7 +52,9 @@ Status check(std::vector<std::shared_ptr<ByteSource>> sources, bool with_vocabul
 
 Status check_plan(const GgufPlan& plan, bool with_vocabulary) {
   std::vector<std::shared_ptr<ByteSource>> sources;
-  for (const PlannedFile& file : plan.files) sources.push_back(std::make_shared<PlannedSource>(file.layout, file.path));
+  for (const PlannedFile& file : plan.files) {
+    sources.push_back(std::make_shared<PlannedSource>(file.layout.header, file.layout.file_size, file.path));
+  }
   return check(std::move(sources), with_vocabulary);
 }
 

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "base/name_index.h"
 #include "base/path.h"
+#include "gguf/edit_journal.h"
 #include "gguf/parse.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -48,6 +49,13 @@ class SetOpener {
   explicit SetOpener(OutsideLinks links) : links_(links) {}
 
   Result<SplitSet> run(const std::string& path, std::shared_ptr<ByteSource> source) {
+    MU_TRY(open(path, std::move(source)));
+    report_interrupted_edits();
+    return std::move(set_);
+  }
+
+ private:
+  Status open(const std::string& path, std::shared_ptr<ByteSource> source) {
     if (source == nullptr) {
       MU_ASSIGN(source, open_source(path));
     }
@@ -59,7 +67,7 @@ class SetOpener {
     const bool has_name = name && name->count > 1;
     set_.files.push_back({path, std::move(source), std::move(document)});
 
-    if (!has_keys && !has_name) return std::move(set_);
+    if (!has_keys && !has_name) return {};
     if (!has_name && is_regular) {
       set_.findings.error(
           Scope::container, "gguf-split-name",
@@ -67,7 +75,7 @@ class SetOpener {
                       "parts cannot be found, and llama.cpp refuses to load it; rename it",
                       count, count),
           "split.count", {}, base_name_of(path));
-      return std::move(set_);
+      return {};
     }
     if (!has_name) {
       const std::optional<PartOfSet> part = lone_part(set_);
@@ -82,13 +90,13 @@ class SetOpener {
            .where = "split.count",
            .file = base_name_of(path),
            .leads = true});
-      return std::move(set_);
+      return {};
     }
     if (name->count > max_parts) {
       set_.findings.error(Scope::container, "gguf-split-name",
                           fmt::format("the file name says {} parts, at most {} are allowed", name->count, max_parts),
                           {}, {}, base_name_of(path));
-      return std::move(set_);
+      return {};
     }
     open_siblings(*name);
     if (!has_keys && !set_.is_split()) {
@@ -99,15 +107,26 @@ class SetOpener {
           fmt::format("the file name says part {} of {}, but the file has no split.count and there are no other parts",
                       name->number, name->count),
           {}, {}, base_name_of(path));
-      return std::move(set_);
+      return {};
     }
     check_keys(name->count);
     if (set_.files.size() == name->count) check_total();
     check_names();
-    return std::move(set_);
+    return {};
   }
 
- private:
+  // An edit in place that did not come to its end: what the header says may be neither the old model nor the new one.
+  void report_interrupted_edits() {
+    for (const SetFile& file : set_.files) {
+      const auto* opened = dynamic_cast<const RandomAccessFile*>(file.source.get());
+      if (opened == nullptr || file.path == "-") continue;
+      std::optional<Finding> finding = interrupted_edit(*opened, file.path);
+      if (!finding) continue;
+      if (set_.is_split()) finding->file = base_name_of(file.path);
+      set_.findings.add(std::move(*finding));
+    }
+  }
+
   void open_siblings(const SplitName& name) {
     SetFile own = std::move(set_.files.front());
     set_.files.clear();

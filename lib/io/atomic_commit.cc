@@ -11,6 +11,7 @@
 
 #include "base/path.h"
 #include "io/atomic_output.h"
+#include "io/sync_folder.h"
 
 namespace modelutils {
 
@@ -110,18 +111,6 @@ Status AtomicOutput::place() {
 }
 
 // Durable names: what is not in the folder on the disk is not there after a crash.
-Status AtomicOutput::sync_folder() const {
-  const std::string name = folder_of(path_);
-  const int folder = ::open(name.empty() ? "." : name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // One may write into a folder that one may not read; it cannot be synced then.
-  if (folder < 0 && errno == EACCES) return {};
-  const bool is_synced = folder >= 0 && (::fsync(folder) == 0 || is_not_supported());
-  const int reason = errno;
-  if (folder >= 0) ::close(folder);
-  if (!is_synced) return output_error("out-sync", "its folder cannot be synced: " + errno_text(reason), path_);
-  return {};
-}
-
 Status AtomicOutput::take_back() {
   switch (place_) {
     case Place::temporary: return {};
@@ -181,7 +170,7 @@ Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
     if (!done || output->temporary_.empty()) continue;
     std::string folder = folder_of(output->path_);
     if (folder == synced) continue;
-    done = output->sync_folder();
+    done = sync_folder_of(output->path_);
     synced = std::move(folder);
   }
   if (done) {

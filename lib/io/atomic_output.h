@@ -80,7 +80,6 @@ class AtomicOutput {
   Status place_new();
   Status replace_existing();
   Status replace_by_backup();
-  Status sync_folder() const;
   Status take_back();
   void settle();
   std::string backup_path() const { return temporary_ + "~"; }

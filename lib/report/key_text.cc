@@ -7,6 +7,7 @@
 #include "base/escape.h"
 #include "base/numbers.h"
 #include "base/utf8.h"
+#include "gguf/value_names.h"
 #include "listing/gguf_listing.h"
 #include "report/json_value.h"
 
@@ -14,25 +15,7 @@ namespace modelutils {
 
 namespace {
 
-std::string_view short_type_name(gguf::ValueType type) {
-  using gguf::ValueType;
-  switch (type) {
-    case ValueType::u8: return "u8";
-    case ValueType::i8: return "i8";
-    case ValueType::u16: return "u16";
-    case ValueType::i16: return "i16";
-    case ValueType::u32: return "u32";
-    case ValueType::i32: return "i32";
-    case ValueType::f32: return "f32";
-    case ValueType::boolean: return "bool";
-    case ValueType::string: return "string";
-    case ValueType::array: return "array";
-    case ValueType::u64: return "u64";
-    case ValueType::i64: return "i64";
-    case ValueType::f64: return "f64";
-  }
-  return "?";
-}
+using gguf::short_type_name;
 
 std::string array_type_text(const gguf::ArrayRef& array) {
   return fmt::format("{}[{}]", short_type_name(array.element_type), thousands(array.count));

@@ -23,6 +23,8 @@ struct Entry {
   bool several = false;
   std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take;
   std::vector<std::string> values;
+  std::vector<Occurrence>* ordered = nullptr;  // of a flag whose place among others counts
+  std::size_t ordered_count = 0;               // its values
 };
 
 Result<u64> parse_number(const Flag& flag, std::string_view text) {
@@ -110,6 +112,22 @@ struct Command::State {
     finish(std::move(flag), {option, true, std::move(take), {}});
   }
 
+  void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target) {
+    flag.repeatable = true;
+    Entry entry;
+    entry.several = true;
+    entry.take = [](const Flag&, const std::vector<std::string>&) -> Status { return {}; };
+    entry.ordered = &target;
+    entry.ordered_count = count;
+    if (count == 0) {
+      entry.option = app.add_flag(flag.names)->disable_flag_override()->take_all();
+    } else {
+      entry.option = app.add_option(flag.names, [](const CLI::results_t&) { return true; });
+      entry.option->expected(static_cast<int>(count))->allow_extra_args(false)->take_all();
+    }
+    finish(std::move(flag), std::move(entry));
+  }
+
   void finish(Flag flag, Entry entry) {
     flags.push_back(std::move(flag));
     entries.push_back(std::move(entry));
@@ -118,6 +136,7 @@ struct Command::State {
   void add_common_flags();
   Status parse(std::vector<std::string> arguments);
   Status collect();
+  void collect_ordered();
   const Flag* find_long(std::string_view long_name) const;
 
   std::string name;
@@ -203,6 +222,22 @@ Status Command::State::collect() {
   return {};
 }
 
+// CLI11 notes the option of every value (or flag) in the order of the command line.
+void Command::State::collect_ordered() {
+  std::vector<std::size_t> taken(entries.size(), 0);
+  for (const CLI::Option* option : app.parse_order()) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Entry& entry = entries[i];
+      if (entry.option != option || entry.ordered == nullptr) continue;
+      std::vector<Occurrence>& target = *entry.ordered;
+      const std::size_t number = taken[i]++;
+      const std::size_t count = std::max<std::size_t>(entry.ordered_count, 1);
+      if (number % count == 0) target.push_back({std::string(flags[i].long_name()), {}});
+      if (entry.ordered_count > 0) target.back().values.push_back(option->results()[number]);
+    }
+  }
+}
+
 Status Command::State::parse(std::vector<std::string> arguments) {
   // CLI11 takes the next argument for the value of "--flag="; the empty value has to be an argument of its own.
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
@@ -239,6 +274,7 @@ Status Command::State::parse(std::vector<std::string> arguments) {
     if (flags[i].names == "--errors") MU_TRY(take(i));
   }
   MU_TRY(collected);
+  collect_ordered();
   for (std::size_t i = 0; i < flags.size(); ++i) MU_TRY(take(i));
   for (std::size_t i = 0; i < flags.size(); ++i) {
     if (!entries[i].values.empty() || !flags[i].is_positional()) continue;
@@ -298,6 +334,10 @@ void Command::add_size(Flag flag, std::optional<u64>& target) {
     MU_ASSIGN(target, parse_size(self, values.back()));
     return {};
   });
+}
+
+void Command::add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target) {
+  state_->add_ordered(std::move(flag), count, target);
 }
 
 void Command::add_paths(Flag flag, std::vector<std::string>& target) {

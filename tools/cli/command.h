@@ -1,4 +1,4 @@
-// What the five tools share: one definition of each flag (it feeds --help, the man page and the completions), the
+// What the tools share: one definition of each flag (it feeds --help, the man page and the completions), the
 // common flags, exit codes, error printing, colours and the last line of defence in main.
 #pragma once
 
@@ -70,6 +70,12 @@ struct Flag {
   std::string_view long_name() const;
 };
 
+/// One occurrence of a flag on the command line.
+struct Occurrence {
+  std::string flag;  ///< its long name
+  std::vector<std::string> values;
+};
+
 struct Example {
   std::string command;
   std::string explanation;
@@ -91,6 +97,9 @@ class Command {
   void add(Flag flag, std::optional<u64>& target);        ///< a decimal number
   /// A size: 4096, 10K, 2M, 3G (decimal units as gguf-split uses them).
   void add_size(Flag flag, std::optional<u64>& target);
+  /// A flag with `count` values (0, 1, or more, which value_name lists) that may be given several times. All such flags
+  /// of a tool share one target, which has their occurrences in the order of the command line.
+  void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target);
   /// Positional arguments, at least one.
   void add_paths(Flag flag, std::vector<std::string>& target);
   /// One positional argument.

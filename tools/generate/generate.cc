@@ -1,4 +1,4 @@
-// Writes the man pages and shell completions of the five tools. Part of the build, not installed: the tools themselves
+// Writes the man pages and shell completions of the tools. Part of the build, not installed: the tools themselves
 // stay free of text that only packages need.
 //
 // usage: generate TEMPLATES OUTPUT VERSION DATE
@@ -13,6 +13,7 @@
 #include "architectures_page.h"
 #include "cli/dump_options.h"
 #include "cli/gguf2bump_options.h"
+#include "cli/gguf_edit_options.h"
 #include "cli/mlx2gguf_options.h"
 #include "cli/verify_options.h"
 #include "completion.h"
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
     write_all(cli::verify_command, folders);
     write_all(cli::gguf2bump_command, folders);
     write_all(cli::mlx2gguf_command, folders);
+    write_all(cli::gguf_edit_command, folders);
     return cli::exit_ok;
   });
 }

@@ -1,0 +1,39 @@
+// Changing a header where it is, so that the file is whole again after any interruption: undo journal first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "gguf/edit_journal.h"
+
+namespace modelutils::convert {
+
+struct HeaderChange {
+  std::string path;
+  std::string before;  ///< what the file has now, from its first byte to its data section
+  std::string after;   ///< of the same length
+  u64 file_size = 0;
+};
+
+/// The bytes of `before` that differ from `after`; what is less than a few bytes apart is one range.
+std::vector<gguf::UndoRange> changed_ranges(std::string_view before, std::string_view after);
+
+/// Changes the header: journal, sync, write, sync, journal away. If writing fails, what was there is restored. No other
+/// descriptor of this process may be open on the file. `force`: also if another process has the file open, or it has
+/// other names; then, and where it cannot be known, a remark says so.
+///
+/// Errors: "edit-in-cache"; of kind output: "out-open", "edit-owner", "edit-hard-links", "edit-in-use", "edit-changed"
+/// (not what was planned for), "edit-journal-foreign", those of AtomicOutput for the journal, "out-write", "out-sync".
+Status change_header(const HeaderChange& change, bool force, Findings& remarks);
+
+enum class Recovery : u8 {
+  nothing_to_do,  ///< there is no journal
+  restored,       ///< the old header is back
+  completed,      ///< the new header was whole already
+};
+
+/// --recover. Errors: as change_header(); "edit-journal-foreign" for a journal that does not count.
+Result<Recovery> recover_header(const std::string& path, bool force, Findings& remarks);
+
+}  // namespace modelutils::convert

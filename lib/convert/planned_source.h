@@ -1,0 +1,29 @@
+// A file as it will be, before it is written: its header, and behind it zeros or what another file has there.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/byte_source.h"
+
+namespace modelutils::convert {
+
+class PlannedSource : public ByteSource {
+ public:
+  /// `header` must outlive the source. Behind it come the bytes of `rest` from the same position on, or zeros.
+  PlannedSource(std::string_view header, u64 file_size, std::string name, std::shared_ptr<const ByteSource> rest = {})
+      : header_(header), file_size_(file_size), name_(std::move(name)), rest_(std::move(rest)) {}
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  std::optional<u64> size() const override { return file_size_; }
+  const std::string& name() const override { return name_; }
+
+ private:
+  std::string_view header_;
+  u64 file_size_;
+  std::string name_;
+  std::shared_ptr<const ByteSource> rest_;
+};
+
+}  // namespace modelutils::convert

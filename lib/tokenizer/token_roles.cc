@@ -1,0 +1,33 @@
+#include "tokenizer/token_roles.h"
+
+#include <algorithm>
+#include <array>
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+constexpr std::array roles = {
+    TokenRole{"bos", "tokenizer.ggml.bos_token_id"},         TokenRole{"eos", "tokenizer.ggml.eos_token_id"},
+    TokenRole{"eot", "tokenizer.ggml.eot_token_id"},         TokenRole{"eom", "tokenizer.ggml.eom_token_id"},
+    TokenRole{"unk", "tokenizer.ggml.unknown_token_id"},     TokenRole{"sep", "tokenizer.ggml.seperator_token_id"},
+    TokenRole{"pad", "tokenizer.ggml.padding_token_id"},     TokenRole{"cls", "tokenizer.ggml.cls_token_id"},
+    TokenRole{"mask", "tokenizer.ggml.mask_token_id"},       TokenRole{"fim_pre", "tokenizer.ggml.fim_pre_token_id"},
+    TokenRole{"fim_suf", "tokenizer.ggml.fim_suf_token_id"}, TokenRole{"fim_mid", "tokenizer.ggml.fim_mid_token_id"},
+    TokenRole{"fim_pad", "tokenizer.ggml.fim_pad_token_id"}, TokenRole{"fim_rep", "tokenizer.ggml.fim_rep_token_id"},
+    TokenRole{"fim_sep", "tokenizer.ggml.fim_sep_token_id"},
+};
+
+}  // namespace
+
+std::span<const TokenRole> token_roles() {
+  return roles;
+}
+
+const TokenRole* find_token_role(std::string_view name) {
+  const auto* found =
+      std::find_if(roles.begin(), roles.end(), [&](const TokenRole& role) { return role.name == name; });
+  return found == roles.end() ? nullptr : found;
+}
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,21 @@
+// The special tokens of a GGUF by short names.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/types.h"
+
+namespace modelutils::tokenizer {
+
+struct TokenRole {
+  std::string_view name;  ///< "eos"
+  std::string_view key;   ///< "tokenizer.ggml.eos_token_id"
+};
+
+/// Source: llama.cpp's names of keys ("seperator" is its spelling).
+std::span<const TokenRole> token_roles();
+const TokenRole* find_token_role(std::string_view name);
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,101 @@
+#include "cli/gguf_edit_options.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+constexpr std::string_view operations_group = "Operations, in the order given";
+
+ValueKind kind_of(convert::EditAction action) {
+  return action == convert::EditAction::script || action == convert::EditAction::copy_keys ? ValueKind::file
+                                                                                           : ValueKind::text;
+}
+
+void add_operations(Command& command, std::vector<Occurrence>& target) {
+  for (const convert::EditActionInfo& info : convert::edit_actions()) {
+    Flag flag{.names = "--" + std::string(info.name),
+              .value_name = std::string(info.operands),
+              .help = std::string(info.help),
+              .group = std::string(operations_group),
+              .kind = kind_of(info.action)};
+    if (info.action == convert::EditAction::copy_keys) flag.file_patterns = {"*.gguf"};
+    command.add_ordered(std::move(flag), info.operand_count(), target);
+  }
+}
+
+void add_split(Command& command, convert::SplitOptions& split) {
+  command.add_size({.names = "--split-max-size",
+                    .value_name = "SIZE",
+                    .help = "Write several files of at most SIZE bytes of tensor data each; K, M and G are powers of "
+                            "1000",
+                    .kind = ValueKind::size},
+                   split.max_size);
+  command.add({.names = "--split-max-tensors",
+               .value_name = "N",
+               .help = "Write several files of at most N tensors each",
+               .kind = ValueKind::number},
+              split.max_tensors);
+  command.add({.names = "--no-tensor-first-split", .help = "Write only keys into the first of several files"},
+              split.no_tensor_first);
+}
+
+}  // namespace
+
+Command gguf_edit_command(GgufEditArguments& arguments) {
+  Command command("gguf-edit", "Change keys, names and layout of a GGUF model");
+  convert::EditOptions& edit = arguments.edit;
+  command.description(
+      "Tensor data is copied or left where it is, never decoded. A part of a split model stands for the whole model, "
+      "which -o writes as one file. What breaks a rule that the model kept (an id beyond the vocabulary, a missing "
+      "tensor, another architecture) is refused unless --force. With --in-place only the header is written, after a "
+      "journal next to the file: whatever interrupts it, gguf-dump and verify say so, and --recover makes the file "
+      "whole "
+      "again. In place, the header must not outgrow its room; -o with --reserve makes some.");
+  command.add_path({.names = "MODEL.gguf",
+                    .help = "A GGUF model; any part of a split one",
+                    .kind = ValueKind::file,
+                    .file_patterns = {"*.gguf"}},
+                   edit.model);
+  add_operations(command, arguments.operations);
+  add_split(command, edit.split);
+  command.add({.names = "-o,--output",
+               .value_name = "OUT.gguf",
+               .help = "Write the edited model to OUT.gguf; - writes to standard output",
+               .kind = ValueKind::output_file,
+               .file_patterns = {"*.gguf"},
+               .in_usage = true},
+              edit.output);
+  command.add({.names = "--in-place", .help = "Change the header of MODEL.gguf itself"}, edit.in_place);
+  command.add({.names = "--dry-run", .help = "Print what would change, but write nothing"}, edit.dry_run);
+  command.add({.names = "--recover", .help = "End an edit in place that was interrupted"}, arguments.recover);
+  command.add_size({.names = "--reserve",
+                    .value_name = "BYTES",
+                    .help = "Leave room for later edits in place, in the key modelutils.reserve; 0 takes it away",
+                    .kind = ValueKind::size},
+                   edit.reserve);
+  command.add(
+      {.names = "--force",
+       .help = "Replace an existing output, and write what would be refused; in place, also if the file is open "
+               "elsewhere"},
+      edit.force);
+  command.example("gguf-edit --set-token eos='<|eot_id|>' --in-place model.gguf", "Correct the token that ends a text");
+  command.example("gguf-edit --set-from tokenizer.chat_template=template.jinja model.gguf -o fixed.gguf --reserve 64K",
+                  "Replace the chat template, with room for more edits");
+  command.example("gguf-edit --delete 'general.license*' --set general.author:string=me model.gguf --dry-run",
+                  "See what would change");
+  command.example("gguf-edit model-00001-of-00003.gguf -o whole.gguf", "Merge a split model");
+  command.example("gguf-edit --split-max-size 2G model.gguf -o part", "Split it: part-00001-of-00003.gguf and so on");
+  return command;
+}
+
+std::vector<convert::EditOperation> edit_operations(const std::vector<Occurrence>& given) {
+  std::vector<convert::EditOperation> operations;
+  for (const Occurrence& each : given) {
+    for (const convert::EditActionInfo& info : convert::edit_actions()) {
+      if ("--" + std::string(info.name) == each.flag) operations.push_back({info.action, each.values, {}});
+    }
+  }
+  return operations;
+}
+
+}  // namespace modelutils::cli

@@ -1,0 +1,21 @@
+// The command line of gguf-edit.
+#pragma once
+
+#include "cli/command.h"
+#include "convert/gguf_edit.h"
+
+namespace modelutils::cli {
+
+struct GgufEditArguments {
+  convert::EditOptions edit;
+  std::vector<Occurrence> operations;
+  bool recover = false;
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command gguf_edit_command(GgufEditArguments& arguments);
+
+/// The operations of the command line in the order in which they were given.
+std::vector<convert::EditOperation> edit_operations(const std::vector<Occurrence>& given);
+
+}  // namespace modelutils::cli

@@ -1,0 +1,77 @@
+// gguf-edit: change what is wrong.
+#include "convert/gguf_edit.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "cli/gguf_edit_options.h"
+#include "io/atomic_output.h"
+#include "io/text_output.h"
+#include "report/edit_changes.h"
+
+using namespace modelutils;
+
+namespace {
+
+int recover(const cli::GgufEditArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
+  const convert::EditOptions& edit = options.edit;
+  if (!options.operations.empty() || edit.split.is_wanted() || edit.reserve || !edit.output.empty() || edit.in_place ||
+      edit.dry_run) {
+    return messages.error(usage_error("--recover cannot be combined with anything but --force").value());
+  }
+  Findings remarks;
+  const auto recovered = convert::recover_edit(edit.model, edit.force, remarks);
+  for (const Finding& remark : remarks) messages.remark(remark, edit.model);
+  if (!recovered) return messages.error(in_file(recovered.error(), edit.model));
+  constexpr std::string_view texts[] = {"no edit was interrupted", "the edit is undone", "the edit is completed"};
+  TextOutput out(STDERR_FILENO);
+  if (!common.quiet) out << fmt::format("{}: {}\n", escape(edit.model), texts[static_cast<std::size_t>(*recovered)]);
+  return cli::exit_ok;
+}
+
+int show_changes(const convert::EditPlan& plan, const cli::Messages& messages) {
+  const auto text = edit_changes_text(plan.before, plan.after);
+  if (!text) return messages.error(text.error());
+  TextOutput out;
+  out << *text;
+  if (const Status written = out.flush(); !written) return messages.error(written.error());
+  return cli::exit_ok;
+}
+
+int run(int argc, char** argv) {
+  cli::GgufEditArguments options;
+  cli::Command command = cli::gguf_edit_command(options);
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const cli::Messages messages(command);
+  if (options.recover) return recover(options, command.common(), messages);
+  convert::EditOptions& edit = options.edit;
+  edit.operations = cli::edit_operations(options.operations);
+  auto plan = convert::plan_edit(edit);
+  if (!plan) return messages.error(plan.error());
+  const std::size_t shown = plan->remarks.size();
+  for (const Finding& remark : plan->remarks) messages.remark(remark, edit.model);
+  if (edit.dry_run) return show_changes(*plan, messages);
+  Progress progress("writing", 0, cli::use_progress(command.common()));
+  const auto written = convert::perform_edit(edit, *plan, progress);
+  progress.finish();
+  for (std::size_t i = shown; i < plan->remarks.size(); ++i) messages.remark(plan->remarks[i], edit.model);
+  if (!written) {
+    if (written.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
+    return messages.error(in_file(written.error(), edit.model));
+  }
+  TextOutput out(STDERR_FILENO);
+  for (const convert::WrittenFile& file : *written) {
+    if (command.common().quiet || is_standard_output(file.path)) continue;
+    out << fmt::format("{}: {}, {}\n", escape(file.path), counted(file.tensors, "tensor"), byte_text(file.bytes));
+  }
+  return cli::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("gguf-edit", [&] { return run(argc, argv); });
+}
