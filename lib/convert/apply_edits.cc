@@ -72,8 +72,7 @@ class Applier {
     ClosestName closest(key);
     key_names()([&](std::string_view name) { closest.offer(name); });
     return input_error("edit-no-key",
-                       fmt::format("{}: there is no such key{}", operation.where(), closest.hint(advice)),
-                       at_key(key));
+                       fmt::format("{}: there is no such key{}", operation.where(), closest.hint(advice)), at_key(key));
   }
 
   // Keys that say how the file is laid out, which a changed value alone would make wrong.

@@ -41,8 +41,8 @@ bool is_guarded(const Finding& finding) {
 }
 
 tl::unexpected<Error> self_check(const gguf::SetFile& file, std::string message) {
-  return tl::make_unexpected(Error{
-      .kind = ErrorKind::internal, .code = "edit-self-check", .message = std::move(message), .file = file.path});
+  return tl::make_unexpected(
+      Error{.kind = ErrorKind::internal, .code = "edit-self-check", .message = std::move(message), .file = file.path});
 }
 
 }  // namespace

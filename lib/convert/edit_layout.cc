@@ -184,8 +184,8 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTe
     return {};
   }
   if (data_offset % alignment != 0) {
-    return output_error("edit-no-room",
-                        fmt::format("the data begins at byte {}, which is not a multiple of {}; use -o", data_offset, alignment));
+    return output_error("edit-no-room", fmt::format("the data begins at byte {}, which is not a multiple of {}; use -o",
+                                                    data_offset, alignment));
   }
   if (size > data_offset) {
     return output_error("edit-no-room", fmt::format("does not fit by {} bytes; use -o", size - data_offset));

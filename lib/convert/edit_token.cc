@@ -73,8 +73,7 @@ Status set_token(EditedModel& model, const EditOperation& operation) {
   }
   const std::optional<ArrayView> tokens = array_of(model.find_key(tokens_key));
   if (!tokens || tokens->elements != gguf::ValueType::string) {
-    return input_error("edit-no-token", operation.where() + ": the model has no vocabulary",
-                       at_key(tokens_key));
+    return input_error("edit-no-token", operation.where() + ": the model has no vocabulary", at_key(tokens_key));
   }
   const TokenSearch search = find_token(*tokens, text);
   if (!search.id) {
