@@ -31,7 +31,7 @@ struct EditJournal {
   std::string new_digest;  ///< and after
   std::vector<UndoRange> ranges;
 
-  /// The journal as a file; its last bytes are a digest of all before. Layout: docs/formats/gguf-edit-journal.md.
+  /// The journal as a file; its last bytes are a digest of all before. Layout: docs/formats/edit-journal.md.
   std::string encode() const;
   /// Nothing if the bytes are not a whole journal of a version that we know.
   static std::optional<EditJournal> decode(std::string_view bytes);
