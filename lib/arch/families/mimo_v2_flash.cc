@@ -70,8 +70,7 @@ constexpr Key own[] = {
     {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_pattern},
     {.name = "attention.value_scale", .type = KeyType::f32, .fields = "attention_value_scale"},
 };
-// The loader looks for a router to know whether a layer has experts, and for sinks.
-constexpr Mark marks[] = {{"M", "ffn_gate_inp"}, {"S", "attn_sinks"}};
+// Layers with experts are those that have a router, whatever their number.
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
@@ -80,19 +79,18 @@ constexpr Tensor layer[] = {
     {"attn_output", "H*Dv,E", "self_attn.o_proj"},
     {"@attn_sinks.weight", "H", "self_attn.attention_sink_bias", Need::optional},
     {"ffn_norm", "E", "post_attention_layernorm"},
-    {.name = "@exp_probs_b.bias",
-     .ne = "X",
-     .source = "mlp.gate.e_score_correction_bias",
-     .need = Need::optional,
-     .when = "M"},
+    {"@exp_probs_b.bias", "X", "mlp.gate.e_score_correction_bias", Need::optional},
 };
 constexpr auto experts = [] {
-  auto rows = routed_experts("M");
-  rows[0].when = {};
-  rows[0].need = Need::optional;
+  auto rows = routed_experts();
+  for (Tensor& row : rows) row.need = Need::optional;
   return rows;
 }();
-constexpr auto dense = feed_forward_of("!M");
+constexpr auto dense = [] {
+  auto rows = gated_feed_forward;
+  for (Tensor& row : rows) row.need = Need::optional;
+  return rows;
+}();
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"scoring_func", "sigmoid", Severity::error, "for this architecture llama.cpp knows no other"},
@@ -114,7 +112,6 @@ const Family mimo_v2_flash = {
     .layer_tensors = {layer, dense, experts},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
-    .marks = marks,
     .fixed = fixed,
     .checks = checks,
 };
