@@ -28,8 +28,9 @@ class TokenCollector {
   TokenCollector(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
 
   // Later layers win; a contradiction is a warning.
-  Status add(std::string_view file, std::string_view where, i64 id, std::string_view content,
-             std::optional<bool> special, bool normalized = true) {
+  // `says_special`: does the file say whether the token is special?
+  Status add(std::string_view file, std::string_view where, i64 id, AddedToken token, bool says_special) {
+    const std::string& content = token.content;
     if (id < 0 || id > std::numeric_limits<i32>::max()) {
       return bad_entry(file, where, fmt::format("the id {} of '{}' is out of range", id, content));
     }
@@ -42,20 +43,21 @@ class TokenCollector {
       return {};
     }
     const u32 key = static_cast<u32>(id);
-    const Layered layered{{key, std::string(content), special.value_or(false), normalized}, file, special.has_value()};
+    token.id = key;
+    const Layered layered{std::move(token), file, says_special};
     const auto [at, fresh] = layers_.try_emplace(key, layered);
     if (fresh) return {};
     const Layered& old = at->second;
     if (old.token.content != layered.token.content) {
       if (conflict_.met()) {
         conflict_.set(fmt::format("id {} is '{}' in {} and '{}' in {}, which wins", id, old.token.content, old.file,
-                                  content, file));
+                                  layered.token.content, file));
       }
-    } else if (old.says_special && special && old.token.special != *special) {
+    } else if (old.says_special && says_special && old.token.special != layered.token.special) {
       if (conflict_.met()) {
-        conflict_.set(fmt::format("'{}' is {} in {} and {} in {}, which wins", content,
+        conflict_.set(fmt::format("'{}' is {} in {} and {} in {}, which wins", old.token.content,
                                   old.token.special ? "special" : "not special", old.file,
-                                  *special ? "special" : "not special", file));
+                                  layered.token.special ? "special" : "not special", file));
       }
     }
     at->second = layered;
@@ -80,6 +82,19 @@ class TokenCollector {
   hf::Repeated beyond_, conflict_;
 };
 
+// The flags of a token: {content, special, normalized, …}
+AddedToken described(json::Element entry, std::string_view content) {
+  const auto flag = [&](std::string_view name, bool absent) { return json::bool_member(entry, name).value_or(absent); };
+  AddedToken token;
+  token.content = content;
+  token.special = flag("special", false);
+  token.normalized = flag("normalized", true);
+  token.lstrip = flag("lstrip", false);
+  token.rstrip = flag("rstrip", false);
+  token.single_word = flag("single_word", false);
+  return token;
+}
+
 // added_tokens.json: {text: id}
 Status add_text_map(TokenCollector& collector, json::Element root) {
   json::Object object;
@@ -89,7 +104,9 @@ Status add_text_map(TokenCollector& collector, json::Element root) {
     if (!field.value.get(id)) {
       return bad_entry("added_tokens.json", fmt::format("'{}'", field.key), "must be an integer");
     }
-    MU_TRY(collector.add("added_tokens.json", "id", id, field.key, std::nullopt));
+    AddedToken token;
+    token.content = field.key;
+    MU_TRY(collector.add("added_tokens.json", "id", id, std::move(token), false));
   }
   return {};
 }
@@ -108,8 +125,7 @@ Status add_decoder(TokenCollector& collector, json::Element config) {
     }
     const auto content = json::string_member(field.value, "content");
     if (!content) return bad_entry(file, where, "has no content");
-    MU_TRY(collector.add(file, where, id, *content, json::bool_member(field.value, "special").value_or(false),
-                         json::bool_member(field.value, "normalized").value_or(true)));
+    MU_TRY(collector.add(file, where, id, described(field.value, *content), true));
   }
   return {};
 }
@@ -127,8 +143,7 @@ Status add_list(TokenCollector& collector, json::Element root) {
     const auto id = json::i64_member(entry, "id");
     const auto content = json::string_member(entry, "content");
     if (!id || !content) return bad_entry(file, where, "must have an integer id and a content");
-    MU_TRY(collector.add(file, where, *id, *content, json::bool_member(entry, "special").value_or(false),
-                         json::bool_member(entry, "normalized").value_or(true)));
+    MU_TRY(collector.add(file, where, *id, described(entry, *content), true));
   }
   return {};
 }

@@ -16,7 +16,10 @@ struct AddedToken {
   u32 id = 0;
   std::string content;
   bool special = false;
-  bool normalized = true;  ///< looked for in the normalised text, not in the text as it is typed
+  bool normalized = true;    ///< looked for in the normalised text, not in the text as it is typed
+  bool lstrip = false;       ///< takes the spaces before it
+  bool rstrip = false;       ///< takes the spaces after it
+  bool single_word = false;  ///< not found inside a word
 };
 
 struct AddedTokens {

@@ -5,8 +5,10 @@
 #include "base/escape.h"
 #include "hf/remarks.h"
 #include "tokenizer/byte_tokens.h"
+#include "tokenizer/disagreements.h"
 #include "tokenizer/merges_text.h"
 #include "tokenizer/pipeline.h"
+#include "tokenizer/pre_table.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer_build.h"
 
@@ -93,13 +95,7 @@ void check_pipeline(json::Element root, FindingLog& findings) {
                        "pre_tokenizer");
     }
   }
-  for (const Component& component : normalizers(root)) {
-    if (component.type == "NFC") continue;
-    findings.warning(Scope::model, "hf-tok-normalizer",
-                     fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
-                                 component.type),
-                     "normalizer");
-  }
+  warn_of_normalizers(root, false, findings);
 }
 
 PreFacts pre_facts(const TokenizerInput& input) {
@@ -141,7 +137,16 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   } else if (!options.pre.empty()) {
     tokenizer.pre = options.pre;
   } else if (input.files.tokenizer_json) {
-    MU_ASSIGN(tokenizer.pre, recognise_pre(pre_signature(input.files.tokenizer_json->root), pre_facts(input)));
+    MU_ASSIGN(const PreRow* row, recognise_pre(pre_signature(input.files.tokenizer_json->root), pre_facts(input)));
+    tokenizer.pre = row->pre;
+    if (!row->differs.empty()) {
+      tokenizer.findings.warning(
+          Scope::model, "hf-tok-pre-differs",
+          fmt::format(
+              "{} are tokenised differently: llama.cpp's pre-tokenizer '{}' does not split them as the original",
+              row->differs, row->pre),
+          "pre_tokenizer");
+    }
   } else {
     MU_ASSIGN(tokenizer.pre, pre_of_model_type(input.model_type()));
   }
@@ -178,6 +183,7 @@ Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer) {
   check_byte_symbols(vocabulary, input.added.tokens, tokenizer.findings);
   list.overlay(input.added.tokens);
   list.finish(tokenizer.findings);
+  warn_of_added_tokens(input.added.tokens, tokenizer.findings);
   if (fast) check_pipeline(input.files.tokenizer_json->root, tokenizer.findings);
   return choose_pre(input, tokenizer);
 }

@@ -95,6 +95,13 @@ constexpr std::array known_names = {
     KnownPre{"sarvam-moe", true, false, false},
     KnownPre{"spark2_5", true, false, false},
     KnownPre{"whitespace", true, false, false},
+    KnownPre{"jina-v5-nano", true, true, true},
+    KnownPre{"granite-embed-multi-97m", true, true, false},
+    KnownPre{"granite-embed-multi-311m", true, false, true},
+    KnownPre{"talkie", true, false, false},
+    KnownPre{"cohere2moe", true, false, false},
+    KnownPre{"hy_v4", true, false, false},
+    KnownPre{"ufakzeka", true, false, false},
 };
 // clang-format on
 

@@ -27,7 +27,8 @@ struct PreRow {
   PreSignature signature;
   PreWhen when = PreWhen::always;
   std::string_view pre;
-  std::string_view models;  ///< for messages
+  std::string_view models;   ///< for messages
+  std::string_view differs;  ///< which texts llama.cpp splits differently all the same, if any
 };
 
 /// All rows in the order in which they are tried.

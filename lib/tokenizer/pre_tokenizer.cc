@@ -6,6 +6,7 @@
 
 #include "tokenizer/pipeline.h"
 #include "tokenizer/pre_table.h"
+#include "tokenizer/regex_form.h"
 
 namespace modelutils::tokenizer {
 
@@ -17,8 +18,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// Linear whatever the text holds: replace_all() moves the tail at each hit, which only short texts bear.
-constexpr std::size_t max_regex = 16 * 1024;
+// replace_all() moves the tail at each hit, which only short texts bear.
+constexpr std::size_t max_compared = 16 * 1024;
 
 std::string split_element(json::Element split) {
   const std::string_view behaviour = json::string_member(split, "behavior").value_or("");
@@ -30,9 +31,10 @@ std::string split_element(json::Element split) {
   const auto pattern = json::member(split, "pattern");
   if (pattern) {
     if (const auto regex = json::string_member(*pattern, "Regex")) {
-      return fmt::format("S{}({})", tag, canonical_regex(*regex));
+      return fmt::format("S{}({})", tag, regex_form(*regex));
     }
-    if (const auto text = json::string_member(*pattern, "String")) return fmt::format("T{}({})", tag, *text);
+    if (const auto text = json::string_member(*pattern, "String"))
+      return fmt::format("S{}({})", tag, regex_of_text(*text));
   }
   return fmt::format("S{}?", tag);
 }
@@ -57,6 +59,26 @@ bool element_matches(std::string_view wanted, std::string_view found) {
   if (wanted.starts_with('^')) return found.starts_with(wanted.substr(1));
   if (wanted.starts_with('~')) return found.find(wanted.substr(1)) != std::string_view::npos;
   return wanted == found;
+}
+
+// Components that can be said as a Split, said as one.
+PreSignature as_splits(const PreSignature& signature) {
+  static const std::string gpt2 =
+      "S(" + regex_form(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)") + ")";
+  PreSignature splits;
+  for (const std::string& element : signature) {
+    if (element == "B+") {
+      splits.push_back(gpt2);
+      splits.emplace_back("B-");
+    } else if (element == "D1") {
+      splits.emplace_back("S(\\p{N})");
+    } else if (element == "D*") {
+      splits.emplace_back("S(\\p{N}+)");
+    } else {
+      splits.push_back(element);
+    }
+  }
+  return splits;
 }
 
 bool signature_matches(const PreSignature& wanted, const PreSignature& found) {
@@ -93,7 +115,7 @@ std::string shortened(std::string text, std::size_t bytes) {
 
 std::string describe_nearest(const PreSignature& signature) {
   const std::string text = signature_text(signature);
-  const std::string bare = without_digit_counts(shortened(text, max_regex));
+  const std::string bare = without_digit_counts(shortened(text, max_compared));
   const PreRow* nearest = nullptr;
   std::size_t longest = 0;
   for (const PreRow& row : pre_table()) {
@@ -116,43 +138,6 @@ std::string describe_nearest(const PreSignature& signature) {
 
 }  // namespace
 
-std::string canonical_regex(std::string_view regex) {
-  if (regex.size() > max_regex) return std::string(regex);
-  std::string text(regex);
-  replace_all(text, "\n", "\\n");
-  replace_all(text, "\r", "\\r");
-  replace_all(text, "\t", "\\t");
-  replace_all(text, "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "<C>");
-  replace_all(text, "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])", "<C>");
-  replace_all(text, "'(?i:[sdmt]|ll|ve|re)", "<C2>");
-  std::string canonical;
-  std::size_t depth = 0;  // of character classes, inside which + and { stand for themselves
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\\' && i + 1 < text.size()) {
-      canonical.append(text, i, 2);
-      ++i;
-      continue;
-    }
-    if (c == '[') ++depth;
-    if (c == ']' && depth > 0) --depth;
-    if (depth == 0) {
-      if (text.compare(i, 3, "{1}") == 0) {
-        i += 2;
-        continue;
-      }
-      const bool quantifier = c == '?' || c == '+' || c == '*';
-      if (quantifier && i + 1 < text.size() && text[i + 1] == '+') {
-        canonical += c;
-        ++i;
-        continue;
-      }
-    }
-    canonical += c;
-  }
-  return canonical;
-}
-
 PreSignature pre_signature(json::Element tokenizer_json) {
   PreSignature signature;
   for (const Component& component : pre_tokenizers(tokenizer_json)) signature.push_back(element_text(component));
@@ -168,9 +153,10 @@ std::string signature_text(const PreSignature& signature) {
   return text;
 }
 
-Result<std::string> recognise_pre(const PreSignature& signature, const PreFacts& facts) {
+Result<const PreRow*> recognise_pre(const PreSignature& signature, const PreFacts& facts) {
+  const PreSignature splits = as_splits(signature);
   for (const PreRow& row : pre_table()) {
-    if (signature_matches(row.signature, signature) && holds(row.when, facts)) return std::string(row.pre);
+    if (signature_matches(as_splits(row.signature), splits) && holds(row.when, facts)) return &row;
   }
   const std::string text = signature.empty() ? "(none)" : shortened(signature_text(signature), 2000);
   return input_error("hf-tok-pre-unknown",

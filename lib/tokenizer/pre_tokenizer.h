@@ -12,18 +12,14 @@
 namespace modelutils::tokenizer {
 
 /// The flattened pre_tokenizer, one element for each component: `S(regex)` a Split that isolates the matches of a
-/// (canonical) regex, `T(text)` of a plain text, `D1` / `D*` Digits one by one / in runs, `P` Punctuation, `B+` / `B-`
-/// ByteLevel with / without its own regex, `M` Metaspace, others by name.
+/// regex (in the form of regex_form()), also of a plain text, `D1` / `D*` Digits one by one / in runs, `P` Punctuation,
+/// `B+` / `B-` ByteLevel with / without its own regex, `M` Metaspace, others by name.
 using PreSignature = std::vector<std::string>;
 
 PreSignature pre_signature(json::Element tokenizer_json);
 
 /// The signature on one line, for messages and tests.
 std::string signature_text(const PreSignature& signature);
-
-/// A regex in the form that the table compares: line feeds, carriage returns and tabs as escapes, the two spellings of
-/// the English contractions as <C>, `'(?i:[sdmt]|ll|ve|re)` as <C2>, possessive quantifiers as plain ones, no `{1}`.
-std::string canonical_regex(std::string_view regex);
 
 /// What decides between rows of the table that share a signature.
 struct PreFacts {
@@ -35,8 +31,11 @@ struct PreFacts {
   std::string architecture;          ///< config.json architectures[0]
 };
 
-/// The first row of the table that matches. Error "hf-tok-pre-unknown" with the signature and the nearest row.
-Result<std::string> recognise_pre(const PreSignature& signature, const PreFacts& facts);
+struct PreRow;
+
+/// The first row of the table that matches, with parts that mean the same taken for equal: ByteLevel with its own regex
+/// is a Split by that regex, Digits one by `\\p{N}`. Error "hf-tok-pre-unknown" with the signature and the nearest row.
+Result<const PreRow*> recognise_pre(const PreSignature& signature, const PreFacts& facts);
 
 /// One value of tokenizer.ggml.pre that llama.cpp knows.
 struct KnownPre {

@@ -5,6 +5,7 @@
 
 #include "hf/remarks.h"
 #include "tokenizer/byte_tokens.h"
+#include "tokenizer/disagreements.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/tokenizer_build.h"
 
@@ -178,18 +179,10 @@ std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary
 }
 
 // What the components of tokenizer.json say about a space before the text.
-bool json_adds_space(json::Element root, FindingLog& findings) {
+bool json_adds_space(json::Element root) {
   bool adds = false;
   for (const Component& component : normalizers(root)) {
-    if (component.type == "Prepend" && json::string_member(component.value, "prepend") == space_mark) {
-      adds = true;
-      continue;
-    }
-    if (component.type == "Replace" && json::string_member(component.value, "content") == space_mark) continue;
-    findings.warning(Scope::model, "hf-tok-normalizer",
-                     fmt::format("the normalizer {} changes the text; llama.cpp applies none to this kind of tokenizer",
-                                 component.type),
-                     "normalizer");
+    if (component.type == "Prepend" && json::string_member(component.value, "prepend") == space_mark) adds = true;
   }
   for (const Component& component : pre_tokenizers(root)) {
     if (component.type != "Metaspace") continue;
@@ -204,9 +197,8 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
   if (input.architecture().starts_with("Gemma") || input.model_type().starts_with("gemma")) return false;
   const auto config = input.files.tokenizer_config_root();
   const auto stated = config ? json::bool_member(*config, "add_prefix_space") : std::nullopt;
-  const auto by_json = input.files.tokenizer_json
-                           ? std::optional(json_adds_space(input.files.tokenizer_json->root, findings))
-                           : std::nullopt;
+  const auto by_json =
+      input.files.tokenizer_json ? std::optional(json_adds_space(input.files.tokenizer_json->root)) : std::nullopt;
   if (stated) return *stated;
   if (model == nullptr) return by_json.value_or(true);
   if (by_json && *by_json != model->add_dummy_prefix) {
@@ -250,6 +242,8 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
   list.overlay(to_overlay(input, vocabulary, tokenizer.findings));
   list.finish(tokenizer.findings);
   check_byte_tokens(tokenizer, tokenizer.findings);
+  warn_of_added_tokens(input.added.tokens, tokenizer.findings);
+  if (input.files.tokenizer_json) warn_of_normalizers(input.files.tokenizer_json->root, true, tokenizer.findings);
   tokenizer.add_space_prefix = choose_space_prefix(input, model ? &*model : nullptr, tokenizer.findings);
   tokenizer.pre = !input.options.pre_force.empty() ? input.options.pre_force
                   : !input.options.pre.empty()     ? input.options.pre

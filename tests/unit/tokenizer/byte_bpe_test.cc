@@ -137,8 +137,38 @@ TEST_F(ByteBpe, Warnings) {
   EXPECT_NE(find_code(tokenizer.findings, "hf-tok-merge-twice"), nullptr);
   EXPECT_EQ(tokenizer.merges.size(), 2U) << "written as they are";
   EXPECT_NE(find_code(tokenizer.findings, "hf-tok-prefix-space"), nullptr);
-  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-normalizer")->message.find("Lowercase"), std::string::npos);
+  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-normalizer")->message.find("texts with capital letters"),
+            std::string::npos);
+  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-nfc"), nullptr);
   EXPECT_NE(find_code(tokenizer.findings, "hf-tok-ignore-merges"), nullptr);
+}
+
+TEST_F(ByteBpe, AddedTokensThatTakeMoreThanTheirText) {
+  TokenizerJson json = TokenizerJson::byte_level();
+  json.added = {{256, "<mask>", true}, {257, "word", false}};
+  EXPECT_EQ(find_code(read(json, 258).findings, "hf-tok-strips-spaces"), nullptr);
+  EXPECT_EQ(find_code(read(json, 258).findings, "hf-tok-single-word"), nullptr);
+  std::string text = json.text();
+  text.replace(text.find("\"lstrip\":false"), 14, "\"lstrip\":true");
+  text.replace(text.rfind("\"single_word\":false"), 19, "\"single_word\":true");
+  dir.write("tokenizer.json", text);
+  const tokenizer::Tokenizer tokenizer = read(258);
+  ASSERT_NE(find_code(tokenizer.findings, "hf-tok-strips-spaces"), nullptr);
+  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-strips-spaces")->message.find("before '<mask>'"), std::string::npos);
+  ASSERT_NE(find_code(tokenizer.findings, "hf-tok-single-word"), nullptr);
+  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-single-word")->message.find("'word'"), std::string::npos);
+}
+
+TEST_F(ByteBpe, PreTokenizersThatAreNotQuiteTheSame) {
+  TokenizerJson json = TokenizerJson::byte_level();
+  json.pre_tokenizer_json = test::sequence_json(
+      {test::split_json(
+           R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"),
+       test::byte_level_json(false)});
+  const tokenizer::Tokenizer tokenizer = read(json, 256);
+  EXPECT_EQ(tokenizer.pre, "tekken");
+  ASSERT_NE(find_code(tokenizer.findings, "hf-tok-pre-differs"), nullptr);
+  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-pre-differs")->message.find("combining marks"), std::string::npos);
 }
 
 TEST_F(ByteBpe, ByteSymbolsMayBeAddedTokens) {

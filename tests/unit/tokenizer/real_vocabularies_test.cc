@@ -311,7 +311,7 @@ TEST_F(RealVocabularies, MlxDirectories) {
     EXPECT_EQ(tokenizer->pre, pre);
     EXPECT_EQ(tokenizer->add_bos, false);
     EXPECT_TRUE(tokenizer->templates.main);
-    EXPECT_EQ(test::codes(tokenizer->findings), "");
+    EXPECT_EQ(test::codes(tokenizer->findings), std::string_view(pre) == "qwen2" ? "hf-tok-nfc " : "");
     EXPECT_EQ(test::codes(tokenizer::check_tokenizer(path, options.embedding_rows)), "");
   }
 }

@@ -1,0 +1,80 @@
+// Converts real tokenizers and compares what llama.cpp makes of texts with what Hugging Face's tokenizers make of them.
+//   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (scripts/check-tokenizers calls it)
+// CASE: "NAME FOLDER" (a folder with tokenizer.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
+// A line for each; --table as rows of Markdown. Exit status 1 if one fails.
+import { spawn } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { patterns, usePattern } from "./patterns.mjs";
+import { makeModel } from "./tiny_model.mjs";
+
+const args = process.argv.slice(2);
+const table = args[0] === "--table" && args.shift() !== undefined;
+const [bin, client, modules, cache, ...cases] = args;
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+function run(program, parameters) {
+  return new Promise((done) => {
+    const child = spawn(program, parameters, { stdio: ["ignore", "pipe", "pipe"] });
+    let stdout = "", stderr = "";
+    child.stdout.on("data", (bytes) => (stdout += bytes));
+    child.stderr.on("data", (bytes) => (stderr += bytes));
+    child.on("close", (status) => done({ status, stdout, stderr }));
+    child.on("error", (error) => done({ status: -1, stdout, stderr: error.message }));
+  });
+}
+
+async function check(one) {
+  const [name, source] = one.split(" ");
+  const pattern = name.startsWith("split:") ? name.slice(6).replaceAll("_", " ") : undefined;
+  const work = join(cache, "work", name.replace(/[^a-z0-9.]/g, "-"));
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  const model = join(work, "model"), gguf = join(work, "out.gguf"), errors = join(work, "findings");
+  try {
+    makeModel(source, model, pattern && ((tokenizer) => usePattern(tokenizer, pattern)));
+    const converted = await run(join(bin, "mlx2gguf"), [model, "-o", gguf, "--errors=json"]);
+    if (converted.status !== 0) return { name, failed: converted.stderr.trim() };
+    writeFileSync(errors, converted.stderr);
+    const get = async (key) => (await run(join(bin, "gguf-dump"), ["--get", `tokenizer.ggml.${key}`, gguf])).stdout.trim();
+    const kind = await get("model"), pre = await get("pre");
+    if (pattern && !patterns[pattern].pre.includes(pre)) return { name, failed: `recognised as '${pre}'` };
+    const compared = await run("node", [here("compare.mjs"), client, modules, model, gguf, errors]);
+    let result;
+    try {
+      result = JSON.parse(compared.stdout);
+    } catch {
+      return { name, failed: compared.stdout + compared.stderr };
+    }
+    const codes = [...new Set([...converted.stderr.matchAll(/"code":"(hf-tok-[a-z0-9-]+)"/g)].map((match) => match[1]))];
+    return { name, kind, pre, codes, ...result };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function line(result) {
+  if (result.failed) return `${result.name}: FAILED: ${result.failed}`;
+  const fields = [result.name, result.kind, result.pre, String(result.texts), String(result.allowed), result.codes.join(", ")];
+  if (table) return `| ${fields.join(" | ")} |`;
+  let text = `${result.name.padEnd(24)} ${result.kind.padEnd(6)} ${result.pre.padEnd(14)} ${result.texts} texts, ${result.allowed} differ as announced`;
+  text += result.different.length === 0 ? " ok" : ` ${result.different.length} FAILED`;
+  for (const one of result.different.slice(0, 10)) {
+    text += `\n  ${JSON.stringify(one.name)} at ${one.at}: ${JSON.stringify(one.expected)}, llama.cpp ${JSON.stringify(one.found)}`;
+  }
+  return text;
+}
+
+let failed = 0;
+const queue = [...cases];
+async function worker() {
+  for (let one; (one = queue.shift()) !== undefined; ) {
+    const result = await check(one);
+    if (result.failed || result.different.length > 0) ++failed;
+    console.log(line(result));
+  }
+}
+await Promise.all([worker(), worker()]);
+console.log(`${table ? "\n" : ""}${cases.length} tokenizers, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,58 @@
+// A model directory around tokenizer files: a llama of one layer with zeros for weights, one embedding row for each token id.
+import { closeSync, copyFileSync, ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+const width = 32;
+
+// Rows that the embedding needs: one more than the highest id of vocabulary and added tokens.
+export function rowsFor(tokenizer) {
+  let highest = 0;
+  const vocab = tokenizer.model.vocab;
+  if (Array.isArray(vocab)) highest = vocab.length - 1;
+  else for (const id of Object.values(vocab)) highest = Math.max(highest, id);
+  for (const token of tokenizer.added_tokens ?? []) highest = Math.max(highest, token.id);
+  return highest + 1;
+}
+
+// `config` overrides fields of config.json.
+export function writeWeights(folder, rows, config = {}) {
+  const block = "model.layers.0.";
+  const tensors = { "model.embed_tokens.weight": [rows, width], "model.norm.weight": [width] };
+  for (const name of ["input_layernorm", "post_attention_layernorm"]) tensors[`${block}${name}.weight`] = [width];
+  for (const name of ["q", "k", "v", "o"]) tensors[`${block}self_attn.${name}_proj.weight`] = [width, width];
+  for (const name of ["gate", "up", "down"]) tensors[`${block}mlp.${name}_proj.weight`] = [width, width];
+  const header = {};
+  let end = 0;
+  for (const [name, shape] of Object.entries(tensors)) {
+    const bytes = shape.reduce((a, b) => a * b, 2);
+    header[name] = { dtype: "BF16", shape, data_offsets: [end, end + bytes] };
+    end += bytes;
+  }
+  let text = JSON.stringify(header);
+  text += " ".repeat((8 - (text.length % 8)) % 8);
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const file = openSync(join(folder, "model.safetensors"), "w");
+  writeSync(file, length);
+  writeSync(file, text);
+  ftruncateSync(file, 8 + text.length + end);
+  closeSync(file);
+  writeFileSync(join(folder, "config.json"), JSON.stringify({
+    architectures: ["LlamaForCausalLM"], model_type: "llama", hidden_size: width, intermediate_size: width,
+    num_hidden_layers: 1, num_attention_heads: 1, num_key_value_heads: 1, head_dim: width, rms_norm_eps: 1e-5,
+    max_position_embeddings: 128, vocab_size: rows, rope_theta: 10000, tie_word_embeddings: true, ...config,
+  }));
+}
+
+// `source`: a folder with tokenizer.json and perhaps tokenizer_config.json. `change` may alter the parsed tokenizer.json.
+export function makeModel(source, folder, change) {
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(source)) copyFileSync(join(source, name), join(folder, name));
+  const path = join(folder, "tokenizer.json");
+  const tokenizer = JSON.parse(readFileSync(path));
+  if (change) {
+    change(tokenizer);
+    writeFileSync(path, JSON.stringify(tokenizer));
+  }
+  writeWeights(folder, rowsFor(tokenizer));
+}
