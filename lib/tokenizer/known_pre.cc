@@ -105,7 +105,36 @@ constexpr std::array known_names = {
 };
 // clang-format on
 
+constexpr std::array<std::string_view, 30> single_digits = {
+    "deepseek-coder", "starcoder",  "refact",    "command-r", "smollm",           "codeshell",
+    "exaone",         "minerva-7b", "mellum2",   "qwen2",     "deepseek-r1-qwen", "kormo",
+    "f2llmv2",        "megrez",     "stablelm2", "hunyuan",   "solar-open",       "qwen35",
+    "viking",         "tekken",     "chameleon", "youtu",     "bailingmoe",       "bailingmoe2",
+    "llada-moe",      "seed-coder", "ufakzeka",  "grok-2",    "exaone-moe",       "spark2_5"};
+constexpr std::array<std::string_view, 26> three_digits = {"llama3",       "llama-v3",
+                                                           "llama-bpe",    "falcon3",
+                                                           "falcon-h1",    "pixtral",
+                                                           "midm-2.0",     "lfm2",
+                                                           "jina-v5-nano", "jais-2",
+                                                           "dbrx",         "smaug-bpe",
+                                                           "deepseek-v3",  "joyai-llm",
+                                                           "hy_v4",        "glm4",
+                                                           "gpt-4o",       "hunyuan-dense",
+                                                           "chatglm-bpe",  "llama4",
+                                                           "kanana2",      "minimax-m2",
+                                                           "tiny_aya",     "cohere2moe",
+                                                           "minicpm5",     "granite-embed-multi-97m"};
+
+template <std::size_t size>
+bool holds_name(const std::array<std::string_view, size>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
+
+u32 digits_together(std::string_view pre) {
+  return holds_name(single_digits, pre) ? 1 : holds_name(three_digits, pre) ? 3 : 0;
+}
 
 std::optional<KnownPre> known_pre(std::string_view name) {
   const auto* found =

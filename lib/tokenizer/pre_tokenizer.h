@@ -45,6 +45,9 @@ struct KnownPre {
   bool add_bos = false;        ///< the loader's default for add_bos_token
 };
 
+/// How many digits a pre-tokenizer leaves together: 1, 3, or 0 for any number (or a number that depends on more).
+u32 digits_together(std::string_view pre);
+
 /// Nothing for names that llama.cpp does not know.
 std::optional<KnownPre> known_pre(std::string_view name);
 

@@ -7,16 +7,14 @@
 
 #include "base/utf8.h"
 #include "tokenizer/regex_class.h"
+#include "tokenizer/regex_words.h"
 
 namespace modelutils::tokenizer {
 
 namespace {
 
 constexpr std::size_t max_regex = 16 * 1024;
-constexpr std::size_t max_words = 64;
 constexpr int max_depth = 32;
-
-using Words = std::vector<std::string>;
 
 // A part of a regex in its final spelling.
 struct Form {
@@ -24,48 +22,6 @@ struct Form {
   std::optional<Words> words;  // the texts that it matches, where they are few and it matches nothing else
   bool atomic = true;          // may a quantifier follow as it is?
 };
-
-std::optional<Words> product(const std::optional<Words>& left, const std::optional<Words>& right) {
-  if (!left || !right || left->size() * right->size() > max_words) return std::nullopt;
-  Words words;
-  for (const std::string& a : *left) {
-    for (const std::string& b : *right) words.push_back(a + b);
-  }
-  return words;
-}
-
-// The words sorted, if none begins another: then the order of the alternatives does not matter.
-std::optional<Words> order_free(Words words) {
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i].starts_with(words[i - 1])) return std::nullopt;
-  }
-  return words;
-}
-
-// "<c>" or "<C>" if the words are the English contractions.
-std::string_view contractions_name(const Words& words) {
-  static const auto spelled = [](bool both_cases) {
-    Words all;
-    for (const std::string_view ending : {"s", "t", "re", "ve", "m", "ll", "d"}) {
-      Words forms = {"'"};
-      for (const char c : ending) {
-        Words longer;
-        for (const std::string& form : forms) {
-          longer.push_back(form + c);
-          if (both_cases) longer.push_back(form + static_cast<char>(c ^ 0x20));
-        }
-        forms = std::move(longer);
-      }
-      all.insert(all.end(), forms.begin(), forms.end());
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-  };
-  static const Words small = spelled(false), both = spelled(true);
-  return words == small ? "<c>" : words == both ? "<C>" : "";
-}
 
 // Alternatives that can be written in another way without matching anything else.
 void simplify(std::vector<Form>& alternatives) {

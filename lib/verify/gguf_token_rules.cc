@@ -1,7 +1,11 @@
 // The vocabulary: lengths of its arrays, special ids, duplicate tokens, merges.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "gguf/parse.h"
+#include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 #include "verify/gguf_rule_parts.h"
 #include "verify/vocabulary.h"
@@ -27,9 +31,9 @@ class TokenRules {
     if (tokens == nullptr) return;
     count_ = tokens->count;
     check_lengths();
+    check_token_types();
     check_special_ids();
     check_embedding(facts);
-    check_token_types();
     check_byte_level();
     if (count_ > most_tokens) {
       return log_.warning(
@@ -39,10 +43,13 @@ class TokenRules {
           at_key(tokens_key), offset_of(tokens_key));
     }
     const gguf::ArrayRef* merges = string_array(merges_key);
-    const auto scan = scan_vocabulary(source_, document_, *tokens, merges);
+    const bool byte_level = index_.string_value("tokenizer.ggml.model") == "gpt2";
+    const auto scan =
+        scan_vocabulary(source_, document_, *tokens, merges, byte_level ? ordinary_tokens() : std::vector<bool>());
     if (!scan) return log_.add(without_path(scan.error()));
     report_tokens(*scan, *tokens);
     if (merges != nullptr) report_merges(*scan, *merges);
+    if (byte_level) report_unreachable(*scan, merges);
   }
 
  private:
@@ -71,12 +78,34 @@ class TokenRules {
     for (const gguf::KeyValue& entry : document_.keys) {
       if (!entry.key.starts_with("tokenizer.ggml.") || !entry.key.ends_with("_token_id")) continue;
       const std::optional<u64> id = index_.unsigned_value(entry.key);
-      if (!id || *id < count_) continue;
+      if (!id) continue;
+      if (*id < count_) {
+        check_special_type(entry, *id);
+        continue;
+      }
       log_.warning(
           Scope::model, "gguf-token-id",
           fmt::format("is {}, but the highest token is {}: llama.cpp ignores it", *id, static_cast<i64>(count_) - 1),
           at_key(entry.key), entry.offset);
     }
+  }
+
+  // A special token that is not of type CONTROL is found in any user's text, and shown in what the model writes.
+  void check_special_type(const gguf::KeyValue& entry, u64 id) {
+    const std::optional<i64> type =
+        id < types_.size() ? std::optional(types_[static_cast<std::size_t>(id)]) : std::nullopt;
+    if (type != number(tokenizer::TokenType::normal) && type != number(tokenizer::TokenType::byte)) return;
+    log_.warning(Scope::model, "gguf-token-special-type",
+                 fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
+                             type == number(tokenizer::TokenType::byte) ? "BYTE" : "NORMAL"),
+                 at_key(entry.key), entry.offset);
+  }
+  static i64 number(tokenizer::TokenType type) { return static_cast<i64>(type); }
+
+  std::vector<bool> ordinary_tokens() const {
+    std::vector<bool> ordinary(types_.size());
+    for (std::size_t i = 0; i < types_.size(); ++i) ordinary[i] = types_[i] == number(tokenizer::TokenType::normal);
+    return ordinary;
   }
 
   void check_embedding(const TensorFacts& facts) {
@@ -121,6 +150,9 @@ class TokenRules {
       for (std::size_t i = 0; i < types->size(); ++i) {
         const i64 type = (*types)[i];
         if ((type < 0 || type > last_type) && bad++ == 0) first_index = first + i;
+        if (types_.size() < std::min(count_, most_tokens)) {
+          types_.push_back(type < 0 || type > last_type ? u8{0} : static_cast<u8>(type));
+        }
       }
     }
     if (bad == 0) return;
@@ -147,6 +179,32 @@ class TokenRules {
           at_key(tokens_key), empty.first_offset);
     }
     report_not_utf8(scan.tokens_not_utf8, tokens_key, tokens.count);
+  }
+
+  // Tokens that no text can become: no merge makes them, or the pre-tokenizer always cuts them.
+  void report_unreachable(const VocabularyScan& scan, const gguf::ArrayRef* merges) {
+    constexpr std::string_view pre_key = "tokenizer.ggml.pre";
+    const std::string pre(index_.string_value(pre_key).value_or("default"));
+    const auto known = tokenizer::known_pre(pre);
+    const bool whole_words = known && known->ignore_merges;
+    if (const StringTally& lost = scan.not_merged;
+        lost.number != 0 && merges != nullptr && merges->count != 0 && !whole_words) {
+      log_.warning(Scope::model, "gguf-token-unreachable",
+                   fmt::format("{} cannot be produced: no merge makes {}, the first is token {} ('{}')",
+                               counted(lost.number, "token"), verb(lost.number, "it", "them"), lost.first_index,
+                               string_at(source_, document_, lost.first_offset)),
+                   at_key(tokens_key), lost.first_offset);
+    }
+    const u32 digits = tokenizer::digits_together(pre);
+    const StringTally& cut = digits == 1 ? scan.two_digits : scan.four_digits;
+    if (digits == 0 || cut.number == 0) return;
+    log_.warning(
+        Scope::model, "gguf-tokenizer-pre-unfit",
+        fmt::format("'{}' leaves at most {} together, but {} {} more, the first is token {} ('{}'): the vocabulary was "
+                    "made for another pre-tokenizer",
+                    pre, counted(digits, "digit"), counted(cut.number, "token"), verb(cut.number, "has", "have"),
+                    cut.first_index, string_at(source_, document_, cut.first_offset)),
+        at_key(pre_key), offset_of(pre_key));
   }
 
   // Loaders take merges as they are, so each kind of trouble is one warning, however many merges have it.
@@ -183,6 +241,7 @@ class TokenRules {
   const gguf::Index& index_;
   FindingLog& log_;
   u64 count_ = 0;
+  std::vector<u8> types_;  // of tokenizer.ggml.token_type; 0 for what is none
 };
 
 }  // namespace

@@ -38,4 +38,14 @@ std::optional<u32> TokenTable::insert(u64 hash, u32 number) {
   return std::nullopt;
 }
 
+std::optional<u32> TokenTable::find(u64 hash) const {
+  const u32 wanted = fingerprint(hash);
+  for (std::size_t slot = hash & mask_; fingerprints_[slot] != 0; slot = (slot + 1) & mask_) {
+    if (fingerprints_[slot] != wanted) continue;
+    const Entry& entry = entries_[entry_of_slot_[slot]];
+    if (entry.hash == hash) return entry.number;
+  }
+  return std::nullopt;
+}
+
 }  // namespace modelutils

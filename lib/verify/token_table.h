@@ -27,6 +27,8 @@ class TokenTable {
 
   /// Adds a text. If it is there already, changes nothing and gives the number it was added under.
   std::optional<u32> insert(u64 hash, u32 number);
+  /// The number that the text was added under.
+  std::optional<u32> find(u64 hash) const;
   bool contains(u64 hash) const {
     const u32 wanted = fingerprint(hash);
     std::size_t slot = hash & mask_;

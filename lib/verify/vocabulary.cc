@@ -55,8 +55,25 @@ struct Token {
   u64 offset;
 };
 
+std::size_t longest_digits(std::string_view text) {
+  std::size_t longest = 0, run = 0;
+  for (const char c : text) {
+    run = c >= '0' && c <= '9' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
+
+bool has_several_characters(std::string_view text) {
+  return !text.empty() && decode_utf8(text).size < text.size();
+}
+
+bool is_set(const std::vector<bool>& flags, u64 index) {
+  return index < flags.size() && flags[static_cast<std::size_t>(index)];
+}
+
 Status scan_tokens(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& tokens,
-                   TokenTable& table, VocabularyScan& scan) {
+                   const std::vector<bool>& ordinary, TokenTable& table, VocabularyScan& scan) {
   const auto settle = [&](const Token& token) {
     const u32 index = static_cast<u32>(token.index);
     const std::optional<u32> first = table.insert(token.hash, index);
@@ -69,6 +86,11 @@ Status scan_tokens(const ByteSource& source, const gguf::Document& document, con
   const Status read = each_string(source, document, tokens, [&](u64 index, std::string_view text, u64 offset) {
     if (!is_utf8(text)) scan.tokens_not_utf8.count(index, offset);
     if (text.empty()) return scan.tokens_empty.count(index, offset);
+    if (is_set(ordinary, index)) {
+      const std::size_t digits = longest_digits(text);
+      if (digits >= 2) scan.two_digits.count(index, offset);
+      if (digits >= 4) scan.four_digits.count(index, offset);
+    }
     const u64 hash = table.hash(text);
     table.prefetch(hash);
     batch.add({hash, index, offset});
@@ -98,8 +120,12 @@ struct Merge {
 };
 
 Status scan_merges(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& merges,
-                   const TokenTable& table, VocabularyScan& scan) {
+                   const TokenTable& table, std::vector<bool>& made, VocabularyScan& scan) {
   const auto settle = [&](const Merge& merge) {
+    if (!made.empty()) {
+      const auto token = table.find(merge.joined);
+      if (token) made[*token] = true;
+    }
     if (!table.contains(merge.left) || !table.contains(merge.right) || !table.contains(merge.joined)) {
       scan.merges_without_token.count(merge.index, merge.offset);
     }
@@ -148,12 +174,21 @@ std::string beginning_of(std::string text) {
 }  // namespace
 
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
-                                       const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges) {
+                                       const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
+                                       const std::vector<bool>& ordinary) {
   VocabularyScan scan;
   TokenTable table(tokens.count);
-  MU_TRY(scan_tokens(source, document, tokens, table, scan));
+  MU_TRY(scan_tokens(source, document, tokens, ordinary, table, scan));
   if (merges == nullptr) return scan;
-  MU_TRY(scan_merges(source, document, *merges, table, scan));
+  std::vector<bool> made(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count), false);
+  MU_TRY(scan_merges(source, document, *merges, table, made, scan));
+  if (!made.empty()) {
+    MU_TRY(each_string(source, document, tokens, [&](u64 index, std::string_view text, u64 offset) {
+      if (is_set(ordinary, index) && !is_set(made, index) && has_several_characters(text)) {
+        scan.not_merged.count(index, offset);
+      }
+    }));
+  }
   if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
     scan.first_missing = beginning_of(missing_token(whole_string_at(source, document, bad.first_offset), table));
   }

@@ -38,12 +38,17 @@ struct VocabularyScan {
   StringTally merges_not_split;      ///< without a space between two parts
   StringTally merges_without_token;  ///< a half, or both joined, is no token
   std::string first_missing;         ///< the token that the first of these needs
+  StringTally not_merged;            ///< ordinary tokens of several characters that no merge makes
+  StringTally two_digits;            ///< ordinary tokens with two or more ASCII digits in a row
+  StringTally four_digits;           ///< … with four or more
 };
 
 /// Hashes every token and looks up both halves and the whole of every merge. `tokens` (fewer than 2^32 - 1) and
-/// `merges`, which may be null, are arrays of strings. Memory: 24 to 48 bytes for each token. Errors: those of reading.
+/// `merges`, which may be null, are arrays of strings. `ordinary`: which tokens are of type NORMAL; the last three
+/// tallies are of those only. Memory: 24 to 48 bytes for each token. Errors: those of reading.
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
-                                       const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges);
+                                       const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
+                                       const std::vector<bool>& ordinary = {});
 
 /// The string whose length field stands at `offset`, its first 80 bytes or so (whole characters), for messages. Empty
 /// if it cannot be read.

@@ -55,6 +55,52 @@ TEST(GgufTokens, SpecialIds) {
             "warning gguf-token-id");
 }
 
+TEST(GgufTokens, SpecialTokensAreControlTokens) {
+  const auto with_types = [](const std::vector<i32>& types) {
+    return vocabulary({"a", "b", "c"})
+        .key_u32("tokenizer.ggml.eos_token_id", 1)
+        .key_array<i32>("tokenizer.ggml.token_type", types);
+  };
+  EXPECT_EQ(token_findings(with_types({1, 3, 1})), "");
+  EXPECT_EQ(token_findings(with_types({1, 2, 1})), "") << "unknown";
+  EXPECT_EQ(token_findings(with_types({1, 4, 1})), "") << "user-defined: llama.cpp looks for those as well";
+  EXPECT_EQ(token_findings(with_types({3, 1, 3})), "warning gguf-token-special-type");
+  EXPECT_EQ(token_findings(with_types({3, 6, 3})), "warning gguf-token-special-type");
+}
+
+TEST(GgufTokens, TokensThatNoTextBecomes) {
+  const auto bytes = [](std::string_view pre, const std::vector<std::string>& tokens, const std::vector<i32>& types) {
+    return vocabulary(tokens)
+        .key_string("tokenizer.ggml.model", "gpt2")
+        .key_string("tokenizer.ggml.pre", pre)
+        .key_strings("tokenizer.ggml.merges", {"a b"})
+        .key_array<i32>("tokenizer.ggml.token_type", types);
+  };
+  EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "é"}, {1, 1, 1, 1})), "");
+  EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "ba"}, {1, 1, 1, 1})), "warning gguf-token-unreachable");
+  EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "ba"}, {1, 1, 1, 4})), "") << "not an ordinary token";
+  EXPECT_EQ(token_findings(bytes("llama-bpe", {"a", "b", "ab", "ba"}, {1, 1, 1, 1})), "") << "used as a whole word";
+}
+
+TEST(GgufTokens, PreTokenizersThatCutTokens) {
+  const auto digits = [](std::string_view pre, int number) {
+    std::vector<std::string> tokens = {"1"}, merges;
+    for (int i = 1; i < number; ++i) {
+      tokens.push_back(tokens.back() + "1");
+      merges.push_back(tokens[tokens.size() - 2] + " 1");
+    }
+    return vocabulary(tokens)
+        .key_string("tokenizer.ggml.model", "gpt2")
+        .key_string("tokenizer.ggml.pre", pre)
+        .key_strings("tokenizer.ggml.merges", merges)
+        .key_array<i32>("tokenizer.ggml.token_type", std::vector<i32>(tokens.size(), 1));
+  };
+  EXPECT_EQ(token_findings(digits("gpt-2", 5)), "");
+  EXPECT_EQ(token_findings(digits("llama-bpe", 3)), "");
+  EXPECT_EQ(token_findings(digits("llama-bpe", 4)), "warning gguf-tokenizer-pre-unfit");
+  EXPECT_EQ(token_findings(digits("qwen2", 2)), "warning gguf-tokenizer-pre-unfit");
+}
+
 TEST(GgufTokens, WhatLoadersNeedOfByteLevelVocabularies) {
   const auto bytes = [](std::string_view pre) {
     return vocabulary({"a", "b", "ab"})
