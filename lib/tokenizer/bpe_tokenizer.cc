@@ -10,6 +10,7 @@
 #include "tokenizer/pipeline.h"
 #include "tokenizer/pre_table.h"
 #include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tiktoken.h"
 #include "tokenizer/tokenizer_build.h"
 
 namespace modelutils::tokenizer {
@@ -113,21 +114,31 @@ PreFacts pre_facts(const TokenizerInput& input) {
   return facts;
 }
 
-// Without a tokenizer.json only the model's type tells.
+// Without a tokenizer.json only the model's type tells. (The regexes of tiktoken's vocabularies are in their Python
+// code.)
 Result<std::string> pre_of_model_type(std::string_view model_type) {
   struct Row {
     std::string_view model_type, pre;
   };
-  constexpr std::array<Row, 5> rows = {
-      {{"qwen2", "qwen2"}, {"qwen2_moe", "qwen2"}, {"qwen3", "qwen2"}, {"qwen3_moe", "qwen2"}, {"gpt2", "gpt-2"}}};
+  constexpr std::array<Row, 12> rows = {{{"qwen2", "qwen2"},
+                                         {"qwen2_moe", "qwen2"},
+                                         {"qwen3", "qwen2"},
+                                         {"qwen3_moe", "qwen2"},
+                                         {"gpt2", "gpt-2"},
+                                         {"qwen", "qwen2"},
+                                         {"llama", "llama-bpe"},
+                                         {"dbrx", "dbrx"},
+                                         {"chatglm", "chatglm-bpe"},
+                                         {"hunyuan", "hunyuan"},
+                                         {"kimi_k2", "kimi-k2"},
+                                         {"kimi_linear", "kimi-k2"}}};
   for (const Row& row : rows) {
     if (row.model_type == model_type) return std::string(row.pre);
   }
-  return input_error(
-      "hf-tok-pre-unknown",
-      fmt::format("vocab.json and merges.txt do not say how text is split, and the model type '{}' is not qwen2, qwen3 "
-                  "or gpt2; pass --pre NAME to choose one of llama.cpp's pre-tokenizers",
-                  model_type));
+  return input_error("hf-tok-pre-unknown", fmt::format("without tokenizer.json nothing says how text is split, and the "
+                                                       "model type '{}' is none whose pre-tokenizer is "
+                                                       "known; pass --pre NAME to choose one of llama.cpp's",
+                                                       model_type));
 }
 
 Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
@@ -168,10 +179,33 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   return {};
 }
 
+// tiktoken's ranks are the ids, and say the order of the merges as well.
+Status build_tiktoken(const TokenizerInput& input, Tokenizer& tokenizer) {
+  tokenizer.source = input.files.tiktoken_name;
+  MU_ASSIGN(TiktokenVocabulary vocabulary, parse_tiktoken(*input.files.tiktoken_text, input.rows()));
+  TokenList list(tokenizer, input.rows());
+  for (std::size_t rank = 0; rank < vocabulary.tokens.size(); ++rank) {
+    if (vocabulary.tokens[rank].empty()) continue;
+    list.set(static_cast<u32>(rank), vocabulary.tokens[rank], TokenType::normal, 0);
+  }
+  tokenizer.merges = std::move(vocabulary.merges);
+  list.overlay(input.added.tokens);
+  list.finish(tokenizer.findings);
+  if (input.added.tokens.empty()) {
+    tokenizer.findings.warning(
+        Scope::model, "hf-tok-tiktoken-special",
+        "the special tokens are not said by a file (they are in the tokenizer's Python code): texts with "
+        "them are tokenised differently");
+  }
+  warn_of_added_tokens(input.added.tokens, tokenizer.findings);
+  return choose_pre(input, tokenizer);
+}
+
 }  // namespace
 
 Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer) {
   tokenizer.kind = TokenizerKind::gpt2;
+  if (input.files.tiktoken_text) return build_tiktoken(input, tokenizer);
   const bool fast = input.files.tokenizer_json != nullptr;
   tokenizer.source = fast ? "tokenizer.json" : "vocab.json";
   const json::Element vocab = fast ? *json::member(*json::member(input.files.tokenizer_json->root, "model"), "vocab")

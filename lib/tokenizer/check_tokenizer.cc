@@ -2,6 +2,7 @@
 #include "base/path.h"
 #include "hf/remarks.h"
 #include "tokenizer/merges_text.h"
+#include "tokenizer/tiktoken.h"
 #include "tokenizer/tokenizer_build.h"
 
 namespace modelutils::tokenizer {
@@ -37,6 +38,10 @@ Status check_files(const TokenizerFiles& files, u64 rows, FindingLog& findings) 
   if (files.form == TokenizerForm::vocab_merges) {
     MU_TRY(read_vocabulary(files.vocab_json->root, rows, added.dropped));
     MU_TRY(parse_merges_text(*files.merges_text));
+  }
+  if (files.form == TokenizerForm::tiktoken) {
+    const auto ranks = parse_tiktoken(*files.tiktoken_text, rows);
+    if (!ranks) return tl::make_unexpected(in_file(ranks.error(), files.path(files.tiktoken_name)));
   }
   return {};
 }

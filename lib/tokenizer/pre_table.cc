@@ -95,7 +95,8 @@ std::vector<PreRow> make_table() {
       split("[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥\u3040-ゟ゠-ヿ]+");
   const std::string youtu_words = split(cased(by_category, contraction, R"(\p{N})"));
   const std::string afmoe_scripts = split(
-      "[一-鿿㐀-䶿豈-\ufaff\u3040-ゟ゠-ヿ･-ﾟ⼀-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿꧠ-\ua9ff가-"
+      "[一-鿿㐀-䶿豈-\ufaff\u3040-ゟ゠-ヿ･-ﾟ⼀-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿꧠ-"
+      "\ua9ff가-"
       "\ud7afᄀ-"
       "ᇿ]"
       "+");

@@ -150,7 +150,7 @@ class Resolver {
     if (!tokenizer_.special.eot) find_end_of_turn();
     code_llama();
     gemma();
-    if (input_.files.form == TokenizerForm::vocab_merges) mark_control();
+    if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
     flags(add);
     return {};
   }

@@ -37,13 +37,15 @@ std::string main_file(const TokenizerFiles& files) {
   switch (files.form) {
     case TokenizerForm::sentencepiece: return files.path("tokenizer.model");
     case TokenizerForm::vocab_merges: return files.path("vocab.json");
+    case TokenizerForm::tiktoken: return files.path(files.tiktoken_name);
     default: return files.path("tokenizer.json");
   }
 }
 
 Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
-  const bool byte_level =
-      input.files.form == TokenizerForm::byte_bpe || input.files.form == TokenizerForm::vocab_merges;
+  const bool byte_level = input.files.form == TokenizerForm::byte_bpe ||
+                          input.files.form == TokenizerForm::vocab_merges ||
+                          input.files.form == TokenizerForm::tiktoken;
   std::optional<SentencePieceModel> model;
   if (byte_level) {
     MU_TRY(build_byte_bpe(input, tokenizer));

@@ -75,10 +75,11 @@ struct TokenizerOptions {
 /// Reads the tokenizer of a folder.
 ///
 /// Errors, all of kind input but the usage error for an unknown `pre`: "hf-tok-missing" (no tokenizer at all; the text
-/// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-tiktoken", "hf-tok-kind" (kinds
+/// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-kind" (kinds
 /// that GGUF's two models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
 /// are printed), "hf-tok-rows", and those of broken files: "json-syntax", "hf-tok-json", "hf-tok-vocab",
-/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-special-id", "hf-tok-template", … (docs/findings.md).
+/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-tiktoken", "hf-tok-special-id", "hf-tok-template", …
+/// (docs/findings.md).
 Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options);
 
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For

@@ -24,24 +24,26 @@ Status load_json(const ModelFolder& folder, std::string_view name, std::shared_p
   return {};
 }
 
-Result<bool> has_tiktoken_file(const ModelFolder& folder) {
-  MU_ASSIGN(const std::vector<std::string> names, list_if_present(folder.path));
-  return std::any_of(names.begin(), names.end(),
-                     [](std::string_view name) { return name.ends_with(".tiktoken") || name == "tiktoken.model"; });
-}
-
-tl::unexpected<Error> tiktoken_error(std::string path) {
-  return input_error("hf-tok-tiktoken",
-                     "is a tiktoken vocabulary (base64 text with ranks and no merges), which cannot be converted; make "
-                     "a tokenizer.json from it first",
-                     {}, {}, std::move(path));
+// The first file of tiktoken's form by its name.
+Result<std::optional<std::string>> find_tiktoken_file(const ModelFolder& folder) {
+  MU_ASSIGN(std::vector<std::string> names, list_if_present(folder.path));
+  std::sort(names.begin(), names.end());
+  const auto found = std::find_if(names.begin(), names.end(), [](std::string_view name) {
+    return name.ends_with(".tiktoken") || name == "tiktoken.model";
+  });
+  return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
 // The forms for a directory without tokenizer.json.
 Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
   MU_ASSIGN(files.model_bytes, read_if_present(folder, "tokenizer.model", max_text_bytes));
   if (files.model_bytes) {
-    if (looks_like_tiktoken(*files.model_bytes)) return tiktoken_error(files.path("tokenizer.model"));
+    if (looks_like_tiktoken(*files.model_bytes)) {
+      files.tiktoken_text.swap(files.model_bytes);
+      files.tiktoken_name = "tokenizer.model";
+      files.form = TokenizerForm::tiktoken;
+      return {};
+    }
     files.form = TokenizerForm::sentencepiece;
     return {};
   }
@@ -58,8 +60,13 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
                     files.vocab_json ? "vocab.json" : "merges.txt", files.vocab_json ? "merges.txt" : "vocab.json"),
         {}, {}, files.directory);
   }
-  MU_ASSIGN(const bool has_tiktoken, has_tiktoken_file(folder));
-  if (has_tiktoken) return tiktoken_error(files.directory);
+  MU_ASSIGN(const auto tiktoken, find_tiktoken_file(folder));
+  if (tiktoken) {
+    MU_ASSIGN(files.tiktoken_text, read_if_present(folder, *tiktoken, max_text_bytes));
+    files.tiktoken_name = *tiktoken;
+    if (files.tiktoken_text) files.form = TokenizerForm::tiktoken;
+    return {};
+  }
   if (is_present(files.path("vocab.txt"))) {
     return input_error("hf-tok-wordpiece", "is a WordPiece vocabulary (BERT), which is not supported", {}, {},
                        files.path("vocab.txt"));
@@ -120,7 +127,7 @@ bool looks_like_tiktoken(std::string_view bytes) {
 }
 
 bool is_unsupported_kind(const Error& error) {
-  return error.code == "hf-tok-kind" || error.code == "hf-tok-tiktoken" ||
+  return error.code == "hf-tok-kind" ||
          std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& one) { return one.code == error.code; });
 }
 

@@ -19,6 +19,7 @@ enum class TokenizerForm : u8 {
   spm_json,       ///< tokenizer.json, BPE with byte fallback (perhaps with a tokenizer.model beside it)
   sentencepiece,  ///< tokenizer.model alone
   vocab_merges,   ///< vocab.json and merges.txt
+  tiktoken,       ///< base64 texts with ranks: *.tiktoken, tiktoken.model or tokenizer.model
 };
 
 /// What a directory has. Members are empty where there is no such file; tests and fuzzers fill them from memory.
@@ -27,6 +28,8 @@ struct TokenizerFiles {
   std::shared_ptr<json::Document> vocab_json;
   std::optional<std::string> merges_text;  ///< merges.txt
   std::optional<std::string> model_bytes;  ///< tokenizer.model
+  std::optional<std::string> tiktoken_text;
+  std::string tiktoken_name;  ///< the file that it is from
   std::string directory;
   TokenizerForm form = TokenizerForm::none;
 
