@@ -1,6 +1,7 @@
 // Byte-level BPE: tokens as they are, merges as ranks, the pre-tokenizer by name.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/escape.h"
 #include "hf/remarks.h"
@@ -116,23 +117,21 @@ PreFacts pre_facts(const TokenizerInput& input) {
 
 // Without a tokenizer.json only the model's type tells. (The regexes of tiktoken's vocabularies are in their Python
 // code.)
-Result<std::string> pre_of_model_type(std::string_view model_type) {
-  struct Row {
-    std::string_view model_type, pre;
-  };
-  constexpr std::array<Row, 12> rows = {{{"qwen2", "qwen2"},
-                                         {"qwen2_moe", "qwen2"},
-                                         {"qwen3", "qwen2"},
-                                         {"qwen3_moe", "qwen2"},
-                                         {"gpt2", "gpt-2"},
-                                         {"qwen", "qwen2"},
-                                         {"llama", "llama-bpe"},
-                                         {"dbrx", "dbrx"},
-                                         {"chatglm", "chatglm-bpe"},
-                                         {"hunyuan", "hunyuan"},
-                                         {"kimi_k2", "kimi-k2"},
-                                         {"kimi_linear", "kimi-k2"}}};
-  for (const Row& row : rows) {
+struct TypeRow {
+  std::string_view model_type, pre;
+};
+constexpr std::array<TypeRow, 5> types_with_merges = {
+    {{"qwen2", "qwen2"}, {"qwen2_moe", "qwen2"}, {"qwen3", "qwen2"}, {"qwen3_moe", "qwen2"}, {"gpt2", "gpt-2"}}};
+constexpr std::array<TypeRow, 7> types_with_ranks = {{{"qwen", "qwen2"},
+                                                      {"llama", "llama-bpe"},
+                                                      {"dbrx", "dbrx"},
+                                                      {"chatglm", "chatglm-bpe"},
+                                                      {"hunyuan", "hunyuan"},
+                                                      {"kimi_k2", "kimi-k2"},
+                                                      {"kimi_linear", "kimi-k2"}}};
+
+Result<std::string> pre_of_model_type(std::string_view model_type, std::span<const TypeRow> rows) {
+  for (const TypeRow& row : rows) {
     if (row.model_type == model_type) return std::string(row.pre);
   }
   return input_error("hf-tok-pre-unknown", fmt::format("without tokenizer.json nothing says how text is split, and the "
@@ -159,7 +158,9 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
           "pre_tokenizer");
     }
   } else {
-    MU_ASSIGN(tokenizer.pre, pre_of_model_type(input.model_type()));
+    const bool ranks = input.files.form == TokenizerForm::tiktoken;
+    const std::span<const TypeRow> rows = ranks ? std::span<const TypeRow>(types_with_ranks) : types_with_merges;
+    MU_ASSIGN(tokenizer.pre, pre_of_model_type(input.model_type(), rows));
   }
   const auto known = known_pre(tokenizer.pre);
   if (!known) return {};

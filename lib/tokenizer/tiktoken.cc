@@ -42,7 +42,8 @@ std::string symbols(std::string_view bytes) {
   return text;
 }
 
-// Where the last of the joins that make `token` has its seam; nothing if the ranks below its own leave more than two parts.
+// Where the last of the joins that make `token` has its seam; nothing if the ranks below its own leave more than two
+// parts.
 std::optional<std::size_t> last_seam(std::string_view token, u32 rank, const Ranks& ranks) {
   std::vector<std::size_t> starts;  // of the parts
   for (std::size_t i = 0; i <= token.size(); ++i) starts.push_back(i);
@@ -84,10 +85,12 @@ Result<TiktokenVocabulary> parse_tiktoken(std::string_view text, u64 rows) {
     auto token = decode_base64(line.substr(0, space));
     if (!token || error != std::errc() || at != last) return bad("must be base64, a space and a rank");
     if (rank >= rows) {
-      return input_error("hf-tok-id-range", fmt::format("the rank {} is not below {}, the rows of the embedding", rank, rows),
+      return input_error("hf-tok-id-range",
+                         fmt::format("the rank {} is not below {}, the rows of the embedding", rank, rows),
                          fmt::format("line {}", line_number));
     }
-    if (token->size() > max_token_bytes) return bad(fmt::format("has {} bytes, at most {} are supported", token->size(), max_token_bytes));
+    if (token->size() > max_token_bytes)
+      return bad(fmt::format("has {} bytes, at most {} are supported", token->size(), max_token_bytes));
     total_square += u64{token->size()} * token->size();
     if (total_square > max_total_square) return bad("the tokens are longer than those of any real vocabulary");
     if (rank >= bytes.size()) bytes.resize(static_cast<std::size_t>(rank) + 1);
@@ -107,7 +110,8 @@ Result<TiktokenVocabulary> parse_tiktoken(std::string_view text, u64 rows) {
     if (token.size() < 2) continue;
     const auto seam = last_seam(token, static_cast<u32>(rank), ranks);
     if (!seam || ranks.count(token.substr(0, *seam)) == 0 || ranks.count(token.substr(*seam)) == 0) {
-      return input_error("hf-tok-tiktoken", "the token cannot be made of two of lower rank", fmt::format("rank {}", rank));
+      return input_error("hf-tok-tiktoken", "the token cannot be made of two of lower rank",
+                         fmt::format("rank {}", rank));
     }
     vocabulary.merges.push_back(symbols(token.substr(0, *seam)) + ' ' + symbols(token.substr(*seam)));
   }

@@ -27,8 +27,8 @@ TEST_F(Tiktoken, RanksAreIdsAndMakeMerges) {
 }
 
 TEST_F(Tiktoken, RefusesOtherTexts) {
-  for (const char* text : {"YQ==\n", "YQ== x\n", "YQ== 1x\n", "YQ== -1\n", "?? 1\n", " 1\n", "= 1\n", "YQ== 0\nYg== 0\n",
-                           "YQ== 0\nYWI= 1\n"}) {
+  for (const char* text : {"YQ==\n", "YQ== x\n", "YQ== 1x\n", "YQ== -1\n", "?? 1\n", " 1\n", "= 1\n",
+                           "YQ== 0\nYg== 0\n", "YQ== 0\nYWI= 1\n"}) {
     const auto vocabulary = tokenizer::parse_tiktoken(text, 10);
     ASSERT_FALSE(vocabulary) << text;
     EXPECT_EQ(vocabulary.error().code, "hf-tok-tiktoken") << text;
@@ -41,7 +41,8 @@ TEST_F(Tiktoken, RefusesOtherTexts) {
 
 TEST_F(Tiktoken, ADirectoryWithOne) {
   dir.write("x.tiktoken", std::string(seven));
-  dir.write("tokenizer_config.json", R"({"eos_token":"<|end|>","added_tokens_decoder":{"7":{"content":"<|end|>","special":true}}})");
+  dir.write("tokenizer_config.json",
+            R"({"eos_token":"<|end|>","added_tokens_decoder":{"7":{"content":"<|end|>","special":true}}})");
   options.pre = "qwen2";
   const tokenizer::Tokenizer tokenizer = read(9);
   EXPECT_EQ(tokenizer.kind, tokenizer::TokenizerKind::gpt2);
