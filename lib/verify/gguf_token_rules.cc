@@ -183,21 +183,22 @@ class TokenRules {
 
   // Tokens that no text can become: no merge makes them, or the pre-tokenizer always cuts them.
   void report_unreachable(const VocabularyScan& scan, const gguf::ArrayRef* merges) {
+    constexpr u64 a_few = 8;  // real vocabularies that fit have none, those that do not have hundreds
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const std::string pre(index_.string_value(pre_key).value_or("default"));
     const auto known = tokenizer::known_pre(pre);
     const bool whole_words = known && known->ignore_merges;
     if (const StringTally& lost = scan.not_merged;
         lost.number != 0 && merges != nullptr && merges->count != 0 && !whole_words) {
-      log_.warning(Scope::model, "gguf-token-unreachable",
-                   fmt::format("{} cannot be produced: no merge makes {}, the first is token {} ('{}')",
-                               counted(lost.number, "token"), verb(lost.number, "it", "them"), lost.first_index,
-                               string_at(source_, document_, lost.first_offset)),
-                   at_key(tokens_key), lost.first_offset);
+      log_.tell(lost.number < a_few ? Severity::note : Severity::warning, Scope::model, "gguf-token-unreachable",
+                fmt::format("{} cannot be produced: no merge makes {}, the first is token {} ('{}')",
+                            counted(lost.number, "token"), verb(lost.number, "it", "them"), lost.first_index,
+                            string_at(source_, document_, lost.first_offset)),
+                at_key(tokens_key), lost.first_offset);
     }
     const u32 digits = tokenizer::digits_together(pre);
     const StringTally& cut = digits == 1 ? scan.two_digits : scan.four_digits;
-    if (digits == 0 || cut.number == 0) return;
+    if (digits == 0 || cut.number < a_few) return;
     log_.warning(
         Scope::model, "gguf-tokenizer-pre-unfit",
         fmt::format("'{}' leaves at most {} together, but {} {} more, the first is token {} ('{}'): the vocabulary was "
