@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "convert/optional_keys.h"
 #include "hf/model_id.h"
+#include "plan/optional_keys.h"
 
 namespace modelutils::convert {
 

@@ -1,6 +1,7 @@
 #include "model/format.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,6 +92,18 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
     if (recognisers[i](probe)) probe.format = infos[i].format;
   }
   return probe;
+}
+
+Error unknown_format(const PathProbe& probe) {
+  std::string message;
+  if (probe.is_directory) {
+    message = "contains no recognised model";
+  } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
+    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
+  } else {
+    message = fmt::format("is {}", file_kind_text(kind));
+  }
+  return Error{.code = "verify-unknown-format", .message = std::move(message), .file = probe.path};
 }
 
 }  // namespace modelutils

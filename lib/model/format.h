@@ -46,4 +46,7 @@ struct PathProbe {
 /// regular file nor a directory ("-" is standard input, which cannot be read out of order either).
 Result<PathProbe> probe_path(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
 
+/// Why a path whose `format` is not set is no model: code "verify-unknown-format".
+Error unknown_format(const PathProbe& probe);
+
 }  // namespace modelutils

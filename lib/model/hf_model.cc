@@ -10,6 +10,7 @@
 #include "arch/names.h"
 #include "base/checked_math.h"
 #include "hf/tensor_names.h"
+#include "model/safetensors_catalog.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -57,20 +58,31 @@ class MatrixCollector {
   }
 
  private:
+  // Has the tensor the bytes that its type and shape ask for? Whoever decodes it relies on that.
+  Status check_place(const std::string& name, safetensors::TensorRef ref) const {
+    const std::string_view problem =
+        safetensors_tensor_problem(model_.shards.file(ref).document, model_.shards.tensor(ref));
+    return problem.empty() ? Status{} : Status(module_error(name, "cannot be read: " + std::string(problem)));
+  }
+
   Status add(const std::string& name, std::size_t index, const mlx::Module* module) {
     const safetensors::Tensor& tensor = model_.shards.tensor(model_.shards.tensors[index]);
     SourceMatrix matrix;
     matrix.name = name;
     matrix.values = stored(model_.shards, model_.shards.tensors[index]);
+    MU_TRY(check_place(name, model_.shards.tensors[index]));
     if (!tensor.type) return module_error(name, fmt::format("has the unknown dtype '{}'", tensor.dtype));
     if (module != nullptr && module->quantized) {
       if (!module->params)
         return module_error(name, "has scales, but no usable quantisation parameters in config.json");
+      if (!module->decodable) return module_error(name, "has scales or biases that do not fit its weight");
       matrix.quantized = module->params;
       matrix.shape = module->shape;
+      MU_TRY(check_place(name, model_.shards.tensors[module->scales]));
       matrix.scales = stored(model_.shards, model_.shards.tensors[module->scales]);
       if (mlx::mode_info(module->params->mode).has_biases) {
         if (module->biases == mlx::no_tensor) return module_error(name, "has scales but no biases");
+        MU_TRY(check_place(name, model_.shards.tensors[module->biases]));
         matrix.biases = stored(model_.shards, model_.shards.tensors[module->biases]);
       }
     } else {

@@ -14,6 +14,8 @@ std::string_view code_of(Paint paint) {
     case Paint::text: return "32";
     case Paint::number: return "33";
     case Paint::bad: return "1;31";
+    case Paint::added: return "32";
+    case Paint::removed: return "31";
     case Paint::bits_16: return "32";
     case Paint::bits_8: return "36";
     case Paint::bits_6: return "94";

@@ -19,6 +19,8 @@ enum class Paint : u8 {
   text,
   number,
   bad,
+  added,
+  removed,
   bits_16,
   bits_8,
   bits_6,

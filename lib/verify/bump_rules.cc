@@ -11,6 +11,7 @@
 #include "bump/parse.h"
 #include "io/hash.h"
 #include "model/bump_catalog.h"
+#include "model/bump_config.h"
 
 namespace modelutils {
 

@@ -7,6 +7,7 @@
 #include "verify/gguf_rules.h"
 #include "verify/mlx_rules.h"
 #include "verify/parity_bump.h"
+#include "verify/parity_gguf.h"
 #include "verify/parity_mlx.h"
 #include "verify/safetensors_rules.h"
 
@@ -24,6 +25,7 @@ const std::array rules_table = {
 const std::array parity_table = {
     ParityRules{Format::bump, Format::gguf, compare_bump_with_gguf},
     ParityRules{Format::gguf, Format::mlx, compare_with_mlx},
+    ParityRules{Format::gguf, Format::gguf, compare_gguf_with_gguf},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "bump/parse.h"
 #include "io/random_access_file.h"
+#include "model/bump_config.h"
 #include "plan/bump_entry_stream.h"
 #include "plan/bump_mapping.h"
 #include "verify/bump_rules.h"

@@ -7,9 +7,8 @@
 
 namespace modelutils {
 
-/// The row of the table of parities. Findings of scope model and data: "parity-missing", "parity-extra",
-/// "parity-shape", "parity-type" (errors); "parity-value" names the first value that differs in a tensor whose form is
-/// exact (error); "parity-inexact" gives the relative RMS error of the others (a note up to 1 %, else an error).
+/// The row of the table of parities. Findings as of compare_with_sources() (parity_tensors.h); what is an exact form,
+/// docs/conversion.md says. Errors: the source cannot be mapped to GGUF tensors.
 Result<FindingLog> compare_with_mlx(const CheckedModel& checked, const Model& converted, Model source);
 
 }  // namespace modelutils

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/counted.h"
-#include "io/file_kind.h"
 #include "io/standard_output.h"
 #include "verify/data_check.h"
 #include "verify/formats.h"
@@ -25,18 +24,6 @@ Result<PathProbe> probe_to_verify(const std::string& path, OutsideLinks links = 
   return probe;
 }
 
-Error unknown_format(const PathProbe& probe) {
-  std::string message;
-  if (probe.is_directory) {
-    message = "contains no recognised model";
-  } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
-    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
-  } else {
-    message = fmt::format("is {}", file_kind_text(kind));
-  }
-  return Error{.code = "verify-unknown-format", .message = std::move(message), .file = probe.path};
-}
-
 // ".gguf" of "a/b.GGUF"; empty without one.
 std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
@@ -50,13 +37,10 @@ Result<const ParityRules*> find_parity(Format converted, const PathProbe& source
   for (const ParityRules& rules : all_parities()) {
     if (rules.converted == converted && rules.source == source.format) return &rules;
   }
-  const std::string_view hint = converted == *source.format
-                                    ? "; make a manifest of one with --hash and check the other against it with --check"
-                                    : "";
-  return input_error(
-      "verify-no-parity",
-      fmt::format("cannot compare {} with {}{}", format_info(converted).noun, format_info(*source.format).noun, hint),
-      {}, {}, source.path);
+  return input_error("verify-no-parity",
+                     fmt::format("cannot compare {} with {}; model-diff compares any two models",
+                                 format_info(converted).noun, format_info(*source.format).noun),
+                     {}, {}, source.path);
 }
 
 class Run {

@@ -1,6 +1,7 @@
 // Writes large models for benchmarks: deterministic, realistic in structure, without anybody's data.
 //
 //   make_model gguf FILE MEGABYTES         llama-shaped, Q4_K and Q6_K, tied embeddings, small vocabulary
+//   make_model q8_0 FILE MEGABYTES         the same model in Q8_0; MEGABYTES as for gguf, so it is larger
 //   make_model header FILE SCALE           128k × SCALE tokens and 280k × SCALE merges, hardly any tensor data
 //   make_model safetensors FILE TENSORS    many small tensors
 //   make_model mlx DIR MEGABYTES           llama-shaped, 4-bit affine, group 64, f16 scales, with a tokenizer
@@ -78,6 +79,7 @@ std::vector<u32> scale_offsets(TensorType type) {
   switch (type) {
     case TensorType::Q4_K: return {0, 2};
     case TensorType::Q6_K: return {208};
+    case TensorType::Q8_0: return {0};
     default: return {};
   }
 }
@@ -169,16 +171,22 @@ void write_gguf(const std::string& path, const std::vector<gguf::OutKey>& keys,
   file.write(layout->header);
   Blocks q4(TensorType::Q4_K);
   Blocks q6(TensorType::Q6_K);
+  Blocks q8(TensorType::Q8_0);
   Blocks f32(TensorType::F32);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     file.pad_to(layout->offsets[i]);
-    Blocks& blocks = tensors[i].type == TensorType::Q4_K ? q4 : tensors[i].type == TensorType::Q6_K ? q6 : f32;
+    const TensorType type = tensors[i].type;
+    Blocks& blocks = type == TensorType::Q4_K   ? q4
+                     : type == TensorType::Q6_K ? q6
+                     : type == TensorType::Q8_0 ? q8
+                                                : f32;
     blocks.write(file, layout->bytes[i]);
   }
   file.pad_to(layout->file_size);
 }
 
-void make_gguf(const std::string& path, u64 megabytes) {
+// `megabytes` of the Q4_K form.
+void make_gguf(const std::string& path, u64 megabytes, bool in_q8_0) {
   Shape shape;
   if (megabytes < 500) shape = {512, 1536, 8, 2, 64, 4096};
   const u64 kv = shape.heads_kv * shape.head_dim;
@@ -206,6 +214,9 @@ void make_gguf(const std::string& path, u64 megabytes) {
     ++layers;
   }
   tensors.push_back({"output_norm.weight", TensorType::F32, {shape.embedding}});
+  for (gguf::OutTensor& tensor : tensors) {
+    if (in_q8_0 && tensor.type != TensorType::F32) tensor.type = TensorType::Q8_0;
+  }
   std::vector<std::string> tokens;
   for (u64 i = 0; i < shape.vocabulary; ++i) tokens.push_back(word(i));
   write_gguf(path, model_keys(shape, layers, tokens, {}), tensors);
@@ -421,11 +432,11 @@ void make_mlx(const std::string& folder, u64 megabytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) fail("usage: make_model gguf|header|safetensors|mlx OUT SIZE");
+  if (argc != 4) fail("usage: make_model gguf|q8_0|header|safetensors|mlx OUT SIZE");
   const std::string kind = argv[1];
   const u64 size = std::strtoull(argv[3], nullptr, 10);
-  if (kind == "gguf") {
-    make_gguf(argv[2], size);
+  if (kind == "gguf" || kind == "q8_0") {
+    make_gguf(argv[2], size, kind == "q8_0");
   } else if (kind == "header") {
     make_header(argv[2], size);
   } else if (kind == "safetensors") {

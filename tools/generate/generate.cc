@@ -15,6 +15,7 @@
 #include "cli/gguf2bump_options.h"
 #include "cli/gguf_edit_options.h"
 #include "cli/mlx2gguf_options.h"
+#include "cli/model_diff_options.h"
 #include "cli/verify_options.h"
 #include "completion.h"
 #include "man_page.h"
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
     write_all(cli::gguf2bump_command, folders);
     write_all(cli::mlx2gguf_command, folders);
     write_all(cli::gguf_edit_command, folders);
+    write_all(cli::model_diff_command, folders);
     return cli::exit_ok;
   });
 }

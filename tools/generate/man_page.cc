@@ -89,7 +89,8 @@ std::string man_page(const cli::Command& command, std::string_view version, std:
     out += ".TP\n" + bold(example.command) + "\n" + sentence(example.explanation);
   }
   out += ".SH SEE ALSO\n";
-  for (const std::string_view other : {"gguf-dump", "gguf-edit", "gguf2bump", "mlx2gguf", "st-dump", "verify"}) {
+  for (const std::string_view other :
+       {"gguf-dump", "gguf-edit", "gguf2bump", "mlx2gguf", "model-diff", "st-dump", "verify"}) {
     if (other != command.name()) out += fmt::format(".BR {} (1),\n", roff(other));
   }
   return out + ".BR modelutils (7)\n";

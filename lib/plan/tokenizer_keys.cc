@@ -1,10 +1,10 @@
-#include "convert/tokenizer_keys.h"
+#include "plan/tokenizer_keys.h"
 
 #include <fmt/format.h>
 
-#include "convert/optional_keys.h"
+#include "plan/optional_keys.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 namespace {
 
@@ -66,4 +66,4 @@ Keys no_vocab_keys() {
   return {gguf::make_key_string(ggml("model"), "no_vocab")};
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

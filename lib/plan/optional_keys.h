@@ -8,7 +8,7 @@
 
 #include "gguf/write.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 using Keys = std::vector<gguf::OutKey>;
 
@@ -21,4 +21,4 @@ inline void add_list(Keys& keys, std::string_view name, const std::vector<std::s
   if (!items.empty()) keys.push_back(gguf::make_key_strings(std::string(name), items));
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -6,7 +6,7 @@
 #include "gguf/write.h"
 #include "tokenizer/tokenizer.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 /// tokenizer.ggml.*, tokenizer.chat_template*: tokens and merges as string arrays, token_type as INT32 array, scores as
 /// FLOAT32 array, ids as UINT32, flags as BOOL.
@@ -15,4 +15,4 @@ std::vector<gguf::OutKey> tokenizer_keys(const tokenizer::Tokenizer& tokenizer);
 /// tokenizer.ggml.model = "no_vocab", for --no-vocab.
 std::vector<gguf::OutKey> no_vocab_keys();
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

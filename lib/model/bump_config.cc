@@ -1,11 +1,11 @@
-// config.json next to a BUMPWGT3 file.
+#include "model/bump_config.h"
+
 #include <fmt/format.h>
 
 #include <array>
 
 #include "base/path.h"
 #include "json/reader.h"
-#include "verify/bump_rules.h"
 
 namespace modelutils {
 

@@ -1,10 +1,10 @@
-#include "convert/tokenizer_keys.h"
+#include "plan/tokenizer_keys.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "written_keys.h"
+#include "unit/convert/written_keys.h"
 
 namespace modelutils {
 namespace {
@@ -26,7 +26,7 @@ tokenizer::Tokenizer small(tokenizer::TokenizerKind kind) {
 }
 
 TEST(TokenizerKeys, ByteLevel) {
-  const Written written(convert::tokenizer_keys(small(tokenizer::TokenizerKind::gpt2)));
+  const Written written(tokenizer_keys(small(tokenizer::TokenizerKind::gpt2)));
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "gpt2");
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.pre"), "qwen2");
   EXPECT_EQ(written.strings("tokenizer.ggml.tokens"), (std::vector<std::string>{"a", "b", "ab"}));
@@ -40,7 +40,7 @@ TEST(TokenizerKeys, ByteLevel) {
 }
 
 TEST(TokenizerKeys, SentencePiece) {
-  const Written written(convert::tokenizer_keys(small(tokenizer::TokenizerKind::llama)));
+  const Written written(tokenizer_keys(small(tokenizer::TokenizerKind::llama)));
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "llama");
   EXPECT_EQ(written.element_type("tokenizer.ggml.scores"), gguf::ValueType::f32);
   EXPECT_EQ(written.numbers<double>("tokenizer.ggml.scores"), (std::vector<double>{0, -1, -2.5}));
@@ -50,7 +50,7 @@ TEST(TokenizerKeys, SentencePiece) {
 TEST(TokenizerKeys, EmptyMergesAreWrittenAllTheSame) {
   tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::gpt2);
   tokenizer.merges.clear();
-  const Written written(convert::tokenizer_keys(tokenizer));
+  const Written written(tokenizer_keys(tokenizer));
   EXPECT_TRUE(written.strings("tokenizer.ggml.merges").empty());
   EXPECT_EQ(written.element_type("tokenizer.ggml.merges"), gguf::ValueType::string);
 }
@@ -67,7 +67,7 @@ TEST(TokenizerKeys, IdsAndFlags) {
   tokenizer.add_eos = false;
   tokenizer.add_sep = true;
   tokenizer.add_space_prefix = false;
-  const Written written(convert::tokenizer_keys(tokenizer));
+  const Written written(tokenizer_keys(tokenizer));
   u32 expected = 1;
   for (const char* name : {"bos", "eos", "unknown", "seperator", "padding", "cls", "mask", "eot", "eom", "fim_pre",
                            "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"}) {
@@ -86,7 +86,7 @@ TEST(TokenizerKeys, Templates) {
   tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::gpt2);
   tokenizer.templates.main = "{{ main }}\n";
   tokenizer.templates.named = {{"tool_use", "{{ tools }}"}, {"rag", ""}};
-  const Written written(convert::tokenizer_keys(tokenizer));
+  const Written written(tokenizer_keys(tokenizer));
   EXPECT_EQ(written.index().string_value("tokenizer.chat_template"), "{{ main }}\n");
   EXPECT_EQ(written.index().string_value("tokenizer.chat_template.tool_use"), "{{ tools }}");
   EXPECT_EQ(written.index().string_value("tokenizer.chat_template.rag"), "");
@@ -94,7 +94,7 @@ TEST(TokenizerKeys, Templates) {
 }
 
 TEST(TokenizerKeys, NoVocabulary) {
-  const Written written(convert::no_vocab_keys());
+  const Written written(no_vocab_keys());
   EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "no_vocab");
 }
 

@@ -1,0 +1,220 @@
+#include "compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/numbers.h"
+
+namespace modelutils {
+
+namespace {
+
+Result<ComparedModel> look_at(const std::shared_ptr<const Model>& model, const ComparisonView& view) {
+  switch (model->format) {
+    case Format::gguf: return compared_gguf(model);
+    case Format::bump: return compared_bump(model, view);
+    case Format::mlx:
+    case Format::safetensors: return compared_directory(model, view);
+  }
+  return internal_error("a format that cannot be compared");
+}
+
+KeyKind kind_of(const Model& model) {
+  switch (model.format) {
+    case Format::gguf: return KeyKind::gguf;
+    case Format::bump: return KeyKind::bump;
+    case Format::mlx:
+    case Format::safetensors: break;
+  }
+  return KeyKind::directory;
+}
+
+// Models of one kind keep their names, unless one directory is MLX's and one is not: MLX stacks experts.
+Naming naming_for(const Model& a, const Model& b) {
+  if (kind_of(a) != kind_of(b)) return Naming::gguf;
+  if (kind_of(a) != KeyKind::directory) return Naming::own;
+  return is_mlx(*a.safetensors) == is_mlx(*b.safetensors) ? Naming::own : Naming::gguf;
+}
+
+std::string range_text(const std::optional<Range>& range) {
+  if (!range) return {};
+  return range->low == range->high ? thousands(range->low) : fmt::format("{}–{}", range->low, range->high);
+}
+
+std::string number_text(std::optional<u64> number) {
+  return number ? thousands(*number) : std::string();
+}
+
+class Comparison {
+ public:
+  Comparison(Model a, Model b, const CompareOptions& options)
+      : a_(std::make_shared<const Model>(std::move(a))),
+        b_(std::make_shared<const Model>(std::move(b))),
+        options_(options) {}
+
+  Result<std::unique_ptr<ModelDiff>> compare() {
+    MU_TRY(look());
+    diff_.max_rms = options_.max_rms;
+    compare_facts();
+    MU_TRY(compare_keys());
+    diff_.tensors = compare_tensors(diff_.a.tensors, diff_.b.tensors, options_.ignored_tensors);
+    if (options_.layout) compare_layout();
+    if (options_.data || options_.max_rms) measure_values();
+    return std::move(result_);
+  }
+
+ private:
+  Status look() {
+    ComparisonView view;
+    view.naming = naming_for(*a_, *b_);
+    view.tokenizer = a_->format != Format::bump && b_->format != Format::bump;
+    MU_ASSIGN(diff_.a, look_at(a_, view));
+    MU_ASSIGN(diff_.b, look_at(b_, view));
+    const bool is_mixed = diff_.a.naming != diff_.b.naming;
+    if (is_mixed && kind_of(*a_) == KeyKind::directory && kind_of(*b_) == KeyKind::directory) {
+      // Only one of them can be mapped: both keep their names.
+      for (const ComparedModel* side : {&diff_.a, &diff_.b}) add_remarks(*side);
+      view.naming = Naming::own;
+      MU_ASSIGN(diff_.a, look_at(a_, view));
+      MU_ASSIGN(diff_.b, look_at(b_, view));
+    }
+    for (const ComparedModel* side : {&diff_.a, &diff_.b}) add_remarks(*side);
+    return {};
+  }
+
+  void add_remarks(const ComparedModel& side) {
+    for (const std::string& remark : side.remarks) diff_.remarks.push_back(side.path + ": " + remark);
+  }
+
+  void fact(std::string_view name, std::string a, std::string b, bool counts) {
+    if (a.empty() || b.empty() || a == b) return;
+    diff_.identity.push_back({std::string(name), std::move(a), std::move(b), counts});
+  }
+
+  void compare_facts() {
+    const ModelFacts& a = diff_.a.facts;
+    const ModelFacts& b = diff_.b.facts;
+    const bool same_kind = diff_.a.key_kind == diff_.b.key_kind;
+    fact("format", diff_.a.kind, diff_.b.kind, false);
+    if (!same_kind) {  // the keys tell otherwise
+      fact("architecture", a.architecture, b.architecture, true);
+      fact("layers", number_text(a.layers), number_text(b.layers), true);
+      fact("context", number_text(a.context), number_text(b.context), true);
+      fact("embedding", number_text(a.embedding), number_text(b.embedding), true);
+      fact("feed forward", range_text(a.feed_forward), range_text(b.feed_forward), true);
+      fact("heads", range_text(a.heads), range_text(b.heads), true);
+      fact("KV heads", range_text(a.heads_kv), range_text(b.heads_kv), true);
+      fact("head size", number_text(a.head_dim), number_text(b.head_dim), true);
+      fact("experts", number_text(a.experts), number_text(b.experts), true);
+      fact("experts used", number_text(a.experts_used), number_text(b.experts_used), true);
+      diff_.remarks.push_back("keys are not compared: they are of different formats");
+    }
+    if (!a.architecture.empty() && !b.architecture.empty() && a.architecture != b.architecture) {
+      diff_.remarks.push_back(
+          fmt::format("different families, '{}' and '{}': only tensors of the same name are compared", a.architecture,
+                      b.architecture));
+    }
+    if (!same_kind) return;
+    fact("parameters", number_text(a.parameters), number_text(b.parameters), false);
+    fact("bytes of tensors", number_text(a.tensor_bytes), number_text(b.tensor_bytes), false);
+    const auto bits = [](std::optional<double> number) { return number ? bits_text(*number) : std::string(); };
+    fact("bits per weight", bits(a.bits_per_weight), bits(b.bits_per_weight), false);
+  }
+
+  Status compare_keys() {
+    diff_.has_keys = diff_.a.key_kind == diff_.b.key_kind;
+    if (diff_.has_keys) {
+      MU_ASSIGN(diff_.keys, modelutils::compare_keys(diff_.a.keys, diff_.b.keys, options_.ignored_keys));
+    }
+    // A model without a tokenizer has lost it, unless its format has no place for one, or it could not be read.
+    const auto may_have = [](const ComparedModel& side) {
+      return side.has_tokenizer || side.key_kind == KeyKind::gguf;
+    };
+    diff_.has_tokenizer = may_have(diff_.a) && may_have(diff_.b);
+    if (diff_.has_tokenizer) {
+      MU_ASSIGN(diff_.tokenizer, modelutils::compare_keys(diff_.a.tokenizer, diff_.b.tokenizer, options_.ignored_keys));
+    }
+    return {};
+  }
+
+  void compare_layout() {
+    for (const LayoutFact& a : diff_.a.layout) {
+      const auto b = std::ranges::find(diff_.b.layout, a.name, &LayoutFact::name);
+      if (b == diff_.b.layout.end() || a.value == b->value) continue;
+      const bool is_order = a.name.starts_with("order");
+      diff_.layout.push_back({a.name, is_order ? std::string() : a.value, is_order ? std::string() : b->value});
+    }
+    for (const TensorPair& pair : diff_.tensors.same_shape) {
+      const auto place = [](const ComparedTensor& tensor) {
+        return tensor.file.empty() ? fmt::to_string(tensor.offset) : fmt::format("{}:{}", tensor.file, tensor.offset);
+      };
+      if (pair.a->offset == pair.b->offset && pair.a->file == pair.b->file) continue;
+      diff_.layout.push_back({pair.a->name, place(*pair.a), place(*pair.b)});
+    }
+  }
+
+  void measure_values() {
+    std::vector<ValuePair> pairs;
+    std::vector<std::size_t> places;
+    diff_.measured.resize(diff_.tensors.same_shape.size());
+    u64 bytes = 0;
+    for (std::size_t i = 0; i < diff_.tensors.same_shape.size(); ++i) {
+      const TensorPair& pair = diff_.tensors.same_shape[i];
+      const std::string& problem = pair.a->problem.empty() ? pair.b->problem : pair.a->problem;
+      if (!pair.a->values || !pair.b->values) {
+        diff_.measured[i].problem = problem;
+        continue;
+      }
+      pairs.push_back({pair.a->values, pair.b->values, pair.a->ne.empty() ? 1 : pair.a->ne.front()});
+      places.push_back(i);
+      bytes += pair.a->bytes + pair.b->bytes;
+    }
+    if (options_.progress != nullptr) options_.progress->restart("comparing", bytes);
+    std::vector<Measurement> measured = measure(pairs, {options_.threads, options_.progress});
+    for (std::size_t i = 0; i < places.size(); ++i) diff_.measured[places[i]] = std::move(measured[i]);
+  }
+
+  std::shared_ptr<const Model> a_, b_;
+  const CompareOptions& options_;
+  std::unique_ptr<ModelDiff> result_ = std::make_unique<ModelDiff>();
+  ModelDiff& diff_ = *result_;
+};
+
+}  // namespace
+
+std::vector<TensorChange> ModelDiff::changed_values() const {
+  std::vector<TensorChange> changes;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!measured[i].equal_values()) changes.push_back({tensors.same_shape[i], &measured[i]});
+  }
+  return changes;
+}
+
+bool ModelDiff::is_within(const Measurement& one) const {
+  if (one.equal_values()) return true;
+  return max_rms && one.decoded && one.sums.unordered == 0 && one.sums.rms() <= *max_rms;
+}
+
+bool ModelDiff::equal() const {
+  const auto counts = [](const FactChange& fact) { return fact.counts; };
+  if (std::ranges::any_of(identity, counts)) return false;
+  if (keys.size() + tokenizer.size() + layout.size() > 0) return false;
+  if (tensors.added.size() + tensors.removed.size() + tensors.reshaped.size() > 0) return false;
+  if (types_count() && tensors.retyped > 0) return false;
+  return std::ranges::all_of(measured, [this](const Measurement& one) { return is_within(one); });
+}
+
+const Error* ModelDiff::read_error() const {
+  for (const Measurement& one : measured) {
+    if (one.error) return &*one.error;
+  }
+  return nullptr;
+}
+
+Result<std::unique_ptr<ModelDiff>> compare_models(Model a, Model b, const CompareOptions& options) {
+  return Comparison(std::move(a), std::move(b), options).compare();
+}
+
+}  // namespace modelutils

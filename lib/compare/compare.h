@@ -1,0 +1,76 @@
+// What changed between two models of any format. The engine of model-diff.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/parallel.h"
+#include "compare/compared_model.h"
+#include "compare/key_changes.h"
+#include "compare/measure.h"
+#include "compare/tensor_changes.h"
+
+namespace modelutils {
+
+struct CompareOptions {
+  std::vector<std::string> ignored_keys;     ///< globs, also of tokenizer keys
+  std::vector<std::string> ignored_tensors;  ///< globs over the names that both sides go by
+  bool data = false;                         ///< measure the values
+  std::optional<double> max_rms;             ///< of values that still count as equal, as a fraction; implies `data`
+  bool layout = false;                       ///< also say where in the files things are
+  unsigned threads = default_threads();
+  Progress* progress = nullptr;
+};
+
+/// One fact that the two models state differently. What follows from keys or tensors, or is only the form of the files,
+/// is told but does not make models differ.
+struct FactChange {
+  std::string name;
+  std::string a, b;
+  bool counts = true;
+};
+
+struct LayoutChange {
+  std::string name;
+  std::string a, b;  ///< empty where only the order differs
+};
+
+/// A tensor and what its values say.
+struct TensorChange {
+  TensorPair pair;
+  const Measurement* measured = nullptr;  ///< nothing without --data
+};
+
+struct ModelDiff {
+  ComparedModel a, b;
+  std::vector<FactChange> identity;
+  bool has_keys = false;  ///< both have keys of one kind, and they were compared
+  KeyChanges keys;
+  bool has_tokenizer = false;  ///< likewise
+  KeyChanges tokenizer;
+  TensorChanges tensors;
+  std::vector<Measurement> measured;  ///< of tensors.same_shape, if asked for; else empty
+  std::optional<double> max_rms;
+  std::vector<LayoutChange> layout;
+  std::vector<std::string> remarks;  ///< what was not compared, and why; raw text
+
+  /// Tensors of the same shape whose values differ, or could not be compared.
+  std::vector<TensorChange> changed_values() const;
+  /// Does a measurement count as equal, given --max-rms?
+  bool is_within(const Measurement& measured) const;
+  /// Does a change of type count? Not if --max-rms judges by the values.
+  bool types_count() const { return !max_rms; }
+  /// Nothing that counts differs.
+  bool equal() const;
+  /// Equal, and not even something that does not count is to be told.
+  bool is_silent() const { return equal() && identity.empty() && tensors.retyped == 0 && changed_values().empty(); }
+  /// The first reading that failed while values were measured.
+  const Error* read_error() const;
+};
+
+/// Compares two opened models. Errors: reading headers and arrays. What of the data cannot be read is in the diff.
+Result<std::unique_ptr<ModelDiff>> compare_models(Model a, Model b, const CompareOptions& options);
+
+}  // namespace modelutils

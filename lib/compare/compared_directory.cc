@@ -1,0 +1,218 @@
+// A directory or file of safetensors as a side of a comparison.
+#include <fmt/format.h>
+
+#include <deque>
+
+#include "arch/families.h"
+#include "compare/compared_model.h"
+#include "gguf/parse.h"
+#include "gguf/write.h"
+#include "hf/tensor_names.h"
+#include "listing/gguf_listing.h"
+#include "listing/safetensors_keys.h"
+#include "listing/safetensors_listing.h"
+#include "mlx/quantization.h"
+#include "plan/tokenizer_keys.h"
+#include "tensor/shape.h"
+#include "tokenizer/tokenizer.h"
+
+namespace modelutils {
+
+namespace {
+
+struct OpenedDirectory {
+  SafetensorsModel model;
+  std::unique_ptr<ListingSource> source;
+  Listing listing;
+  std::optional<ModelView> view;
+  std::unique_ptr<HfModel> hf;  // if its tensors can be mapped
+  TensorMap map;
+  std::deque<std::string> texts;
+  gguf::SetFile tokenizer;  // as the keys of a GGUF in memory
+};
+
+std::string packed_text(const mlx::Params& params) {
+  const bool has_one_form = mlx::mode_info(params.mode).fixed_parameters;
+  return has_one_form ? std::string(mlx::mode_name(params.mode))
+                      : fmt::format("{}-bit/{}", params.bits, params.group_size);
+}
+
+double plain_bits(std::optional<TensorType> type) {
+  return type ? 8.0 * type_info(*type).block_bytes / type_info(*type).block_elements : 0.0;
+}
+
+class DirectoryLook {
+ public:
+  DirectoryLook(std::shared_ptr<const Model> model, const ComparisonView& view)
+      : view_(view), opened_(std::make_shared<OpenedDirectory>()) {
+    side_.path = model->path();
+    opened_->model = *model->safetensors;
+  }
+
+  ComparedModel look() {
+    OpenedDirectory& opened = *opened_;
+    opened.source = safetensors_listing(opened.model);
+    opened.listing = opened.source->list({});
+    opened.view = ModelView::of_safetensors(side_.path, opened.model);
+    side_.kind = opened.listing.kind;
+    side_.facts = opened.listing.facts;
+    if (const hf::Config* config = opened.view->config()) {
+      // By the name that a GGUF would have.
+      if (const arch::Family* family = arch::find_family(*config)) side_.facts.architecture = family->gguf;
+    }
+    side_.key_kind = KeyKind::directory;
+    add_keys();
+    if (view_.naming == Naming::own || !add_mapped_tensors()) add_own_tensors();
+    if (view_.tokenizer && opened.model.is_model_directory()) add_tokenizer();
+    add_layout();
+    side_.opened = opened_;
+    return std::move(side_);
+  }
+
+ private:
+  void add_keys() {
+    for (const std::string& key : st_keys(opened_->model)) {
+      const std::optional<std::string> value = st_value(opened_->model, key);
+      if (!value) continue;
+      const std::string_view name = opened_->texts.emplace_back(key);
+      side_.keys.push_back({name, gguf::ValueType::string, side_.keys.size(), 0,
+                            std::string_view(opened_->texts.emplace_back(*value)), false});
+    }
+  }
+
+  // As GGUF tensors, if the family is known and has a place for every tensor.
+  bool add_mapped_tensors() {
+    OpenedDirectory& opened = *opened_;
+    Result<std::unique_ptr<HfModel>> model = understand_model(opened.model);
+    Result<TensorMap> map = model ? map_tensors(**model) : tl::make_unexpected(model.error());
+    if (!map) {
+      unmapped_ = fmt::format("{}{}{}", map.error().where, map.error().where.empty() ? "" : " ", map.error().message);
+      side_.remarks.push_back("tensors are compared by name, because they cannot be mapped to GGUF's: " + unmapped_);
+      return false;
+    }
+    side_.naming = Naming::gguf;
+    opened.hf = std::move(*model);
+    opened.map = std::move(*map);
+    for (const MappedTensor& mapped : opened.map.tensors) {
+      ComparedTensor tensor;
+      tensor.name = mapped.name;
+      tensor.ne = mapped.ne;
+      tensor.type = "F32";
+      tensor.bits = 32;
+      if (!mapped.parts.empty()) describe(mapped, tensor);
+      tensor.values = [hf = opened.hf.get(), &mapped] { return values_for_comparison(*hf, mapped); };
+      side_.tensors.push_back(std::move(tensor));
+    }
+    if (const std::size_t count = opened.hf->left_out.size(); count > 0) {
+      side_.remarks.push_back(fmt::format("not compared, as a GGUF has no place for them: {} {}, the first is {}",
+                                          count, count == 1 ? "tensor" : "tensors", opened.hf->left_out.front()));
+    }
+    return true;
+  }
+
+  void describe(const MappedTensor& mapped, ComparedTensor& tensor) const {
+    const SourceMatrix& first = opened_->hf->matrices[mapped.parts.front().matrix];
+    tensor.type = first.quantized ? packed_text(*first.quantized) : std::string(type_name(first.values.type));
+    tensor.bits = first.quantized ? first.quantized->bits : plain_bits(first.values.type);
+    tensor.offset = first.values.offset;
+    std::size_t last = ~std::size_t{0};
+    for (const MappedPart& part : mapped.parts) {
+      if (part.matrix == last) continue;
+      last = part.matrix;
+      const SourceMatrix& matrix = opened_->hf->matrices[part.matrix];
+      tensor.bytes += matrix.values.bytes + matrix.scales.bytes + matrix.biases.bytes;
+    }
+  }
+
+  void add_own_tensors() {
+    for (const ListedTensor& listed : opened_->listing.tensors) {
+      if (listed.is_part) continue;
+      ComparedTensor tensor;
+      tensor.name = hf::canonical_name(listed.name);
+      tensor.type = listed.type_name;
+      tensor.bits = plain_bits(listed.type);
+      tensor.ne = reversed(listed.shape);
+      tensor.bytes = listed.bytes.value_or(0);
+      tensor.offset = listed.data_offset.value_or(0);
+      if (opened_->listing.files.size() > 1) tensor.file = opened_->listing.files[listed.file].name;
+      tensor.problem = listed.problem;
+      const ViewTensor* found = listed.problem.empty() ? opened_->view->find(listed.name) : nullptr;
+      if (found != nullptr) set_values(*found, tensor);
+      side_.tensors.push_back(std::move(tensor));
+    }
+  }
+
+  void set_values(const ViewTensor& found, ComparedTensor& tensor) {
+    tensor.ne = found.ne;
+    if (found.packing) {
+      tensor.type = packed_text(*found.packing);
+      tensor.bits = found.packing->bits;
+      for (const std::size_t part : {found.scales, found.biases}) {
+        if (part != mlx::no_tensor) tensor.bytes += opened_->view->catalog().tensors[part].bytes;
+      }
+    }
+    if (view_.naming == Naming::gguf) {
+      if (auto name = opened_->view->gguf_name(found)) tensor.name = std::move(*name);
+      tensor.problem = "the directory's tensors cannot be mapped to GGUF's: " + unmapped_;
+    } else if (found.type) {
+      tensor.values = [view = &*opened_->view, &found] { return values_for_comparison(*view, found); };
+    } else {
+      tensor.problem = "the type is not known";
+    }
+  }
+
+  u64 embedding_rows() const {
+    for (const ComparedTensor& tensor : side_.tensors) {
+      const bool is_embedding = tensor.name == "token_embd.weight" || tensor.name.ends_with("embed_tokens.weight");
+      if (is_embedding && tensor.ne.size() == 2) return tensor.ne[1];
+    }
+    return opened_->model.config ? opened_->model.config->vocab_size.value_or(0) : 0;
+  }
+
+  void add_tokenizer() {
+    if (Status done = read_tokenizer(); !done) {
+      side_.remarks.push_back("the tokenizer is not compared: " + done.error().message);
+    }
+  }
+
+  Status read_tokenizer() {
+    tokenizer::TokenizerOptions options;
+    options.embedding_rows = embedding_rows();
+    if (opened_->model.config) options.config = &*opened_->model.config;
+    MU_ASSIGN(const tokenizer::Tokenizer tokenizer, tokenizer::read_tokenizer(opened_->model.folder, options));
+    MU_ASSIGN(const gguf::OutLayout layout, gguf::layout(tokenizer_keys(tokenizer), {}));
+    const auto bytes = std::as_bytes(std::span(layout.header));
+    gguf::SetFile& file = opened_->tokenizer;
+    file.source = std::make_shared<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()), tokenizer.source);
+    MU_ASSIGN(file.document, gguf::parse(*file.source));
+    for (const gguf::KeyValue& key : file.document.keys) {
+      side_.tokenizer.push_back(
+          {key.key, key.type(), side_.tokenizer.size(), key.offset, listed_value(file, key.value), false});
+    }
+    side_.has_tokenizer = true;
+    return {};
+  }
+
+  void add_layout() {
+    side_.layout = {{"files", fmt::to_string(opened_->listing.files.size())}};
+    std::string order;
+    for (const ListedTensor& tensor : opened_->listing.tensors) {
+      order += tensor.name;
+      order += '\n';
+    }
+    side_.layout.push_back({"order of tensors", std::move(order)});
+  }
+
+  const ComparisonView& view_;
+  std::shared_ptr<OpenedDirectory> opened_;
+  std::string unmapped_;
+  ComparedModel side_;
+};
+
+}  // namespace
+
+Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, const ComparisonView& view) {
+  return DirectoryLook(std::move(model), view).look();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,34 @@
+// What differs between the tensors of two models, as far as headers tell.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compare/compared_model.h"
+
+namespace modelutils {
+
+/// A tensor that both models have.
+struct TensorPair {
+  const ComparedTensor* a = nullptr;
+  const ComparedTensor* b = nullptr;
+
+  bool is_retyped() const { return a->type != b->type; }
+};
+
+/// In the order of b for what was added, of a for the rest.
+struct TensorChanges {
+  std::vector<const ComparedTensor*> added;    ///< in b only
+  std::vector<const ComparedTensor*> removed;  ///< in a only
+  std::vector<TensorPair> reshaped;            ///< whatever their types
+  std::vector<TensorPair> same_shape;          ///< all that can be compared value by value, retyped or not
+  u64 retyped = 0;                             ///< of `same_shape`
+};
+
+/// Pairs by name; of equal names in one model the first counts. Tensors that match a glob of `ignored` are passed over.
+/// Dimensions of 1 behind the last one do not count.
+TensorChanges compare_tensors(std::span<const ComparedTensor> a, std::span<const ComparedTensor> b,
+                              const std::vector<std::string>& ignored);
+
+}  // namespace modelutils

@@ -1,0 +1,215 @@
+#include "report/diff_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "report/key_text.h"
+#include "report/layer_names.h"
+#include "report/word_diff.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::size_t value_columns = 60;
+constexpr std::size_t most_ranges = 8;
+
+std::string shown(const ListedValue& value) {
+  const auto* text = std::get_if<std::string_view>(&value);
+  return text == nullptr ? scalar_text(value) : '"' + escape(*text, value_columns) + '"';
+}
+
+std::string range_text(const IndexRange& range) {
+  if (range.first == range.last) return thousands(range.first);
+  return thousands(range.first) + "–" + thousands(range.last);
+}
+
+Result<std::string> array_change_text(const KeyChange& change) {
+  const auto& a = std::get<ListedArray>(change.a->value);
+  const auto& b = std::get<ListedArray>(change.b->value);
+  std::string text;
+  if (a.array.count != b.array.count) {
+    text = fmt::format("{} → {} elements", thousands(a.array.count), thousands(b.array.count));
+  }
+  const ArrayChanges& array = change.array;
+  if (array.ranges.empty()) return text.empty() ? std::string("elements differ") : text;
+  const u64 both = std::min(a.array.count, b.array.count);
+  text += fmt::format("{}{} of {} {}: ", text.empty() ? "" : "; ", thousands(array.differing), thousands(both),
+                      verb(array.differing, "element differs", "elements differ"));
+  for (std::size_t i = 0; i < array.ranges.size(); ++i) {
+    if (i == most_ranges) {
+      text += ", …";
+      break;
+    }
+    text += (i == 0 ? "" : ", ") + range_text(array.ranges[i]);
+  }
+  std::string text_a, text_b;
+  const u64 first = array.ranges.front().first;
+  MU_ASSIGN(const auto left, array_element(a, first, text_a));
+  MU_ASSIGN(const auto right, array_element(b, first, text_b));
+  if (left && right) text += fmt::format("; the first is {} → {}", shown(*left), shown(*right));
+  return text;
+}
+
+std::string layers_text(const std::vector<u32>& layers) {
+  std::string text;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i + 1;
+    while (end < layers.size() && layers[end] == layers[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", i == 0 ? "" : ",", layers[i]);
+    if (end - i > 1) text += fmt::format("–{}", layers[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+template <typename NameOf>
+std::vector<ValueTotal> totals(const ModelDiff& diff, NameOf&& name_of) {
+  std::vector<ValueTotal> list;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < diff.measured.size(); ++i) {
+    const Measurement& measured = diff.measured[i];
+    if (!measured.problem.empty()) continue;
+    std::string name = name_of(diff.tensors.same_shape[i].a->name);
+    if (name.empty()) continue;
+    const auto [place, is_new] = places.try_emplace(name, list.size());
+    if (is_new) list.push_back({std::move(name), 0, 0, {}});
+    ValueTotal& total = list[place->second];
+    ++total.tensors;
+    if (measured.equal_values()) ++total.equal;
+    total.sums.add(measured.sums);
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<std::string> key_value_text(const ListedKey& key) {
+  if (std::holds_alternative<ListedArray>(key.value)) {
+    MU_ASSIGN(const std::string text, preview(key.value, value_columns));
+    return fmt::format("{} {}", key_type_text(key), text);
+  }
+  return shown(key.value);
+}
+
+Result<std::string> key_change_text(const KeyChange& change, const Style& style) {
+  const bool same_type = key_type_text(*change.a) == key_type_text(*change.b);
+  if (std::holds_alternative<ListedArray>(change.a->value) && std::holds_alternative<ListedArray>(change.b->value) &&
+      change.array.ranges.size() + (same_type ? 1 : 0) > 0) {
+    return array_change_text(change);
+  }
+  const auto* a = std::get_if<std::string_view>(&change.a->value);
+  const auto* b = std::get_if<std::string_view>(&change.b->value);
+  if (a != nullptr && b != nullptr && std::max(a->size(), b->size()) > value_columns) {
+    return word_diff_text(*a, *b, style);
+  }
+  MU_ASSIGN(std::string before, key_value_text(*change.a));
+  MU_ASSIGN(std::string after, key_value_text(*change.b));
+  if (same_type) return before + " → " + after;
+  return fmt::format("{} ({}) → {} ({})", before, key_type_text(*change.a), after, key_type_text(*change.b));
+}
+
+void TensorGroups::add(std::string_view name, std::string text) {
+  const std::optional<LayerName> layer = parse_layer_name(name);
+  Group group{
+      layer ? std::string(layer->prefix) : std::string(), std::string(layer ? layer->role : name), std::move(text), {}};
+  // NUL keeps the parts apart, whatever a file has in its names.
+  const std::string key = group.prefix + '\0' + group.role + '\0' + group.text + (layer ? "\1" : "\2");
+  const auto [place, is_new] = places_.try_emplace(key, groups_.size());
+  if (is_new) groups_.push_back(std::move(group));
+  if (layer) groups_[place->second].layers.push_back(layer->layer);
+}
+
+std::vector<TensorGroup> TensorGroups::groups() const {
+  std::vector<TensorGroup> list;
+  for (Group group : groups_) {
+    std::ranges::sort(group.layers);
+    std::string name = escape(group.role, 80);
+    if (group.layers.size() == 1) name = fmt::format("{}.{}.{}", escape(group.prefix), group.layers.front(), name);
+    if (group.layers.size() > 1)
+      name = fmt::format("{}.{{{}}}.{}", escape(group.prefix), layers_text(group.layers), name);
+    list.push_back({std::move(name), group.text, std::max<u64>(group.layers.size(), 1)});
+  }
+  return list;
+}
+
+std::string tensor_text(const ComparedTensor& tensor) {
+  return tensor.ne.empty() ? escape(tensor.type) : fmt::format("{}, {}", escape(tensor.type), shape_text(tensor.ne));
+}
+
+std::string rms_text(double rms) {
+  if (!std::isfinite(rms)) return "infinite";
+  if (rms == 0) return "0";
+  return fmt::format("{:.3g} %", rms * 100);
+}
+
+std::vector<std::string> difference_phrases(const ModelDiff& diff) {
+  std::vector<std::string> phrases;
+  const auto add = [&](u64 number, std::string_view noun, std::string_view what) {
+    if (number > 0) phrases.push_back(fmt::format("{} {}", counted(number, noun), what));
+  };
+  u64 facts = 0;
+  for (const FactChange& fact : diff.identity) facts += fact.counts ? 1 : 0;
+  add(facts, "fact", verb(facts, "differs", "differ"));
+  add(diff.keys.added.size(), "key", "added");
+  add(diff.keys.removed.size(), "key", "removed");
+  add(diff.keys.changed.size(), "key", "changed");
+  add(diff.tokenizer.size(), "tokenizer key", verb(diff.tokenizer.size(), "differs", "differ"));
+  add(diff.tensors.added.size(), "tensor", "added");
+  add(diff.tensors.removed.size(), "tensor", "removed");
+  add(diff.tensors.reshaped.size(), "tensor", "reshaped");
+  if (diff.types_count()) add(diff.tensors.retyped, "tensor", "of another type");
+  u64 values = 0;
+  for (const Measurement& measured : diff.measured) values += diff.is_within(measured) ? 0 : 1;
+  add(values, "tensor", "with other values");
+  add(diff.layout.size(), "place", verb(diff.layout.size(), "differs", "differ"));
+  return phrases;
+}
+
+std::vector<ValueTotal> totals_by_role(const ModelDiff& diff) {
+  return totals(diff, [](std::string_view name) {
+    const std::optional<LayerName> layer = parse_layer_name(name);
+    return std::string(layer ? layer->role : name);
+  });
+}
+
+std::vector<ValueTotal> totals_by_layer(const ModelDiff& diff) {
+  return totals(diff, [](std::string_view name) {
+    const std::optional<LayerName> layer = parse_layer_name(name);
+    return layer ? fmt::format("{}.{}", layer->prefix, layer->layer) : std::string();
+  });
+}
+
+std::vector<TensorChange> worst_first(const ModelDiff& diff) {
+  std::vector<TensorChange> list = diff.changed_values();
+  const auto badness = [](const TensorChange& change) {
+    const Measurement& one = *change.measured;
+    return std::tuple(!one.problem.empty(), one.sums.unordered > 0, one.sums.rms());
+  };
+  std::ranges::stable_sort(list, [&](const TensorChange& x, const TensorChange& y) { return badness(x) > badness(y); });
+  return list;
+}
+
+std::string measurement_text(const Measurement& measured) {
+  if (!measured.problem.empty()) return escape(measured.problem);
+  std::string text = fmt::format("RMS {}, largest {:.3g}, cosine {:.6f}", rms_text(measured.sums.rms()),
+                                 measured.sums.max_abs, measured.sums.cosine());
+  if (measured.sums.unordered > 0) {
+    text += fmt::format(", {} NaN or infinite on one side", counted(measured.sums.unordered, "value"));
+  }
+  if (measured.worst.size() > 1) {
+    text += ", worst rows";
+    for (std::size_t i = 0; i < measured.worst.size(); ++i) {
+      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", measured.worst[i].row, rms_text(measured.worst[i].rms));
+    }
+  }
+  return text;
+}
+
+}  // namespace modelutils

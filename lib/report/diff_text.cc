@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/utf8.h"
+#include "report/diff_parts.h"
+#include "report/layer_grid.h"
+#include "report/layer_names.h"
+#include "report/model_diff.h"
+#include "report/table.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+class DiffText {
+ public:
+  DiffText(TextOutput& out, const ModelDiff& diff, const DiffOptions& options)
+      : out_(out), diff_(diff), options_(options), style_(options.style) {}
+
+  Status write() {
+    write_identity();
+    MU_TRY(write_keys("keys", diff_.keys));
+    MU_TRY(write_keys("tokenizer", diff_.tokenizer));
+    write_tensors();
+    write_types();
+    write_values();
+    write_layout();
+    write_remarks();
+    return {};
+  }
+
+ private:
+  void heading(std::string_view name, std::string_view what) {
+    out_ << style_(Paint::title, name) << ": " << what << "\n";
+  }
+
+  void line(char sign, std::string_view name, std::string_view text) {
+    const Paint paint = sign == '+' ? Paint::added : sign == '-' ? Paint::removed : Paint::label;
+    out_ << "  " << style_(paint, std::string(1, sign) + " " + std::string(name)) << "  " << text << "\n";
+  }
+
+  void write_identity() {
+    if (diff_.identity.empty()) return;
+    out_ << style_(Paint::title, "identity") << "\n";
+    std::size_t width = 0;
+    for (const FactChange& fact : diff_.identity) width = std::max(width, fact.name.size());
+    for (const FactChange& fact : diff_.identity) {
+      out_ << fmt::format("  {:<{}}  {} → {}\n", fact.name, width, escape(fact.a), escape(fact.b));
+    }
+  }
+
+  Status write_keys(std::string_view section, const KeyChanges& keys) {
+    if (keys.size() == 0) return {};
+    std::string what;
+    const auto count = [&](std::size_t number, std::string_view verb) {
+      if (number > 0) what += fmt::format("{}{} {}", what.empty() ? "" : ", ", number, verb);
+    };
+    count(keys.added.size(), "added");
+    count(keys.removed.size(), "removed");
+    count(keys.changed.size(), "changed");
+    heading(section, what);
+    for (const KeyChange& change : keys.changed) {
+      MU_ASSIGN(const std::string text, key_change_text(change, style_));
+      line('~', escape(change.a->name), text);
+    }
+    for (const ListedKey* key : keys.removed) {
+      MU_ASSIGN(const std::string text, key_value_text(*key));
+      line('-', escape(key->name), text);
+    }
+    for (const ListedKey* key : keys.added) {
+      MU_ASSIGN(const std::string text, key_value_text(*key));
+      line('+', escape(key->name), text);
+    }
+    return {};
+  }
+
+  void write_tensors() {
+    const TensorChanges& tensors = diff_.tensors;
+    if (tensors.added.size() + tensors.removed.size() + tensors.reshaped.size() == 0) return;
+    std::string what;
+    const auto count = [&](std::size_t number, std::string_view verb) {
+      if (number > 0) what += fmt::format("{}{} {}", what.empty() ? "" : ", ", thousands(number), verb);
+    };
+    count(tensors.added.size(), "added");
+    count(tensors.removed.size(), "removed");
+    count(tensors.reshaped.size(), "reshaped");
+    heading("tensors", what);
+    TensorGroups reshaped, removed, added;
+    for (const TensorPair& pair : tensors.reshaped) {
+      std::string text = fmt::format("{} → {}", shape_text(pair.a->ne), shape_text(pair.b->ne));
+      if (pair.is_retyped()) text = fmt::format("{} → {}", tensor_text(*pair.a), tensor_text(*pair.b));
+      reshaped.add(pair.a->name, std::move(text));
+    }
+    for (const ComparedTensor* tensor : tensors.removed) removed.add(tensor->name, tensor_text(*tensor));
+    for (const ComparedTensor* tensor : tensors.added) added.add(tensor->name, tensor_text(*tensor));
+    for (const TensorGroup& group : reshaped.groups()) line('~', group.name, group.text);
+    for (const TensorGroup& group : removed.groups()) line('-', group.name, group.text);
+    for (const TensorGroup& group : added.groups()) line('+', group.name, group.text);
+  }
+
+  // A grid of the roles in which anything changed.
+  void write_types() {
+    const TensorChanges& tensors = diff_.tensors;
+    if (tensors.retyped == 0) return;
+    heading("types",
+            fmt::format("{} of {} {}{}", thousands(tensors.retyped), counted(tensors.same_shape.size(), "tensor"),
+                        verb(tensors.retyped, "differs", "differ"),
+                        diff_.types_count() ? "" : ", which does not count with --max-rms"));
+    std::set<std::pair<std::string_view, std::string_view>> roles;
+    const auto role_of = [](const TensorPair& pair) {
+      const std::optional<LayerName> name = parse_layer_name(pair.a->name);
+      return name ? std::pair(name->prefix, name->role) : std::pair(std::string_view(), std::string_view(pair.a->name));
+    };
+    for (const TensorPair& pair : tensors.same_shape) {
+      if (pair.is_retyped()) roles.insert(role_of(pair));
+    }
+    std::vector<GridTensor> cells;
+    for (const TensorPair& pair : tensors.same_shape) {
+      if (!roles.contains(role_of(pair))) continue;
+      if (pair.is_retyped()) {
+        cells.push_back({pair.a->name, escape(pair.a->type) + "→" + escape(pair.b->type), bits_paint(pair.b->bits)});
+      } else {
+        cells.push_back({pair.a->name, escape(pair.a->type), Paint::faint});
+      }
+    }
+    write_layer_grid(out_, cells, {options_.width, style_});
+  }
+
+  void write_values() {
+    const std::vector<TensorChange> worst = worst_first(diff_);
+    if (worst.empty()) return;
+    u64 within = 0;
+    for (const TensorChange& change : worst) within += diff_.is_within(*change.measured) ? 1 : 0;
+    std::string what = fmt::format("{} of {} {}", thousands(worst.size()), counted(diff_.measured.size(), "tensor"),
+                                   verb(worst.size(), "differs", "differ"));
+    if (diff_.max_rms) what += fmt::format(", {} of them by no more than {}", within, rms_text(*diff_.max_rms));
+    heading("values", what);
+    const std::size_t shown = static_cast<std::size_t>(std::min<u64>(options_.top, worst.size()));
+    for (std::size_t i = 0; i < shown; ++i) {
+      line('~', escape(worst[i].pair.a->name, 80), measurement_text(*worst[i].measured));
+    }
+    if (worst.size() <= shown) return;
+    out_ << "  " << style_(Paint::faint, fmt::format("… and {} more; --top N lists N", worst.size() - shown)) << "\n";
+    write_roles();
+    write_layers();
+  }
+
+  void write_roles() {
+    const std::vector<ValueTotal> roles = totals_by_role(diff_);
+    const std::vector<Column> columns = {{"role"},
+                                         {"tensors", Align::right},
+                                         {"equal", Align::right},
+                                         {"RMS", Align::right},
+                                         {"largest", Align::right},
+                                         {"cosine", Align::right}};
+    constexpr std::size_t most_roles = 30;
+    write_table(out_, columns, std::min(roles.size(), most_roles),
+                [&](std::size_t row, std::vector<Cell>& cells) {
+                  const ValueTotal& role = roles[row];
+                  cells = {{escape(role.name, 40)},
+                           {thousands(role.tensors)},
+                           {thousands(role.equal)},
+                           {rms_text(role.sums.rms())},
+                           {fmt::format("{:.3g}", role.sums.max_abs)},
+                           {fmt::format("{:.6f}", role.sums.cosine())}};
+                },
+                {options_.width, 2, true, style_});
+    if (roles.size() > most_roles) {
+      out_ << "  " << style_(Paint::faint, fmt::format("… and {} more roles", roles.size() - most_roles)) << "\n";
+    }
+  }
+
+  // All layers, running on over as few lines as it takes.
+  void write_layers() {
+    const std::size_t width = options_.width == 0 ? 120 : std::max<std::size_t>(options_.width, 40);
+    std::string line = "  by layer:";
+    for (const ValueTotal& layer : totals_by_layer(diff_)) {
+      const std::string piece = fmt::format(" {} {}", escape(layer.name, 30),
+                                            layer.equal == layer.tensors ? "=" : rms_text(layer.sums.rms()));
+      if (display_width(line) + display_width(piece) + 1 > width) {
+        out_ << line << "\n";
+        line = "   ";
+      }
+      line += piece + ";";
+    }
+    if (line.ends_with(';')) line.pop_back();
+    if (display_width(line) > 12) out_ << line << "\n";
+  }
+
+  void write_layout() {
+    if (diff_.layout.empty()) return;
+    heading("layout", counted(diff_.layout.size(), "difference"));
+    for (const LayoutChange& change : diff_.layout) {
+      line('~', escape(change.name, 80),
+           change.a.empty() && change.b.empty() ? "differs" : escape(change.a) + " → " + escape(change.b));
+    }
+  }
+
+  void write_remarks() {
+    if (diff_.is_silent()) return;
+    for (const std::string& remark : diff_.remarks) out_ << style_(Paint::faint, "note: " + escape(remark)) << "\n";
+  }
+
+  TextOutput& out_;
+  const ModelDiff& diff_;
+  const DiffOptions& options_;
+  const Style& style_;
+};
+
+}  // namespace
+
+Status write_diff_text(TextOutput& out, const ModelDiff& diff, const DiffOptions& options) {
+  return DiffText(out, diff, options).write();
+}
+
+void write_diff_brief(TextOutput& out, const ModelDiff& diff) {
+  if (diff.equal()) return;
+  std::string what;
+  for (const std::string& phrase : difference_phrases(diff)) what += (what.empty() ? "" : ", ") + phrase;
+  out << fmt::format("{} and {} differ: {}\n", escape(diff.a.path), escape(diff.b.path), what);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,80 @@
+#include "cli/model_diff_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace modelutils::cli {
+
+namespace {
+
+// "1%" and "1" are 0.01.
+std::optional<double> percentage(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double percent = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), percent, std::chars_format::general);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(percent) || percent < 0)
+    return std::nullopt;
+  return percent / 100;
+}
+
+}  // namespace
+
+Command model_diff_command(ModelDiffArguments& arguments) {
+  Command command("model-diff", "Show what changed between two models: GGUF, safetensors, MLX, Hugging Face, BUMPWGT3");
+  command.description(
+      "A and B are models of any readable format: a GGUF file (any part of a split model means the whole), a "
+      ".safetensors file, an index or a directory, or BUMPWGT3 weights. Tensors are matched by name; where the formats "
+      "differ, by the names that the GGUF of the same model has. Without --data, only headers are read. Sections "
+      "without a difference are not printed, so equal models print nothing.");
+  command.add_path({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);
+  command.add_path({.names = "B", .help = "The model to compare with it", .kind = ValueKind::file}, arguments.b);
+  command.add({"--data", {}, "Also compare the values of every tensor; what is equal byte for byte is not decoded"},
+              arguments.compare.data);
+  command.add(
+      {.names = "--max-rms",
+       .value_name = "PERCENT",
+       .help = "Values with a relative RMS error of at most this count as equal, and a change of type counts only "
+               "by its values; implies --data",
+       .kind = ValueKind::number},
+      arguments.max_rms);
+  command.add({.names = "--top",
+               .value_name = "N",
+               .help = "With --data: list the N tensors with the largest errors (default 10)",
+               .kind = ValueKind::number},
+              arguments.top);
+  command.add({"--layout", {}, "Also compare where things are in the files: order, offsets, alignment, shards"},
+              arguments.compare.layout);
+  command.add({"--brief", {}, "Print one line if the models differ"}, arguments.brief);
+  command.add(
+      {.names = "--ignore-keys", .value_name = "GLOB", .help = "Pass over keys that match", .kind = ValueKind::key},
+      arguments.compare.ignored_keys);
+  command.add({.names = "--ignore-tensors",
+               .value_name = "GLOB",
+               .help = "Pass over tensors that match",
+               .kind = ValueKind::tensor},
+              arguments.compare.ignored_tensors);
+  command.add({"--json", {}, "Print one JSON object"}, arguments.json);
+  command.add({"--markdown", {}, "Print tables in Markdown"}, arguments.markdown);
+  command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
+  command.example("model-diff --data model.gguf m.gguf", "The values, too");
+  command.example("model-diff --max-rms 1% model-4bit model.gguf",
+                  "Has the conversion the values of its source, within one percent?");
+  return command;
+}
+
+Status finish(ModelDiffArguments& arguments) {
+  const int forms = (arguments.brief ? 1 : 0) + (arguments.json ? 1 : 0) + (arguments.markdown ? 1 : 0);
+  if (forms > 1) return usage_error("--brief, --json and --markdown exclude each other");
+  if (arguments.max_rms) {
+    const std::optional<double> limit = percentage(*arguments.max_rms);
+    if (!limit) return usage_error(fmt::format("--max-rms needs a percentage, not '{}'", *arguments.max_rms));
+    arguments.compare.max_rms = *limit;
+  }
+  if (arguments.top && !arguments.compare.data && !arguments.max_rms) return usage_error("--top needs --data");
+  return {};
+}
+
+}  // namespace modelutils::cli

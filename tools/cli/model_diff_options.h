@@ -1,0 +1,27 @@
+// The command line of model-diff.
+#pragma once
+
+#include "cli/command.h"
+#include "compare/compare.h"
+#include "report/model_diff.h"
+
+namespace modelutils::cli {
+
+struct ModelDiffArguments {
+  CompareOptions compare;
+  std::string a, b;
+  std::optional<std::string> max_rms;  ///< as it was given
+  std::optional<u64> top;
+  bool brief = false;
+  bool json = false;
+  bool markdown = false;
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command model_diff_command(ModelDiffArguments& arguments);
+
+/// Fills `arguments.compare` with what follows from the flags. Errors: flags that contradict each other, a percentage
+/// that is none.
+Status finish(ModelDiffArguments& arguments);
+
+}  // namespace modelutils::cli

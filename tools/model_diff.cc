@@ -1,0 +1,86 @@
+// model-diff: what changed between two models of any format?
+#include <algorithm>
+
+#include "bump/parse.h"
+#include "cli/model_diff_options.h"
+#include "io/text_output.h"
+#include "verify/gguf_rules.h"
+#include "verify/safetensors_rules.h"
+
+namespace {
+
+using namespace modelutils;
+
+Result<Model> open(const std::string& path) {
+  MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
+  if (!probe.format) return tl::make_unexpected(unknown_format(probe));
+  return open_model(std::move(probe));
+}
+
+// What is wrong with a model's container: it is compared as far as it can be listed.
+Findings container_findings(const Model& model) {
+  if (model.gguf) return gguf_container_findings(*model.gguf);
+  if (model.safetensors) return safetensors_container_findings(model.safetensors->set);
+  Findings findings = model.bump->document.findings.findings();
+  if (const auto strict = bump::parse(*model.bump->file); !strict) findings.push_back(without_path(strict.error()));
+  return findings;
+}
+
+Status show(TextOutput& out, const ModelDiff& diff, const cli::ModelDiffArguments& arguments,
+            const cli::CommonOptions& common) {
+  DiffOptions options;
+  options.style = Style(cli::use_color(common));
+  options.width = cli::terminal_width();
+  options.top = arguments.top.value_or(options.top);
+  if (arguments.json) return write_diff_json(out, diff);
+  if (arguments.markdown) return write_diff_markdown(out, diff, options);
+  if (!arguments.brief) return write_diff_text(out, diff, options);
+  write_diff_brief(out, diff);
+  return {};
+}
+
+int run(int argc, char** argv) {
+  cli::ModelDiffArguments arguments;
+  cli::Command command = cli::model_diff_command(arguments);
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const cli::Messages messages(command);
+  if (const Status done = cli::finish(arguments); !done) return messages.error(done.error());
+  const std::vector<std::string> paths = {arguments.a, arguments.b};
+
+  std::vector<Model> models;
+  std::vector<Findings> findings;
+  int status = cli::exit_ok;
+  for (const std::string& path : paths) {
+    Result<Model> model = open(path);
+    if (!model) {
+      status = std::max(status, messages.error(in_file(std::move(model.error()), path)));
+      continue;
+    }
+    findings.push_back(container_findings(*model));
+    models.push_back(std::move(*model));
+  }
+  if (models.size() < paths.size()) return status;
+
+  Progress progress("comparing", 0, cli::use_progress(command.common()));
+  arguments.compare.progress = &progress;
+  const auto diff = compare_models(std::move(models[0]), std::move(models[1]), arguments.compare);
+  progress.finish();
+  if (!diff) return messages.error(diff.error());
+  TextOutput out;
+  const Status shown = show(out, **diff, arguments, command.common());
+  if (const Status written = out.flush(); !written) return messages.error(written.error());
+  if (out.closed()) return cli::exit_ok;
+  // What could be compared is printed before the errors.
+  if (!shown) status = std::max(status, messages.error(shown.error()));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    status = std::max(status, messages.broken_rules(findings[i], paths[i]));
+  }
+  if (const Error* error = (*diff)->read_error()) status = std::max(status, messages.error(*error));
+  return std::max(status, (*diff)->equal() ? cli::exit_ok : cli::exit_findings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("model-diff", [&] { return run(argc, argv); });
+}
