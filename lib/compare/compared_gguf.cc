@@ -80,7 +80,8 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model) {
     tensor.bits = bits_of(listed.type);
     tensor.ne.assign(listed.shape.begin(), listed.shape.end());
     tensor.bytes = listed.bytes.value_or(0);
-    tensor.offset = listed.data_offset.value_or(0);
+    // In the data section: a longer header alone moves nothing.
+    tensor.offset = listed.data_offset.value_or(0) - set.files[listed.file].document.data_offset;
     if (set.is_split()) tensor.file = base_name_of(set.files[listed.file].path);
     tensor.problem = listed.problem;
     if (listed.problem.empty()) {

@@ -25,7 +25,7 @@ struct ComparedTensor {
   double bits = 0;                                        ///< of a weight, for colours; 0: not known
   std::vector<u64> ne;                                    ///< logical, contiguous dimension first
   u64 bytes = 0;                                          ///< stored, with scales and biases; 0: not known
-  u64 offset = 0;                                         ///< absolute in its file
+  u64 offset = 0;                                         ///< in its file; of a GGUF in the data section
   std::string file;                                       ///< its base name, in a model of several files
   std::string problem;                                    ///< why its values cannot be read; empty if they can
   std::function<std::unique_ptr<TensorValues>()> values;  ///< set if they can
