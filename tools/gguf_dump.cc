@@ -1,6 +1,7 @@
 // gguf-dump: what is inside a GGUF model?
 #include "cli/dump_tool.h"
 #include "listing/gguf_listing.h"
+#include "memory/fit.h"
 #include "verify/gguf_rules.h"
 
 namespace {
@@ -21,7 +22,9 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
 Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
   MU_ASSIGN(gguf::SplitSet opened, gguf::open_set(path));
   const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));
-  return cli::Opened{set, gguf_listing(*set, path), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
+  cli::Opened result{set, gguf_listing(*set, path), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
+  result.fit = [set](const memory::FitRequest& request) { return memory::fit(*set, request); };
+  return result;
 }
 
 int run(int argc, char** argv) {

@@ -1,5 +1,6 @@
 // st-dump: what is in a safetensors file, a sharded model or an MLX directory?
 #include "cli/dump_tool.h"
+#include "convert/planned_model.h"
 #include "io/model_folder.h"
 #include "listing/safetensors_listing.h"
 #include "verify/safetensors_rules.h"
@@ -13,6 +14,10 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& request) {
   MU_ASSIGN(SafetensorsModel opened, open_safetensors_model(path, modules));
   const auto model = std::make_shared<const SafetensorsModel>(std::move(opened));
   cli::Opened result{model, safetensors_listing(*model), safetensors_container_findings(model->set), {}, {}};
+  result.fit = [path](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
+    MU_ASSIGN(const gguf::SplitSet set, convert::planned_model(path));
+    return memory::fit(set, wanted);
+  };
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
   if (const std::optional<Error>& error = model->config_error) {
     if (is_read_failure(*error) && model->set.is_directory) {

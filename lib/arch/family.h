@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arch/cache_facts.h"
 #include "arch/sizes.h"
 #include "base/error.h"
 
@@ -151,6 +152,7 @@ struct Family {
   std::span<const Fixed> fixed = {};
   std::span<const Relation> relations = {};
   std::span<const Check> checks = {};
+  CacheFacts cache = {};  ///< families that share a GGUF architecture share the facts, too
 };
 
 /// All keys of a family, in the order in which they are written.

@@ -2,6 +2,7 @@
 
 #include "base/escape.h"
 #include "base/not_found.h"
+#include "report/fit_report.h"
 #include "report/key_text.h"
 #include "report/values.h"
 
@@ -66,6 +67,12 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
   const ListingForm& form = request.form != nullptr ? *request.form : listing_forms().front();
   if (form.is_for_people && !request.options.first) out << "\n";
   return form.write(out, listing, request.options);
+}
+
+void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request) {
+  if (request.json) return write_fit_json(out, path, report);
+  if (!request.options.first) out << "\n";
+  write_fit_text(out, path, report, {request.fit_layers, request.options.color, request.options.width});
 }
 
 }  // namespace modelutils

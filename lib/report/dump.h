@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "memory/fit.h"
 #include "report/listing_forms.h"
 
 namespace modelutils {
@@ -22,10 +23,15 @@ struct DumpRequest {
   std::optional<u64> count;           ///< at most so many of them
   bool raw = false;                   ///< as stored
   bool statistics = false;
+  std::optional<memory::FitRequest> fit;  ///< whether it fits, instead of a listing: dump_fit()
+  bool fit_layers = false;
   Names names = Names::none;
 };
 
 /// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
 Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request);
+
+/// The same for whether it fits.
+void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request);
 
 }  // namespace modelutils

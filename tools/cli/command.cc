@@ -27,32 +27,33 @@ struct Entry {
   std::size_t ordered_count = 0;               // its values
 };
 
-Result<u64> parse_number(const Flag& flag, std::string_view text) {
+Result<u64> parse_number(std::string_view flag, std::string_view text) {
   u64 value = 0;
-  if (text.empty()) return usage_error(fmt::format("{} needs a number", flag.long_name()));
+  if (text.empty()) return usage_error(fmt::format("{} needs a number", flag));
   for (char c : text) {
     const bool digit = c >= '0' && c <= '9';
     if (!digit || __builtin_mul_overflow(value, u64{10}, &value) ||
         __builtin_add_overflow(value, static_cast<u64>(c - '0'), &value)) {
-      return usage_error(fmt::format("{} needs a number, not '{}'", flag.long_name(), text));
+      return usage_error(fmt::format("{} needs a number, not '{}'", flag, text));
     }
   }
   return value;
 }
 
-Result<u64> parse_size(const Flag& flag, std::string_view text) {
-  u64 unit = 1;
+// A number and perhaps a K, M or G, each `step` times the one before.
+Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step) {
+  constexpr std::string_view suffixes = "KMG";
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
   const std::string_view suffix = text.substr(digits.size());
-  if (suffix == "K" || suffix == "k") unit = 1000;
-  if (suffix == "M" || suffix == "m") unit = 1000 * 1000;
-  if (suffix == "G" || suffix == "g") unit = 1000 * 1000 * 1000;
-  if (digits.empty() || (!suffix.empty() && unit == 1)) {
-    return usage_error(fmt::format("{} needs a size such as 4096, 10K, 2M or 3G, not '{}'", flag.long_name(), text));
+  const char letter = suffix.size() == 1 ? static_cast<char>(suffix[0] & ~0x20) : '\0';
+  const std::size_t power = letter != '\0' ? suffixes.find(letter) : std::string_view::npos;
+  if (digits.empty() || (!suffix.empty() && power == std::string_view::npos)) {
+    return usage_error(fmt::format("{} needs a size such as 4096, 10K, 2M or 3G, not '{}'", flag, text));
   }
   MU_ASSIGN(const u64 number, parse_number(flag, digits));
-  const std::optional<u64> size = checked_mul(number, unit);
-  if (!size) return usage_error(fmt::format("{}: '{}' is too large", flag.long_name(), text));
+  std::optional<u64> size = number;
+  for (std::size_t i = 0; !suffix.empty() && i <= power; ++i) size = size ? checked_mul(*size, step) : std::nullopt;
+  if (!size) return usage_error(fmt::format("{}: '{}' is too large", flag, text));
   return *size;
 }
 
@@ -324,20 +325,31 @@ void Command::add(Flag flag, std::vector<std::string>& target) {
 
 void Command::add(Flag flag, std::optional<u64>& target) {
   state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_number(self, values.back()));
+    MU_ASSIGN(target, parse_number(self.long_name(), values.back()));
     return {};
   });
 }
 
 void Command::add_size(Flag flag, std::optional<u64>& target) {
   state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_size(self, values.back()));
+    MU_ASSIGN(target, parse_size(self.long_name(), values.back(), 1000));
     return {};
   });
 }
 
 void Command::add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target) {
   state_->add_ordered(std::move(flag), count, target);
+}
+
+void Command::add_memory(Flag flag, std::optional<u64>& target) {
+  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
+    MU_ASSIGN(target, parse_binary_size(self.long_name(), values.back()));
+    return {};
+  });
+}
+
+Result<u64> parse_binary_size(std::string_view flag, std::string_view text) {
+  return parse_size(flag, text, 1024);
 }
 
 void Command::add_paths(Flag flag, std::vector<std::string>& target) {

@@ -100,6 +100,8 @@ class Command {
   /// A flag with `count` values (0, 1, or more, which value_name lists) that may be given several times. All such flags
   /// of a tool share one target, which has their occurrences in the order of the command line.
   void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target);
+  /// The same for memory: K, M and G are powers of 1024.
+  void add_memory(Flag flag, std::optional<u64>& target);
   /// Positional arguments, at least one.
   void add_paths(Flag flag, std::vector<std::string>& target);
   /// One positional argument.
@@ -125,6 +127,9 @@ class Command {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// "4096", "8K", "24G" with powers of 1024. Error (usage): names the flag.
+Result<u64> parse_binary_size(std::string_view flag, std::string_view text);
 
 /// Messages on stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or one JSON object a line with
 /// --errors=json. Logs go through spdlog with the same prefix.

@@ -47,6 +47,7 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
               arguments.list);
   command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
+  add_fit_flags(command, arguments.fit);
 }
 
 // What of several things that cannot be combined was asked for.
@@ -63,7 +64,8 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
                              {"--values", arguments.values.has_value(), true, true},
                              {"--stats", arguments.stats, true, true},
                              {"--list", arguments.list.has_value(), false, arguments.list != "keys"},
-                             {"--modules", arguments.modules, true, true}};
+                             {"--modules", arguments.modules, true, true},
+                             {"--fit", arguments.fit.fit, true, true}};
   const std::span<const ListingForm> forms = listing_forms();
   for (std::size_t i = 0; i < forms.size(); ++i) {
     all.push_back({forms[i].flag, arguments.forms[i], false, forms[i].is_about_tensors, &forms[i]});
@@ -139,6 +141,10 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (arguments.raw && !arguments.values) return usage_error("--raw goes with --values");
   if (arguments.count && !arguments.values) return usage_error("--count goes with --values");
 
+  if (arguments.fit.fit && !(arguments.keys.empty() && arguments.tensors.empty())) {
+    return usage_error("--fit is about the whole model: --keys and --tensors do not go with it");
+  }
+
   DumpRequest request;
   request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
@@ -151,6 +157,8 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (arguments.list) {
     request.names = arguments.list == "keys" ? DumpRequest::Names::keys : DumpRequest::Names::tensors;
   }
+  MU_ASSIGN(request.fit, fit_request(arguments.fit));
+  request.fit_layers = common.verbosity > 0;
   request.options.arrays = arguments.json_array;
   request.options.modules = arguments.modules;
   request.options.only_keys = !arguments.keys.empty();

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "cli/command.h"
+#include "cli/fit_options.h"
 #include "report/dump.h"
 
 namespace modelutils::cli {
@@ -22,6 +23,7 @@ struct DumpArguments {
   bool json_array = false;
   bool modules = false;
   bool stats = false;
+  FitArguments fit;
   /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());
 };

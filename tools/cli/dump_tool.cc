@@ -26,7 +26,7 @@ class Dumper {
       all_is_read_ = false;
       return messages_.error(in_file(std::move(opened.error()), path));
     }
-    const Status done = dump_model(out, *opened->source, path, request_);
+    const Status done = request_.fit ? fit(out, *opened, path) : dump_model(out, *opened->source, path, request_);
     keys_.look_at([&](const auto& visit) { opened->source->each_key_name(request_.select.config_keys, visit); });
     tensors_.look_at([&](const auto& visit) { opened->source->each_tensor_name(visit); });
     request_.options.first = false;
@@ -52,6 +52,12 @@ class Dumper {
   }
 
  private:
+  Status fit(TextOutput& out, const Opened& opened, const std::string& path) const {
+    MU_ASSIGN(const memory::FitReport report, opened.fit(*request_.fit));
+    dump_fit(out, report, path, request_);
+    return {};
+  }
+
   void warn(const std::vector<Error>& warnings) const {
     for (const Error& warning : warnings) {
       messages_.warning(warning);

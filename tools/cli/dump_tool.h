@@ -16,6 +16,8 @@ struct Opened {
   Findings findings;            ///< of the rules for its container
   std::vector<Error> warnings;  ///< the first is shown; with -v all of them
   std::optional<Error> error;   ///< what could not be read and belongs to the model
+  /// Will it fit?
+  std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit = {};
 };
 
 using Open = std::function<Result<Opened>(const std::string& path, const DumpRequest& request)>;

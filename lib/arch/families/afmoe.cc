@@ -62,6 +62,7 @@ const Family afmoe = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 
 }  // namespace modelutils::arch::families::afmoe

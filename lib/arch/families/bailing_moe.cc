@@ -109,6 +109,7 @@ const Family bailing_moe_v2 = {
     .fixed = fixed_v2,
     .relations = relations,
     .checks = checks,
+    .cache = {.prediction = PredictionBlocks::cached},
 };
 
 }  // namespace modelutils::arch::families::bailing_moe

@@ -91,6 +91,7 @@ const Family cohere2 = {
     .last_tensors = norm_and_head,
     .fixed = fixed2,
     .relations = relations,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true}},
 };
 
 }  // namespace modelutils::arch::families::cohere

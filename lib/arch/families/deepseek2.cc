@@ -125,6 +125,7 @@ const Family deepseek_v3 = {
     .last_tensors = norm_and_head,
     .fixed = v3_fixed,
     .checks = checks,
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
 
 const Family deepseek_v2 = {
@@ -139,6 +140,7 @@ const Family deepseek_v2 = {
     .last_tensors = norm_and_head,
     .fixed = v2_fixed,
     .checks = v2_checks,
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
 
 const Family glm4_moe_lite = {
@@ -155,6 +157,7 @@ const Family glm4_moe_lite = {
     .last_tensors = norm_and_head,
     .fixed = v3_fixed,
     .checks = checks,
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
 
 }  // namespace modelutils::arch::families::deepseek2

@@ -129,6 +129,7 @@ const Family gemma2 = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = gemma2_checks,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true, .missing = 4096}},
 };
 
 const Family gemma3 = {
@@ -148,6 +149,7 @@ const Family gemma3 = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = gemma3_checks,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 6}},
 };
 
 }  // namespace modelutils::arch::families::gemma

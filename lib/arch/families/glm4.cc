@@ -59,6 +59,7 @@ const Family glm4 = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .cache = {.prediction = PredictionBlocks::cached},
 };
 
 const Family glm = {

@@ -34,6 +34,7 @@ const Family glm4_moe = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .cache = {.prediction = PredictionBlocks::cached},
 };
 
 }  // namespace modelutils::arch::families::glm4_moe

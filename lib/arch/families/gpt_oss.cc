@@ -59,6 +59,7 @@ const Family gpt_oss = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true}},
 };
 
 }  // namespace modelutils::arch::families::gpt_oss

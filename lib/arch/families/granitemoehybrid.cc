@@ -116,6 +116,7 @@ const Family granitemoehybrid = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };
 
 }  // namespace modelutils::arch::families::granitemoehybrid

@@ -110,6 +110,7 @@ const Family jamba = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::ungrouped_convolution}},
 };
 
 }  // namespace modelutils::arch::families::jamba

@@ -166,6 +166,7 @@ const Family kimi_linear = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.is_latent = true, .recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::delta}},
 };
 
 }  // namespace modelutils::arch::families::kimi_linear

@@ -108,6 +108,7 @@ constexpr Fixed mixture_fixed[] = {
     {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
     {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
 };
+constexpr Recurrence short_convolutions = {Recurrence::Layers::without_kv_heads, Recurrence::State::short_convolution};
 
 }  // namespace
 
@@ -125,6 +126,7 @@ const Family lfm2 = {
     .first_tensors = embedding,
     .last_tensors = last,
     .fixed = fixed,
+    .cache = {.windows = {.rule = Windows::Rule::attention}, .recurrence = short_convolutions},
 };
 
 const Family lfm2_moe = {
@@ -141,6 +143,7 @@ const Family lfm2_moe = {
     .first_tensors = embedding,
     .last_tensors = last,
     .fixed = mixture_fixed,
+    .cache = {.recurrence = short_convolutions},
 };
 
 }  // namespace modelutils::arch::families::lfm2

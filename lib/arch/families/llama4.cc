@@ -83,6 +83,7 @@ const Family llama4 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .missing = 8192, .fixed = 8192}},
 };
 
 }  // namespace modelutils::arch::families::llama4

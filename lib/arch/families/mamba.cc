@@ -86,6 +86,7 @@ const Family mamba = {
     .fixed = fixed,
     .relations = relations,
     .checks = mamba_checks,
+    .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::ungrouped_convolution}},
 };
 
 const Family mamba2 = {
@@ -103,6 +104,7 @@ const Family mamba2 = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = mamba2_checks,
+    .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::convolution}},
 };
 
 }  // namespace modelutils::arch::families::mamba

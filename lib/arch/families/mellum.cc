@@ -49,6 +49,7 @@ const Family mellum = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.windows = {.rule = Windows::Rule::number_or_list}},
 };
 
 }  // namespace modelutils::arch::families::mellum

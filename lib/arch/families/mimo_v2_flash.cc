@@ -114,6 +114,7 @@ const Family mimo_v2_flash = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.windows = {.rule = Windows::Rule::list, .always = true}, .prediction = PredictionBlocks::uncached},
 };
 
 }  // namespace modelutils::arch::families::mimo_v2_flash

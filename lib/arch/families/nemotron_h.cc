@@ -128,6 +128,9 @@ Status check_mixture(KeyWriter& out) {
   return out.refuse("n_shared_experts", "is missing or 0; llama.cpp requires a shared expert");
 }
 constexpr Check checks[] = {warn_of_time_step_limit};
+constexpr Recurrence mamba_parts = {.layers = Recurrence::Layers::without_kv_heads_and_feed_forward,
+                                    .state = Recurrence::State::convolution,
+                                    .keeps_history = true};
 constexpr Check mixture_checks[] = {warn_of_time_step_limit, check_mixture};
 
 }  // namespace
@@ -146,6 +149,7 @@ const Family nemotron_h_moe = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = mixture_checks,
+    .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
 
 const Family nemotron_h = {
@@ -161,6 +165,7 @@ const Family nemotron_h = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = checks,
+    .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
 
 }  // namespace modelutils::arch::families::nemotron_h

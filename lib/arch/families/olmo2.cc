@@ -55,6 +55,7 @@ const Family olmo2 = {
     .fixed = fixed,
     .relations = relations,
     .checks = olmo2_checks,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 
 const Family olmo3 = {
@@ -71,6 +72,7 @@ const Family olmo3 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 
 }  // namespace modelutils::arch::families::olmo2

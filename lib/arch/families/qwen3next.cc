@@ -159,6 +159,7 @@ Status check_value_heads(KeyWriter& out) {
   return out.refuse("linear_value_head_dim", "is not linear_key_head_dim; llama.cpp has one size for both");
 }
 constexpr Check checks[] = {check_value_heads};
+constexpr CacheFacts qwen35_cache = {.recurrence = {.layers = Recurrence::Layers::listed, .state = Recurrence::State::convolution, .interval = 4, .keeps_history = true}, .prediction = PredictionBlocks::uncached, .has_gated_queries = true};
 
 }  // namespace
 
@@ -174,6 +175,7 @@ const Family qwen3next = {
     .last_tensors = ends,
     .fixed = mixture_fixed,
     .checks = checks,
+    .cache = {.recurrence = {.layers = Recurrence::Layers::listed, .state = Recurrence::State::convolution, .interval = 4}, .prediction = PredictionBlocks::uncached, .has_gated_queries = true},
 };
 
 const Family qwen35 = {
@@ -189,6 +191,7 @@ const Family qwen35 = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = checks,
+    .cache = qwen35_cache,
 };
 
 const Family qwen35moe = {
@@ -204,6 +207,7 @@ const Family qwen35moe = {
     .last_tensors = ends,
     .fixed = mixture_fixed,
     .checks = checks,
+    .cache = qwen35_cache,
 };
 
 }  // namespace modelutils::arch::families::qwen3next

@@ -99,6 +99,7 @@ const Family rwkv7 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
+    .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::token_shift}},
 };
 
 }  // namespace modelutils::arch::families::rwkv7

@@ -1,0 +1,195 @@
+#include "memory/compute.h"
+
+#include <algorithm>
+#include <array>
+
+#include "memory/amount.h"
+
+namespace modelutils::memory {
+
+namespace {
+
+constexpr u64 small_buffers = 65536;
+constexpr u64 copied_batch = 32;  // batches of fewer tokens are computed where the weights are
+
+u64 most_of(const std::vector<u64>& values) {
+  return values.empty() ? 0 : *std::ranges::max_element(values);
+}
+
+// The buffers of one graph: masks and inputs, and the largest of what its parts need at once. The names are those of
+// the page.
+struct Graph {
+  Amount inputs;  // host memory beside a GPU
+  Amount peak;    // where the layers are computed
+  Amount masks;
+};
+
+class Estimate {
+ public:
+  Estimate(const HyperParameters& model, const RunOptions& options, const Extent& extent, const Caches& caches,
+           bool is_on_gpu)
+      : model_(model),
+        options_(options),
+        extent_(extent),
+        caches_(caches),
+        is_on_gpu_(is_on_gpu),
+        sequences_(std::max<u64>(1, options.sequences)),
+        tokens_(*padded(extent.ubatch, sequences_).value()),
+        stream_(Amount(4) * model.embedding * tokens_) {}
+
+  Graph graph() const {
+    Graph graph;
+    graph.masks = masks();
+    const Amount layers = graph.masks + max(max(attention(), feed_forward()), recurrent()) + extras();
+    const Amount logits = Amount(4) * extent_.outputs * model_.vocabulary + Amount(3) * stream_;
+    graph.peak = max(layers, logits) + small_buffers;
+    const u64 copies = (options_.flash_attention ? 2 : 4) + (model_.facts->has_cache ? 0 : 1);
+    graph.inputs = graph.masks + Amount(copies) * stream_ + layer_inputs() + small_buffers;
+    if (is_linear()) graph.inputs += Amount(4) * squared_tokens() * heads();
+    return graph;
+  }
+
+  Amount stream() const { return stream_; }
+
+ private:
+  using State = arch::Recurrence::State;
+
+  u64 heads() const { return most_of(model_.heads); }
+  bool is_linear() const { return model_.facts->recurrence.state == State::linear_attention; }
+  Amount squared_tokens() const { return Amount(tokens_) * (tokens_ / sequences_); }
+
+  // Cells of the largest cache of each kind, all together, and of the largest of all.
+  std::pair<Amount, u64> cells() const {
+    if (!model_.facts->has_cache) return {Amount(2) * tokens_, tokens_};
+    std::array<u64, 5> most = {};  // the recurrent kind has no mask
+    for (const LayerCache& layer : caches_.layers) {
+      if (layer.kind == CacheKind::recurrent) continue;
+      u64& kind = most[static_cast<std::size_t>(layer.kind)];
+      kind = std::max(kind, layer.cells);
+    }
+    Amount sum;
+    for (const u64 kind : most) sum += kind;
+    return {sum, std::ranges::max(most)};
+  }
+
+  Amount masks() const { return cells().first * tokens_ * (options_.flash_attention ? 2 : 4); }
+
+  Amount queries() const {
+    if (model_.is_latent) return Amount(4) * heads() * model_.key_length_latent * tokens_;
+    const u64 head = std::max(std::max(model_.key_length, model_.key_length_sliding),
+                              std::max(model_.value_length, model_.value_length_sliding));
+    return Amount(4) * heads() * head * tokens_ * (model_.facts->has_gated_queries ? 2 : 1);
+  }
+
+  // Flash attention on a GPU copies one layer's cache that is not F16.
+  Amount f16_copies() const {
+    if (!options_.flash_attention || !is_on_gpu_) return 0;
+    u64 keys = 0, values = 0;
+    for (const LayerCache& layer : caches_.layers) {
+      if (layer.kind == CacheKind::recurrent) continue;
+      keys = std::max(keys, layer.k_bytes);
+      values = std::max(values, layer.v_bytes);
+    }
+    const auto copy = [](TensorType type, u64 bytes) {
+      const TypeInfo& info = type_info(type);
+      return type == TensorType::F16 ? Amount() : Amount(bytes) * (2 * info.block_elements) / info.block_bytes;
+    };
+    return copy(options_.k_type, keys) + copy(options_.v_type, values);
+  }
+
+  Amount attention() const {
+    Amount size = Amount(2) * stream_ + Amount(4) * queries() + f16_copies();
+    const u64 head = std::max(model_.key_length, model_.key_length_sliding);
+    if (model_.is_latent) size += Amount(8) * heads() * head * tokens_;
+    if (!options_.flash_attention) size += Amount(4) * cells().second * tokens_ * heads();
+    return size;
+  }
+
+  Amount feed_forward() const {
+    const u64 dense = most_of(model_.feed_forward);
+    const Amount wide = Amount(4) * tokens_ * std::max(dense, model_.shared_width);
+    const u64 width = model_.expert_width != 0 ? model_.expert_width : dense;
+    const Amount used = Amount(4) * tokens_ * model_.experts_used;
+    const Amount experts = used * width;
+    Amount largest = max(Amount(3) * wide, Amount(3) * experts);
+    if (model_.experts_used > 0) largest = max(largest, Amount(2) * used * model_.embedding + experts);
+    return Amount(3) * stream_ + queries() + largest;
+  }
+
+  Amount recurrent() const {
+    if (model_.state_width == 0) return 0;
+    return Amount(2) * stream_ + Amount(32) * model_.state_width * tokens_ +
+           Amount(16) * (Amount(model_.rolling) + model_.state) * sequences_;
+  }
+
+  Amount layer_inputs() const { return Amount(4) * tokens_ * model_.trunk * model_.layer_input; }
+
+  Amount extras() const {
+    Amount more = Amount(4) * layer_inputs();
+    if (model_.facts->has_alternating_updates) more += Amount(8) * stream_;
+    switch (model_.facts->indexer) {
+      case arch::Indexer::none: break;
+      case arch::Indexer::every_layer:
+      case arch::Indexer::listed: more += Amount(4) * cells().second * tokens_; break;
+      case arch::Indexer::behind_dense:
+        more += Amount(12) * cells().second * tokens_ * model_.indexer_heads / extent_.streams;
+        break;
+      case arch::Indexer::compressed: more += Amount(4) * stream_ * model_.hyper_connections; break;
+    }
+    if (is_linear()) more += Amount(16) * squared_tokens() * heads();
+    if (model_.facts->recurrence.state == State::token_shift) more += Amount(12) * stream_;
+    return more;
+  }
+
+  const HyperParameters& model_;
+  const RunOptions& options_;
+  const Extent& extent_;
+  const Caches& caches_;
+  const bool is_on_gpu_;
+  const u64 sequences_;
+  const u64 tokens_;     // u
+  const Amount stream_;  // E
+};
+
+u64 scaled(u64 bytes, double by) {
+  return static_cast<u64>(static_cast<double>(bytes) / by);
+}
+
+}  // namespace
+
+Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOptions& options, const Extent& extent,
+                                   const Caches& caches, const WeightTable& table, const Placement& placement,
+                                   const WeightSizes& weights) {
+  const Estimate estimate(model, options, extent, caches, placement.has_gpu);
+  const Graph graph = estimate.graph();
+  const Amount cpu = graph.peak + graph.masks + Amount(2) * estimate.stream();
+  const bool has_host_blocks = placement.first_gpu_layer(table.blocks()) > 0;
+  const bool is_partial = has_host_blocks || weights.largest_host_matrix.value().value_or(1) > 0;
+  Amount gpu, host;
+  ComputeError of_gpu = gpu_error, of_host = host_error;
+  if (!placement.has_gpu) {
+    host = cpu;
+    of_host = cpu_error;
+  } else {
+    gpu = graph.peak;
+    host = graph.inputs;
+    if (is_partial) {
+      // Weights in host memory are copied over to compute a batch; blocks there compute small ones themselves.
+      if (extent.ubatch >= copied_batch) gpu += weights.largest_host_matrix;
+      of_gpu = partial_error;
+    }
+    if (has_host_blocks) {
+      host = max(host, cpu);
+      of_host = mixed_error;
+    }
+  }
+  if (!gpu.value() || !host.value()) {
+    return input_error("fit-too-large", "the compute buffers exceed 2^64 bytes");
+  }
+  ComputeSizes sizes = {*gpu.value(), *host.value(), 0, 0};
+  sizes.low_bytes = scaled(sizes.gpu_bytes, of_gpu.most) + scaled(sizes.host_bytes, of_host.most);
+  sizes.high_bytes = scaled(sizes.gpu_bytes, of_gpu.least) + scaled(sizes.host_bytes, of_host.least);
+  return sizes;
+}
+
+}  // namespace modelutils::memory

@@ -1,0 +1,34 @@
+// An estimate of the compute buffers, with the errors that it showed (docs/memory.md, "Compute buffers").
+#pragma once
+
+#include "memory/cache.h"
+#include "memory/hyper_parameters.h"
+#include "memory/run_options.h"
+#include "memory/weights.h"
+
+namespace modelutils::memory {
+
+/// How far an estimate was from what was measured: estimate / measured, the least and the most of all cases.
+struct ComputeError {
+  double least = 1;
+  double most = 1;
+};
+inline constexpr ComputeError gpu_error = {0.859, 2.3};      ///< all layers on one GPU
+inline constexpr ComputeError host_error = {0.995, 1.8};     ///< host memory beside it
+inline constexpr ComputeError cpu_error = {0.987, 5.92};     ///< no GPU
+inline constexpr ComputeError partial_error = {0.61, 6.6};   ///< a part of the layers or of the experts on the GPU
+inline constexpr ComputeError mixed_error = {0.9, 20};       ///< host memory while some blocks are computed there
+
+struct ComputeSizes {
+  u64 gpu_bytes = 0;
+  u64 host_bytes = 0;
+  u64 low_bytes = 0;   ///< of both together, by the errors
+  u64 high_bytes = 0;
+};
+
+/// `weights`: of the same placement. Error "fit-too-large": 2^64 bytes or more.
+Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOptions& options, const Extent& extent,
+                                   const Caches& caches, const WeightTable& table, const Placement& placement,
+                                   const WeightSizes& weights);
+
+}  // namespace modelutils::memory

@@ -1,0 +1,140 @@
+#include "memory/fit.h"
+
+#include <algorithm>
+
+#include "gguf/keys.h"
+#include "memory/model_memory.h"
+
+namespace modelutils::memory {
+
+namespace {
+
+class Fitter {
+ public:
+  Fitter(const ModelMemory& model, const FitRequest& request) : model_(model), request_(request) {}
+
+  Result<ContextFit> fit(u64 context) {
+    ContextFit result;
+    result.run = request_.run;
+    result.run.context = context;
+    if (model_.is_known()) {
+      if (context == 0) result.run.context = *model_.hyper().trained_context;
+      MU_ASSIGN(result.extent, model_.extent(result.run));
+      MU_ASSIGN(result.caches, caches_of(model_.hyper(), result.run, result.extent));
+    }
+    MU_ASSIGN(result.usage, usage(result, whole()));
+    if (!model_.is_known()) return result;
+    const Available& available = request_.available;
+    if (available.is_limited()) {
+      result.fits = fits_into(result.usage, available);
+      if (!*result.fits) return fit_partly(std::move(result));
+    }
+    say_how(result);
+    return result;
+  }
+
+ private:
+  Placement whole() const {
+    const Available& available = request_.available;
+    Placement placement;
+    placement.has_gpu = available.gpu || available.unified || !available.ram;
+    return placement;
+  }
+
+  Result<Usage> usage(const ContextFit& result, const Placement& placement) const {
+    return model_.usage(result.run, result.extent, result.caches, placement);
+  }
+
+  void say_how(ContextFit& result) const {
+    const Placement& placement = result.usage.placement;
+    const bool has_experts = model_.weights().has_experts();
+    result.gpu_layers = placement.has_gpu ? std::min(placement.gpu_layers, model_.blocks() + 1) : 0;
+    if (has_experts) result.host_expert_blocks = std::min(placement.host_expert_blocks, model_.blocks());
+    result.options = options_text(result.run, placement, model_.blocks(), has_experts);
+  }
+
+  // As many layers on the GPU as fit; of models with experts all layers, and as few experts in host memory as possible.
+  Result<std::optional<Usage>> largest_part(const ContextFit& result) const {
+    const u64 blocks = model_.blocks();
+    Placement placement = whole();
+    if (model_.weights().has_experts()) {
+      for (placement.host_expert_blocks = 1; placement.host_expert_blocks < blocks; ++placement.host_expert_blocks) {
+        MU_ASSIGN(const Usage part, usage(result, placement));
+        if (fits_into(part, request_.available)) return part;
+      }
+      placement.host_expert_blocks = blocks;
+    }
+    for (u64 layers = blocks + 2; layers-- > 0;) {
+      placement.gpu_layers = layers;
+      MU_ASSIGN(const Usage part, usage(result, placement));
+      if (fits_into(part, request_.available)) return part;
+    }
+    return std::nullopt;
+  }
+
+  Result<ContextFit> fit_partly(ContextFit result) const {
+    std::optional<Usage> best;
+    if (request_.available.gpu) {
+      MU_ASSIGN(best, largest_part(result));
+    }
+    MU_ASSIGN(result.alternatives, find_alternatives(model_, result.run, request_.available, best));
+    if (best) {
+      result.usage = *best;
+      say_how(result);
+    }
+    return result;
+  }
+
+  const ModelMemory& model_;
+  const FitRequest& request_;
+};
+
+}  // namespace
+
+Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
+  const bool needs_context = std::ranges::find(request.contexts, 0) != request.contexts.end();
+  std::vector<u64> contexts = request.contexts;
+  if (contexts.empty()) contexts.push_back(0);
+  MU_ASSIGN(const ModelMemory model, ModelMemory::load(set, needs_context || request.contexts.empty()));
+  FitReport report;
+  report.architecture = gguf::Index(set.files.front().document).architecture();
+  report.is_known = model.is_known();
+  report.blocks = model.blocks();
+  report.has_experts = model.weights().has_experts();
+  report.has_encoder = model.is_known() && model.hyper().facts->has_encoder;
+  report.unknown_sizes = model.weights().unknown_sizes();
+  report.request = request;
+  Fitter fitter(model, request);
+  for (const u64 context : contexts) {
+    MU_ASSIGN(ContextFit result, fitter.fit(context));
+    report.contexts.push_back(std::move(result));
+  }
+  return report;
+}
+
+std::optional<CacheSummary> cache_summary(const gguf::SplitSet& set) {
+  constexpr u64 long_context = u64{1} << 20;  // longer than windows
+  const auto hyper = read_hyper_parameters(set, false);
+  if (!hyper || !*hyper || !(*hyper)->facts->has_cache) return std::nullopt;
+  RunOptions run;
+  run.context = long_context;
+  const Result<Extent> extent = extent_of(run, 0, true);
+  if (!extent) return std::nullopt;
+  const Result<Caches> caches = caches_of(**hyper, run, *extent);
+  if (!caches) return std::nullopt;
+  CacheSummary summary;
+  Amount bytes;
+  for (const LayerCache& layer : caches->layers) {
+    const Amount both = Amount(layer.k_bytes) + layer.v_bytes;
+    if (layer.kind == CacheKind::recurrent) continue;
+    if (layer.kind == CacheKind::full || layer.kind == CacheKind::sliding) ++summary.cached_layers;
+    if (layer.kind == CacheKind::sliding) ++summary.sliding_layers;
+    if (layer.kind != CacheKind::sliding) bytes += both;
+  }
+  summary.bytes_per_token = bytes.value().value_or(0) / long_context;
+  summary.window = summary.sliding_layers > 0 ? (*hyper)->window : 0;
+  summary.state_bytes = caches->recurrent_bytes();
+  return summary;
+}
+
+}  // namespace modelutils::memory

@@ -1,0 +1,220 @@
+#include "memory/layer_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "memory/amount.h"
+
+namespace modelutils::memory {
+
+namespace {
+
+using Rule = arch::Windows::Rule;
+using Layers = arch::Recurrence::Layers;
+using State = arch::Recurrence::State;
+
+constexpr std::string_view window_key = "attention.sliding_window";
+constexpr std::string_view pattern_key = "attention.sliding_window_pattern";
+
+// The window in tokens; has_windows says whether layers slide at all.
+Status read_width(const KeyReader& keys, const arch::Windows& rule, HyperParameters& model) {
+  const bool is_needed = rule.always && rule.missing == 0;
+  if (is_needed) {
+    MU_ASSIGN(model.window, keys.needed(window_key, ", but llama.cpp requires it for this architecture"));
+  } else {
+    MU_ASSIGN(model.window, keys.number(window_key, rule.missing));
+  }
+  model.has_windows = rule.always || model.window > 0;
+  if (model.has_windows && rule.fixed > 0) model.window = rule.fixed;
+  return {};
+}
+
+void set_period(const arch::Windows& rule, u64 period, HyperParameters& model) {
+  const u64 count = rule.in_prediction_blocks ? model.blocks : model.trunk;
+  for (u64 i = 0; i < count; ++i) {
+    const bool slides = period == 0 || (rule.global_first ? i % period != 0 : i % period < period - 1);
+    model.slides[static_cast<std::size_t>(i)] = slides;
+  }
+}
+
+Status set_list(const KeyReader& keys, HyperParameters& model) {
+  MU_ASSIGN(const auto list, keys.find_layers(pattern_key, model.blocks, model.trunk));
+  if (!list) return keys.wrong(pattern_key, "is missing; it says which layers have a sliding window");
+  std::transform(list->begin(), list->end(), model.slides.begin(), [](u64 flag) { return flag != 0; });
+  return {};
+}
+
+// The first layers' convolution: what it keeps of the last tokens.
+Amount convolution(u64 kernel, u64 inner, u64 groups, u64 state) {
+  return Amount(kernel > 0 ? kernel - 1 : 0) * (Amount(inner) + Amount(2) * groups * state);
+}
+
+}  // namespace
+
+Status read_windows(const KeyReader& keys, HyperParameters& model) {
+  const arch::Windows& rule = model.facts->windows;
+  model.slides.assign(static_cast<std::size_t>(model.blocks), false);
+  if (rule.rule == Rule::none || (rule.only_with_layers != 0 && rule.only_with_layers != model.trunk)) return {};
+  MU_TRY(read_width(keys, rule, model));
+  if (!model.has_windows) return {};
+  switch (rule.rule) {
+    case Rule::none: break;
+    case Rule::all: model.slides.assign(model.slides.size(), true); break;
+    case Rule::attention:
+      std::transform(model.kv_heads.begin(), model.kv_heads.end(), model.slides.begin(),
+                     [](u64 heads) { return heads > 0; });
+      break;
+    case Rule::list: return set_list(keys, model);
+    case Rule::number_or_list:
+      if (keys.has_array(pattern_key)) return set_list(keys, model);
+      {
+        MU_ASSIGN(const u64 period, keys.needed(pattern_key, "; it says which layers have a sliding window"));
+        set_period(rule, period, model);
+      }
+      break;
+    case Rule::period:
+      if (keys.has_array(pattern_key)) {
+        set_period(rule, rule.period, model);
+      } else {
+        MU_ASSIGN(const u64 period, keys.number(pattern_key, rule.period));
+        set_period(rule, period, model);
+      }
+      break;
+  }
+  return {};
+}
+
+namespace {
+
+Status mark_recurrent_layers(const KeyReader& keys, HyperParameters& model) {
+  const arch::Recurrence& rule = model.facts->recurrence;
+  const auto mark = [&](auto&& is_recurrent) {
+    for (std::size_t i = 0; i < model.trunk; ++i) model.is_recurrent[i] = is_recurrent(i);
+  };
+  switch (rule.layers) {
+    case Layers::none: break;
+    case Layers::all: mark([](std::size_t) { return true; }); break;
+    case Layers::without_kv_heads: mark([&](std::size_t i) { return model.kv_heads[i] == 0; }); break;
+    case Layers::without_kv_heads_and_feed_forward:
+      mark([&](std::size_t i) { return model.kv_heads[i] == 0 && model.feed_forward[i] == 0; });
+      break;
+    case Layers::listed: {
+      MU_ASSIGN(const auto list, keys.find_layers("attention.recurrent_layers", model.blocks, model.blocks));
+      MU_ASSIGN(const u64 interval, keys.number("full_attention_interval", rule.interval));
+      if (!list && interval == 0) return keys.wrong("full_attention_interval", "is 0, it must be at least 1");
+      mark([&](std::size_t i) { return list ? (*list)[i] != 0 : (i + 1) % interval != 0; });
+      break;
+    }
+  }
+  return {};
+}
+
+// R and Z of the page: rolling and recurrent state.
+Result<std::pair<Amount, Amount>> state_sizes(const KeyReader& keys, const HyperParameters& model) {
+  const Amount heads = model.heads.front();
+  switch (model.facts->recurrence.state) {
+    case State::none: break;
+    case State::convolution:
+    case State::ungrouped_convolution: {
+      MU_ASSIGN(const u64 kernel, keys.needed("ssm.conv_kernel"));
+      MU_ASSIGN(const u64 inner, keys.needed("ssm.inner_size"));
+      MU_ASSIGN(const u64 state, keys.needed("ssm.state_size"));
+      u64 groups = 0;
+      if (model.facts->recurrence.state == State::convolution) {
+        MU_ASSIGN(groups, keys.number("ssm.group_count", 0));
+      }
+      return std::pair(convolution(kernel, inner, groups, state), Amount(state) * inner);
+    }
+    case State::token_shift: {
+      MU_ASSIGN(const u64 shifts, keys.number("token_shift_count", 2));
+      MU_ASSIGN(const u64 head, keys.needed("wkv.head_size"));
+      return std::pair(Amount(shifts) * model.embedding, Amount(model.embedding) * head);
+    }
+    case State::short_convolution: {
+      MU_ASSIGN(const u64 cached, keys.needed("shortconv.l_cache"));
+      if (cached == 0) return keys.wrong("shortconv.l_cache", "is 0, it must be at least 1");
+      return std::pair(Amount(model.embedding) * (cached - 1), Amount(0));
+    }
+    case State::delta: {
+      MU_ASSIGN(const u64 head, keys.needed("kda.head_dim"));
+      MU_ASSIGN(const u64 kernel, keys.number("ssm.conv_kernel", 0));
+      return std::pair(Amount(3) * (kernel > 0 ? kernel - 1 : 3) * heads * head, Amount(head) * head * heads);
+    }
+    case State::linear_attention: return std::pair(Amount(0), Amount(model.key_length) * model.key_length * heads);
+  }
+  return std::pair(Amount(0), Amount(0));
+}
+
+// The widest vector that a recurrent layer computes with.
+Result<u64> width_of_state(const KeyReader& keys, const HyperParameters& model) {
+  MU_ASSIGN(const u64 inner, keys.number("ssm.inner_size", 0));
+  MU_ASSIGN(const u64 groups, keys.number("ssm.group_count", 0));
+  MU_ASSIGN(const u64 state, keys.number("ssm.state_size", 0));
+  MU_ASSIGN(const u64 head, keys.number("kda.head_dim", 0));
+  const u64 heads = *std::ranges::max_element(model.heads);
+  const Amount width = max(max(Amount(inner) + Amount(2) * groups * state, Amount(3) * heads * head), model.embedding);
+  if (width.value()) return *width.value();
+  return input_error("fit-too-large", "the state of a recurrent layer exceeds 2^64 bytes", "ssm.*");
+}
+
+}  // namespace
+
+Status read_recurrence(const KeyReader& keys, HyperParameters& model) {
+  model.is_recurrent.assign(static_cast<std::size_t>(model.blocks), false);
+  MU_TRY(mark_recurrent_layers(keys, model));
+  if (std::ranges::none_of(model.is_recurrent, [](bool is) { return is; })) return {};
+  MU_ASSIGN(const auto sizes, state_sizes(keys, model));
+  const std::optional<u64> rolling = sizes.first.value();
+  const std::optional<u64> state = sizes.second.value();
+  if (!rolling || !state) {
+    return input_error("fit-too-large", "the state of a recurrent layer exceeds 2^64 numbers",
+                       "architecture '" + model.architecture + "'");
+  }
+  model.rolling = *rolling;
+  model.state = *state;
+  MU_ASSIGN(model.state_width, width_of_state(keys, model));
+  return {};
+}
+
+Status read_indexer(const KeyReader& keys, HyperParameters& model) {
+  const arch::Indexer rule = model.facts->indexer;
+  model.has_indexer.assign(static_cast<std::size_t>(model.blocks), false);
+  model.compression.assign(static_cast<std::size_t>(model.blocks), 0);
+  if (rule == arch::Indexer::none) return {};
+  MU_ASSIGN(model.indexer_key, keys.needed("attention.indexer.key_length"));
+  MU_ASSIGN(model.indexer_heads, keys.number("attention.indexer.head_count", 0));
+  const auto mark = [&](auto&& has_indexer) {
+    for (std::size_t i = 0; i < model.trunk; ++i) model.has_indexer[i] = has_indexer(i);
+  };
+  switch (rule) {
+    case arch::Indexer::none: break;
+    case arch::Indexer::every_layer: mark([](std::size_t) { return true; }); break;
+    case arch::Indexer::behind_dense: {
+      MU_ASSIGN(const u64 dense, keys.number("leading_dense_block_count", 0));
+      mark([&](std::size_t i) { return i >= dense; });
+      break;
+    }
+    case arch::Indexer::listed: {
+      // Files of before the key: models of a million tokens share indexers among four layers, others do not.
+      constexpr u64 long_context = 1048576;
+      MU_ASSIGN(const auto types, keys.find_layers("attention.indexer.types", model.trunk, model.blocks));
+      u64 context = 0;
+      if (!types) {
+        MU_ASSIGN(context, keys.needed("context_length"));
+      }
+      mark([&](std::size_t i) { return types ? (*types)[i] != 0 : context < long_context || i < 2 || i % 4 == 2; });
+      break;
+    }
+    case arch::Indexer::compressed: {
+      MU_ASSIGN(const auto ratios, keys.find_layers("attention.compress_ratios", model.blocks, model.blocks));
+      if (!ratios) return keys.wrong("attention.compress_ratios", "is missing; it says what each layer keeps");
+      model.compression = *ratios;
+      MU_ASSIGN(model.hyper_connections, keys.number("hyper_connection.count", 0));
+      break;
+    }
+  }
+  return {};
+}
+
+}  // namespace modelutils::memory

@@ -1,0 +1,43 @@
+// One model and what it needs under any options and placement.
+#pragma once
+
+#include "memory/fit.h"
+
+namespace modelutils::memory {
+
+class ModelMemory {
+ public:
+  static Result<ModelMemory> load(const gguf::SplitSet& set, bool needs_context,
+                                  std::function<bool(std::string_view)> stays_on_host = {});
+
+  bool is_known() const { return hyper_.has_value(); }
+  const HyperParameters& hyper() const { return *hyper_; }
+  const WeightTable& weights() const { return weights_; }
+  u64 blocks() const { return weights_.blocks(); }
+
+  /// Only of known models. Errors as extent_of() and caches_of().
+  Result<Extent> extent(const RunOptions& run) const;
+  /// Of unknown models weights alone. Error "fit-too-large".
+  Result<Usage> usage(const RunOptions& run, const Extent& extent, const Caches& caches,
+                      const Placement& placement) const;
+
+ private:
+  ModelMemory(std::optional<HyperParameters> hyper, WeightTable weights)
+      : hyper_(std::move(hyper)), weights_(std::move(weights)) {}
+
+  std::optional<HyperParameters> hyper_;
+  WeightTable weights_;
+};
+
+/// Does the usage fit into what there is? True without limits.
+bool fits_into(const Usage& usage, const Available& available);
+
+/// The options of llama.cpp that say this.
+std::string options_text(const RunOptions& run, const Placement& placement, u64 blocks, bool has_experts);
+
+/// Ways to run the model at the context of `run`, or at a shorter one, that fit where all layers on the GPU do not;
+/// `best`: the largest part that does, if there is one.
+Result<std::vector<Alternative>> find_alternatives(const ModelMemory& model, const RunOptions& run,
+                                                   const Available& available, const std::optional<Usage>& best);
+
+}  // namespace modelutils::memory

@@ -1,0 +1,97 @@
+// What the runtime allocated in every measured case, and what we say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <tuple>
+
+#include "memory/corpus_cases.h"
+#include "memory/model_memory.h"
+
+namespace modelutils::memory {
+namespace {
+
+using test::MeasuredCase;
+using test::MemoryCorpus;
+
+class MemoryCorpusTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(test::memory_cases)) GTEST_SKIP() << "no reference data: " << test::memory_cases;
+    corpus_.emplace();
+    ASSERT_GE(corpus_->cases().size(), 465u);
+  }
+
+  static ModelMemory load(const MemoryCorpus& corpus, const MeasuredCase& one) {
+    std::vector<std::regex> patterns;
+    for (const std::string& pattern : one.kept_on_host) patterns.emplace_back(pattern);
+    const auto stays = [patterns](std::string_view name) {
+      return std::ranges::any_of(patterns, [&](const std::regex& pattern) {
+        return std::regex_search(name.begin(), name.end(), pattern);
+      });
+    };
+    return std::move(*ModelMemory::load(corpus.model(one.model), one.run.context == 0, stays));
+  }
+
+  std::optional<MemoryCorpus> corpus_;
+};
+
+auto row(const LayerCache& layer) {
+  return std::make_tuple(layer.layer, layer.kind, layer.cells, layer.streams, layer.k_bytes, layer.v_bytes);
+}
+
+TEST_F(MemoryCorpusTest, CachesAndStatesAreEqualLayerByLayer) {
+  for (const MeasuredCase& one : corpus_->cases()) {
+    SCOPED_TRACE("case " + std::to_string(one.id) + ", " + one.model);
+    const ModelMemory model = load(*corpus_, one);
+    ASSERT_TRUE(model.is_known());
+    const Result<Extent> extent = model.extent(one.run);
+    ASSERT_TRUE(extent);
+    const Result<Caches> caches = caches_of(model.hyper(), one.run, *extent);
+    ASSERT_TRUE(caches) << caches.error().message;
+    std::vector<std::tuple<u64, CacheKind, u64, u64, u64, u64>> ours, theirs;
+    for (const LayerCache& layer : caches->layers) ours.push_back(row(layer));
+    for (const LayerCache& layer : one.layers) theirs.push_back(row(layer));
+    std::ranges::sort(ours);
+    std::ranges::sort(theirs);
+    EXPECT_EQ(ours, theirs);
+    EXPECT_EQ(caches->f32_bytes, one.f32_bytes);
+    if (one.n_ctx == 0) continue;  // cases that were run later have layers and buffers only
+    EXPECT_EQ(extent->n_ctx, one.n_ctx);
+    EXPECT_EQ(caches->k_bytes, one.k_bytes);
+    EXPECT_EQ(caches->v_bytes, one.v_bytes);
+    EXPECT_EQ(caches->rolling_bytes, one.rolling_bytes);
+    EXPECT_EQ(caches->state_bytes, one.state_bytes);
+  }
+}
+
+// The runtime keeps factors of rope once for each buffer, and repacks what it computes on the CPU in buffers of its own:
+// so a case or two in a hundred may be off by some kilobytes, as on the page.
+TEST_F(MemoryCorpusTest, WeightsAndCachesLieWhereTheRuntimePutsThem) {
+  std::size_t checked = 0, different = 0;
+  for (const MeasuredCase& one : corpus_->cases()) {
+    if (!one.placement.has_gpu) continue;
+    SCOPED_TRACE("case " + std::to_string(one.id) + ", " + one.model);
+    const ModelMemory model = load(*corpus_, one);
+    const Extent extent = *model.extent(one.run);
+    const Caches caches = *caches_of(model.hyper(), one.run, extent);
+    const Usage usage = *model.usage(one.run, extent, caches, one.placement);
+    EXPECT_EQ(usage.host_caches, one.host().caches);
+    // CUDA makes quantised rows up to 512 values: less than a kilobyte for each tensor.
+    const u64 padding = one.gpu().caches - usage.gpu_caches;
+    EXPECT_LE(padding, type_info(one.run.k_type).block_elements > 1 ? 2048 * caches.layers.size() : 0);
+    ++checked;
+    if (usage.gpu_weights == one.gpu().weights && usage.host_weights == one.host().weights) continue;
+    ++different;
+    std::printf("case %llu, %s: weights %llu on the GPU, %llu in host memory; measured %llu, %llu\n",
+                static_cast<unsigned long long>(one.id), one.model.c_str(),
+                static_cast<unsigned long long>(usage.gpu_weights), static_cast<unsigned long long>(usage.host_weights),
+                static_cast<unsigned long long>(one.gpu().weights), static_cast<unsigned long long>(one.host().weights));
+  }
+  EXPECT_GT(checked, 100u);
+  EXPECT_LE(different * 90, checked);
+}
+
+}  // namespace
+}  // namespace modelutils::memory

@@ -1,0 +1,157 @@
+#include "cli/fit_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/checked_math.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+constexpr std::string_view group = "Will it fit?";
+
+Flag fit_flag(std::string_view name, std::string_view value_name, std::string_view help, ValueKind kind) {
+  return {.names = std::string(name),
+          .value_name = std::string(value_name),
+          .help = std::string(help),
+          .group = std::string(group),
+          .kind = kind};
+}
+
+Flag fit_switch(std::string_view name, std::string_view help) {
+  return {.names = std::string(name), .help = std::string(help), .group = std::string(group)};
+}
+
+// "8192,32K" as tokens.
+Result<std::vector<u64>> parse_contexts(std::string_view text) {
+  std::vector<u64> contexts;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = text.find(',');
+    is_last = comma == std::string_view::npos;
+    MU_ASSIGN(const u64 context, parse_binary_size("--context", text.substr(0, comma)));
+    if (context == 0) return usage_error("--context needs numbers of tokens from 1 on");
+    contexts.push_back(context);
+    text.remove_prefix(is_last ? text.size() : comma + 1);
+  }
+  return contexts;
+}
+
+Result<TensorType> parse_cache_type(std::string_view name) {
+  const std::optional<TensorType> type = type_from_name(name);
+  if (type && memory::is_cache_type(*type)) return *type;
+  return usage_error(fmt::format(
+      "--kv takes f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl, or two of them with a comma, not '{}'", name));
+}
+
+Status set_cache_types(std::string_view text, memory::RunOptions& run) {
+  const std::size_t comma = text.find(',');
+  MU_ASSIGN(run.k_type, parse_cache_type(text.substr(0, comma)));
+  run.v_type = run.k_type;
+  if (comma == std::string_view::npos) return {};
+  MU_ASSIGN(run.v_type, parse_cache_type(text.substr(comma + 1)));
+  return {};
+}
+
+Status check_alone(const FitArguments& arguments) {
+  const std::array<std::pair<std::string_view, bool>, 12> given = {{{"--context", arguments.contexts.has_value()},
+                                                                    {"--gpu", arguments.gpu.has_value()},
+                                                                    {"--ram", arguments.ram.has_value()},
+                                                                    {"--memory", arguments.memory.has_value()},
+                                                                    {"--margin", arguments.margin.has_value()},
+                                                                    {"--kv", arguments.kv.has_value()},
+                                                                    {"--sequences", arguments.sequences.has_value()},
+                                                                    {"--unified", arguments.unified},
+                                                                    {"--batch", arguments.batch.has_value()},
+                                                                    {"--ubatch", arguments.ubatch.has_value()},
+                                                                    {"--flash-attention",
+                                                                     arguments.flash_attention.has_value()},
+                                                                    {"--swa-full", arguments.full_windows}}};
+  for (const auto& [name, is_given] : given) {
+    if (is_given) return usage_error(fmt::format("{} goes with --fit", name));
+  }
+  return {};
+}
+
+Status check_together(const FitArguments& arguments) {
+  if (arguments.memory && (arguments.gpu || arguments.ram)) {
+    return usage_error(fmt::format("--memory and {} cannot be combined: --memory is one memory for CPU and GPU",
+                                   arguments.gpu ? "--gpu" : "--ram"));
+  }
+  if (arguments.margin && !arguments.memory && !arguments.gpu && !arguments.ram) {
+    return usage_error("--margin goes with --gpu, --ram or --memory");
+  }
+  return {};
+}
+
+Result<memory::RunOptions> run_options(const FitArguments& arguments) {
+  memory::RunOptions run;
+  run.sequences = arguments.sequences.value_or(run.sequences);
+  run.batch = arguments.batch.value_or(run.batch);
+  run.ubatch = arguments.ubatch.value_or(run.ubatch);
+  for (const auto& [name, value] : {std::pair("--sequences", run.sequences), {"--batch", run.batch},
+                                    {"--ubatch", run.ubatch}}) {
+    if (value == 0) return usage_error(fmt::format("{} needs a number from 1 on", name));
+  }
+  run.unified = arguments.unified;
+  run.flash_attention = arguments.flash_attention != "off";
+  run.full_windows = arguments.full_windows;
+  if (arguments.kv) MU_TRY(set_cache_types(*arguments.kv, run));
+  if (!run.flash_attention && type_info(run.v_type).block_elements > 1) {
+    return usage_error("--flash-attention off: llama.cpp then takes no quantised V cache; choose another --kv");
+  }
+  return run;
+}
+
+}  // namespace
+
+void add_fit_flags(Command& command, FitArguments& arguments) {
+  command.add(fit_switch("--fit",
+                         "How much memory it needs in llama.cpp, and how many layers fit on the GPU; with -v layer by "
+                         "layer. In these options K, M and G are powers of 1024, not of 1000 as in --split-max-size"),
+              arguments.fit);
+  command.add(fit_flag("--context", "N,N…", "Tokens of context (default: what the model was trained for)",
+                       ValueKind::text),
+              arguments.contexts);
+  command.add_memory(fit_flag("--gpu", "SIZE", "Memory of the GPU, such as 24G", ValueKind::size), arguments.gpu);
+  command.add_memory(fit_flag("--ram", "SIZE", "Memory of the host; without --gpu there is no GPU", ValueKind::size),
+                     arguments.ram);
+  command.add_memory(fit_flag("--memory", "SIZE", "One memory for CPU and GPU", ValueKind::size), arguments.memory);
+  command.add_memory(fit_flag("--margin", "SIZE", "What must stay free (default: 1G)", ValueKind::size),
+                     arguments.margin);
+  command.add(fit_flag("--kv", "TYPE[,TYPE]", "Types of the cache: f16 (default), q8_0, q4_0, …; one for keys and "
+                       "values, or one each", ValueKind::text),
+              arguments.kv);
+  command.add(fit_flag("--sequences", "N", "Sequences at once (llama.cpp's -np; default: 1)", ValueKind::number),
+              arguments.sequences);
+  command.add(fit_switch("--unified", "The sequences share one cache (--kv-unified)"), arguments.unified);
+  command.add(fit_flag("--batch", "N", "Tokens of a batch (-b; default: 2048)", ValueKind::number), arguments.batch);
+  command.add(fit_flag("--ubatch", "N", "Tokens computed at once (-ub; default: 512)", ValueKind::number),
+              arguments.ubatch);
+  Flag flash = fit_flag("--flash-attention", "WHEN", "on (default) or off", ValueKind::choice);
+  flash.choices = {"on", "off"};
+  command.add(std::move(flash), arguments.flash_attention);
+  command.add(fit_switch("--swa-full", "Layers with a sliding window keep the whole context"), arguments.full_windows);
+}
+
+Result<std::optional<memory::FitRequest>> fit_request(const FitArguments& arguments) {
+  if (!arguments.fit) {
+    MU_TRY(check_alone(arguments));
+    return std::nullopt;
+  }
+  MU_TRY(check_together(arguments));
+  memory::FitRequest request;
+  MU_ASSIGN(request.run, run_options(arguments));
+  if (arguments.contexts) {
+    MU_ASSIGN(request.contexts, parse_contexts(*arguments.contexts));
+  }
+  request.available.gpu = arguments.gpu;
+  request.available.ram = arguments.ram;
+  request.available.unified = arguments.memory;
+  request.available.margin = arguments.margin.value_or(memory::default_margin);
+  return request;
+}
+
+}  // namespace modelutils::cli

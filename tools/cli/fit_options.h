@@ -1,0 +1,25 @@
+// The options of --fit, which both dumpers have.
+#pragma once
+
+#include "cli/command.h"
+#include "memory/fit.h"
+
+namespace modelutils::cli {
+
+struct FitArguments {
+  bool fit = false;
+  std::optional<std::string> contexts;
+  std::optional<std::string> kv;
+  std::optional<std::string> flash_attention;
+  std::optional<u64> gpu, ram, memory, margin;
+  std::optional<u64> sequences, batch, ubatch;
+  bool unified = false;
+  bool full_windows = false;
+};
+
+void add_fit_flags(Command& command, FitArguments& arguments);
+
+/// What to calculate; nothing without --fit. Errors: options that go with --fit alone or not together, wrong values.
+Result<std::optional<memory::FitRequest>> fit_request(const FitArguments& arguments);
+
+}  // namespace modelutils::cli
