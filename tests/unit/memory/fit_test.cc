@@ -1,0 +1,196 @@
+#include "memory/fit.h"
+
+#include <gtest/gtest.h>
+
+#include "memory/small_model.h"
+
+namespace modelutils::memory {
+namespace {
+
+using test::GgufBuilder;
+using test::small_model;
+
+const auto as_it_is = [](GgufBuilder&) {};
+
+FitRequest at(u64 context) {
+  FitRequest request;
+  if (context != 0) request.contexts = {context};
+  return request;
+}
+
+ContextFit fit_at(const gguf::SplitSet& set, const FitRequest& request) {
+  const Result<FitReport> report = fit(set, request);
+  EXPECT_TRUE(report) << report.error().message;
+  return report->contexts.at(0);
+}
+
+Error error_of(const gguf::SplitSet& set, const FitRequest& request) {
+  const Result<FitReport> report = fit(set, request);
+  EXPECT_FALSE(report);
+  return report ? Error() : report.error();
+}
+
+TEST(Fit, CountsCacheByHand) {
+  // Rows of 2 heads x 16 values, F16: 64 bytes; 4096 cells; 2 layers.
+  const ContextFit result = fit_at(small_model("llama", as_it_is), at(4000));
+  EXPECT_EQ(result.extent.n_ctx, 4096u);
+  EXPECT_EQ(result.caches.k_bytes, 64u * 4096 * 2);
+  EXPECT_EQ(result.caches.v_bytes, 64u * 4096 * 2);
+  EXPECT_EQ(result.usage.gpu_weights, 2u * (64 * 64 * 2) + 64 * 100 * 2);
+  EXPECT_EQ(result.usage.host_weights, 64u * 100 * 2);
+  EXPECT_FALSE(result.fits);
+  EXPECT_EQ(result.gpu_layers, 3u);
+}
+
+TEST(Fit, WithoutContextTheTrainedOneCounts) {
+  const gguf::SplitSet set = small_model("llama", as_it_is);
+  EXPECT_EQ(fit_at(set, at(0)).extent.n_ctx, 8192u);
+}
+
+TEST(Fit, AMissingContextSuggestsTheOption) {
+  const gguf::SplitSet set = small_model("llama", as_it_is, false);
+  const Error error = error_of(set, at(0));
+  EXPECT_EQ(error.code, "fit-key");
+  EXPECT_EQ(error.where, "key 'llama.context_length'");
+  EXPECT_NE(error.message.find("--context"), std::string::npos);
+  EXPECT_EQ(fit_at(set, at(256)).extent.n_ctx, 256u);
+}
+
+TEST(Fit, NamesKeysThatAreWrong) {
+  struct Wrong {
+    std::string architecture;
+    std::string key;
+    u64 value;
+    std::string code;
+  };
+  const Wrong wrong[] = {
+      {"llama", "llama.block_count", 0, "fit-key"},
+      {"llama", "llama.block_count", 513, "fit-key"},
+      {"llama", "llama.attention.key_length", u64{1} << 40, "fit-key"},
+      {"llama", "llama.context_length", u64{1} << 33, "fit-key"},
+      {"gemma4", "gemma4.attention.shared_kv_layers", 3, "fit-key"},
+      {"glm4moe", "glm4moe.nextn_predict_layers", 3, "fit-key"},
+      {"qwen3next", "qwen3next.full_attention_interval", 0, "fit-key"},
+  };
+  for (const Wrong& one : wrong) {
+    SCOPED_TRACE(one.key);
+    const auto set = small_model(one.architecture, [&](GgufBuilder& file) {
+      file.key_u64(one.key, one.value);
+      if (one.architecture == "gemma4") {
+        file.key_u32("gemma4.attention.sliding_window", 512).key_u32("gemma4.attention.sliding_window_pattern", 1);
+      }
+    }, one.key != "llama.context_length");
+    const Error error = error_of(set, at(one.key == "llama.context_length" ? 0 : 4096));
+    EXPECT_EQ(error.code, one.code);
+    EXPECT_EQ(error.where, "key '" + one.key + "'");
+  }
+}
+
+TEST(Fit, RequiredWindowsAreRequired) {
+  EXPECT_EQ(error_of(small_model("gpt-oss", as_it_is), at(4096)).where, "key 'gpt-oss.attention.sliding_window'");
+  EXPECT_EQ(error_of(small_model("mellum",
+                                 [](GgufBuilder& file) { file.key_u32("mellum.attention.sliding_window", 64); }),
+                     at(4096))
+                .where,
+            "key 'mellum.attention.sliding_window_pattern'");
+}
+
+TEST(Fit, ArraysMustHaveAnElementForEachLayer) {
+  const auto set = small_model("llama", [](GgufBuilder& file) {
+    file.key_array("llama.attention.head_count_kv", std::vector<u32>{2, 2, 2});
+  });
+  const Error error = error_of(set, at(4096));
+  EXPECT_EQ(error.code, "fit-layers");
+  EXPECT_EQ(error.where, "key 'llama.attention.head_count_kv'");
+}
+
+TEST(Fit, ProductsBeyond64BitsAreErrors) {
+  const auto set = small_model("llama", [](GgufBuilder& file) {
+    file.key_u32("llama.attention.key_length", 4294967295).key_u32("llama.attention.head_count_kv", 4294967295);
+  });
+  EXPECT_EQ(error_of(set, at(1000000)).code, "fit-too-large");
+}
+
+TEST(Fit, OfUnknownArchitecturesWeightsAreCounted) {
+  const Result<FitReport> report = fit(small_model("nothing-like-it", as_it_is), at(4096));
+  ASSERT_TRUE(report);
+  EXPECT_FALSE(report->is_known);
+  EXPECT_EQ(report->blocks, 2u);
+  EXPECT_EQ(report->contexts[0].usage.gpu_weights, 2u * (64 * 64 * 2) + 64 * 100 * 2);
+  EXPECT_TRUE(report->contexts[0].caches.layers.empty());
+  EXPECT_FALSE(report->contexts[0].fits);
+}
+
+TEST(Fit, LeavesLayersOutFromTheFirstOn) {
+  const gguf::SplitSet set = small_model("llama", as_it_is);
+  FitRequest request = at(4096);
+  const Usage whole = fit_at(set, request).usage;
+  request.available.margin = 0;
+  request.available.gpu = whole.gpu_total;
+  EXPECT_TRUE(*fit_at(set, request).fits);
+  // Without the caches and weights of one block (its host copies are not larger than what is computed).
+  request.available.gpu = whole.gpu_total - 64 * 4096;
+  const ContextFit part = fit_at(set, request);
+  EXPECT_FALSE(*part.fits);
+  EXPECT_EQ(part.gpu_layers, 2u);
+  EXPECT_EQ(part.usage.host_caches, 2u * 64 * 4096);
+  EXPECT_LE(part.usage.gpu_total, *request.available.gpu);
+  request.available.gpu = 0;
+  const ContextFit nothing = fit_at(set, request);
+  EXPECT_FALSE(*nothing.fits);
+  EXPECT_FALSE(nothing.gpu_layers);
+}
+
+TEST(Fit, TheMarginStaysFree) {
+  const gguf::SplitSet set = small_model("llama", as_it_is);
+  FitRequest request = at(4096);
+  const Usage whole = fit_at(set, request).usage;
+  request.available.unified = whole.gpu_total + whole.host_total + default_margin;
+  EXPECT_TRUE(*fit_at(set, request).fits);
+  request.available.margin += 1;
+  EXPECT_FALSE(*fit_at(set, request).fits);
+}
+
+TEST(Fit, OffersASmallerCacheBeforeAShorterContext) {
+  const gguf::SplitSet set = small_model("llama", as_it_is);
+  FitRequest request = at(65536);
+  const Usage whole = fit_at(set, request).usage;
+  request.available.margin = 0;
+  request.available.gpu = whole.gpu_total - (u64{1} << 22);  // the cache takes 16 MiB
+  const ContextFit result = fit_at(set, request);
+  ASSERT_GE(result.alternatives.size(), 2u);
+  EXPECT_NE(result.alternatives[0].options.find("-ctk q8_0 -ctv q8_0"), std::string::npos);
+  EXPECT_EQ(result.alternatives[1].options.find("-c 65536"), std::string::npos);
+  for (const Alternative& alternative : result.alternatives) {
+    EXPECT_LE(alternative.usage.gpu_total, *request.available.gpu);
+  }
+}
+
+TEST(Fit, TypesOfALatentCacheMustBeEqual) {
+  const auto set = small_model("deepseek2", [](GgufBuilder& file) {
+    file.key_u32("deepseek2.attention.key_length_mla", 16).key_u32("deepseek2.attention.value_length_mla", 16);
+  });
+  FitRequest request = at(4096);
+  request.run.k_type = TensorType::Q8_0;
+  EXPECT_EQ(error_of(set, request).kind, ErrorKind::usage);
+}
+
+TEST(Fit, ExpertTensorsAreKnownByName) {
+  EXPECT_TRUE(is_expert_tensor("blk.3.ffn_gate_exps.weight"));
+  EXPECT_TRUE(is_expert_tensor("blk.3.ffn_gate_up_exps.weight"));
+  EXPECT_TRUE(is_expert_tensor("blk.3.ffn_down_chexps.weight"));
+  EXPECT_FALSE(is_expert_tensor("blk.3.ffn_gate_shexp.weight"));
+  EXPECT_FALSE(is_expert_tensor("blk.3.ffn_gate.weight"));
+}
+
+TEST(Fit, SummaryHasBytesForEachToken) {
+  const auto summary = cache_summary(small_model("gemma2", as_it_is));
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(summary->bytes_per_token, 128u);  // one of two layers sees everything
+  EXPECT_EQ(summary->window, 4096u);
+  EXPECT_EQ(summary->sliding_layers, 1u);
+  EXPECT_EQ(summary->cached_layers, 2u);
+}
+
+}  // namespace
+}  // namespace modelutils::memory
