@@ -27,7 +27,8 @@ const CacheFacts* find_cache_facts(std::string_view architecture) {
 
 bool is_behind_layers(std::string_view architecture, std::string_view tensor) {
   const Family* family = first_family(architecture);
-  return family != nullptr && std::ranges::find(family->last_tensors, tensor, &Tensor::name) != family->last_tensors.end();
+  return family != nullptr &&
+         std::ranges::find(family->last_tensors, tensor, &Tensor::name) != family->last_tensors.end();
 }
 
 }  // namespace modelutils::arch

@@ -23,9 +23,9 @@ struct Windows {
   u64 period = 0;             ///< one layer of so many sees everything: the last of them, or
   bool global_first = false;  ///< the first
   bool always = false;        ///< the layers slide whatever the window is; else a window of 0 means that none does
-  u64 missing = 0;            ///< the window of a file without the key; 0: without it none slides, or (`always`) no model
-  u64 fixed = 0;              ///< the window where there is one, whatever the key says
-  u64 only_with_layers = 0;   ///< none slides in models with another number of layers
+  u64 missing = 0;  ///< the window of a file without the key; 0: without it none slides, or (`always`) no model
+  u64 fixed = 0;    ///< the window where there is one, whatever the key says
+  u64 only_with_layers = 0;           ///< none slides in models with another number of layers
   bool in_prediction_blocks = false;  ///< the period runs on through the blocks that predict further tokens
 };
 
@@ -34,9 +34,9 @@ struct Recurrence {
   enum class Layers : u8 {
     none,
     all,
-    without_kv_heads,                  ///< attention.head_count_kv is 0 there
-    without_kv_heads_and_feed_forward, ///< and feed_forward_length too; layers with a feed-forward part keep nothing
-    listed,                            ///< attention.recurrent_layers; without it all but one of full_attention_interval
+    without_kv_heads,                   ///< attention.head_count_kv is 0 there
+    without_kv_heads_and_feed_forward,  ///< and feed_forward_length too; layers with a feed-forward part keep nothing
+    listed,  ///< attention.recurrent_layers; without it all but one of full_attention_interval
   };
   enum class State : u8 {
     none,
@@ -72,21 +72,21 @@ enum class Indexer : u8 {
 };
 
 struct CacheFacts {
-  bool has_cache = true;  ///< false: the whole text is computed at once
-  bool is_latent = false; ///< with key_length_mla and value_length_mla only keys are kept
+  bool has_cache = true;   ///< false: the whole text is computed at once
+  bool is_latent = false;  ///< with key_length_mla and value_length_mla only keys are kept
   Windows windows = {};
   Recurrence recurrence = {};
   PredictionBlocks prediction = PredictionBlocks::unknown;
   Indexer indexer = Indexer::none;
-  u64 cached_layers = 0;          ///< only so many of the first blocks have keys and values of their own; 0: all
+  u64 cached_layers = 0;            ///< only so many of the first blocks have keys and values of their own; 0: all
   bool shares_last_layers = false;  ///< attention.shared_kv_layers of the last blocks have none
 
   // For the estimate of compute buffers.
-  bool has_gated_queries = false;      ///< queries are twice as wide
-  u64 layer_input_width = 0;           ///< inputs of every layer of their own, so many elements wide
-  bool layer_input_has_key = false;    ///< the same, embedding_length_per_layer_input wide
+  bool has_gated_queries = false;        ///< queries are twice as wide
+  u64 layer_input_width = 0;             ///< inputs of every layer of their own, so many elements wide
+  bool layer_input_has_key = false;      ///< the same, embedding_length_per_layer_input wide
   bool has_alternating_updates = false;  ///< several copies of the residual stream, one of them computed
-  bool has_encoder = false;            ///< encoder and decoder: the estimate does not hold
+  bool has_encoder = false;              ///< encoder and decoder: the estimate does not hold
 };
 
 /// The facts of an architecture (general.architecture); nullptr for one that is not known.

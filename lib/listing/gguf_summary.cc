@@ -65,6 +65,7 @@ std::string gguf_type_text(const gguf::TensorInfo& tensor) {
 ModelFacts summarize(const gguf::SplitSet& set) {
   ModelFacts summary;
   summarize_keys(set.files.front(), summary);
+  summary.cache = memory::cache_summary(set);
   summary.parameters = summary.tensor_bytes = summary.file_size = 0;
   std::map<u32, std::size_t> places;
   for (const gguf::SetFile& file : set.files) {

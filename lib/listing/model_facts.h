@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/cache_summary.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -33,6 +34,7 @@ struct ModelFacts {
   std::string tokenizer_pre;
   std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;
   std::optional<Range> feed_forward, heads, heads_kv;
+  std::optional<memory::CacheSummary> cache;  ///< nothing where the runtime of the architecture is not known
 
   u64 tensors = 0;
   std::optional<u64> parameters;          ///< elements of all tensors; nothing on overflow

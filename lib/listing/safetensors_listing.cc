@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/checked_math.h"
+#include "listing/config_cache.h"
 #include "listing/safetensors_keys.h"
 #include "model/model_view.h"
 #include "model/safetensors_catalog.h"
@@ -63,6 +64,7 @@ ModelFacts facts_of(const hf::Config& config) {
   facts.feed_forward = one_number(config.feed_forward_length);
   facts.heads = one_number(config.head_count);
   facts.heads_kv = one_number(config.head_count_kv);
+  facts.cache = cache_summary(config);
   const u64 heads = config.head_count.value_or(0);
   if (!facts.head_dim && heads > 0 && facts.embedding && *facts.embedding % heads == 0) {
     facts.head_dim = *facts.embedding / heads;

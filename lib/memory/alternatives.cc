@@ -57,9 +57,7 @@ class Search {
 
 // Can the cache have blocks of 8 bits? Types that are small already, and rows that do not fill blocks, stay.
 std::optional<RunOptions> with_smaller_cache(const ModelMemory& model, RunOptions run) {
-  const auto bits = [](TensorType type) {
-    return 8.0 * type_info(type).block_bytes / type_info(type).block_elements;
-  };
+  const auto bits = [](TensorType type) { return 8.0 * type_info(type).block_bytes / type_info(type).block_elements; };
   const bool is_wide = bits(run.k_type) > bits(TensorType::Q8_0) || bits(run.v_type) > bits(TensorType::Q8_0);
   if (!run.flash_attention || !is_wide) return std::nullopt;
   run.k_type = run.v_type = TensorType::Q8_0;
@@ -79,7 +77,8 @@ Result<std::vector<Alternative>> find_alternatives(const ModelMemory& model, con
     if (context == 0) return {};
     shorter.context = context;
     MU_ASSIGN(const std::optional<Usage> usage, search.whole(shorter));
-    if (usage) found.push_back({search.options(shorter), fmt::format("{} tokens{}", thousands(context), costs), *usage});
+    if (usage)
+      found.push_back({search.options(shorter), fmt::format("{} tokens{}", thousands(context), costs), *usage});
     return {};
   };
   bool is_solved = false;

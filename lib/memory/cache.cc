@@ -152,8 +152,8 @@ class Builder {
       const u64 cells = *padded(Amount(extent_.cells + ratio.tokens - 1) / ratio.tokens, cell_padding).value();
       for (std::size_t i = 0; i < trunk; ++i) {
         if (model_.compression[i] != ratio.tokens) continue;
-        const Amount kept = ratio.is_chosen ? Amount(2) * (Amount(model_.key_length) + model_.indexer_key)
-                                            : Amount(model_.key_length);
+        const Amount kept =
+            ratio.is_chosen ? Amount(2) * (Amount(model_.key_length) + model_.indexer_key) : Amount(model_.key_length);
         const Amount f32 = Amount(2 * f32_bytes) * copies() * ratio.waiting * kept;
         MU_TRY(add_rows(i, ratio.kind, cells, sequences_, model_.key_length, 0, f32));
         if (ratio.is_chosen) MU_TRY(add_rows(i, CacheKind::indexer, cells, sequences_, model_.indexer_key, 0));

@@ -1,4 +1,5 @@
-// KV cache and recurrent state, layer by layer, to the byte (docs/memory.md, "KV cache of one layer", "Recurrent state").
+// KV cache and recurrent state, layer by layer, to the byte (docs/memory.md, "KV cache of one layer", "Recurrent
+// state").
 #pragma once
 
 #include <string_view>
@@ -25,16 +26,16 @@ std::string_view kind_name(CacheKind kind);
 struct LayerCache {
   u64 layer = 0;
   CacheKind kind = CacheKind::full;
-  u64 cells = 0;       ///< of one stream; recurrent: sequences
+  u64 cells = 0;  ///< of one stream; recurrent: sequences
   u64 streams = 0;
-  u64 k_bytes = 0;     ///< recurrent: rolling state
-  u64 v_bytes = 0;     ///< recurrent: the state itself
-  u64 f32_bytes = 0;   ///< what a compressed cache remembers of tokens that wait
+  u64 k_bytes = 0;    ///< recurrent: rolling state
+  u64 v_bytes = 0;    ///< recurrent: the state itself
+  u64 f32_bytes = 0;  ///< what a compressed cache remembers of tokens that wait
 };
 
 struct Caches {
   std::vector<LayerCache> layers;
-  u64 k_bytes = 0, v_bytes = 0;        ///< of all that is not recurrent
+  u64 k_bytes = 0, v_bytes = 0;  ///< of all that is not recurrent
   u64 rolling_bytes = 0, state_bytes = 0;
   u64 f32_bytes = 0;
 

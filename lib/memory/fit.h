@@ -17,9 +17,9 @@ inline constexpr u64 default_margin = u64{1} << 30;
 /// The memory that there is, in bytes. Without any of it nothing is judged, and all layers are on one GPU.
 struct Available {
   std::optional<u64> gpu;
-  std::optional<u64> ram;      ///< alone: there is no GPU
-  std::optional<u64> unified;  ///< one memory for both
-  u64 margin = default_margin; ///< left free: of the GPU, of unified memory, of the RAM where there is no GPU
+  std::optional<u64> ram;       ///< alone: there is no GPU
+  std::optional<u64> unified;   ///< one memory for both
+  u64 margin = default_margin;  ///< left free: of the GPU, of unified memory, of the RAM where there is no GPU
 
   bool is_limited() const { return gpu || ram || unified; }
 };
@@ -50,9 +50,9 @@ struct ContextFit {
   RunOptions run;
   Extent extent;
   Caches caches;
-  Usage usage;                   ///< of all layers on the GPU, or of as many as fit
-  std::optional<bool> fits;      ///< the whole model; nothing if that is not known
-  std::optional<u64> gpu_layers; ///< -ngl; nothing if no number of layers fits, or it is not known
+  Usage usage;                            ///< of all layers on the GPU, or of as many as fit
+  std::optional<bool> fits;               ///< the whole model; nothing if that is not known
+  std::optional<u64> gpu_layers;          ///< -ngl; nothing if no number of layers fits, or it is not known
   std::optional<u64> host_expert_blocks;  ///< --n-cpu-moe; nothing for models without experts, and as above
   std::string options;                    ///< of llama.cpp, for what `usage` says; empty if nothing fits
   std::vector<Alternative> alternatives;  ///< the best first; only if it does not fit
@@ -72,15 +72,5 @@ struct FitReport {
 /// Errors: those of read_hyper_parameters(), "fit-too-large" (products of 2^64 and more), usage (options that do not go
 /// together or with the model).
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request);
-
-/// What a model keeps for each token and how it slides, for summaries; nothing where it is not known or the keys are not
-/// usable.
-struct CacheSummary {
-  u64 bytes_per_token = 0;   ///< of layers that see everything, F16
-  u64 window = 0;            ///< tokens; 0: no layer slides
-  u64 sliding_layers = 0, cached_layers = 0;
-  u64 state_bytes = 0;       ///< recurrent, of one sequence
-};
-std::optional<CacheSummary> cache_summary(const gguf::SplitSet& set);
 
 }  // namespace modelutils::memory

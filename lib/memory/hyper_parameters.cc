@@ -107,7 +107,8 @@ class Reader {
     if (!model_.facts->shares_last_layers) return {};
     constexpr std::string_view key = "attention.shared_kv_layers";
     MU_ASSIGN(const u64 shared, keys_.number(key, 0));
-    if (shared > model_.blocks) return keys_.wrong(key, fmt::format("is {}, but there are {} blocks", shared, model_.blocks));
+    if (shared > model_.blocks)
+      return keys_.wrong(key, fmt::format("is {}, but there are {} blocks", shared, model_.blocks));
     model_.own_layers = model_.blocks - shared;
     return {};
   }
@@ -161,7 +162,7 @@ Result<std::optional<HyperParameters>> read_hyper_parameters(const gguf::SplitSe
   const gguf::Index index(file.document);
   if (index.architecture().empty()) {
     return input_error("fit-key", "is missing; nothing is known of the model without it",
-                       gguf::where_key("general.architecture"));
+                       at_key("general.architecture"));
   }
   const arch::CacheFacts* facts = arch::find_cache_facts(index.architecture());
   if (facts == nullptr) return std::nullopt;

@@ -17,7 +17,7 @@ constexpr u64 max_number = std::numeric_limits<u32>::max();
 }  // namespace
 
 tl::unexpected<Error> KeyReader::wrong(std::string_view key, std::string message) const {
-  return input_error("fit-key", std::move(message), gguf::where_key(index_.arch_key(key)));
+  return input_error("fit-key", std::move(message), at_key(index_.arch_key(key)));
 }
 
 Result<std::optional<u64>> KeyReader::find(std::string_view key) const {
@@ -53,7 +53,7 @@ Result<std::optional<std::vector<u64>>> KeyReader::find_layers(std::string_view 
   if (array->count != count && array->count != or_count) {
     return input_error("fit-layers",
                        fmt::format("is an array of {}, but the model has {}", array->count, counted(count, "layer")),
-                       gguf::where_key(name));
+                       at_key(name));
   }
   if (gguf::value_size(array->element_type) == 0) return wrong(key, "is not an array of numbers");
   MU_ASSIGN(const std::vector<i64> read, gguf::read_numbers<i64>(*file_.source, file_.document, *array));

@@ -169,7 +169,7 @@ Status read_recurrence(const KeyReader& keys, HyperParameters& model) {
   const std::optional<u64> state = sizes.second.value();
   if (!rolling || !state) {
     return input_error("fit-too-large", "the state of a recurrent layer exceeds 2^64 numbers",
-                       "architecture '" + model.architecture + "'");
+                       Place{"architecture", model.architecture});
   }
   model.rolling = *rolling;
   model.state = *state;

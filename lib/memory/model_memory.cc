@@ -16,9 +16,7 @@ Result<ModelMemory> ModelMemory::load(const gguf::SplitSet& set, bool needs_cont
     const bool loads_all = hyper->facts->prediction == arch::PredictionBlocks::loaded;
     layout.loaded_blocks = loads_all ? hyper->blocks : hyper->trunk;
     layout.shares_embedding = hyper->facts->has_cache;
-    layout.is_behind_layers = [&](std::string_view base) {
-      return arch::is_behind_layers(hyper->architecture, base);
-    };
+    layout.is_behind_layers = [&](std::string_view base) { return arch::is_behind_layers(hyper->architecture, base); };
   } else {
     layout.blocks = layout.loaded_blocks = blocks_of_tensors(set);
   }
@@ -76,7 +74,8 @@ std::string options_text(const RunOptions& run, const Placement& placement, u64 
   }
   const auto type = [](TensorType kind) {
     std::string name(type_name(kind));
-    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    std::ranges::transform(name, name.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     return name;
   };
   if (run.k_type != usual.k_type || run.v_type != usual.v_type) {

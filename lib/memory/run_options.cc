@@ -17,8 +17,8 @@ constexpr u64 max_context = std::numeric_limits<u32>::max() - cell_padding;  // 
 }  // namespace
 
 bool is_cache_type(TensorType type) {
-  static constexpr std::array types = {TensorType::F32,  TensorType::F16,  TensorType::BF16,
-                                       TensorType::Q8_0, TensorType::Q4_0, TensorType::Q4_1,
+  static constexpr std::array types = {TensorType::F32,    TensorType::F16,  TensorType::BF16,
+                                       TensorType::Q8_0,   TensorType::Q4_0, TensorType::Q4_1,
                                        TensorType::IQ4_NL, TensorType::Q5_0, TensorType::Q5_1};
   return std::ranges::find(types, type) != types.end();
 }

@@ -109,8 +109,7 @@ std::size_t WeightTable::layer_of(std::string_view name, const Layout& layout, b
     return static_cast<std::size_t>(std::min(*block, layout.blocks));
   }
   input = is_input(base);
-  const bool is_first =
-      is_of_first_block(base) && !(layout.is_behind_layers && layout.is_behind_layers(base));
+  const bool is_first = is_of_first_block(base) && !(layout.is_behind_layers && layout.is_behind_layers(base));
   return is_first ? 0 : static_cast<std::size_t>(layout.blocks);
 }
 

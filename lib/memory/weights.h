@@ -36,11 +36,11 @@ class WeightTable {
  public:
   /// What is not said by the tensors' names.
   struct Layout {
-    u64 blocks = 0;        ///< block_count
-    u64 loaded_blocks = 0; ///< the others are not loaded
-    bool shares_embedding = true;                               ///< without output.weight the embedding is the output
-    std::function<bool(std::string_view)> is_behind_layers = {};///< block-less tensors that only seem to come first
-    std::function<bool(std::string_view)> stays_on_host = {};   ///< -ot: tensors that the user keeps in host memory
+    u64 blocks = 0;                                               ///< block_count
+    u64 loaded_blocks = 0;                                        ///< the others are not loaded
+    bool shares_embedding = true;                                 ///< without output.weight the embedding is the output
+    std::function<bool(std::string_view)> is_behind_layers = {};  ///< block-less tensors that only seem to come first
+    std::function<bool(std::string_view)> stays_on_host = {};     ///< -ot: tensors that the user keeps in host memory
   };
   /// Tensors whose size is not known count nothing; `unknown_sizes` says how many there are.
   WeightTable(const gguf::SplitSet& set, const Layout& layout);

@@ -34,8 +34,8 @@ class FitText {
 
   void write() {
     out_ << style_(Paint::title, path_ == "-" ? "standard input" : escape(path_)) << "\n";
-    line("architecture", fmt::format("{} · {} and the output layer", escape(report_.architecture),
-                                     counted(report_.blocks, "layer")));
+    line("architecture",
+         fmt::format("{} · {} and the output layer", escape(report_.architecture), counted(report_.blocks, "layer")));
     if (report_.is_known) line("runs with", run_text());
     if (report_.request.available.is_limited()) line("memory", available_text());
     out_ << "\n";
@@ -58,8 +58,9 @@ class FitText {
     const memory::RunOptions& run = report_.request.run;
     std::string cache(type_name(run.k_type));
     if (run.v_type != run.k_type) cache += fmt::format("/{}", type_name(run.v_type));
-    std::string text = fmt::format("{} · batches of {}, computed {} at once · {} cache", counted(run.sequences, "sequence"),
-                                   thousands(run.batch), thousands(run.ubatch), cache);
+    std::string text =
+        fmt::format("{} · batches of {}, computed {} at once · {} cache", counted(run.sequences, "sequence"),
+                    thousands(run.batch), thousands(run.ubatch), cache);
     if (run.unified) text += ", unified";
     text += run.flash_attention ? " · flash attention" : " · no flash attention";
     if (run.full_windows) text += " · windows cached in full";
@@ -81,9 +82,10 @@ class FitText {
   }
 
   void write_sizes() {
-    std::vector<Column> columns = {{"context", Align::right}, {"weights", Align::right}, {"KV cache", Align::right},
-                                   {"state", Align::right},   {"compute (from – to)"},   {"GPU", Align::right},
-                                   {"host", Align::right},    {"layers on GPU", Align::right}};
+    std::vector<Column> columns = {{"context", Align::right},  {"weights", Align::right},
+                                   {"KV cache", Align::right}, {"state", Align::right},
+                                   {"compute (from – to)"},    {"GPU", Align::right},
+                                   {"host", Align::right},     {"layers on GPU", Align::right}};
     const RowSource row = [&](std::size_t number, std::vector<Cell>& cells) {
       const ContextFit& context = report_.contexts[number];
       const memory::Usage& usage = context.usage;
@@ -137,10 +139,9 @@ class FitText {
     std::vector<const LayerCache*> sorted;
     for (const LayerCache& layer : layers) sorted.push_back(&layer);
     std::ranges::stable_sort(sorted, {}, &LayerCache::layer);
-    const std::vector<Column> columns = {{"layer", Align::right}, {"kind"},
-                                         {"cells", Align::right}, {"streams", Align::right},
-                                         {"K MiB", Align::right}, {"V MiB", Align::right},
-                                         {"on"}};
+    const std::vector<Column> columns = {
+        {"layer", Align::right}, {"kind"}, {"cells", Align::right}, {"streams", Align::right}, {"K MiB", Align::right},
+        {"V MiB", Align::right}, {"on"}};
     const u64 first = context.usage.placement.first_gpu_layer(report_.blocks);
     const RowSource row = [&](std::size_t number, std::vector<Cell>& cells) {
       const LayerCache& layer = *sorted[number];
@@ -165,16 +166,19 @@ class FitText {
     }
     note("Sizes in GiB (2^30 bytes).");
     if (!report_.is_known) {
-      note(fmt::format("The architecture '{}' is not known: weights are all that is counted; what its cache takes is "
-                       "unknown.",
-                       escape(report_.architecture)));
+      note(
+          fmt::format("The architecture '{}' is not known: weights are all that is counted; what its cache takes is "
+                      "unknown.",
+                      escape(report_.architecture)));
       return;
     }
-    note(fmt::format("KV cache and state: exact for {}. Compute buffers: an estimate for one GPU that counts as CUDA "
-                     "does, or none;",
-                     memory::runtime));
-    note("the range is what was measured; other backends may be outside. Not counted: several GPUs, the context and "
-         "pools of CUDA (hundreds of MiB).");
+    note(
+        fmt::format("KV cache and state: exact for {}. Compute buffers: an estimate for one GPU that counts as CUDA "
+                    "does, or none;",
+                    memory::runtime));
+    note(
+        "the range is what was measured; other backends may be outside. Not counted: several GPUs, the context and "
+        "pools of CUDA (hundreds of MiB).");
     if (report_.has_encoder) {
       note("This model has an encoder and a decoder: its compute buffers may be many times larger.");
     }

@@ -151,12 +151,24 @@ class TextDump {
       if (facts_.head_dim) heads += ", size " + thousands(*facts_.head_dim);
       fact("heads", {heads});
     }
-    if (facts_.context) fact("context", {thousands(*facts_.context) + " tokens"});
+    fact("context", {facts_.context ? thousands(*facts_.context) + " tokens" : "", cache_text(), window_text()});
     if (facts_.vocabulary) {
       std::string kind = escape(facts_.tokenizer, 32);
       if (!facts_.tokenizer_pre.empty()) kind += (kind.empty() ? "" : ", ") + escape(facts_.tokenizer_pre, 32);
       fact("vocabulary", {thousands(*facts_.vocabulary) + " tokens", kind.empty() ? "" : faint(kind)});
     }
+  }
+
+  // What llama.cpp keeps for each token, in the layers that keep all of them.
+  std::string cache_text() const {
+    if (!facts_.cache || facts_.cache->bytes_per_token == 0) return {};
+    return fmt::format("KV cache {} per token (F16)", byte_text(facts_.cache->bytes_per_token));
+  }
+
+  std::string window_text() const {
+    if (!facts_.cache || facts_.cache->sliding_layers == 0) return {};
+    return fmt::format("sliding window {} in {} of {}", thousands(facts_.cache->window), facts_.cache->sliding_layers,
+                       counted(facts_.cache->cached_layers, "layer"));
   }
 
   void write_parameters() {

@@ -43,7 +43,8 @@ Result<TensorType> parse_cache_type(std::string_view name) {
   const std::optional<TensorType> type = type_from_name(name);
   if (type && memory::is_cache_type(*type)) return *type;
   return usage_error(fmt::format(
-      "--kv takes f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl, or two of them with a comma, not '{}'", name));
+      "--kv takes f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl, or two of them with a comma, not '{}'",
+      name));
 }
 
 Status set_cache_types(std::string_view text, memory::RunOptions& run) {
@@ -56,19 +57,19 @@ Status set_cache_types(std::string_view text, memory::RunOptions& run) {
 }
 
 Status check_alone(const FitArguments& arguments) {
-  const std::array<std::pair<std::string_view, bool>, 12> given = {{{"--context", arguments.contexts.has_value()},
-                                                                    {"--gpu", arguments.gpu.has_value()},
-                                                                    {"--ram", arguments.ram.has_value()},
-                                                                    {"--memory", arguments.memory.has_value()},
-                                                                    {"--margin", arguments.margin.has_value()},
-                                                                    {"--kv", arguments.kv.has_value()},
-                                                                    {"--sequences", arguments.sequences.has_value()},
-                                                                    {"--unified", arguments.unified},
-                                                                    {"--batch", arguments.batch.has_value()},
-                                                                    {"--ubatch", arguments.ubatch.has_value()},
-                                                                    {"--flash-attention",
-                                                                     arguments.flash_attention.has_value()},
-                                                                    {"--swa-full", arguments.full_windows}}};
+  const std::array<std::pair<std::string_view, bool>, 12> given = {
+      {{"--context", arguments.contexts.has_value()},
+       {"--gpu", arguments.gpu.has_value()},
+       {"--ram", arguments.ram.has_value()},
+       {"--memory", arguments.memory.has_value()},
+       {"--margin", arguments.margin.has_value()},
+       {"--kv", arguments.kv.has_value()},
+       {"--sequences", arguments.sequences.has_value()},
+       {"--unified", arguments.unified},
+       {"--batch", arguments.batch.has_value()},
+       {"--ubatch", arguments.ubatch.has_value()},
+       {"--flash-attention", arguments.flash_attention.has_value()},
+       {"--swa-full", arguments.full_windows}}};
   for (const auto& [name, is_given] : given) {
     if (is_given) return usage_error(fmt::format("{} goes with --fit", name));
   }
@@ -91,8 +92,8 @@ Result<memory::RunOptions> run_options(const FitArguments& arguments) {
   run.sequences = arguments.sequences.value_or(run.sequences);
   run.batch = arguments.batch.value_or(run.batch);
   run.ubatch = arguments.ubatch.value_or(run.ubatch);
-  for (const auto& [name, value] : {std::pair("--sequences", run.sequences), {"--batch", run.batch},
-                                    {"--ubatch", run.ubatch}}) {
+  for (const auto& [name, value] :
+       {std::pair("--sequences", run.sequences), {"--batch", run.batch}, {"--ubatch", run.ubatch}}) {
     if (value == 0) return usage_error(fmt::format("{} needs a number from 1 on", name));
   }
   run.unified = arguments.unified;
@@ -112,17 +113,19 @@ void add_fit_flags(Command& command, FitArguments& arguments) {
                          "How much memory it needs in llama.cpp, and how many layers fit on the GPU; with -v layer by "
                          "layer. In these options K, M and G are powers of 1024, not of 1000 as in --split-max-size"),
               arguments.fit);
-  command.add(fit_flag("--context", "N,N…", "Tokens of context (default: what the model was trained for)",
-                       ValueKind::text),
-              arguments.contexts);
+  command.add(
+      fit_flag("--context", "N,N…", "Tokens of context (default: what the model was trained for)", ValueKind::text),
+      arguments.contexts);
   command.add_memory(fit_flag("--gpu", "SIZE", "Memory of the GPU, such as 24G", ValueKind::size), arguments.gpu);
   command.add_memory(fit_flag("--ram", "SIZE", "Memory of the host; without --gpu there is no GPU", ValueKind::size),
                      arguments.ram);
   command.add_memory(fit_flag("--memory", "SIZE", "One memory for CPU and GPU", ValueKind::size), arguments.memory);
   command.add_memory(fit_flag("--margin", "SIZE", "What must stay free (default: 1G)", ValueKind::size),
                      arguments.margin);
-  command.add(fit_flag("--kv", "TYPE[,TYPE]", "Types of the cache: f16 (default), q8_0, q4_0, …; one for keys and "
-                       "values, or one each", ValueKind::text),
+  command.add(fit_flag("--kv", "TYPE[,TYPE]",
+                       "Types of the cache: f16 (default), q8_0, q4_0, …; one for keys and "
+                       "values, or one each",
+                       ValueKind::text),
               arguments.kv);
   command.add(fit_flag("--sequences", "N", "Sequences at once (llama.cpp's -np; default: 1)", ValueKind::number),
               arguments.sequences);

@@ -81,7 +81,9 @@ const Family exaone4 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
-    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true, .missing = 4096, .only_with_layers = 64}, .prediction = PredictionBlocks::cached},
+    .cache = {.windows =
+                  {.rule = Windows::Rule::period, .period = 4, .always = true, .missing = 4096, .only_with_layers = 64},
+              .prediction = PredictionBlocks::cached},
 };
 
 }  // namespace modelutils::arch::families::exaone4

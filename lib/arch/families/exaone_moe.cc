@@ -63,7 +63,8 @@ const Family exaone_moe = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
-    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true, .in_prediction_blocks = true}, .prediction = PredictionBlocks::cached},
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true, .in_prediction_blocks = true},
+              .prediction = PredictionBlocks::cached},
 };
 
 }  // namespace modelutils::arch::families::exaone_moe

@@ -119,7 +119,9 @@ const Family falcon_h1 = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = checks,
-    .cache = {.recurrence = {.layers = Recurrence::Layers::all, .state = Recurrence::State::convolution, .keeps_keys = true}},
+    .cache = {.recurrence = {.layers = Recurrence::Layers::all,
+                             .state = Recurrence::State::convolution,
+                             .keeps_keys = true}},
 };
 
 }  // namespace modelutils::arch::families::falcon_h1

@@ -125,7 +125,10 @@ const Family gemma3n = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
-    .cache = {.windows = {.rule = Windows::Rule::period, .period = 5, .always = true}, .cached_layers = 20, .layer_input_width = 256, .has_alternating_updates = true},
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 5, .always = true},
+              .cached_layers = 20,
+              .layer_input_width = 256,
+              .has_alternating_updates = true},
 };
 
 }  // namespace modelutils::arch::families::gemma3n

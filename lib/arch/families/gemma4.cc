@@ -223,7 +223,9 @@ const Family gemma4 = {
     .marks = marks,
     .fixed = fixed,
     .checks = checks,
-    .cache = {.windows = {.rule = Windows::Rule::list, .always = true}, .shares_last_layers = true, .layer_input_has_key = true},
+    .cache = {.windows = {.rule = Windows::Rule::list, .always = true},
+              .shares_last_layers = true,
+              .layer_input_has_key = true},
 };
 
 }  // namespace modelutils::arch::families::gemma4

@@ -159,7 +159,12 @@ Status check_value_heads(KeyWriter& out) {
   return out.refuse("linear_value_head_dim", "is not linear_key_head_dim; llama.cpp has one size for both");
 }
 constexpr Check checks[] = {check_value_heads};
-constexpr CacheFacts qwen35_cache = {.recurrence = {.layers = Recurrence::Layers::listed, .state = Recurrence::State::convolution, .interval = 4, .keeps_history = true}, .prediction = PredictionBlocks::uncached, .has_gated_queries = true};
+constexpr CacheFacts qwen35_cache = {.recurrence = {.layers = Recurrence::Layers::listed,
+                                                    .state = Recurrence::State::convolution,
+                                                    .interval = 4,
+                                                    .keeps_history = true},
+                                     .prediction = PredictionBlocks::uncached,
+                                     .has_gated_queries = true};
 
 }  // namespace
 
@@ -175,7 +180,11 @@ const Family qwen3next = {
     .last_tensors = ends,
     .fixed = mixture_fixed,
     .checks = checks,
-    .cache = {.recurrence = {.layers = Recurrence::Layers::listed, .state = Recurrence::State::convolution, .interval = 4}, .prediction = PredictionBlocks::uncached, .has_gated_queries = true},
+    .cache = {.recurrence = {.layers = Recurrence::Layers::listed,
+                             .state = Recurrence::State::convolution,
+                             .interval = 4},
+              .prediction = PredictionBlocks::uncached,
+              .has_gated_queries = true},
 };
 
 const Family qwen35 = {

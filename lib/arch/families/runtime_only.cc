@@ -28,8 +28,7 @@ constexpr RuntimeArchitecture architectures[] = {
     {"step35", {.windows = {.rule = Rule::list, .always = true}, .prediction = PredictionBlocks::loaded}},
     // Latent attention, with indexers or without.
     {"mistral4", {.is_latent = true}},
-    {"deepseek32",
-     {.is_latent = true, .prediction = PredictionBlocks::uncached, .indexer = Indexer::every_layer}},
+    {"deepseek32", {.is_latent = true, .prediction = PredictionBlocks::uncached, .indexer = Indexer::every_layer}},
     {"glm-dsa", {.is_latent = true, .prediction = PredictionBlocks::uncached, .indexer = Indexer::listed}},
     {"deepseek4",
      {.windows = {.rule = Rule::all, .always = true},

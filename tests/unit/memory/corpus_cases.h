@@ -24,8 +24,8 @@ struct MeasuredCase {
   std::string architecture;
   memory::RunOptions run;
   memory::Placement placement;
-  std::vector<std::string> kept_on_host;  ///< regular expressions over the names of tensors
-  bool has_pinned_memory = true;          ///< the GPU's own host memory is used
+  std::vector<std::string> kept_on_host;   ///< regular expressions over the names of tensors
+  bool has_pinned_memory = true;           ///< the GPU's own host memory is used
   std::vector<memory::LayerCache> layers;  ///< without f32_bytes
   u64 n_ctx = 0;
   u64 k_bytes = 0, v_bytes = 0, rolling_bytes = 0, state_bytes = 0, f32_bytes = 0;

@@ -27,9 +27,8 @@ class MemoryCorpusTest : public testing::Test {
     std::vector<std::regex> patterns;
     for (const std::string& pattern : one.kept_on_host) patterns.emplace_back(pattern);
     const auto stays = [patterns](std::string_view name) {
-      return std::ranges::any_of(patterns, [&](const std::regex& pattern) {
-        return std::regex_search(name.begin(), name.end(), pattern);
-      });
+      return std::ranges::any_of(
+          patterns, [&](const std::regex& pattern) { return std::regex_search(name.begin(), name.end(), pattern); });
     };
     return std::move(*ModelMemory::load(corpus.model(one.model), one.run.context == 0, stays));
   }
@@ -66,8 +65,8 @@ TEST_F(MemoryCorpusTest, CachesAndStatesAreEqualLayerByLayer) {
   }
 }
 
-// The runtime keeps factors of rope once for each buffer, and repacks what it computes on the CPU in buffers of its own:
-// so a case or two in a hundred may be off by some kilobytes, as on the page.
+// The runtime keeps factors of rope once for each buffer, and repacks what it computes on the CPU in buffers of its
+// own: so a case or two in a hundred may be off by some kilobytes, as on the page.
 TEST_F(MemoryCorpusTest, WeightsAndCachesLieWhereTheRuntimePutsThem) {
   std::size_t checked = 0, different = 0;
   for (const MeasuredCase& one : corpus_->cases()) {
@@ -87,10 +86,64 @@ TEST_F(MemoryCorpusTest, WeightsAndCachesLieWhereTheRuntimePutsThem) {
     std::printf("case %llu, %s: weights %llu on the GPU, %llu in host memory; measured %llu, %llu\n",
                 static_cast<unsigned long long>(one.id), one.model.c_str(),
                 static_cast<unsigned long long>(usage.gpu_weights), static_cast<unsigned long long>(usage.host_weights),
-                static_cast<unsigned long long>(one.gpu().weights), static_cast<unsigned long long>(one.host().weights));
+                static_cast<unsigned long long>(one.gpu().weights),
+                static_cast<unsigned long long>(one.host().weights));
   }
   EXPECT_GT(checked, 100u);
   EXPECT_LE(different * 90, checked);
+}
+
+// Estimate divided by what was measured.
+class Ratios {
+ public:
+  void add(u64 estimate, u64 measured, u64 id) {
+    if (measured > 0) ratios_.emplace_back(static_cast<double>(estimate) / static_cast<double>(measured), id);
+  }
+
+  void expect_within(const char* what, ComputeError error) {
+    ASSERT_FALSE(ratios_.empty()) << what;
+    std::ranges::sort(ratios_);
+    const auto at = [&](std::size_t percent) { return ratios_[(ratios_.size() - 1) * percent / 100].first; };
+    std::printf(
+        "compute, %s: estimate / measured: %zu cases, least %.3f (case %llu), median %.2f, 90 %% %.2f, most %.2f "
+        "(case %llu)\n",
+        what, ratios_.size(), at(0), static_cast<unsigned long long>(ratios_.front().second), at(50), at(90), at(100),
+        static_cast<unsigned long long>(ratios_.back().second));
+    EXPECT_GE(at(0), error.least * 0.999) << what;
+    EXPECT_LE(at(100), error.most * 1.001) << what;
+  }
+
+ private:
+  std::vector<std::pair<double, u64>> ratios_;
+};
+
+TEST_F(MemoryCorpusTest, ComputeBuffersAreWithinTheErrorsOfThePage) {
+  Ratios gpu, host, cpu, partial, mixed;
+  for (const MeasuredCase& one : corpus_->cases()) {
+    const ModelMemory model = load(*corpus_, one);
+    if (model.hyper().facts->has_encoder || !one.has_pinned_memory || !one.placement.offload_cache) continue;
+    const Extent extent = *model.extent(one.run);
+    const Caches caches = *caches_of(model.hyper(), one.run, extent);
+    const ComputeSizes ours = model.usage(one.run, extent, caches, one.placement)->compute;
+    const bool has_host_blocks = one.placement.first_gpu_layer(model.blocks()) > 0;
+    if (!one.placement.has_gpu) {
+      cpu.add(ours.host_bytes, one.host().compute, one.id);
+    } else if (has_host_blocks || !one.kept_on_host.empty()) {
+      partial.add(ours.gpu_bytes, one.gpu().compute, one.id);
+      (has_host_blocks ? mixed : host).add(ours.host_bytes, one.host().compute, one.id);
+    } else {
+      gpu.add(ours.gpu_bytes, one.gpu().compute, one.id);
+      host.add(ours.host_bytes, one.host().compute, one.id);
+    }
+    const u64 measured = one.gpu().compute + one.host().compute;
+    EXPECT_LE(ours.low_bytes, measured) << one.id;
+    EXPECT_GE(ours.high_bytes, measured) << one.id;
+  }
+  gpu.expect_within("one GPU", gpu_error);
+  host.expect_within("host beside it", host_error);
+  cpu.expect_within("no GPU", cpu_error);
+  partial.expect_within("a part on the GPU", partial_error);
+  mixed.expect_within("host of a part", mixed_error);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "memory/fit.h"
+#include "memory/cache_summary.h"
 
 #include <gtest/gtest.h>
 
@@ -74,12 +75,15 @@ TEST(Fit, NamesKeysThatAreWrong) {
   };
   for (const Wrong& one : wrong) {
     SCOPED_TRACE(one.key);
-    const auto set = small_model(one.architecture, [&](GgufBuilder& file) {
-      file.key_u64(one.key, one.value);
-      if (one.architecture == "gemma4") {
-        file.key_u32("gemma4.attention.sliding_window", 512).key_u32("gemma4.attention.sliding_window_pattern", 1);
-      }
-    }, one.key != "llama.context_length");
+    const auto set = small_model(
+        one.architecture,
+        [&](GgufBuilder& file) {
+          file.key_u64(one.key, one.value);
+          if (one.architecture == "gemma4") {
+            file.key_u32("gemma4.attention.sliding_window", 512).key_u32("gemma4.attention.sliding_window_pattern", 1);
+          }
+        },
+        one.key != "llama.context_length");
     const Error error = error_of(set, at(one.key == "llama.context_length" ? 0 : 4096));
     EXPECT_EQ(error.code, one.code);
     EXPECT_EQ(error.where, "key '" + one.key + "'");
@@ -88,11 +92,11 @@ TEST(Fit, NamesKeysThatAreWrong) {
 
 TEST(Fit, RequiredWindowsAreRequired) {
   EXPECT_EQ(error_of(small_model("gpt-oss", as_it_is), at(4096)).where, "key 'gpt-oss.attention.sliding_window'");
-  EXPECT_EQ(error_of(small_model("mellum",
-                                 [](GgufBuilder& file) { file.key_u32("mellum.attention.sliding_window", 64); }),
-                     at(4096))
-                .where,
-            "key 'mellum.attention.sliding_window_pattern'");
+  EXPECT_EQ(
+      error_of(small_model("mellum", [](GgufBuilder& file) { file.key_u32("mellum.attention.sliding_window", 64); }),
+               at(4096))
+          .where,
+      "key 'mellum.attention.sliding_window_pattern'");
 }
 
 TEST(Fit, ArraysMustHaveAnElementForEachLayer) {
