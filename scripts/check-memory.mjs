@@ -45,7 +45,7 @@ try {
 }
 await new Promise((resolve) => setTimeout(resolve, 300)); // the log comes from another thread
 
-// What became of the options stands in the log.
+// What became of the options is in the log.
 const options = ["--context", number(/n_ctx\s*=\s*(\d+)/), "--batch", number(/n_batch\s*=\s*(\d+)/),
     "--ubatch", number(/n_ubatch\s*=\s*(\d+)/), "--sequences", number(/n_seq_max\s*=\s*(\d+)/),
     "--flash-attention", asked.flashAttention ? "on" : "off", "--ram", "64G"];

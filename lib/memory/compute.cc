@@ -19,7 +19,7 @@ u64 most_of(const std::vector<u64>& values) {
 // The buffers of one graph: masks and inputs, and the largest of what its parts need at once. The names are those of
 // the page.
 struct Graph {
-  Amount inputs;  // host memory beside a GPU
+  Amount inputs;  // host memory next to a GPU
   Amount peak;    // where the layers are computed
   Amount masks;
 };

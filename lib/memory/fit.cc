@@ -103,6 +103,7 @@ Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   report.has_experts = model.weights().has_experts();
   report.has_encoder = model.is_known() && model.hyper().facts->has_encoder;
   report.unknown_sizes = model.weights().unknown_sizes();
+  report.part = gguf::lone_part(set);
   report.request = request;
   Fitter fitter(model, request);
   for (const u64 context : contexts) {

@@ -63,8 +63,9 @@ struct FitReport {
   bool is_known = true;  ///< else weights are all that is known
   u64 blocks = 0;        ///< -ngl takes one more: the output layer
   bool has_experts = false;
-  bool has_encoder = false;  ///< the estimate of compute buffers does not hold
-  u64 unknown_sizes = 0;     ///< tensors of types that the table does not have
+  bool has_encoder = false;             ///< the estimate of compute buffers does not hold
+  u64 unknown_sizes = 0;                ///< tensors of types that the table does not have
+  std::optional<gguf::PartOfSet> part;  ///< the only part of a split model that is there
   FitRequest request;
   std::vector<ContextFit> contexts;
 };

@@ -40,7 +40,7 @@ class FitText {
     if (report_.request.available.is_limited()) line("memory", available_text());
     out_ << "\n";
     write_sizes();
-    out_ << "\n";
+    if (report_.is_known) out_ << "\n";
     for (const ContextFit& context : report_.contexts) write_verdict(context);
     if (options_.layers) {
       for (const ContextFit& context : report_.contexts) write_layers(context);
@@ -163,6 +163,10 @@ class FitText {
     if (report_.unknown_sizes > 0) {
       note(fmt::format("{} of unknown type {} not counted.", counted(report_.unknown_sizes, "tensor"),
                        verb(report_.unknown_sizes, "is", "are")));
+    }
+    if (report_.part) {
+      note(fmt::format("Only part {} of {} is here: the weights of the others are not counted.", report_.part->number,
+                       report_.part->count));
     }
     note("Sizes in GiB (2^30 bytes).");
     if (!report_.is_known) {

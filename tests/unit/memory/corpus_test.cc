@@ -140,7 +140,7 @@ TEST_F(MemoryCorpusTest, ComputeBuffersAreWithinTheErrorsOfThePage) {
     EXPECT_GE(ours.high_bytes, measured) << one.id;
   }
   gpu.expect_within("one GPU", gpu_error);
-  host.expect_within("host beside it", host_error);
+  host.expect_within("host next to it", host_error);
   cpu.expect_within("no GPU", cpu_error);
   partial.expect_within("a part on the GPU", partial_error);
   mixed.expect_within("host of a part", mixed_error);
