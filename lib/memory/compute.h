@@ -1,4 +1,4 @@
-// An estimate of the compute buffers, with the errors that it showed (docs/memory.md, "Compute buffers").
+// An estimate of the compute buffers, with the errors that it showed (docs/memory.md, "What is exact and what is not").
 #pragma once
 
 #include "memory/cache.h"

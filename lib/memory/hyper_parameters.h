@@ -1,5 +1,5 @@
 // What the memory of a model depends on, from its keys, with the runtime's defaults for those that may be missing
-// (docs/memory.md, "Head counts and sizes").
+// (docs/memory.md, "Rules").
 #pragma once
 
 #include <optional>

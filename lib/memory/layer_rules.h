@@ -1,4 +1,4 @@
-// Which layers slide, and which keep a state (docs/memory.md, "Which layers slide", "Recurrent state").
+// Which layers slide, and which keep a state (docs/memory.md, "Rules").
 #pragma once
 
 #include "memory/hyper_parameters.h"

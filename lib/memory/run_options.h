@@ -1,4 +1,4 @@
-// How a model is to be run: context, sequences, cache types (docs/memory.md, "Context").
+// How a model is to be run: context, sequences, cache types (docs/memory.md, "Rules").
 #pragma once
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// Where the weights of a model lie: on the GPU or in host memory (docs/memory.md, "Weights", "Offload").
+// Where the weights of a model lie: on the GPU or in host memory (docs/memory.md, "What is exact and what is not").
 #pragma once
 
 #include <functional>
