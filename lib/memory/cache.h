@@ -1,5 +1,5 @@
-// KV cache and recurrent state, layer by layer, to the byte (docs/memory.md, "KV cache of one layer", "Recurrent
-// state").
+// KV cache and recurrent state, layer by layer, to the byte (docs/memory.md,
+// "Rules").
 #pragma once
 
 #include <string_view>
