@@ -15,9 +15,9 @@ struct ComputeError {
 };
 inline constexpr ComputeError gpu_error = {0.859, 2.3};     ///< all layers on one GPU
 inline constexpr ComputeError host_error = {0.995, 1.8};    ///< host memory next to it
-inline constexpr ComputeError cpu_error = {0.987, 5.92};    ///< no GPU
-inline constexpr ComputeError partial_error = {0.61, 6.6};  ///< a part of the layers or of the experts on the GPU
-inline constexpr ComputeError mixed_error = {0.9, 20};      ///< host memory while some blocks are computed there
+inline constexpr ComputeError cpu_error = {0.985, 5.95};    ///< no GPU
+inline constexpr ComputeError partial_error = {0.6, 6.65};  ///< a part of the layers or of the experts on the GPU
+inline constexpr ComputeError mixed_error = {0.68, 21.5};   ///< host memory while some blocks are computed there
 
 struct ComputeSizes {
   u64 gpu_bytes = 0;
