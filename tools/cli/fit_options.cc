@@ -11,7 +11,7 @@ namespace modelutils::cli {
 
 namespace {
 
-constexpr std::string_view group = "Will it fit?";
+constexpr std::string_view group = "Memory (--fit)";
 
 Flag fit_flag(std::string_view name, std::string_view value_name, std::string_view help, ValueKind kind) {
   return {.names = std::string(name),
@@ -133,7 +133,7 @@ void add_fit_flags(Command& command, FitArguments& arguments) {
   command.add(fit_flag("--batch", "N", "Tokens of a batch (-b; default: 2048)", ValueKind::number), arguments.batch);
   command.add(fit_flag("--ubatch", "N", "Tokens computed at once (-ub; default: 512)", ValueKind::number),
               arguments.ubatch);
-  Flag flash = fit_flag("--flash-attention", "WHEN", "on (default) or off", ValueKind::choice);
+  Flag flash = fit_flag("--flash-attention", "WHEN", "Flash attention (default: on)", ValueKind::choice);
   flash.choices = {"on", "off"};
   command.add(std::move(flash), arguments.flash_attention);
   command.add(fit_switch("--swa-full", "Layers with a sliding window keep the whole context"), arguments.full_windows);
