@@ -47,6 +47,18 @@ void summarize_keys(const gguf::SetFile& file, ModelFacts& summary) {
   summary.feed_forward = range_value(file, index, index.arch_key("feed_forward_length"));
   summary.heads = range_value(file, index, index.arch_key("attention.head_count"));
   summary.heads_kv = range_value(file, index, index.arch_key("attention.head_count_kv"));
+  summary.query_rank = number("attention.q_lora_rank");
+  summary.key_value_rank = number("attention.kv_lora_rank");
+  constexpr std::pair<std::string_view, std::string_view> sizes[] = {
+      {"ssm.state_size", "state"}, {"ssm.inner_size", "width"}, {"ssm.conv_kernel", "convolution"},
+      {"kda.head_dim", "head"},    {"wkv.head_size", "head"},   {"shortconv.l_cache", "convolution"},
+  };
+  for (const auto& [key, name] : sizes) {
+    if (const std::optional<u64> size = number(key); size.value_or(0) > 0) summary.recurrent.push_back({name, *size});
+  }
+  summary.rope_scaling = text(index.arch_key("rope.scaling.type"));
+  summary.rope_factor = index.float_value(index.arch_key("rope.scaling.factor"));
+  summary.rope_original_context = number("rope.scaling.original_context_length");
   const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens");
   summary.vocabulary = tokens != nullptr ? std::optional<u64>(tokens->count) : number("vocab_size");
   const bool even = summary.heads && summary.heads->low == summary.heads->high && summary.heads->low > 0;
@@ -62,11 +74,26 @@ std::string gguf_type_text(const gguf::TensorInfo& tensor) {
   return type ? std::string(type_name(*type)) : std::to_string(tensor.type_id);
 }
 
+namespace {
+
+// Stacked experts have their number as last dimension; a token passes some of them.
+std::optional<u64> active_elements(const gguf::TensorInfo& tensor, const ModelFacts& summary) {
+  const std::optional<u64> elements = tensor.elements();
+  const u64 experts = summary.experts.value_or(0);
+  const bool is_stack = tensor.name.find("_exps.") != std::string::npos && experts > 0 && !tensor.ne.empty() &&
+                        tensor.ne.back() == experts;
+  if (!elements || !is_stack) return elements;
+  return checked_mul(*elements / experts, summary.experts_used.value_or(experts));
+}
+
+}  // namespace
+
 ModelFacts summarize(const gguf::SplitSet& set) {
   ModelFacts summary;
   summarize_keys(set.files.front(), summary);
   summary.cache = memory::cache_summary(set);
   summary.parameters = summary.tensor_bytes = summary.file_size = 0;
+  if (summary.experts.value_or(0) > 0) summary.active_parameters = 0;
   std::map<u32, std::size_t> places;
   for (const gguf::SetFile& file : set.files) {
     add(summary.file_size, file.document.file_size);
@@ -82,6 +109,7 @@ ModelFacts summarize(const gguf::SplitSet& set) {
       add(total.parameters, elements);
       add(summary.tensor_bytes, bytes);
       add(summary.parameters, elements);
+      add(summary.active_parameters, active_elements(tensor, summary));
     }
   }
   if (summary.tensor_bytes && summary.parameters && *summary.parameters > 0) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "memory/cache_summary.h"
@@ -25,6 +26,12 @@ struct Range {
   u64 high = 0;
 };
 
+/// A size of a recurrent layer.
+struct NamedNumber {
+  std::string_view name;  ///< "state", "convolution"
+  u64 number = 0;
+};
+
 /// Text is raw text of the file; what is not stated is empty.
 struct ModelFacts {
   std::string architecture;  ///< general.architecture; of a config.json architectures[0], else model_type
@@ -34,10 +41,16 @@ struct ModelFacts {
   std::string tokenizer_pre;
   std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;
   std::optional<Range> feed_forward, heads, heads_kv;
-  std::optional<memory::CacheSummary> cache;  ///< nothing where the runtime of the architecture is not known
+  std::optional<memory::CacheSummary> cache;      ///< nothing where the runtime of the architecture is not known
+  std::optional<u64> query_rank, key_value_rank;  ///< of latent attention (MLA)
+  std::vector<NamedNumber> recurrent;             ///< sizes of recurrent states and short convolutions
+  std::string rope_scaling;                       ///< "yarn", "linear" …
+  std::optional<double> rope_factor;
+  std::optional<u64> rope_original_context;
 
   u64 tensors = 0;
   std::optional<u64> parameters;          ///< elements of all tensors; nothing on overflow
+  std::optional<u64> active_parameters;   ///< the same with the used experts alone; nothing without experts
   std::optional<u64> tensor_bytes;        ///< nothing if a size is not known
   std::optional<double> bits_per_weight;  ///< 8 × tensor_bytes / parameters
   std::vector<TypeTotal> types;           ///< in the order of their first tensor

@@ -40,8 +40,8 @@ Result<std::string> array_change_text(const KeyChange& change) {
   const ArrayChanges& array = change.array;
   if (array.ranges.empty()) return text.empty() ? std::string("elements differ") : text;
   const u64 both = std::min(a.array.count, b.array.count);
-  text += fmt::format("{}{} of {} {}: ", text.empty() ? "" : "; ", thousands(array.differing),
-                      counted(both, "element"), verb(array.differing, "differs", "differ"));
+  text += fmt::format("{}{} of {} {}: ", text.empty() ? "" : "; ", thousands(array.differing), counted(both, "element"),
+                      verb(array.differing, "differs", "differ"));
   for (std::size_t i = 0; i < array.ranges.size(); ++i) {
     if (i == most_ranges) {
       text += ", …";

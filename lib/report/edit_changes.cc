@@ -13,10 +13,10 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t value_columns = 60;
+constexpr std::size_t edit_value_columns = 60;
 
 Result<std::string> value_text(const ListedKey& key) {
-  MU_ASSIGN(const std::string value, preview(key.value, value_columns));
+  MU_ASSIGN(const std::string value, preview(key.value, edit_value_columns));
   return fmt::format("{} {}", key_type_text(key), value);
 }
 

@@ -22,7 +22,7 @@ class FitJson {
     write_options();
     out_.key("contexts");
     out_.begin_array();
-    for (const ContextFit& context : report_.contexts) write_context(context);
+    for (const ContextFit& fit : report_.contexts) write_context(fit);
     out_.end_array();
     out_.end_object();
     out_.end_line();
@@ -60,7 +60,7 @@ class FitJson {
     out_.member("runtime", memory::runtime);
     out_.key("context");
     out_.begin_array();
-    for (const ContextFit& context : report_.contexts) out_.number(context.run.context);
+    for (const ContextFit& fit : report_.contexts) out_.number(fit.run.context);
     out_.end_array();
     out_.key("kv");
     out_.begin_array();
@@ -80,10 +80,10 @@ class FitJson {
     out_.end_object();
   }
 
-  void write_layers(const ContextFit& context) {
+  void write_layers(const ContextFit& fit) {
     out_.key("layers");
     out_.begin_array();
-    for (const memory::LayerCache& layer : context.caches.layers) {
+    for (const memory::LayerCache& layer : fit.caches.layers) {
       out_.begin_object();
       out_.member("layer", layer.layer);
       out_.member("kind", memory::kind_name(layer.kind));
@@ -96,17 +96,17 @@ class FitJson {
     out_.end_array();
   }
 
-  void write_context(const ContextFit& context) {
-    const memory::Caches& caches = context.caches;
-    const memory::Usage& usage = context.usage;
+  void write_context(const ContextFit& fit) {
+    const memory::Caches& caches = fit.caches;
+    const memory::Usage& usage = fit.usage;
     out_.begin_object();
-    known("n_ctx", context.extent.n_ctx);
+    known("n_ctx", fit.extent.n_ctx);
     known("k_bytes", caches.k_bytes);
     known("v_bytes", caches.v_bytes);
     known("r_bytes", caches.rolling_bytes);
     known("s_bytes", caches.state_bytes);
     if (caches.f32_bytes > 0) out_.member("comp_state_bytes", caches.f32_bytes);
-    write_layers(context);
+    write_layers(fit);
     out_.key("weights");
     out_.begin_object();
     out_.member("gpu_bytes", usage.gpu_weights);
@@ -125,13 +125,13 @@ class FitJson {
     known("host_bytes", usage.host_total);
     out_.end_object();
     out_.key("fits");
-    if (context.fits) {
-      out_.boolean(*context.fits);
+    if (fit.fits) {
+      out_.boolean(*fit.fits);
     } else {
       out_.null();
     }
-    optional("ngl", context.gpu_layers);
-    optional("n_cpu_moe", context.host_expert_blocks);
+    optional("ngl", fit.gpu_layers);
+    optional("n_cpu_moe", fit.host_expert_blocks);
     out_.end_object();
   }
 

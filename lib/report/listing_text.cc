@@ -151,7 +151,9 @@ class TextDump {
       if (facts_.head_dim) heads += ", size " + thousands(*facts_.head_dim);
       fact("heads", {heads});
     }
-    fact("context", {facts_.context ? thousands(*facts_.context) + " tokens" : "", cache_text(), window_text()});
+    write_attention();
+    fact("context", {facts_.context ? thousands(*facts_.context) + " tokens" : "", rope_scaling_text(), cache_text(),
+                     window_text()});
     if (facts_.vocabulary) {
       std::string kind = escape(facts_.tokenizer, 32);
       if (!facts_.tokenizer_pre.empty()) kind += (kind.empty() ? "" : ", ") + escape(facts_.tokenizer_pre, 32);
@@ -171,12 +173,33 @@ class TextDump {
                        counted(facts_.cache->cached_layers, "layer"));
   }
 
+  void write_attention() {
+    std::vector<std::string> facts;
+    if (facts_.key_value_rank) facts.push_back("keys and values of rank " + thousands(*facts_.key_value_rank));
+    if (facts_.query_rank) facts.push_back("queries of rank " + thousands(*facts_.query_rank));
+    if (!facts.empty()) fact("attention", facts);
+    std::vector<std::string> sizes;
+    for (const NamedNumber& size : facts_.recurrent) {
+      sizes.push_back(std::string(size.name) + " " + thousands(size.number));
+    }
+    if (!sizes.empty()) fact("recurrent", sizes);
+  }
+  // "yarn × 40 from 4,096"; nothing without scaling.
+  std::string rope_scaling_text() const {
+    if (facts_.rope_scaling.empty() || facts_.rope_scaling == "none") return {};
+    std::string text = escape(facts_.rope_scaling, 32);
+    if (facts_.rope_factor) text += fmt::format(" × {:g}", *facts_.rope_factor);
+    if (facts_.rope_original_context) text += " from " + thousands(*facts_.rope_original_context);
+    return text;
+  }
+
   void write_parameters() {
     if (facts_.tensors == 0 || !facts_.parameters) return;
     std::string bits;
     if (facts_.bits_per_weight) bits = bits_text(*facts_.bits_per_weight) + " bits per weight";
     fact("parameters",
-         {count_text(*facts_.parameters), *facts_.parameters >= 1000 ? faint(thousands(*facts_.parameters)) : "", bits,
+         {count_text(*facts_.parameters), *facts_.parameters >= 1000 ? faint(thousands(*facts_.parameters)) : "",
+          facts_.active_parameters ? count_text(*facts_.active_parameters) + " active" : "", bits,
           listing_.counts_packed_as_stored
               ? "packed weights counted as stored: config.json does not say how to unpack them"
               : ""});

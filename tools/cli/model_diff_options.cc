@@ -67,7 +67,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
 
 Status finish(ModelDiffArguments& arguments) {
   const int forms = (arguments.brief ? 1 : 0) + (arguments.json ? 1 : 0) + (arguments.markdown ? 1 : 0);
-  if (forms > 1) return usage_error("--brief, --json and --markdown exclude each other");
+  if (forms > 1) return usage_error("--brief, --json and --markdown cannot be combined");
   if (arguments.max_rms) {
     const std::optional<double> limit = percentage(*arguments.max_rms);
     if (!limit) return usage_error(fmt::format("--max-rms needs a percentage, not '{}'", *arguments.max_rms));

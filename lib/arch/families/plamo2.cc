@@ -94,6 +94,7 @@ const Family plamo2 = {
     .layer_tensors = {norms, mamba_rows, attention_rows},
     .first_tensors = embedding,
     .last_tensors = last,
+    .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };
 
 }  // namespace modelutils::arch::families::plamo2

@@ -39,7 +39,6 @@ constexpr RuntimeArchitecture architectures[] = {
     {"hy_v3", {.prediction = PredictionBlocks::uncached}},
     // States.
     {"rwkv6|rwkv6qwen2|arwkv7", {.recurrence = {Layers::all, State::token_shift}}},
-    {"plamo2", {.recurrence = {Layers::without_kv_heads, State::convolution}}},
     {"minimax-01", {.recurrence = {.layers = Layers::listed, .state = State::linear_attention, .interval = 8}}},
     {"kimi-k3", {.is_latent = true, .recurrence = {Layers::without_kv_heads, State::delta}}},
     {"bailingmoe3",

@@ -146,7 +146,7 @@ TEST(Verify, WrongRequestsAreErrors) {
   options = {};
   options.against = folder.file("missing");
   EXPECT_EQ(fail(options), "io-open");
-  options.against = path;
+  options.against = folder.write("s.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
   const auto reports = run({path}, options);
   EXPECT_EQ(reports[0].findings.back().code, "verify-no-parity");
   options.against = folder.write("x", "x");
