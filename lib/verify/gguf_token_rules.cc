@@ -95,10 +95,12 @@ class TokenRules {
     const std::optional<i64> type =
         id < types_.size() ? std::optional(types_[static_cast<std::size_t>(id)]) : std::nullopt;
     if (type != number(tokenizer::TokenType::normal) && type != number(tokenizer::TokenType::byte)) return;
-    log_.warning(Scope::model, "gguf-token-special-type",
-                 fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
-                             type == number(tokenizer::TokenType::byte) ? "BYTE" : "NORMAL"),
-                 at_key(entry.key), entry.offset);
+    // Padding is neither typed nor written.
+    const bool is_padding = entry.key == "tokenizer.ggml.padding_token_id";
+    log_.tell(is_padding ? Severity::note : Severity::warning, Scope::model, "gguf-token-special-type",
+              fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
+                          type == number(tokenizer::TokenType::byte) ? "BYTE" : "NORMAL"),
+              at_key(entry.key), entry.offset);
   }
   static i64 number(tokenizer::TokenType type) { return static_cast<i64>(type); }
 

@@ -106,7 +106,9 @@ TEST(Compare, TheValuesOfEveryBlockTypeEqualThemselvesAsF32) {
     const u64 columns = golden.values.size() / 2;
     const std::string a = folder.write("a.gguf", file_with(static_cast<u32>(golden.type), columns, 2, golden.blocks));
     const std::string b = folder.write("b.gguf", file_with(0, columns, 2, bytes_of(golden.values)));
-    const auto diff = compare(a, b, {.max_rms = 0.0});
+    CompareOptions any_type;
+    any_type.max_rms = 0;
+    const auto diff = compare(a, b, any_type);
     EXPECT_TRUE(diff->changed_values().empty());
     EXPECT_TRUE(diff->equal());
     EXPECT_FALSE(compare(a, b)->equal());  // another type is a difference
@@ -143,11 +145,11 @@ TEST(Compare, OneFlippedBitIsFoundInEveryBlockType) {
 TEST(Compare, TheOtherWayRoundOnlySignsChange) {
   const test::TempDir folder;
   const auto file = [](const char* name, u64 wide, float value, bool more) {
-    GgufBuilder file;
-    file.key_string("general.architecture", "test").key_string("general.name", name).f32_tensor("same", {4});
-    file.f32_tensor("shape", {wide}).tensor({.name = "v", .ne = {4}, .type = 0, .data = bytes_of({1, 2, 3, value})});
-    if (more) file.f32_tensor("more", {4}).key_u32("more", 1);
-    return file.build();
+    GgufBuilder built;
+    built.key_string("general.architecture", "test").key_string("general.name", name).f32_tensor("same", {4});
+    built.f32_tensor("shape", {wide}).tensor({.name = "v", .ne = {4}, .type = 0, .data = bytes_of({1, 2, 3, value})});
+    if (more) built.f32_tensor("more", {4}).key_u32("more", 1);
+    return built.build();
   };
   const std::string a = folder.write("a.gguf", file("a", 4, 4, false));
   const std::string b = folder.write("b.gguf", file("b", 8, 5, true));
