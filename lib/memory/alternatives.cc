@@ -14,8 +14,7 @@ constexpr u64 context_step = 1024;
 
 class Search {
  public:
-  Search(const ModelMemory& model, const RunOptions& run, const Available& available)
-      : model_(model), run_(run), available_(available) {
+  Search(const ModelMemory& model, const Available& available) : model_(model), available_(available) {
     placement_.has_gpu = available.gpu || available.unified;
   }
 
@@ -50,7 +49,6 @@ class Search {
 
  private:
   const ModelMemory& model_;
-  const RunOptions& run_;
   const Available& available_;
   Placement placement_;
 };
@@ -71,7 +69,7 @@ std::optional<RunOptions> with_smaller_cache(const ModelMemory& model, RunOption
 Result<std::vector<Alternative>> find_alternatives(const ModelMemory& model, const RunOptions& run,
                                                    const Available& available, const std::optional<Usage>& best) {
   std::vector<Alternative> found;
-  const Search search(model, run, available);
+  const Search search(model, available);
   const auto add_shorter = [&](RunOptions shorter, std::string_view costs) -> Status {
     MU_ASSIGN(const u64 context, search.longest(shorter));
     if (context == 0) return {};

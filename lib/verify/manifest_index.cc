@@ -87,8 +87,8 @@ std::vector<ManifestIndex::Match> ManifestIndex::about(std::string_view name) co
   }
   // In the order of the manifest; of a subject that names the file twice the leftmost place.
   std::ranges::sort(matches, {}, [](const Match& match) { return std::pair(match.entry, ~match.rest.size()); });
-  const auto twice = std::ranges::unique(matches, {}, &Match::entry);
-  matches.erase(twice.begin(), twice.end());
+  const auto is_same = [](const Match& a, const Match& b) { return a.entry == b.entry; };
+  matches.erase(std::unique(matches.begin(), matches.end(), is_same), matches.end());
   return matches;
 }
 
