@@ -8,9 +8,10 @@
 #include "base/escape.h"
 #include "base/numbers.h"
 #include "cli/gguf_edit_options.h"
+#include "compare/compare.h"
 #include "io/atomic_output.h"
 #include "io/text_output.h"
-#include "report/edit_changes.h"
+#include "report/model_diff.h"
 
 using namespace modelutils;
 
@@ -32,11 +33,32 @@ int recover(const cli::GgufEditArguments& options, const cli::CommonOptions& com
   return cli::exit_ok;
 }
 
-int show_changes(const convert::EditPlan& plan, const cli::Messages& messages) {
-  const auto text = edit_changes_text(plan.before, plan.after);
-  if (!text) return messages.error(text.error());
+Model as_model(gguf::SplitSet set) {
+  Model model;
+  model.format = Format::gguf;
+  model.probe.path = set.files.front().path;
+  model.gguf = std::move(set);
+  return model;
+}
+
+// As model-diff shows it.
+int show_changes(convert::EditPlan plan, const cli::CommonOptions& common, const cli::Messages& messages) {
+  CompareOptions options;
+  const gguf::Document& before = plan.before.files.front().document;
+  const gguf::Document& after = plan.after.files.front().document;
+  const bool is_same_form = before.version == after.version && before.alignment == after.alignment;
+  const std::size_t files = plan.before.files.size();
+  const std::size_t new_files = plan.after.files.size();
+  options.layout = !is_same_form && new_files == files;  // of parts, every tensor has another place
+  const auto diff = compare_models(as_model(std::move(plan.before)), as_model(std::move(plan.after)), options);
+  if (!diff) return messages.error(diff.error());
   TextOutput out;
-  out << *text;
+  if (new_files != files) out << fmt::format("files: {} → {}\n", files, new_files);
+  if ((*diff)->is_silent() && is_same_form && new_files == files) out << "nothing changes\n";
+  DiffOptions form;
+  form.style = Style(cli::use_color(common));
+  form.width = cli::terminal_width();
+  if (const Status shown = write_diff_text(out, **diff, form); !shown) return messages.error(shown.error());
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   return cli::exit_ok;
 }
@@ -53,7 +75,7 @@ int run(int argc, char** argv) {
   if (!plan) return messages.error(plan.error());
   const std::size_t shown = plan->remarks.size();
   for (const Finding& remark : plan->remarks) messages.remark(remark, edit.model);
-  if (edit.dry_run) return show_changes(*plan, messages);
+  if (edit.dry_run) return show_changes(std::move(*plan), command.common(), messages);
   Progress progress("writing", 0, cli::use_progress(command.common()));
   const auto written = convert::perform_edit(edit, *plan, progress);
   progress.finish();
