@@ -6,7 +6,7 @@ find_package(simdjson REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # the shared one has the run-time dispatch, the archive has not
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
-find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED)
+find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)  # Debian wants the shared one
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/writer.h REQUIRED)
