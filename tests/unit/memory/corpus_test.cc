@@ -18,7 +18,7 @@ using test::MemoryCorpus;
 class MemoryCorpusTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(test::memory_cases)) GTEST_SKIP() << "no reference data: " << test::memory_cases;
+    if (!std::filesystem::exists(test::memory_cases)) GTEST_SKIP() << "no reference data at " << test::memory_cases;
     corpus_.emplace();
     ASSERT_GE(corpus_->cases().size(), 465u);
   }
