@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/byte_writer.h"
 #include "gguf/value_names.h"
 #include "json/reader.h"
 
@@ -15,13 +16,6 @@ namespace modelutils::convert {
 namespace {
 
 using gguf::ValueType;
-
-template <typename T>
-void put(std::string& out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out.append(bytes, sizeof(T));
-}
 
 tl::unexpected<Error> not_a(ValueType type, std::string_view text) {
   constexpr std::size_t shown = 40;
@@ -57,10 +51,7 @@ Status put_scalar(std::string& out, ValueType type, std::string_view text) {
       if (text != "true" && text != "false") return not_a(type, text);
       put<u8>(out, text == "true" ? 1 : 0);
       return {};
-    case ValueType::string:
-      put<u64>(out, text.size());
-      out.append(text);
-      return {};
+    case ValueType::string: put_text(out, text); return {};
     case ValueType::array: break;
   }
   return internal_error("an array inside an array");

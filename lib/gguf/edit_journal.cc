@@ -4,11 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/byte_reader.h"
+#include "base/byte_writer.h"
 #include "base/checked_math.h"
 #include "base/path.h"
 #include "io/hash.h"
@@ -21,18 +22,9 @@ constexpr std::string_view magic = "GGUFEDIT";
 constexpr u32 format_version = 1;
 constexpr std::size_t digest_bytes = 16;
 constexpr std::string_view ending = ".edit-journal";
-
-template <typename T>
-void put(std::string& out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out.append(bytes, sizeof(T));
-}
-
-void put_text(std::string& out, std::string_view text) {
-  put<u64>(out, text.size());
-  out.append(text);
-}
+constexpr u64 max_boot_bytes = 64;
+constexpr u64 max_identity_bytes = 256;          // magic, version, boot id and four numbers; the two digests, too
+constexpr u64 most_journal_bytes_per_byte = 17;  // of the header: a range of one byte takes 16 more
 
 Result<std::string> read_bytes(const RandomAccessFile& file, u64 size) {
   std::string bytes(static_cast<std::size_t>(size), '\0');
@@ -40,19 +32,53 @@ Result<std::string> read_bytes(const RandomAccessFile& file, u64 size) {
   return bytes;
 }
 
-std::string read_whole(const RandomAccessFile& file) {
-  return read_bytes(file, file.file_size()).value_or(std::string());
+// What a journal begins with: of which file it is. False if that is none, or not of a version that we know.
+bool read_identity(ByteReader& reader, EditJournal& journal) {
+  if (reader.read_string(magic.size()) != magic || reader.read<u32>() != format_version) return false;
+  const u64 boot_bytes = reader.read<u64>();
+  if (!reader.ok() || boot_bytes > max_boot_bytes) return false;
+  journal.boot = reader.read_string(boot_bytes);
+  for (u64* number : {&journal.device, &journal.inode, &journal.file_size, &journal.header_size}) {
+    *number = reader.read<u64>();
+  }
+  return reader.ok() && journal.header_size <= journal.file_size;
 }
 
-// Why the journal is not one of this file; empty if it is. Sets the state.
-std::string compare(FoundJournal& found, const RandomAccessFile& file, const struct stat& status) {
-  const EditJournal& journal = found.journal;
+// Is it the journal of this file? Empty, or why not.
+std::string other_file(const EditJournal& journal, const RandomAccessFile& file, const struct stat& status) {
   if (journal.inode != static_cast<u64>(status.st_ino) || journal.file_size != file.file_size()) {
     return "it was made for another file";
   }
   if (journal.boot == boot_id() && journal.device != static_cast<u64>(status.st_dev)) {
     return "it was made for a file on another device";
   }
+  return {};
+}
+
+// The whole journal, once its beginning says that it is of this file: what somebody laid next to a model is not read
+// however long it is. Or why not.
+tl::expected<EditJournal, std::string> read_journal(const RandomAccessFile& file, const RandomAccessFile& journal_file,
+                                                    const struct stat& status) {
+  const auto broken = [] { return tl::make_unexpected(std::string("it is not a whole journal")); };
+  const Result<std::string> head = read_bytes(journal_file, std::min(journal_file.file_size(), max_identity_bytes));
+  if (!head) return broken();
+  ByteReader reader(std::as_bytes(std::span(*head)));
+  EditJournal identity;
+  if (!read_identity(reader, identity)) return broken();
+  if (std::string other = other_file(identity, file, status); !other.empty()) return tl::make_unexpected(other);
+  const std::optional<u64> ranges = checked_mul(identity.header_size, most_journal_bytes_per_byte);
+  if (!ranges || journal_file.file_size() - std::min(journal_file.file_size(), max_identity_bytes) > *ranges) {
+    return broken();
+  }
+  const Result<std::string> whole = read_bytes(journal_file, journal_file.file_size());
+  std::optional<EditJournal> journal = whole ? EditJournal::decode(*whole) : std::nullopt;
+  if (!journal) return broken();
+  return std::move(*journal);
+}
+
+// Why the header is not one that the journal leads to or from; empty if it is. Sets the state.
+std::string compare(FoundJournal& found, const RandomAccessFile& file) {
+  const EditJournal& journal = found.journal;
   Result<std::string> header = read_bytes(file, journal.header_size);
   if (!header) return "the file cannot be read";
   const std::string digest = header_digest(*header);
@@ -90,13 +116,8 @@ std::optional<EditJournal> EditJournal::decode(std::string_view bytes) {
   const std::string_view body = bytes.substr(0, bytes.size() - digest_bytes);
   if (header_digest(body) != bytes.substr(body.size())) return std::nullopt;
   ByteReader reader(std::as_bytes(std::span(body)));
-  reader.skip(magic.size());
-  if (reader.read<u32>() != format_version) return std::nullopt;
   EditJournal journal;
-  journal.boot = reader.read_string(reader.read<u64>());
-  for (u64* number : {&journal.device, &journal.inode, &journal.file_size, &journal.header_size}) {
-    *number = reader.read<u64>();
-  }
+  if (!read_identity(reader, journal)) return std::nullopt;
   journal.old_digest = reader.read_string(reader.read<u64>());
   journal.new_digest = reader.read_string(reader.read<u64>());
   constexpr u64 min_range_bytes = 16;
@@ -109,7 +130,7 @@ std::optional<EditJournal> EditJournal::decode(std::string_view bytes) {
     if (!reader.ok() || !fits(range.offset, range.before.size(), journal.header_size)) return std::nullopt;
     journal.ranges.push_back(std::move(range));
   }
-  if (reader.remaining() != u64{0} || journal.header_size > journal.file_size) return std::nullopt;
+  if (reader.remaining() != u64{0}) return std::nullopt;
   return journal;
 }
 
@@ -153,11 +174,11 @@ JournalSearch find_journal(const RandomAccessFile& file, const std::string& path
     search.rejected = "it is not a regular file";
   } else if (there.st_uid != model.st_uid) {
     search.rejected = "its owner is not that of the file";
-  } else if (std::optional<EditJournal> journal = EditJournal::decode(read_whole(**opened)); !journal) {
-    search.rejected = "it is not a whole journal";
+  } else if (auto journal = read_journal(file, **opened, model); !journal) {
+    search.rejected = std::move(journal.error());
   } else {
     FoundJournal found{name, std::move(*journal), EditState::torn};
-    search.rejected = compare(found, file, model);
+    search.rejected = compare(found, file);
     if (search.rejected.empty()) search.found = std::move(found);
   }
   return search;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/byte_writer.h"
 #include "base/checked_math.h"
 #include "base/name_index.h"
 #include "gguf/array_scan.h"
@@ -21,19 +22,6 @@ constexpr std::size_t max_key_bytes = 65535;
 constexpr std::size_t max_name_bytes = 63;  // llama.cpp keeps names in 64 bytes, the terminator included
 constexpr u64 default_alignment = 32;
 constexpr u64 max_alignment = u64{16} << 20;  // the padding of the header is made in memory
-
-template <typename T>
-void put(std::string& out, T value) {
-  static_assert(std::endian::native == std::endian::little);
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out.append(bytes, sizeof(T));
-}
-
-void put_text(std::string& out, std::string_view text) {
-  put<u64>(out, text.size());
-  out.append(text);
-}
 
 template <typename T>
 OutKey scalar(std::string key, ValueType type, T value) {
