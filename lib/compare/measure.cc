@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -19,8 +20,11 @@ constexpr u64 most_elements = 4 * 1024 * 1024;  // of a piece: memory is bounded
 constexpr std::size_t most_rows = 3;
 
 bool same_stored(const StoredRows& a, const StoredRows& b) {
-  return std::ranges::equal(a.values, b.values) && std::ranges::equal(a.scales, b.scales) &&
-         std::ranges::equal(a.biases, b.biases);
+  // Not std::equal, which takes std::byte one at a time.
+  const auto same = [](const std::vector<std::byte>& x, const std::vector<std::byte>& y) {
+    return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
+  };
+  return same(a.values, b.values) && same(a.scales, b.scales) && same(a.biases, b.biases);
 }
 
 u64 stored_bytes(const StoredRows& rows) {
