@@ -1,6 +1,5 @@
 #include "base/utf8.h"
 
-#include <simdjson.h>
 #include <utf8proc.h>
 
 #include <cstring>
@@ -33,7 +32,25 @@ CodePoint decode_utf8(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
-  return simdjson::validate_utf8(text.data(), text.size());
+  const char* cursor = text.data();
+  const char* const end = cursor + text.size();
+  while (cursor != end) {
+    while (end - cursor >= 8) {
+      u64 word;
+      std::memcpy(&word, cursor, 8);
+      if ((word & 0x8080808080808080u) != 0) break;
+      cursor += 8;
+    }
+    if (cursor == end) break;
+    if (static_cast<u8>(*cursor) < 0x80) {
+      ++cursor;
+      continue;
+    }
+    const CodePoint point = decode_utf8({cursor, static_cast<std::size_t>(end - cursor)});
+    if (!point.valid) return false;
+    cursor += point.size;
+  }
+  return true;
 }
 
 void append_utf8(std::string& out, char32_t value) {

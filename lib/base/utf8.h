@@ -8,7 +8,8 @@
 
 namespace modelutils {
 
-/// Is all of `text` UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF)? NUL is valid.
+/// Is all of `text` UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF)? NUL is valid. By hand,
+/// though simdjson has it: most texts are tokens of a few bytes, and for those the call costs more than the work.
 bool is_utf8(std::string_view text);
 
 /// One step through `text`: the code point at its beginning.

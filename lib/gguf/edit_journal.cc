@@ -152,9 +152,7 @@ std::string boot_id() {
 }
 
 std::string header_digest(std::string_view bytes) {
-  Hasher hasher(HashAlgorithm::xxh3);
-  hasher.update(std::as_bytes(std::span(bytes)));
-  return hasher.digest();
+  return xxh3_digest(std::as_bytes(std::span(bytes)));
 }
 
 JournalSearch find_journal(const RandomAccessFile& file, const std::string& path) {

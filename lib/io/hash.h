@@ -16,6 +16,9 @@ enum class HashAlgorithm : u8 { sha256, xxh3, sha1, xxh64 };
 std::string_view hash_name(HashAlgorithm algorithm);
 std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 
+/// XXH3-128 of bytes that are in memory, in canonical (big-endian) order: 16 bytes. The same as Hasher's.
+std::string xxh3_digest(Bytes bytes);
+
 /// One running hash. Not for use by two threads at once; reset() makes it new without fetching the algorithm again.
 class Hasher {
  public:

@@ -73,7 +73,8 @@ bool is_set(const std::vector<bool>& flags, u64 index) {
 }
 
 Status scan_tokens(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& tokens,
-                   const std::vector<bool>& ordinary, TokenTable& table, VocabularyScan& scan) {
+                   const std::vector<bool>& ordinary, TokenTable& table, std::vector<bool>& unmade,
+                   VocabularyScan& scan) {
   const auto settle = [&](const Token& token) {
     const u32 index = static_cast<u32>(token.index);
     const std::optional<u32> first = table.insert(token.hash, index);
@@ -87,6 +88,7 @@ Status scan_tokens(const ByteSource& source, const gguf::Document& document, con
     if (!is_utf8(text)) scan.tokens_not_utf8.count(index, offset);
     if (text.empty()) return scan.tokens_empty.count(index, offset);
     if (is_set(ordinary, index)) {
+      unmade[static_cast<std::size_t>(index)] = has_several_characters(text);
       const std::size_t digits = longest_digits(text);
       if (digits >= 2) scan.two_digits.count(index, offset);
       if (digits >= 4) scan.four_digits.count(index, offset);
@@ -120,13 +122,11 @@ struct Merge {
 };
 
 Status scan_merges(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& merges,
-                   const TokenTable& table, std::vector<bool>& made, VocabularyScan& scan) {
+                   const TokenTable& table, std::vector<bool>& unmade, VocabularyScan& scan) {
   const auto settle = [&](const Merge& merge) {
-    if (!made.empty()) {
-      const auto token = table.find(merge.joined);
-      if (token) made[*token] = true;
-    }
-    if (!table.contains(merge.left) || !table.contains(merge.right) || !table.contains(merge.joined)) {
+    const std::optional<u32> token = table.find(merge.joined);
+    if (token && !unmade.empty()) unmade[*token] = false;
+    if (!token || !table.contains(merge.left) || !table.contains(merge.right)) {
       scan.merges_without_token.count(merge.index, merge.offset);
     }
   };
@@ -178,16 +178,17 @@ Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Doc
                                        const std::vector<bool>& ordinary) {
   VocabularyScan scan;
   TokenTable table(tokens.count);
-  MU_TRY(scan_tokens(source, document, tokens, ordinary, table, scan));
+  std::vector<bool> unmade(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count));
+  MU_TRY(scan_tokens(source, document, tokens, ordinary, table, unmade, scan));
   if (merges == nullptr) return scan;
-  std::vector<bool> made(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count), false);
-  MU_TRY(scan_merges(source, document, *merges, table, made, scan));
-  if (!made.empty()) {
-    MU_TRY(each_string(source, document, tokens, [&](u64 index, std::string_view text, u64 offset) {
-      if (is_set(ordinary, index) && !is_set(made, index) && has_several_characters(text)) {
-        scan.not_merged.count(index, offset);
-      }
-    }));
+  MU_TRY(scan_merges(source, document, *merges, table, unmade, scan));
+  if (const auto first = std::ranges::find(unmade, true); first != unmade.end()) {
+    scan.not_merged.number = static_cast<u64>(std::count(first, unmade.end(), true));
+    scan.not_merged.first_index = static_cast<u64>(first - unmade.begin());
+    ByteReader reader(source, tokens.offset);
+    reader.set_big_endian(document.big_endian);
+    reader.skip_strings(scan.not_merged.first_index);
+    scan.not_merged.first_offset = reader.offset();
   }
   if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
     scan.first_missing = beginning_of(missing_token(whole_string_at(source, document, bad.first_offset), table));
