@@ -3,7 +3,7 @@
 #include "convert/planned_model.h"
 #include "io/model_folder.h"
 #include "listing/safetensors_listing.h"
-#include "verify/safetensors_rules.h"
+#include "verify/safetensors/rules.h"
 
 namespace {
 

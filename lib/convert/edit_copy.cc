@@ -7,7 +7,7 @@
 #include "io/copy_range.h"
 #include "io/shared_blocks.h"
 #include "io/write_back.h"
-#include "verify/gguf_rules.h"
+#include "verify/gguf/rules.h"
 
 namespace modelutils::convert {
 

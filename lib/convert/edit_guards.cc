@@ -6,8 +6,8 @@
 
 #include "gguf/keys.h"
 #include "gguf/write.h"
-#include "verify/gguf_rules.h"
-#include "verify/loader_rules.h"
+#include "verify/gguf/rules.h"
+#include "verify/hf/loader_rules.h"
 
 namespace modelutils::convert {
 

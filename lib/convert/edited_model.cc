@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "gguf/edit_journal.h"
 #include "model/gguf_catalog.h"
-#include "verify/gguf_rules.h"
+#include "verify/gguf/rules.h"
 
 namespace modelutils::convert {
 

@@ -15,7 +15,7 @@
 #include "convert/bump_stream.h"
 #include "gguf/keys.h"
 #include "listing/gguf_listing.h"
-#include "verify/gguf_rules.h"
+#include "verify/gguf/rules.h"
 
 namespace modelutils {
 

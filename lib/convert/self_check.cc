@@ -3,8 +3,8 @@
 #include "convert/planned_source.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
-#include "verify/gguf_rules.h"
-#include "verify/loader_rules.h"
+#include "verify/gguf/rules.h"
+#include "verify/hf/loader_rules.h"
 
 namespace modelutils::convert {
 

@@ -68,7 +68,7 @@ struct BumpMapping {
   Refusals refusals;  ///< everything that the headers alone forbid; unplaced tensors that are not dropped included
 };
 
-/// Plans the file from the headers alone. The set must be complete and without errors (verify/gguf_rules.h tells), and
+/// Plans the file from the headers alone. The set must be complete and without errors (verify/gguf/rules.h tells), and
 /// outlive what reads by the plan. Everything that cannot be carried is in `refusals`. Errors: reading.
 Result<BumpMapping> map_gguf_to_bump(const gguf::SplitSet& set, const BumpRequest& request);
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "verify/bump_rules.h"
-#include "verify/gguf_rules.h"
-#include "verify/mlx_rules.h"
-#include "verify/parity_bump.h"
-#include "verify/parity_gguf.h"
-#include "verify/parity_mlx.h"
-#include "verify/safetensors_rules.h"
+#include "verify/bump/parity_bump.h"
+#include "verify/bump/rules.h"
+#include "verify/gguf/parity_gguf.h"
+#include "verify/gguf/rules.h"
+#include "verify/hf/mlx_rules.h"
+#include "verify/hf/parity_mlx.h"
+#include "verify/safetensors/rules.h"
 
 namespace modelutils {
 

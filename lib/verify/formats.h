@@ -10,7 +10,7 @@
 #include "base/finding_log.h"
 #include "model/model.h"
 #include "model/tensor_catalog.h"
-#include "verify/packed_check.h"
+#include "verify/hf/packed_check.h"
 
 namespace modelutils {
 

@@ -10,7 +10,7 @@
 #include "io/standard_output.h"
 #include "verify/data_check.h"
 #include "verify/formats.h"
-#include "verify/manifest.h"
+#include "verify/manifest/manifest.h"
 
 namespace modelutils {
 

@@ -8,8 +8,8 @@
 #include "report/verify_report.h"
 #include "report/verify_text.h"
 #include "verify/data_check.h"
-#include "verify/gguf_rules.h"
-#include "verify/manifest.h"
+#include "verify/gguf/rules.h"
+#include "verify/manifest/manifest.h"
 
 using namespace modelutils;
 

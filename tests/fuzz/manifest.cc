@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "io/random_access_file.h"
-#include "verify/manifest.h"
+#include "verify/manifest/manifest.h"
 
 using namespace modelutils;
 

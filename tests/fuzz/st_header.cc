@@ -5,7 +5,7 @@
 
 #include "io/random_access_file.h"
 #include "safetensors/parse.h"
-#include "verify/safetensors_rules.h"
+#include "verify/safetensors/rules.h"
 
 using namespace modelutils;
 

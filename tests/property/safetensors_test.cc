@@ -6,7 +6,7 @@
 
 #include "safetensors/parse.h"
 #include "support/safetensors_builder.h"
-#include "verify/safetensors_rules.h"
+#include "verify/safetensors/rules.h"
 
 namespace modelutils {
 namespace {

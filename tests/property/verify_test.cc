@@ -6,8 +6,8 @@
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
 #include "verify/data_check.h"
-#include "verify/gguf_rules.h"
-#include "verify/manifest.h"
+#include "verify/gguf/rules.h"
+#include "verify/manifest/manifest.h"
 
 namespace modelutils {
 namespace {

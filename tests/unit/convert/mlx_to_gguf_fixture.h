@@ -14,7 +14,7 @@
 #include "support/hf_directory.h"
 #include "support/opened_model.h"
 #include "support/temp_dir.h"
-#include "verify/parity_mlx.h"
+#include "verify/hf/parity_mlx.h"
 
 namespace modelutils::convert {
 

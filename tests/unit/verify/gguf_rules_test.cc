@@ -1,5 +1,5 @@
 // Each rule for GGUF files: a file that breaks it alone, and one that just does not.
-#include "verify/gguf_rules.h"
+#include "verify/gguf/rules.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "gguf/parse.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
-#include "verify/gguf_rules.h"
+#include "verify/gguf/rules.h"
 #include "verify/verify.h"
 
 namespace modelutils {

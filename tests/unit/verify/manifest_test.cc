@@ -1,5 +1,5 @@
 // Manifests: written, read back, compared; those of other tools; broken ones.
-#include "verify/manifest.h"
+#include "verify/manifest/manifest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A sound MLX directory, broken in one way after another.
-#include "verify/mlx_rules.h"
+#include "verify/hf/mlx_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "verify/safetensors_rules.h"
+#include "verify/safetensors/rules.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "verify/token_table.h"
+#include "verify/gguf/token_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/counted.h"
+#include "verify/manifest/hash_run.h"
+#include "verify/manifest/index.h"
+#include "verify/manifest/manifest.h"
+#include "verify/wording.h"
+
+namespace modelutils {
+
+namespace {
+
+using Subject = ManifestEntry::Subject;
+
+// Foreign manifests may come from Windows.
+std::string_view name_without_folders(std::string_view path) {
+  return path.substr(path.find_last_of("/\\") + 1);
+}
+
+// The file that a text manifest's subject most likely names: up to ".gguf", else up to the last colon.
+std::string_view guess_file(std::string_view subject) {
+  constexpr std::string_view extension = ".gguf";
+  if (const std::size_t at = subject.find(".gguf:"); at != std::string_view::npos) {
+    return name_without_folders(subject.substr(0, at + extension.size()));
+  }
+  if (subject.ends_with(extension)) return name_without_folders(subject);
+  return name_without_folders(subject.substr(0, subject.rfind(':')));
+}
+
+std::string where_of(const ManifestEntry& entry) {
+  switch (entry.subject) {
+    case Subject::tensor: return at_tensor(entry.tensor);
+    case Subject::file: return at_file(entry.file);
+    case Subject::all_tensors: return "all tensors of '" + entry.file + "'";
+  }
+  return {};
+}
+
+}  // namespace
+
+ManifestCheck::ManifestCheck(Manifest manifest, bool single_model)
+    : manifest_(std::move(manifest)),
+      index_(std::make_shared<ManifestIndex>(manifest_.entries)),
+      used_(manifest_.entries.size(), false),
+      single_model_(single_model) {}
+
+// An entry of the manifest that is about one of the model's files.
+struct ManifestCheck::Claim {
+  std::size_t entry = 0;
+  std::size_t file = 0;
+  std::string_view rest = {};  // as in ManifestIndex::Match
+};
+
+std::vector<ManifestCheck::Claim> ManifestCheck::claims(const std::vector<std::string>& names) const {
+  std::vector<Claim> all;
+  for (std::size_t file = 0; file < names.size(); ++file) {
+    for (const ManifestIndex::Match& match : index_->about(names[file])) all.push_back({match.entry, file, match.rest});
+  }
+  for (const std::size_t entry : index_->unnamed()) {
+    const std::string& taken = manifest_.entries[entry].file;  // by another model, if it is not empty
+    if (names.size() == 1 && (taken.empty() || taken == names[0])) all.push_back({entry, 0, {}});
+  }
+  // Where an entry may be about several files, the first of them has it.
+  std::sort(all.begin(), all.end(),
+            [](const Claim& a, const Claim& b) { return a.entry != b.entry ? a.entry < b.entry : a.file < b.file; });
+  all.erase(std::unique(all.begin(), all.end(), [](const Claim& a, const Claim& b) { return a.entry == b.entry; }),
+            all.end());
+  return all;
+}
+
+// The tensors of one model, file by file, and what is to be hashed of them: each piece once for each algorithm, however
+// often the manifest asks for it.
+class ManifestCheck::Plan {
+ public:
+  explicit Plan(const Catalog& catalog) : catalog_(catalog), tensors_(catalog.files.size()), in_file_(tensors_.size()) {
+    for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
+      tensors_[catalog.tensors[i].file][catalog.tensors[i].name].push_back(i);
+      in_file_[catalog.tensors[i].file].push_back(i);
+    }
+  }
+
+  /// Number of the tensor that the entry is about. A broken file may have one name twice: the entries take them in
+  /// turn.
+  std::optional<std::size_t> tensor_of(const ManifestEntry& entry, std::size_t file) {
+    const auto found = tensors_[file].find(entry.tensor);
+    if (found == tensors_[file].end()) return std::nullopt;
+    std::size_t& turn = turns_[{found->second.front(), entry.algorithm}];
+    return found->second[std::min(turn++, found->second.size() - 1)];
+  }
+
+  /// Number of the job that hashes what the entry is about; `tensor` for an entry about one.
+  std::size_t job_of(const ManifestEntry& entry, std::size_t file, std::size_t tensor) {
+    const JobKey key{entry.subject, entry.subject == Subject::tensor ? tensor : file, entry.algorithm};
+    const auto [found, is_new] = job_numbers_.emplace(key, jobs_.size());
+    if (is_new) {
+      HashJob& job = jobs_.emplace_back(HashJob{entry.algorithm, {}});
+      const auto add = [&](const CatalogTensor& piece) { job.ranges.push_back({file, piece.offset, piece.bytes}); };
+      switch (entry.subject) {
+        case Subject::tensor: add(catalog_.tensors[tensor]); break;
+        case Subject::file: job.ranges.push_back({file, 0, catalog_.files[file].source->size().value_or(0)}); break;
+        case Subject::all_tensors:
+          for (const std::size_t each : in_file_[file]) add(catalog_.tensors[each]);
+          break;
+      }
+    }
+    return found->second;
+  }
+
+  std::span<const HashJob> jobs() const { return jobs_; }
+
+ private:
+  using JobKey = std::tuple<Subject, std::size_t, HashAlgorithm>;
+
+  const Catalog& catalog_;
+  std::vector<std::unordered_map<std::string_view, std::vector<std::size_t>>> tensors_;
+  std::vector<std::vector<std::size_t>> in_file_;
+  std::map<std::pair<std::size_t, HashAlgorithm>, std::size_t> turns_;
+  std::map<JobKey, std::size_t> job_numbers_;
+  std::vector<HashJob> jobs_;
+};
+
+std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog, FindingLog& log) const {
+  std::vector<std::string> names;
+  for (const CatalogFile& file : catalog.files) names.push_back(file.base_name);
+  if (!single_model_ || names.size() != 1) return names;
+  if (!index_->unnamed().empty() || !index_->about(names[0]).empty()) return names;
+  std::optional<std::string_view> only;
+  for (const ManifestEntry& entry : manifest_.entries) {
+    const std::string_view file = entry.unsplit.empty() ? std::string_view(entry.file) : guess_file(entry.unsplit);
+    if (only && *only != file) return names;
+    only = file;
+  }
+  log.note(Scope::model, "manifest-renamed", fmt::format("the manifest calls this file '{}'", *only));
+  names[0] = *only;
+  return names;
+}
+
+void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
+  const std::vector<std::string> names = names_in_manifest(catalog, log);
+  Plan plan(catalog);
+  struct Comparison {
+    std::size_t entry;
+    std::size_t job;
+    std::size_t file;
+  };
+  std::vector<Comparison> comparisons;
+  std::vector<char> mentioned(catalog.tensors.size(), 0);
+  std::vector<char> has_entries(catalog.files.size(), 0);
+  std::vector<char> has_tensor_entries(catalog.files.size(), 0);
+
+  for (const Claim& claim : claims(names)) {
+    ManifestEntry& entry = manifest_.entries[claim.entry];
+    const std::size_t file = claim.file;
+    used_[claim.entry] = true;
+    has_entries[file] = 1;
+    if (!entry.unsplit.empty()) {
+      entry.subject = claim.rest.empty() ? Subject::all_tensors : Subject::tensor;
+      entry.tensor = claim.rest.empty() ? claim.rest : claim.rest.substr(1);
+    }
+    if (!entry.unsplit.empty() || entry.file.empty()) entry.file = names[file];
+    const std::string set_file = catalog.files.size() > 1 ? catalog.files[file].base_name : std::string();
+    const auto differs = [&](std::optional<u64> offset, std::string message) {
+      log.error(Scope::data, "manifest-differs", std::move(message), where_of(entry), offset, set_file);
+    };
+    std::size_t tensor_number = 0;
+    if (entry.subject == Subject::tensor) {
+      has_tensor_entries[file] = 1;
+      const auto index = plan.tensor_of(entry, file);
+      if (!index) {
+        log.error(Scope::data, "manifest-missing", "is in the manifest, but is missing from the file or cannot be read",
+                  where_of(entry), {}, set_file);
+        continue;
+      }
+      tensor_number = *index;
+      mentioned[*index] = 1;
+      const CatalogTensor& tensor = catalog.tensors[*index];
+      if (entry.bytes && *entry.bytes != tensor.bytes) {
+        differs(tensor.offset,
+                fmt::format("has {}, but {} in the manifest", counted(tensor.bytes, "byte"), *entry.bytes));
+        continue;
+      }
+      if (entry.offset && *entry.offset != tensor.offset) {
+        differs(tensor.offset, fmt::format("is at byte {}, but at {} in the manifest", tensor.offset, *entry.offset));
+        continue;
+      }
+    } else if (entry.subject == Subject::file) {
+      const u64 size = catalog.files[file].source->size().value_or(0);
+      if (entry.bytes && *entry.bytes != size) {
+        differs({}, fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes));
+        continue;
+      }
+    }
+    comparisons.push_back({claim.entry, plan.job_of(entry, file, tensor_number), file});
+  }
+
+  const auto digests = run_hashes(catalog, plan.jobs(), threads, progress);
+  for (const Comparison& comparison : comparisons) {
+    const ManifestEntry& entry = manifest_.entries[comparison.entry];
+    const Result<std::string>& digest = digests[comparison.job];
+    const std::size_t file = comparison.file;
+    if (!digest) {
+      log.add(read_failure(catalog, file, where_of(entry), digest.error()));
+    } else if (*digest != entry.hex) {
+      std::optional<u64> offset;
+      if (entry.subject == Subject::tensor) offset = plan.jobs()[comparison.job].ranges.front().offset;
+      log.error(Scope::data, "manifest-differs",
+                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex),
+                where_of(entry), offset, file_of_set(catalog, file));
+    }
+  }
+
+  for (std::size_t i = 0; i < catalog.files.size(); ++i) {
+    if (has_entries[i]) continue;
+    log.error(Scope::data, "manifest-new-file", "is not in the manifest", at_file(catalog.files[i].base_name), {},
+              file_of_set(catalog, i));
+  }
+  for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
+    const CatalogTensor& tensor = catalog.tensors[i];
+    if (mentioned[i] || !has_tensor_entries[tensor.file]) continue;
+    log.error(Scope::data, "manifest-new", "is not in the manifest", at_tensor(tensor.name), tensor.offset,
+              file_of_set(catalog, tensor.file));
+  }
+}
+
+void ManifestCheck::finish(FindingLog& log) const {
+  // One finding for each file, however many lines it has.
+  std::map<std::string, u64> missing;
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i]) continue;
+    const ManifestEntry& entry = manifest_.entries[i];
+    ++missing[entry.unsplit.empty() ? entry.file : std::string(guess_file(entry.unsplit))];
+  }
+  for (const auto& [file, lines] : missing) {
+    log.error(Scope::data, "manifest-missing-file",
+              fmt::format("is in the manifest ({}), but was not verified; give it on the command line as well",
+                          counted(lines, "checksum")),
+              at_file(file));
+  }
+  log.add_all(manifest_.remarks);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,272 @@
+// Manifests of three kinds, told apart by their first bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/escape.h"
+#include "io/file_kind.h"
+#include "io/random_access_file.h"
+#include "json/reader.h"
+#include "verify/manifest/manifest.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr u64 max_manifest_bytes = u64{256} << 20;
+constexpr std::array all_algorithms = {HashAlgorithm::sha256, HashAlgorithm::xxh3, HashAlgorithm::sha1,
+                                       HashAlgorithm::xxh64};
+
+std::size_t hex_digits(HashAlgorithm algorithm) {
+  switch (algorithm) {
+    case HashAlgorithm::sha256: return 64;
+    case HashAlgorithm::xxh3: return 32;
+    case HashAlgorithm::sha1: return 40;
+    case HashAlgorithm::xxh64: return 16;
+  }
+  return 0;
+}
+
+// The digits in lower case, or nothing if they are none or not as many as the algorithm gives.
+std::optional<std::string> clean_hex(HashAlgorithm algorithm, std::string_view text) {
+  if (text.size() != hex_digits(algorithm)) return std::nullopt;
+  std::string hex(text);
+  for (char& digit : hex) {
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+    if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return std::nullopt;
+  }
+  return hex;
+}
+
+tl::unexpected<Error> syntax_error(u64 line, std::string_view message) {
+  const std::string where = line == 0 ? std::string() : fmt::format("line {}", line);
+  return input_error("manifest-syntax", std::string(message), where);
+}
+
+// A member of text as verify --hash writes it: a string, or {"base64": …} for what is not UTF-8.
+std::optional<std::string> text_member(json::Element object, std::string_view key) {
+  if (const auto text = json::string_member(object, key)) return std::string(*text);
+  const auto wrapped = json::member(object, key);
+  if (!wrapped) return std::nullopt;
+  const auto encoded = json::string_member(*wrapped, "base64");
+  return encoded ? decode_base64(*encoded) : std::nullopt;
+}
+
+// Adds an entry for every algorithm that the object names.
+Status add_hashes(json::Element object, const ManifestEntry& model, std::vector<ManifestEntry>& entries) {
+  bool any = false;
+  for (const HashAlgorithm algorithm : all_algorithms) {
+    if (!json::member(object, hash_name(algorithm))) continue;
+    const auto text = json::string_member(object, hash_name(algorithm));
+    const auto hex = text ? clean_hex(algorithm, *text) : std::nullopt;
+    if (!hex) {
+      return syntax_error(
+          model.line, fmt::format("'{}' must be {} hexadecimal digits", hash_name(algorithm), hex_digits(algorithm)));
+    }
+    entries.push_back(model);
+    entries.back().algorithm = algorithm;
+    entries.back().hex = *hex;
+    any = true;
+  }
+  if (!any) return syntax_error(model.line, "has none of the members sha256, xxh3, sha1 and xxh64");
+  return {};
+}
+
+// ---- JSON Lines of verify --hash
+// -------------------------------------------------------------------------------------
+
+Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
+  ManifestEntry entry;
+  entry.line = line;
+  const auto file = text_member(object, "file");
+  if (!file) return syntax_error(line, "has no member 'file', or it is not a string");
+  entry.file = *file;
+  json::Object members;
+  const std::optional<json::Element> tensor = object.get(members) ? members.find("tensor") : std::nullopt;
+  if (!tensor) return syntax_error(line, "has no member 'tensor'");
+  if (tensor->is_null()) {
+    entry.subject = ManifestEntry::Subject::file;
+  } else if (const auto name = text_member(object, "tensor")) {
+    entry.tensor = *name;
+  } else {
+    return syntax_error(line, "'tensor' must be a string or null");
+  }
+  if (json::member(object, "bytes")) {
+    entry.bytes = json::u64_member(object, "bytes");
+    if (!entry.bytes) return syntax_error(line, "'bytes' must be a whole number");
+  }
+  return add_hashes(object, entry, manifest.entries);
+}
+
+// ---- the JSON object of gguf2bump --manifest
+// -------------------------------------------------------------------------
+
+// The array of entries: objects that have a name and a checksum, whatever the member is called.
+std::optional<json::Array> entry_array(json::Element root) {
+  json::Object object;
+  if (!root.get(object)) return std::nullopt;
+  for (const auto& [key, value] : object) {
+    json::Array array;
+    if (!value.get(array) || array.size() == 0) continue;
+    const json::Element first = array.at(0).value();
+    if (json::string_member(first, "name") && json::string_member(first, "sha256")) return array;
+  }
+  return std::nullopt;
+}
+
+Status parse_object(json::Element root, Manifest& manifest) {
+  const auto array = entry_array(root);
+  if (!array) return syntax_error(0, "is a JSON object without any entries that have a name and a sha256");
+  if (const auto dimensions = json::object_member(root, "dimensions")) {
+    for (const auto& [name, value] : *dimensions) {
+      u64 field = 0;
+      if (value.get(field)) manifest.numbers.push_back({std::string(name), field});
+    }
+  }
+  u64 number = 0;
+  for (const json::Element element : *array) {
+    const std::string where = fmt::format("entry {}", number++);
+    ManifestEntry entry;
+    const auto name = json::string_member(element, "name");
+    entry.offset = json::u64_member(element, "file_offset");
+    entry.bytes = json::u64_member(element, "size");
+    if (!name || !entry.offset || !entry.bytes) {
+      return input_error("manifest-syntax", "needs name, file_offset and size", where);
+    }
+    entry.tensor = *name;
+    entry.dtype = json::string_member(element, "dtype").value_or("");
+    if (Status added = add_hashes(element, entry, manifest.entries); !added) {
+      added.error().where = where;
+      return added;
+    }
+  }
+  return {};
+}
+
+// ---- the text of llama-gguf-hash
+// -------------------------------------------------------------------------------------
+
+std::string_view take_word(std::string_view& rest) {
+  const std::size_t begin = std::min(rest.find_first_not_of(" \t"), rest.size());
+  const std::size_t end = std::min(rest.find_first_of(" \t", begin), rest.size());
+  const std::string_view word = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
+  return word;
+}
+
+Status parse_text_line(std::string_view text, u64 line, Manifest& manifest) {
+  std::string_view rest = text;
+  const std::string_view name = take_word(rest);
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  const std::string_view digits = take_word(rest);
+  const std::size_t subject = rest.find_first_not_of(" \t");
+  if (subject == std::string_view::npos)
+    return syntax_error(line, "does not have the form 'ALGORITHM  HEX  FILE:TENSOR'");
+  if (lower == "uuid") {
+    manifest.remarks.note(Scope::model, "manifest-uuid", "a UUID, which is not checked", fmt::format("line {}", line));
+    return {};
+  }
+  const auto algorithm = hash_from_name(lower);
+  if (!algorithm) return syntax_error(line, fmt::format("'{}' is not one of xxh64, sha1, sha256 and xxh3", name));
+  const auto hex = clean_hex(*algorithm, digits);
+  if (!hex) {
+    return syntax_error(line, fmt::format("'{}' is not a {} checksum, which has {} hexadecimal digits", digits, lower,
+                                          hex_digits(*algorithm)));
+  }
+  ManifestEntry entry;
+  entry.line = line;
+  entry.algorithm = *algorithm;
+  entry.hex = *hex;
+  entry.unsplit = rest.substr(subject);
+  manifest.entries.push_back(std::move(entry));
+  return {};
+}
+
+// ---- all three
+// -------------------------------------------------------------------------------------------------------
+
+Status parse_lines(std::string_view text, Manifest& manifest) {
+  u64 line = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view content = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++line;
+    if (content.ends_with('\r')) content.remove_suffix(1);
+    const std::size_t begin = content.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) continue;
+    if (content[begin] != '{') {
+      MU_TRY(parse_text_line(content, line, manifest));
+      continue;
+    }
+    auto document = json::parse(content, manifest.path);
+    if (!document) return syntax_error(line, document.error().message);
+    const json::Element root = (*document)->root;
+    if (json::member(root, "schema")) continue;  // the report of verify --json --hash
+    MU_TRY(parse_own_line(root, line, manifest));
+  }
+  return {};
+}
+
+// Is all of `text` one JSON document (with line feeds in it, or of the shape of gguf2bump's)?
+bool is_one_object(std::string_view text, const std::string& path) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || text[begin] != '{') return false;
+  const std::string_view first_line = text.substr(begin, text.find('\n', begin) - begin);
+  const auto document = json::parse(first_line, path);
+  return !document || entry_array((*document)->root).has_value();
+}
+
+// A model instead of its manifest, for one.
+Status refuse_other_kinds(std::string_view head, const std::string& path) {
+  const FileKind kind = file_kind(head);
+  if (kind != FileKind::unknown && kind != FileKind::empty) {
+    return input_error("manifest-syntax", fmt::format("is not a manifest but {}", file_kind_text(kind)), {}, {}, path);
+  }
+  if (head.find('\0') != head.npos)
+    return input_error("manifest-syntax", "is not a manifest: it is not even text", {}, {}, path);
+  return {};
+}
+
+}  // namespace
+
+Result<Manifest> parse_manifest(std::string_view text, std::string path) {
+  Manifest manifest;
+  manifest.path = std::move(path);
+  MU_TRY(refuse_other_kinds(text.substr(0, file_kind_bytes), manifest.path));
+  Status parsed;
+  if (is_one_object(text, manifest.path)) {
+    auto document = json::parse(text, manifest.path);
+    parsed = document ? parse_object((*document)->root, manifest) : syntax_error(0, document.error().message);
+  } else {
+    parsed = parse_lines(text, manifest);
+  }
+  if (!parsed) return tl::make_unexpected(in_file(std::move(parsed.error()), manifest.path));
+  if (manifest.entries.empty()) {
+    return input_error("manifest-empty", "is a manifest without any checksums", {}, {}, manifest.path);
+  }
+  return manifest;
+}
+
+Result<Manifest> load_manifest(const std::string& path) {
+  MU_ASSIGN(const auto source, open_source(path));
+  constexpr std::size_t piece = 64 * 1024;
+  std::string text;
+  std::size_t size = 0;
+  while (size == 0 || std::max<u64>(size, source->size().value_or(0)) <= max_manifest_bytes) {
+    text.resize(size + piece);
+    MU_ASSIGN(const std::size_t got, source->read_some(size, std::as_writable_bytes(std::span(text).subspan(size))));
+    size += got;
+    if (got != 0) continue;
+    text.resize(size);
+    return parse_manifest(text, path);
+  }
+  MU_TRY(refuse_other_kinds(std::string_view(text).substr(0, std::min(size, file_kind_bytes)), path));
+  return input_error("manifest-too-large",
+                     fmt::format("is larger than {} bytes, the limit for a manifest", max_manifest_bytes), {}, {},
+                     path);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <numeric>
+
+#include "json/writer.h"
+#include "verify/manifest/hash_run.h"
+#include "verify/manifest/manifest.h"
+#include "verify/wording.h"
+
+namespace modelutils {
+
+namespace {
+
+// One line to be: a tensor, or a whole file.
+struct Line {
+  std::size_t file;
+  const CatalogTensor* tensor;  // nullptr: the file
+  u64 bytes;
+};
+
+// File by file; in each its tensors in their order, then the file itself.
+std::vector<Line> plan_lines(const Catalog& catalog, bool whole_file) {
+  std::vector<Line> lines;
+  lines.reserve(catalog.tensors.size() + catalog.files.size());
+  for (const CatalogTensor& tensor : catalog.tensors) lines.push_back({tensor.file, &tensor, tensor.bytes});
+  if (whole_file) {
+    for (std::size_t i = 0; i < catalog.files.size(); ++i) {
+      lines.push_back({i, nullptr, catalog.files[i].source->size().value_or(0)});
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    if (a.file != b.file) return a.file < b.file;
+    if ((a.tensor == nullptr) != (b.tensor == nullptr)) return b.tensor == nullptr;
+    return a.tensor != nullptr && a.tensor->offset < b.tensor->offset;
+  });
+  return lines;
+}
+
+}  // namespace
+
+void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
+                    const std::function<bool(std::string_view line)>& line, FindingLog& log, Progress* progress) {
+  const std::vector<Line> lines = plan_lines(catalog, whole_file);
+  std::vector<HashJob> jobs;
+  jobs.reserve(lines.size());
+  for (const Line& item : lines) {
+    jobs.push_back({algorithm, {{item.file, item.tensor != nullptr ? item.tensor->offset : 0, item.bytes}}});
+  }
+  const auto digests = run_hashes(catalog, jobs, threads, progress);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const CatalogFile& file = catalog.files[lines[i].file];
+    if (!digests[i]) {
+      const CatalogTensor* tensor = lines[i].tensor;
+      log.add(read_failure(catalog, lines[i].file, tensor != nullptr ? at_tensor(tensor->name) : std::string(),
+                           digests[i].error()));
+      continue;
+    }
+    json::Writer out;
+    out.begin_object();
+    out.member("file", file.base_name);
+    out.key("tensor");
+    if (lines[i].tensor != nullptr) {
+      out.string(lines[i].tensor->name);
+    } else {
+      out.null();
+    }
+    out.member("bytes", lines[i].bytes);
+    out.member(hash_name(algorithm), *digests[i]);
+    out.end_object();
+    out.end_line();
+    if (!line(out.text())) return;
+  }
+}
+
+}  // namespace modelutils
