@@ -1,6 +1,6 @@
 # cmake --install: tools, library, header, CMake package, pkg-config files, documentation. modelutils.h is the only
 # interface that is installed. (Man pages and completions: tools/.)
-install(TARGETS gguf-dump st-dump verify gguf2bump mlx2gguf gguf-edit model-diff RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ${tools} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS modelutils_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(MODELUTILS_SANITIZE OR MODELUTILS_COVERAGE)
   install(TARGETS modelutils ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -18,18 +18,19 @@ namespace fs = std::filesystem;
 
 // Every model of the reference data that is meant to be sound, and those of the project.
 std::vector<std::string> sound_models() {
-  std::vector<std::string> paths = {TEST_DATA_DIR "/demo-model", TEST_DATA_DIR "/bump/tiny.gguf",
-                                    TEST_DATA_DIR "/bump/tiny-split-00001-of-00002.gguf",
-                                    TEST_DATA_DIR "/gguf/big-endian.gguf", TEST_DATA_DIR "/gguf/odd-types.gguf"};
+  std::vector<std::string> paths = {test::data_dir() + "/demo-model", test::data_dir() + "/bump/tiny.gguf",
+                                    test::data_dir() + "/bump/tiny-split-00001-of-00002.gguf",
+                                    test::data_dir() + "/gguf/big-endian.gguf",
+                                    test::data_dir() + "/gguf/odd-types.gguf"};
   for (const char* folder : {"bump", "gguf-real", "gguf2mlx"}) {
-    if (!fs::exists(fs::path(SHARED_DIR "/corpus") / folder)) continue;
-    for (const auto& entry : fs::directory_iterator(fs::path(SHARED_DIR "/corpus") / folder)) {
+    if (!fs::exists(fs::path(test::shared_dir() + "/corpus") / folder)) continue;
+    for (const auto& entry : fs::directory_iterator(fs::path(test::shared_dir() + "/corpus") / folder)) {
       if (entry.path().extension() == ".gguf") paths.push_back(entry.path().string());
     }
   }
   for (const char* folder : {"mlx", "zoo"}) {
-    if (!fs::exists(fs::path(SHARED_DIR "/corpus") / folder)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SHARED_DIR "/corpus") / folder)) {
+    if (!fs::exists(fs::path(test::shared_dir() + "/corpus") / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(test::shared_dir() + "/corpus") / folder)) {
       if (entry.path().filename() == "config.json") paths.push_back(entry.path().parent_path().string());
     }
   }

@@ -44,15 +44,15 @@ std::string read_file(const std::string& path) {
 }
 
 bool have_shared() {
-  return std::filesystem::exists(std::string(SHARED_DIR) + "/corpus");
+  return std::filesystem::exists(shared_dir() + "/corpus");
 }
 std::string skip_reason() {
-  return std::string("no reference data at ") + SHARED_DIR;
+  return std::string("no reference data at ") + shared_dir();
 }
 
 ProgramResult run(const std::string& command) {
   const TempDir folder;
-  const std::string line = "export PATH='" TOOLS_DIR "':\"$PATH\"; { " + command + "\n} </dev/null >" +
+  const std::string line = "export PATH='" + tools_dir() + "':\"$PATH\"; { " + command + "\n} </dev/null >" +
                            folder.file("out") + " 2>" + folder.file("err");
   const int status = std::system(line.c_str());
   ProgramResult result;

@@ -27,6 +27,11 @@ class TempDir {
 /// The whole content of a file; fails the process if it cannot be read (a test's own mistake).
 std::string read_file(const std::string& path);
 
+/// The project's tests/data, the reference data that may lie beside the project, and the built tools.
+std::string data_dir();
+std::string shared_dir();
+std::string tools_dir();
+
 /// Is the reference data there? If not, call GTEST_SKIP() << skip_reason().
 bool have_shared();
 std::string skip_reason();
@@ -38,7 +43,7 @@ struct ProgramResult {
   std::string err;
 };
 
-/// Runs a shell command line; `TOOLS_DIR` stands first in its PATH. Standard input is /dev/null.
+/// Runs a shell command line; tools_dir() comes first in its PATH. Standard input is /dev/null.
 ProgramResult run(const std::string& command);
 
 }  // namespace modelutils::test

@@ -1,7 +1,7 @@
 // Writes the man pages and shell completions of the tools. Part of the build, not installed: the tools themselves
 // stay free of text that only packages need.
 //
-// usage: generate TEMPLATES OUTPUT VERSION DATE
+// usage: generate TEMPLATES OUTPUT VERSION DATE TOOL…
 //        generate --architectures > docs/architectures.md
 #include <fmt/format.h>
 
@@ -43,6 +43,7 @@ void write(const fs::path& path, const std::string& text) {
 struct Folders {
   fs::path templates, output;
   std::string version, date;
+  std::vector<std::string> tools;
 };
 
 template <typename Arguments>
@@ -52,7 +53,7 @@ void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
   command.add_common_flags();
   const std::string& name = command.name();
   using namespace generate;
-  write(folders.output / "man" / (name + ".1"), man_page(command, folders.version, folders.date));
+  write(folders.output / "man" / (name + ".1"), man_page(command, folders.version, folders.date, folders.tools));
   const fs::path completions = folders.output / "completions";
   write(completions / "bash" / name, bash_completion(command, read(folders.templates / "completion.bash")));
   write(completions / "zsh" / ("_" + name), zsh_completion(command, read(folders.templates / "completion.zsh")));
@@ -66,9 +67,9 @@ int main(int argc, char** argv) {
     std::fputs(generate::architectures_page().c_str(), stdout);
     return cli::exit_ok;
   }
-  if (argc != 5) return cli::exit_usage;
+  if (argc < 6) return cli::exit_usage;
   return cli::run_tool("generate", [&] {
-    const Folders folders{argv[1], argv[2], argv[3], argv[4]};
+    const Folders folders{argv[1], argv[2], argv[3], argv[4], {argv + 5, argv + argc}};
     write_all(cli::gguf_dump_command, folders);
     write_all(cli::st_dump_command, folders);
     write_all(cli::verify_command, folders);

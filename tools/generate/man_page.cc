@@ -66,7 +66,8 @@ void append_flags(std::string& out, const cli::Command& command) {
 
 }  // namespace
 
-std::string man_page(const cli::Command& command, std::string_view version, std::string_view date) {
+std::string man_page(const cli::Command& command, std::string_view version, std::string_view date,
+                     std::span<const std::string> tools) {
   std::string title = command.name();
   std::ranges::transform(title, title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   std::string out = fmt::format(".TH {} 1 {} \"modelutils {}\" \"modelutils\"\n.SH NAME\n{} \\- {}\n", roff(title),
@@ -89,8 +90,7 @@ std::string man_page(const cli::Command& command, std::string_view version, std:
     out += ".TP\n" + bold(example.command) + "\n" + sentence(example.explanation);
   }
   out += ".SH SEE ALSO\n";
-  for (const std::string_view other :
-       {"gguf-dump", "gguf-edit", "gguf2bump", "mlx2gguf", "model-diff", "st-dump", "verify"}) {
+  for (const std::string& other : tools) {
     if (other != command.name()) out += fmt::format(".BR {} (1),\n", roff(other));
   }
   return out + ".BR modelutils (7)\n";

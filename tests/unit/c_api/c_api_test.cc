@@ -246,7 +246,7 @@ TEST(CApi, ADashIsAFileName) {
 }
 
 TEST(CApi, ThreadsShareAModel) {
-  const Model model = open(TEST_DATA_DIR "/gguf/small.gguf");
+  const Model model = open(test::data_dir() + "/gguf/small.gguf");
   ASSERT_TRUE(model);
   const u64 tokens = index_of(model, "tokenizer.ggml.tokens");
   std::vector<int> wrong(8);

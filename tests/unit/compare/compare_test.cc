@@ -32,7 +32,7 @@ struct Golden {
 // Every file of tests/data/dequant: blocks, and what another implementation makes of them.
 std::vector<Golden> golden_blocks() {
   std::vector<Golden> list;
-  for (const auto& entry : std::filesystem::directory_iterator(TEST_DATA_DIR "/dequant/")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::data_dir() + "/dequant/")) {
     if (entry.path().extension() != ".blocks") continue;
     Golden golden{entry.path().stem().string(), test::read_file(entry.path().string()), {}, {}};
     golden.type = *type_from_name(golden.name);

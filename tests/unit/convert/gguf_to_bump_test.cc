@@ -271,7 +271,7 @@ TEST(GgufToBump, ManifestHashesEveryEntry) {
 
 TEST(GgufToBump, GoldenFilesOfTheUpstreamConverter) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
-  const std::string corpus = std::string(SHARED_DIR) + "/corpus/bump/";
+  const std::string corpus = test::shared_dir() + "/corpus/bump/";
   const auto expected = json::load(corpus + "expected.json");
   ASSERT_TRUE(expected);
   for (const auto& [name, wanted] : whole_object((*expected)->root)) {

@@ -63,7 +63,7 @@ double published_error(const MlxForm& form) {
 
 TEST(MlxCorpus, EveryMatrixOfEveryModel) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
-  const std::string folder = SHARED_DIR "/corpus/mlx/";
+  const std::string folder = test::shared_dir() + "/corpus/mlx/";
   auto expected = json::load(folder + "expected.json");
   ASSERT_TRUE(expected);
   int models = 0;

@@ -11,6 +11,7 @@
 #include "json/reader.h"
 #include "mlx_to_gguf_fixture.h"
 #include "report/conversion_report.h"
+#include "support/temp_dir.h"
 
 namespace modelutils::convert {
 namespace {
@@ -120,7 +121,7 @@ TEST_F(MlxToGguf, PhiIsCalledPhi) {
 }
 
 TEST_F(MlxToGguf, DemoModelIsExactAndReported) {
-  const std::string source = std::string(TEST_DATA_DIR) + "/demo-model";
+  const std::string source = test::data_dir() + "/demo-model";
   const Converted converted = convert(options_for(source));
   EXPECT_EQ(parity_errors(converted, source), "");
   EXPECT_EQ(converted.report.inexact_tensors(), 0u);
@@ -137,7 +138,7 @@ TEST_F(MlxToGguf, DemoModelIsExactAndReported) {
 }
 
 TEST_F(MlxToGguf, DryRunWritesNothing) {
-  MlxToGgufOptions options = options_for(std::string(TEST_DATA_DIR) + "/demo-model");
+  MlxToGgufOptions options = options_for(test::data_dir() + "/demo-model");
   options.dry_run = true;
   Progress silent;
   const Result<ConversionReport> report = mlx_to_gguf(options, silent);
@@ -174,7 +175,7 @@ u64 compare_dry_run(MlxToGgufOptions options, const ConversionReport& done) {
 }
 
 TEST_F(MlxToGguf, ADryRunSaysWhatItHasNotMeasured) {
-  const MlxToGgufOptions options = options_for(std::string(TEST_DATA_DIR) + "/mlx/h96_bf16_4b_g32");
+  const MlxToGgufOptions options = options_for(test::data_dir() + "/mlx/h96_bf16_4b_g32");
   EXPECT_GT(compare_dry_run(options, convert(options).report), 0u) << "whether f16 holds bf16 scales is not known";
   MlxToGgufOptions exact = options;
   exact.dry_run = exact.repack.exact = true;
@@ -188,7 +189,7 @@ TEST_F(MlxToGguf, ADryRunSaysWhatItHasNotMeasured) {
 TEST_F(MlxToGguf, ReferenceModelsConvertAndPassParity) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   int models = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SHARED_DIR) + "/corpus/mlx")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/mlx")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
     SCOPED_TRACE(entry.path().filename().string());
     const Converted converted = convert(options_for(entry.path().string()));
@@ -208,7 +209,7 @@ TEST_F(MlxToGguf, ReferenceModelsConvertAndPassParity) {
 
 TEST_F(MlxToGguf, ExactRefusesAndFallbacksAreReported) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
-  MlxToGgufOptions options = options_for(std::string(SHARED_DIR) + "/corpus/mlx/llama_f16_6b_g64");
+  MlxToGgufOptions options = options_for(test::shared_dir() + "/corpus/mlx/llama_f16_6b_g64");
   options.repack.exact = true;
   EXPECT_EQ(refusal(options), "convert-inexact");
   options.repack.fallback = TensorType::F32;
@@ -234,7 +235,7 @@ TEST_F(MlxToGguf, CompatAvoidsNewTypes) {
   for (const auto& [name, type] :
        {std::pair{"llama_bf16_mxfp4", TensorType::Q5_0}, {"llama_bf16_nvfp4", TensorType::F16}}) {
     SCOPED_TRACE(name);
-    MlxToGgufOptions options = options_for(std::string(SHARED_DIR) + "/corpus/mlx/" + name);
+    MlxToGgufOptions options = options_for(test::shared_dir() + "/corpus/mlx/" + name);
     options.repack.compat = true;
     const Converted converted = convert(options);
     EXPECT_EQ(converted.catalog.find("blk.0.attn_q.weight")->type, type);

@@ -374,7 +374,7 @@ TEST(Parse, ReadsPipesAndStopsWhereTheyEnd) {
 TEST(Parse, SurvivesEveryMalformedFile) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   std::size_t seen = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/malformed/gguf")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/malformed/gguf")) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".gguf")) continue;
     ++seen;

@@ -116,9 +116,9 @@ TEST(Write, AParsedDocumentComesBackByteForByte) {
 
 TEST(Write, RealFilesComeBackByteForByte) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
-  std::vector<std::string> paths = {SHARED_DIR "/corpus/bump/tiny-q4km.gguf",
-                                    SHARED_DIR "/corpus/bump/tiny-norm-f16.gguf"};
-  for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/gguf-real")) {
+  std::vector<std::string> paths = {test::shared_dir() + "/corpus/bump/tiny-q4km.gguf",
+                                    test::shared_dir() + "/corpus/bump/tiny-norm-f16.gguf"};
+  for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/gguf-real")) {
     paths.push_back(entry.path().string());
   }
   for (const std::string& path : paths) {

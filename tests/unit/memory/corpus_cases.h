@@ -9,10 +9,11 @@
 #include "gguf/split_set.h"
 #include "json/reader.h"
 #include "memory/fit.h"
+#include "support/temp_dir.h"
 
 namespace modelutils::test {
 
-inline constexpr const char* memory_cases = SHARED_DIR "/corpus/memory/cases.json";
+inline const std::string memory_cases = shared_dir() + "/corpus/memory/cases.json";
 
 struct MeasuredBuffer {
   u64 weights = 0, caches = 0, compute = 0;

@@ -72,12 +72,12 @@ std::size_t check_folder(const std::string& folder, std::size_t models) {
 }
 
 TEST(MlxValues, OfOurOwnCopies) {
-  EXPECT_EQ(check_folder(TEST_DATA_DIR "/mlx", 2), 42u);
+  EXPECT_EQ(check_folder(test::data_dir() + "/mlx", 2), 42u);
 }
 
 TEST(MlxValues, OfAllReferenceModels) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
-  EXPECT_EQ(check_folder(SHARED_DIR "/corpus/mlx", 23), 456u);
+  EXPECT_EQ(check_folder(test::shared_dir() + "/corpus/mlx", 23), 456u);
 }
 
 }  // namespace

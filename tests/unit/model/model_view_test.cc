@@ -15,7 +15,7 @@ namespace {
 
 using test::safetensors_bytes;
 
-constexpr const char* small_model = TEST_DATA_DIR "/mlx/h96_bf16_4b_g32";
+const std::string small_model = test::data_dir() + "/mlx/h96_bf16_4b_g32";
 
 TEST(ModelView, FindsTensorsByAnyOfTheirNames) {
   const auto view = open_view(small_model);

@@ -69,12 +69,12 @@ std::string decompressed(const std::string& path) {
 TEST(GgufPy, JsonIsTheSame) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   std::size_t compared = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/gguf-py-json")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/gguf-py-json")) {
     const std::string text = decompressed(entry.path());
     if (text.empty()) GTEST_SKIP() << "xz is not installed";
     const std::string name = entry.path().stem().stem().string() + ".gguf";
-    std::string path = SHARED_DIR "/corpus/gguf-real/" + name;
-    if (!std::filesystem::exists(path)) path = SHARED_DIR "/corpus/bump/" + name;
+    std::string path = test::shared_dir() + "/corpus/gguf-real/" + name;
+    if (!std::filesystem::exists(path)) path = test::shared_dir() + "/corpus/bump/" + name;
     const auto set = gguf::open_set(path);
     ASSERT_TRUE(set) << path;
     ListingOptions options;

@@ -317,9 +317,9 @@ TEST(Listing, NamesAreCutInTheMiddleOnTerminalsOnly) {
 // Nothing of a file reaches a terminal raw, JSON is JSON, and nothing crashes: over every edge case there is.
 TEST(Listing, EveryFormIsSafeOnHostileFiles) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(TEST_DATA_DIR "/gguf")) files.push_back(entry);
+  for (const auto& entry : std::filesystem::directory_iterator(test::data_dir() + "/gguf")) files.push_back(entry);
   if (test::have_shared()) {
-    for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/malformed/gguf")) {
+    for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/malformed/gguf")) {
       files.push_back(entry);
     }
   }

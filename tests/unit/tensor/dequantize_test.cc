@@ -29,7 +29,7 @@ bool same_bits(float a, float b) {
 
 // Every file of tests/data/dequant, at every address modulo 16.
 TEST(Dequantize, GoldenValuesBitForBit) {
-  const std::string folder = TEST_DATA_DIR "/dequant/";
+  const std::string folder = test::data_dir() + "/dequant/";
   int types = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".blocks") continue;

@@ -8,6 +8,7 @@
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
+#include "support/temp_dir.h"
 #include "tokenizer_fixture.h"
 
 namespace modelutils {
@@ -28,7 +29,7 @@ struct Original {
 };
 
 Original load(const std::string& name) {
-  const auto file = RandomAccessFile::open(std::string(SHARED_DIR) + "/corpus/gguf-real/" + name);
+  const auto file = RandomAccessFile::open(test::shared_dir() + "/corpus/gguf-real/" + name);
   EXPECT_TRUE(file);
   const auto document = gguf::parse(**file);
   EXPECT_TRUE(document);
@@ -305,7 +306,7 @@ TEST_F(RealVocabularies, MlxDirectories) {
                                         {"qwen3_bf16_4b_g64", "qwen2", 512},
                                         {"edge_bf16_4b_g64", "llama-bpe", 320}}) {
     options.embedding_rows = static_cast<u64>(rows);
-    const std::string path = std::string(SHARED_DIR) + "/corpus/mlx/" + name;
+    const std::string path = test::shared_dir() + "/corpus/mlx/" + name;
     const auto tokenizer = tokenizer::read_tokenizer(path, options);
     ASSERT_TRUE(tokenizer) << tokenizer.error().message;
     EXPECT_EQ(tokenizer->pre, pre);

@@ -191,7 +191,7 @@ TEST(GgufTokens, RealVocabulariesAreSound) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   std::vector<std::string> paths;
   for (const char* name : {"bert-bge", "deepseek-coder", "gpt-2", "llama-spm", "phi-3"}) {
-    paths.push_back(std::string(SHARED_DIR) + "/corpus/gguf-real/ggml-vocab-" + name + ".gguf");
+    paths.push_back(test::shared_dir() + "/corpus/gguf-real/ggml-vocab-" + name + ".gguf");
   }
   std::size_t reports = 0;
   const Status done = verify_paths(paths, {}, [&](const VerifyReport& report) {

@@ -19,7 +19,7 @@ using test::safetensors_bytes;
 class MlxRules : public ::testing::Test {
  protected:
   MlxRules() {
-    std::filesystem::copy(TEST_DATA_DIR "/mlx/h96_bf16_4b_g32", folder_.file("m"),
+    std::filesystem::copy(test::data_dir() + "/mlx/h96_bf16_4b_g32", folder_.file("m"),
                           std::filesystem::copy_options::recursive);
   }
 
@@ -237,7 +237,7 @@ TEST_F(MlxRules, ADirectoryWithoutWeights) {
 TEST(MlxRulesReference, AllModelsAreSound) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   std::size_t models = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SHARED_DIR "/corpus/mlx")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/mlx")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
     const auto checked = check_model_directory(*test::opened(entry.path()));
     ASSERT_TRUE(checked);

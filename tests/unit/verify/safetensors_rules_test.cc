@@ -190,7 +190,7 @@ TEST_F(SafetensorsFolderTest, AFileThatCannotEvenGiveItsHeaderHasOneFinding) {
 // data is bad are sound containers.
 TEST(SafetensorsCorpus, ContainerErrorsAreThoseOfTheManifest) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
-  const std::string folder = std::string(SHARED_DIR) + "/corpus/malformed/st/";
+  const std::string folder = test::shared_dir() + "/corpus/malformed/st/";
   const auto manifest = json::load(folder + "manifest.json");
   ASSERT_TRUE(manifest.has_value());
   json::Array cases;
