@@ -77,7 +77,7 @@ const char* mu_format(const mu_model* model) {
 }
 
 const char* mu_architecture(const mu_model* model) {
-  return model == nullptr ? null_model<const char*>(nullptr) : model->view.summary().architecture.c_str();
+  return model == nullptr ? null_model<const char*>(nullptr) : model->view.architecture().c_str();
 }
 
 uint64_t mu_parameter_count(const mu_model* model) {

@@ -22,42 +22,6 @@ namespace {
 // Elements decoded at a time: the codes and values of one piece stay in the first cache levels.
 constexpr std::size_t piece_elements = 32 * 1024;
 
-ModelSummary summary_of(const hf::Config& config) {
-  ModelSummary summary;
-  summary.architecture = config.architecture.empty() ? config.model_type : config.architecture;
-  summary.block_count = config.block_count;
-  summary.context_length = config.context_length;
-  summary.embedding_length = config.embedding_length;
-  summary.feed_forward_length = config.feed_forward_length;
-  summary.head_count = config.head_count;
-  summary.head_count_kv = config.head_count_kv ? config.head_count_kv : config.head_count;
-  summary.head_dim = config.head_dim;
-  summary.vocab_size = config.vocab_size;
-  summary.expert_count = config.expert_count;
-  return summary;
-}
-
-ModelSummary summary_of(const gguf::Document& document) {
-  const gguf::Index index(document);
-  ModelSummary summary;
-  summary.architecture = index.architecture();
-  summary.name = index.string_value("general.name").value_or("");
-  const auto number = [&](std::string_view suffix) { return index.unsigned_value(index.arch_key(suffix)); };
-  summary.block_count = number("block_count");
-  summary.context_length = number("context_length");
-  summary.embedding_length = number("embedding_length");
-  summary.feed_forward_length = number("feed_forward_length");
-  summary.head_count = number("attention.head_count");
-  summary.head_count_kv = number("attention.head_count_kv");
-  summary.head_dim = number("attention.key_length");
-  summary.vocab_size = number("vocab_size");
-  if (const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens"); tokens && !summary.vocab_size) {
-    summary.vocab_size = tokens->count;
-  }
-  summary.expert_count = number("expert_count");
-  return summary;
-}
-
 Status out_of_range(const ViewTensor& tensor) {
   return input_error("model-range", "the requested range lies outside the tensor", at_tensor(tensor.name));
 }
@@ -73,7 +37,7 @@ ModelView ModelView::of_gguf(std::string path, gguf::SplitSet set) {
   for (const gguf::SetFile& file : view.gguf_->files) {
     view.findings_.add_all(file.document.findings);
   }
-  view.summary_ = summary_of(view.gguf_->files.front().document);
+  view.architecture_ = gguf::Index(view.gguf_->files.front().document).architecture();
   for (std::size_t i = 0; i < view.catalog_->tensors.size(); ++i) {
     const CatalogTensor& stored = view.catalog_->tensors[i];
     ViewTensor tensor;
@@ -95,7 +59,9 @@ ModelView ModelView::of_safetensors(std::string path, SafetensorsModel model) {
   view.catalog_ = std::make_unique<Catalog>(safetensors_catalog(opened.set));
   view.catalog_->format = format_info(opened.is_model_directory() ? Format::mlx : Format::safetensors).name;
   view.findings_ = opened.set.all_findings();
-  if (opened.config) view.summary_ = summary_of(*opened.config);
+  if (opened.config) {
+    view.architecture_ = opened.config->architecture.empty() ? opened.config->model_type : opened.config->architecture;
+  }
   const std::vector<CatalogTensor>& stored = view.catalog_->tensors;
   std::vector<std::vector<u64>> shapes(stored.size());
   std::vector<mlx::TensorRef> refs;

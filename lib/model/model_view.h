@@ -33,14 +33,6 @@ struct ViewTensor {
   bool is_part = false;                 ///< scales or biases of a packed weight: no parameters of its own
 };
 
-/// What the model is, as far as its keys or its config.json say.
-struct ModelSummary {
-  std::string architecture;  ///< GGUF: general.architecture; else architectures[0], or model_type
-  std::string name;          ///< general.name, or empty
-  std::optional<u64> block_count, context_length, embedding_length, feed_forward_length, head_count, head_count_kv,
-      head_dim, vocab_size, expert_count;
-};
-
 class ModelView {
  public:
   ModelView(ModelView&&) = default;
@@ -51,7 +43,8 @@ class ModelView {
   /// "gguf", "safetensors" or "mlx" (a directory with a config.json).
   const std::string& format() const { return catalog_->format; }
   const std::string& path() const { return path_; }
-  const ModelSummary& summary() const { return summary_; }
+  /// GGUF: general.architecture; else architectures[0] of config.json, or its model_type; empty if none says.
+  const std::string& architecture() const { return architecture_; }
   /// Sum of the elements of all tensors that are no parts.
   u64 parameters() const { return parameters_; }
 
@@ -91,7 +84,7 @@ class ModelView {
   std::unique_ptr<arch::Names> names_;  // of the family, if it is one we know
   std::unique_ptr<gguf::SplitSet> gguf_;
   std::unique_ptr<SafetensorsModel> safetensors_;
-  ModelSummary summary_;
+  std::string architecture_;
   std::vector<ViewTensor> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;  // both forms of the names
   u64 parameters_ = 0;

@@ -21,10 +21,10 @@ bool is_plain_key(std::string_view key) {
   });
 }
 
-std::string text_problem(std::string_view text) {
-  if (!is_utf8(text)) return "is not UTF-8";
-  if (text.find('\0') != std::string_view::npos) return "contains a NUL byte";
-  if (needs_escape(text)) return "contains control or invisible characters";
+std::string text_problem(std::string_view content) {
+  if (!is_utf8(content)) return "is not UTF-8";
+  if (content.find('\0') != std::string_view::npos) return "contains a NUL byte";
+  if (needs_escape(content)) return "contains control or invisible characters";
   return {};
 }
 

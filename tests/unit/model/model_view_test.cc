@@ -39,11 +39,7 @@ TEST(ModelView, FindsTensorsByAnyOfTheirNames) {
 TEST(ModelView, SaysWhatTheModelIs) {
   const auto view = open_view(small_model);
   ASSERT_TRUE(view);
-  EXPECT_EQ(view->summary().architecture, "LlamaForCausalLM");
-  EXPECT_EQ(view->summary().block_count, 2u);
-  EXPECT_EQ(view->summary().head_count, 3u);
-  EXPECT_EQ(view->summary().head_count_kv, 1u);
-  EXPECT_EQ(view->summary().vocab_size, 320u);
+  EXPECT_EQ(view->architecture(), "LlamaForCausalLM");
   ASSERT_NE(view->config(), nullptr);
   EXPECT_NE(view->shards(), nullptr);
   EXPECT_EQ(view->gguf(), nullptr);
