@@ -71,6 +71,19 @@ Status write_gating(KeyWriter& out, const Key& key) {
   return out.refuse(field, fmt::format("is '{}'; llama.cpp supports softmax and sigmoid", *stated));
 }
 
+Status write_groups_used(KeyWriter& out, const Key& key) {
+  const u64 used = out.size(key.symbol);
+  const u64 kept = out.size("X") / std::max<u64>(out.size("G"), 1) * used;
+  // Hugging Face and MLX give the experts of other groups the score 0, the runtime minus infinity.
+  if (out.size("U") >= kept) {
+    out.warn("num_experts_per_tok",
+             fmt::format("is all that {} groups have: an expert whose score and correction are negative together "
+                         "loses to one of another group, but not in llama.cpp",
+                         used));
+  }
+  return out.count(key.name, used);
+}
+
 Status warn_of_windows(KeyWriter& out) {
   const hf::Config& config = out.config();
   const std::vector<std::string>& types = config.layer_types;

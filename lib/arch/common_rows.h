@@ -31,6 +31,8 @@ std::optional<u64> rotated_part_of_head(const hf::Config& config, const Sizes& s
 /// expert_gating_func from the router's activation, else the row's fallback: 1 softmax, 2 sigmoid. Error
 /// "convert-config": another one.
 Status write_gating(KeyWriter& out, const Key& key);
+/// Number of groups whose experts may be chosen; warns where they have no expert to spare.
+Status write_groups_used(KeyWriter& out, const Key& key);
 
 /// Sizes of a decoder with attention in every layer.
 constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
@@ -194,7 +196,8 @@ inline constexpr std::array<Key, 2> expert_groups = {{
      .symbol = "Gu",
      .fallback = "1",
      .when = "X & G>=2",
-     .loader_default = "1"},
+     .loader_default = "1",
+     .write = write_groups_used},
 }};
 
 inline constexpr std::array<Tensor, 1> embedding = {{{"token_embd", "E,V", "model.embed_tokens"}}};

@@ -206,6 +206,7 @@ Status write_rope_sections(KeyWriter& out, const Key& key) {
       if (!one.get(section) || sections.size() == wanted) return out.refuse(field, "is not a list of 3 or 4 counts");
       sections.push_back(section);
     }
+    if (sections.size() < 3) return out.refuse(field, "is not a list of 3 or 4 counts");
   }
   if (sections.empty()) {
     out.remark(Severity::note, "mrope_section", "is missing; every pair of a head follows the first position");

@@ -1,6 +1,9 @@
 // dots.llm1: norms of queries and keys, shared experts, sigmoid router with a correction for the choice.
+#include <fmt/format.h>
+
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
+#include "arch/key_writer.h"
 
 namespace modelutils::arch::families::dots1 {
 
@@ -16,7 +19,13 @@ constexpr Key mixture[] = {
 };
 constexpr auto experts = routed_experts(expert_layers);
 constexpr Fixed fixed[] = {rotates_halves};
-constexpr Check checks[] = {warn_of_windows};
+// The runtime takes keys and values of all heads.
+Status check_heads(KeyWriter& out) {
+  if (out.size("K") == out.size("H")) return {};
+  return out.refuse("num_key_value_heads", fmt::format("is {}; llama.cpp takes as many as there are heads ({})",
+                                                       out.size("K"), out.size("H")));
+}
+constexpr Check checks[] = {check_heads, warn_of_windows};
 
 }  // namespace
 

@@ -85,18 +85,15 @@ constexpr Relation relations[] = {
 Status check_sparsity(KeyWriter& out) {
   const auto found = out.config().field("activation_sparsity_pattern");
   json::Array pattern;
-  if (!found || !found->get(pattern)) return {};
-  std::size_t number = 0;
-  for (const json::Element one : pattern) {
+  if (!found) return {};
+  bool is_right = found->get(pattern);  // one number for all layers is wrong whatever it is
+  for (std::size_t number = 0; is_right && number < pattern.size(); ++number) {
     double share = 0;
-    if (!one.get(share) || share != (number < 10 ? 0.95 : 0.0)) {
-      return out.refuse("activation_sparsity_pattern",
-                        "is not 0.95 in the first ten layers and 0 in the others, which "
-                        "llama.cpp has wired in");
-    }
-    ++number;
+    is_right = pattern.at(number)->get(share) && share == (number < 10 ? 0.95 : 0.0);
   }
-  return {};
+  if (is_right) return {};
+  return out.refuse("activation_sparsity_pattern",
+                    "is not 0.95 in the first ten layers and 0 in the others, which llama.cpp has wired in");
 }
 Status check_local_scaling(KeyWriter& out) {
   if (!out.config().rope.scaling_local) return {};

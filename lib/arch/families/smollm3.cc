@@ -24,14 +24,14 @@ Status check_rope_layers(KeyWriter& out) {
   constexpr std::string_view because = "llama.cpp leaves out the rotary embedding of every fourth layer";
   json::Array layers;
   const auto list = out.config().field("no_rope_layers");
-  if (!list || list->get(layers)) {
+  if (!list || !list->get(layers)) {
     const u64 interval = stated_count(out.config(), "no_rope_layer_interval").value_or(4);
     return interval == 4 ? Status{} : out.refuse("no_rope_layer_interval", fmt::format("is {}; {}", interval, because));
   }
   u64 seen = 0;
   for (const json::Element element : layers) {
     u64 rotates = 0;
-    if (element.get(rotates) || (rotates != 0) != (++seen % 4 != 0)) {
+    if (!element.get(rotates) || (rotates != 0) != (++seen % 4 != 0)) {
       return out.refuse("no_rope_layers", fmt::format("does not leave out just every fourth layer; {}", because));
     }
   }
