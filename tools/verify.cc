@@ -11,6 +11,8 @@ namespace {
 
 using namespace modelutils;
 
+constexpr u64 max_jobs = 1024;  // more threads than any machine has use for
+
 int run(int argc, char** argv) {
   cli::VerifyArguments options;
   cli::Command command = cli::verify_command(options);
@@ -25,6 +27,8 @@ int run(int argc, char** argv) {
                          command.common().verbosity > 0});
   Progress progress("reading", 0, cli::use_progress(command.common()));
   options.verify.progress = &progress;
+  options.verify.as_finished = options.json;
+  if (options.jobs) options.verify.threads = static_cast<unsigned>(std::min<u64>(*options.jobs, max_jobs));
   if (options.follow_links) options.verify.links = OutsideLinks::follow;
   if (options.hash) options.verify.hash = hash_from_name(*options.hash);
   options.verify.manifest_line = [&](std::string_view line) { return !(results << line).closed(); };
@@ -37,7 +41,7 @@ int run(int argc, char** argv) {
     if (report.is_bad(options.strict)) status = std::max(status, cli::exit_findings);
     if (options.json) {
       results << verify_json(report, options.strict);
-    } else if (!report.unreadable) {
+    } else {
       text << for_people.add(report);
     }
     // Whoever reads along, or is interrupted half-way, has every path that is done. Errors are kept for the end.

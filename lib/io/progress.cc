@@ -64,6 +64,7 @@ Progress::~Progress() {
 }
 
 void Progress::advance(u64 bytes) {
+  if (whole_ != nullptr) whole_->advance(bytes);
   if (visible_) return advance(bytes, Clock::now());
   done_.fetch_add(bytes, std::memory_order_relaxed);
 }
@@ -83,6 +84,11 @@ void Progress::draw(Clock::time_point now) {
   // One column stays free: some terminals wrap when the last one is written.
   write_stderr("\r" + progress_line(label_, done(), total_, seconds, columns_of_stderr() - 1) + "\033[K");
   drawn_ = true;
+}
+
+void Progress::expect(u64 bytes) {
+  const std::lock_guard lock(mutex_);
+  total_ += bytes;
 }
 
 void Progress::restart(std::string label, u64 total) {

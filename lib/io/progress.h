@@ -17,6 +17,8 @@ class Progress {
   Progress() = default;
   /// `label` stands before the bar ("hashing"); `total` bytes are to come. Draws only if `visible`.
   Progress(std::string label, u64 total, bool visible);
+  /// Of a part of `whole`, which counts what this one counts and outlives it; silent itself.
+  explicit Progress(Progress* whole) : whole_(whole) {}
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -25,6 +27,8 @@ class Progress {
   void advance(u64 bytes);
   /// The same at a time that the caller knows.
   void advance(u64 bytes, std::chrono::steady_clock::time_point now);
+  /// `bytes` more are to come than was known.
+  void expect(u64 bytes);
   /// Starts over with another label and total (the next phase of the same run).
   void restart(std::string label, u64 total);
   /// Erases the bar; what is printed next stands at the beginning of a clean line. The destructor does it too.
@@ -35,6 +39,7 @@ class Progress {
  private:
   void draw(std::chrono::steady_clock::time_point now);
 
+  Progress* whole_ = nullptr;
   std::string label_;
   u64 total_ = 0;
   bool visible_ = false;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <mutex>
 #include <optional>
 
@@ -40,7 +41,9 @@ Status refuse_standard_output(const struct stat& status, const std::string& path
 
 Status compare_inputs(const std::vector<std::string>& paths, const std::function<void(const std::string&)>& open) {
   // One path is opened before it is written of; an output that was empty cannot be an input that is worth anything.
-  if (paths.size() < 2 || !guarded || !guarded->has_content) return {};
+  if (!guarded || !guarded->has_content) return {};
+  std::error_code ignored;
+  if (paths.size() < 2 && !std::filesystem::is_directory(paths.front(), ignored)) return {};
   for (const std::string& path : paths) {
     struct stat status {};
     if (path == "-") {

@@ -16,8 +16,8 @@ namespace modelutils {
 void guard_standard_output();
 
 /// For tools that write of one path before they open the next: where standard output had content, `open` is called for
-/// each of several paths that can be read twice, so that every input of all of them has been compared. Errors:
-/// "out-is-input"; what `open` meets beyond that is not reported.
+/// each of several paths, or for a directory, that can be read twice, so that every input of all of them has been
+/// compared. Errors: "out-is-input"; what `open` meets beyond that is not reported.
 Status compare_inputs(const std::vector<std::string>& paths, const std::function<void(const std::string&)>& open);
 
 /// For whoever opens an input: error "out-is-input" (kind output) if it is the file that standard output is, which is

@@ -17,6 +17,10 @@ Result<Model> open_model(PathProbe probe) {
       break;
     }
     case Format::safetensors: {
+      if (found.is_shard_group) {
+        MU_ASSIGN(model.safetensors, open_shard_group(found.path, found.links));
+        break;
+      }
       MU_ASSIGN(model.safetensors, open_safetensors_model(found.path, ModulesWanted::none, found.links, found.opened));
       break;
     }

@@ -52,6 +52,13 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   return model;
 }
 
+Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links) {
+  SafetensorsModel model;
+  MU_ASSIGN(model.set, safetensors::open_shards(path, links));
+  model.folder = ModelFolder(model.set.folder, links);
+  return model;
+}
+
 bool is_mlx(const SafetensorsModel& model) {
   if (model.quantization.declared) return true;
   return std::ranges::any_of(model.set.metadata(), [](const safetensors::MetadataEntry& entry) {

@@ -41,6 +41,9 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path,
                                                 ModulesWanted modules = ModulesWanted::if_quantized,
                                                 OutsideLinks links = OutsideLinks::warn, FolderFile opened = {});
 
+/// The shards of a model without an index, one of which is `path`: the set alone, with the errors of open_shards().
+Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links);
+
 /// Written by MLX, by its mark in the metadata ("format": "mlx") or by its quantisation settings?
 bool is_mlx(const SafetensorsModel& model);
 

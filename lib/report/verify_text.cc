@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
+#include "base/numbers.h"
 
 namespace modelutils {
 
@@ -89,6 +90,15 @@ bool VerifyText::has_been_noted(const Finding& finding, const std::string& kind)
 
 std::string VerifyText::add(const VerifyReport& report) {
   ++paths_;
+  is_tree_ = is_tree_ || report.is_below;
+  if (report.is_no_model) {
+    ++folders_;
+  } else {
+    ++models_;
+    bad_ += report.is_bad(options_.strict) ? 1 : 0;
+    bytes_ += report.bytes;
+  }
+  if (report.unreadable) return {};  // an error message of its own says it
   const std::string path = escape(report.path);
   std::vector<std::string> kinds;
   std::map<std::string_view, u64> counts;
@@ -120,13 +130,22 @@ std::string VerifyText::add(const VerifyReport& report) {
   return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
 }
 
+std::string VerifyText::totals() const {
+  std::string text = fmt::format("{}: {} ok", counted(models_, "model"), thousands(models_ - bad_));
+  if (bad_ > 0) text += ", " + colored(fmt::format("{} bad", thousands(bad_)), color_of(Severity::error));
+  text += ", " + byte_text(bytes_);
+  if (folders_ > 0) text += ", " + colored(counted(folders_, "folder") + " not readable", color_of(Severity::error));
+  return text + "\n";
+}
+
 std::string VerifyText::finish() const {
   std::string text;
   for (const auto& [kind, note] : notes_) {
     if (note.more_paths == 0) continue;
     text += line(counted(note.more_paths, "more path"), note.first, " (-v lists all)");
   }
-  return text;
+  const bool is_wanted = is_tree_ && (!options_.errors_only || bad_ + folders_ > 0);
+  return is_wanted ? text + totals() : text;
 }
 
 }  // namespace modelutils

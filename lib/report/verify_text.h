@@ -28,7 +28,8 @@ class VerifyText {
   /// The lines of one path.
   std::string add(const VerifyReport& report);
 
-  /// After the last path: a line for each note that more than one of them had.
+  /// After the last path: a line for each note that more than one of them had; for what was found in directories the
+  /// totals, "412 models: 409 ok, 3 bad, 1.2 TB".
   std::string finish() const;
 
  private:
@@ -43,7 +44,11 @@ class VerifyText {
   std::string line(std::string_view path, const Finding& finding, std::string_view remark) const;
   bool has_been_noted(const Finding& finding, const std::string& kind);
 
+  std::string totals() const;
+
   VerifyTextOptions options_;
+  u64 models_ = 0, bad_ = 0, bytes_ = 0, folders_ = 0;
+  bool is_tree_ = false;
   u64 paths_ = 0;
   std::map<std::string, Note> notes_;  // by what they say
 };

@@ -17,6 +17,16 @@ namespace modelutils::safetensors {
 
 namespace {
 
+/// The shards of the same model in a folder.
+std::vector<std::string> shards_like(const ShardName& own, const Folder& folder) {
+  std::vector<std::string> names;
+  std::copy_if(folder.weights.begin(), folder.weights.end(), std::back_inserter(names), [&](std::string_view file) {
+    const std::optional<ShardName> other = shard_name(file);
+    return other && other->prefix == own.prefix && other->count == own.count;
+  });
+  return names;
+}
+
 /// Builds a set: opens files, merges their tensors, compares with the index.
 class SetBuilder {
  public:
@@ -100,12 +110,7 @@ void SetBuilder::report_siblings(const Folder& folder) {
   if (!folder.indexes.empty()) return;
   const std::string_view name = set_.files.front().base_name;
   const std::optional<ShardName> own = shard_name(name);
-  std::vector<std::string> group_files;
-  std::copy_if(folder.weights.begin(), folder.weights.end(), std::back_inserter(group_files),
-               [&](std::string_view file) {
-                 const std::optional<ShardName> other = shard_name(file);
-                 return other && other->prefix == own->prefix && other->count == own->count;
-               });
+  const std::vector<std::string> group_files = shards_like(*own, folder);
   for (ShardGroup& group : shard_groups(group_files)) {
     group.first_file = name;
     group.number = own->number;
@@ -312,7 +317,7 @@ std::vector<MetadataEntry> ShardSet::metadata() const {
 
 FindingLog ShardSet::all_findings() const {
   FindingLog all = findings;
-  const bool name_files = is_directory || !index_path.empty();
+  const bool name_files = is_directory || !index_path.empty() || files.size() > 1;
   if (!name_files) all.clear_file();
   for (const ShardFile& shard : files) {
     FindingLog own = shard.document.findings;
@@ -330,6 +335,21 @@ bool is_model_folder(const std::string& path) {
 bool is_index(std::string_view path, std::string_view head) {
   return is_index_name(base_name_of(path)) ||
          (path.ends_with(".json") && head.find("\"weight_map\"") != std::string_view::npos);
+}
+
+Result<ShardSet> open_shards(const std::string& path, OutsideLinks links) {
+  ShardSet set;
+  set.path = path;
+  set.folder = folder_of(path);
+  Folder folder(set.folder);
+  if (folder.problem) return tl::make_unexpected(in_file(std::move(*folder.problem), set.folder));
+  const std::string name = base_name_of(path);
+  const std::vector<std::string> names = shards_like(*shard_name(name), folder);
+  SetBuilder builder(set, links);
+  builder.open_files(folder, names);
+  builder.merge();
+  builder.report_groups(names);
+  return set;
 }
 
 Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened) {

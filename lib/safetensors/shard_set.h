@@ -74,4 +74,8 @@ bool is_index(std::string_view path, std::string_view head);
 /// or is no safetensors file, are findings. `opened`: the file or index `path`, where it is open already.
 Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn, FolderFile opened = {});
 
+/// Opens the shards "PREFIX-00001-of-00003.safetensors" that lie in the folder of one of them, `path`, as a model
+/// without an index: what lacks is a finding. Errors: "io-open" if the folder cannot be listed.
+Result<ShardSet> open_shards(const std::string& path, OutsideLinks links = OutsideLinks::warn);
+
 }  // namespace modelutils::safetensors

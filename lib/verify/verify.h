@@ -23,15 +23,21 @@ struct VerifyOptions {
   std::optional<std::string> manifest;        ///< compare with this manifest (--check)
   std::optional<std::string> against;         ///< compare with the model it was converted from
   OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of a model's folder
-  unsigned threads = default_threads();
+  unsigned threads = default_threads();       ///< all together (--jobs): models at once, and tensors in one
+  std::vector<std::string> exclude = {};      ///< patterns of files and folders that are not looked at in trees
+  std::optional<std::string> newer_than;      ///< only models of which a file is younger than this one
+  bool as_finished = false;                   ///< reports of a tree come as each is done, not in the order of the names
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
   Progress* progress = nullptr;  ///< shown while data is read
 };
 
-/// Verifies every path. The manifest given with --check may be about several of them together, so they are one run.
-/// `report` is called for each path in turn. Errors: a manifest that cannot be read ("manifest-…", kind input), wrong
-/// combinations (kind usage), a source of --against that cannot be used, "out-is-input" (standard output goes to one).
+/// Verifies every path; a directory stands for the models in and below it (model/model_tree.h), and one without any for
+/// itself. The manifest given with --check may be about several of them together, so they are one run; below a
+/// directory its names begin with the folders. Several models are verified at once, each by one thread and those that
+/// are free. `report` is called for each in turn, never twice at once, by any thread. Errors: a manifest that cannot be
+/// read ("manifest-…", kind input), wrong combinations (kind usage), a source of --against that cannot be used,
+/// "out-is-input" (standard output goes to one), "io-open" (the file of --newer-than).
 Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
                     const std::function<void(const VerifyReport&)>& report);
 

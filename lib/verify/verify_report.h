@@ -18,7 +18,10 @@ struct VerifyReport {
   u64 files = 0;  ///< of the model, with so many tensors that can be read
   u64 tensors = 0;
   u64 bytes_read = 0;  ///< of tensor data, for --data, --hash and --check
+  u64 bytes = 0;       ///< of the model's files, whether they were read or not
   double seconds = 0;
+  bool is_below = false;                 ///< found in a directory that was given, which is not itself this model
+  bool is_no_model = false;              ///< a folder that cannot be listed
   std::optional<Error> unreadable = {};  ///< the path could not be opened, or is of no known format: exit 3
 
   bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }

@@ -7,7 +7,8 @@ Command verify_command(VerifyArguments& arguments) {
   command.description(
       "A path is a GGUF file (any part of a split model means the whole model), a .safetensors file or its index, an "
       "MLX or Hugging Face directory, or BUMPWGT3 weights with config.json next to them. The format is recognised by "
-      "content, not by name. Without --data, the time does not depend on the size of the model, except for BUMPWGT3, "
+      "content, not by name. A directory stands for every model in and below it. Without --data, the time does not "
+      "depend on the size of the model, except for BUMPWGT3, "
       "whose checksum is always verified. A finding that says the same about many places is one line with their count; "
       "-v lists them all.");
   command.add_paths({.names = "PATH…",
@@ -32,13 +33,23 @@ Command verify_command(VerifyArguments& arguments) {
   command.add({"--against", "SOURCE", "Compare a converted model with its source, tensor by tensor", "Options",
                ValueKind::file},
               arguments.verify.against);
+  command.add({"--jobs", "N", "Use at most N threads, for models and for the tensors of one together", "Options",
+               ValueKind::number},
+              arguments.jobs);
+  command.add({"--exclude", "GLOB", "In directories: leave out files and folders of that name, or with that path"},
+              arguments.verify.exclude);
+  command.add(
+      {"--newer-than", "FILE", "Only models of which a file was modified later than FILE", "Options", ValueKind::file},
+      arguments.verify.newer_than);
   command.add({"--strict", {}, "Treat warnings as errors"}, arguments.strict);
-  command.add({"--follow-links", {}, "Accept symbolic links that lead out of a model's directory"},
-              arguments.follow_links);
+  command.add(
+      {"--follow-links", {}, "Accept symbolic links that lead out of a model's directory; follow links to directories"},
+      arguments.follow_links);
   command.add({"--json", {}, "Print one JSON object per line for each path"}, arguments.json);
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
+  command.example("verify --quiet .", "Check every model in and below the current directory");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
   return command;
 }

@@ -10,6 +10,7 @@ struct VerifyArguments {
   VerifyOptions verify;
   std::vector<std::string> paths;
   std::optional<std::string> hash;
+  std::optional<u64> jobs;
   bool strict = false;
   bool follow_links = false;
   bool json = false;

@@ -1,0 +1,139 @@
+// Jobs that are found one after another, done by several threads, and told of by one at a time.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+/// push() hands over a job, which one of the threads does with `work`; `done` gets every outcome, never two at once: in
+/// the order of the jobs, or with `in_order` false as each is done. With one thread, or one job, everything happens in
+/// the caller's. At most `window` jobs are under way or wait for one before them; push() waits for a place. An
+/// exception ends the work and is thrown by push() or finish().
+template <typename Job, typename Outcome>
+class WorkQueue {
+ public:
+  static constexpr u64 window = 256;
+
+  WorkQueue(unsigned threads, bool in_order, std::function<Outcome(Job)> work, std::function<void(Outcome)> done)
+      : wanted_(threads), in_order_(in_order), work_(std::move(work)), done_(std::move(done)) {}
+  ~WorkQueue() { stop(); }
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  void push(Job job) {
+    if (wanted_ < 2) return done_(work_(std::move(job)));
+    if (!first_ && pushed_ == 0) {
+      first_.emplace(std::move(job));  // a second one decides whether threads are worth it
+      return;
+    }
+    if (threads_.empty()) start();
+    if (first_) enqueue(std::move(*std::exchange(first_, std::nullopt)));
+    enqueue(std::move(job));
+  }
+
+  /// Returns when `done` has had the last outcome.
+  void finish() {
+    if (first_) done_(work_(std::move(*std::exchange(first_, std::nullopt))));
+    stop();
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+
+ private:
+  void start() {
+    try {
+      while (threads_.size() < wanted_) threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
+    } catch (const std::bad_alloc&) {     // nor memory for one
+    }
+    if (threads_.empty()) wanted_ = 1;
+  }
+
+  void enqueue(Job job) {
+    if (wanted_ < 2) return done_(work_(std::move(job)));
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return pushed_ - told_ < window || thrown_; });
+    if (thrown_) {
+      lock.unlock();
+      finish();
+    }
+    jobs_.emplace_back(pushed_++, std::move(job));
+    work_waits_.notify_one();
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    work_waits_.notify_all();
+    threads_.clear();  // joins
+  }
+
+  void run() {
+    try {
+      while (true) {
+        std::unique_lock lock(mutex_);
+        work_waits_.wait(lock, [&] { return !jobs_.empty() || closed_ || thrown_; });
+        if (thrown_ || jobs_.empty()) return;
+        const u64 number = jobs_.front().first;
+        Job job = std::move(jobs_.front().second);
+        jobs_.pop_front();
+        lock.unlock();
+        Outcome outcome = work_(std::move(job));
+        lock.lock();
+        outcomes_.emplace(number, std::move(outcome));
+        tell(lock);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!thrown_) thrown_ = std::current_exception();
+      work_waits_.notify_all();
+      room_.notify_all();
+    }
+  }
+
+  // One thread tells at a time, without keeping the others from their work.
+  void tell(std::unique_lock<std::mutex>& lock) {
+    if (telling_) return;
+    telling_ = true;
+    while (!outcomes_.empty() && (!in_order_ || outcomes_.begin()->first == told_)) {
+      auto outcome = outcomes_.extract(outcomes_.begin());
+      lock.unlock();
+      done_(std::move(outcome.mapped()));
+      lock.lock();
+      ++told_;
+      room_.notify_one();
+    }
+    telling_ = false;
+  }
+
+  unsigned wanted_;
+  bool in_order_;
+  std::function<Outcome(Job)> work_;
+  std::function<void(Outcome)> done_;
+  std::optional<Job> first_;
+
+  std::mutex mutex_;
+  std::condition_variable work_waits_, room_;
+  std::deque<std::pair<u64, Job>> jobs_;
+  std::map<u64, Outcome> outcomes_;  // done, not yet told
+  u64 pushed_ = 0, told_ = 0;
+  bool closed_ = false, telling_ = false;
+  std::exception_ptr thrown_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace modelutils

@@ -1,0 +1,329 @@
+#include "model/model_tree.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/counted.h"
+#include "base/glob.h"
+#include "base/pair_set.h"
+#include "base/path.h"
+#include "gguf/split_set.h"
+#include "io/directory_names.h"
+#include "io/hash.h"
+#include "model/tree_names.h"
+#include "safetensors/folder.h"
+#include "safetensors/parse.h"
+#include "safetensors/shard_set.h"
+
+namespace modelutils {
+
+namespace {
+
+std::string joined(const std::string& folder, std::string_view name) {
+  return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
+}
+
+// The first bytes of a regular file; nothing if it is none or cannot be read.
+std::optional<std::string> head_of(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  struct stat status {};
+  std::string head(file_kind_bytes, '\0');
+  ssize_t size = -1;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+    size = ::pread(descriptor, head.data(), head.size(), 0);
+  }
+  ::close(descriptor);
+  if (size < 0) return std::nullopt;
+  head.resize(static_cast<std::size_t>(size));
+  return head;
+}
+
+i64 modified(const struct stat& status) {
+  return i64{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+void count(TreeRest::Kind& kind, const std::string& first) {
+  if (kind.count++ == 0) kind.first = first;
+}
+
+class Walk {
+ public:
+  Walk(const std::string& root, const TreeOptions& options, const std::function<bool(TreeEntry)>& found)
+      : root_(root), options_(options), found_(found) {}
+
+  TreeRest run() {
+    if (enter(root_)) visit(root_, "");
+    return std::move(rest_);
+  }
+
+ private:
+  // What the names of one folder have told so far.
+  struct Folder {
+    const std::string& path;
+    const std::string& below;  // the path from the root on: "" or "sub/"
+    DirectoryNames names = {};
+    bool has_config = false;
+    bool has_weights = false;
+    bool has_index = false;
+    // Files that are parts of the entry that the folder itself is.
+    std::vector<std::string> covered = {};
+
+    bool covers(std::string_view name) const { return std::ranges::binary_search(covered, name); }
+  };
+
+  bool is_excluded(const std::string& below, std::string_view name) const {
+    if (options_.exclude.empty()) return false;
+    const std::string path = below + std::string(name);
+    return std::ranges::any_of(options_.exclude, [&](const std::string& pattern) {
+      return glob_match(pattern, name) || glob_match(pattern, path);
+    });
+  }
+
+  // Is a directory met for the first time? Only links can lead to one twice.
+  bool enter(const std::string& path) {
+    if (options_.links != OutsideLinks::follow) return true;
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return true;  // opening it will say why
+    return folders_.insert(status.st_dev, status.st_ino);
+  }
+
+  void visit(const std::string& path, const std::string& below) {
+    Folder folder{path, below};
+    auto names = DirectoryNames::read(path, [&](std::string_view name, EntryKind kind) {
+      return keep(folder, name, kind);
+    });
+    if (!names) {
+      struct stat status {};
+      const bool is_gone = ::stat(path.c_str(), &status) != 0 && errno == ENOENT;  // somebody removed it meanwhile
+      if (!is_gone) stopped_ = stopped_ || !found_({.path = path, .folder = below, .problem = std::move(names.error())});
+      return;
+    }
+    folder.names = std::move(*names);
+    find_folder_model(folder);
+    for (std::size_t i = 0; i < folder.names.size() && !stopped_; ++i) visit_file(folder, i);
+    for (std::size_t i = 0; i < folder.names.size() && !stopped_; ++i) visit_folder(folder, i);
+  }
+
+  // Decides by the name alone what is worth remembering of a folder of a million files.
+  bool keep(Folder& folder, std::string_view name, EntryKind kind) {
+    if (kind == EntryKind::other || is_excluded(folder.below, name)) return false;
+    if (kind == EntryKind::directory) {
+      if (is_bookkeeping_folder(name)) return false;
+      const bool is_no_model = name.starts_with("datasets--") || name.starts_with("spaces--");
+      if (is_no_model) count(rest_.datasets, folder.below + std::string(name));
+      return !is_no_model;
+    }
+    if (name.starts_with('.')) return kind == EntryKind::link;  // which may be one to a directory
+    switch (class_of_name(name)) {
+      case NameClass::safetensors: return folder.has_weights = true;
+      case NameClass::index: return folder.has_index = true;
+      case NameClass::gguf:
+      case NameClass::bump:
+      case NameClass::unknown: return true;
+      case NameClass::config: folder.has_config = true; break;
+      case NameClass::unfinished: count(rest_.unfinished, folder.below + std::string(name)); break;
+      case NameClass::other: break;
+    }
+    if (kind == EntryKind::link) return true;
+    ++rest_.files;
+    return false;
+  }
+
+  // A folder that is a model as a whole: an entry, and its files are none.
+  void find_folder_model(Folder& folder) {
+    if (folder.has_index || (folder.has_config && folder.has_weights)) {
+      const safetensors::Folder weights(joined(folder.path, ""));
+      const std::optional<std::string> index = weights.index();
+      folder.covered = index ? shards_of(weights, *index) : weights.model_files();
+      if (index) folder.covered.push_back(*index);
+    } else if (folder.has_weights) {
+      folder.covered = only_set(folder.names);
+      if (folder.covered.empty()) return;
+    } else {
+      if (folder.has_config) count(rest_.side_files, folder.below + "config.json");
+      return;
+    }
+    std::vector<std::string> files = folder.covered;
+    if (folder.has_config) files.emplace_back("config.json");
+    std::ranges::sort(folder.covered);
+    tell({.path = folder.path, .folder = folder.below}, folder, files);
+  }
+
+  // The files that the index names, and those that its own rules call unlisted.
+  static std::vector<std::string> shards_of(const safetensors::Folder& weights, const std::string& index) {
+    std::vector<std::string> files;
+    for (const std::string& name : weights.weights) {
+      if (name.starts_with("model")) files.push_back(name);
+    }
+    auto opened = open_in_folder(weights.path, index);
+    if (!opened) return weights.weights;
+    const auto parsed = safetensors::parse_index(*opened->file);
+    if (!parsed || !parsed->usable) return weights.weights;  // the set then takes what there is
+    files.insert(files.end(), parsed->shards.begin(), parsed->shards.end());
+    return files;
+  }
+
+  // The weights of a folder without config.json and index, if they are one file or the shards of one model.
+  static std::vector<std::string> only_set(const DirectoryNames& names) {
+    std::vector<std::string> files;
+    std::optional<safetensors::ShardName> first;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string_view name = names.name(i);
+      if (names.kind(i) == EntryKind::directory || class_of_name(name) != NameClass::safetensors) continue;
+      const auto shard = safetensors::shard_name(name);
+      if (!files.empty() && !(first && shard && shard->prefix == first->prefix && shard->count == first->count)) {
+        return {};
+      }
+      if (files.empty()) first = shard;
+      files.emplace_back(name);
+    }
+    return files;
+  }
+
+  void visit_file(const Folder& folder, std::size_t number) {
+    const std::string_view name = folder.names.name(number);
+    const EntryKind kind = folder.names.kind(number);
+    if (kind == EntryKind::directory || folder.covers(name)) return;
+    const std::string path = joined(folder.path, name);
+    if (kind == EntryKind::link && is_directory(path)) return;  // visit_folder()
+    TreeEntry entry{.path = path, .folder = folder.below};
+    switch (class_of_name(name)) {
+      case NameClass::gguf: return visit_set(std::move(entry), folder, number, gguf_set(name));
+      case NameClass::safetensors: {
+        const std::string set = shard_set(name);
+        entry.is_shard_group = !set.empty();
+        return visit_set(std::move(entry), folder, number, set);
+      }
+      case NameClass::bump:
+      case NameClass::index: return tell(std::move(entry), folder, {std::string(name)});
+      case NameClass::config:
+      case NameClass::unfinished:
+      case NameClass::other: ++rest_.files; return;
+      case NameClass::unknown: break;
+    }
+    const std::optional<std::string> head = head_of(path);
+    if (head && is_model(*head)) return tell(std::move(entry), folder, {std::string(name)});
+    ++rest_.files;
+    const FileKind found = head ? file_kind(*head) : FileKind::unknown;
+    if (found != FileKind::unknown && found != FileKind::empty) count(rest_.kinds[found], folder.below + std::string(name));
+  }
+
+  // Of a file whose name says nothing.
+  static bool is_model(std::string_view head) {
+    const FileKind kind = file_kind(head);
+    return kind == FileKind::gguf || kind == FileKind::bumpwgt || safetensors::is_safetensors(head, "");
+  }
+
+  static bool is_directory(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  }
+
+  // What the parts of one model have in common; empty for a model in one file.
+  static std::string gguf_set(std::string_view name) {
+    const auto split = gguf::parse_split_name(name);
+    return split && split->count > 1 ? fmt::format("{}-of-{}.gguf", split->prefix, split->count) : std::string();
+  }
+  static std::string shard_set(std::string_view name) {
+    const auto shard = safetensors::shard_name(name);
+    return shard && shard->count > 1 ? fmt::format("{}-of-{}.safetensors", shard->prefix, shard->count) : std::string();
+  }
+
+  // The first of a set's files stands for all.
+  void visit_set(TreeEntry entry, const Folder& folder, std::size_t number, const std::string& set) {
+    const std::string_view own = folder.names.name(number);
+    if (set.empty()) return tell(std::move(entry), folder, {std::string(own)});
+    const std::string text = entry.folder + set;
+    const std::string key = xxh3_digest(std::as_bytes(std::span(text)));
+    u64 halves[2];
+    std::memcpy(halves, key.data(), sizeof halves);
+    if (!sets_.insert(halves[0], halves[1])) return;
+    std::vector<std::string> files;
+    const std::string_view prefix = own.substr(0, set.rfind("-of-"));
+    for (std::size_t i = number; i < folder.names.size() && folder.names.name(i).starts_with(prefix); ++i) {
+      const std::string_view name = folder.names.name(i);
+      if (gguf_set(name) == set || shard_set(name) == set) files.emplace_back(name);
+    }
+    tell(std::move(entry), folder, files);
+  }
+
+  void visit_folder(const Folder& folder, std::size_t number) {
+    const std::string_view name = folder.names.name(number);
+    const EntryKind kind = folder.names.kind(number);
+    const std::string path = joined(folder.path, name);
+    if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !is_directory(path))) return;
+    if (kind != EntryKind::directory && kind != EntryKind::link) return;
+    // In a cache the files of a revision are links into the blobs: those without a revision belong to none.
+    if (name == "blobs" && base_name_of(folder.path).starts_with("models--") && folder.names.contains("snapshots")) return;
+    if (enter(path)) visit(path, folder.below + std::string(name) + '/');
+  }
+
+  // Hands over a model with these files of the folder, unless it was met before or is left out.
+  void tell(TreeEntry entry, const Folder& folder, const std::vector<std::string>& files) {
+    bool is_new = files.empty();
+    bool is_newer = !options_.newer_than;
+    for (const std::string& name : files) {
+      struct stat status {};
+      if (::stat(joined(folder.path, name).c_str(), &status) != 0) {
+        is_new = is_newer = true;  // verifying it says what is wrong with it
+        continue;
+      }
+      entry.bytes += static_cast<u64>(status.st_size);
+      if (files_.insert(status.st_dev, status.st_ino)) is_new = true;
+      if (options_.newer_than && modified(status) > *options_.newer_than) is_newer = true;
+    }
+    if (!is_new) {
+      ++rest_.repeated;
+    } else if (!is_newer) {
+      ++rest_.left_out;
+    } else if (!found_(std::move(entry))) {
+      stopped_ = true;
+    }
+  }
+
+  const std::string& root_;
+  const TreeOptions& options_;
+  const std::function<bool(TreeEntry)>& found_;
+  TreeRest rest_;
+  PairSet folders_;  // device and inode
+  PairSet files_;    // device and inode
+  PairSet sets_;     // hashes of their names
+  bool stopped_ = false;
+};
+
+void add_kind(std::string& text, const TreeRest::Kind& kind, std::string_view one, std::string_view many) {
+  if (kind.count == 0) return;
+  text += text.empty() ? "; what is there: " : ", ";
+  if (kind.count == 1) {
+    text += fmt::format("{} ('{}')", one, kind.first);
+  } else {
+    text += fmt::format("{} {} ('{}' is the first)", thousands(kind.count), many, kind.first);
+  }
+}
+
+}  // namespace
+
+TreeRest walk_models(const std::string& root, const TreeOptions& options,
+                     const std::function<bool(TreeEntry entry)>& found) {
+  return Walk(root, options, found).run();
+}
+
+std::string rest_text(const TreeRest& rest) {
+  std::string text;
+  for (const auto& [kind, files] : rest.kinds) {
+    add_kind(text, files, file_kind_text(kind), fmt::format("files, each {}", file_kind_text(kind)));
+  }
+  add_kind(text, rest.unfinished, "an unfinished download", "unfinished downloads");
+  add_kind(text, rest.side_files, "a configuration without weights", "configurations without weights");
+  add_kind(text, rest.datasets, "a repository of a cache that holds no model", "repositories of a cache that hold no models");
+  if (rest.files > 0) text += (text.empty() ? "; what is there: " : "; in all ") + counted(rest.files, "file");
+  return text;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,51 @@
+// verify's work on one model: rules, data, manifest, comparison. Internal.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/thread_budget.h"
+#include "model/format.h"
+#include "verify/manifest/manifest.h"
+#include "verify/verify.h"
+#include "verify/verify_report.h"
+
+namespace modelutils {
+
+/// Something to verify: a path as it was given, or what was found below one.
+struct VerifyTarget {
+  std::string path;
+  std::string folder = {};  ///< below the directory that was given; the manifest's names begin with it
+  u64 bytes = 0;            ///< of its files, where they are known
+  bool is_below = false;    ///< as in VerifyReport
+  bool is_shard_group = false;
+  bool is_last = false;                 ///< what the manifest names and nobody had belongs to its report
+  std::optional<Error> problem = {};    ///< no model, but a folder that cannot be listed
+  std::string instead_of_models = {};   ///< what a directory without models holds (model/model_tree.h)
+};
+
+class ModelVerifier {
+ public:
+  /// `whole`: the progress over all models, or nullptr.
+  ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
+                Progress* whole);
+
+  /// May be called by several threads at once unless there is a manifest to write or to compare with.
+  VerifyReport verify(const VerifyTarget& target);
+
+  /// How often the data of every model is read.
+  u64 passes() const;
+
+ private:
+  class Run;
+
+  const VerifyOptions& options_;
+  std::optional<ManifestCheck> manifest_;
+  ThreadBudget& threads_;
+  Progress* whole_;
+};
+
+/// As probe_path(), with what to do about a pipe.
+Result<PathProbe> probe_to_verify(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
+
+}  // namespace modelutils
