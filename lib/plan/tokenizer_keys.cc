@@ -36,10 +36,9 @@ void add_flag(Keys& keys, std::string_view name, std::optional<bool> flag) {
 Keys tokenizer_keys(const tokenizer::Tokenizer& tokenizer) {
   Keys keys;
   keys.push_back(gguf::make_key_string(ggml("model"), tokenizer::tokenizer_kind_name(tokenizer.kind)));
-  keys.push_back(gguf::make_key_string(ggml("pre"), tokenizer.pre));
+  if (!tokenizer.pre.empty()) keys.push_back(gguf::make_key_string(ggml("pre"), tokenizer.pre));
   keys.push_back(gguf::make_key_strings(ggml("tokens"), tokenizer.tokens));
-  if (tokenizer.kind == tokenizer::TokenizerKind::llama)
-    keys.push_back(gguf::make_key_f32s(ggml("scores"), tokenizer.scores));
+  if (tokenizer::has_scores(tokenizer.kind)) keys.push_back(gguf::make_key_f32s(ggml("scores"), tokenizer.scores));
   keys.push_back(gguf::make_key_i32s(ggml("token_type"), tokenizer.types));
   // Byte-level BPE does not load without the key, so an empty array is written as well.
   if (tokenizer.kind == tokenizer::TokenizerKind::gpt2)

@@ -182,8 +182,8 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
 
 // tiktoken's ranks are the ids, and say the order of the merges as well.
 Status build_tiktoken(const TokenizerInput& input, Tokenizer& tokenizer) {
-  tokenizer.source = input.files.tiktoken_name;
-  MU_ASSIGN(TiktokenVocabulary vocabulary, parse_tiktoken(*input.files.tiktoken_text, input.rows()));
+  tokenizer.source = input.files.listed_name;
+  MU_ASSIGN(TiktokenVocabulary vocabulary, parse_tiktoken(*input.files.listed_text, input.rows()));
   TokenList list(tokenizer, input.rows());
   for (std::size_t rank = 0; rank < vocabulary.tokens.size(); ++rank) {
     if (vocabulary.tokens[rank].empty()) continue;
@@ -206,7 +206,7 @@ Status build_tiktoken(const TokenizerInput& input, Tokenizer& tokenizer) {
 
 Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer) {
   tokenizer.kind = TokenizerKind::gpt2;
-  if (input.files.tiktoken_text) return build_tiktoken(input, tokenizer);
+  if (input.files.listed_text) return build_tiktoken(input, tokenizer);
   const bool fast = input.files.tokenizer_json != nullptr;
   tokenizer.source = fast ? "tokenizer.json" : "vocab.json";
   const json::Element vocab = fast ? *json::member(*json::member(input.files.tokenizer_json->root, "model"), "vocab")

@@ -1,4 +1,6 @@
 // A look at the tokenizer files of a directory, for verify.
+#include <algorithm>
+
 #include "base/path.h"
 #include "hf/remarks.h"
 #include "tokenizer/merges_text.h"
@@ -25,7 +27,8 @@ Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& add
   return {};
 }
 
-Status check_files(const TokenizerFiles& files, u64 rows, FindingLog& findings) {
+Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_rows, FindingLog& findings) {
+  const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
   MU_ASSIGN(const AddedTokens added, collect_added_tokens(files, rows, findings));
   if (files.model_bytes && (!files.tokenizer_json || looks_like_sentencepiece(*files.model_bytes))) {
     const auto model = parse_sentencepiece(*files.model_bytes);
@@ -40,8 +43,17 @@ Status check_files(const TokenizerFiles& files, u64 rows, FindingLog& findings) 
     MU_TRY(parse_merges_text(*files.merges_text));
   }
   if (files.form == TokenizerForm::tiktoken) {
-    const auto ranks = parse_tiktoken(*files.tiktoken_text, rows);
-    if (!ranks) return tl::make_unexpected(in_file(ranks.error(), files.path(files.tiktoken_name)));
+    const auto ranks = parse_tiktoken(*files.listed_text, rows);
+    if (!ranks) return tl::make_unexpected(in_file(ranks.error(), files.path(files.listed_name)));
+  }
+  if (files.form == TokenizerForm::rwkv || files.form == TokenizerForm::plamo) {
+    const auto lines = std::count(files.listed_text->begin(), files.listed_text->end(), '\n');
+    TokenizerOptions options;
+    options.embedding_rows = embedding_rows ? rows : std::min(rows, static_cast<u64>(lines) + 2);
+    Tokenizer built;
+    const TokenizerInput input{files, options, nullptr, added};
+    const Status done = files.form == TokenizerForm::rwkv ? build_rwkv(input, built) : build_plamo(input, built);
+    if (!done) return tl::make_unexpected(in_file(done.error(), files.path(files.listed_name)));
   }
   return {};
 }
@@ -64,8 +76,7 @@ FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embeddi
                      "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt)");
     return findings;
   }
-  const u64 rows = std::min(embedding_rows.value_or(max_embedding_rows), max_embedding_rows);
-  const Status checked = check_files(*files, rows, findings);
+  const Status checked = check_files(*files, embedding_rows, findings);
   if (!checked) findings.add(finding_of(checked.error(), folder));
   const auto templates = read_chat_templates(folder, files->tokenizer_config_root(), findings);
   if (!templates) findings.add(finding_of(templates.error(), folder));

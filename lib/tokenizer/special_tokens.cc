@@ -150,6 +150,7 @@ class Resolver {
     if (!tokenizer_.special.eot) find_end_of_turn();
     code_llama();
     gemma();
+    rwkv();
     if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
     flags(add);
     return {};
@@ -237,6 +238,14 @@ class Resolver {
     find(ids.fim_suf, "<|fim_suffix|>");
     find(ids.fim_sep, "<|file_separator|>");
     if (ids.eos && tokenizer_.tokens[*ids.eos] != "<end_of_turn>") find(ids.eot, "<end_of_turn>");
+  }
+
+  // One token begins and ends texts; in a conversation, an empty line ends a turn. llama.cpp's converter has the same.
+  void rwkv() {
+    if (tokenizer_.kind != TokenizerKind::rwkv) return;
+    tokenizer_.special = {};
+    tokenizer_.special.bos = tokenizer_.special.eos = 0;
+    tokenizer_.special.eot = finder_.find("\\n\\n");
   }
 
   // vocab.json does not say which tokens are special: those that have a part to play are.

@@ -210,6 +210,8 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
   return model->add_dummy_prefix;
 }
 
+}  // namespace
+
 void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings) {
   std::array<bool, 256> seen{};
   for (const std::string& token : tokenizer.tokens) {
@@ -222,8 +224,6 @@ void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings) {
       fmt::format("{} of the 256 byte tokens are missing, the first is {}: llama.cpp fails on text that needs them",
                   std::count(seen.begin(), seen.end(), false), byte_token(static_cast<u8>(missing - seen.begin()))));
 }
-
-}  // namespace
 
 Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>& model, Tokenizer& tokenizer) {
   tokenizer.kind = TokenizerKind::llama;

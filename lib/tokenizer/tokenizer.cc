@@ -37,21 +37,26 @@ std::string main_file(const TokenizerFiles& files) {
   switch (files.form) {
     case TokenizerForm::sentencepiece: return files.path("tokenizer.model");
     case TokenizerForm::vocab_merges: return files.path("vocab.json");
-    case TokenizerForm::tiktoken: return files.path(files.tiktoken_name);
+    case TokenizerForm::tiktoken:
+    case TokenizerForm::rwkv:
+    case TokenizerForm::plamo: return files.path(files.listed_name);
     default: return files.path("tokenizer.json");
   }
 }
 
 Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
-  const bool byte_level = input.files.form == TokenizerForm::byte_bpe ||
-                          input.files.form == TokenizerForm::vocab_merges ||
-                          input.files.form == TokenizerForm::tiktoken;
   std::optional<SentencePieceModel> model;
-  if (byte_level) {
-    MU_TRY(build_byte_bpe(input, tokenizer));
-  } else {
-    MU_ASSIGN(model, sentencepiece_of(input.files, tokenizer.findings));
-    MU_TRY(build_spm(input, model, tokenizer));
+  switch (input.files.form) {
+    case TokenizerForm::byte_bpe:
+    case TokenizerForm::vocab_merges:
+    case TokenizerForm::tiktoken: MU_TRY(build_byte_bpe(input, tokenizer)); break;
+    case TokenizerForm::rwkv: MU_TRY(build_rwkv(input, tokenizer)); break;
+    case TokenizerForm::plamo: MU_TRY(build_plamo(input, tokenizer)); break;
+    case TokenizerForm::none:
+    case TokenizerForm::spm_json:
+    case TokenizerForm::sentencepiece:
+      MU_ASSIGN(model, sentencepiece_of(input.files, tokenizer.findings));
+      MU_TRY(build_spm(input, model, tokenizer));
   }
   return resolve_special_tokens(input, model ? &*model : nullptr, tokenizer);
 }
@@ -59,7 +64,17 @@ Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
 }  // namespace
 
 std::string_view tokenizer_kind_name(TokenizerKind kind) {
-  return kind == TokenizerKind::gpt2 ? "gpt2" : "llama";
+  switch (kind) {
+    case TokenizerKind::gpt2: return "gpt2";
+    case TokenizerKind::llama: return "llama";
+    case TokenizerKind::rwkv: return "rwkv";
+    case TokenizerKind::plamo2: break;
+  }
+  return "plamo2";
+}
+
+bool has_scores(TokenizerKind kind) {
+  return kind == TokenizerKind::llama || kind == TokenizerKind::plamo2;
 }
 
 bool Tokenizer::allows_phi3_name() const {

@@ -19,11 +19,14 @@
 
 namespace modelutils::tokenizer {
 
-/// tokenizer.ggml.model: byte-level BPE is "gpt2", SentencePiece-like is "llama".
-enum class TokenizerKind : u8 { gpt2, llama };
+/// tokenizer.ggml.model: byte-level BPE is "gpt2", SentencePiece-like is "llama"; "rwkv" takes the longest token at
+/// each place, "plamo2" the most likely split.
+enum class TokenizerKind : u8 { gpt2, llama, rwkv, plamo2 };
 
-/// "gpt2" or "llama".
+/// "gpt2", "llama" …
 std::string_view tokenizer_kind_name(TokenizerKind kind);
+/// Do tokens of this kind have scores?
+bool has_scores(TokenizerKind kind);
 
 /// The numbers of tokenizer.ggml.token_type (the same as SentencePiece's, where both have the type).
 enum class TokenType : i32 {
@@ -43,19 +46,19 @@ struct SpecialIds {
   std::optional<u32> fim_pre, fim_suf, fim_mid, fim_pad, fim_rep, fim_sep;
 };
 
-/// Everything GGUF wants to know of a tokenizer. tokens, types and (kind llama) scores have one entry for each row of
-/// the embedding; token texts are distinct and not empty.
+/// Everything GGUF wants to know of a tokenizer. tokens, types and scores (of kinds that have some) have one entry for
+/// each row of the embedding; token texts are distinct and not empty.
 struct Tokenizer {
   TokenizerKind kind = TokenizerKind::gpt2;
   std::string source;               ///< the file it was read from, e.g. "tokenizer.json"
   std::vector<std::string> tokens;  ///< UTF-8, in the tokenizer's own alphabet (special ones raw)
   std::vector<i32> types;           ///< TokenType numbers
-  std::vector<float> scores;        ///< kind llama only
+  std::vector<float> scores;        ///< where has_scores(kind)
   std::vector<std::string> merges;  ///< kind gpt2 only, "left right", best first
-  std::string pre;                  ///< tokenizer.ggml.pre
+  std::string pre;                  ///< tokenizer.ggml.pre; empty: none
   SpecialIds special;
   std::optional<bool> add_bos, add_eos, add_sep;
-  std::optional<bool> add_space_prefix;  ///< set for kind llama
+  std::optional<bool> add_space_prefix;  ///< set for kinds with scores
   ChatTemplates templates;
   FindingLog findings;  ///< warnings and notes, codes "hf-tok-…"; never an error
 
@@ -78,8 +81,8 @@ struct TokenizerOptions {
 /// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-kind" (kinds
 /// that GGUF's two models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
 /// are printed), "hf-tok-rows", and those of broken files: "json-syntax", "hf-tok-json", "hf-tok-vocab",
-/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-tiktoken", "hf-tok-special-id", "hf-tok-template", …
-/// (docs/findings.md).
+/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-tiktoken", "hf-tok-rwkv", "hf-tok-plamo", "hf-tok-special-id",
+/// "hf-tok-template", … (docs/findings.md).
 Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options);
 
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For

@@ -1,4 +1,4 @@
-// What the two builders of a Tokenizer (byte-level BPE, SentencePiece-like) have in common. Internal to lib/hf.
+// The builders of a Tokenizer, one for each form of its files, and what they have in common. Internal to lib/tokenizer.
 #pragma once
 
 #include "tokenizer/added_tokens.h"
@@ -30,6 +30,17 @@ Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer);
 /// Fills in kind, tokens, types, scores, pre, add_space_prefix. `model` is the parsed tokenizer.model, if that is where
 /// the pieces come from (it may be looked at and then left aside: it is reset if it contradicts tokenizer.json).
 Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>& model, Tokenizer& tokenizer);
+
+/// Fills in kind, tokens and types from RWKV's world vocabulary: lines "ID LITERAL LENGTH", ids from 1 on; 0 is the end
+/// of a text. Texts are escaped as llama.cpp undoes it. Errors "hf-tok-rwkv", "hf-tok-id-range".
+Status build_rwkv(const TokenizerInput& input, Tokenizer& tokenizer);
+
+/// Fills in kind, tokens, types, scores, pre, add_space_prefix from PLaMo's tokenizer.jsonl: [text, score, type, …] a
+/// line. Errors "json-syntax", "hf-tok-plamo", "hf-tok-id-range".
+Status build_plamo(const TokenizerInput& input, Tokenizer& tokenizer);
+
+/// Warns of the tokens "<0x00>" to "<0xFF>" that are missing.
+void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings);
 
 /// Resolves special ids and the add_* flags of a tokenizer whose token list is complete.
 Status resolve_special_tokens(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer);

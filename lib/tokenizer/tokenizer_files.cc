@@ -24,14 +24,24 @@ Status load_json(const ModelFolder& folder, std::string_view name, std::shared_p
   return {};
 }
 
-// The first file of tiktoken's form by its name.
-Result<std::optional<std::string>> find_tiktoken_file(const ModelFolder& folder) {
+// What the name of a file with one token a line says it is.
+TokenizerForm listed_form(std::string_view name) {
+  if (name.ends_with(".tiktoken") || name == "tiktoken.model") return TokenizerForm::tiktoken;
+  if (name.starts_with("rwkv_vocab") && name.ends_with(".txt")) return TokenizerForm::rwkv;
+  return name == "tokenizer.jsonl" ? TokenizerForm::plamo : TokenizerForm::none;
+}
+
+// The first such file of the folder.
+Status load_listed(const ModelFolder& folder, TokenizerFiles& files) {
   MU_ASSIGN(std::vector<std::string> names, list_if_present(folder.path));
   std::sort(names.begin(), names.end());
-  const auto found = std::find_if(names.begin(), names.end(), [](std::string_view name) {
-    return name.ends_with(".tiktoken") || name == "tiktoken.model";
-  });
-  return found == names.end() ? std::nullopt : std::optional(*found);
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [](std::string_view name) { return listed_form(name) != TokenizerForm::none; });
+  if (found == names.end()) return {};
+  MU_ASSIGN(files.listed_text, read_if_present(folder, *found, max_text_bytes));
+  files.listed_name = *found;
+  if (files.listed_text) files.form = listed_form(*found);
+  return {};
 }
 
 // The forms for a directory without tokenizer.json.
@@ -39,8 +49,8 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
   MU_ASSIGN(files.model_bytes, read_if_present(folder, "tokenizer.model", max_text_bytes));
   if (files.model_bytes) {
     if (looks_like_tiktoken(*files.model_bytes)) {
-      files.tiktoken_text.swap(files.model_bytes);
-      files.tiktoken_name = "tokenizer.model";
+      files.listed_text.swap(files.model_bytes);
+      files.listed_name = "tokenizer.model";
       files.form = TokenizerForm::tiktoken;
       return {};
     }
@@ -60,13 +70,8 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
                     files.vocab_json ? "vocab.json" : "merges.txt", files.vocab_json ? "merges.txt" : "vocab.json"),
         {}, {}, files.directory);
   }
-  MU_ASSIGN(const auto tiktoken, find_tiktoken_file(folder));
-  if (tiktoken) {
-    MU_ASSIGN(files.tiktoken_text, read_if_present(folder, *tiktoken, max_text_bytes));
-    files.tiktoken_name = *tiktoken;
-    if (files.tiktoken_text) files.form = TokenizerForm::tiktoken;
-    return {};
-  }
+  MU_TRY(load_listed(folder, files));
+  if (files.listed_text) return {};
   if (is_present(files.path("vocab.txt"))) {
     return input_error("hf-tok-wordpiece", "is a WordPiece vocabulary (BERT), which is not supported", {}, {},
                        files.path("vocab.txt"));

@@ -20,6 +20,8 @@ enum class TokenizerForm : u8 {
   sentencepiece,  ///< tokenizer.model alone
   vocab_merges,   ///< vocab.json and merges.txt
   tiktoken,       ///< base64 texts with ranks: *.tiktoken, tiktoken.model or tokenizer.model
+  rwkv,           ///< RWKV's world vocabulary: rwkv_vocab*.txt
+  plamo,          ///< PLaMo's list of texts, scores and types: tokenizer.jsonl
 };
 
 /// What a directory has. Members are empty where there is no such file; tests and fuzzers fill them from memory.
@@ -28,8 +30,8 @@ struct TokenizerFiles {
   std::shared_ptr<json::Document> vocab_json;
   std::optional<std::string> merges_text;  ///< merges.txt
   std::optional<std::string> model_bytes;  ///< tokenizer.model
-  std::optional<std::string> tiktoken_text;
-  std::string tiktoken_name;  ///< the file that it is from
+  std::optional<std::string> listed_text;  ///< of the forms with one token a line
+  std::string listed_name;                 ///< the file that it is from
   std::string directory;
   TokenizerForm form = TokenizerForm::none;
 

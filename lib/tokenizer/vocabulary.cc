@@ -106,13 +106,13 @@ Status visit_merges(json::Element merges, const Vocabulary& vocabulary,
 TokenList::TokenList(Tokenizer& tokenizer, u64 rows) : tokenizer_(tokenizer) {
   tokenizer.tokens.assign(static_cast<std::size_t>(rows), {});
   tokenizer.types.assign(static_cast<std::size_t>(rows), static_cast<i32>(TokenType::undefined));
-  if (tokenizer.kind == TokenizerKind::llama) tokenizer.scores.assign(static_cast<std::size_t>(rows), padding_score);
+  if (has_scores(tokenizer.kind)) tokenizer.scores.assign(static_cast<std::size_t>(rows), padding_score);
 }
 
 void TokenList::set(u32 id, std::string_view text, TokenType type, float score) {
   tokenizer_.tokens[id] = text;
   tokenizer_.types[id] = static_cast<i32>(type);
-  if (tokenizer_.kind == TokenizerKind::llama) tokenizer_.scores[id] = score;
+  if (has_scores(tokenizer_.kind)) tokenizer_.scores[id] = score;
 }
 
 void TokenList::overlay(const std::vector<AddedToken>& added) {

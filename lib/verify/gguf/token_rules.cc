@@ -95,6 +95,8 @@ class TokenRules {
     const std::optional<i64> type =
         id < types_.size() ? std::optional(types_[static_cast<std::size_t>(id)]) : std::nullopt;
     if (type != number(tokenizer::TokenType::normal) && type != number(tokenizer::TokenType::byte)) return;
+    // RWKV's world vocabulary has no token for the end of a turn: an empty line is one.
+    if (entry.key == "tokenizer.ggml.eot_token_id" && index_.string_value("tokenizer.ggml.model") == "rwkv") return;
     // Padding is neither typed nor written.
     const bool is_padding = entry.key == "tokenizer.ggml.padding_token_id";
     log_.tell(is_padding ? Severity::note : Severity::warning, Scope::model, "gguf-token-special-type",

@@ -36,7 +36,7 @@ class TokenizerFolder : public testing::Test {
     }
     EXPECT_EQ(result->tokens.size(), rows);
     EXPECT_EQ(result->types.size(), rows);
-    EXPECT_EQ(result->scores.size(), result->kind == tokenizer::TokenizerKind::llama ? rows : 0);
+    EXPECT_EQ(result->scores.size(), tokenizer::has_scores(result->kind) ? rows : 0);
     return std::move(*result);
   }
   tokenizer::Tokenizer read(const TokenizerJson& json, u64 rows) {
