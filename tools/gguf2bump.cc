@@ -1,4 +1,4 @@
-// GGUF -> checksummed BUMPWGT3 with config.json.
+// GGUF -> checksummed BUMPWGT3 with config.json, or BUMPWGT5 with its three companions.
 #include "convert/gguf_to_bump.h"
 
 #include <unistd.h>
@@ -16,7 +16,8 @@ namespace {
 // Does standard output carry one of the outputs?
 bool stdout_is_taken(const GgufToBumpReport& report) {
   if (report.dry_run) return false;
-  for (const auto* output : {&report.output, &report.config, &report.manifest}) {
+  const BumpOutputPaths& paths = report.paths;
+  for (const auto* output : {&paths.output, &paths.config, &paths.manifest, &paths.map}) {
     if (*output && is_standard_output(**output)) return true;
   }
   return false;
@@ -41,7 +42,8 @@ int run(int argc, char** argv) {
   cli::Command command = cli::gguf2bump_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
   const cli::Messages messages(command);
-  options.convert.request.numbering = *bump::numbering_from_name(options.dtype_codes);
+  options.convert.request.version = options.bump_version == "5" ? 5 : 3;
+  options.convert.request.numbering = bump::numbering_from_name(options.dtype_codes);
   options.convert.request.align_head = options.align_head.value_or(1);
 
   if (options.follow_links) options.convert.links = OutsideLinks::follow;

@@ -6,29 +6,13 @@
 
 #include "arch/families.h"
 #include "json/writer.h"
+#include "plan/rope_scaling_keys.h"
 
 namespace modelutils {
 
 namespace {
 
 constexpr u64 longest_rope = 65536;  // rotated elements of a head; published models have at most 256
-
-// Scaling by keys (the llama3 form has none: it is a tensor).
-struct KeyScaling {
-  std::string type;
-  std::optional<double> factor;
-};
-
-KeyScaling scaling_of(const gguf::Index& index) {
-  KeyScaling scaling;
-  scaling.type = index.string_value(index.arch_key("rope.scaling.type")).value_or("");
-  scaling.factor = index.float_value(index.arch_key("rope.scaling.factor"));
-  if (!scaling.factor) scaling.factor = index.float_value(index.arch_key("rope.scale_linear"));  // in some old files
-  if (scaling.type.empty() && scaling.factor && *scaling.factor != 1) scaling.type = "linear";
-  if (scaling.type == "linear" && scaling.factor.value_or(1) == 1) scaling.type.clear();
-  if (scaling.type == "none") scaling.type.clear();
-  return scaling;
-}
 
 void write_llama3(json::Writer& out, const Llama3Rope& rope) {
   out.begin_object();
@@ -48,7 +32,7 @@ void write_llama3(json::Writer& out, const Llama3Rope& rope) {
   out.end_object();
 }
 
-void write_key_scaling(json::Writer& out, const gguf::Index& index, const KeyScaling& scaling) {
+void write_key_scaling(json::Writer& out, const gguf::Index& index, const RopeScalingKeys& scaling) {
   out.begin_object();
   out.member("rope_type", scaling.type);
   out.member("type", scaling.type);  // the older name, which some readers insist on
@@ -120,7 +104,7 @@ void check_bump_config(const gguf::Index& index, const BumpMapping& mapping, Ref
   if (!std::isfinite(hyper.rope_theta)) {
     refusals.add("gguf2bump-key", "key", index.arch_key("rope.freq_base"), "is not a finite number");
   }
-  const KeyScaling scaling = scaling_of(index);
+  const RopeScalingKeys scaling = rope_scaling_keys(index);
   const bool is_known = scaling.type.empty() || scaling.type == "linear" || scaling.type == "yarn";
   const bool has_factor = scaling.type.empty() || (scaling.factor && std::isfinite(*scaling.factor));
   if (!is_known || !has_factor || (!scaling.type.empty() && mapping.rope_freqs)) {
@@ -165,7 +149,7 @@ std::string bump_config_text(const gguf::Index& index, const BumpMapping& mappin
     out.key("partial_rotary_factor");
     out.decimal(static_cast<float>(hyper.rope_dimensions) / static_cast<float>(d.head_dim));
   }
-  const KeyScaling scaling = scaling_of(index);
+  const RopeScalingKeys scaling = rope_scaling_keys(index);
   if (rope) {
     out.key("rope_scaling");
     write_llama3(out, *rope);

@@ -13,28 +13,66 @@ namespace modelutils {
 
 namespace {
 
+// An entry of either version.
+struct Listed {
+  std::string_view dtype;
+  u64 size;
+  bool has_source;
+};
+
+std::vector<Listed> listed(const GgufToBumpReport& report) {
+  std::vector<Listed> entries;
+  for (const BumpEntry& entry : report.mapping.entries) {
+    entries.push_back({bump::dtype_name(entry.entry.dtype), entry.entry.size, !entry.sources.empty()});
+  }
+  if (!report.v5) return entries;
+  for (const Bump5Entry& entry : report.v5->entries) {
+    const bool is_vocabulary = bump::v5::role_info(entry.entry.slot.role).content == bump::v5::Content::vocabulary;
+    entries.push_back({entry.entry.word(), entry.entry.size, is_vocabulary || !entry.sources.empty()});
+  }
+  return entries;
+}
+
 struct Total {
   u64 entries = 0;
   u64 bytes = 0;
 };
 
-std::map<std::string_view, Total> totals_by_dtype(const BumpMapping& mapping) {
+std::map<std::string_view, Total> totals_by_dtype(const std::vector<Listed>& entries) {
   std::map<std::string_view, Total> totals;
-  for (const BumpEntry& entry : mapping.entries) {
-    Total& total = totals[bump::dtype_name(entry.entry.dtype)];
+  for (const Listed& entry : entries) {
+    Total& total = totals[entry.dtype];
     ++total.entries;
-    total.bytes += entry.entry.size;
+    total.bytes += entry.size;
   }
   return totals;
 }
 
-// The numbers of the header by its own names, and the two that it lacks.
-void write_dimensions(json::Writer& out, const BumpMapping& mapping) {
-  const bump::Dimensions& d = mapping.hyper.dimensions;
+// The numbers of the header by its own names, and for BUMPWGT3 the two that it lacks.
+void write_dimensions(json::Writer& out, const GgufToBumpReport& report) {
+  if (report.v5) {
+    for (const auto& field : bump::v5::header_fields()) out.member(field.name, report.v5->header.*field.value);
+    return;
+  }
+  const bump::Dimensions& d = report.mapping.hyper.dimensions;
   const bump::Header header = bump::header_of(d);
   for (const bump::HeaderField& field : bump::header_fields()) out.member(field.name, header.*field.value);
   out.member("num_kv_heads", d.kv_heads);
   out.member("intermediate_size", d.intermediate);
+}
+
+// Tensors written as another type (BUMPWGT5).
+void write_substitutes(json::Writer& out, const Bump5Mapping& mapping) {
+  out.key("substitutes");
+  out.begin_array();
+  for (const auto& [types, count] : mapping.substitutes) {
+    out.begin_object();
+    out.member("from", type_name(types.first));
+    out.member("to", type_name(types.second));
+    out.member("tensors", count);
+    out.end_object();
+  }
+  out.end_array();
 }
 
 void write_optional(json::Writer& out, std::string_view name, const std::optional<std::string>& text) {
@@ -68,7 +106,7 @@ void write_entry(json::Writer& out, const BumpEntry& entry, const std::string* s
 }
 
 void append_remarks(std::string& text, const GgufToBumpReport& report) {
-  for (const UnplacedTensor& item : report.mapping.unplaced) {
+  for (const UnplacedTensor& item : report.plan().unplaced) {
     if (!item.dropped) continue;
     text += fmt::format("dropped: {} ({}, {}: {})\n", escape(item.tensor.name), type_name(item.tensor.type),
                         byte_text(item.tensor.bytes), item.reason);
@@ -87,7 +125,7 @@ std::string bump_manifest_text(const GgufToBumpReport& report, const std::vector
   out.member("payload_sha256", hex(report.sha256));
   out.key("dimensions");
   out.begin_object();
-  write_dimensions(out, report.mapping);
+  write_dimensions(out, report);
   out.end_object();
   out.key("entries");
   out.begin_array();
@@ -100,7 +138,8 @@ std::string bump_manifest_text(const GgufToBumpReport& report, const std::vector
 }
 
 std::string gguf_to_bump_json(const GgufToBumpReport& report) {
-  const BumpMapping& mapping = report.mapping;
+  const BumpPlan& plan = report.plan();
+  const std::vector<Listed> entries = listed(report);
   json::Writer out;
   out.begin_object();
   out.member("schema", "gguf2bump/1");
@@ -108,20 +147,22 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
   out.begin_array();
   for (const std::string& input : report.inputs) out.string(input);
   out.end_array();
-  write_optional(out, "output", report.output);
-  write_optional(out, "config", report.config);
-  write_optional(out, "manifest", report.manifest);
+  if (report.v5) out.member("bump_version", u64{5});
+  write_optional(out, "output", report.paths.output);
+  write_optional(out, "config", report.paths.config);
+  write_optional(out, "manifest", report.paths.manifest);
+  if (report.v5) write_optional(out, "map", report.paths.map);
   out.member("dry_run", report.dry_run);
-  out.member("architecture", mapping.hyper.architecture);
+  out.member("architecture", plan.hyper.architecture);
   out.member("dtype_codes", bump::numbering_name(report.numbering));
-  if (!mapping.entries.empty()) {
+  if (!entries.empty()) {
     out.key("dimensions");
     out.begin_object();
-    write_dimensions(out, mapping);
+    write_dimensions(out, report);
     out.end_object();
     out.key("dtypes");
     out.begin_object();
-    for (const auto& [name, total] : totals_by_dtype(mapping)) {
+    for (const auto& [name, total] : totals_by_dtype(entries)) {
       out.key(name);
       out.begin_object();
       out.member("entries", total.entries);
@@ -129,8 +170,9 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
       out.end_object();
     }
     out.end_object();
-    out.member("entries", static_cast<u64>(mapping.entries.size()));
-    out.member("file_size", mapping.file_size);
+    out.member("entries", static_cast<u64>(entries.size()));
+    out.member("file_size", report.file_size);
+    if (report.v5) write_substitutes(out, *report.v5);
   }
   if (!report.dry_run && report.refusals.empty()) {
     out.member("payload_sha256", hex(report.sha256));
@@ -143,7 +185,7 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
   }
   out.key("dropped");
   out.begin_array();
-  for (const UnplacedTensor& item : mapping.unplaced) {
+  for (const UnplacedTensor& item : plan.unplaced) {
     if (!item.dropped) continue;
     out.begin_object();
     out.member("tensor", item.tensor.name);
@@ -173,9 +215,10 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
 }
 
 std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
-  const BumpMapping& mapping = report.mapping;
-  const bump::Dimensions& d = mapping.hyper.dimensions;
-  if (mapping.hyper.architecture.empty()) return {};  // not even the hyper-parameters could be read
+  const BumpPlan& plan = report.plan();
+  const std::vector<Listed> entries = listed(report);
+  const bump::Dimensions& d = plan.hyper.dimensions;
+  if (plan.hyper.architecture.empty()) return {};  // not even the hyper-parameters could be read
   std::string text = fmt::format(
       "architecture  {}\n"
       "layers        {}\n"
@@ -183,22 +226,28 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
       "heads         {} × {} ({} for keys and values)\n"
       "intermediate  {}\n"
       "context       {}\n",
-      escape(mapping.hyper.architecture), d.layers, d.vocab, d.embed, d.heads, d.head_dim, d.kv_heads, d.intermediate,
+      escape(plan.hyper.architecture), d.layers, d.vocab, d.embed, d.heads, d.head_dim, d.kv_heads, d.intermediate,
       d.context);
   if (d.aligned_head != d.head_dim) text += fmt::format("heads padded  to {}\n", d.aligned_head);
-  text += fmt::format("dtype codes   {}\n", bump::numbering_name(report.numbering));
-  if (!mapping.entries.empty()) {
+  if (report.v5) {
+    text += "format        BUMPWGT5\n";
+  } else {
+    text += fmt::format("dtype codes   {}\n", bump::numbering_name(report.numbering));
+  }
+  if (!entries.empty()) {
     u64 zeros = 0;
-    for (const BumpEntry& entry : mapping.entries) zeros += entry.sources.empty() ? entry.entry.size : 0;
-    for (const auto& [name, total] : totals_by_dtype(mapping)) {
+    for (const Listed& entry : entries) zeros += entry.has_source ? 0 : entry.size;
+    for (const auto& [name, total] : totals_by_dtype(entries)) {
       text += fmt::format("{:<12}  {}, {}\n", name, counted(total.entries, "entry", "entries"), byte_text(total.bytes));
     }
-    text += fmt::format("file          {} bytes ({}), {} of them zeros with no source\n", mapping.file_size,
-                        byte_text(mapping.file_size), byte_text(zeros));
+    text += fmt::format("file          {} bytes ({}), {} of them zeros with no source\n", report.file_size,
+                        byte_text(report.file_size), byte_text(zeros));
   }
-  if (report.output) text += fmt::format("output        {}\n", escape(*report.output));
-  if (report.config) text += fmt::format("config        {}\n", escape(*report.config));
-  if (report.manifest) text += fmt::format("manifest      {}\n", escape(*report.manifest));
+  const BumpOutputPaths& paths = report.paths;
+  if (paths.output) text += fmt::format("output        {}\n", escape(*paths.output));
+  if (paths.config) text += fmt::format("config        {}\n", escape(*paths.config));
+  if (paths.manifest) text += fmt::format("manifest      {}\n", escape(*paths.manifest));
+  if (paths.map) text += fmt::format("map           {}\n", escape(*paths.map));
   append_remarks(text, report);
   return text;
 }
@@ -206,9 +255,10 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
 std::string gguf_to_bump_summary(const GgufToBumpReport& report) {
   std::string text;
   append_remarks(text, report);
-  const u64 size = report.mapping.file_size;
-  text += fmt::format("{}: {}, {}", report.output == "-" ? "standard output" : escape(report.output.value_or("")),
-                      counted(report.mapping.entries.size(), "entry", "entries"), byte_text(size));
+  const u64 size = report.file_size;
+  const std::optional<std::string>& output = report.paths.output;
+  text += fmt::format("{}: {}, {}", output == "-" ? "standard output" : escape(output.value_or("")),
+                      counted(listed(report).size(), "entry", "entries"), byte_text(size));
   if (report.disk_bytes && *report.disk_bytes < size)
     text += fmt::format(" ({} on disk)", byte_text(*report.disk_bytes));
   text += fmt::format(" in {:.1f} s", report.seconds);

@@ -53,9 +53,9 @@ OutputOptions output_options(const EditOptions& options, const gguf::SplitSet& s
   return output;
 }
 
-class Planner {
+class EditPlanner {
  public:
-  explicit Planner(const EditOptions& options) : options_(options) {}
+  explicit EditPlanner(const EditOptions& options) : options_(options) {}
 
   Result<EditPlan> plan() {
     MU_TRY(check_options(options_));
@@ -209,7 +209,7 @@ class Planner {
 Result<EditPlan> plan_edit(const EditOptions& given) {
   EditOptions options = given;
   MU_ASSIGN(options.operations, expand_scripts(std::move(options.operations)));
-  auto plan = Planner(options).plan();
+  auto plan = EditPlanner(options).plan();
   if (!plan) return tl::make_unexpected(in_file(std::move(plan.error()), options.model));
   return plan;
 }

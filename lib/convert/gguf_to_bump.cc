@@ -5,28 +5,24 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 
 #include "arch/families.h"
 #include "base/glob.h"
+#include "convert/bump5_notes.h"
 #include "convert/bump_config.h"
 #include "convert/bump_manifest.h"
+#include "convert/bump_outputs.h"
 #include "convert/bump_stream.h"
 #include "gguf/keys.h"
+#include "io/new_folder.h"
 #include "listing/gguf_listing.h"
+#include "plan/bump5_config.h"
 #include "verify/gguf/rules.h"
 
 namespace modelutils {
 
 namespace {
-
-// Is `path` (or will it be) a regular file? Devices and FIFOs are written in place and have no folder of their own.
-bool is_regular_output(const std::string& path) {
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  return path != "-" && (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
-}
 
 class Conversion {
  public:
@@ -34,7 +30,9 @@ class Conversion {
 
   Result<GgufToBumpReport> run() {
     const auto begin = std::chrono::steady_clock::now();
-    MU_TRY(choose_outputs());
+    report_.dry_run = options_.dry_run;
+    report_.numbering = options_.request.codes();
+    MU_ASSIGN(report_.paths, choose_bump_outputs(options_));
     MU_ASSIGN(set_, gguf::open_set(options_.input, options_.links));
     MU_TRY(check_input());
     MU_TRY(plan());
@@ -53,40 +51,6 @@ class Conversion {
   }
 
  private:
-  Status choose_outputs() {
-    report_.dry_run = options_.dry_run;
-    report_.numbering = options_.request.numbering;
-    report_.output = options_.output;
-    report_.manifest = options_.manifest;
-    if (!options_.output && !options_.dry_run) return usage_error("-o WEIGHTS.bump is missing");
-    constexpr u64 largest = ~u32{0};
-    if (const auto& context = options_.request.context; context && (*context == 0 || *context > largest)) {
-      return usage_error(fmt::format("--context must be 1 to {}", largest));
-    }
-    if (options_.request.align_head == 0 || options_.request.align_head > largest) {
-      return usage_error(fmt::format("--align-head must be 1 to {}", largest));
-    }
-    if (options_.no_config && options_.config) return usage_error("--config and --no-config cannot be combined");
-    report_.config = options_.config;
-    if (!options_.config && !options_.no_config && options_.output && is_regular_output(*options_.output)) {
-      report_.config = (std::filesystem::path(*options_.output).parent_path() / "config.json").string();
-    }
-    std::vector<std::filesystem::path> names;
-    for (const auto& output : {report_.output, report_.config, report_.manifest}) {
-      if (!output) continue;
-      std::error_code ignored;  // what cannot be looked at is refused when it is opened
-      std::filesystem::path name =
-          is_standard_output(*output) ? "-" : std::filesystem::weakly_canonical(*output, ignored);
-      if (name.empty()) name = *output;
-      if (std::find(names.begin(), names.end(), name) != names.end()) {
-        if (name == "-") return usage_error("only one output can go to standard output");
-        if (is_regular_output(*output)) return usage_error(fmt::format("two outputs have the same name: {}", *output));
-      }
-      names.push_back(std::move(name));
-    }
-    return {};
-  }
-
   // Everything in the source that breaks a rule of class error.
   Status check_input() {
     for (const gguf::SetFile& file : set_.files) {
@@ -114,14 +78,11 @@ class Conversion {
 
   Status plan() {
     index_ = std::make_unique<gguf::Index>(set_.files.front().document);
-    MU_ASSIGN(report_.mapping, map_gguf_to_bump(set_, options_.request));
-    BumpMapping& mapping = report_.mapping;
-    wants_config_ = !options_.no_config && (report_.config || options_.dry_run);
-    if (mapping.refusals.empty() && wants_config_) check_bump_config(*index_, mapping, mapping.refusals);
-    take_refusals();
+    MU_TRY(options_.request.version == 5 ? plan_v5() : plan_v3());
+    const BumpMapping& mapping = report_.mapping;
     for (const std::string& glob : options_.request.drop) {
-      const bool used = std::any_of(mapping.unplaced.begin(), mapping.unplaced.end(),
-                                    [&](const UnplacedTensor& item) { return glob_match(glob, item.tensor.name); });
+      const bool used = std::ranges::any_of(
+          report_.plan().unplaced, [&](const UnplacedTensor& item) { return glob_match(glob, item.tensor.name); });
       const bool may_be_used = (mapping.output && glob_match(glob, mapping.output->name)) ||
                                (mapping.rope_freqs && glob_match(glob, mapping.rope_freqs->name));
       if (!used && !may_be_used) {
@@ -131,11 +92,36 @@ class Conversion {
     GlobUse drop("--drop", "tensor", options_.request.drop);
     drop.look_at(each_tensor_name(set_));
     for (Error& error : drop.unused(options_.input, "gguf-dump")) report_.refusals.push_back(std::move(error));
-    const arch::Family* family = arch::find_gguf_family(mapping.hyper.architecture, mapping.has_experts);
+    const arch::Family* family = arch::find_gguf_family(report_.plan().hyper.architecture, mapping.has_experts);
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {
       report_.notes.emplace_back("Gemma's norm weights have 1 added in GGUF and are copied as they are");
     }
-    note_runtime();
+    if (report_.v5) {
+      add_bump5_notes(*report_.v5, report_.notes);
+    } else {
+      note_runtime();
+    }
+    return {};
+  }
+
+  Status plan_v3() {
+    MU_ASSIGN(report_.mapping, map_gguf_to_bump(set_, options_.request));
+    BumpMapping& mapping = report_.mapping;
+    wants_config_ = !options_.no_config && (report_.paths.config || options_.dry_run);
+    if (mapping.refusals.empty() && wants_config_) check_bump_config(*index_, mapping, mapping.refusals);
+    take_refusals(mapping);
+    report_.file_size = mapping.file_size;
+    return {};
+  }
+
+  Status plan_v5() {
+    MU_ASSIGN(report_.v5, map_gguf_to_bump5(set_, options_.request));
+    take_refusals(*report_.v5);
+    if (!report_.refusals.empty()) return {};
+    report_.config_text = bump5_config_text(*index_, *report_.v5);
+    manifest_text_ = bump5_manifest_text(*index_, *report_.v5);
+    MU_ASSIGN(metadata_, bump5_metadata_text(manifest_text_, "gguf2bump (modelutils)"));
+    report_.file_size = report_.v5->file_size + metadata_.size() + bump::v5::footer_bytes;
     return {};
   }
 
@@ -156,11 +142,11 @@ class Conversion {
                     has_pairs && has_float_wo ? ", and " : "", has_float_wo ? "F32 wo is not packed by head" : ""));
   }
 
-  void take_refusals() {
-    for (Error& error : report_.mapping.refusals.errors()) {
+  void take_refusals(BumpPlan& plan) {
+    for (Error& error : plan.refusals.errors()) {
       report_.refusals.push_back(in_file(std::move(error), set_.files.front().path));
     }
-    report_.mapping.refusals = {};
+    plan.refusals = {};
   }
 
   bool is_dropped(std::string_view name) const {
@@ -170,12 +156,13 @@ class Conversion {
 
   // Two tensors have a place only if their content allows it. Still before a byte is written.
   Status look_at_data() {
+    if (report_.v5) return {};
     BumpMapping& mapping = report_.mapping;
     MU_ASSIGN(report_.rope, read_rope_freqs(set_, mapping));
     if (mapping.rope_freqs && !report_.rope) {
       cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs",
                    "rope_scaling in config.json cannot express its values");
-    } else if (mapping.rope_freqs && !report_.config) {
+    } else if (mapping.rope_freqs && !report_.paths.config) {
       report_.notes.emplace_back(
           "rope_freqs.weight is lost: only rope_scaling in config.json can carry it, and no config.json is written");
     }
@@ -187,7 +174,7 @@ class Conversion {
         mapping.output.reset();
       }
     }
-    take_refusals();
+    take_refusals(mapping);
     if (report_.refusals.empty() && wants_config_)
       report_.config_text = bump_config_text(*index_, mapping, report_.rope);
     return {};
@@ -205,8 +192,9 @@ class Conversion {
 
   // What would be in the way of the outputs.
   void note_outputs() {
-    for (const auto* output : {&report_.output, &report_.config, &report_.manifest}) {
-      if (!*output) continue;
+    const BumpOutputPaths& paths = report_.paths;
+    for (const auto* output : {&paths.output, &paths.config, &paths.manifest, &paths.map}) {
+      if (!*output || (paths.new_folder && (*output)->starts_with(*paths.new_folder))) continue;
       if (const Status free = AtomicOutput::check(**output, output_options()); !free) {
         report_.notes.push_back(fmt::format("{}: {}", **output, free.error().message));
       }
@@ -215,6 +203,8 @@ class Conversion {
 
   // All of them before the work begins: an output that may not be replaced is not a surprise after an hour.
   Status create_outputs() {
+    const BumpOutputPaths& paths = report_.paths;
+    if (paths.new_folder) MU_TRY(folder_.create(*paths.new_folder));
     OutputOptions options = output_options();
     const auto create = [&](const std::optional<std::string>& path, std::optional<AtomicOutput>& output) -> Status {
       if (!path) return {};
@@ -223,25 +213,33 @@ class Conversion {
       options.binary = false;  // the weights come first, what follows is text
       return {};
     };
-    MU_TRY(create(report_.output, weights_));
-    MU_TRY(create(report_.config, config_));
-    return create(report_.manifest, manifest_);
+    MU_TRY(create(paths.output, weights_));
+    MU_TRY(create(paths.config, config_));
+    MU_TRY(create(paths.manifest, manifest_));
+    return create(paths.map, map_);
   }
 
   Status write() {
-    MU_ASSIGN(const BumpStreamResult streamed,
-              stream_bump(set_, report_.mapping, report_.numbering, manifest_.has_value(), *weights_, progress_));
+    BumpFileImage image = report_.v5 ? image_of(*report_.v5, metadata_) : image_of(report_.mapping, report_.numbering);
+    const bool hash_entries = manifest_.has_value() && !report_.v5;
+    MU_ASSIGN(const BumpStreamResult streamed, stream_bump(set_, std::move(image), hash_entries, *weights_, progress_));
     report_.sha256 = streamed.sha256;
-    if (config_) MU_TRY(config_->append(std::as_bytes(std::span(report_.config_text))));
-    if (manifest_) {
-      const std::string text = bump_manifest_text(report_, streamed.entry_sha256);
-      MU_TRY(manifest_->append(std::as_bytes(std::span(text))));
+    const auto append = [](std::optional<AtomicOutput>& output, std::string_view text) -> Status {
+      return output ? output->append(std::as_bytes(std::span(text))) : Status();
+    };
+    MU_TRY(append(config_, report_.config_text));
+    if (report_.v5) {
+      MU_TRY(append(manifest_, manifest_text_));
+      MU_TRY(append(map_, bump5_map_text(*report_.v5)));
+    } else if (manifest_) {
+      MU_TRY(append(manifest_, bump_manifest_text(report_, streamed.entry_sha256)));
     }
     std::vector<AtomicOutput*> outputs;
-    for (auto* output : {&weights_, &config_, &manifest_}) {
+    for (auto* output : {&weights_, &config_, &manifest_, &map_}) {
       if (*output) outputs.push_back(&**output);
     }
     MU_TRY(AtomicOutput::commit_all(outputs));
+    folder_.keep();
     struct stat status {};
     if (weights_->is_seekable() && ::fstat(weights_->descriptor(), &status) == 0) {
       report_.disk_bytes = static_cast<u64>(status.st_blocks) * 512;
@@ -255,7 +253,9 @@ class Conversion {
   std::unique_ptr<gguf::Index> index_;
   bool wants_config_ = false;
   GgufToBumpReport report_;
-  std::optional<AtomicOutput> weights_, config_, manifest_;
+  std::string manifest_text_, metadata_;  // BUMPWGT5
+  NewFolder folder_;                      // goes after the outputs in it
+  std::optional<AtomicOutput> weights_, config_, manifest_, map_;
 };
 
 }  // namespace

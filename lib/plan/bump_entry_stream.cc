@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/byte_reader.h"
-#include "tensor/half.h"
+#include "plan/exact_blocks.h"
 
 namespace modelutils {
 
@@ -13,34 +12,24 @@ namespace {
 constexpr std::size_t entry_window_bytes = 256 * 1024;
 constexpr std::size_t direct_bytes = 32 * 1024;  // runs of this size go straight into the caller's buffer
 
-u64 element_bytes(const BumpPart& part) {
-  return type_info(part.type).block_bytes;
-}
-
 // Bytes that one run has in the output.
 u64 run_in_output(const BumpPart& part) {
-  return part.kind == BumpPart::Kind::widen ? part.run / element_bytes(part) * 4 : part.run;
-}
-
-void widen(TensorType type, Bytes from, MutableBytes to) {
-  const std::size_t count = to.size() / 4;
-  for (std::size_t i = 0; i < count; ++i) {
-    float value = 0;
-    switch (type) {
-      case TensorType::F16: value = f16_to_f32(load<u16>(from.data() + 2 * i)); break;
-      case TensorType::BF16: value = bf16_to_f32(load<u16>(from.data() + 2 * i)); break;
-      default: value = load<float>(from.data() + 4 * i); break;
-    }
-    std::memcpy(to.data() + 4 * i, &value, 4);
+  switch (part.kind) {
+    case BumpPart::Kind::zeros: return 0;
+    case BumpPart::Kind::copy: return part.run;
+    case BumpPart::Kind::literal: return part.literal->size();
+    case BumpPart::Kind::convert: break;
   }
+  const BlockConversion sizes = conversion_of(part.type, part.to);
+  return part.run / sizes.from_bytes * sizes.to_bytes;
 }
 
 }  // namespace
 
 Result<BumpEntryStream::Filled> BumpEntryStream::fill(MutableBytes out) {
   Filled filled;
-  while (filled.bytes < out.size() && entry_ < entries_.size()) {
-    const std::vector<BumpPart>& parts = entries_[entry_].parts;
+  while (filled.bytes < out.size() && entry_ < recipes_.size()) {
+    const std::span<const BumpPart> parts = recipes_[entry_];
     if (part_ == parts.size()) {
       ++entry_;
       part_ = 0;
@@ -73,6 +62,10 @@ Result<BumpEntryStream::Filled> BumpEntryStream::fill(MutableBytes out) {
 }
 
 Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 position, MutableBytes out) {
+  if (part.kind == BumpPart::Kind::literal) {
+    std::memcpy(out.data(), part.literal->data() + position, out.size());
+    return out.size();
+  }
   if (part.kind == BumpPart::Kind::copy && out.size() >= direct_bytes) {
     MU_TRY(set_.files[part.file].source->read_exact(part.offset + position, out));
     return out.size();
@@ -87,15 +80,18 @@ Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 posit
 }
 
 Status BumpEntryStream::load_window(const BumpPart& part, u64 position) {
-  const bool widens = part.kind == BumpPart::Kind::widen;
   const ByteSource& source = *set_.files[part.file].source;
-  window_begin_ = widens ? position / 4 * 4 : position;
-  const u64 left = part.repeat * run_in_output(part) - window_begin_;
-  window_.resize(static_cast<std::size_t>(std::min<u64>(entry_window_bytes, left)));
-  if (widens) {
-    narrow_.resize(window_.size() / 4 * static_cast<std::size_t>(element_bytes(part)));
-    MU_TRY(source.read_exact(part.offset + window_begin_ / 4 * element_bytes(part), narrow_));
-    widen(part.type, narrow_, window_);
+  const bool converts = part.kind == BumpPart::Kind::convert;
+  const BlockConversion sizes = converts ? conversion_of(part.type, part.to) : BlockConversion{1, 1};
+  const u64 first = position / sizes.to_bytes;
+  const u64 left = part.repeat * run_in_output(part) / sizes.to_bytes - first;
+  const u64 count = std::min<u64>(entry_window_bytes / sizes.to_bytes, left);
+  window_begin_ = first * sizes.to_bytes;
+  window_.resize(static_cast<std::size_t>(count * sizes.to_bytes));
+  if (converts) {
+    source_.resize(static_cast<std::size_t>(count * sizes.from_bytes));
+    MU_TRY(source.read_exact(part.offset + first * sizes.from_bytes, source_));
+    convert_blocks(part.type, part.to, source_, window_);
   } else {
     MU_TRY(source.read_exact(part.offset + window_begin_, window_));
   }

@@ -22,8 +22,11 @@ bool is_integer(gguf::ValueType type) {
 
 class KeyReader {
  public:
-  KeyReader(const gguf::SplitSet& set, const gguf::Index& index, Refusals& refusals)
-      : file_(set.files.front()), index_(index), refusals_(refusals) {}
+  KeyReader(const gguf::SplitSet& set, const gguf::Index& index, u32 version, Refusals& refusals)
+      : file_(set.files.front()), index_(index), version_(version), refusals_(refusals) {}
+
+  /// The version of the file to be.
+  u32 version() const { return version_; }
 
   bool has(std::string_view suffix) const { return index_.key(index_.arch_key(suffix)) != nullptr; }
 
@@ -64,8 +67,8 @@ class KeyReader {
     for (const u64 value : values) {
       if (value == values.front()) continue;
       refuse("gguf2bump-per-layer", key,
-             fmt::format("differs between layers ({} and {}), but BUMPWGT3 has one number for all layers",
-                         values.front(), value));
+             fmt::format("differs between layers ({} and {}), but BUMPWGT{} has one number for all layers",
+                         values.front(), value, version_));
       return std::nullopt;
     }
     if (values.empty()) {
@@ -77,6 +80,7 @@ class KeyReader {
 
   const gguf::SetFile& file_;
   const gguf::Index& index_;
+  u32 version_;
   Refusals& refusals_;
 };
 
@@ -102,8 +106,8 @@ Result<bool> read_heads(KeyReader& keys, const gguf::Index& index, bump::Dimensi
     MU_ASSIGN(const std::optional<u64> value_length, keys.number("attention.value_length"));
     if (value_length && *value_length != *head_dim) {
       keys.refuse("gguf2bump-key", index.arch_key("attention.value_length"),
-                  fmt::format("is {}, but attention.key_length is {}; BUMPWGT3 has one length for both", *value_length,
-                              *head_dim));
+                  fmt::format("is {}, but attention.key_length is {}; BUMPWGT{} has one length for both", *value_length,
+                              *head_dim, keys.version()));
       return false;
     }
   }
@@ -130,7 +134,7 @@ Result<std::optional<BumpHyperParameters>> read_bump_hyper_parameters(const gguf
                  "is missing or not a string; the names of all hyper-parameters start with it");
     return std::nullopt;
   }
-  KeyReader keys(set, index, refusals);
+  KeyReader keys(set, index, request.version, refusals);
   bump::Dimensions& d = hyper.dimensions;
   MU_ASSIGN(const std::optional<u64> layers, keys.number("block_count"));
   MU_ASSIGN(const std::optional<u64> embed, keys.number("embedding_length"));

@@ -1,4 +1,4 @@
-// The hyper-parameters that a BUMPWGT3 file and its config.json need, read from a GGUF model's keys.
+// The hyper-parameters that a BUMPWGT file and its config.json need, read from a GGUF model's keys.
 // Source: docs/formats/bump.md, "What is refused".
 #pragma once
 
@@ -14,10 +14,15 @@ namespace modelutils {
 
 /// What the user may choose about the file to be.
 struct BumpRequest {
-  std::optional<u64> context;  ///< instead of the model's context_length
-  u64 align_head = 1;          ///< head_dim is rounded up to a multiple of this many elements
-  bump::Numbering numbering = bump::Numbering::original;
-  std::vector<std::string> drop;  ///< globs: tensors without a place whose loss is accepted
+  u32 version = 3;                           ///< 3 or 5: BUMPWGT3 or BUMPWGT5
+  std::optional<u64> context;                ///< instead of the model's context_length
+  u64 align_head = 1;                        ///< head_dim is rounded up to a multiple of this many elements
+  std::optional<bump::Numbering> numbering;  ///< of BUMPWGT3, by default the original one; BUMPWGT5 has one
+  std::vector<std::string> drop;             ///< globs: tensors without a place whose loss is accepted
+
+  bump::Numbering codes() const {
+    return numbering.value_or(version == 3 ? bump::Numbering::original : bump::Numbering::renumbered);
+  }
 };
 
 struct BumpHyperParameters {

@@ -41,6 +41,13 @@ std::string random_tensor(u32 type, u64 elements, u32 seed) {
   for (std::size_t i = width; width != 0 && i <= bytes.size(); i += width) {
     bytes[i - 1] = static_cast<char>(bytes[i - 1] & (random() % 4 == 0 ? 0x80 : 0xBB));  // some subnormals
   }
+  // Nor in the scale and minimum of types that tests decode.
+  if (type == ggml_q4_1 || type == ggml_q5_1 || type == ggml_q5_k) {
+    const std::size_t block = ggml_bytes(type, type == ggml_q5_k ? 256 : 32);
+    for (std::size_t i = 0; i < bytes.size(); i += block) {
+      for (const std::size_t high : {i + 1, i + 3}) bytes[high] = static_cast<char>(bytes[high] & 0xBB);
+    }
+  }
   return bytes;
 }
 

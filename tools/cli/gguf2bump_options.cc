@@ -3,35 +3,47 @@
 namespace modelutils::cli {
 
 Command gguf2bump_command(Gguf2bumpArguments& arguments) {
-  Command command("gguf2bump", "Convert a GGUF model to BUMPWGT3 weights and config.json");
+  Command command("gguf2bump", "Convert a GGUF model to weights for C-Kernel-Engine");
   GgufToBumpOptions& convert = arguments.convert;
   command.description(
-      "Quantised blocks are copied, never decoded. Tensors that BUMPWGT3 has no place for are listed and the model is "
-      "refused before anything is written; --drop accepts the loss. The weights and config.json appear together, "
-      "complete, or not at all.");
+      "Writes BUMPWGT3 weights and config.json or, with --bump-version 5, the four files that the engine's current "
+      "versions load. Quantised blocks are copied; where those versions have no kernel for a type, it is replaced by "
+      "one that holds the same values. Tensors that the format has no place for are listed and the model is refused "
+      "before anything is written; --drop accepts the loss. All files appear together, complete, or not at all.");
   command.add_path({.names = "MODEL.gguf",
                     .help = "The model, or any part of a split model",
                     .kind = ValueKind::file,
                     .file_patterns = {"*.gguf"}},
                    convert.input);
-  command.add({.names = "-o,--output",
-               .value_name = "WEIGHTS.bump",
-               .help = "Output file; - writes to standard output (the model is then read twice)",
-               .kind = ValueKind::output_file,
-               .file_patterns = {"*.bump"},
-               .in_usage = true},
-              convert.output);
+  command.add(
+      {.names = "-o,--output",
+       .value_name = "WEIGHTS.bump",
+       .help = "Output file, for BUMPWGT5 also a directory (DIR/weights.bump); - writes to standard output (the "
+               "model is then read twice)",
+       .kind = ValueKind::output_file,
+       .file_patterns = {"*.bump"},
+       .in_usage = true},
+      convert.output);
+  command.add(
+      {.names = "--bump-version",
+       .value_name = "N",
+       .help = "Format: 3, BUMPWGT3 (default), or 5, BUMPWGT5 with manifest and map (llama, qwen2, qwen3, gemma3)",
+       .kind = ValueKind::choice,
+       .choices = {"3", "5"}},
+      arguments.bump_version);
   command.add({.names = "--config",
                .value_name = "FILE",
                .help = "Where to write config.json (default: next to the weights)",
                .kind = ValueKind::output_file},
               convert.config);
   command.add({.names = "--no-config", .help = "Write only the weights"}, convert.no_config);
-  command.add({.names = "--manifest",
-               .value_name = "FILE",
-               .help = "Also write the dimensions, offset and SHA-256 of every entry, for verify --check",
-               .kind = ValueKind::output_file},
-              convert.manifest);
+  command.add(
+      {.names = "--manifest",
+       .value_name = "FILE",
+       .help = "Also write the dimensions, offset and SHA-256 of every entry, for verify --check; for BUMPWGT5, "
+               "where to write the engine's manifest (default: weights_manifest.json next to the weights)",
+       .kind = ValueKind::output_file},
+      convert.manifest);
   command.add({.names = "--context",
                .value_name = "N",
                .help = "Context length, instead of the model's own",
@@ -67,6 +79,7 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
                .choices = {"json"}},
               arguments.report);
   command.example("gguf2bump model.gguf -o weights.bump", "Write weights.bump and config.json");
+  command.example("gguf2bump model.gguf --bump-version 5 -o engine/", "Write what C-Kernel-Engine v8 loads");
   command.example("gguf2bump model.gguf --dry-run", "Can it be converted, and how large will it be?");
   command.example("gguf2bump model.gguf -o weights.bump --context 8192", "Make the position tables smaller");
   command.example("gguf2bump model.gguf -o - | ssh host 'cat > weights.bump'", "Convert straight into a pipe");

@@ -9,7 +9,8 @@ namespace modelutils::cli {
 struct Gguf2bumpArguments {
   GgufToBumpOptions convert;
   std::optional<u64> align_head;
-  std::string dtype_codes = "original";
+  std::string dtype_codes;  ///< empty: not given
+  std::string bump_version = "3";
   std::string report;
   bool follow_links = false;
 };

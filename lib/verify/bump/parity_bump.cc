@@ -198,7 +198,7 @@ class BumpParity {
   Status compare_entries(const BumpMapping& mapping) {
     std::vector<std::byte> expected(chunk), found(chunk);
     for (const BumpEntry& entry : mapping.entries) {
-      BumpEntryStream stream(set_, std::span(&entry, 1));
+      BumpEntryStream stream(set_, {entry.parts});
       for (u64 done = 0; done < entry.entry.size;) {
         const std::size_t size = static_cast<std::size_t>(std::min<u64>(chunk, entry.entry.size - done));
         MU_ASSIGN(const BumpEntryStream::Filled filled, stream.fill(MutableBytes(expected).first(size)));

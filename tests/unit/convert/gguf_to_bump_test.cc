@@ -229,7 +229,7 @@ TEST(GgufToBump, DevicesAreWrittenInPlace) {
   Progress progress;
   const auto report = convert_gguf_to_bump(options, progress);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_FALSE(report->config);  // no /dev/config.json
+  EXPECT_FALSE(report->paths.config);  // no /dev/config.json
   EXPECT_FALSE(report->disk_bytes);
   EXPECT_EQ(progress.done(), report->mapping.file_size);
 }
