@@ -2,6 +2,7 @@
 // group, j elements in a run.
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
+#include "tensor/block_fields.h"
 #include "tensor/codebooks.h"
 #include "tensor/half.h"
 
@@ -115,15 +116,13 @@ void iq1_s(const u8* in, float* out, std::size_t blocks) {
 
 void iq1_m(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::IQ1_M, in, out, blocks, [](const u8* block, float* y) {
-    const u64 scales = load<u64>(block + 48);  // four words: 12 bits of scales, then 4 bits of d
-    const float d = f16_to_f32(static_cast<u16>((scales >> 12 & 0xF) | (scales >> 24 & 0xF0) | (scales >> 36 & 0xF00) |
-                                                (scales >> 48 & 0xF000)));
+    const Iq1mScales scales = iq1_m_scales(block);
+    const float d = scales.d();
     for (u32 run = 0; run < 32; ++run, y += 8) {
       const u32 part = run / 2;
       const u32 high = block[32 + part] >> (4 * (run % 2)) & 15u;
       const u32 entry = block[run] | (high & 7) << 8;
-      const u32 scale = static_cast<u32>(scales >> (16 * (part / 4) + 3 * (part % 4))) & 7;
-      const float dl = d * static_cast<float>(2 * scale + 1);
+      const float dl = d * static_cast<float>(scales.of_part(part));
       shifted_run(dl, iq1s_grid[entry].data(), (high & 8) != 0 ? -0.125f : 0.125f, y);
     }
   });
@@ -132,10 +131,8 @@ void iq1_m(const u8* in, float* out, std::size_t blocks) {
 void iq4_xs(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::IQ4_XS, in, out, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
-    const u32 high = load<u16>(block + 2);
     for (u32 g = 0; g < 8; ++g) {
-      const u32 scale = (block[4 + g / 2] >> (4 * (g % 2)) & 15u) | (high >> (2 * g) & 3) << 4;
-      const float dl = d * static_cast<float>(static_cast<int>(scale) - 32);
+      const float dl = d * static_cast<float>(iq4_xs_scale(block, g));
       const u8* codes = block + 8 + 16 * g;
       for (u32 i = 0; i < 32; ++i, ++y)
         *y = dl * static_cast<float>(iq4nl_values[codes[i % 16] >> (i < 16 ? 0 : 4) & 15]);

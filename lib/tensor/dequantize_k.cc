@@ -1,6 +1,7 @@
 // K blocks: 256 elements, scales of scales (docs/formats/blocks.md, section 3).
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
+#include "tensor/block_fields.h"
 #include "tensor/half.h"
 
 namespace modelutils::decode {
@@ -21,16 +22,6 @@ Plane four_bits(const u8* codes, u32 i) {
   return {codes + 32 * (i / 64) + i % 32, static_cast<int>(4 * (i / 32 % 2))};
 }
 
-// The k-th of the eight pairs of 6-bit numbers in the 12 bytes of Q4_K and Q5_K.
-struct ScaleAndMin {
-  int scale;
-  int min;
-};
-ScaleAndMin scale_and_min(const u8* packed, u32 k) {
-  if (k < 4) return {packed[k] & 63, packed[k + 4] & 63};
-  return {(packed[k + 4] & 15) | packed[k - 4] >> 6 << 4, packed[k + 4] >> 4 | packed[k] >> 6 << 4};
-}
-
 }  // namespace
 
 void q2_k(const u8* in, float* out, std::size_t blocks) {
@@ -48,12 +39,9 @@ void q2_k(const u8* in, float* out, std::size_t blocks) {
 
 void q3_k(const u8* in, float* out, std::size_t blocks) {
   for_blocks(TensorType::Q3_K, in, out, blocks, [](const u8* block, float* y) {
-    const u8* scales = block + 96;
     const float d = half_at(block + 108);
     for (u32 k = 0; k < 16; ++k) {
-      const int low = scales[k % 8] >> (4 * (k / 8)) & 15;
-      const int high = scales[8 + k % 4] >> (2 * (k / 4)) & 3;
-      const float dl = d * static_cast<float>((low | high << 4) - 32);
+      const float dl = d * static_cast<float>(q3_k_scale(block + 96, k));
       const Plane plane = two_bits(block + 32, 16 * k);
       const u8* third_bits = block + 16 * (k % 2);  // a clear bit subtracts 4
       const int shift = static_cast<int>(k / 2);

@@ -1,0 +1,34 @@
+// Values -> MLX's packed groups: as MLX quantises them itself, and the search that carries blocks with a scale for each
+// 16 weights (docs/formats/mlx.md, "From GGUF").
+#pragma once
+
+#include <span>
+
+#include "base/types.h"
+#include "mlx/quantization.h"
+#include "tensor/types.h"
+
+namespace modelutils::mlx {
+
+/// A group's scale and bias as they will be stored, widened again.
+struct ScaleAndBias {
+  float scale = 0;
+  float bias = 0;
+};
+
+/// One group in affine mode, by the rule of mx.quantize: the edge of the larger magnitude is a multiple of the scale.
+/// Codes come from the unrounded scale and bias; what is returned is rounded to `scale_type` (F16, BF16 or F32).
+ScaleAndBias quantize_affine(u32 bits, std::span<const float> values, TensorType scale_type, std::span<u8> codes);
+
+/// One group of an FP mode, by the rule of mx.quantize. Gives the scale's byte; codes are FP4 or E4M3.
+u8 quantize_fp(Mode mode, std::span<const float> values, std::span<u8> codes);
+
+/// 8 bits, a group of 32 that are two halves with scales of their own: of lattices through the lowest value of either
+/// half, whose step is a whole part of its smallest distance of distinct values, and of the plain range, the one with
+/// the least squared error.
+ScaleAndBias search_two_scales(std::span<const float, 32> values, TensorType scale_type, std::span<u8, 32> codes);
+
+/// `value` rounded to F16 or BF16 and widened again; F32: as it is.
+float rounded_to(TensorType type, float value);
+
+}  // namespace modelutils::mlx

@@ -1,0 +1,162 @@
+#include "mlx/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gguf/split_set.h"
+#include "json/reader.h"
+#include "mlx/dequantize.h"
+#include "model/gguf_catalog.h"
+#include "support/temp_dir.h"
+
+namespace modelutils::mlx {
+namespace {
+
+std::vector<float> normal_values(std::size_t count, u32 seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.02f);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+TEST(QuantizeAffine, MakesTheEdgeOfTheLargerMagnitudeAMultipleOfTheScale) {
+  // Range -1 … 3 in 3 steps: the scale is -4/3, the edge 3 is -2.25 steps, so -2 of -1.5.
+  const std::vector<float> values = {-1, 0, 1.4f, 3};
+  std::array<u8, 4> codes{};
+  const ScaleAndBias lattice = quantize_affine(2, values, TensorType::F32, codes);
+  EXPECT_EQ(lattice.scale, -1.5f);
+  EXPECT_EQ(lattice.bias, 3.0f);
+  EXPECT_EQ(codes, (std::array<u8, 4>{3, 2, 1, 0}));
+  // The other way round the scale is positive.
+  const std::vector<float> mirrored = {1, 0, -1.4f, -3};
+  const ScaleAndBias other = quantize_affine(2, mirrored, TensorType::F32, codes);
+  EXPECT_EQ(other.scale, 1.5f);
+  EXPECT_EQ(other.bias, -3.0f);
+  EXPECT_EQ(codes, (std::array<u8, 4>{3, 2, 1, 0}));
+}
+
+TEST(QuantizeAffine, GroupsOfZerosHaveMlxsLeastScale) {
+  const std::vector<float> zeros(32, 0.0f);
+  std::array<u8, 32> codes{};
+  const ScaleAndBias lattice = quantize_affine(4, zeros, TensorType::F32, codes);
+  EXPECT_EQ(lattice.scale, -1e-7f);
+  EXPECT_EQ(lattice.bias, 0.0f);
+  EXPECT_EQ(codes, (std::array<u8, 32>{}));
+}
+
+TEST(QuantizeAffine, RoundsWhatIsStored) {
+  const std::vector<float> values = {0.1f, 0.30000001f, 0.7f, 1.1f};
+  std::array<u8, 4> codes{};
+  const ScaleAndBias half = quantize_affine(8, values, TensorType::F16, codes);
+  EXPECT_EQ(half.bias, rounded_to(TensorType::F16, 1.1f));
+  EXPECT_NE(half.bias, 1.1f);
+  EXPECT_EQ(rounded_to(TensorType::BF16, 1.1f), 1.1015625f);
+}
+
+TEST(QuantizeFp, PicksTheNearestElementAndEvenCodesInTheMiddle) {
+  // 6 is the greatest element: the scale is one.
+  std::vector<float> values = {6, -6, 5, 2.5f, 0.25f, 0.75f, -0.0f, 1.75f};
+  values.resize(32, 0.0f);
+  std::array<u8, 32> codes{};
+  EXPECT_EQ(quantize_fp(Mode::mxfp4, values, codes), 127);
+  // 5 lies between 4 (code 6) and 6 (7), 2.5 between 2 (4) and 3 (5), 0.25 between 0 and 0.5, 0.75 between 0.5 and 1,
+  // 1.75 between 1.5 (3) and 2 (4).
+  const std::array<u8, 8> wanted = {7, 15, 6, 4, 0, 2, 8, 4};
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(codes[i], wanted[i]) << i;
+  EXPECT_EQ(quantize_fp(Mode::mxfp4, std::vector<float>(32, 0.0f), codes), 127) << "zeros have the scale one";
+  EXPECT_EQ(quantize_fp(Mode::mxfp4, std::vector<float>(32, 12.0f), codes), 128);
+  EXPECT_EQ(codes[0], 7);
+}
+
+// Values that a mode holds already come back as they are.
+TEST(QuantizeFp, KeepsWhatTheModeHolds) {
+  std::mt19937 random(3);
+  for (const Mode mode : {Mode::mxfp4, Mode::nvfp4, Mode::mxfp8}) {
+    const Params params = default_params(mode);
+    const u8 greatest = params.bits == 8 ? 0x7E : 7;
+    for (int round = 0; round < 200; ++round) {
+      std::vector<u8> codes(params.group_size);
+      for (u8& code : codes) code = static_cast<u8>(random() % (greatest + 1u));
+      codes.front() = greatest;
+      const u8 scale = static_cast<u8>(100 + random() % 20);
+      const float factor = mode == Mode::nvfp4 ? e4m3_to_f32(scale) : e8m0_to_f32(scale);
+      static constexpr std::array<float, 8> fp4 = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+      std::vector<float> values(params.group_size);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = factor * (params.bits == 8 ? e4m3_to_f32(codes[i]) : fp4[codes[i]]);
+      }
+      std::vector<u8> found(params.group_size);
+      EXPECT_EQ(quantize_fp(mode, values, found), scale) << mode_name(mode);
+      EXPECT_EQ(found, codes) << mode_name(mode);
+    }
+  }
+}
+
+double relative_rms(std::span<const float> wanted, std::span<const float> found) {
+  double error = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    error += std::pow(static_cast<double>(found[i]) - static_cast<double>(wanted[i]), 2);
+    sum += std::pow(static_cast<double>(wanted[i]), 2);
+  }
+  return std::sqrt(error / sum);
+}
+
+// 8 bits in groups of 32, searched or as MLX does it.
+std::vector<float> carried(std::span<const float> values, bool is_searched) {
+  std::vector<float> found(values.size());
+  for (std::size_t i = 0; i < values.size(); i += 32) {
+    std::array<u8, 32> codes{};
+    const auto group = values.subspan(i).first<32>();
+    const ScaleAndBias lattice = is_searched ? search_two_scales(group, TensorType::F32, codes)
+                                             : quantize_affine(8, group, TensorType::F32, codes);
+    for (std::size_t k = 0; k < 32; ++k) found[i + k] = lattice.scale * static_cast<float>(codes[k]) + lattice.bias;
+  }
+  return found;
+}
+
+TEST(SearchTwoScales, FindsALatticeOfBothHalvesWhereThereIsOne) {
+  std::vector<float> values;
+  for (int i = 0; i < 16; ++i) values.push_back(0.25f * static_cast<float>(i % 8) - 1.0f);
+  for (int i = 0; i < 16; ++i) values.push_back(0.375f * static_cast<float>(i % 5) - 0.5f);  // 1/8 is in both
+  const std::vector<float> found = carried(values, true);
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(found[i], values[i]) << i;
+}
+
+TEST(SearchTwoScales, EqualValuesAreTheBias) {
+  const std::vector<float> values(32, -0.3f);
+  EXPECT_EQ(carried(values, true), values);
+}
+
+TEST(SearchTwoScales, IsNeverWorseThanThePlainRange) {
+  const std::vector<float> values = normal_values(32 * 200, 5);
+  EXPECT_LE(relative_rms(values, carried(values, true)), relative_rms(values, carried(values, false)) * 1.001);
+}
+
+TEST(Quantize, HasTheErrorsOfTheCorpus) {
+  if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
+  const std::string folder = test::shared_dir() + "/corpus/gguf2mlx/";
+  const auto index = json::load(folder + "index.json");
+  ASSERT_TRUE(index) << index.error().message;
+  for (const std::string name : {"q2_K", "q6_K", "iq2_xs", "iq2_s"}) {
+    const json::Element entry = *json::member((*index)->root, name);
+    const auto set = gguf::open_set(folder + std::string(*json::string_member(entry, "file")));
+    ASSERT_TRUE(set) << name;
+    const Catalog catalog = gguf_catalog(*set);
+    std::vector<float> values(6 * 512);
+    ASSERT_TRUE(read_values(catalog, catalog.tensors.front(), 0, values));
+    const double searched = *json::number_member(entry, "rel_rms_searched_fit");
+    EXPECT_LE(relative_rms(values, carried(values, true)), searched * 1.01) << name;
+    const double usual = *json::number_member(entry, "rel_rms_mx_quantize");
+    EXPECT_NEAR(relative_rms(values, carried(values, false)), usual, usual * 0.02) << name;
+  }
+}
+
+}  // namespace
+}  // namespace modelutils::mlx
