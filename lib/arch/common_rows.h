@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "arch/config_writer.h"
 #include "arch/family.h"
 
 namespace modelutils::arch {
@@ -91,9 +92,9 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
 /// Rotary embedding of the whole head, with every scaling that keys can say.
 inline constexpr std::array<Key, 12> rope_keys = {{
     {.name = "rope.dimension_count", .symbol = "R", .fallback = "D", .loader_default = "D"},
-    {.name = "rope.freq_base", .type = KeyType::f32, .write = write_theta},
-    {.name = "rope.freq_base_swa", .type = KeyType::f32, .write = write_local_theta},
-    {.name = "rope.scaling.type", .type = KeyType::text, .write = write_rope_scaling},
+    {.name = "rope.freq_base", .type = KeyType::f32, .write = write_theta, .read = read_theta},
+    {.name = "rope.freq_base_swa", .type = KeyType::f32, .write = write_local_theta, .read = read_local_theta},
+    {.name = "rope.scaling.type", .type = KeyType::text, .write = write_rope_scaling, .read = read_rope_scaling},
     {.name = "rope.scaling.factor", .type = KeyType::f32},
     {.name = "rope.scaling.original_context_length"},
     {.name = "rope.scaling.attn_factor", .type = KeyType::f32},
@@ -109,6 +110,7 @@ inline constexpr auto partial_rope_keys = [] {
   auto keys = rope_keys;
   keys[0].fields = "rotary_dim";
   keys[0].derive = rotated_part_of_head;
+  keys[0].read = read_rotation;
   return keys;
 }();
 
@@ -180,7 +182,8 @@ constexpr Key expert_gating(std::string_view fallback) {
           .fields = "scoring_func|score_function|score_func|moe_gate_act|moe_router_activation_func",
           .fallback = fallback,
           .when = "X",
-          .write = write_gating};
+          .write = write_gating,
+          .read = read_gating};
 }
 
 /// Experts in groups: only those of the Gu groups with the best pairs of experts are chosen. One group is none.
@@ -190,14 +193,16 @@ inline constexpr std::array<Key, 2> expert_groups = {{
      .symbol = "G",
      .fallback = "1",
      .when = "X & G>=2",
-     .loader_default = "1"},
+     .loader_default = "1",
+     .read = read_expert_groups},
     {.name = "expert_group_used_count",
      .fields = "topk_group",
      .symbol = "Gu",
      .fallback = "1",
      .when = "X & G>=2",
      .loader_default = "1",
-     .write = write_groups_used},
+     .write = write_groups_used,
+     .read = read_expert_groups},
 }};
 
 inline constexpr std::array<Tensor, 1> embedding = {{{"token_embd", "E,V", "model.embed_tokens"}}};

@@ -70,13 +70,6 @@ const Family* find_family(const gguf::Index& index) {
   return nullptr;
 }
 
-bool promises_phi3_tokens(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-  return lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
-}
-
 bool uses_operation(const Family& family, std::string_view operation) {
   const std::string mark = "@" + std::string(operation);
   const auto uses = [&](std::span<const Tensor> rows) {

@@ -26,10 +26,6 @@ const Family* find_family(const gguf::Index& index);
 /// The first family with this GGUF architecture; `experts`: one with experts is wanted. nullptr if there is none.
 const Family* find_gguf_family(std::string_view architecture, bool experts);
 
-/// Does a general.name make llama.cpp treat the vocabulary as Phi-3's? It then fails to load without the tokens "</s>",
-/// "<unk>", "<s>" and "<|endoftext|>", and strips spaces after special tokens. Case does not matter.
-bool promises_phi3_tokens(std::string_view name);
-
 /// Is one of the operation's names ("add_one") in the rows of a family?
 bool uses_operation(const Family& family, std::string_view operation);
 

@@ -18,6 +18,7 @@ struct Config;
 
 namespace modelutils::arch {
 
+class ConfigWriter;
 class KeyWriter;
 struct Family;
 
@@ -66,6 +67,8 @@ struct Key {
   /// Writes this key, and others of its group, where a field alone does not tell. Rows without fields and without
   /// function are written by the function of another row; they are here for their type.
   Status (*write)(KeyWriter&, const Key&) = nullptr;
+  /// The way back: writes the members of config.json that this key says, where a field alone does not tell.
+  Status (*read)(ConfigWriter&, const Key&) = nullptr;
 };
 
 /// One tensor of a GGUF and where it comes from.
@@ -118,6 +121,23 @@ struct Relation {
   std::string_view because;  ///< "every runtime of qwen2 takes hidden_size / heads"
 };
 
+/// A member of config.json that no key of a GGUF states.
+struct Member {
+  std::string_view field;
+  std::string_view value;  ///< as JSON has it; "=H*D" the value of an expression; "@attn_q.bias" whether a layer has
+                           ///< such a tensor
+  std::string_view when = {};
+};
+
+/// What else a family's config.json says, for the way from a GGUF.
+struct ConfigForm {
+  std::string_view fields = {};  ///< of rows with several, those that it has: "n_embd|n_head"
+  std::span<const Member> members = {};
+  Status (*describe)(ConfigWriter&) = nullptr;  ///< what rows cannot say
+  std::string_view model_type = {};             ///< where it is not the first of the family's
+  std::string_view text_model_type = {};        ///< of a multimodal class, whose members are those of a text_config
+};
+
 /// A rule that rows cannot say: refuses, or warns through the writer.
 using Check = Status (*)(KeyWriter&);
 
@@ -152,6 +172,7 @@ struct Family {
   std::span<const Fixed> fixed = {};
   std::span<const Relation> relations = {};
   std::span<const Check> checks = {};
+  ConfigForm config = {};
   CacheFacts cache = {};  ///< families that share a GGUF architecture share the facts, too
 };
 

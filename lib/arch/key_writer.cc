@@ -73,6 +73,12 @@ tl::unexpected<Error> KeyWriter::refuse(std::string_view field, std::string mess
   return input_error("convert-config", std::move(message), std::string(field), {}, config_.path);
 }
 
+std::optional<double> decimal_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
 namespace {
 
 // A number field of the row, the first that is there.
@@ -90,12 +96,6 @@ std::optional<bool> stated_flag(const hf::Config& config, std::string_view field
     if (!found) found = config.bool_field(field);
   });
   return found;
-}
-
-std::optional<double> decimal(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 class RowWriter {
@@ -148,7 +148,7 @@ class RowWriter {
     if (const auto stated = stated_real(out_.config(), key.fields)) return out_.real(key.name, *stated);
     if (key.fields.empty() && key.fallback.empty()) return {};
     MU_ASSIGN(const bool use, use_fallback(key, key.fallback));
-    const std::optional<double> value = decimal(key.fallback);
+    const std::optional<double> value = decimal_of(key.fallback);
     return use && value ? out_.real(key.name, *value) : Status{};
   }
 

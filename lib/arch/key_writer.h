@@ -1,6 +1,7 @@
 // Hyper-parameters of config.json as keys of a GGUF.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,9 @@ class KeyWriter {
   const Sizes& sizes_;
   bool is_mlx_;
 };
+
+/// A number as rows write it: "1e-5". Nothing if it is none.
+std::optional<double> decimal_of(std::string_view text);
 
 struct ModelKeys {
   std::vector<gguf::OutKey> keys;

@@ -42,6 +42,7 @@ inline constexpr auto mla_rope_keys = [] {
   for (std::size_t i = 0; i < rope_keys.size(); ++i) keys[i] = rope_keys[i];
   keys[0] = {.name = "rope.dimension_count", .fields = "qk_rope_head_dim", .symbol = "R", .need = Need::required};
   keys[3].write = write_mla_rope_scaling;
+  keys[3].read = read_mla_rope_scaling;
   keys[12] = yarn_log_multiplier;
   return keys;
 }();

@@ -45,7 +45,8 @@ std::optional<Llama3Rope> find_llama3_rope(double theta, std::span<const float> 
   constexpr double factors[] = {0, 8, 32, 16, 4, 2, 64};
   // The three other numbers mean the same when all are scaled alike, so the usual pair of limits comes first.
   constexpr std::pair<double, double> limits[] = {{1, 4}, {1, 2}, {1, 8}, {1, 16}, {1, 32}};
-  constexpr double contexts[] = {8192, 4096, 2048, 1024, 16384, 32768, 65536, 131072, 262144};
+  constexpr double contexts[] = {8192,   4096,   2048,    1024, 16384, 32768, 65536, 131072,
+                                 262144, 524288, 1048576, 512,  256,   128,   64,    32};
   for (const double factor : factors) {
     if (factor != 0 && factor <= static_cast<double>(largest)) continue;
     for (const auto& [low, high] : limits) {

@@ -159,7 +159,7 @@ class Planner {
   // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
   Result<std::string> model_name(const std::optional<tokenizer::Tokenizer>& tokenizer, const std::string& found) {
     std::string name = options_.name.value_or(found);
-    const bool says_phi3 = arch::promises_phi3_tokens(name);
+    const bool says_phi3 = tokenizer::promises_phi3_tokens(name);
     const std::string wanted(plan_.model->family->wanted_name);
     const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
     if (!says_phi3 && !options_.name && may_say_it && !wanted.empty()) {

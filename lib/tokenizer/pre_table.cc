@@ -1,5 +1,8 @@
 #include "tokenizer/pre_table.h"
 
+#include <optional>
+#include <utility>
+
 #include "tokenizer/regex_form.h"
 
 namespace modelutils::tokenizer {
@@ -13,11 +16,31 @@ std::string join(const Pieces&... pieces) {
   return text;
 }
 
+// An element of a signature, and of a Split the regex as it is published.
+struct Element {
+  std::string form;
+  std::string regex = {};
+
+  Element(std::string_view name) : form(name) {}  // NOLINT: meant to be implicit
+  Element(const char* name) : form(name) {}       // NOLINT
+  Element(std::string_view pattern, std::string_view published) : form(pattern), regex(published) {}
+};
+
 // An element that splits at a regex which is put together from pieces.
 template <typename... Pieces>
-std::string split(const Pieces&... pieces) {
-  return join("S(", regex_form(join(pieces...)), ")");
+Element split(const Pieces&... pieces) {
+  const std::string regex = join(pieces...);
+  return {join("S(", regex_form(regex), ")"), regex};
 }
+
+// A row of the table, taken apart below.
+struct Row {
+  std::vector<Element> elements;
+  PreWhen when = PreWhen::always;
+  std::string_view pre;
+  std::string_view models;
+  std::string_view differs;
+};
 
 // The regexes as the published tokenizer.json files spell them; split() gives them their one form. Shared pieces first.
 constexpr std::string_view contractions = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))";
@@ -62,39 +85,49 @@ constexpr std::string_view all_cases = "words with capitals after small letters 
 constexpr std::string_view all_cases_and_numbers =
     "words with capitals after small letters (camelCase) or combining marks, and long numbers next to letters";
 
-std::vector<PreRow> make_table() {
+// Letters that DeepSeek LLM keeps together. Escaped are those that normalisation would change.
+constexpr std::string_view listed_letters =
+    "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-"
+    "Ὅὐ"
+    "-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-"
+    "ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]"
+    "+";
+// Digits by three, from the right.
+constexpr std::string_view digits_from_the_right = R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))";
+
+std::vector<Row> make_rows() {
   const std::string three = R"(\p{N}{1,3})";
   const std::string contraction = join(contractions, "?");
-  const std::string cl100k = split(cl100k_like(three));
-  const std::string qwen2 = split(cl100k_like(R"(\p{N})"));
-  const std::string no_contractions = split(plain_words, R"(\p{N})", punctuation, lines, blank_runs);
-  const std::string qwen35 = split(
-      contractions, R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)", lines, blank_runs);
-  const std::string minicpm = split(cl100k_like(R"(\p{N}+)"));
-  const std::string seed = split(contractions, "|", plain_words, R"(\p{N}| ?[^\s\p{L}\p{N}\r\n]+)", lines, blank_runs);
-  const std::string o200k = split(cased(by_category, contraction, three));
-  const std::string tekken = split(cased(by_category, "", R"(\p{N})"));
-  const std::string digits3 = split(three);
-  const std::string cjk3 = split("[一-龥\u3040-ゟ゠-ヿ]+");
-  const std::string cjkd = split("[一-龥ࠀ-一가-\ud7ff]+");
+  const Element cl100k = split(cl100k_like(three));
+  const Element qwen2 = split(cl100k_like(R"(\p{N})"));
+  const Element no_contractions = split(plain_words, R"(\p{N})", punctuation, lines, blank_runs);
+  const Element qwen35 = split(contractions, R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)",
+                               lines, blank_runs);
+  const Element minicpm = split(cl100k_like(R"(\p{N}+)"));
+  const Element seed = split(contractions, "|", plain_words, R"(\p{N}| ?[^\s\p{L}\p{N}\r\n]+)", lines, blank_runs);
+  const Element o200k = split(cased(by_category, contraction, three));
+  const Element tekken = split(cased(by_category, "", R"(\p{N})"));
+  const Element digits3 = split(three);
+  const Element cjk3 = split("[一-龥\u3040-ゟ゠-ヿ]+");
+  const Element cjkd = split("[一-龥ࠀ-一가-\ud7ff]+");
   const std::string symbol_words =
       R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)";
-  const std::string deepseek3 = split(symbol_words, R"( ?[\p{P}\p{S}]+[\r\n]*)", lines, blank_runs);
-  const std::string spark = split(symbol_words, R"( ?[\p{P}\p{S}]+|[\r\n])", blank_runs);
-  const std::string bloom = split(" ?[^(\\s|[.,!?…。，、।۔،])]+");
-  const std::string aya = split(R"(\d{1,3}(?=(?:\d{3})*\b))");
-  const std::string jais2 = split(
+  const Element deepseek3 = split(symbol_words, R"( ?[\p{P}\p{S}]+[\r\n]*)", lines, blank_runs);
+  const Element spark = split(symbol_words, R"( ?[\p{P}\p{S}]+|[\r\n])", blank_runs);
+  const Element bloom = split(" ?[^(\\s|[.,!?…。，、।۔،])]+");
+  const Element aya = split(R"(\d{1,3}(?=(?:\d{3})*\b))");
+  const Element jais2 = split(
       contractions, "|", plain_words, three, punctuation, lines,
       R"(|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1})");
-  const std::string line_ends = split(R"([\r\n])");
-  const std::string by_lines = split(R"([^\n]+|[\n]+)");
-  const std::string phrases = split(
+  const Element line_ends = split(R"([\r\n])");
+  const Element by_lines = split(R"([^\n]+|[\n]+)");
+  const Element phrases = split(
       contractions,
       R"(|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)");
-  const std::string youtu_scripts =
+  const Element youtu_scripts =
       split("[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥\u3040-ゟ゠-ヿ]+");
-  const std::string youtu_words = split(cased(by_category, contraction, R"(\p{N})"));
-  const std::string afmoe_scripts = split(
+  const Element youtu_words = split(cased(by_category, contraction, R"(\p{N})"));
+  const Element afmoe_scripts = split(
       "[一-鿿㐀-䶿豈-\ufaff\u3040-ゟ゠-ヿ･-ﾟ⼀-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿꧠ-"
       "\ua9ff가-"
       "\ud7afᄀ-"
@@ -116,8 +149,8 @@ std::vector<PreRow> make_table() {
        "deepseek-coder",
        "DeepSeek Coder",
        {}},
-      {{line_ends, "^S(\\s?[A-Za-zµÀ-ÖØ-ö", split("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"), split(R"(\s+$)"), cjkd, "D1",
-        "B-"},
+      {{line_ends, Element("^S(\\s?[A-Za-zµÀ-ÖØ-ö", listed_letters), split("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"),
+        split(R"(\s+$)"), cjkd, "D1", "B-"},
        always,
        "deepseek-llm",
        "DeepSeek LLM and V2",
@@ -145,7 +178,7 @@ std::vector<PreRow> make_table() {
       {{jais2, "B-"}, always, "jais-2", "Jais-2", {}},
       {{phrases, "B-"}, always, "exaone-moe", "EXAONE MoE", {}},
       {{split(R"(\p{N}+)"), split(R"((?=(\d{3})+(?!\d)))"), "B-"}, always, "superbpe", "SuperBPE", {}},
-      {{"~(?=", afmoe_scripts, deepseek3, "B-"}, always, "afmoe", "AFMoE", {}},
+      {{Element("~(?=", digits_from_the_right), afmoe_scripts, deepseek3, "B-"}, always, "afmoe", "AFMoE", {}},
       {{split("<sentinel:[0-9]+>"), split("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"), split("([\\t\\n]|    |  )"), "D1",
         "P:Isolated", "B+"},
        always,
@@ -158,7 +191,32 @@ std::vector<PreRow> make_table() {
   };
 }
 
+std::vector<PreRow> make_table() {
+  std::vector<PreRow> table;
+  for (Row& row : make_rows()) {
+    PreRow& out = table.emplace_back();
+    for (Element& element : row.elements) {
+      out.signature.push_back(std::move(element.form));
+      out.regexes.push_back(std::move(element.regex));
+    }
+    out.when = row.when;
+    out.pre = row.pre;
+    out.models = row.models;
+    out.differs = row.differs;
+  }
+  return table;
+}
+
 }  // namespace
+
+const PreRow* find_pre_row(std::string_view pre) {
+  const std::optional<KnownPre> known = known_pre(pre);
+  const std::string_view name = known && !known->same_as.empty() ? known->same_as : pre;
+  for (const PreRow& row : pre_table()) {
+    if (row.pre == name) return &row;
+  }
+  return nullptr;
+}
 
 const std::vector<PreRow>& pre_table() {
   static const std::vector<PreRow> table = make_table();

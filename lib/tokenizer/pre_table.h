@@ -25,6 +25,7 @@ enum class PreWhen : u8 {
 /// that holds it.
 struct PreRow {
   PreSignature signature;
+  std::vector<std::string> regexes;  ///< for each element: of a Split the regex as it is published, else empty
   PreWhen when = PreWhen::always;
   std::string_view pre;
   std::string_view models;   ///< for messages
@@ -33,5 +34,9 @@ struct PreRow {
 
 /// All rows in the order in which they are tried.
 const std::vector<PreRow>& pre_table();
+
+/// The way back: the first row of a name, or of the name that stands for the same split; nullptr if the table has none
+/// ("default", "whitespace").
+const PreRow* find_pre_row(std::string_view pre);
 
 }  // namespace modelutils::tokenizer

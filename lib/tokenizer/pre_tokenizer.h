@@ -40,9 +40,10 @@ Result<const PreRow*> recognise_pre(const PreSignature& signature, const PreFact
 /// One value of tokenizer.ggml.pre that llama.cpp knows.
 struct KnownPre {
   std::string_view name;
-  bool newer = false;          ///< not known to builds of February 2025, which refuse such a file
-  bool ignore_merges = false;  ///< what the loader takes from the name
-  bool add_bos = false;        ///< the loader's default for add_bos_token
+  bool newer = false;             ///< not known to builds of February 2025, which refuse such a file
+  bool ignore_merges = false;     ///< what the loader takes from the name
+  bool add_bos = false;           ///< the loader's default for add_bos_token
+  std::string_view same_as = {};  ///< the name in the table of pre-tokenizers (pre_table.h) that splits text alike
 };
 
 /// How many digits a pre-tokenizer leaves together: 1, 3, or 0 for any number (or a number that depends on more).

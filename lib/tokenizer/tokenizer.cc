@@ -123,4 +123,11 @@ Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptio
   return tokenizer;
 }
 
+bool promises_phi3_tokens(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  return lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos;
+}
+
 }  // namespace modelutils::tokenizer

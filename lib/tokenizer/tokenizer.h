@@ -90,6 +90,10 @@ Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptio
 /// `embedding_rows` (if given) in the vocabulary. Kinds that mlx2gguf cannot convert are a note.
 FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows = std::nullopt);
 
+/// Does a general.name make llama.cpp treat the vocabulary as Phi-3's? It then fails to load without the tokens "</s>",
+/// "<unk>", "<s>" and "<|endoftext|>", and strips spaces after special tokens. Case does not matter.
+bool promises_phi3_tokens(std::string_view name);
+
 /// Is `name` a value of tokenizer.ggml.pre that llama.cpp knows (what --pre accepts)?
 bool is_known_pre(std::string_view name);
 

@@ -46,6 +46,11 @@ Status check_windows(KeyWriter& out) {
   return check_window_order(out, 4);
 }
 constexpr Check checks[] = {check_windows};
+Status describe(ConfigWriter& out) {
+  MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
+  out.set("layer_types", layer_types(slides));
+  return {};
+}
 
 }  // namespace
 
@@ -62,6 +67,9 @@ const Family afmoe = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields =
+                   "num_experts|num_shared_experts|num_dense_layers|route_norm|route_scale|score_func|layer_types",
+               .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 

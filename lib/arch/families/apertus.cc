@@ -30,6 +30,9 @@ constexpr Fixed fixed[] = {
     {"post_norm", "false", Severity::error, "llama.cpp has its norms before the blocks"},
     {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
+constexpr Member members[] = {
+    {"attention_bias", "false"},
+};
 
 }  // namespace
 
@@ -48,6 +51,7 @@ const Family apertus = {
     .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members},
 };
 
 }  // namespace modelutils::arch::families::apertus

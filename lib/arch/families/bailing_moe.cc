@@ -76,6 +76,17 @@ Status check_head(KeyWriter& out) {
                     "is true: the columns of the output head have to be normalised; convert with mlx-lm first");
 }
 constexpr Check checks[] = {check_head};
+constexpr Member members[] = {
+    {"use_bias", "false"}, {"use_qkv_bias", "@attn_q.bias"}, {"norm_head", "false"}, {"norm_softmax", "false"},
+    {"topk_group", "1"},
+};
+constexpr Member members_v2[] = {
+    {"use_bias", "false"},
+    {"use_qkv_bias", "@attn_qkv.bias"},
+    {"norm_head", "false"},
+    {"norm_softmax", "false"},
+    {"moe_router_enable_expert_bias", "@exp_probs_b.bias"},
+};
 
 }  // namespace
 
@@ -92,6 +103,7 @@ const Family bailing_moe = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "num_experts|num_shared_experts", .members = members},
 };
 
 const Family bailing_moe_v2 = {
@@ -109,6 +121,9 @@ const Family bailing_moe_v2 = {
     .fixed = fixed_v2,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "num_experts|num_shared_experts|score_function",
+               .members = members_v2,
+               .model_type = "bailing_moe"},
     .cache = {.prediction = PredictionBlocks::cached},
 };
 

@@ -33,7 +33,7 @@ constexpr Key windows[] = {
      .fallback = "4096",
      .missing = Missing::warn,
      .need = Need::required},
-    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
 };
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},        {"attn_q", "E,H*D", "self_attn.q_proj"},
@@ -54,6 +54,9 @@ constexpr Fixed fixed2[] = {
     {"use_qk_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
 constexpr Relation relations[] = {whole_width};
+constexpr Member members[] = {
+    {"layer_norm_bias", "false"},
+};
 
 }  // namespace
 
@@ -73,6 +76,7 @@ const Family cohere = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "max_position_embeddings", .members = members},
 };
 
 const Family cohere2 = {
@@ -91,6 +95,7 @@ const Family cohere2 = {
     .last_tensors = norm_and_head,
     .fixed = fixed2,
     .relations = relations,
+    .config = {.fields = "max_position_embeddings|sliding_window_pattern", .members = members},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true}},
 };
 

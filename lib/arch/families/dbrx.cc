@@ -18,6 +18,7 @@ constexpr auto sizes = [] {
 }();
 constexpr auto rope = [] {
   auto keys = rope_keys;
+  keys[1].fields = "attn_config.rope_theta";
   keys[1].write = write_nested_theta;
   return keys;
 }();
@@ -66,6 +67,7 @@ const Family dbrx = {
     .last_tensors = last,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "d_model|n_heads|n_layers|max_seq_len"},
 };
 
 }  // namespace modelutils::arch::families::dbrx

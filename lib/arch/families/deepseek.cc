@@ -30,6 +30,9 @@ constexpr Fixed fixed[] = {
     {"scoring_func", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
     {"norm_topk_prob", "false", Severity::warning, "llama.cpp computes as if it were false"},
 };
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+};
 
 }  // namespace
 
@@ -46,6 +49,7 @@ const Family deepseek = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.fields = "n_routed_experts", .members = members},
 };
 
 }  // namespace modelutils::arch::families::deepseek

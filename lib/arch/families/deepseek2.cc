@@ -109,6 +109,10 @@ Status check_groups(KeyWriter& out) {
 }
 constexpr Check checks[] = {check_query_rank};
 constexpr Check v2_checks[] = {check_query_rank, check_groups};
+constexpr Member members[] = {
+    {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"q_lora_rank", "null", "!Rq"}, {"n_group", "1"},
+    {"topk_group", "1"},           {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -125,6 +129,7 @@ const Family deepseek_v3 = {
     .last_tensors = norm_and_head,
     .fixed = v3_fixed,
     .checks = checks,
+    .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
 
@@ -140,6 +145,7 @@ const Family deepseek_v2 = {
     .last_tensors = norm_and_head,
     .fixed = v2_fixed,
     .checks = v2_checks,
+    .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
 
@@ -157,6 +163,7 @@ const Family glm4_moe_lite = {
     .last_tensors = norm_and_head,
     .fixed = v3_fixed,
     .checks = checks,
+    .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
 

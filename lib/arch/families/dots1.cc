@@ -26,6 +26,10 @@ Status check_heads(KeyWriter& out) {
                                                        out.size("K"), out.size("H")));
 }
 constexpr Check checks[] = {check_heads, warn_of_windows};
+constexpr Member members[] = {
+    {"attention_bias", "false"}, {"scoring_func", "noaux_tc"}, {"topk_method", "noaux_tc"},
+    {"moe_layer_freq", "1"},     {"norm_topk_prob", "true"},   {"routed_scaling_factor", "1"},
+};
 
 }  // namespace
 
@@ -43,6 +47,7 @@ const Family dots1 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "n_routed_experts", .members = members},
 };
 
 }  // namespace modelutils::arch::families::dots1

@@ -50,6 +50,11 @@ Status check_last_layer(KeyWriter& out) {
                     "is not the last layer; llama.cpp has no dense layers after those with experts");
 }
 constexpr Check checks[] = {check_last_layer};
+constexpr Member members[] = {
+    {"moe_layer_end_index", "=L-1"},
+    {"use_bias", "@attn_q.bias"},
+    {"moe_use_aux_free", "@exp_probs_b.bias"},
+};
 
 }  // namespace
 
@@ -67,6 +72,7 @@ const Family ernie4_5_moe = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "moe_num_experts|moe_k|moe_num_shared_experts", .members = members},
 };
 
 }  // namespace modelutils::arch::families::ernie4_5_moe

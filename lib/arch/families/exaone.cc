@@ -51,6 +51,7 @@ const Family exaone = {
     .first_tensors = first,
     .last_tensors = ends,
     .fixed = fixed,
+    .config = {.fields = "num_layers|activation_function"},
 };
 
 }  // namespace modelutils::arch::families::exaone

@@ -2,6 +2,8 @@
 // slide, and the fourth has no rotary embedding; with any other number none does.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -65,6 +67,22 @@ constexpr Fixed fixed[] = {
     {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 constexpr Relation relations[] = {whole_width};
+Status describe(ConfigWriter& out) {
+  MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
+  const bool is_sliding = std::find(slides.begin(), slides.end(), true) != slides.end();
+  out.set("layer_types", layer_types(slides));
+  if (is_sliding) {
+    out.set("sliding_window", out.count("attention.sliding_window").value_or(4096));
+    out.set("sliding_window_pattern", "LLLG");
+  } else {
+    out.set("sliding_window", nullptr);
+    out.set("sliding_window_pattern", nullptr);
+  }
+  return {};
+}
+constexpr Member members[] = {
+    {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -81,6 +99,7 @@ const Family exaone4 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "layer_types", .members = members, .describe = describe},
     .cache = {.windows =
                   {.rule = Windows::Rule::period, .period = 4, .always = true, .missing = 4096, .only_with_layers = 64},
               .prediction = PredictionBlocks::cached},

@@ -37,13 +37,26 @@ constexpr Key own[] = {
     }(),
     expert_gating("2"),
     {.name = "attention.sliding_window", .fields = "sliding_window", .missing = Missing::refuse},
-    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
 };
 constexpr auto experts = routed_experts(expert_layers);
 constexpr auto weights = weights_of_experts("2.5", "true");
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"num_shared_experts", "1", Severity::error, "llama.cpp takes the shared part for as wide as one expert"},
+};
+Status describe(ConfigWriter& out) {
+  std::vector<bool> has_experts;
+  for (u64 i = 0; i < out.size("L"); ++i) has_experts.push_back(i >= out.size("Ld"));
+  out.set("is_moe_layer", hf::config_list(has_experts));
+  const u64 period = out.count("attention.sliding_window_pattern").value_or(4);
+  if (period >= 2 && period <= out.size("L")) {
+    out.set("sliding_window_pattern", std::string(static_cast<std::size_t>(period - 1), 'L') + "G");
+  }
+  return {};
+}
+constexpr Member members[] = {
+    {"topk_method", "noaux_tc"},
 };
 
 }  // namespace
@@ -63,6 +76,7 @@ const Family exaone_moe = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.fields = "num_experts|num_shared_experts|layer_types", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true, .in_prediction_blocks = true},
               .prediction = PredictionBlocks::cached},
 };

@@ -99,6 +99,21 @@ Status check_norm(KeyWriter& out) {
   return warn_of_groups(out);
 }
 constexpr Check checks[] = {check_norm};
+// The multipliers are in the tensors.
+Status describe(ConfigWriter& out) {
+  for (const std::string_view field :
+       {"attention_in_multiplier", "attention_out_multiplier", "embedding_multiplier", "key_multiplier",
+        "lm_head_multiplier", "ssm_in_multiplier", "ssm_out_multiplier"}) {
+    out.set(field, 1.0);
+  }
+  out.set("mlp_multipliers", hf::config_list(std::vector<double>(2, 1)));
+  out.set("ssm_multipliers", hf::config_list(std::vector<double>(5, 1)));
+  return {};
+}
+constexpr Member members[] = {
+    {"mamba_d_head", "=I/Rt"},           {"mamba_expand", "=I/E"},  {"mamba_rms_norm", "@ssm_norm.weight"},
+    {"mamba_norm_before_gate", "false"}, {"mamba_use_mlp", "true"},
+};
 
 }  // namespace
 
@@ -119,6 +134,7 @@ const Family falcon_h1 = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "mamba_d_conv|mamba_d_state|mamba_n_groups", .members = members, .describe = describe},
     .cache = {.recurrence = {.layers = Recurrence::Layers::all,
                              .state = Recurrence::State::convolution,
                              .keeps_keys = true}},

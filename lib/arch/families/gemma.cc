@@ -41,7 +41,7 @@ Status check_local_scaling(KeyWriter& out) {
 }
 constexpr Key gemma3_keys[] = {
     window,
-    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
     {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
 };
 
@@ -94,7 +94,20 @@ constexpr Check gemma2_checks[] = {check_gemma2};
 constexpr Check gemma3_checks[] = {check_local_scaling, check_gemma3_scale};
 // The first configs of Gemma say "gelu" and mean the tanh form.
 constexpr std::string_view gelus = "gelu_pytorch_tanh|gelu|gelu_new|gelu_fast";
+void set_scale(ConfigWriter& out, u64 layers_of_27b) {
+  const bool is_27b = out.size("L") == layers_of_27b && out.size("H") > 0;
+  out.set("query_pre_attn_scalar", is_27b ? out.size("E") / out.size("H") : out.size("D"));
+}
+Status describe_gemma2(ConfigWriter& out) {
+  set_scale(out, 46);
+  return {};
+}
+Status describe_gemma3(ConfigWriter& out) {
+  set_scale(out, 62);
+  return {};
+}
 
+constexpr Member members[] = {{"attention_bias", "false"}};
 }  // namespace
 
 const Family gemma = {
@@ -112,6 +125,7 @@ const Family gemma = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = gemma_checks,
+    .config = {.fields = "hidden_act|hidden_activation", .members = members},
 };
 
 const Family gemma2 = {
@@ -129,6 +143,7 @@ const Family gemma2 = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = gemma2_checks,
+    .config = {.fields = "hidden_act|hidden_activation", .members = members, .describe = describe_gemma2},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true, .missing = 4096}},
 };
 
@@ -149,6 +164,9 @@ const Family gemma3 = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = gemma3_checks,
+    .config = {.fields = "hidden_act|hidden_activation|rope_local_base_freq|sliding_window_pattern",
+               .members = members,
+               .describe = describe_gemma3},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 6}},
 };
 

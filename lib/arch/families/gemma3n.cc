@@ -24,7 +24,7 @@ constexpr Key own[] = {
      .fallback = "512",
      .missing = Missing::warn,
      .need = Need::required},
-    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
     {.name = "attention.shared_kv_layers", .fields = "num_kv_shared_layers", .symbol = "Sk", .fallback = "15"},
     {.name = "embedding_length_per_layer_input",
      .fields = "hidden_size_per_layer_input",
@@ -101,6 +101,23 @@ Status check_local_scaling(KeyWriter& out) {
                     "scales the rope of sliding layers, which a GGUF cannot express");
 }
 constexpr Check checks[] = {check_sparsity, check_local_scaling};
+Status describe(ConfigWriter& out) {
+  std::vector<double> sparsity;
+  std::vector<u64> widths;
+  for (u64 i = 0; i < out.size("L"); ++i) {
+    sparsity.push_back(i < 10 ? 0.95 : 0);
+    widths.push_back(out.sizes().get("F", i));
+  }
+  out.set("activation_sparsity_pattern", hf::config_list(sparsity));
+  out.set("intermediate_size", hf::config_list(widths));
+  return {};
+}
+constexpr Member members[] = {
+    {"attention_bias", "false"},
+    {"altup_coef_clip", "120"},
+    {"query_pre_attn_scalar", "256"},
+    {"vocab_size_per_layer_input", "=V"},
+};
 
 }  // namespace
 
@@ -122,6 +139,10 @@ const Family gemma3n = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "hidden_activation|rope_local_base_freq|layer_types",
+               .members = members,
+               .describe = describe,
+               .text_model_type = "gemma3n_text"},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 5, .always = true},
               .cached_layers = 20,
               .layer_input_width = 256,

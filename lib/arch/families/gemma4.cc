@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
@@ -72,6 +73,7 @@ constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[2].write = write_local_base;
   keys[3].write = write_scaling;
+  keys[3].read = [](ConfigWriter&, const Key&) { return Status{}; };
   return keys;
 }();
 constexpr Key own[] = {
@@ -201,6 +203,68 @@ Status check_sharing(KeyWriter& out) {
                   own_layers));
 }
 constexpr Check checks[] = {check_sharing};
+// The first of the factors' pairs are rotated; the others are divided by so much that they stay where they are.
+Status describe_rope(ConfigWriter& out) {
+  constexpr float unrotated = 1e29f;
+  constexpr std::string_view global = "rope_parameters.full_attention.";
+  constexpr std::string_view local = "rope_parameters.sliding_attention.";
+  const hf::ConfigValue theta = out.take("rope_theta").value_or(hf::ConfigValue());
+  const hf::ConfigValue local_theta = out.take("rope_local_base_freq").value_or(hf::ConfigValue(10000.0));
+  MU_ASSIGN(const auto factors, out.values("rope_freqs.weight"));
+  std::size_t rotated = factors ? 0 : 1;
+  while (factors && rotated < factors->size() && (*factors)[rotated] < unrotated) ++rotated;
+  const bool is_uniform =
+      !factors || std::adjacent_find(factors->begin(), factors->begin() + static_cast<std::ptrdiff_t>(rotated),
+                                     std::not_equal_to<>()) == factors->begin() + static_cast<std::ptrdiff_t>(rotated);
+  if (!is_uniform) {
+    return input_error("config-rope", "are factors that no proportional scaling has", at_tensor("rope_freqs.weight"));
+  }
+  out.set(fmt::format("{}rope_theta", global), theta);
+  out.set(fmt::format("{}rope_type", global), factors ? "proportional" : "default");
+  if (factors) {
+    out.set(fmt::format("{}partial_rotary_factor", global),
+            static_cast<double>(rotated) / static_cast<double>(factors->size()));
+    if (rotated > 0 && factors->front() != 1) out.set(fmt::format("{}factor", global), factors->front());
+  }
+  out.set(fmt::format("{}rope_theta", local), local_theta);
+  out.set(fmt::format("{}rope_type", local), "default");
+  return {};
+}
+Status describe(ConfigWriter& out) {
+  const u64 layers = out.size("L");
+  const u64 shared = out.size("Sk");
+  std::vector<bool> slides;
+  std::optional<u64> local_heads, global_heads;
+  bool shares_values = false;
+  for (u64 i = 0; i < layers; ++i) {
+    const bool is_sliding = out.sizes().get("W", i) != 0;
+    slides.push_back(is_sliding);
+    (is_sliding ? local_heads : global_heads) = out.sizes().get("K", i);
+    shares_values |= !is_sliding && i + shared < layers && !out.has_in_layer(i, "attn_v.weight");
+  }
+  out.set("layer_types", layer_types(slides));
+  out.set("num_key_value_heads", local_heads ? *local_heads : global_heads.value_or(1));
+  out.set("attention_k_eq_v", shares_values);
+  if (shares_values && global_heads) {
+    out.set("num_global_key_value_heads", *global_heads);
+  } else {
+    out.set("num_global_key_value_heads", nullptr);
+  }
+  const u64 width = out.sizes().get("F", 0);
+  out.set("intermediate_size", width);
+  out.set("use_double_wide_mlp", shared > 0 && layers > 0 && out.sizes().get("F", layers - 1) == 2 * width);
+  if (out.size("X") == 0) {
+    for (const std::string_view field : {"num_experts", "top_k_experts", "moe_intermediate_size"})
+      out.set(field, nullptr);
+  }
+  return describe_rope(out);
+}
+constexpr Member members[] = {
+    {"attention_bias", "false"},
+    {"vocab_size_per_layer_input", "=V"},
+    {"enable_moe_block", "true", "X"},
+    {"enable_moe_block", "false", "!X"},
+};
 
 }  // namespace
 
@@ -223,6 +287,7 @@ const Family gemma4 = {
     .marks = marks,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "hidden_activation", .members = members, .describe = describe, .model_type = "gemma4_text"},
     .cache = {.windows = {.rule = Windows::Rule::list, .always = true},
               .shares_last_layers = true,
               .layer_input_has_key = true},

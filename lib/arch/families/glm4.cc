@@ -45,6 +45,9 @@ Status check_rotation(KeyWriter& out) {
   return {};
 }
 constexpr Check glm_checks[] = {check_rotation};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+};
 
 }  // namespace
 
@@ -59,6 +62,7 @@ const Family glm4 = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members},
     .cache = {.prediction = PredictionBlocks::cached},
 };
 
@@ -76,6 +80,7 @@ const Family glm = {
     .fixed = fixed,
     .relations = relations,
     .checks = glm_checks,
+    .config = {.members = members},
 };
 
 }  // namespace modelutils::arch::families::glm4

@@ -20,6 +20,11 @@ constexpr Tensor layer[] = {
 };
 constexpr auto experts = routed_experts(expert_layers);
 constexpr Fixed fixed[] = {rotates_halves};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"}, {"use_qk_norm", "@attn_q_norm.weight"},
+    {"norm_topk_prob", "true"},         {"routed_scaling_factor", "1"},
+    {"topk_method", "noaux_tc"},        {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -34,6 +39,7 @@ const Family glm4_moe = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.prediction = PredictionBlocks::cached},
 };
 

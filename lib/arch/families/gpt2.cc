@@ -78,6 +78,13 @@ Status warn_of_exact_gelu(KeyWriter& out) {
 constexpr Check checks[] = {warn_of_exact_gelu};
 
 constexpr Relation relations[] = {whole_width};
+constexpr Member members[] = {
+    {"n_ctx", "=C"},
+};
+Status describe_queries(ConfigWriter& out) {
+  out.set("multi_query", out.size("K") == 1);
+  return {};
+}
 
 }  // namespace
 
@@ -96,6 +103,7 @@ const Family gpt2 = {
     .last_tensors = last,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .members = members},
 };
 
 const Family gpt_bigcode = {
@@ -114,6 +122,7 @@ const Family gpt_bigcode = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .describe = describe_queries},
 };
 
 }  // namespace modelutils::arch::families::gpt2

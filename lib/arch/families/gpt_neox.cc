@@ -25,6 +25,7 @@ constexpr auto sizes = [] {
 constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[0].derive = rotated_part;
+  keys[0].read = read_rotation;
   return keys;
 }();
 constexpr Key own[] = {
@@ -53,6 +54,9 @@ constexpr Fixed fixed[] = {
 };
 
 constexpr Relation relations[] = {whole_width};
+constexpr Member members[] = {
+    {"hidden_act", "gelu"},
+};
 
 }  // namespace
 
@@ -73,6 +77,7 @@ const Family gpt_neox = {
     .last_tensors = last,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "rotary_pct|rotary_emb_base", .members = members},
 };
 
 }  // namespace modelutils::arch::families::gpt_neox

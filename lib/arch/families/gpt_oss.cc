@@ -42,6 +42,16 @@ Status check_windows(KeyWriter& out) {
   return check_window_order(out, 2);
 }
 constexpr Check checks[] = {check_windows};
+// Every other layer slides; yarn's limits are not rounded.
+Status describe(ConfigWriter& out) {
+  MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
+  out.set("layer_types", layer_types(slides));
+  if (out.has("rope_scaling.beta_fast")) out.assume("rope_scaling.truncate", false);
+  return {};
+}
+constexpr Member members[] = {
+    {"attention_bias", "true"},
+};
 
 }  // namespace
 
@@ -59,6 +69,7 @@ const Family gpt_oss = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "layer_types", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true}},
 };
 

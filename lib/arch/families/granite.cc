@@ -83,6 +83,29 @@ constexpr Tensor feed_forward[] = {
 constexpr Fixed fixed[] = {
     {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
+// Without rope it is the newer class, all of whose layers have attention.
+Status describe(ConfigWriter& out) {
+  const bool has_experts = out.size("X") > 0;
+  const bool has_rope = out.flag("rope.scaling.finetuned").value_or(true);
+  if (!has_rope) {
+    set_identity(out, "GraniteMoeHybridForCausalLM", "granitemoehybrid");
+    out.set("position_embedding_type", "nope");
+    out.set("layer_types",
+            hf::config_list(std::vector<std::string_view>(static_cast<std::size_t>(out.size("L")), "attention")));
+    if (!has_experts) {
+      out.set("num_local_experts", u64{0});
+      out.set("num_experts_per_tok", u64{0});
+      out.set("shared_intermediate_size", out.size("F"));
+    }
+  } else if (has_experts && out.size("Fs") > 0) {
+    set_identity(out, "GraniteMoeSharedForCausalLM", "granitemoeshared");
+  }
+  return {};
+}
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+    {"mlp_bias", "@ffn_gate.bias"},
+};
 
 }  // namespace
 
@@ -99,6 +122,7 @@ const Family granite = {
     .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members, .describe = describe},
 };
 
 const Family granitemoe = {
@@ -114,6 +138,7 @@ const Family granitemoe = {
     .first_tensors = embedding_and_rope,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members, .describe = describe},
 };
 
 }  // namespace modelutils::arch::families::granite

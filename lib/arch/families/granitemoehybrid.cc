@@ -98,6 +98,15 @@ constexpr Fixed fixed[] = {
 };
 constexpr Relation relations[] = {doubles_width};
 constexpr Check checks[] = {warn_of_groups, warn_of_time_step_limit};
+Status describe(ConfigWriter& out) {
+  out.set("layer_types", kinds_by_heads(out, "attention", "mamba"));
+  out.set("position_embedding_type", out.flag("rope.scaling.finetuned").value_or(true) ? "rope" : "nope");
+  return {};
+}
+constexpr Member members[] = {
+    {"mamba_d_head", "=I/Rt"},   {"mamba_expand", "=I/E"},      {"attention_bias", "@attn_q.bias"},
+    {"num_local_experts", "=X"}, {"num_experts_per_tok", "=U"}, {"shared_intermediate_size", "=F", "!X"},
+};
 
 }  // namespace
 
@@ -116,6 +125,7 @@ const Family granitemoehybrid = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "mamba_d_conv|mamba_d_state|mamba_n_groups", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };
 

@@ -25,6 +25,9 @@ constexpr Fixed fixed[] = {
     {"attention_bias", "false", Severity::error, "llama.cpp accepts no biases"},
     {"use_cla", "false", Severity::error, "llama.cpp has keys and values in every layer"},
 };
+constexpr Member members[] = {
+    {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -40,6 +43,7 @@ const Family hunyuan_dense = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members},
 };
 
 }  // namespace modelutils::arch::families::hunyuan_dense

@@ -51,6 +51,10 @@ Status warn_of_weights(KeyWriter& out) {
   return {};
 }
 constexpr Check checks[] = {warn_of_weights};
+constexpr Member members[] = {
+    {"intermediate_size", "=F"}, {"attention_bias", "@attn_q.bias"}, {"cla_share_factor", "2"},
+    {"norm_topk_prob", "true"},  {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -67,6 +71,7 @@ const Family hunyuan_moe = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "num_experts|moe_topk", .members = members},
 };
 
 }  // namespace modelutils::arch::families::hunyuan_moe

@@ -1,4 +1,7 @@
 // Jamba: Mamba layers with norms of the time step, B and C, some attention layers without rope, experts in some layers.
+#include <optional>
+#include <utility>
+
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -90,6 +93,47 @@ Status warn_of_weights(KeyWriter& out) {
   return {};
 }
 constexpr Check checks[] = {warn_of_weights};
+// The period and the place in it of the layers for which `has` holds; nothing if they do not come in a period.
+template <typename Has>
+std::optional<std::pair<u64, u64>> period_of(u64 layers, Has&& has) {
+  for (u64 period = 1; period <= layers + 1; ++period) {
+    for (u64 offset = 0; offset < period; ++offset) {
+      bool fits = true;
+      for (u64 i = 0; fits && i < layers; ++i) fits = has(i) == (i % period == offset);
+      if (fits) return std::pair(period, offset);
+    }
+    // Longer ones can only fit if the first layers already come in them.
+    if (period > 64) break;
+  }
+  return std::nullopt;
+}
+Status describe(ConfigWriter& out) {
+  const u64 layers = out.size("L");
+  const auto attention = period_of(layers, [&](u64 i) { return out.sizes().get("K", i) > 0; });
+  if (attention) {
+    out.set("attn_layer_period", attention->first);
+    out.set("attn_layer_offset", attention->second);
+  } else {
+    return out.refuse("attention.head_count_kv", "has attention layers in no period, which config.json cannot say");
+  }
+  const bool has_experts = out.size("X") > 0;
+  const auto experts = has_experts
+                           ? period_of(layers, [&](u64 i) { return out.has_in_layer(i, "ffn_gate_inp.weight"); })
+                           : std::optional(std::pair<u64, u64>(2, 1));
+  if (!experts) {
+    return out.refuse("expert_count", "is of layers in no period, which config.json cannot say");
+  }
+  out.set("expert_layer_period", experts->first);
+  out.set("expert_layer_offset", experts->second);
+  if (!has_experts) {
+    out.set("num_experts", u64{1});
+    out.set("num_experts_per_tok", u64{1});
+  }
+  return {};
+}
+constexpr Member members[] = {
+    {"mamba_expand", "=I/E"},
+};
 
 }  // namespace
 
@@ -110,6 +154,7 @@ const Family jamba = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "num_experts|mamba_d_conv|mamba_d_state", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::ungrouped_convolution}},
 };
 

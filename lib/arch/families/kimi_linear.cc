@@ -150,6 +150,21 @@ Status check_mixture(KeyWriter& out) {
   return {};
 }
 constexpr Check checks[] = {check_mixture};
+Status describe(ConfigWriter& out) {
+  std::vector<u64> delta;
+  for (u64 i = 0; i < out.size("L"); ++i) {
+    if (out.sizes().get("K", i) == 0) delta.push_back(i + 1);
+  }
+  out.set("linear_attn_config.full_attn_layers", layers_with_heads(out, 1));
+  out.set("linear_attn_config.kda_layers", hf::config_list(delta));
+  out.set("q_lora_rank", nullptr);
+  return {};
+}
+constexpr Member members[] = {
+    {"num_key_value_heads", "=H"},          {"qk_nope_head_dim", "=D-R"}, {"head_dim", "=Dk"},
+    {"linear_attn_config.num_heads", "=H"}, {"num_expert_group", "1"},    {"topk_group", "1"},
+    {"use_grouped_topk", "true"},           {"rope_theta", "10000"},      {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -166,6 +181,10 @@ const Family kimi_linear = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "num_experts|num_experts_per_token|moe_router_activation_func|num_expert_group|num_shared_"
+                         "experts|model_max_length",
+               .members = members,
+               .describe = describe},
     .cache = {.is_latent = true, .recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::delta}},
 };
 

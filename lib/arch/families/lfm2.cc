@@ -109,6 +109,25 @@ constexpr Fixed mixture_fixed[] = {
     {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
 };
 constexpr Recurrence short_convolutions = {Recurrence::Layers::without_kv_heads, Recurrence::State::short_convolution};
+// What the width was adjusted to is the width without adjustment.
+Status describe(ConfigWriter& out) {
+  out.set("block_auto_adjust_ff_dim", false);
+  out.set("full_attn_idxs", layers_with_heads(out, 0));
+  out.set("layer_types", kinds_by_heads(out, "full_attention", "conv"));
+  return {};
+}
+Status describe_mixture(ConfigWriter& out) {
+  out.set("layer_types", kinds_by_heads(out, "full_attention", "conv"));
+  return {};
+}
+constexpr Member mixture_members[] = {{"intermediate_size", "=F"}};
+constexpr Member members[] = {
+    {"block_dim", "=E"},
+    {"block_ff_dim", "=F"},
+    {"intermediate_size", "=F"},
+    {"block_multiple_of", "256"},
+    {"block_ffn_dim_multiplier", "1"},
+};
 
 }  // namespace
 
@@ -126,6 +145,7 @@ const Family lfm2 = {
     .first_tensors = embedding,
     .last_tensors = last,
     .fixed = fixed,
+    .config = {.fields = "norm_eps", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::attention}, .recurrence = short_convolutions},
 };
 
@@ -143,6 +163,9 @@ const Family lfm2_moe = {
     .first_tensors = embedding,
     .last_tensors = last,
     .fixed = mixture_fixed,
+    .config = {.fields = "norm_eps|num_experts|num_dense_layers",
+               .members = mixture_members,
+               .describe = describe_mixture},
     .cache = {.recurrence = short_convolutions},
 };
 

@@ -29,6 +29,21 @@ constexpr Fixed mixtral_fixed[] = {
     {"mlp_only_layers", "[]", Severity::error, "llama.cpp requires experts in every layer"},
 };
 constexpr Check checks[] = {warn_of_windows};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+    {"mlp_bias", "@ffn_gate.bias"},
+};
+
+// InternLM 3 has other names for the biases.
+Status describe(ConfigWriter& out) {
+  const hf::ConfigValue* type = hf::find_member(out.members, "model_type");
+  const auto* name = type == nullptr ? nullptr : std::get_if<std::string>(&type->value);
+  if (name != nullptr && *name == "internlm3") {
+    out.set("qkv_bias", out.has_in_layers("attn_q.bias"));
+    out.set("bias", out.has_in_layers("attn_output.bias"));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -46,6 +61,7 @@ const Family llama = {
     .last_tensors = norm_and_head,
     .fixed = whole_head,
     .checks = checks,
+    .config = {.members = members, .describe = describe},
 };
 
 const Family mixtral = {

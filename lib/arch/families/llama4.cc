@@ -66,6 +66,11 @@ Status check_experts(KeyWriter& out) {
   return out.refuse("num_local_experts", "is 0; for this architecture llama.cpp requires experts");
 }
 constexpr Check checks[] = {check_experts};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+    {"attn_temperature_tuning", "4"},
+    {"rope_scaling", "null"},
+};
 
 }  // namespace
 
@@ -83,6 +88,7 @@ const Family llama4 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.members = members, .text_model_type = "llama4_text"},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .missing = 8192, .fixed = 8192}},
 };
 

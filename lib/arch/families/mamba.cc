@@ -1,6 +1,7 @@
 // Mamba, Falcon Mamba and Mamba 2: state-space layers only, without attention and feed-forward parts.
 #include <fmt/format.h>
 
+#include "arch/config_writer.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/ssm_rows.h"
@@ -17,7 +18,15 @@ Status write_part_norms(KeyWriter& out, const Key& key) {
   out.flag(key.name, normalises_parts(out.config()));
   return {};
 }
-constexpr Key part_norms[] = {{.name = "ssm.dt_b_c_rms", .type = KeyType::flag, .write = write_part_norms}};
+Status read_part_norms(ConfigWriter& out, const Key& key) {
+  if (!out.flag(key.name).value_or(false)) return {};
+  set_identity(out, "FalconMambaForCausalLM", "falcon_mamba");
+  out.set("use_bcdt_rms", true);
+  if (const auto epsilon = out.real("attention.layer_norm_rms_epsilon")) out.set("mixer_rms_eps", *epsilon);
+  return {};
+}
+constexpr Key part_norms[] = {
+    {.name = "ssm.dt_b_c_rms", .type = KeyType::flag, .write = write_part_norms, .read = read_part_norms}};
 
 constexpr auto mamba_sizes = [] {
   auto keys = mamba_keys;
@@ -67,6 +76,15 @@ Status check_epsilons(KeyWriter& out) {
 }
 constexpr Check mamba_checks[] = {check_epsilons};
 constexpr Check mamba2_checks[] = {warn_of_groups, warn_of_time_step_limit};
+constexpr Member mamba2_members[] = {
+    {"head_dim", "=I/Rt"},
+    {"intermediate_size", "=I"},
+    {"expand", "=I/E"},
+    {"time_step_rank", "auto"},
+};
+constexpr Member members[] = {
+    {"expand", "=I/E"},
+};
 
 }  // namespace
 
@@ -86,6 +104,7 @@ const Family mamba = {
     .fixed = fixed,
     .relations = relations,
     .checks = mamba_checks,
+    .config = {.fields = "state_size", .members = members},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::ungrouped_convolution}},
 };
 
@@ -104,6 +123,7 @@ const Family mamba2 = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = mamba2_checks,
+    .config = {.fields = "state_size", .members = mamba2_members, .describe = describe_limits},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::convolution}},
 };
 

@@ -16,7 +16,10 @@ constexpr auto sizes = [] {
 constexpr Key own[] = {
     expert_width,
     {.name = "attention.sliding_window", .fields = "sliding_window"},
-    {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_window_flags},
+    {.name = "attention.sliding_window_pattern",
+     .type = KeyType::flag_layers,
+     .write = write_window_flags,
+     .read = read_windows},
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
@@ -33,6 +36,16 @@ Status check_rope(KeyWriter& out) {
                     "scales the rope of sliding layers, which llama.cpp never does");
 }
 constexpr Check checks[] = {check_rope};
+// Sliding layers are never scaled.
+Status describe(ConfigWriter& out) {
+  const hf::ConfigValue theta = out.take("rope_theta").value_or(hf::ConfigValue());
+  hf::ConfigValue scaling = out.take("rope_scaling").value_or(hf::ConfigMembers{{"rope_type", "default"}});
+  out.set("rope_parameters.full_attention", std::move(scaling));
+  out.set("rope_parameters.full_attention.rope_theta", theta);
+  out.set("rope_parameters.sliding_attention.rope_theta", theta);
+  out.set("rope_parameters.sliding_attention.rope_type", "default");
+  return {};
+}
 
 }  // namespace
 
@@ -49,6 +62,7 @@ const Family mellum = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "num_experts|layer_types", .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::number_or_list}},
 };
 

@@ -98,6 +98,34 @@ constexpr Fixed fixed[] = {
     {"routed_scaling_factor", "1", Severity::error, "for this architecture llama.cpp does not scale the experts"},
 };
 constexpr Check checks[] = {check_heads};
+// Key heads differ between layers that slide and others, experts are where a router is.
+Status describe(ConfigWriter& out) {
+  MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
+  std::vector<u64> pattern, mixed;
+  bool has_global_sinks = false;
+  for (u64 i = 0; i < slides.size(); ++i) {
+    const bool is_sliding = slides[static_cast<std::size_t>(i)];
+    pattern.push_back(is_sliding ? 1 : 0);
+    mixed.push_back(out.has_in_layer(i, "ffn_gate_inp.weight") ? 1 : 0);
+    out.set(is_sliding ? "swa_num_key_value_heads" : "num_key_value_heads", out.sizes().get("K", i));
+    has_global_sinks |= !is_sliding && out.has_in_layer(i, "attn_sinks.weight");
+  }
+  out.set("add_full_attention_sink_bias", has_global_sinks);
+  out.set("hybrid_layer_pattern", hf::config_list(pattern));
+  out.set("moe_layer_freq", hf::config_list(mixed));
+  if (const auto window = out.count("attention.sliding_window")) out.set("sliding_window", *window);
+  return {};
+}
+constexpr Member members[] = {
+    {"add_swa_attention_sink_bias", "@attn_sinks.weight"},
+    {"n_shared_experts", "null"},
+    {"routed_scaling_factor", "null"},
+    {"topk_method", "noaux_tc"},
+    {"attention_bias", "@attn_q.bias"},
+    {"swa_head_dim", "=D"},
+    {"swa_v_head_dim", "=Dv"},
+    {"swa_num_attention_heads", "=H"},
+};
 
 }  // namespace
 
@@ -114,6 +142,7 @@ const Family mimo_v2_flash = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.fields = "n_routed_experts|swa_rope_theta", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::list, .always = true}, .prediction = PredictionBlocks::uncached},
 };
 

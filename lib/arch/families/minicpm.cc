@@ -27,8 +27,20 @@ Status write_scales(KeyWriter& out, const Key&) {
   }
   return out.real("logit_scale", is_undivided ? 1 : static_cast<double>(out.size("E")) / base);
 }
+Status read_scales(ConfigWriter& out, const Key&) {
+  const double root = std::sqrt(static_cast<double>(out.size("L")));
+  const auto embedding = out.real("embedding_scale");
+  const auto residual = out.real("residual_scale");
+  const auto logits = out.real("logit_scale");
+  if (logits && !(*logits > 0)) return out.refuse("logit_scale", "is not more than 0");
+  // Without the keys the runtime has the numbers of the first MiniCPM.
+  out.set("scale_emb", embedding.value_or(12));
+  out.set("scale_depth", residual ? *residual * root : 1.4);
+  out.set("dim_model_base", std::round(logits ? static_cast<double>(out.size("E")) / *logits : 256));
+  return {};
+}
 constexpr Key scales[] = {
-    {.name = "embedding_scale", .type = KeyType::f32, .write = write_scales},
+    {.name = "embedding_scale", .type = KeyType::f32, .write = write_scales, .read = read_scales},
     {.name = "residual_scale", .type = KeyType::f32},
     {.name = "logit_scale", .type = KeyType::f32},
 };

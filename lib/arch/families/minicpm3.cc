@@ -29,6 +29,7 @@ constexpr std::span<const Key> used_sizes(sizes.data(), 12);
 constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[0] = mla_rope_keys[0];
+  keys[3].read = read_phi3_rope_scaling;
   keys[3].write = write_phi3_rope_scaling;  // its longrope is the same
   return keys;
 }();
@@ -70,6 +71,9 @@ Status check_factors(KeyWriter& out) {
   return {};
 }
 constexpr Check checks[] = {check_factors};
+constexpr Member members[] = {
+    {"qk_nope_head_dim", "=D-R"},
+};
 
 }  // namespace
 
@@ -88,6 +92,7 @@ const Family minicpm3 = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.members = members},
 };
 
 }  // namespace modelutils::arch::families::minicpm3

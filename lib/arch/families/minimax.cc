@@ -26,6 +26,11 @@ constexpr Fixed fixed[] = {
     rotates_halves,
     {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
 };
+constexpr Member members[] = {
+    {"shared_intermediate_size", "0"},
+    {"use_routing_bias", "@exp_probs_b.bias"},
+    {"qk_norm_type", "per_layer"},
+};
 
 }  // namespace
 
@@ -44,6 +49,7 @@ const Family minimax = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.fields = "rotary_dim", .members = members},
 };
 
 }  // namespace modelutils::arch::families::minimax

@@ -42,6 +42,17 @@ constexpr Fixed fixed[] = {
     {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
 };
 constexpr Check checks[] = {warn_of_windows};
+Status describe(ConfigWriter& out) {
+  if (!out.has("rope_scaling.rope_type")) out.set("rope_scaling.rope_type", "default");
+  out.set("rope_scaling.llama_4_scaling_beta", out.real("attention.temperature_scale").value_or(0));
+  if (const auto original = out.count("rope.scaling.original_context_length")) {
+    out.set("rope_scaling.original_max_position_embeddings", *original);
+  } else {
+    out.assume("rope_scaling.original_max_position_embeddings", out.count("context_length").value_or(0));
+  }
+  gather_rope_parameters(out);
+  return {};
+}
 
 }  // namespace
 
@@ -57,6 +68,7 @@ const Family ministral3 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.describe = describe},
 };
 
 }  // namespace modelutils::arch::families::ministral3

@@ -29,6 +29,10 @@ constexpr Tensor ends[] = {
 };
 constexpr Fixed fixed[] = {rotates_halves};
 constexpr Relation relations[] = {whole_width};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+    {"mlp_bias", "@ffn_up.bias"},
+};
 
 }  // namespace
 
@@ -47,6 +51,7 @@ const Family nemotron = {
     .last_tensors = ends,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "norm_eps", .members = members},
 };
 
 }  // namespace modelutils::arch::families::nemotron

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arch/common_rows.h"
+#include "arch/config_writer.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
@@ -132,6 +133,37 @@ constexpr Recurrence mamba_parts = {.layers = Recurrence::Layers::without_kv_hea
                                     .state = Recurrence::State::convolution,
                                     .keeps_history = true};
 constexpr Check mixture_checks[] = {warn_of_time_step_limit, check_mixture};
+// One letter for each layer.
+Status describe(ConfigWriter& out, char letter) {
+  std::string letters;
+  u64 width = 0;
+  for (u64 i = 0; i < out.size("L"); ++i) {
+    const u64 of_layer = out.sizes().get("F", i);
+    letters += out.sizes().get("K", i) > 0 ? '*' : of_layer > 0 ? letter : 'M';
+    width = std::max(width, of_layer);
+  }
+  out.set("hybrid_override_pattern", letters);
+  if (letter == '-') out.set("intermediate_size", width);
+  if (const auto context = out.count("context_length")) out.set("max_position_embeddings", *context);
+  return describe_limits(out);
+}
+Status describe_dense(ConfigWriter& out) {
+  return describe(out, '-');
+}
+Status describe_mixture(ConfigWriter& out) {
+  return describe(out, 'E');
+}
+constexpr Member members[] = {
+    {"mamba_head_dim", "=I/Rt"},
+    {"attention_bias", "@attn_q.bias"},
+    {"mlp_bias", "@ffn_up.bias"},
+};
+constexpr Member mixture_members[] = {
+    {"mamba_head_dim", "=I/Rt"},
+    {"attention_bias", "@attn_q.bias"},
+    {"mlp_bias", "false"},
+    {"intermediate_size", "=Fs"},
+};
 
 }  // namespace
 
@@ -149,6 +181,7 @@ const Family nemotron_h_moe = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = mixture_checks,
+    .config = {.fields = "n_routed_experts", .members = mixture_members, .describe = describe_mixture},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
 
@@ -165,6 +198,7 @@ const Family nemotron_h = {
     .last_tensors = last,
     .fixed = fixed,
     .checks = checks,
+    .config = {.members = members, .describe = describe_dense},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
 

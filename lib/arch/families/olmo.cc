@@ -42,6 +42,11 @@ constexpr Fixed fixed[] = {
     {"clip_qkv", "", Severity::warning, "mlx-lm does not clip queries, keys and values; llama.cpp does", "mlx"},
 };
 constexpr Relation relations[] = {whole_width};
+constexpr Member members[] = {
+    {"mlp_hidden_size", "=2*F"},
+    {"vocab_size", "=V"},
+    {"mlp_ratio", "=2*F/E"},
+};
 
 }  // namespace
 
@@ -58,6 +63,8 @@ const Family olmo = {
     .last_tensors = ends,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "d_model|n_layers|n_heads|max_sequence_length|embedding_size|weight_tying|layer_norm_eps",
+               .members = members},
 };
 
 }  // namespace modelutils::arch::families::olmo

@@ -30,7 +30,7 @@ Status write_period(KeyWriter& out, const Key& key) {
 }
 constexpr Key windows[] = {
     {.name = "attention.sliding_window", .fields = "sliding_window", .symbol = "W", .fallback = "4096"},
-    {.name = "attention.sliding_window_pattern", .write = write_period},
+    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
@@ -38,6 +38,9 @@ constexpr Fixed fixed[] = {
 };
 constexpr Relation relations[] = {whole_width};
 constexpr Check olmo2_checks[] = {warn_of_windows};
+constexpr Member members[] = {
+    {"attention_bias", "false"},
+};
 
 }  // namespace
 
@@ -55,6 +58,7 @@ const Family olmo2 = {
     .fixed = fixed,
     .relations = relations,
     .checks = olmo2_checks,
+    .config = {.members = members},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 
@@ -72,6 +76,7 @@ const Family olmo3 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "layer_types", .members = members},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 

@@ -27,6 +27,9 @@ constexpr Relation relations[] = {
      "differs from the number of heads, and llama.cpp takes the norm of keys for as "
      "wide as that of queries"},
 };
+constexpr Member members[] = {
+    {"attention_bias", "false"},
+};
 
 }  // namespace
 
@@ -43,6 +46,7 @@ const Family olmoe = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "num_experts", .members = members},
 };
 
 }  // namespace modelutils::arch::families::olmoe

@@ -61,6 +61,26 @@ constexpr Fixed fixed[] = {
     {"activation_fn_name", "swish|silu", Severity::error, "llama.cpp computes silu"},
     {"normalization_layer_name", "rms_norm", Severity::error, "llama.cpp computes RMS norms"},
 };
+// Widths are multiples of a divisor, the lists have a number for each layer.
+Status describe(ConfigWriter& out) {
+  std::vector<u64> heads, kv_heads;
+  std::vector<double> multipliers;
+  u64 divisor = 256;
+  const u64 layers = out.size("L");
+  for (u64 i = 0; i < layers; ++i) {
+    const u64 width = out.sizes().get("F", i);
+    while (width % divisor != 0) divisor /= 2;
+    heads.push_back(out.sizes().get("H", i));
+    kv_heads.push_back(out.sizes().get("K", i));
+    multipliers.push_back(static_cast<double>(width) / static_cast<double>(out.size("E")));
+  }
+  out.set("num_query_heads", hf::config_list(heads));
+  out.set("num_kv_heads", hf::config_list(kv_heads));
+  out.set("num_gqa_groups", kv_heads.front() > 0 ? heads.front() / kv_heads.front() : 1);
+  out.set("ffn_multipliers", hf::config_list(multipliers));
+  out.set("ffn_dim_divisor", divisor);
+  return {};
+}
 
 }  // namespace
 
@@ -78,6 +98,7 @@ const Family openelm = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
+    .config = {.describe = describe},
 };
 
 }  // namespace modelutils::arch::families::openelm

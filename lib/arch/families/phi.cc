@@ -17,6 +17,7 @@ std::optional<u64> rotation(const hf::Config& config, const Sizes& known) {
 constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[0].derive = rotation;
+  keys[0].read = read_rotation;
   return keys;
 }();
 constexpr Need must = Need::required;

@@ -11,7 +11,9 @@ constexpr auto sizes = decoder_sizes();
 constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[0].derive = partial_rotation;
+  keys[0].read = read_rotation;
   keys[3].write = write_phi3_rope_scaling;
+  keys[3].read = read_phi3_rope_scaling;
   return keys;
 }();
 // 0 is what tells Phi-4 from Phi-3.
@@ -28,6 +30,13 @@ constexpr Tensor layer[] = {
     {"ffn_up", "E,2*F", "mlp.gate_up_proj"},      {"ffn_down", "F,E", "mlp.down_proj"},
 };
 constexpr Fixed fixed[] = {rotates_halves};
+Status describe(ConfigWriter& out) {
+  if (out.count("attention.sliding_window").value_or(0) == 0) out.set("sliding_window", nullptr);
+  return {};
+}
+constexpr Member members[] = {
+    {"attention_bias", "false"},
+};
 
 }  // namespace
 
@@ -43,6 +52,7 @@ const Family phi3 = {
     .first_tensors = first,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members, .describe = describe},
 };
 
 }  // namespace modelutils::arch::families::phi3

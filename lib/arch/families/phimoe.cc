@@ -11,6 +11,7 @@ namespace {
 constexpr auto sizes = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
 constexpr auto rope = [] {
   auto keys = rope_keys;
+  keys[3].read = read_phi3_rope_scaling;
   keys[3].write = write_phi3_rope_scaling;
   return keys;
 }();
@@ -46,6 +47,17 @@ Status warn_of_differences(KeyWriter& out) {
   return {};
 }
 constexpr Check checks[] = {warn_of_differences};
+Status describe(ConfigWriter& out) {
+  if (out.count("attention.sliding_window").value_or(0) == 0) out.set("sliding_window", nullptr);
+  if (!out.has("rope_scaling.long_factor")) return {};
+  out.assume("rope_scaling.long_mscale", 1.0);
+  out.assume("rope_scaling.short_mscale", 1.0);
+  return {};
+}
+constexpr Member members[] = {
+    {"attention_bias", "true"},
+    {"lm_head_bias", "true"},
+};
 
 }  // namespace
 
@@ -64,6 +76,7 @@ const Family phimoe = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.members = members, .describe = describe},
 };
 
 }  // namespace modelutils::arch::families::phimoe

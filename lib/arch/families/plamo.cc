@@ -31,6 +31,10 @@ constexpr Tensor layer[] = {
 };
 constexpr Fixed fixed[] = {rotates_halves};
 constexpr Relation relations[] = {whole_width};
+constexpr Member members[] = {
+    {"n_shared_head", "=H/K"},
+    {"num_key_value_heads", "=K"},
+};
 
 }  // namespace
 
@@ -48,6 +52,7 @@ const Family plamo = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
+    .config = {.members = members},
 };
 
 }  // namespace modelutils::arch::families::plamo

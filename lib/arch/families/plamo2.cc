@@ -78,6 +78,39 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "model.norm@add_one"},
     {"output", "E,V", "lm_head"},
 };
+// Every mamba_step-th layer has attention.
+Status describe(ConfigWriter& out) {
+  const u64 layers = out.size("L");
+  u64 first = layers;
+  u64 number = 0;
+  for (u64 i = layers; i-- > 0;) {
+    if (out.sizes().get("K", i) == 0) continue;
+    first = i;
+    ++number;
+  }
+  const bool has_mamba = number < layers;
+  const u64 step = number == 1 && first + 1 == layers ? 2 * layers : 2 * first;
+  u64 shown = number;
+  for (u64 next = step; next <= step + 1 && has_mamba; ++next) {
+    if (next < 2) continue;
+    bool fits = true;
+    for (u64 i = 0; fits && i < layers; ++i) {
+      const bool is_attention = layers <= next / 2 ? i + 1 == layers : i % next == next / 2;
+      fits = is_attention == (out.sizes().get("K", i) > 0);
+    }
+    if (fits) shown = next;
+    if (fits) break;
+    if (next == step + 1) return out.refuse("attention.head_count_kv", "has attention layers in no period");
+  }
+  out.set("mamba_enabled", has_mamba);
+  out.set("mamba_step", has_mamba ? shown : 2);
+  return {};
+}
+constexpr Member members[] = {
+    {"full_attention_idx", "[]"},
+    {"attention_window_size", "2048"},
+    {"mamba_chunk_size", "256"},
+};
 
 }  // namespace
 
@@ -94,6 +127,7 @@ const Family plamo2 = {
     .layer_tensors = {norms, mamba_rows, attention_rows},
     .first_tensors = embedding,
     .last_tensors = last,
+    .config = {.fields = "mamba_d_conv|mamba_d_state", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };
 

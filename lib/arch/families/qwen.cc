@@ -52,6 +52,7 @@ const Family qwen = {
     .last_tensors = ends,
     .fixed = fixed,
     .relations = relations,
+    .config = {.fields = "rotary_emb_base"},
 };
 
 }  // namespace modelutils::arch::families::qwen

@@ -35,6 +35,13 @@ constexpr Fixed mixture_fixed[] = {
 };
 constexpr Relation relations[] = {whole_width};
 constexpr Check checks[] = {warn_of_windows};
+constexpr Member members[] = {
+    {"use_sliding_window", "false"},
+};
+constexpr Member mimo_members[] = {
+    {"attention_bias", "true"},
+    {"num_nextn_predict_layers", "0"},
+};
 
 }  // namespace
 
@@ -51,6 +58,7 @@ const Family qwen2 = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.members = members},
 };
 
 // MiMo 7B: the same; layers that predict more than the next token are left out.
@@ -67,6 +75,7 @@ const Family mimo = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.members = mimo_members},
 };
 
 const Family qwen2moe = {
@@ -84,6 +93,7 @@ const Family qwen2moe = {
     .fixed = mixture_fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "num_experts", .members = members},
 };
 
 }  // namespace modelutils::arch::families::qwen2

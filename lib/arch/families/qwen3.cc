@@ -21,6 +21,10 @@ constexpr Fixed mixture_fixed[] = {
     {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
 };
 constexpr Check checks[] = {warn_of_windows};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+    {"use_sliding_window", "false"},
+};
 
 }  // namespace
 
@@ -36,6 +40,7 @@ const Family qwen3 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.members = members},
 };
 
 const Family qwen3moe = {
@@ -51,6 +56,7 @@ const Family qwen3moe = {
     .last_tensors = norm_and_head,
     .fixed = mixture_fixed,
     .checks = checks,
+    .config = {.fields = "num_experts", .members = members},
 };
 
 }  // namespace modelutils::arch::families::qwen3

@@ -30,7 +30,8 @@ constexpr auto sectioned_rope = [] {
   keys[12] = {.name = "rope.dimension_sections",
               .type = KeyType::u32_list,
               .need = Need::required,
-              .write = write_rope_sections};
+              .write = write_rope_sections,
+              .read = read_rope_sections};
   return keys;
 }();
 
@@ -165,6 +166,20 @@ constexpr CacheFacts qwen35_cache = {.recurrence = {.layers = Recurrence::Layers
                                                     .keeps_history = true},
                                      .prediction = PredictionBlocks::uncached,
                                      .has_gated_queries = true};
+constexpr Member members[] = {
+    {"linear_value_head_dim", "=I/Hv"},
+};
+Status describe_sections(ConfigWriter& out) {
+  std::vector<std::string_view> kinds;
+  const u64 interval = out.size("Fi");
+  for (u64 i = 1; i <= out.size("L"); ++i) {
+    kinds.emplace_back(interval > 0 && i % interval == 0 ? "full_attention" : "linear_attention");
+  }
+  out.set("layer_types", hf::config_list(kinds));
+  out.assume("rope_scaling.mrope_interleaved", true);
+  gather_rope_parameters(out);
+  return {};
+}
 
 }  // namespace
 
@@ -180,6 +195,7 @@ const Family qwen3next = {
     .last_tensors = ends,
     .fixed = mixture_fixed,
     .checks = checks,
+    .config = {.fields = "num_experts", .members = members},
     .cache = {.recurrence = {.layers = Recurrence::Layers::listed,
                              .state = Recurrence::State::convolution,
                              .interval = 4},
@@ -200,6 +216,7 @@ const Family qwen35 = {
     .last_tensors = ends,
     .fixed = fixed,
     .checks = checks,
+    .config = {.members = members, .describe = describe_sections, .text_model_type = "qwen3_5_text"},
     .cache = qwen35_cache,
 };
 
@@ -216,6 +233,10 @@ const Family qwen35moe = {
     .last_tensors = ends,
     .fixed = mixture_fixed,
     .checks = checks,
+    .config = {.fields = "num_experts",
+               .members = members,
+               .describe = describe_sections,
+               .text_model_type = "qwen3_5_moe_text"},
     .cache = qwen35_cache,
 };
 

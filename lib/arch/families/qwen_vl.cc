@@ -27,7 +27,10 @@ constexpr auto rope = [] {
   return keys;
 }();
 constexpr Key sections[] = {
-    {.name = "rope.dimension_sections", .type = KeyType::u32_list, .write = write_rope_sections},
+    {.name = "rope.dimension_sections",
+     .type = KeyType::u32_list,
+     .write = write_rope_sections,
+     .read = read_rope_sections},
 };
 constexpr Key sections_and_stack[] = {
     sections[0],
@@ -53,6 +56,14 @@ constexpr Fixed mixture_fixed[] = {
 };
 constexpr Relation relations[] = {whole_width};
 constexpr Check checks[] = {warn_of_windows};
+Status describe(ConfigWriter& out) {
+  out.assume("rope_scaling.mrope_interleaved", true);
+  return {};
+}
+constexpr Member members2[] = {{"attention_bias", "true"}, {"use_sliding_window", "false"}};
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+};
 
 }  // namespace
 
@@ -70,6 +81,7 @@ const Family qwen2_vl = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.members = members2, .text_model_type = "qwen2_vl_text"},
 };
 
 const Family qwen3_vl = {
@@ -85,6 +97,7 @@ const Family qwen3_vl = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.members = members, .describe = describe, .text_model_type = "qwen3_vl_text"},
 };
 
 const Family qwen3_vl_moe = {
@@ -101,6 +114,10 @@ const Family qwen3_vl_moe = {
     .last_tensors = norm_and_head,
     .fixed = mixture_fixed,
     .checks = checks,
+    .config = {.fields = "num_experts",
+               .members = members,
+               .describe = describe,
+               .text_model_type = "qwen3_vl_moe_text"},
 };
 
 }  // namespace modelutils::arch::families::qwen_vl

@@ -81,6 +81,15 @@ constexpr Fixed fixed[] = {
     {"norm_first", "true", Severity::error, "for this architecture llama.cpp needs the norm before the first layer"},
     {"norm_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases of the norms"},
 };
+Status describe(ConfigWriter& out) {
+  if (const auto context = out.count("context_length")) out.set("max_position_embeddings", *context);
+  out.set("value_dim", hf::config_list(std::vector<u64>(static_cast<std::size_t>(out.size("L")), out.size("E"))));
+  return {};
+}
+constexpr Member members[] = {
+    {"num_heads", "=E/Dk"},
+    {"attn_mode", "chunk"},
+};
 
 }  // namespace
 
@@ -99,6 +108,7 @@ const Family rwkv7 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
+    .config = {.members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::token_shift}},
 };
 

@@ -21,6 +21,9 @@ constexpr Fixed fixed[] = {
     {"attention_out_bias", "false", Severity::error, "llama.cpp accepts no bias of the output projection"},
     {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+};
 
 }  // namespace
 
@@ -35,6 +38,7 @@ const Family seed_oss = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,
+    .config = {.members = members},
 };
 
 }  // namespace modelutils::arch::families::seed_oss

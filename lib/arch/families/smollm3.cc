@@ -38,6 +38,18 @@ Status check_rope_layers(KeyWriter& out) {
   return seen == out.size("L") ? Status{} : out.refuse("no_rope_layers", "does not have one entry for each layer");
 }
 constexpr Check checks[] = {check_rope_layers, warn_of_windows};
+Status describe(ConfigWriter& out) {
+  std::vector<u64> rotates;
+  for (u64 i = 1; i <= out.size("L"); ++i) rotates.push_back(i % 4 == 0 ? 0 : 1);
+  out.set("no_rope_layers", hf::config_list(rotates));
+  return {};
+}
+constexpr Member members[] = {
+    {"attention_bias", "@attn_q.bias"},
+    {"mlp_bias", "false"},
+    {"no_rope_layer_interval", "4"},
+    {"use_sliding_window", "false"},
+};
 
 }  // namespace
 
@@ -55,6 +67,7 @@ const Family smollm3 = {
     .last_tensors = norm_and_head,
     .fixed = fixed,
     .checks = checks,
+    .config = {.members = members, .describe = describe},
 };
 
 }  // namespace modelutils::arch::families::smollm3

@@ -41,6 +41,15 @@ constexpr Tensor ends[] = {
 };
 constexpr Fixed fixed[] = {rotates_halves};
 constexpr Relation relations[] = {whole_width};
+// Attention and feed-forward part run side by side where there is no norm between them.
+Status describe(ConfigWriter& out) {
+  out.set("use_parallel_residual", !out.has_in_layers("ffn_norm.weight"));
+  return {};
+}
+constexpr Member members[] = {
+    {"use_qkv_bias", "@attn_q.bias"},
+    {"qk_layernorm", "@attn_q_norm.weight"},
+};
 
 }  // namespace
 
@@ -57,6 +66,7 @@ const Family stablelm = {
     .last_tensors = ends,
     .fixed = fixed,
     .relations = relations,
+    .config = {.members = members, .describe = describe},
 };
 
 }  // namespace modelutils::arch::families::stablelm

@@ -50,6 +50,7 @@ const Family starcoder2 = {
     .fixed = fixed,
     .relations = relations,
     .checks = checks,
+    .config = {.fields = "norm_epsilon"},
 };
 
 }  // namespace modelutils::arch::families::starcoder2
