@@ -250,8 +250,7 @@ Result<std::vector<bool>> sliding_layers(const ConfigWriter& out) {
   const bool has_window = windows.always || out.count("attention.sliding_window").value_or(windows.missing) > 0;
   if (!has_window || (windows.only_with_layers != 0 && windows.only_with_layers != layers)) return slides;
   if (!flags.empty() && flags.size() < slides.size()) {
-    return out.refuse("attention.sliding_window_pattern",
-                      fmt::format("has {} of the {} layers", flags.size(), layers));
+    return out.refuse("attention.sliding_window_pattern", fmt::format("has {} of the {} layers", flags.size(), layers));
   }
   const u64 period = out.count("attention.sliding_window_pattern").value_or(windows.period);
   for (std::size_t i = 0; i < slides.size(); ++i) {

@@ -93,8 +93,8 @@ void ConfigWriter::assume(std::string_view member, hf::ConfigValue value) {
 }
 
 std::optional<hf::ConfigValue> ConfigWriter::take(std::string_view member) {
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [&](const hf::ConfigMember& one) { return one.name == member; });
+  const auto found =
+      std::find_if(members.begin(), members.end(), [&](const hf::ConfigMember& one) { return one.name == member; });
   if (found == members.end()) return std::nullopt;
   hf::ConfigValue value = std::move(found->value);
   members.erase(found);

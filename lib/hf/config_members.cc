@@ -80,7 +80,8 @@ class Printer {
 }  // namespace
 
 const ConfigValue* find_member(const ConfigMembers& members, std::string_view name) {
-  const auto exact = std::find_if(members.begin(), members.end(), [&](const ConfigMember& m) { return m.name == name; });
+  const auto exact =
+      std::find_if(members.begin(), members.end(), [&](const ConfigMember& m) { return m.name == name; });
   if (exact != members.end()) return &exact->value;
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos) return nullptr;

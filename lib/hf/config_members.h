@@ -23,15 +23,15 @@ struct ConfigValue {
   std::variant<std::nullptr_t, bool, u64, float, std::string, std::vector<ConfigValue>, ConfigMembers> value;
 
   ConfigValue() : value(nullptr) {}
-  ConfigValue(std::nullptr_t) : value(nullptr) {}                                // NOLINT: they are meant to be implicit
-  ConfigValue(bool flag) : value(flag) {}                                        // NOLINT
-  ConfigValue(std::unsigned_integral auto count) : value(u64{count}) {}          // NOLINT
+  ConfigValue(std::nullptr_t) : value(nullptr) {}                        // NOLINT: they are meant to be implicit
+  ConfigValue(bool flag) : value(flag) {}                                // NOLINT
+  ConfigValue(std::unsigned_integral auto count) : value(u64{count}) {}  // NOLINT
   ConfigValue(std::floating_point auto real) : value(static_cast<float>(real)) {}  // NOLINT
-  ConfigValue(std::string text) : value(std::move(text)) {}                      // NOLINT
-  ConfigValue(std::string_view text) : value(std::string(text)) {}               // NOLINT
-  ConfigValue(const char* text) : value(std::string(text)) {}                    // NOLINT
-  ConfigValue(std::vector<ConfigValue> list) : value(std::move(list)) {}         // NOLINT
-  ConfigValue(ConfigMembers members);                                            // NOLINT
+  ConfigValue(std::string text) : value(std::move(text)) {}                        // NOLINT
+  ConfigValue(std::string_view text) : value(std::string(text)) {}                 // NOLINT
+  ConfigValue(const char* text) : value(std::string(text)) {}                      // NOLINT
+  ConfigValue(std::vector<ConfigValue> list) : value(std::move(list)) {}           // NOLINT
+  ConfigValue(ConfigMembers members);                                              // NOLINT
 };
 
 struct ConfigMember {

@@ -29,9 +29,8 @@ tl::unexpected<Error> unknown_architecture(const gguf::SplitSet& set, std::strin
 Result<const Family*> find_family(const gguf::SplitSet& set, const gguf::Index& index) {
   const std::string_view type = index.string_value("general.type").value_or("model");
   if (type != "model") {
-    return input_error("config-architecture",
-                       fmt::format("is '{}': only a whole model has a config.json", type), at_key("general.type"), {},
-                       set.files.front().path);
+    return input_error("config-architecture", fmt::format("is '{}': only a whole model has a config.json", type),
+                       at_key("general.type"), {}, set.files.front().path);
   }
   const std::string_view name = index.architecture();
   if (name.empty()) return unknown_architecture(set, "is missing");
@@ -39,6 +38,21 @@ Result<const Family*> find_family(const gguf::SplitSet& set, const gguf::Index& 
   const Family* family = arch::find_family(index);
   if (family == nullptr) return unknown_architecture(set, fmt::format("is '{}', which has no config.json here", name));
   return family;
+}
+
+// The last blocks of some files predict further tokens: config.json does not count them among its layers.
+void leave_out_prediction(const Family& family, const gguf::Index& index, arch::Sizes& sizes) {
+  const u64 extra = index.unsigned_value(index.arch_key("nextn_predict_layers")).value_or(0);
+  const u64 blocks = sizes.get(symbol::layers);
+  if (family.cache.prediction == arch::PredictionBlocks::unknown || extra == 0 || extra >= blocks) return;
+  for (const arch::Key* key : arch::keys_of(family)) {
+    std::vector<u64> values = sizes.values(key->symbol);
+    if (values.size() != blocks || blocks == 1) continue;
+    values.resize(static_cast<std::size_t>(blocks - extra));
+    sizes.set_layers(key->symbol, std::move(values));
+    sizes.settle(key->symbol);
+  }
+  sizes.set(symbol::layers, blocks - extra);
 }
 
 // The family that the user means among those with the same architecture.
@@ -51,7 +65,8 @@ Result<const Family*> choose_family(const Family& found, std::string_view model_
     known += "|" + std::string(family->model_types);
   }
   std::replace(known.begin(), known.end(), '|', ' ');
-  return usage_error(fmt::format("--model-type {}: a GGUF of architecture {} can be: {}", model_type, found.gguf, known));
+  return usage_error(
+      fmt::format("--model-type {}: a GGUF of architecture {} can be: {}", model_type, found.gguf, known));
 }
 
 std::string without_marks(std::string_view text) {
@@ -77,20 +92,10 @@ std::string_view class_of(const Family& family, std::string_view model_type) {
   return found;
 }
 
-constexpr std::array<std::string_view, 14> turn_ends = {"<|eot_id|>",
-                                                        "<|im_end|>",
-                                                        "<|end|>",
-                                                        "<end_of_turn>",
-                                                        "<|endoftext|>",
-                                                        "<|end_of_text|>",
-                                                        "<EOT>",
-                                                        "_<EOT>",
-                                                        "[EOT]",
-                                                        "<｜end▁of▁sentence｜>",
-                                                        "<end_of_utterance>",
-                                                        "<|return|>",
-                                                        "<|call|>",
-                                                        "<|eom_id|>"};
+constexpr std::array<std::string_view, 14> turn_ends = {
+    "<|eot_id|>",         "<|im_end|>", "<|end|>",  "<end_of_turn>", "<|endoftext|>",
+    "<|end_of_text|>",    "<EOT>",      "_<EOT>",   "[EOT]",         "<｜end▁of▁sentence｜>",
+    "<end_of_utterance>", "<|return|>", "<|call|>", "<|eom_id|>"};
 
 hf::ConfigValue one_or_list(const std::vector<u64>& ids) {
   if (ids.size() == 1) return ids.front();
@@ -164,6 +169,7 @@ Result<HfConfig> hf_config_from_keys(const gguf::SplitSet& set, const HfConfigOp
   HfConfig config;
   config.family = family;
   MU_ASSIGN(config.sizes, arch::read_gguf_sizes(*family, index, set.files.front()));
+  leave_out_prediction(*family, index, config.sizes);
   arch::ConfigWriter out(*family, set, index, config.sizes);
   if (const std::vector<u64> shape = out.shape("token_embd.weight"); shape.size() == 2) {
     config.sizes.set(symbol::vocabulary, shape[1]);

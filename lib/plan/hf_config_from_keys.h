@@ -26,7 +26,7 @@ struct HfConfigOptions {
 
 struct HfConfig {
   const arch::Family* family = nullptr;
-  arch::Sizes sizes;       ///< of the family, as its keys say them
+  arch::Sizes sizes;       ///< of the family, as its keys say them, without layers that predict further tokens
   std::string class_name;  ///< architectures[0]
   std::string model_type;  ///< of the outermost object
   /// config.json in the order in which it is to be written, without torch_dtype and quantization. The members of a
@@ -37,8 +37,9 @@ struct HfConfig {
 };
 
 /// Errors: "config-architecture" (no family has this general.architecture; or what has one is no language model: an
-/// adapter, an image encoder, an importance matrix), "usage" (--model-type names none that the file can be), "loader-key" (a key that the loader needs, too), "config-key", "config-tensor", "config-rope" (what
-/// config.json cannot say), those of reading. Never a config that means another model.
+/// adapter, an image encoder, an importance matrix), "usage" (--model-type names none that the file can be),
+/// "loader-key" (a key that the loader needs, too), "config-key", "config-tensor", "config-rope" (what config.json
+/// cannot say), those of reading. Never a config that means another model.
 Result<HfConfig> hf_config_from_keys(const gguf::SplitSet& set, const HfConfigOptions& options);
 
 /// The ids of the tokens that end generation: eos, eot and eom, and control tokens with the usual texts of an end of

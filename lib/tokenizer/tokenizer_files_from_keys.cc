@@ -38,12 +38,8 @@ constexpr std::array kinds = {
     KindRow{"llama", RebuiltKind::sentencepiece, {.bos = 1, .eos = 2, .unk = 0}, true, false, true},
     KindRow{"gemma4", RebuiltKind::spaced_bpe, {}, true, false, false},
     KindRow{"t5", RebuiltKind::unigram, {.eos = 1, .unk = 2, .pad = 0}, false, true, true},
-    KindRow{"bert",
-            RebuiltKind::wordpiece,
-            {.unk = 100, .sep = 102, .pad = 0, .cls = 101, .mask = 103},
-            true,
-            true,
-            false},
+    KindRow{
+        "bert", RebuiltKind::wordpiece, {.unk = 100, .sep = 102, .pad = 0, .cls = 101, .mask = 103}, true, true, false},
 };
 
 bool is(i32 type, TokenType wanted) {
@@ -79,7 +75,8 @@ class Rebuilder {
     constexpr std::string_view key = "tokenizer.ggml.model";
     const auto model = index_.string_value(key);
     if (!model) return refuse("tok-missing", key, "is missing; --no-tokenizer goes on without a tokenizer");
-    const auto* found = std::find_if(kinds.begin(), kinds.end(), [&](const KindRow& row) { return row.model == *model; });
+    const auto* found =
+        std::find_if(kinds.begin(), kinds.end(), [&](const KindRow& row) { return row.model == *model; });
     if (found == kinds.end()) {
       return refuse("tok-model", key,
                     fmt::format("is '{}', which no tokenizer.json can say; --no-tokenizer goes on without it", *model));
@@ -192,8 +189,8 @@ class Rebuilder {
     const std::string_view architecture = index_.architecture();
     out_.normalizes = architecture.starts_with("qwen") || architecture == "gptneox";
     // What decides between pre-tokenizers that split alike (pre_table.h), on the way to a GGUF again.
-    out_.clean_up_spaces = out_.pre != nullptr && (out_.pre->pre == "starcoder" || out_.pre->pre == "bloom" ||
-                                                   name == "stablelm2");
+    out_.clean_up_spaces =
+        out_.pre != nullptr && (out_.pre->pre == "starcoder" || out_.pre->pre == "bloom" || name == "stablelm2");
     return {};
   }
 
@@ -233,11 +230,10 @@ class Rebuilder {
       return true;
     }));
     if (absent > 0) {
-      out_.findings.warning(
-          Scope::model, "tok-merge-absent",
-          fmt::format("{} {} tokens that are not in the vocabulary, such as '{}': left out", counted(absent, "merge"),
-                      verb(absent, "names", "name"), first),
-          at_key(key));
+      out_.findings.warning(Scope::model, "tok-merge-absent",
+                            fmt::format("{} {} tokens that are not in the vocabulary, such as '{}': left out",
+                                        counted(absent, "merge"), verb(absent, "names", "name"), first),
+                            at_key(key));
     }
     return {};
   }

@@ -1,5 +1,5 @@
-// The tokenizer keys of a GGUF -> the tokenizer files of a Hugging Face or MLX directory. Facts: docs/tokenizers.md ("The
-// way back").
+// The tokenizer keys of a GGUF -> the tokenizer files of a Hugging Face or MLX directory. Facts: docs/tokenizers.md
+// ("The way back").
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ namespace modelutils::tokenizer {
 
 /// tokenizer.ggml.model, as far as files can say it.
 enum class RebuiltKind : u8 {
-  byte_bpe,        ///< gpt2
-  sentencepiece,   ///< llama: scores, no merges
-  spaced_bpe,      ///< gemma4: merges of texts with U+2581 for spaces
-  unigram,         ///< t5
-  wordpiece,       ///< bert
+  byte_bpe,       ///< gpt2
+  sentencepiece,  ///< llama: scores, no merges
+  spaced_bpe,     ///< gemma4: merges of texts with U+2581 for spaces
+  unigram,        ///< t5
+  wordpiece,      ///< bert
 };
 
 struct RebuildOptions {
@@ -39,17 +39,17 @@ struct RebuiltMerge {
 /// A tokenizer as its keys say it, and the files that say the same.
 struct RebuiltTokenizer {
   RebuiltKind kind = RebuiltKind::byte_bpe;
-  std::vector<std::string> tokens;  ///< as the files spell them; distinct, UTF-8; unused ones at the end are left out
-  std::vector<i32> types;           ///< TokenType numbers, one for each token
-  std::vector<float> scores;        ///< unigram, sentencepiece
-  std::vector<RebuiltMerge> merges; ///< byte_bpe, sentencepiece (rebuilt), spaced_bpe; best first
-  const PreRow* pre = nullptr;      ///< byte_bpe; nullptr: the runtime's default split
+  std::vector<std::string> tokens;   ///< as the files spell them; distinct, UTF-8; unused ones at the end are left out
+  std::vector<i32> types;            ///< TokenType numbers, one for each token
+  std::vector<float> scores;         ///< unigram, sentencepiece
+  std::vector<RebuiltMerge> merges;  ///< byte_bpe, sentencepiece (rebuilt), spaced_bpe; best first
+  const PreRow* pre = nullptr;       ///< byte_bpe; nullptr: the runtime's default split
   bool ignore_merges = false;
-  bool normalizes = false;  ///< NFC
+  bool normalizes = false;    ///< NFC
   bool strips_right = false;  ///< special tokens take the spaces that follow (Phi-3)
   bool add_space_prefix = false, removes_extra_spaces = false;
-  bool lowercase = true;               ///< wordpiece
-  std::string charsmap;                ///< unigram: the bytes of the precompiled map of characters
+  bool lowercase = true;  ///< wordpiece
+  std::string charsmap;   ///< unigram: the bytes of the precompiled map of characters
   bool add_bos = false, add_eos = false;
   SpecialIds special;  ///< of tokens that are there
   u64 context_length = 0;

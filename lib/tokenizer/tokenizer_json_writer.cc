@@ -94,9 +94,8 @@ void write_normalizer(const RebuiltTokenizer& t, Writer& out) {
       break;
     case RebuiltKind::unigram:
       if (!t.charsmap.empty()) {
-        parts.emplace_back([&] {
-          component(out, "Precompiled", [&] { out.member("precompiled_charsmap", base64(t.charsmap)); });
-        });
+        parts.emplace_back(
+            [&] { component(out, "Precompiled", [&] { out.member("precompiled_charsmap", base64(t.charsmap)); }); });
       }
       if (t.removes_extra_spaces) {
         parts.emplace_back([&] {
@@ -152,8 +151,8 @@ void write_pre_tokenizer(const RebuiltTokenizer& t, Writer& out) {
   if (t.pre == nullptr) {
     // What llama.cpp does with a pre-tokenizer that it does not know.
     constexpr std::array<std::string_view, 4> regexes = {
-        R"([\p{P}\$\+<=>\^~\|]+)",
-        R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))", R"(\p{N}+)", "[0-9][0-9][0-9]"};
+        R"([\p{P}\$\+<=>\^~\|]+)", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
+        R"(\p{N}+)", "[0-9][0-9][0-9]"};
     for (const std::string_view regex : regexes) parts.emplace_back([&out, regex] { write_split(out, regex); });
     parts.emplace_back([&] { write_byte_level(out, false, false); });
   } else {

@@ -1,5 +1,5 @@
-// A model's config.json, the GGUF that mlx2gguf makes of the model, and the config.json that is read from its keys: the two
-// say the same of everything that a runtime of the directory reads.
+// A model's config.json, the GGUF that mlx2gguf makes of the model, and the config.json that is read from its keys: the
+// two say the same of everything that a runtime of the directory reads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,13 +38,12 @@ const std::set<std::string, std::less<>> passed_over = {
     "mtp_num_hidden_layers",
     // other names of what is there, and settings that no runtime reads
     "attention_head_dim", "attn_type_list", "bias_for_layer_norm", "block_norm_eps", "block_use_swiglu", "conv_dim",
-    "d_inner", "expand", "experts_per_token", "hidden_ratio", "initial_context_length",
-    "layer_switch", "max_window_layers", "mlp_expansion_factor", "moe_capacity", "moe_gate", "multi_gate", "n_layer",
+    "d_inner", "expand", "experts_per_token", "hidden_ratio", "initial_context_length", "layer_switch",
+    "max_window_layers", "mlp_expansion_factor", "moe_capacity", "moe_gate", "multi_gate", "n_layer",
     "norm_before_gate", "num_expert_groups", "num_heads", "num_limited_groups", "order_of_interleaved_layers",
-    "qkv_multipliers", "rms_norm", "rope_max_length", "time_step_floor",
-    "time_step_max", "time_step_min", "time_step_rank", "use_embedding_sharing", "use_gated_activation", "use_mrope",
-    "use_parallel_block", "use_parallel_embedding", "use_pos_enc", "use_rmsnorm", "use_sliding_window",
-    "moe_use_aux_free"};
+    "qkv_multipliers", "rms_norm", "rope_max_length", "time_step_floor", "time_step_max", "time_step_min",
+    "time_step_rank", "use_embedding_sharing", "use_gated_activation", "use_mrope", "use_parallel_block",
+    "use_parallel_embedding", "use_pos_enc", "use_rmsnorm", "use_sliding_window", "moe_use_aux_free"};
 
 // What may differ in one case, and why.
 const std::map<std::string, std::set<std::string, std::less<>>, std::less<>> differs = {
@@ -86,7 +85,8 @@ bool may_differ(std::string_view model, std::string_view name) {
 bool equal(json::Element a, json::Element b);
 
 bool equal_lists(const json::Array& a, const json::Array& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](json::Element x, json::Element y) { return equal(x, y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](json::Element x, json::Element y) { return equal(x, y); });
 }
 
 // Members of objects that a config need not have ("model_type": "").
@@ -110,8 +110,9 @@ bool equal(json::Element a, json::Element b) {
 }
 
 bool is_rope(std::string_view name) {
-  return name == "rope_scaling" || name == "rope_parameters" || name == "rope_theta" || name == "rope_local_base_freq" ||
-         name == "partial_rotary_factor" || name == "swa_rope_theta" || name == "rope_traditional";
+  return name == "rope_scaling" || name == "rope_parameters" || name == "rope_theta" ||
+         name == "rope_local_base_freq" || name == "partial_rotary_factor" || name == "swa_rope_theta" ||
+         name == "rope_traditional";
 }
 
 bool near(const std::optional<double>& a, const std::optional<double>& b) {
@@ -122,7 +123,8 @@ bool near(const std::optional<double>& a, const std::optional<double>& b) {
 std::string rope_difference(const hf::Config& a, const hf::Config& b) {
   if (a.rope.theta && !near(a.rope.theta, b.rope.theta)) return "rope_theta";
   if (a.rope.theta_local && !near(a.rope.theta_local, b.rope.theta_local)) return "rope_local_base_freq";
-  if (a.partial_rotary_factor && !near(a.partial_rotary_factor, b.partial_rotary_factor)) return "partial_rotary_factor";
+  if (a.partial_rotary_factor && !near(a.partial_rotary_factor, b.partial_rotary_factor))
+    return "partial_rotary_factor";
   if (a.rope.scaling.has_value() != b.rope.scaling.has_value()) return "rope_scaling";
   if (!a.rope.scaling) return {};
   const hf::RopeScaling &x = *a.rope.scaling, &y = *b.rope.scaling;
@@ -152,7 +154,8 @@ void compare(const std::string& model, const hf::Config& original, const hf::Con
       if (!other) {
         ADD_FAILURE() << model << ": " << member.key << " is missing";
       } else if (!equal(member.value, *other)) {
-        ADD_FAILURE() << model << ": " << member.key << " is " << other->text() << " instead of " << member.value.text();
+        ADD_FAILURE() << model << ": " << member.key << " is " << other->text() << " instead of "
+                      << member.value.text();
       }
     }
   };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
@@ -58,6 +57,12 @@ Status write_scaling(KeyWriter& out, const Key& key) {
   return scaling && scaling->type != "proportional" ? write_rope_scaling(out, key) : Status{};
 }
 
+Status refuse_scaling(ConfigWriter& out, const Key& key) {
+  const std::string_view type = out.text(key.name);
+  if (type.empty() || type == "none") return {};
+  return out.refuse(key.name, fmt::format("is '{}', which this family's config.json cannot say", type));
+}
+
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
   keys[3].derive_layers = widths;
@@ -73,7 +78,7 @@ constexpr auto rope = [] {
   auto keys = rope_keys;
   keys[2].write = write_local_base;
   keys[3].write = write_scaling;
-  keys[3].read = [](ConfigWriter&, const Key&) { return Status{}; };
+  keys[3].read = refuse_scaling;
   return keys;
 }();
 constexpr Key own[] = {
@@ -213,9 +218,9 @@ Status describe_rope(ConfigWriter& out) {
   MU_ASSIGN(const auto factors, out.values("rope_freqs.weight"));
   std::size_t rotated = factors ? 0 : 1;
   while (factors && rotated < factors->size() && (*factors)[rotated] < unrotated) ++rotated;
+  const auto is_first = [&](float one) { return one == factors->front(); };
   const bool is_uniform =
-      !factors || std::adjacent_find(factors->begin(), factors->begin() + static_cast<std::ptrdiff_t>(rotated),
-                                     std::not_equal_to<>()) == factors->begin() + static_cast<std::ptrdiff_t>(rotated);
+      !factors || std::all_of(factors->begin(), factors->begin() + static_cast<std::ptrdiff_t>(rotated), is_first);
   if (!is_uniform) {
     return input_error("config-rope", "are factors that no proportional scaling has", at_tensor("rope_freqs.weight"));
   }

@@ -93,36 +93,34 @@ Status warn_of_weights(KeyWriter& out) {
   return {};
 }
 constexpr Check checks[] = {warn_of_weights};
-// The period and the place in it of the layers for which `has` holds; nothing if they do not come in a period.
-template <typename Has>
-std::optional<std::pair<u64, u64>> period_of(u64 layers, Has&& has) {
-  for (u64 period = 1; period <= layers + 1; ++period) {
+// The period and the place in it of the layers that are marked; nothing if they do not come in a period.
+std::optional<std::pair<u64, u64>> period_of(const std::vector<bool>& marked) {
+  for (u64 period = 1; period <= marked.size() + 1; ++period) {
     for (u64 offset = 0; offset < period; ++offset) {
       bool fits = true;
-      for (u64 i = 0; fits && i < layers; ++i) fits = has(i) == (i % period == offset);
+      for (u64 i = 0; fits && i < marked.size(); ++i) {
+        fits = marked[static_cast<std::size_t>(i)] == (i % period == offset);
+      }
       if (fits) return std::pair(period, offset);
     }
-    // Longer ones can only fit if the first layers already come in them.
-    if (period > 64) break;
   }
   return std::nullopt;
 }
 Status describe(ConfigWriter& out) {
-  const u64 layers = out.size("L");
-  const auto attention = period_of(layers, [&](u64 i) { return out.sizes().get("K", i) > 0; });
-  if (attention) {
-    out.set("attn_layer_period", attention->first);
-    out.set("attn_layer_offset", attention->second);
-  } else {
+  std::vector<bool> with_attention, with_experts;
+  for (u64 i = 0; i < out.size("L"); ++i) {
+    with_attention.push_back(out.sizes().get("K", i) > 0);
+    with_experts.push_back(out.has_in_layer(i, "ffn_gate_inp.weight"));
+  }
+  const auto attention = period_of(with_attention);
+  if (!attention) {
     return out.refuse("attention.head_count_kv", "has attention layers in no period, which config.json cannot say");
   }
+  out.set("attn_layer_period", attention->first);
+  out.set("attn_layer_offset", attention->second);
   const bool has_experts = out.size("X") > 0;
-  const auto experts = has_experts
-                           ? period_of(layers, [&](u64 i) { return out.has_in_layer(i, "ffn_gate_inp.weight"); })
-                           : std::optional(std::pair<u64, u64>(2, 1));
-  if (!experts) {
-    return out.refuse("expert_count", "is of layers in no period, which config.json cannot say");
-  }
+  const auto experts = has_experts ? period_of(with_experts) : std::optional(std::pair<u64, u64>(2, 1));
+  if (!experts) return out.refuse("expert_count", "is of layers in no period, which config.json cannot say");
   out.set("expert_layer_period", experts->first);
   out.set("expert_layer_offset", experts->second);
   if (!has_experts) {

@@ -1,5 +1,8 @@
 // PLaMo 2: Mamba layers with heads and attention layers with weighted norms of queries and keys take turns; norms have
 // offsets of their own.
+#include <algorithm>
+#include <optional>
+
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/ssm_rows.h"
@@ -78,32 +81,26 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "model.norm@add_one"},
     {"output", "E,V", "lm_head"},
 };
-// Every mamba_step-th layer has attention.
-Status describe(ConfigWriter& out) {
-  const u64 layers = out.size("L");
-  u64 first = layers;
-  u64 number = 0;
-  for (u64 i = layers; i-- > 0;) {
-    if (out.sizes().get("K", i) == 0) continue;
-    first = i;
-    ++number;
-  }
-  const bool has_mamba = number < layers;
-  const u64 step = number == 1 && first + 1 == layers ? 2 * layers : 2 * first;
-  u64 shown = number;
-  for (u64 next = step; next <= step + 1 && has_mamba; ++next) {
-    if (next < 2) continue;
+// The mamba_step with which just the layers with key heads have attention.
+std::optional<u64> step_of(const Sizes& sizes) {
+  const u64 layers = sizes.get(symbol::layers);
+  for (u64 step = 2; step <= 2 * layers + 1; ++step) {
     bool fits = true;
     for (u64 i = 0; fits && i < layers; ++i) {
-      const bool is_attention = layers <= next / 2 ? i + 1 == layers : i % next == next / 2;
-      fits = is_attention == (out.sizes().get("K", i) > 0);
+      const bool is_attention = layers <= step / 2 ? i + 1 == layers : i % step == step / 2;
+      fits = is_attention == (sizes.get(symbol::kv_heads, i) > 0);
     }
-    if (fits) shown = next;
-    if (fits) break;
-    if (next == step + 1) return out.refuse("attention.head_count_kv", "has attention layers in no period");
+    if (fits) return step;
   }
+  return std::nullopt;
+}
+Status describe(ConfigWriter& out) {
+  const std::vector<u64>& heads = out.sizes().values(symbol::kv_heads);
+  const bool has_mamba = std::find(heads.begin(), heads.end(), 0) != heads.end();
+  const std::optional<u64> step = has_mamba ? step_of(out.sizes()) : 2;
+  if (!step) return out.refuse("attention.head_count_kv", "has attention layers in no period, which mamba_step is");
   out.set("mamba_enabled", has_mamba);
-  out.set("mamba_step", has_mamba ? shown : 2);
+  out.set("mamba_step", *step);
   return {};
 }
 constexpr Member members[] = {

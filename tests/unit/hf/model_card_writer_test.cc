@@ -90,8 +90,8 @@ TEST(ModelCardWriter, DatasetsComeFromTheirAddresses) {
 }
 
 TEST(ModelCardWriter, WhatIsNotUtf8IsLeftOut) {
-  const std::string card = card_of(
-      GgufBuilder().key_string("general.license", "\xff").key_strings("general.tags", {"\xff", "", "good"}));
+  const std::string card =
+      card_of(GgufBuilder().key_string("general.license", "\xff").key_strings("general.tags", {"\xff", "", "good"}));
   EXPECT_EQ(card,
             "---\nlibrary_name: \"mlx\"\ntags:\n- \"good\"\n- \"mlx\"\n---\n\n# m.gguf\n\n"
             "Made from the GGUF file `m.gguf` by gguf2mlx 1.\n");

@@ -144,8 +144,9 @@ TEST(ConfigFromKeys, Llama3Scaling) {
   EXPECT_EQ(member(*config, "rope_scaling.factor"), "8.0");
   EXPECT_EQ(member(*config, "rope_scaling.original_max_position_embeddings"), "64");
   EXPECT_EQ(code_of(model("llama").tensor(floats("rope_freqs.weight", {1, 2, 3, 4, 5, 6, 7, 8}))), "config-rope");
-  EXPECT_EQ(code_of(model("llama").tensor({.name = "rope_freqs.weight", .ne = {8}, .type = 1, .data = std::string(16, 0)})),
-            "config-tensor");
+  EXPECT_EQ(
+      code_of(model("llama").tensor({.name = "rope_freqs.weight", .ne = {8}, .type = 1, .data = std::string(16, 0)})),
+      "config-tensor");
   EXPECT_EQ(code_of(model("llama").tensor(
                 {.name = "rope_freqs.weight", .ne = {8}, .data = std::string(32, 0), .offset = ~u64{0} - 31})),
             "config-tensor");
@@ -156,8 +157,8 @@ TEST(ConfigFromKeys, Llama3Scaling) {
 }
 
 TEST(ConfigFromKeys, LinearScaling) {
-  const auto config = config_of(
-      model("llama").key_string("llama.rope.scaling.type", "linear").key_f32("llama.rope.scaling.factor", 4));
+  const auto config =
+      config_of(model("llama").key_string("llama.rope.scaling.type", "linear").key_f32("llama.rope.scaling.factor", 4));
   ASSERT_TRUE(config);
   EXPECT_EQ(member(*config, "rope_scaling"),
             "{\n    \"rope_type\": \"linear\",\n    \"type\": \"linear\",\n    \"factor\": 4.0\n  }");
@@ -229,9 +230,8 @@ TEST(ConfigFromKeys, Gemma3) {
 
 // Without rope a granite is of the newer class.
 TEST(ConfigFromKeys, Granite) {
-  const auto without = config_of(model("granite")
-                                     .key_f32("granite.logit_scale", 2)
-                                     .key_bool("granite.rope.scaling.finetuned", 0));
+  const auto without =
+      config_of(model("granite").key_f32("granite.logit_scale", 2).key_bool("granite.rope.scaling.finetuned", 0));
   ASSERT_TRUE(without) << without.error().message;
   EXPECT_EQ(without->model_type, "granitemoehybrid");
   EXPECT_EQ(without->class_name, "GraniteMoeHybridForCausalLM");
@@ -274,6 +274,68 @@ TEST(ConfigFromKeys, AnUnknownRouterIsRefused) {
   EXPECT_EQ(member(*config, "scoring_func"), "\"softmax\"");
   EXPECT_EQ(member(*config, "n_group"), "1");
   EXPECT_EQ(code_of(with_gating(3)), "config-key");
+}
+
+TEST(ConfigFromKeys, LayersThatPredictFurtherTokensDoNotCount) {
+  const auto config = config_of(model("glm4moe")
+                                    .key_u32("glm4moe.nextn_predict_layers", 1)
+                                    .key_u32("glm4moe.expert_count", 4)
+                                    .key_u32("glm4moe.expert_used_count", 2));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(member(*config, "num_hidden_layers"), "1");
+  EXPECT_EQ(config->sizes.get("L"), 1u);
+}
+
+// Proportional rope is a tensor: so many pairs of a head are rotated.
+TEST(ConfigFromKeys, Gemma4) {
+  const auto gemma4 = [](const std::vector<float>& factors) {
+    return model("gemma4")
+        .key_u32("gemma4.attention.key_length", 16)
+        .key_u32("gemma4.attention.key_length_swa", 8)
+        .key_u32("gemma4.attention.value_length_swa", 8)
+        .key_u32("gemma4.attention.sliding_window", 4)
+        .key_bools("gemma4.attention.sliding_window_pattern", {1, 0})
+        .f32_tensor("blk.1.attn_v.weight", {64, 32})
+        .tensor(floats("rope_freqs.weight", factors));
+  };
+  const auto config = config_of(gemma4({2, 2, 1e30f, 1e30f, 1e30f, 1e30f, 1e30f, 1e30f}));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(member(*config, "rope_parameters.full_attention.partial_rotary_factor"), "0.25");
+  EXPECT_EQ(member(*config, "rope_parameters.full_attention.factor"), "2.0");
+  EXPECT_EQ(member(*config, "head_dim"), "8");
+  EXPECT_EQ(member(*config, "global_head_dim"), "16");
+  EXPECT_EQ(member(*config, "attention_k_eq_v"), "false");
+  EXPECT_EQ(code_of(gemma4({1, 2, 1e30f, 1e30f, 1e30f, 1e30f, 1e30f, 1e30f})), "config-rope");
+  EXPECT_EQ(code_of(gemma4({1, 1, 1, 1, 1, 1, 1, 1}).key_string("gemma4.rope.scaling.type", "yarn")), "config-key");
+}
+
+// PLaMo 2 says which layers have attention by a step alone.
+TEST(ConfigFromKeys, Plamo2) {
+  const auto plamo2 = [](std::vector<u32> heads) {
+    return GgufBuilder()
+        .key_string("general.architecture", "plamo2")
+        .key_u32("plamo2.block_count", static_cast<u32>(heads.size()))
+        .key_u32("plamo2.context_length", 64)
+        .key_u32("plamo2.embedding_length", 64)
+        .key_u32("plamo2.feed_forward_length", 96)
+        .key_u32("plamo2.attention.head_count", 4)
+        .key_array<u32>("plamo2.attention.head_count_kv", heads)
+        .key_f32("plamo2.attention.layer_norm_rms_epsilon", 1e-6f)
+        .key_u32("plamo2.ssm.conv_kernel", 4)
+        .key_u32("plamo2.ssm.inner_size", 128)
+        .key_u32("plamo2.ssm.state_size", 16)
+        .key_u32("plamo2.ssm.time_step_rank", 8)
+        .key_u32("plamo2.ssm.group_count", 0);
+  };
+  const auto config = config_of(plamo2({0, 0, 2, 0, 0, 0, 2, 0}));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(member(*config, "mamba_step"), "4");
+  EXPECT_EQ(member(*config, "mamba_enabled"), "true");
+  EXPECT_EQ(member(*config, "num_key_value_heads"), "2");
+  EXPECT_EQ(code_of(plamo2({0, 2, 2, 0, 0, 0, 2, 0})), "config-key");
+  const auto dense = config_of(plamo2({2, 2}));
+  ASSERT_TRUE(dense);
+  EXPECT_EQ(member(*dense, "mamba_enabled"), "false");
 }
 
 // Layers of Jamba come in periods, or config.json cannot say which are which.

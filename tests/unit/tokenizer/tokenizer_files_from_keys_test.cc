@@ -148,13 +148,12 @@ TEST(TokenizerFromKeys, WithoutAPreTokenizerTextIsSplitAsTheRuntimeDoes) {
 
 // ab by both splits; scores decide, then the longer left part.
 TEST(TokenizerFromKeys, SentencePieceMergesAreRebuilt) {
-  const auto rebuilt = rebuild(GgufBuilder()
-                                   .key_string("tokenizer.ggml.model", "llama")
-                                   .key_strings("tokenizer.ggml.tokens",
-                                                {"<unk>", "<s>", "</s>", "<0x41>", "a", "é", "aé", "aéa", "éa", "x  y"})
-                                   .key_array<i32>("tokenizer.ggml.token_type", {2, 3, 3, 6, 1, 1, 1, 1, 1, 4})
-                                   .key_array<float>("tokenizer.ggml.scores",
-                                                     {0, 0, 0, 0, -9, -9, -2, -3, -2, -1000}));
+  const auto rebuilt = rebuild(
+      GgufBuilder()
+          .key_string("tokenizer.ggml.model", "llama")
+          .key_strings("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "<0x41>", "a", "é", "aé", "aéa", "éa", "x  y"})
+          .key_array<i32>("tokenizer.ggml.token_type", {2, 3, 3, 6, 1, 1, 1, 1, 1, 4})
+          .key_array<float>("tokenizer.ggml.scores", {0, 0, 0, 0, -9, -9, -2, -3, -2, -1000}));
   ASSERT_TRUE(rebuilt);
   std::vector<std::pair<u32, u32>> merges;
   for (const tokenizer::RebuiltMerge& merge : rebuilt->merges) merges.emplace_back(merge.left, merge.right);
@@ -206,9 +205,10 @@ TEST(TokenizerFromKeys, Unigram) {
   ASSERT_TRUE(rebuilt) << rebuilt.error().message;
   EXPECT_EQ(rebuilt->kind, RebuiltKind::unigram);
   const std::string text = file(*rebuilt, "tokenizer.json");
-  EXPECT_NE(text.find(R"("model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],["</s>",0],["<unk>",0],["▁a",-1.5]],)"
-                      R"("byte_fallback":false})"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(R"("model":{"type":"Unigram","unk_id":2,"vocab":[["<pad>",0],["</s>",0],["<unk>",0],["▁a",-1.5]],)"
+                R"("byte_fallback":false})"),
+      std::string::npos)
       << text;
   EXPECT_NE(text.find(R"({"type":"Precompiled","precompiled_charsmap":"AQID"})"), std::string::npos);
   EXPECT_NE(text.find(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})"), std::string::npos);
@@ -218,14 +218,14 @@ TEST(TokenizerFromKeys, Unigram) {
 }
 
 TEST(TokenizerFromKeys, WordPiece) {
-  const auto rebuilt = rebuild(GgufBuilder()
-                                   .key_string("tokenizer.ggml.model", "bert")
-                                   .key_strings("tokenizer.ggml.tokens", {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁a", "b",
-                                                                          "[unused0]"})
-                                   .key_array<i32>("tokenizer.ggml.token_type", {3, 3, 3, 3, 1, 1, 5})
-                                   .key_u32("tokenizer.ggml.unknown_token_id", 1)
-                                   .key_u32("tokenizer.ggml.cls_token_id", 2)
-                                   .key_u32("tokenizer.ggml.seperator_token_id", 3));
+  const auto rebuilt =
+      rebuild(GgufBuilder()
+                  .key_string("tokenizer.ggml.model", "bert")
+                  .key_strings("tokenizer.ggml.tokens", {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁a", "b", "[unused0]"})
+                  .key_array<i32>("tokenizer.ggml.token_type", {3, 3, 3, 3, 1, 1, 5})
+                  .key_u32("tokenizer.ggml.unknown_token_id", 1)
+                  .key_u32("tokenizer.ggml.cls_token_id", 2)
+                  .key_u32("tokenizer.ggml.seperator_token_id", 3));
   ASSERT_TRUE(rebuilt);
   EXPECT_EQ(rebuilt->tokens, (std::vector<std::string>{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b", "[unused0]"}));
   const std::string text = file(*rebuilt, "tokenizer.json");
@@ -253,8 +253,8 @@ TEST(TokenizerFromKeys, BpeOfSpacedTexts) {
 }
 
 TEST(TokenizerFromKeys, Templates) {
-  const auto one = rebuild(byte_bpe().key_string("tokenizer.chat_template", "{{ x }}\n").key_u32("llama.context_length",
-                                                                                                  32));
+  const auto one =
+      rebuild(byte_bpe().key_string("tokenizer.chat_template", "{{ x }}\n").key_u32("llama.context_length", 32));
   ASSERT_TRUE(one);
   EXPECT_EQ(one->file_names().back(), "chat_template.jinja");
   EXPECT_EQ(file(*one, "chat_template.jinja"), "{{ x }}\n");
@@ -293,8 +293,9 @@ TEST(TokenizerFromKeys, WhatCannotBeRebuiltIsRefused) {
   EXPECT_EQ(code_of(model("llama")), "tok-keys");  // without scores
   EXPECT_EQ(code_of(model("gpt2").key_array<i32>("tokenizer.ggml.token_type", {})), "tok-keys");
   EXPECT_EQ(code_of(model("gpt2").key_array<i32>("tokenizer.ggml.merges", {1})), "tok-keys");
-  EXPECT_EQ(code_of(model("t5").key_array<float>("tokenizer.ggml.scores", {0}).key_array<i32>(
-                "tokenizer.ggml.precompiled_charsmap", {1})),
+  EXPECT_EQ(code_of(model("t5")
+                        .key_array<float>("tokenizer.ggml.scores", {0})
+                        .key_array<i32>("tokenizer.ggml.precompiled_charsmap", {1})),
             "tok-keys");
   const auto tokens = [](const std::vector<std::string>& texts) {
     return GgufBuilder().key_string("tokenizer.ggml.model", "gpt2").key_strings("tokenizer.ggml.tokens", texts);
@@ -302,9 +303,9 @@ TEST(TokenizerFromKeys, WhatCannotBeRebuiltIsRefused) {
   EXPECT_EQ(code_of(tokens({"a", "a"})), "tok-text");
   EXPECT_EQ(code_of(tokens({"\xff"})), "tok-text");
   EXPECT_EQ(code_of(byte_bpe().key_string("tokenizer.chat_template", "\xff")), "tok-text");
-  EXPECT_EQ(code_of(GgufBuilder().key_string("tokenizer.ggml.model", "gpt2").key_array<i32>("tokenizer.ggml.tokens",
-                                                                                             {1})),
-            "tok-keys");
+  EXPECT_EQ(
+      code_of(GgufBuilder().key_string("tokenizer.ggml.model", "gpt2").key_array<i32>("tokenizer.ggml.tokens", {1})),
+      "tok-keys");
 }
 
 }  // namespace
