@@ -1,9 +1,10 @@
 // Converts real tokenizers and compares what llama.cpp makes of texts with what Hugging Face's tokenizers make of them.
 //   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (scripts/check-tokenizers calls it)
 // CASE: "NAME FOLDER" (a folder with tokenizer.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
+// Then, where BIN_DIR has gguf2mlx, the same of the tokenizer files that it makes of the GGUF.
 // A line for each; --table as rows of Markdown. Exit status 1 if one fails.
 import { spawn } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { patterns, usePattern } from "./patterns.mjs";
@@ -25,6 +26,15 @@ function run(program, parameters) {
   });
 }
 
+async function compare(folder, gguf, errors) {
+  const compared = await run("node", [here("compare.mjs"), client, modules, folder, gguf, errors]);
+  try {
+    return JSON.parse(compared.stdout);
+  } catch {
+    return { failed: compared.stdout + compared.stderr };
+  }
+}
+
 async function check(one) {
   const [name, source] = one.split(" ");
   const pattern = name.startsWith("split:") ? name.slice(6).replaceAll("_", " ") : undefined;
@@ -40,12 +50,15 @@ async function check(one) {
     const get = async (key) => (await run(join(bin, "gguf-dump"), ["--get", `tokenizer.ggml.${key}`, gguf])).stdout.trim();
     const kind = await get("model"), pre = await get("pre");
     if (pattern && !patterns[pattern].pre.includes(pre)) return { name, failed: `recognised as '${pre}'` };
-    const compared = await run("node", [here("compare.mjs"), client, modules, model, gguf, errors]);
-    let result;
-    try {
-      result = JSON.parse(compared.stdout);
-    } catch {
-      return { name, failed: compared.stdout + compared.stderr };
+    const result = await compare(model, gguf, errors);
+    if (result.failed) return { name, ...result };
+    if (existsSync(join(bin, "gguf2mlx"))) {
+      const back = join(work, "back");
+      const made = await run(join(bin, "gguf2mlx"), [gguf, "-o", back]);
+      if (made.status !== 0) return { name, failed: made.stderr.trim() };
+      result.back = await compare(back, gguf, errors);
+      if (result.back.failed) return { name, failed: `on the way back: ${result.back.failed}` };
+      result.different.push(...result.back.different.map((text) => ({ ...text, name: `${text.name}, on the way back` })));
     }
     const codes = [...new Set([...converted.stderr.matchAll(/"code":"(hf-tok-[a-z0-9-]+)"/g)].map((match) => match[1]))];
     return { name, kind, pre, codes, ...result };
