@@ -49,7 +49,8 @@ Result<double> factor_of(const ConfigWriter& out) {
 }
 
 Status read_llama3(ConfigWriter& out, const std::vector<float>& freqs) {
-  const std::optional<Llama3Rope> found = find_llama3_rope(theta_of(out), freqs);
+  const bool is_whole = freqs.size() == out.size(symbol::rotated) / 2;
+  const std::optional<Llama3Rope> found = is_whole ? find_llama3_rope(theta_of(out), freqs) : std::nullopt;
   if (!found) {
     return input_error("config-rope", "are divisors that no llama3 scaling has, and config.json knows no other",
                        "rope_freqs.weight");

@@ -95,13 +95,13 @@ class Walk {
 
   void visit(const std::string& path, const std::string& below) {
     Folder folder{path, below};
-    auto names = DirectoryNames::read(path, [&](std::string_view name, EntryKind kind) {
-      return keep(folder, name, kind);
-    });
+    auto names =
+        DirectoryNames::read(path, [&](std::string_view name, EntryKind kind) { return keep(folder, name, kind); });
     if (!names) {
       struct stat status {};
       const bool is_gone = ::stat(path.c_str(), &status) != 0 && errno == ENOENT;  // somebody removed it meanwhile
-      if (!is_gone) stopped_ = stopped_ || !found_({.path = path, .folder = below, .problem = std::move(names.error())});
+      if (!is_gone)
+        stopped_ = stopped_ || !found_({.path = path, .folder = below, .problem = std::move(names.error())});
       return;
     }
     folder.names = std::move(*names);
@@ -211,7 +211,8 @@ class Walk {
     if (head && is_model(*head)) return tell(std::move(entry), folder, {std::string(name)});
     ++rest_.files;
     const FileKind found = head ? file_kind(*head) : FileKind::unknown;
-    if (found != FileKind::unknown && found != FileKind::empty) count(rest_.kinds[found], folder.below + std::string(name));
+    if (found != FileKind::unknown && found != FileKind::empty)
+      count(rest_.kinds[found], folder.below + std::string(name));
   }
 
   // Of a file whose name says nothing.
@@ -260,7 +261,8 @@ class Walk {
     if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !is_directory(path))) return;
     if (kind != EntryKind::directory && kind != EntryKind::link) return;
     // In a cache the files of a revision are links into the blobs: those without a revision belong to none.
-    if (name == "blobs" && base_name_of(folder.path).starts_with("models--") && folder.names.contains("snapshots")) return;
+    if (name == "blobs" && base_name_of(folder.path).starts_with("models--") && folder.names.contains("snapshots"))
+      return;
     if (enter(path)) visit(path, folder.below + std::string(name) + '/');
   }
 
@@ -321,7 +323,8 @@ std::string rest_text(const TreeRest& rest) {
   }
   add_kind(text, rest.unfinished, "an unfinished download", "unfinished downloads");
   add_kind(text, rest.side_files, "a configuration without weights", "configurations without weights");
-  add_kind(text, rest.datasets, "a repository of a cache that holds no model", "repositories of a cache that hold no models");
+  add_kind(text, rest.datasets, "a repository of a cache that holds no model",
+           "repositories of a cache that hold no models");
   if (rest.files > 0) text += (text.empty() ? "; what is there: " : "; in all ") + counted(rest.files, "file");
   return text;
 }

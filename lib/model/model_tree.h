@@ -26,10 +26,10 @@ struct TreeOptions {
 
 /// Something to look at in a tree.
 struct TreeEntry {
-  std::string path;            ///< begins with the root as it was given; the root itself if it is a model
-  std::string folder;          ///< that the names of the model's files begin with below the root: "", "sub/"
-  u64 bytes = 0;               ///< of the model's files
-  bool is_shard_group = false; ///< `path` is the first of several shards that are a model without an index
+  std::string path;                   ///< begins with the root as it was given; the root itself if it is a model
+  std::string folder;                 ///< that the names of the model's files begin with below the root: "", "sub/"
+  u64 bytes = 0;                      ///< of the model's files
+  bool is_shard_group = false;        ///< `path` is the first of several shards that are a model without an index
   std::optional<Error> problem = {};  ///< no model, but a folder that cannot be listed ("io-open")
 };
 
@@ -39,13 +39,13 @@ struct TreeRest {
     u64 count = 0;
     std::string first;  ///< the path from the root on
   };
-  u64 files = 0;               ///< all that belong to no model
+  u64 files = 0;                   ///< all that belong to no model
   std::map<FileKind, Kind> kinds;  ///< of those that were looked into
-  Kind side_files;             ///< config.json without weights next to it
-  Kind unfinished;             ///< downloads that have not come to their end
-  Kind datasets;               ///< repositories of a download cache that hold no models
-  u64 left_out = 0;            ///< models that TreeOptions leave out
-  u64 repeated = 0;            ///< models whose every file was met before under another name
+  Kind side_files;                 ///< config.json without weights next to it
+  Kind unfinished;                 ///< downloads that have not come to their end
+  Kind datasets;                   ///< repositories of a download cache that hold no models
+  u64 left_out = 0;                ///< models that TreeOptions leave out
+  u64 repeated = 0;                ///< models whose every file was met before under another name
 };
 
 /// Hands every model in and below the directory `root` to `found`, a folder's models before those of its folders, all
@@ -58,8 +58,8 @@ struct TreeRest {
 TreeRest walk_models(const std::string& root, const TreeOptions& options,
                      const std::function<bool(TreeEntry entry)>& found);
 
-/// "; what is there: a ZIP archive, possibly a PyTorch checkpoint ('a/pytorch_model.bin'); in all 1,204 files": what was
-/// there instead of models. Empty for an empty directory.
+/// "; what is there: a ZIP archive, possibly a PyTorch checkpoint ('a/pytorch_model.bin'); in all 1,204 files": what
+/// was there instead of models. Empty for an empty directory.
 std::string rest_text(const TreeRest& rest);
 
 }  // namespace modelutils

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "base/counted.h"
 #include "base/name_index.h"
@@ -117,7 +119,11 @@ class Rebuilder {
     if (out_.kind != RebuiltKind::sentencepiece && out_.kind != RebuiltKind::unigram) return {};
     MU_ASSIGN(const std::vector<double> scores, numbers<double>("tokenizer.ggml.scores"));
     if (scores.empty()) return refuse("tok-keys", "tokenizer.ggml.scores", "is missing, but this tokenizer needs it");
-    for (const double score : scores) out_.scores.push_back(static_cast<float>(score));
+    for (const double score : scores) {
+      // Merges are sorted by them, and JSON has no others.
+      const float narrow = static_cast<float>(score);
+      out_.scores.push_back(std::isfinite(narrow) ? narrow : std::numeric_limits<float>::lowest());
+    }
     return {};
   }
 

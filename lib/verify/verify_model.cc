@@ -193,8 +193,8 @@ class ModelVerifier::Run {
   FindingLog log_;
 };
 
-ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest,
-                             ThreadBudget& threads, Progress* whole)
+ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
+                             Progress* whole)
     : options_(options), manifest_(std::move(manifest)), threads_(threads), whole_(whole) {}
 
 VerifyReport ModelVerifier::verify(const VerifyTarget& target) {

@@ -19,9 +19,9 @@ struct VerifyTarget {
   u64 bytes = 0;            ///< of its files, where they are known
   bool is_below = false;    ///< as in VerifyReport
   bool is_shard_group = false;
-  bool is_last = false;                 ///< what the manifest names and nobody had belongs to its report
-  std::optional<Error> problem = {};    ///< no model, but a folder that cannot be listed
-  std::string instead_of_models = {};   ///< what a directory without models holds (model/model_tree.h)
+  bool is_last = false;                ///< what the manifest names and nobody had belongs to its report
+  std::optional<Error> problem = {};   ///< no model, but a folder that cannot be listed
+  std::string instead_of_models = {};  ///< what a directory without models holds (model/model_tree.h)
 };
 
 class ModelVerifier {

@@ -221,7 +221,7 @@ Status describe_rope(ConfigWriter& out) {
   const auto is_first = [&](float one) { return one == factors->front(); };
   const bool is_uniform =
       !factors || std::all_of(factors->begin(), factors->begin() + static_cast<std::ptrdiff_t>(rotated), is_first);
-  if (!is_uniform) {
+  if (!is_uniform || (factors && factors->empty())) {
     return input_error("config-rope", "are factors that no proportional scaling has", at_tensor("rope_freqs.weight"));
   }
   out.set(fmt::format("{}rope_theta", global), theta);

@@ -82,13 +82,13 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 // The mamba_step with which just the layers with key heads have attention.
-std::optional<u64> step_of(const Sizes& sizes) {
-  const u64 layers = sizes.get(symbol::layers);
+std::optional<u64> step_of(const Sizes& known) {
+  const u64 layers = known.get(symbol::layers);
   for (u64 step = 2; step <= 2 * layers + 1; ++step) {
     bool fits = true;
     for (u64 i = 0; fits && i < layers; ++i) {
       const bool is_attention = layers <= step / 2 ? i + 1 == layers : i % step == step / 2;
-      fits = is_attention == (sizes.get(symbol::kv_heads, i) > 0);
+      fits = is_attention == (known.get(symbol::kv_heads, i) > 0);
     }
     if (fits) return step;
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "gguf/parse.h"
 #include "json/reader.h"
 #include "support/gguf_builder.h"
@@ -176,6 +178,19 @@ TEST(TokenizerFromKeys, SentencePieceMergesAreRebuilt) {
             std::string::npos);
   EXPECT_TRUE(rebuilt->add_bos);  // the loader's default
   EXPECT_EQ(rebuilt->special.eos, 2u);
+}
+
+// No order among NaN; the file has to be JSON.
+TEST(TokenizerFromKeys, ScoresThatAreNoNumbersComeLast) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto rebuilt = rebuild(GgufBuilder()
+                                   .key_string("tokenizer.ggml.model", "llama")
+                                   .key_strings("tokenizer.ggml.tokens", {"a", "b", "ab", "ba"})
+                                   .key_array<float>("tokenizer.ggml.scores", {0, 0, nan, -1}));
+  ASSERT_TRUE(rebuilt);
+  ASSERT_EQ(rebuilt->merges.size(), 2u);
+  EXPECT_EQ(rebuilt->merges[0].left, 1u);  // "ba"
+  EXPECT_EQ(rebuilt->scores[2], std::numeric_limits<float>::lowest());
 }
 
 TEST(TokenizerFromKeys, WithoutASpaceInFrontNothingIsStripped) {
