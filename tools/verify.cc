@@ -27,6 +27,8 @@ int run(int argc, char** argv) {
                          command.common().verbosity > 0});
   Progress progress("reading", 0, cli::use_progress(command.common()));
   options.verify.progress = &progress;
+  options.json = options.json || options.format == "json";
+  options.verify.sums = options.format == "sums";
   options.verify.as_finished = options.json;
   if (options.jobs) options.verify.threads = static_cast<unsigned>(std::min<u64>(*options.jobs, max_jobs));
   if (options.follow_links) options.verify.links = OutsideLinks::follow;

@@ -50,6 +50,7 @@ class Planner {
   // Whatever verify calls an error in the directory is refused.
   Result<SafetensorsModel> open_sound_model() {
     MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
+    probe.ignore_index = options_.ignore_index;
     if (!probe.is_directory) {
       const FileKind kind = file_kind(probe.head);
       return input_error("convert-not-directory",

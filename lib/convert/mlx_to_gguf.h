@@ -23,6 +23,7 @@ struct MlxToGgufOptions {
   std::optional<std::string> name;
   bool no_vocab = false;
   OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
+  bool ignore_index = false;                  ///< go by the shards that are there, not by their index
   std::optional<u64> split_max_size;          ///< padded bytes of tensor data in one file
   bool force = false;
   bool dry_run = false;

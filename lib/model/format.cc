@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/byte_reader.h"
 #include "base/path.h"
 #include "bump/document.h"
 #include "bump/parse.h"
@@ -41,6 +42,19 @@ bool is_bump(const PathProbe& probe) {
   if (probe.head.starts_with("BUMPWGT")) return true;
   return probe.path.ends_with(".bump") && probe.file_size() >= bump::codes_offset &&
          file_kind(probe.head) == FileKind::unknown;
+}
+
+// The form that llama-imatrix wrote before GGUF: the number of tensors, then of each the length of its name (both i32,
+// little-endian), the name and numbers.
+bool is_old_imatrix(std::string_view head) {
+  constexpr std::size_t name_at = 8;
+  constexpr u32 max_tensors = 1'000'000;
+  constexpr u32 max_name = 256;
+  if (head.size() < name_at) return false;
+  const u32 tensors = load<u32>(head.data());
+  const u32 length = load<u32>(head.data() + 4);
+  if (tensors == 0 || tensors > max_tensors || length == 0 || length > max_name) return false;
+  return head.substr(name_at, length).ends_with(".weight");
 }
 
 constexpr std::array infos = {
@@ -98,6 +112,8 @@ Error unknown_format(const PathProbe& probe) {
   std::string message;
   if (probe.is_directory) {
     message = "contains no recognised model";
+  } else if (is_old_imatrix(probe.head)) {
+    message = "is an importance matrix in the form before GGUF; llama-imatrix converts it (--in-file, -o)";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
     message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
   } else {

@@ -36,9 +36,10 @@ struct PathProbe {
   OutsideLinks links = OutsideLinks::refuse;  ///< of the model's folder
   bool is_directory = false;
   bool is_shard_group =
-      false;          ///< safetensors: all shards of the name's set are the model (whoever walks a tree says it)
-  FolderFile opened;  ///< no file for a directory
-  std::string head;   ///< first bytes of a file (at most 4096); empty for a directory
+      false;  ///< safetensors: all shards of the name's set are the model (whoever walks a tree says it)
+  bool ignore_index = false;     ///< safetensors: a directory is opened as if it had no index
+  FolderFile opened;             ///< no file for a directory
+  std::string head;              ///< first bytes of a file (at most 4096); empty for a directory
   std::optional<Format> format;  ///< nothing if it is of no format that we know
 
   u64 file_size() const { return opened.file ? opened.file->file_size() : 0; }

@@ -13,7 +13,8 @@ Result<Model> open_model(PathProbe probe) {
       break;
     }
     case Format::mlx: {
-      MU_ASSIGN(model.safetensors, open_safetensors_model(found.path, ModulesWanted::if_quantized, found.links));
+      MU_ASSIGN(model.safetensors,
+                open_safetensors_model(found.path, ModulesWanted::if_quantized, found.links, {}, found.ignore_index));
       break;
     }
     case Format::safetensors: {
@@ -21,7 +22,8 @@ Result<Model> open_model(PathProbe probe) {
         MU_ASSIGN(model.safetensors, open_shard_group(found.path, found.links));
         break;
       }
-      MU_ASSIGN(model.safetensors, open_safetensors_model(found.path, ModulesWanted::none, found.links, found.opened));
+      MU_ASSIGN(model.safetensors,
+                open_safetensors_model(found.path, ModulesWanted::none, found.links, found.opened, found.ignore_index));
       break;
     }
     case Format::bump: {

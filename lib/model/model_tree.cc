@@ -15,6 +15,8 @@
 #include "gguf/split_set.h"
 #include "io/directory_names.h"
 #include "io/hash.h"
+#include "model/download_record.h"
+#include "model/ollama_manifest.h"
 #include "model/tree_names.h"
 #include "safetensors/folder.h"
 #include "safetensors/parse.h"
@@ -71,6 +73,7 @@ class Walk {
     bool has_config = false;
     bool has_weights = false;
     bool has_index = false;
+    bool has_manifests = false;  // of Ollama
     // Files that are parts of the entry that the folder itself is.
     std::vector<std::string> covered = {};
 
@@ -105,9 +108,27 @@ class Walk {
       return;
     }
     folder.names = std::move(*names);
+    folder.has_manifests = is_ollama_manifest(joined(path, "tag"));
+    if (is_cache(folder)) {
+      stopped_ = stopped_ || !found_({.path = path, .folder = below, .is_cache = true});
+    }
     find_folder_model(folder);
     for (std::size_t i = 0; i < folder.names.size() && !stopped_; ++i) visit_file(folder, i);
     for (std::size_t i = 0; i < folder.names.size() && !stopped_; ++i) visit_folder(folder, i);
+  }
+
+  static bool is_cache(const Folder& folder) {
+    const DirectoryNames& names = folder.names;
+    if (is_hub_repository(folder) || has_ollama_blobs(folder)) return true;
+    return names.contains(".cache") && is_present(joined(folder.path, ".cache/huggingface/download"));
+  }
+  static bool is_hub_repository(const Folder& folder) {
+    const std::string& path = folder.path;
+    const std::string name = base_name_of(path.ends_with('/') ? path.substr(0, path.size() - 1) : path);
+    return name.starts_with("models--") && (folder.names.contains("snapshots") || folder.names.contains("blobs"));
+  }
+  static bool has_ollama_blobs(const Folder& folder) {
+    return folder.names.contains("manifests") && folder.names.contains("blobs");
   }
 
   // Decides by the name alone what is worth remembering of a folder of a million files.
@@ -193,6 +214,10 @@ class Walk {
     const std::string path = joined(folder.path, name);
     if (kind == EntryKind::link && is_directory(path)) return;  // visit_folder()
     TreeEntry entry{.path = path, .folder = folder.below};
+    if (folder.has_manifests) {
+      entry.is_manifest = true;
+      return tell(std::move(entry), folder, {std::string(name)});
+    }
     switch (class_of_name(name)) {
       case NameClass::gguf: return visit_set(std::move(entry), folder, number, gguf_set(name));
       case NameClass::safetensors: {
@@ -261,14 +286,16 @@ class Walk {
     if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !is_directory(path))) return;
     if (kind != EntryKind::directory && kind != EntryKind::link) return;
     // In a cache the files of a revision are links into the blobs: those without a revision belong to none.
-    if (name == "blobs" && base_name_of(folder.path).starts_with("models--") && folder.names.contains("snapshots"))
+    if (name == "blobs" &&
+        ((is_hub_repository(folder) && folder.names.contains("snapshots")) || has_ollama_blobs(folder))) {
       return;
+    }
     if (enter(path)) visit(path, folder.below + std::string(name) + '/');
   }
 
   // Hands over a model with these files of the folder, unless it was met before or is left out.
   void tell(TreeEntry entry, const Folder& folder, const std::vector<std::string>& files) {
-    bool is_new = files.empty();
+    bool is_new = files.empty() || (options_.all_revisions && hub_place(normal_path(folder.path)));
     bool is_newer = !options_.newer_than;
     for (const std::string& name : files) {
       struct stat status {};

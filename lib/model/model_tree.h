@@ -20,6 +20,8 @@ struct TreeOptions {
   /// Patterns (base/glob.h) of files and folders that are left out, with everything below; of the base name or of the
   /// path from the root on.
   std::vector<std::string> exclude;
+  /// Tell of every revision in a Hugging Face cache, even if its weights and its config.json are those of another.
+  bool all_revisions = false;
   /// Only models of which a file was modified later than this: nanoseconds since 1970.
   std::optional<i64> newer_than;
 };
@@ -30,6 +32,8 @@ struct TreeEntry {
   std::string folder;                 ///< that the names of the model's files begin with below the root: "", "sub/"
   u64 bytes = 0;                      ///< of the model's files
   bool is_shard_group = false;        ///< `path` is the first of several shards that are a model without an index
+  bool is_manifest = false;           ///< one of Ollama's (model/ollama_manifest.h), which names the model's files
+  bool is_cache = false;              ///< no model, but a folder of a download cache (verify/cache/cache_folder.h)
   std::optional<Error> problem = {};  ///< no model, but a folder that cannot be listed ("io-open")
 };
 
@@ -51,10 +55,10 @@ struct TreeRest {
 /// Hands every model in and below the directory `root` to `found`, a folder's models before those of its folders, all
 /// sorted by name; stops when `found` returns false. A directory with config.json and weights, or with an index, is one
 /// entry, and so is one whose only weights are one file or one set of shards; GGUF parts of one model are one entry.
-/// What a file is, its name says if it ends like a model's, else its first bytes. Hidden files, `.git` and the
-/// bookkeeping of download caches are not looked at. A model each of whose files (device and inode) was met before is
-/// no second entry; a directory is entered once. Memory: the names of one folder at a time for each level, without
-/// those that no model has, and sixteen bytes a file of a model.
+/// What a file is, its name says if it ends like a model's, else its first bytes. Manifests of Ollama are models, the
+/// blobs of caches are none. Hidden files, `.git` and the bookkeeping of download caches are not looked at. A model
+/// each of whose files (device and inode) was met before is no second entry; a directory is entered once. Memory: the
+/// names of one folder at a time for each level, without those that no model has, and sixteen bytes a file of a model.
 TreeRest walk_models(const std::string& root, const TreeOptions& options,
                      const std::function<bool(TreeEntry entry)>& found);
 

@@ -34,9 +34,9 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 }  // namespace
 
 Result<SafetensorsModel> open_safetensors_model(const std::string& path, ModulesWanted modules, OutsideLinks links,
-                                                FolderFile opened) {
+                                                FolderFile opened, bool ignore_index) {
   SafetensorsModel model;
-  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened)));
+  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index));
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
   if (path != "-") read_config(model);

@@ -39,7 +39,8 @@ enum class ModulesWanted : u8 {
 /// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is no error here.
 Result<SafetensorsModel> open_safetensors_model(const std::string& path,
                                                 ModulesWanted modules = ModulesWanted::if_quantized,
-                                                OutsideLinks links = OutsideLinks::warn, FolderFile opened = {});
+                                                OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},
+                                                bool ignore_index = false);
 
 /// The shards of a model without an index, one of which is `path`: the set alone, with the errors of open_shards().
 Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links);

@@ -14,12 +14,12 @@ using namespace std::string_view_literals;
 
 // Sorted. tokenizer.model and such are "model".
 constexpr std::array other_extensions = {
-    "bat"sv, "bmp"sv,  "c"sv,     "cc"sv,   "cpp"sv,  "css"sv,  "csv"sv,   "cu"sv,    "eot"sv,      "gif"sv,  "go"sv,
-    "h"sv,   "hpp"sv,  "htm"sv,   "html"sv, "ico"sv,  "ini"sv,  "ipynb"sv, "java"sv,  "jinja"sv,    "jpeg"sv, "jpg"sv,
-    "js"sv,  "json"sv, "jsonl"sv, "lock"sv, "log"sv,  "lua"sv,  "m4a"sv,   "md"sv,    "metadata"sv, "mjs"sv,  "model"sv,
-    "mp3"sv, "mp4"sv,  "o"sv,     "ogg"sv,  "otf"sv,  "pdf"sv,  "php"sv,   "pl"sv,    "png"sv,      "ps1"sv,  "py"sv,
-    "pyc"sv, "rb"sv,   "rs"sv,    "rst"sv,  "sh"sv,   "sql"sv,  "svg"sv,   "swift"sv, "tex"sv,      "toml"sv, "ts"sv,
-    "tsv"sv, "ttf"sv,  "txt"sv,   "wav"sv,  "webp"sv, "woff"sv, "xml"sv,   "yaml"sv,  "yml"sv};
+    "bat"sv,   "bmp"sv, "c"sv,    "cc"sv,    "cpp"sv,  "css"sv,  "csv"sv,  "cu"sv,    "eot"sv,   "etag"sv,     "gif"sv,
+    "go"sv,    "h"sv,   "hpp"sv,  "htm"sv,   "html"sv, "ico"sv,  "ini"sv,  "ipynb"sv, "java"sv,  "jinja"sv,    "jpeg"sv,
+    "jpg"sv,   "js"sv,  "json"sv, "jsonl"sv, "lock"sv, "log"sv,  "lua"sv,  "m4a"sv,   "md"sv,    "metadata"sv, "mjs"sv,
+    "model"sv, "mp3"sv, "mp4"sv,  "o"sv,     "ogg"sv,  "otf"sv,  "pdf"sv,  "php"sv,   "pl"sv,    "png"sv,      "ps1"sv,
+    "py"sv,    "pyc"sv, "rb"sv,   "rs"sv,    "rst"sv,  "sh"sv,   "sql"sv,  "svg"sv,   "swift"sv, "tex"sv,      "toml"sv,
+    "ts"sv,    "tsv"sv, "ttf"sv,  "txt"sv,   "wav"sv,  "webp"sv, "woff"sv, "xml"sv,   "yaml"sv,  "yml"sv};
 static_assert(std::ranges::is_sorted(other_extensions));
 
 constexpr std::array unfinished_extensions = {"aria2"sv,      "crdownload"sv, "download"sv, "downloadinprogress"sv,

@@ -92,7 +92,7 @@ std::string VerifyText::add(const VerifyReport& report) {
   ++paths_;
   is_tree_ = is_tree_ || report.is_below;
   if (report.is_no_model) {
-    ++folders_;
+    folders_ += report.unreadable ? 1 : 0;
   } else {
     ++models_;
     bad_ += report.is_bad(options_.strict) ? 1 : 0;
@@ -121,6 +121,7 @@ std::string VerifyText::add(const VerifyReport& report) {
   }
   if (options_.errors_only && !report.is_bad(options_.strict)) return text;
   const bool clean = report.errors == 0 && report.warnings == 0;
+  if (clean && report.is_no_model) return text;  // notes of a cache
   const Severity worst = report.errors != 0 ? Severity::error : Severity::warning;
   std::string verdict =
       clean ? colored("ok", green)

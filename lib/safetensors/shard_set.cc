@@ -40,7 +40,7 @@ class SetBuilder {
   void open_files(const Folder& folder, const std::vector<std::string>& names);
   void report_link(const FolderFile& file, const std::string& name);
   /// Shards without an index: all of a group should be there.
-  void report_groups(const std::vector<std::string>& base_names);
+  void report_groups(const std::vector<std::string>& base_names, bool wants_index = true);
   /// The same for a single file of such a group, about what is missing alone.
   void report_siblings(const Folder& folder);
   void report_missing(const ShardGroup& group);
@@ -92,11 +92,11 @@ void SetBuilder::report_link(const FolderFile& file, const std::string& name) {
                         name);
 }
 
-void SetBuilder::report_groups(const std::vector<std::string>& base_names) {
+void SetBuilder::report_groups(const std::vector<std::string>& base_names, bool wants_index) {
   for (const ShardGroup& group : shard_groups(base_names)) {
     if (group.missing > 0) {
       report_missing(group);
-    } else if (group.count > 1) {
+    } else if (group.count > 1 && wants_index) {
       set_.findings.warning(
           Scope::container, "st-index-missing",
           fmt::format("is part {} of {}, but there is no index, without which some programs do not find the others",
@@ -221,6 +221,18 @@ void SetBuilder::compare_total_size() {
       "metadata", {}, base_name_of(set_.index_path));
 }
 
+/// The weights of a folder that an index speaks of no more: none of its shards is there, and what is there is whole by
+/// its names. Empty otherwise.
+std::vector<std::string> set_of_its_own(const Folder& folder, const ShardIndex& index) {
+  const auto is_there = [&](const std::string& shard) { return is_present(folder.path + shard); };
+  if (std::any_of(index.shards.begin(), index.shards.end(), is_there)) return {};
+  std::vector<std::string> own = folder.model_files();
+  const std::vector<ShardGroup> groups = shard_groups(own);
+  const bool is_one = groups.empty() ? own.size() == 1 : groups.size() == 1 && groups.front().count == own.size();
+  if (!is_one || (!groups.empty() && groups.front().missing > 0)) own.clear();
+  return own;
+}
+
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
 Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, FolderFile index_file = {}) {
   SetBuilder builder(set, links);
@@ -237,13 +249,28 @@ Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, Fol
     set.index = std::move(index);
   }
   const bool usable = set.index && set.index->usable;
+  if (const std::vector<std::string> own = usable ? set_of_its_own(folder, *set.index) : std::vector<std::string>();
+      !own.empty()) {
+    set.findings.add(
+        {.code = "st-index-stale",
+         .message = fmt::format("the index is of another revision: {} present {} a complete set of {} own; "
+                                "--ignore-index goes without the index",
+                                own.size() == 1 ? "the file" : fmt::format("the {} files", own.size()),
+                                verb(own.size(), "is", "are"), verb(own.size(), "its", "their")),
+         .file = index_name,
+         .leads = true});
+    set.index.reset();
+    builder.open_files(folder, own);
+    builder.merge();
+    return {};
+  }
   builder.open_files(folder, usable ? set.index->shards : folder.model_files());
   builder.merge();
   if (usable) builder.report_unlisted(folder);
   return {};
 }
 
-Status open_directory(ShardSet& set, OutsideLinks links) {
+Status open_directory(ShardSet& set, OutsideLinks links, bool ignore_index) {
   set.is_directory = true;
   set.folder = set.path.ends_with('/') ? set.path : set.path + '/';
   Folder folder(set.folder);
@@ -251,7 +278,7 @@ Status open_directory(ShardSet& set, OutsideLinks links) {
     folder.problem->file = set.path;
     return tl::make_unexpected(std::move(*folder.problem));
   }
-  if (const std::optional<std::string> index = folder.index()) {
+  if (const std::optional<std::string> index = folder.index(); index && !ignore_index) {
     set.index_path = set.folder + *index;
     return open_indexed(set, folder, links);
   }
@@ -262,7 +289,7 @@ Status open_directory(ShardSet& set, OutsideLinks links) {
   SetBuilder builder(set, links);
   builder.open_files(folder, names);
   builder.merge();
-  builder.report_groups(names);
+  builder.report_groups(names, folder.indexes.empty());
   return {};
 }
 
@@ -352,12 +379,12 @@ Result<ShardSet> open_shards(const std::string& path, OutsideLinks links) {
   return set;
 }
 
-Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened) {
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened, bool ignore_index) {
   ShardSet set;
   set.path = path;
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored)) {
-    MU_TRY(open_directory(set, links));
+    MU_TRY(open_directory(set, links, ignore_index));
   } else if (path.ends_with(".json")) {
     MU_TRY(open_index_file(set, links, std::move(opened)));
   } else {

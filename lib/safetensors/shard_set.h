@@ -72,7 +72,10 @@ bool is_index(std::string_view path, std::string_view head);
 /// directories as shards are findings and are never read. Errors: those of open_source() and parse() for a single file;
 /// "st-no-model" for a directory without anything to open. An index that is broken, and a shard that cannot be opened
 /// or is no safetensors file, are findings. `opened`: the file or index `path`, where it is open already.
-Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn, FolderFile opened = {});
+/// An index none of whose shards is there, while what is there is a complete set of its own, is a finding
+/// ("st-index-stale"), and the set is opened without it. `ignore_index`: as if a directory had no index.
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},
+                          bool ignore_index = false);
 
 /// Opens the shards "PREFIX-00001-of-00003.safetensors" that lie in the folder of one of them, `path`, as a model
 /// without an index: what lacks is a finding. Errors: "io-open" if the folder cannot be listed.

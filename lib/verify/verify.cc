@@ -64,13 +64,15 @@ class Targets {
   void walk(const std::string& root) {
     bool any = false;
     const TreeRest rest = walk_models(root, tree_, [&](TreeEntry entry) {
-      any = any || !entry.problem;
+      any = any || (!entry.problem && !entry.is_cache);
       const bool is_below = entry.path != root;
       return tell({.path = std::move(entry.path),
                    .folder = std::move(entry.folder),
                    .bytes = entry.bytes,
                    .is_below = is_below,
                    .is_shard_group = entry.is_shard_group,
+                   .is_manifest = entry.is_manifest,
+                   .is_cache = entry.is_cache,
                    .problem = std::move(entry.problem)});
     });
     if (!any && rest.left_out == 0) tell({.path = root, .instead_of_models = rest_text(rest)});
@@ -91,7 +93,7 @@ class Targets {
 };
 
 Result<TreeOptions> tree_options(const VerifyOptions& options) {
-  TreeOptions tree{options.links, options.exclude, {}};
+  TreeOptions tree{options.links, options.exclude, options.authentic, {}};
   if (options.newer_than) {
     MU_ASSIGN(tree.newer_than, time_of(*options.newer_than));
   }
@@ -120,16 +122,23 @@ void open_all(const std::string& path, const TreeOptions& tree) {
 Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
                     const std::function<void(const VerifyReport&)>& report) {
   if (options.whole_file && !options.hash) return usage_error("--whole-file needs --hash");
+  if (options.sums && (options.hash != HashAlgorithm::sha256 || !options.whole_file)) {
+    return usage_error("--format sums needs --hash sha256 and --whole-file");
+  }
   if (options.threads == 0) return usage_error("--jobs must be at least 1");
   MU_ASSIGN(const TreeOptions tree, tree_options(options));
   std::optional<ManifestCheck> manifest;
   if (options.manifest) {
     MU_ASSIGN(Manifest loaded, load_manifest(*options.manifest));
-    manifest.emplace(std::move(loaded), is_single(paths, tree));
+    manifest.emplace(std::move(loaded), is_single(paths, tree), paths, options.links == OutsideLinks::follow);
   }
   if (options.against) {
     MU_ASSIGN(const PathProbe source, probe_to_verify(*options.against));
     if (!source.format) return tl::make_unexpected(unknown_format(source));
+  }
+  std::optional<Together> together;
+  if (options.together) {
+    MU_ASSIGN(together, Together::open(paths, options.links));
   }
   // Reports and manifests of one path are written before the next is opened.
   std::vector<std::string> read = paths;
@@ -141,10 +150,15 @@ Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& 
   // Manifests are written and compared in the order of the models.
   const bool one_by_one = options.hash || options.manifest || options.against;
   ThreadBudget budget(options.threads);
-  ModelVerifier verifier(options, std::move(manifest), budget, is_many ? options.progress : nullptr);
+  ModelVerifier verifier(options, std::move(manifest), budget, is_many ? options.progress : nullptr,
+                         std::move(together));
   WorkQueue<VerifyTarget, VerifyReport> queue(
       one_by_one ? 1 : options.threads, !(has_tree && options.as_finished),
-      [&](VerifyTarget target) { return verifier.verify(target); }, report);
+      [&](VerifyTarget target) { return verifier.verify(target); },
+      [&](const VerifyReport& done) {
+        const bool says_nothing = done.is_no_model && done.findings.empty();  // a sound cache
+        if (!says_nothing) report(done);
+      });
   Targets(paths, tree).for_each([&](VerifyTarget target) {
     if (is_many && options.progress != nullptr) options.progress->expect(target.bytes * verifier.passes());
     queue.push(std::move(target));

@@ -1,12 +1,19 @@
 #include "verify/verify_model.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
 #include <utility>
 
 #include "base/counted.h"
+#include "base/path.h"
+#include "io/directory_names.h"
+#include "model/download_record.h"
+#include "model/ollama_manifest.h"
+#include "model/tree_names.h"
+#include "verify/cache/cache_folder.h"
 #include "verify/data_check.h"
 #include "verify/formats.h"
 
@@ -50,6 +57,8 @@ class ModelVerifier::Run {
       : options_(verifier.options_),
         manifest_(verifier.manifest_),
         budget_(verifier.threads_),
+        digests_(verifier.digests_),
+        together_(verifier.together_),
         target_(target),
         part_(verifier.whole_),
         progress_(verifier.whole_ == nullptr && options_.progress != nullptr ? options_.progress : &part_) {}
@@ -58,12 +67,14 @@ class ModelVerifier::Run {
     const auto start = std::chrono::steady_clock::now();
     report_.path = target_.path;
     report_.is_below = target_.is_below;
-    report_.is_no_model = target_.problem.has_value();
-    if (Status done = apply(); !done) {
+    report_.is_no_model = target_.problem || target_.is_cache;
+    Status done = apply();
+    check_download(done);
+    if (!done) {
       report_.unreadable = in_file(std::move(done.error()), target_.path);
       log_.add(without_path(*report_.unreadable));
     }
-    if (target_.is_last && manifest_) manifest_->finish(log_);
+    if (target_.is_last && manifest_) finish_manifest();
     report_.findings = log_.findings();
     report_.errors = log_.errors();
     report_.warnings = log_.warnings();
@@ -76,8 +87,14 @@ class ModelVerifier::Run {
   // An Error means that the path is not recognised.
   Status apply() {
     if (target_.problem) return tl::make_unexpected(*target_.problem);
+    if (target_.is_cache) return apply_cache();
     MU_ASSIGN(PathProbe probe, probe_to_verify(target_.path, options_.links));
+    if (target_.is_manifest || (!probe.format && !probe.is_directory && is_ollama_manifest(target_.path))) {
+      return apply_manifest();
+    }
     probe.is_shard_group = target_.is_shard_group;
+    probe.ignore_index = options_.ignore_index;
+    is_directory_ = probe.is_directory;
     if (!probe.format) {
       Error unknown = unknown_format(probe);
       unknown.message += target_.instead_of_models;
@@ -94,17 +111,156 @@ class ModelVerifier::Run {
     if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
     check_extension(opened->format);
     log_.add_all(std::move(model->findings));
+    if (together_ && opened->gguf) together_->check(*opened->gguf, log_);
     Catalog& catalog = model->catalog;
     report_.files = catalog.files.size();
     report_.tensors = catalog.tensors.size();
     for (CatalogFile& file : catalog.files) {
       report_.bytes += file.source->size().value_or(0);
+      if (!is_directory_) {
+        downloads_.push_back({file.path, {}});
+      } else if (file.base_name.find('/') != std::string::npos) {
+        shards_below_.push_back(file.base_name);
+      }
       file.base_name.insert(0, target_.folder);
     }
     report_.checked = checked_text(*rules, *model);
     read_data(*model);
     if (options_.against) compare(*model, *opened);
     return {};
+  }
+
+  // The blobs of a model of Ollama, each by itself; those that are GGUF by their own rules as well.
+  Status apply_manifest() {
+    report_.format = "ollama";
+    const auto manifest = read_ollama_manifest(target_.path);
+    if (!manifest) {
+      log_.add(without_path(manifest.error()));
+      return {};
+    }
+    for (const OllamaLayer& layer : manifest->layers) {
+      const std::string path = manifest->blob(layer);
+      const std::string name = layer_text(layer);
+      struct stat status {};
+      ++report_.files;
+      if (::stat(path.c_str(), &status) != 0) {
+        log_.add({.code = "cache-blob-missing",
+                  .message = "incomplete: the blob is not there; download the model again",
+                  .file = name,
+                  .leads = true});
+        continue;
+      }
+      const u64 size = static_cast<u64>(status.st_size);
+      report_.bytes += size;
+      if (size != layer.bytes) {
+        log_.error(Scope::container, "cache-blob-size",
+                   size < layer.bytes
+                       ? incomplete_text(size, layer.bytes)
+                       : fmt::format("has {} bytes, but {} in the manifest", thousands(size), thousands(layer.bytes)),
+                   {}, {}, name);
+        continue;
+      }
+      downloads_.push_back({path, name, layer.is_gguf() || !layer.name.empty()});
+      if (layer.is_gguf()) apply_layer(path, name);
+    }
+    report_.checked = fmt::format("Ollama, {}, {}, structure{}", counted(report_.files, "blob"),
+                                  counted(report_.tensors, "tensor"), more_text({}));
+    return {};
+  }
+
+  // "model sha256-0123456789ab"
+  static std::string layer_text(const OllamaLayer& layer) {
+    return fmt::format("{}{} sha256-{:.12}", layer.kind, layer.name.empty() ? "" : " " + layer.name, layer.hex);
+  }
+
+  void apply_layer(const std::string& path, const std::string& name) {
+    auto probe = probe_path(path, options_.links);
+    if (probe && probe->format != Format::gguf) {
+      log_.add(without_path(unknown_format(*probe), Scope::container, name));
+      return;
+    }
+    const Result<Model> opened = probe ? open_model(std::move(*probe)) : tl::make_unexpected(probe.error());
+    auto model = opened ? rules_of(opened->format).check(*opened) : tl::make_unexpected(opened.error());
+    if (!model) {
+      log_.add(without_path(model.error(), Scope::container, name));
+      return;
+    }
+    report_.tensors += model->catalog.tensors.size();
+    FindingLog own;
+    std::swap(own, log_);
+    log_.add_all(std::move(model->findings));
+    read_data(*model);
+    log_.set_file(name);
+    own.add_all(std::move(log_));
+    log_ = std::move(own);
+  }
+
+  Status apply_cache() {
+    report_.format = "cache";
+    for (std::string& path : check_cache_folder(target_.path, log_)) {
+      std::string name = base_name_of(path);
+      downloads_.push_back({std::move(path), std::move(name), false});
+    }
+    return {};
+  }
+
+  // What the download cache knows of the model's files, and --authentic of their content. A file whose blob is missing
+  // cannot be opened either: that is said once.
+  void check_download(Status& done) {
+    if (!target_.is_cache && !options_.authentic && !hub_place(normal_path(target_.path))) return;
+    if (target_.problem) return;
+    if (is_directory_) list_downloads();
+    const bool is_model_file = !target_.is_cache && report_.format != "ollama";
+    if (downloads_.empty() && is_model_file) downloads_.push_back({target_.path, {}});
+    if (downloads_.size() > 1) {
+      for (DownloadedFile& file : downloads_) {
+        if (file.name.empty()) file.name = base_name_of(file.path);
+      }
+    }
+    const bool is_broken = !done || first_container_error(log_.findings()) != nullptr;
+    FindingLog found;
+    const std::set<std::string> missing =
+        check_downloads(downloads_, {options_.authentic, options_.links == OutsideLinks::follow, is_broken}, digests_,
+                        budget_, found, progress_);
+    if (options_.authentic) report_.bytes_read += progress_->done();
+    if (!done && !missing.empty()) {
+      done = tl::make_unexpected(found.front());
+      done.error().file.clear();
+      return;
+    }
+    if (!missing.empty()) log_ = without_opening(missing);
+    log_.add_all(std::move(found));
+  }
+
+  // The findings, but for those that say of one of these files that it cannot be opened.
+  FindingLog without_opening(const std::set<std::string>& names) const {
+    FindingLog rest;
+    for (const Finding& finding : log_) {
+      const bool is_about_opening = finding.code == "io-open" || finding.code == "st-shard-open" ||
+                                    finding.code == "st-index-open" || finding.code == "gguf-split-missing";
+      if (!is_about_opening || !names.contains(finding.file)) rest.add(finding);
+    }
+    return rest;
+  }
+
+  // Every file of a model's folder, and shards below it.
+  void list_downloads() {
+    const auto names = DirectoryNames::read(target_.path, [](std::string_view name, EntryKind kind) {
+      return (kind == EntryKind::file || kind == EntryKind::link) && !name.starts_with('.');
+    });
+    if (!names) return;
+    const ModelFolder folder(target_.path);
+    for (std::size_t i = 0; i < names->size(); ++i) {
+      const std::string name(names->name(i));
+      const bool is_weights = class_of_name(name) == NameClass::safetensors;
+      if (class_of_name(name) != NameClass::gguf) downloads_.push_back({folder.file(name), name, is_weights});
+    }
+    for (const std::string& name : shards_below_) downloads_.push_back({folder.file(name), name});
+  }
+
+  void finish_manifest() {
+    const ThreadBudget::Share share(budget_);
+    manifest_->finish(log_, share.threads(), progress_);
   }
 
   void read_data(const CheckedModel& model) {
@@ -117,7 +273,7 @@ class ModelVerifier::Run {
     if (options_.hash) {
       const ThreadBudget::Share share(budget_);
       write_manifest(catalog, *options_.hash, options_.whole_file, share.threads(), options_.manifest_line, log_,
-                     progress_);
+                     progress_, options_.sums ? ManifestForm::sums : ManifestForm::json_lines);
       report_.bytes_read += progress_->done();
     }
     if (manifest_) {
@@ -148,10 +304,15 @@ class ModelVerifier::Run {
     const Catalog& catalog = model.catalog;
     if (catalog.files.size() > 1) text += ", " + counted(catalog.files.size(), "file");
     text += ", " + counted(catalog.tensors.size(), "tensor") + ", structure";
-    std::vector<std::string> more;
-    if (rules.has_checksum) more.emplace_back("checksum");
+    return text + more_text(rules.has_checksum ? std::vector<std::string>{"checksum"} : std::vector<std::string>());
+  }
+
+  // " only; --data reads the values", ", values and manifest": what was looked at besides the structure.
+  std::string more_text(std::vector<std::string> more) const {
+    std::string text;
     if (options_.data) more.emplace_back("values");
     if (manifest_) more.emplace_back("manifest");
+    if (options_.authentic) more.emplace_back("authenticity");
     if (options_.against) more.push_back("comparison with " + *options_.against);
     for (std::size_t i = 0; i < more.size(); ++i) text += (i + 1 == more.size() ? " and " : ", ") + more[i];
     if (more.empty()) text += " only";
@@ -186,7 +347,12 @@ class ModelVerifier::Run {
   const VerifyOptions& options_;
   std::optional<ManifestCheck>& manifest_;
   ThreadBudget& budget_;
+  DigestMemo& digests_;
+  const std::optional<Together>& together_;
   const VerifyTarget& target_;
+  bool is_directory_ = false;
+  std::vector<DownloadedFile> downloads_;
+  std::vector<std::string> shards_below_;
   Progress part_;
   Progress* progress_;
   VerifyReport report_;
@@ -194,8 +360,12 @@ class ModelVerifier::Run {
 };
 
 ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
-                             Progress* whole)
-    : options_(options), manifest_(std::move(manifest)), threads_(threads), whole_(whole) {}
+                             Progress* whole, std::optional<Together> together)
+    : options_(options),
+      manifest_(std::move(manifest)),
+      threads_(threads),
+      whole_(whole),
+      together_(std::move(together)) {}
 
 VerifyReport ModelVerifier::verify(const VerifyTarget& target) {
   const ThreadBudget::Place place(threads_);
@@ -203,7 +373,7 @@ VerifyReport ModelVerifier::verify(const VerifyTarget& target) {
 }
 
 u64 ModelVerifier::passes() const {
-  return (options_.data ? 1u : 0u) + (options_.hash ? 1u : 0u) + (manifest_ ? 1u : 0u);
+  return (options_.data ? 1u : 0u) + (options_.hash ? 1u : 0u) + (manifest_ ? 1u : 0u) + (options_.authentic ? 1u : 0u);
 }
 
 }  // namespace modelutils

@@ -6,6 +6,8 @@
 
 #include "base/thread_budget.h"
 #include "model/format.h"
+#include "verify/cache/download_check.h"
+#include "verify/gguf/together.h"
 #include "verify/manifest/manifest.h"
 #include "verify/verify.h"
 #include "verify/verify_report.h"
@@ -19,6 +21,8 @@ struct VerifyTarget {
   u64 bytes = 0;            ///< of its files, where they are known
   bool is_below = false;    ///< as in VerifyReport
   bool is_shard_group = false;
+  bool is_manifest = false;            ///< of Ollama
+  bool is_cache = false;               ///< a folder of a download cache, no model
   bool is_last = false;                ///< what the manifest names and nobody had belongs to its report
   std::optional<Error> problem = {};   ///< no model, but a folder that cannot be listed
   std::string instead_of_models = {};  ///< what a directory without models holds (model/model_tree.h)
@@ -27,8 +31,9 @@ struct VerifyTarget {
 class ModelVerifier {
  public:
   /// `whole`: the progress over all models, or nullptr.
+  /// `together`: the model that the other paths go with.
   ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
-                Progress* whole);
+                Progress* whole, std::optional<Together> together = std::nullopt);
 
   /// May be called by several threads at once unless there is a manifest to write or to compare with.
   VerifyReport verify(const VerifyTarget& target);
@@ -43,6 +48,8 @@ class ModelVerifier {
   std::optional<ManifestCheck> manifest_;
   ThreadBudget& threads_;
   Progress* whole_;
+  DigestMemo digests_;
+  std::optional<Together> together_;
 };
 
 /// As probe_path(), with what to do about a pipe.

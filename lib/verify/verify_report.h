@@ -10,7 +10,7 @@ namespace modelutils {
 
 struct VerifyReport {
   std::string path;          ///< as given
-  std::string format;        ///< "gguf", "safetensors", "mlx", "bumpwgt3"; empty if not recognised
+  std::string format;        ///< "gguf", "safetensors", "mlx", "bumpwgt3", "ollama", "cache"; empty if not recognised
   std::string checked = {};  ///< what it is and what was looked at: "GGUF v3, 12 tensors, structure and values"
   Findings findings = {};
   u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note
@@ -21,7 +21,7 @@ struct VerifyReport {
   u64 bytes = 0;       ///< of the model's files, whether they were read or not
   double seconds = 0;
   bool is_below = false;                 ///< found in a directory that was given, which is not itself this model
-  bool is_no_model = false;              ///< a folder that cannot be listed
+  bool is_no_model = false;              ///< a folder that cannot be listed, or one of a download cache
   std::optional<Error> unreadable = {};  ///< the path could not be opened, or is of no known format: exit 3
 
   bool is_bad(bool strict) const { return errors != 0 || (strict && warnings != 0); }

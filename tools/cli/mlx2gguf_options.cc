@@ -45,6 +45,8 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
       convert.split_max_size);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},
               arguments.follow_links);
+  command.add({"--ignore-index", {}, "Go by the weights that are there, not by their index"},
+              arguments.convert.ignore_index);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);
   command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, convert.dry_run);
   command.add({.names = "--report",

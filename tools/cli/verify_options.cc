@@ -26,10 +26,12 @@ Command verify_command(VerifyArguments& arguments) {
                {"sha256", "xxh3"}},
               arguments.hash);
   command.add({"--whole-file", {}, "With --hash: also a checksum of each file"}, arguments.verify.whole_file);
-  command.add({"--check", "MANIFEST",
-               "Compare with a manifest made by --hash, gguf2bump or llama-gguf-hash; - reads it from standard input",
-               "Options", ValueKind::file},
-              arguments.verify.manifest);
+  command.add(
+      {"--check", "MANIFEST",
+       "Compare with a manifest made by --hash, gguf2bump or llama-gguf-hash, or with published checksums: SHA256SUMS, "
+       "the Hub's JSON, a Git LFS pointer; - reads it from standard input",
+       "Options", ValueKind::file},
+      arguments.verify.manifest);
   command.add({"--against", "SOURCE", "Compare a converted model with its source, tensor by tensor", "Options",
                ValueKind::file},
               arguments.verify.against);
@@ -41,15 +43,35 @@ Command verify_command(VerifyArguments& arguments) {
   command.add(
       {"--newer-than", "FILE", "Only models of which a file was modified later than FILE", "Options", ValueKind::file},
       arguments.verify.newer_than);
+  command.add(
+      {"--authentic",
+       {},
+       "Read files of download caches (Hugging Face, Ollama) and compare them with the checksums that those keep"},
+      arguments.verify.authentic);
   command.add({"--strict", {}, "Treat warnings as errors"}, arguments.strict);
   command.add(
       {"--follow-links", {}, "Accept symbolic links that lead out of a model's directory; follow links to directories"},
       arguments.follow_links);
+  command.add({"--together",
+               {},
+               "One model and what goes with it, all GGUF: does the projector, adapter or importance matrix fit?"},
+              arguments.verify.together);
+  command.add({"--ignore-index", {}, "Directories: go by the files that are there, not by the index of shards"},
+              arguments.verify.ignore_index);
   command.add({"--json", {}, "Print one JSON object per line for each path"}, arguments.json);
+  command.add(
+      {"--format",
+       "FORM",
+       "What to print: text, json (as --json), or with --hash sha256 --whole-file sums, which sha256sum -c reads",
+       "Options",
+       ValueKind::choice,
+       {"text", "json", "sums"}},
+      arguments.format);
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
-  command.example("verify --quiet .", "Check every model in and below the current directory");
+  command.example("verify --exclude '*.bump' .",
+                  "Check every model in and below the current directory, but for BUMPWGT");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
   return command;
 }

@@ -14,6 +14,7 @@ struct VerifyArguments {
   bool strict = false;
   bool follow_links = false;
   bool json = false;
+  std::optional<std::string> format;
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

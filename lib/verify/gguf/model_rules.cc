@@ -48,7 +48,8 @@ class ModelRules {
   void check_architecture() {
     const gguf::KeyValue* entry = index_.key("general.architecture");
     if (entry == nullptr) {
-      if (!facts_.any) return;
+      // An importance matrix belongs to any architecture that has such tensors.
+      if (!facts_.any || index_.string_value("general.type") == "imatrix") return;
       return log_.warning(Scope::model, "gguf-architecture-missing",
                           "the key is missing: no program can tell what the tensors mean",
                           at_key("general.architecture"));

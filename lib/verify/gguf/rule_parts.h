@@ -4,6 +4,7 @@
 #include "base/finding_log.h"
 #include "gguf/document.h"
 #include "gguf/keys.h"
+#include "gguf/split_set.h"
 
 namespace modelutils::gguf_rules {
 
@@ -32,6 +33,10 @@ struct TensorFacts {
   std::optional<u64> embedding_size;  ///< ne0 of token_embd.weight
   std::optional<u64> embedding_rows;  ///< its ne1
 };
+/// The pairs of tensors of importance matrices and LoRA adapters.
+void check_companion(const gguf::Document& document, const gguf::Index& index, FindingLog& log);
+/// Does general.file_type name the type that most weights have?
+void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
 void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log);
 void check_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
                   const TensorFacts& facts, FindingLog& log);

@@ -94,6 +94,8 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set) {
   // With parts missing, neither the keys nor the tensors need be those of the model.
   const bool is_whole = first_container_error(set.findings) == nullptr;
   if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
+  if (is_whole) gguf_rules::check_file_type(set, index, part);
+  if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   gguf_rules::check_chat_templates(first.document, part);
   gguf_rules::check_tokens(*first.source, first.document, index, facts, part);
   take(log, std::move(part), set, first);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/counted.h"
+#include "model/download_record.h"
 #include "verify/manifest/hash_run.h"
 #include "verify/manifest/index.h"
 #include "verify/manifest/manifest.h"
@@ -44,11 +45,15 @@ std::string where_of(const ManifestEntry& entry) {
 
 }  // namespace
 
-ManifestCheck::ManifestCheck(Manifest manifest, bool single_model)
+ManifestCheck::ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths, bool follow_links)
     : manifest_(std::move(manifest)),
       index_(std::make_shared<ManifestIndex>(manifest_.entries)),
       used_(manifest_.entries.size(), false),
-      single_model_(single_model) {}
+      single_model_(single_model),
+      paths_(std::move(paths)),
+      follow_links_(follow_links) {
+  std::ranges::transform(paths_, paths_.begin(), normal_path);
+}
 
 // An entry of the manifest that is about one of the model's files.
 struct ManifestCheck::Claim {
@@ -96,10 +101,12 @@ class ManifestCheck::Plan {
 
   /// Number of the job that hashes what the entry is about; `tensor` for an entry about one.
   std::size_t job_of(const ManifestEntry& entry, std::size_t file, std::size_t tensor) {
-    const JobKey key{entry.subject, entry.subject == Subject::tensor ? tensor : file, entry.algorithm};
+    const JobKey key{entry.subject, entry.subject == Subject::tensor ? tensor : file, entry.algorithm,
+                     entry.is_git_blob};
     const auto [found, is_new] = job_numbers_.emplace(key, jobs_.size());
     if (is_new) {
       HashJob& job = jobs_.emplace_back(HashJob{entry.algorithm, {}});
+      if (entry.is_git_blob) job.prefix = git_blob_prefix(catalog_.files[file].source->size().value_or(0));
       const auto add = [&](const CatalogTensor& piece) { job.ranges.push_back({file, piece.offset, piece.bytes}); };
       switch (entry.subject) {
         case Subject::tensor: add(catalog_.tensors[tensor]); break;
@@ -115,7 +122,7 @@ class ManifestCheck::Plan {
   std::span<const HashJob> jobs() const { return jobs_; }
 
  private:
-  using JobKey = std::tuple<Subject, std::size_t, HashAlgorithm>;
+  using JobKey = std::tuple<Subject, std::size_t, HashAlgorithm, bool>;
 
   const Catalog& catalog_;
   std::vector<std::unordered_map<std::string_view, std::vector<std::size_t>>> tensors_;
@@ -127,8 +134,10 @@ class ManifestCheck::Plan {
 
 std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog, FindingLog& log) const {
   std::vector<std::string> names;
-  for (const CatalogFile& file : catalog.files) names.push_back(file.base_name);
-  if (!single_model_ || names.size() != 1) return names;
+  for (const CatalogFile& file : catalog.files) {
+    names.push_back(manifest_.is_published ? published_name(file.path) : file.base_name);
+  }
+  if (!single_model_ || names.size() != 1 || manifest_.is_published) return names;
   if (!index_->unnamed().empty() || !index_->about(names[0]).empty()) return names;
   std::optional<std::string_view> only;
   for (const ManifestEntry& entry : manifest_.entries) {
@@ -159,6 +168,7 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
     const std::size_t file = claim.file;
     used_[claim.entry] = true;
     has_entries[file] = 1;
+    if (manifest_.is_published && leads_out(entry.file, log)) continue;
     if (!entry.unsplit.empty()) {
       entry.subject = claim.rest.empty() ? Subject::all_tensors : Subject::tensor;
       entry.tensor = claim.rest.empty() ? claim.rest : claim.rest.substr(1);
@@ -228,7 +238,8 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
   }
 }
 
-void ManifestCheck::finish(FindingLog& log) const {
+void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress) const {
+  if (manifest_.is_published) return check_other_files(threads, log, progress);
   // One finding for each file, however many lines it has.
   std::map<std::string, u64> missing;
   for (std::size_t i = 0; i < used_.size(); ++i) {

@@ -38,6 +38,7 @@ struct Worker {
 Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& worker, Progress* progress) {
   worker.buffer.resize(buffer_size);
   Hasher& hasher = worker.fresh(job.algorithm);
+  hasher.update(std::as_bytes(std::span(job.prefix)));
   for (const HashRange& range : job.ranges) {
     for (u64 done = 0; done < range.bytes;) {
       const std::size_t size = static_cast<std::size_t>(std::min<u64>(buffer_size, range.bytes - done));
@@ -52,6 +53,10 @@ Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& 
 }
 
 }  // namespace
+
+std::string git_blob_prefix(u64 size) {
+  return "blob " + std::to_string(size) + std::string(1, '\0');
+}
 
 std::vector<Result<std::string>> run_hashes(const Catalog& catalog, std::span<const HashJob> jobs, unsigned threads,
                                             Progress* progress) {

@@ -22,7 +22,11 @@ struct HashRange {
 struct HashJob {
   HashAlgorithm algorithm = HashAlgorithm::sha256;
   std::vector<HashRange> ranges;
+  std::string prefix = {};  ///< hashed before them
 };
+
+/// What Git hashes before the content of a file of that size.
+std::string git_blob_prefix(u64 size);
 
 /// The hexadecimal digest of every job, in the order given, or why it could not be read. Jobs run on `threads` threads,
 /// the largest first; each is one serial chain. One buffer of 256 KiB a thread.

@@ -28,6 +28,7 @@ struct ManifestEntry {
   std::string file;    ///< base name; empty if the manifest is about one file that it does not name
   std::string tensor;  ///< raw text
   HashAlgorithm algorithm = HashAlgorithm::sha256;
+  bool is_git_blob = false;   ///< of "blob SIZE\0" and the bytes, as Git names a file
   std::string hex;            ///< lower case, of the algorithm's length
   std::optional<u64> bytes;   ///< size of the subject
   std::optional<u64> offset;  ///< where it stands in the file
@@ -47,12 +48,16 @@ struct ManifestNumber {
 struct Manifest {
   std::string path;
   std::vector<ManifestEntry> entries;
+  /// Published checksums: every entry is a file, side files too, named from the manifest's folder on.
+  bool is_published = false;
   std::vector<ManifestNumber> numbers;
   FindingLog remarks;  ///< what the manifest says and nobody checks
 };
 
 /// Reads a manifest of any known form: JSON Lines of verify --hash, the JSON object of gguf2bump --manifest, the text
-/// of llama-gguf-hash. Errors: those of reading, "manifest-syntax", "manifest-empty", "manifest-too-large".
+/// of llama-gguf-hash; published checksums (verify/manifest/sums.h): the lines of sha256sum, the Hub's lists of files,
+/// a Git LFS pointer. Errors: those of reading, "manifest-syntax", "manifest-empty", "manifest-too-large",
+/// "manifest-name".
 Result<Manifest> load_manifest(const std::string& path);
 Result<Manifest> parse_manifest(std::string_view text, std::string path);
 
@@ -62,20 +67,29 @@ class ManifestIndex;
 /// says what nobody took.
 class ManifestCheck {
  public:
-  /// `single_model`: only one path is verified, so its one file may have been renamed since.
-  ManifestCheck(Manifest manifest, bool single_model);
+  /// `single_model`: only one path is verified, so its one file may have been renamed since. `paths` are those given:
+  /// of published checksums every file in them is compared. `follow_links`: links out of the manifest's folder are
+  /// meant.
+  ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths = {}, bool follow_links = false);
 
   const Manifest& manifest() const { return manifest_; }
 
   /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
   /// "manifest-new-file", "manifest-renamed", those of reading.
   void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress = nullptr);
-  /// Codes: "manifest-missing-file", and the manifest's remarks.
-  void finish(FindingLog& log) const;
+  /// What nobody took. Of published checksums the other files of the paths are compared now. Codes: "manifest-differs",
+  /// "manifest-missing-file", "manifest-extra-file", "manifest-not-asked", "manifest-link", those of reading, and the
+  /// manifest's remarks.
+  void finish(FindingLog& log, unsigned threads = 1, Progress* progress = nullptr) const;
 
  private:
   class Plan;
   struct Claim;
+  std::string published_name(const std::string& path) const;
+  bool is_given(const std::string& path) const;
+  bool leads_out(const std::string& name, FindingLog& log) const;
+  void check_other_files(unsigned threads, FindingLog& log, Progress* progress) const;
+  void list_extra_files(const std::string& folder, FindingLog& log) const;
   /// What of the manifest is about the model's files: for each entry at most one claim, in the order of the manifest.
   std::vector<Claim> claims(const std::vector<std::string>& names) const;
   /// The base names of the model's files; of its only file the manifest's own name for it if that is another one.
@@ -85,12 +99,16 @@ class ManifestCheck {
   std::shared_ptr<const ManifestIndex> index_;  // of manifest_.entries
   std::vector<bool> used_;
   bool single_model_;
+  std::vector<std::string> paths_;  // normal
+  bool follow_links_;
 };
+
+enum class ManifestForm : u8 { json_lines, sums };  ///< ours; what sha256sum writes, of files alone
 
 /// Hashes every tensor of the model, with `whole_file` also every file, and hands over the manifest's lines in file
 /// order, each with its line feed; stops when `line` returns false. What cannot be read is a finding and has no line.
 void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
                     const std::function<bool(std::string_view line)>& line, FindingLog& log,
-                    Progress* progress = nullptr);
+                    Progress* progress = nullptr, ManifestForm form = ManifestForm::json_lines);
 
 }  // namespace modelutils

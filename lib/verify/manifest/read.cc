@@ -1,4 +1,4 @@
-// Manifests of three kinds, told apart by their first bytes.
+// Manifests of several kinds, told apart by their first bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "io/random_access_file.h"
 #include "json/reader.h"
 #include "verify/manifest/manifest.h"
+#include "verify/manifest/sums.h"
 
 namespace modelutils {
 
@@ -17,27 +18,6 @@ namespace {
 constexpr u64 max_manifest_bytes = u64{256} << 20;
 constexpr std::array all_algorithms = {HashAlgorithm::sha256, HashAlgorithm::xxh3, HashAlgorithm::sha1,
                                        HashAlgorithm::xxh64};
-
-std::size_t hex_digits(HashAlgorithm algorithm) {
-  switch (algorithm) {
-    case HashAlgorithm::sha256: return 64;
-    case HashAlgorithm::xxh3: return 32;
-    case HashAlgorithm::sha1: return 40;
-    case HashAlgorithm::xxh64: return 16;
-  }
-  return 0;
-}
-
-// The digits in lower case, or nothing if they are none or not as many as the algorithm gives.
-std::optional<std::string> clean_hex(HashAlgorithm algorithm, std::string_view text) {
-  if (text.size() != hex_digits(algorithm)) return std::nullopt;
-  std::string hex(text);
-  for (char& digit : hex) {
-    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
-    if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return std::nullopt;
-  }
-  return hex;
-}
 
 tl::unexpected<Error> syntax_error(u64 line, std::string_view message) {
   const std::string where = line == 0 ? std::string() : fmt::format("line {}", line);
@@ -197,6 +177,13 @@ Status parse_lines(std::string_view text, Manifest& manifest) {
     if (content.ends_with('\r')) content.remove_suffix(1);
     const std::size_t begin = content.find_first_not_of(" \t");
     if (begin == std::string_view::npos) continue;
+    MU_ASSIGN(std::optional<ManifestEntry> published, parse_sums_line(content.substr(begin), line));
+    if (published) {
+      manifest.is_published = true;
+      manifest.entries.push_back(std::move(*published));
+      continue;
+    }
+    if (content[begin] == '#') continue;  // as sha256sum does
     if (content[begin] != '{') {
       MU_TRY(parse_text_line(content, line, manifest));
       continue;
@@ -219,10 +206,21 @@ bool is_one_object(std::string_view text, const std::string& path) {
   return !document || entry_array((*document)->root).has_value();
 }
 
+// The Hub's lists of files. False if the text is none of them; what is wrong with its JSON others say.
+Result<bool> parse_published_json(std::string_view text, Manifest& manifest) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos || (text[begin] != '{' && text[begin] != '[')) return false;
+  const auto document = json::parse(text, manifest.path);
+  if (!document) return false;
+  auto read = parse_hub_list((*document)->root, manifest);
+  if (!read) return tl::make_unexpected(in_file(std::move(read.error()), manifest.path));
+  return *read;
+}
+
 // A model instead of its manifest, for one.
 Status refuse_other_kinds(std::string_view head, const std::string& path) {
   const FileKind kind = file_kind(head);
-  if (kind != FileKind::unknown && kind != FileKind::empty) {
+  if (kind != FileKind::unknown && kind != FileKind::empty && kind != FileKind::git_lfs) {
     return input_error("manifest-syntax", fmt::format("is not a manifest but {}", file_kind_text(kind)), {}, {}, path);
   }
   if (head.find('\0') != head.npos)
@@ -237,7 +235,13 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   manifest.path = std::move(path);
   MU_TRY(refuse_other_kinds(text.substr(0, file_kind_bytes), manifest.path));
   Status parsed;
-  if (is_one_object(text, manifest.path)) {
+  auto is_pointer = parse_lfs_pointer(text, manifest);
+  if (!is_pointer) return tl::make_unexpected(in_file(std::move(is_pointer.error()), manifest.path));
+  if (*is_pointer) return manifest;
+  MU_ASSIGN(manifest.is_published, parse_published_json(text, manifest));
+  if (manifest.is_published) {
+    // The Hub's lists: nothing more.
+  } else if (is_one_object(text, manifest.path)) {
     auto document = json::parse(text, manifest.path);
     parsed = document ? parse_object((*document)->root, manifest) : syntax_error(0, document.error().message);
   } else {

@@ -4,6 +4,7 @@
 #include "json/writer.h"
 #include "verify/manifest/hash_run.h"
 #include "verify/manifest/manifest.h"
+#include "verify/manifest/sums.h"
 #include "verify/wording.h"
 
 namespace modelutils {
@@ -38,8 +39,10 @@ std::vector<Line> plan_lines(const Catalog& catalog, bool whole_file) {
 }  // namespace
 
 void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
-                    const std::function<bool(std::string_view line)>& line, FindingLog& log, Progress* progress) {
-  const std::vector<Line> lines = plan_lines(catalog, whole_file);
+                    const std::function<bool(std::string_view line)>& line, FindingLog& log, Progress* progress,
+                    ManifestForm form) {
+  std::vector<Line> lines = plan_lines(catalog, whole_file);
+  if (form == ManifestForm::sums) std::erase_if(lines, [](const Line& each) { return each.tensor != nullptr; });
   std::vector<HashJob> jobs;
   jobs.reserve(lines.size());
   for (const Line& item : lines) {
@@ -52,6 +55,10 @@ void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_
       const CatalogTensor* tensor = lines[i].tensor;
       log.add(read_failure(catalog, lines[i].file, tensor != nullptr ? at_tensor(tensor->name) : std::string(),
                            digests[i].error()));
+      continue;
+    }
+    if (form == ManifestForm::sums) {
+      if (!line(sums_line(*digests[i], file.base_name) + '\n')) return;
       continue;
     }
     json::Writer out;

@@ -1,0 +1,159 @@
+#include "model/download_record.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/path.h"
+#include "io/model_folder.h"
+#include "io/random_access_file.h"
+
+namespace modelutils {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t sha256_digits = 64;
+constexpr std::size_t sha1_digits = 40;
+constexpr u64 max_record_bytes = 4096;
+constexpr int max_levels = 16;  // folders below the one that a download went to
+
+bool is_hex(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// "COMMIT\nETAG\nTIME\n": what a download to a folder of the user's choice leaves behind for each file.
+std::optional<DownloadRecord> read_metadata(const std::string& path) {
+  if (!is_present(path)) return std::nullopt;
+  const auto file = RandomAccessFile::open(path);
+  if (!file || (*file)->file_size() > max_record_bytes) return std::nullopt;
+  std::string text(static_cast<std::size_t>((*file)->file_size()), '\0');
+  if (!(*file)->read_exact(0, std::as_writable_bytes(std::span(text)))) return std::nullopt;
+  const auto take_line = [&] {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line = text.substr(0, end);
+    if (line.ends_with('\r')) line.pop_back();
+    text.erase(0, end + 1);
+    return line;
+  };
+  DownloadRecord record;
+  record.revision = take_line();
+  record.expected = expected_content(take_line());
+  return record.expected ? std::optional(record) : std::nullopt;
+}
+
+// The record of a download to a folder, which is one of those that the file lies in.
+std::optional<DownloadRecord> find_metadata(const std::string& path) {
+  fs::path folder = fs::path(path).parent_path();
+  for (int level = 0; level < max_levels; ++level) {
+    const fs::path records = folder / ".cache/huggingface/download";
+    if (is_present(records.string())) {
+      return read_metadata((records / fs::path(path).lexically_relative(folder)).string() + ".metadata");
+    }
+    if (!folder.has_relative_path()) break;
+    folder = folder.parent_path();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ExpectedContent> expected_content(std::string_view etag) {
+  if (etag.size() > 2 && etag.starts_with('"') && etag.ends_with('"')) etag = etag.substr(1, etag.size() - 2);
+  if (!is_hex(etag)) return std::nullopt;
+  if (etag.size() == sha256_digits) return ExpectedContent{HashAlgorithm::sha256, std::string(etag)};
+  if (etag.size() == sha1_digits) return ExpectedContent{HashAlgorithm::sha1, std::string(etag)};
+  return std::nullopt;
+}
+
+std::optional<ExpectedContent> ollama_blob(std::string_view base_name) {
+  constexpr std::string_view prefix = "sha256";
+  if (!base_name.starts_with(prefix) || base_name.size() != prefix.size() + 1 + sha256_digits) return std::nullopt;
+  const char mark = base_name[prefix.size()];
+  return mark == '-' || mark == ':' ? expected_content(base_name.substr(prefix.size() + 1)) : std::nullopt;
+}
+
+std::optional<HubPlace> hub_place(std::string_view path) {
+  // The innermost repository counts.
+  const std::size_t begin = path.rfind("/models--");
+  if (begin == path.npos) return std::nullopt;
+  const std::size_t end = path.find('/', begin + 1);
+  if (end == path.npos) return std::nullopt;
+  HubPlace place{.repository = std::string(path.substr(0, end))};
+  std::string_view rest = path.substr(end + 1);
+  const auto take = [&] {
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view part = rest.substr(0, slash);
+    rest.remove_prefix(std::min(slash + 1, rest.size()));
+    return part;
+  };
+  const std::string_view kind = take();
+  place.is_blob = kind == "blobs";
+  if (!place.is_blob) {
+    if (kind != "snapshots") return std::nullopt;
+    place.revision = take();
+  }
+  place.name = rest;
+  return place;
+}
+
+std::string normal_path(const std::string& path) {
+  std::error_code failed;
+  const fs::path absolute = fs::absolute(path, failed);
+  return (failed ? fs::path(path) : absolute).lexically_normal().string();
+}
+
+DownloadRecord DownloadRecords::find(const std::string& path) {
+  const std::string absolute = normal_path(path);
+  if (const auto place = hub_place(absolute)) {
+    if (!place->is_blob) return find_in_snapshot(absolute, *place);
+    return {.expected = expected_content(place->name)};
+  }
+  if (auto expected = ollama_blob(base_name_of(absolute))) return {.expected = std::move(expected)};
+  return find_metadata(absolute).value_or(DownloadRecord{});
+}
+
+DownloadRecord DownloadRecords::find_in_snapshot(const std::string& path, const HubPlace& place) {
+  DownloadRecord record{.revision = place.revision};
+  std::error_code no_link;
+  const fs::path target = fs::read_symlink(path, no_link);
+  if (!no_link) {
+    const std::string blob = (fs::path(path).parent_path() / target).lexically_normal().string();
+    const auto blob_place = hub_place(blob);
+    record.is_outside = !blob_place || !blob_place->is_blob || blob_place->repository != place.repository;
+    struct stat status {};
+    record.is_missing = ::stat(path.c_str(), &status) != 0 && errno == ENOENT;
+    if (!record.is_outside) {
+      record.blob = blob;
+      record.expected = expected_content(blob_place->name);
+    }
+  }
+  add_listed(place, record);
+  return record;
+}
+
+// What the list of the revision's files says, if it was kept.
+void DownloadRecords::add_listed(const HubPlace& place, DownloadRecord& record) {
+  const std::string path = place.repository + "/trees/" + place.revision + ".json";
+  if (path != list_path_) {
+    list_path_ = path;
+    list_.reset();
+    if (is_present(path)) {
+      if (auto list = json::load(path)) list_ = std::move(*list);
+    }
+  }
+  if (list_ == nullptr || json::u64_member(list_->root, "format_version") != 1) return;
+  const auto files = json::member(list_->root, "files");
+  const auto file = files ? json::member(*files, place.name) : std::nullopt;
+  if (!file) return;
+  record.bytes = json::u64_member(*file, "lfs_size");
+  if (!record.bytes) record.bytes = json::u64_member(*file, "size");
+  if (record.expected) return;
+  const auto sha256 = json::string_member(*file, "lfs_sha256");
+  const auto blob = json::string_member(*file, "blob_id");
+  if (sha256 || blob) record.expected = expected_content(sha256 ? *sha256 : *blob);
+}
+
+}  // namespace modelutils

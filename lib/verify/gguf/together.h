@@ -1,0 +1,28 @@
+// verify --together: does what goes with a model (projector, adapter, importance matrix) fit it?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/finding_log.h"
+#include "gguf/split_set.h"
+
+namespace modelutils {
+
+/// The model among several GGUF paths, and the rules for what goes with it.
+class Together {
+ public:
+  /// Errors: kind usage unless exactly one of the paths is a whole model and all are GGUF; those of opening them.
+  static Result<Together> open(const std::vector<std::string>& paths, OutsideLinks links);
+
+  /// Adds what does not fit; nothing for the model itself. Code "gguf-together".
+  void check(const gguf::SplitSet& set, FindingLog& log) const;
+
+ private:
+  explicit Together(gguf::SplitSet model) : model_(std::move(model)) {}
+
+  gguf::SplitSet model_;
+};
+
+}  // namespace modelutils

@@ -1,0 +1,234 @@
+#include "verify/manifest/sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace modelutils {
+
+namespace {
+
+using Subject = ManifestEntry::Subject;
+
+tl::unexpected<Error> refused(std::string_view code, std::string message, u64 line) {
+  return input_error(std::string(code), std::move(message), line == 0 ? std::string() : fmt::format("line {}", line));
+}
+
+// Of a checksum of a whole file; the name is refused if it leads elsewhere.
+Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm, std::string hex, u64 line) {
+  if (!is_name_below(name)) {
+    return refused("manifest-name",
+                   fmt::format("'{}' is not a name below the folder of the checksums, so it is not opened", name),
+                   line);
+  }
+  ManifestEntry entry;
+  entry.subject = Subject::file;
+  entry.file = name;
+  entry.algorithm = algorithm;
+  entry.hex = std::move(hex);
+  entry.line = line;
+  return entry;
+}
+
+// "\\" and "\n" and "\r" behind a '\' at the beginning of the line; nothing for another escape.
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      name += text[i];
+      continue;
+    }
+    if (++i == text.size()) return std::nullopt;
+    switch (text[i]) {
+      case '\\': name += '\\'; break;
+      case 'n': name += '\n'; break;
+      case 'r': name += '\r'; break;
+      default: return std::nullopt;
+    }
+  }
+  return name;
+}
+
+struct NamedAlgorithm {
+  std::string_view name;
+  HashAlgorithm algorithm;
+};
+constexpr NamedAlgorithm tags[] = {{"SHA256", HashAlgorithm::sha256}, {"SHA1", HashAlgorithm::sha1}};
+
+std::optional<HashAlgorithm> by_digits(std::size_t digits) {
+  for (const NamedAlgorithm& tag : tags) {
+    if (hex_digits(tag.algorithm) == digits) return tag.algorithm;
+  }
+  return std::nullopt;
+}
+
+struct Parts {
+  std::string_view name;
+  std::string_view hex;
+  HashAlgorithm algorithm;
+};
+
+// "SHA256 (NAME) = HEX"
+std::optional<Parts> tagged(std::string_view line) {
+  for (const NamedAlgorithm& tag : tags) {
+    if (!line.starts_with(tag.name) || !line.substr(tag.name.size()).starts_with(" (")) continue;
+    const std::size_t end = line.rfind(") = ");
+    const std::size_t begin = tag.name.size() + 2;
+    if (end == line.npos || end < begin) continue;
+    return Parts{line.substr(begin, end - begin), line.substr(end + 4), tag.algorithm};
+  }
+  return std::nullopt;
+}
+
+// "HEX  NAME", "HEX *NAME"
+std::optional<Parts> untagged(std::string_view line) {
+  const std::size_t digits = std::min(line.find_first_not_of("0123456789abcdefABCDEF"), line.size());
+  const auto algorithm = by_digits(digits);
+  const std::string_view rest = line.substr(digits);
+  if (!algorithm || rest.size() < 3 || rest[0] != ' ' || (rest[1] != ' ' && rest[1] != '*')) return std::nullopt;
+  return Parts{rest.substr(2), line.substr(0, digits), *algorithm};
+}
+
+// One file of the Hub's lists: "lfs" with a SHA-256, else the Git blob's name.
+Status add_hub_file(json::Element file, std::string_view name, std::string_view blob_key, Manifest& manifest) {
+  const auto lfs = json::member(file, "lfs");
+  std::optional<std::string_view> sha256 = json::string_member(file, "lfs_sha256");
+  if (lfs && !sha256) sha256 = json::string_member(*lfs, "sha256");
+  if (lfs && !sha256) sha256 = json::string_member(*lfs, "oid");
+  const auto blob = json::string_member(file, blob_key);
+  if (!sha256 && !blob) return {};  // asked without blobs=true: nothing to compare
+  const HashAlgorithm algorithm = sha256 ? HashAlgorithm::sha256 : HashAlgorithm::sha1;
+  const auto hex = clean_hex(algorithm, sha256 ? *sha256 : *blob);
+  if (!hex)
+    return refused("manifest-syntax",
+                   fmt::format("the checksum of '{}' does not have 40 or 64 hexadecimal digits", name), 0);
+  MU_ASSIGN(ManifestEntry entry, file_entry(name, algorithm, *hex, 0));
+  entry.is_git_blob = !sha256;
+  entry.bytes = lfs ? json::u64_member(*lfs, "size") : json::u64_member(file, "lfs_size");
+  if (!entry.bytes) entry.bytes = json::u64_member(file, "size");
+  manifest.entries.push_back(std::move(entry));
+  return {};
+}
+
+}  // namespace
+
+std::size_t hex_digits(HashAlgorithm algorithm) {
+  switch (algorithm) {
+    case HashAlgorithm::sha256: return 64;
+    case HashAlgorithm::xxh3: return 32;
+    case HashAlgorithm::sha1: return 40;
+    case HashAlgorithm::xxh64: return 16;
+  }
+  return 0;
+}
+
+std::optional<std::string> clean_hex(HashAlgorithm algorithm, std::string_view text) {
+  if (text.size() != hex_digits(algorithm)) return std::nullopt;
+  std::string hex(text);
+  for (char& digit : hex) {
+    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+    if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return std::nullopt;
+  }
+  return hex;
+}
+
+bool is_name_below(std::string_view name) {
+  if (name.find('\0') != name.npos) return false;
+  while (true) {
+    const std::string_view part = name.substr(0, name.find('/'));
+    if (part.empty() || part == "." || part == "..") return false;
+    if (part.size() == name.size()) return true;
+    name.remove_prefix(part.size() + 1);
+  }
+}
+
+Result<std::optional<ManifestEntry>> parse_sums_line(std::string_view line, u64 number) {
+  const bool is_escaped = line.starts_with('\\');
+  if (is_escaped) line.remove_prefix(1);
+  auto parts = tagged(line);
+  if (!parts) parts = untagged(line);
+  if (!parts) return std::optional<ManifestEntry>();
+  auto hex = clean_hex(parts->algorithm, parts->hex);
+  if (!hex) {
+    return refused("manifest-syntax",
+                   fmt::format("'{}' is not a {} checksum, which has {} hexadecimal digits", parts->hex,
+                               hash_name(parts->algorithm), hex_digits(parts->algorithm)),
+                   number);
+  }
+  std::string name(parts->name);
+  if (is_escaped) {
+    auto plain = unescaped(parts->name);
+    if (!plain) return refused("manifest-syntax", "has an unknown escape in its name", number);
+    name = std::move(*plain);
+  }
+  if (name.starts_with("./")) name.erase(0, 2);  // as `find . -type f -exec sha256sum {} +` writes it
+  MU_ASSIGN(ManifestEntry entry, file_entry(name, parts->algorithm, std::move(*hex), number));
+  return std::optional<ManifestEntry>(std::move(entry));
+}
+
+std::string sums_line(std::string_view hex, std::string_view name) {
+  std::string escaped;
+  for (const char c : name) {
+    switch (c) {
+      case '\\': escaped += "\\\\"; break;
+      case '\n': escaped += "\\n"; break;
+      case '\r': escaped += "\\r"; break;
+      default: escaped += c;
+    }
+  }
+  return fmt::format("{}{}  {}", escaped == name ? "" : "\\", hex, escaped);
+}
+
+Result<bool> parse_hub_list(json::Element root, Manifest& manifest) {
+  json::Array files;
+  if (const auto siblings = json::array_member(root, "siblings")) {
+    for (const json::Element file : *siblings) {
+      const auto name = json::string_member(file, "rfilename");
+      if (!name) return refused("manifest-syntax", "an entry of 'siblings' has no 'rfilename'", 0);
+      MU_TRY(add_hub_file(file, *name, "blobId", manifest));
+    }
+    return true;
+  }
+  if (json::u64_member(root, "format_version")) {
+    const auto listed = json::object_member(root, "files");
+    if (!listed) return false;
+    for (const auto& [name, file] : *listed) MU_TRY(add_hub_file(file, name, "blob_id", manifest));
+    return true;
+  }
+  if (!root.get(files)) return false;
+  for (const json::Element file : files) {
+    if (json::string_member(file, "type") == "directory") continue;
+    const auto name = json::string_member(file, "path");
+    if (!name) return refused("manifest-syntax", "an entry of the list has no 'path'", 0);
+    MU_TRY(add_hub_file(file, *name, "oid", manifest));
+  }
+  return true;
+}
+
+Result<bool> parse_lfs_pointer(std::string_view text, Manifest& manifest) {
+  if (!text.starts_with("version https://git-lfs.github.com/spec/")) return false;
+  ManifestEntry entry;
+  entry.subject = Subject::file;
+  constexpr std::string_view oid = "\noid sha256:";
+  constexpr std::string_view size = "\nsize ";
+  const std::size_t oid_at = text.find(oid);
+  const std::size_t size_at = text.find(size);
+  const auto hex = oid_at == text.npos
+                       ? std::nullopt
+                       : clean_hex(entry.algorithm, text.substr(oid_at + oid.size(), hex_digits(entry.algorithm)));
+  if (!hex || size_at == text.npos) {
+    return refused("manifest-syntax", "is a Git LFS pointer without a line 'oid sha256:' or 'size'", 0);
+  }
+  const std::string_view digits = text.substr(size_at + size.size());
+  u64 bytes = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), bytes).ec != std::errc{}) {
+    return refused("manifest-syntax", "is a Git LFS pointer whose size is not a number", 0);
+  }
+  entry.hex = *hex;
+  entry.bytes = bytes;
+  manifest.entries.push_back(std::move(entry));
+  return true;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,53 @@
+# Builds download caches as the programs leave them behind, for tests. To be sourced. Checksums come from coreutils.
+
+git_sha1() { { printf 'blob %d\0' "$(stat -c %s "$1")"; cat "$1"; } | sha1sum | cut -d' ' -f1; }
+sha256() { sha256sum "$1" | cut -d' ' -f1; }
+
+# One file of a revision of a Hugging Face repository: its blob and the link to it.
+hub_file() { # repository, revision, name in the repository, file
+  local blob up=../.. part=$3
+  case $3 in
+    *.gguf | *.safetensors) blob=$(sha256 "$4") ;; # by Git LFS
+    *) blob=$(git_sha1 "$4") ;;
+  esac
+  mkdir -p "$1/blobs" "$(dirname "$1/snapshots/$2/$3")"
+  cp "$4" "$1/blobs/$blob"
+  while [[ $part == */* ]]; do up=../$up part=${part#*/}; done
+  ln -s "$up/blobs/$blob" "$1/snapshots/$2/$3"
+}
+
+# A folder as a revision.
+hub_model() { # repository, revision, folder
+  local file
+  for file in "$3"/*; do hub_file "$1" "$2" "$(basename "$file")" "$file"; done
+  mkdir -p "$1/refs" "$1/.no_exist/$2"
+  printf %s "$2" >"$1/refs/main"
+  : >"$1/.no_exist/$2/adapter_config.json"
+}
+
+# The record of a file that was downloaded to a folder.
+local_record() { # folder, name, revision
+  local record=$1/.cache/huggingface/download/$2.metadata etag
+  mkdir -p "$(dirname "$record")"
+  case $2 in *.gguf | *.safetensors) etag=$(sha256 "$1/$2") ;; *) etag=$(git_sha1 "$1/$2") ;; esac
+  printf '%s\n%s\n1712656091.123\n' "$3" "$etag" >"$record"
+}
+
+# A blob of Ollama; prints its layer.
+ollama_layer() { # models folder, kind, file
+  local digest
+  digest=$(sha256 "$3")
+  mkdir -p "$1/blobs" && cp "$3" "$1/blobs/sha256-$digest"
+  printf '{"mediaType":"application/vnd.ollama.image.%s","digest":"sha256:%s","size":%d}' "$2" "$digest" "$(stat -c %s "$3")"
+}
+
+# A model of Ollama from "KIND=FILE" pairs.
+ollama_model() { # models folder, name, tag, pairs
+  local manifest=$1/manifests/registry.ollama.ai/library/$2/$3 layers='' config=$1/config pair
+  mkdir -p "$(dirname "$manifest")"
+  for pair in "${@:4}"; do layers+=${layers:+,}$(ollama_layer "$1" "${pair%%=*}" "${pair#*=}"); done
+  printf '{"model_format":"gguf"}' >"$config"
+  printf '{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":%s,"layers":[%s]}' \
+    "$(ollama_layer "$1" config "$config")" "$layers" >"$manifest"
+  rm "$config"
+}

@@ -1,0 +1,59 @@
+// What names and records of download caches promise.
+#include "model/download_record.h"
+
+#include <gtest/gtest.h>
+
+#include "model/ollama_manifest.h"
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+const std::string sha256(64, 'a');
+const std::string sha1(40, 'b');
+
+TEST(DownloadRecord, ETagsTellTheirAlgorithm) {
+  EXPECT_EQ(expected_content(sha256).value().algorithm, HashAlgorithm::sha256);
+  EXPECT_EQ(expected_content('"' + sha1 + '"').value().algorithm, HashAlgorithm::sha1);
+  EXPECT_EQ(expected_content('"' + sha1 + '"').value().hex, sha1);
+  for (const std::string& other : {std::string(), std::string("\""), std::string("\"\""), sha256 + "a", sha1.substr(1),
+                                   std::string(64, 'A'), std::string(40, 'g')}) {
+    EXPECT_FALSE(expected_content(other).has_value()) << other;
+  }
+}
+
+TEST(DownloadRecord, NamesOfOllamasBlobs) {
+  EXPECT_EQ(ollama_blob("sha256-" + sha256).value().hex, sha256);
+  EXPECT_EQ(ollama_blob("sha256:" + sha256).value().hex, sha256);
+  for (const std::string& other : {"sha256" + sha256, "sha256_" + sha256, "sha256-" + sha256 + "-partial",
+                                   "sha512-" + sha256, "sha256-" + sha256.substr(1) + "/"}) {
+    EXPECT_FALSE(ollama_blob(other).has_value()) << other;
+  }
+}
+
+TEST(DownloadRecord, PlacesInARepository) {
+  const auto snapshot = hub_place("/hub/models--a--b/snapshots/c0ffee/sub/m.gguf").value();
+  EXPECT_EQ(snapshot.repository, "/hub/models--a--b");
+  EXPECT_FALSE(snapshot.is_blob);
+  EXPECT_EQ(snapshot.revision, "c0ffee");
+  EXPECT_EQ(snapshot.name, "sub/m.gguf");
+  const auto blob = hub_place("/hub/models--a--b/blobs/" + sha1).value();
+  EXPECT_TRUE(blob.is_blob);
+  EXPECT_EQ(blob.name, sha1);
+  for (const char* other : {"/hub/models--a--b", "/hub/models--a--b/refs/main", "/hub/a/snapshots/x/y", ""}) {
+    EXPECT_FALSE(hub_place(other).has_value()) << other;
+  }
+}
+
+TEST(DownloadRecord, AManifestLiesInFourFolders) {
+  const test::TempDir folder;
+  const std::string models = folder.path() + "/models";
+  (void)test::run("mkdir -p " + models + "/blobs " + models + "/manifests/host/space/name");
+  EXPECT_TRUE(is_ollama_manifest(models + "/manifests/host/space/name/tag"));
+  EXPECT_FALSE(is_ollama_manifest(models + "/manifests/host/space/name"));
+  EXPECT_FALSE(is_ollama_manifest(models + "/blobs/tag"));
+  EXPECT_FALSE(is_ollama_manifest("/tag"));
+}
+
+}  // namespace
+}  // namespace modelutils
