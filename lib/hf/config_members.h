@@ -22,16 +22,17 @@ using ConfigMembers = std::vector<ConfigMember>;
 struct ConfigValue {
   std::variant<std::nullptr_t, bool, u64, float, std::string, std::vector<ConfigValue>, ConfigMembers> value;
 
-  ConfigValue() : value(nullptr) {}
-  ConfigValue(std::nullptr_t) : value(nullptr) {}                        // NOLINT: they are meant to be implicit
-  ConfigValue(bool flag) : value(flag) {}                                // NOLINT
-  ConfigValue(std::unsigned_integral auto count) : value(u64{count}) {}  // NOLINT
-  ConfigValue(std::floating_point auto real) : value(static_cast<float>(real)) {}  // NOLINT
-  ConfigValue(std::string text) : value(std::move(text)) {}                        // NOLINT
-  ConfigValue(std::string_view text) : value(std::string(text)) {}                 // NOLINT
-  ConfigValue(const char* text) : value(std::string(text)) {}                      // NOLINT
-  ConfigValue(std::vector<ConfigValue> list) : value(std::move(list)) {}           // NOLINT
-  ConfigValue(ConfigMembers members);                                              // NOLINT
+  // All are meant to be implicit. Their definitions are below, where a member is complete.
+  ConfigValue();
+  ConfigValue(std::nullptr_t);                     // NOLINT
+  ConfigValue(bool flag);                          // NOLINT
+  ConfigValue(std::unsigned_integral auto count);  // NOLINT
+  ConfigValue(std::floating_point auto real);      // NOLINT
+  ConfigValue(std::string text);                   // NOLINT
+  ConfigValue(std::string_view text);              // NOLINT
+  ConfigValue(const char* text);                   // NOLINT
+  ConfigValue(std::vector<ConfigValue> list);      // NOLINT
+  ConfigValue(ConfigMembers members);              // NOLINT
 };
 
 struct ConfigMember {
@@ -39,6 +40,15 @@ struct ConfigMember {
   ConfigValue value;
 };
 
+inline ConfigValue::ConfigValue() : value(nullptr) {}
+inline ConfigValue::ConfigValue(std::nullptr_t) : value(nullptr) {}
+inline ConfigValue::ConfigValue(bool flag) : value(flag) {}
+inline ConfigValue::ConfigValue(std::unsigned_integral auto count) : value(u64{count}) {}
+inline ConfigValue::ConfigValue(std::floating_point auto real) : value(static_cast<float>(real)) {}
+inline ConfigValue::ConfigValue(std::string text) : value(std::move(text)) {}
+inline ConfigValue::ConfigValue(std::string_view text) : value(std::string(text)) {}
+inline ConfigValue::ConfigValue(const char* text) : value(std::string(text)) {}
+inline ConfigValue::ConfigValue(std::vector<ConfigValue> list) : value(std::move(list)) {}
 inline ConfigValue::ConfigValue(ConfigMembers members) : value(std::move(members)) {}
 
 /// A list of numbers, texts, flags.

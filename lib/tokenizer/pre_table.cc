@@ -86,6 +86,7 @@ constexpr std::string_view all_cases_and_numbers =
     "words with capitals after small letters (camelCase) or combining marks, and long numbers next to letters";
 
 // Letters that DeepSeek LLM keeps together. Escaped are those that normalisation would change.
+// clang-format off
 constexpr std::string_view listed_letters =
     "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-"
     "Ἕἠ-"
@@ -96,6 +97,7 @@ constexpr std::string_view listed_letters =
     "𑣟𞤀-"
     "𞥃]"
     "+";
+// clang-format on
 // Digits by three, from the right.
 constexpr std::string_view digits_from_the_right = R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))";
 
