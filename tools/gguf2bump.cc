@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   options.convert.request.version = options.bump_version == "5" ? 5 : 3;
   options.convert.request.numbering = bump::numbering_from_name(options.dtype_codes);
+  options.convert.request.split_halves = options.repack == "split-halves";
   options.convert.request.align_head = options.align_head.value_or(1);
 
   if (options.follow_links) options.convert.links = OutsideLinks::follow;

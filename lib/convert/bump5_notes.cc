@@ -20,16 +20,16 @@ bool needs_full_logits(bump::Dtype dtype) {
 
 void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& notes) {
   for (const auto& [types, count] : mapping.substitutes) {
-    notes.push_back(fmt::format("{} of type {} {} written as {}, with the same values: C-Kernel-Engine has no kernel for "
-                                "the original type there",
-                                counted(count, "tensor"), type_name(types.first), verb(count, "is", "are"),
-                                type_name(types.second)));
+    notes.push_back(fmt::format(
+        "{} of type {} {} written as {}, with the same values: C-Kernel-Engine has no kernel for "
+        "the original type there",
+        counted(count, "tensor"), type_name(types.first), verb(count, "is", "are"), type_name(types.second)));
   }
   if (mapping.entries.empty()) return;
   const bump::Dtype head = mapping.entries[mapping.features.untied ? 1 : 0].entry.dtype;
   if (needs_full_logits(head)) {
-    notes.push_back(fmt::format("an output head of type {} needs build_ir_v8.py --logits-layout full",
-                                bump::dtype_name(head)));
+    notes.push_back(
+        fmt::format("an output head of type {} needs build_ir_v8.py --logits-layout full", bump::dtype_name(head)));
   }
   if (mapping.architecture->is_gemma && mapping.header.num_layers > uniform_gemma_layers &&
       (mapping.hyper.rope_theta != 10000 || mapping.sliding_window != 0)) {
@@ -42,8 +42,8 @@ void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& note
   } else {
     const Bump5Vocabulary& vocabulary = *mapping.vocabulary;
     if (vocabulary.left_out != 0) {
-      notes.push_back(fmt::format("{} left out: a part of {} is not in the vocabulary", counted(vocabulary.left_out, "merge"),
-                                  verb(vocabulary.left_out, "it", "them")));
+      notes.push_back(fmt::format("{} left out: a part of {} is not in the vocabulary",
+                                  counted(vocabulary.left_out, "merge"), verb(vocabulary.left_out, "it", "them")));
     }
     if (vocabulary.with_nul != 0) {
       notes.push_back(fmt::format("{} with a NUL: the engine reads only what comes before it",

@@ -1,4 +1,5 @@
-// What gguf2bump remarks about a BUMPWGT5 file that the engine computes only in part, or that is not what the source is.
+// What gguf2bump remarks about a BUMPWGT5 file that the engine computes only in part, or that is not what the source
+// is.
 #pragma once
 
 #include <string>

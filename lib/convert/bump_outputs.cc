@@ -28,6 +28,7 @@ Status check_version(const GgufToBumpOptions& options) {
   const BumpRequest& request = options.request;
   if (request.version == 3) return {};
   if (request.version != 5) return usage_error("--bump-version must be 3 or 5");
+  if (request.split_halves) return usage_error("--repack belongs to --bump-version 3");
   if (request.align_head != 1) return usage_error("--align-head belongs to --bump-version 3: BUMPWGT5 pads no heads");
   if (request.numbering == bump::Numbering::original) {
     return usage_error("--dtype-codes original belongs to --bump-version 3: BUMPWGT5 has the renumbered codes");

@@ -134,6 +134,13 @@ class Conversion {
       return entry.entry.role == bump::Role::wo && entry.entry.dtype == bump::Dtype::fp32;
     });
     if (!report_.refusals.empty() || (!has_pairs && !has_float_wo)) return;
+    if (options_.request.split_halves) {
+      report_.notes.push_back(fmt::format("repacked for the part of C-Kernel-Engine that still reads BUMPWGT3: {}{}{}",
+                                          has_pairs ? "Q and K are in halves" : "",
+                                          has_pairs && has_float_wo ? ", " : "",
+                                          has_float_wo ? "F32 wo is packed by head" : ""));
+      return;
+    }
     report_.notes.push_back(
         fmt::format("{}{}{}, as C-Kernel-Engine's own converter writes it; the only part of that engine that still "
                     "reads BUMPWGT3 expects "

@@ -33,9 +33,9 @@ constexpr std::array<TokenizerType, 7> tokenizer_types = {{
 }};
 
 // Keys behind tokenizer.ggml. that special_tokens is made of.
-constexpr std::array<std::string_view, 8> special_keys = {
-    "eos_token_id",  "bos_token_id",  "unknown_token_id", "padding_token_id",
-    "add_bos_token", "add_eos_token", "add_space_prefix", "model"};
+constexpr std::array<std::string_view, 8> special_keys = {"eos_token_id",     "bos_token_id",  "unknown_token_id",
+                                                          "padding_token_id", "add_bos_token", "add_eos_token",
+                                                          "add_space_prefix", "model"};
 
 class Texts {
  public:
@@ -143,9 +143,9 @@ class Texts {
     const RopeScalingKeys& scaling = mapping_.scaling;
     out_.member("rope_scaling_type", scaling.type.empty() ? std::string_view("none") : scaling.type);
     decimal("rope_scaling_factor", scaling.type.empty() ? 1 : static_cast<float>(scaling.factor.value_or(1)));
-    out_.member("rope_original_context_length",
-                index_.unsigned_value(index_.arch_key("rope.scaling.original_context_length"))
-                    .value_or(header_.context_len));
+    out_.member(
+        "rope_original_context_length",
+        index_.unsigned_value(index_.arch_key("rope.scaling.original_context_length")).value_or(header_.context_len));
     decimal("rope_beta_fast", 0);
     decimal("rope_beta_slow", 0);
     decimal("rope_attn_factor", 1);
@@ -292,11 +292,10 @@ Result<std::string> bump5_metadata_text(const std::string& manifest, const std::
   };
   const std::string no_template = "null";
   // Keys in sorted order. No created_at: the same model gives the same file.
-  return fmt::format(
-      R"({{"config":{},"created_by":"{}","format":"BUMPWGT5","manifest_hash":"{}","quant_summary":{},)"
-      R"("schema_version":1,"template":{},"template_hash":"{}"}})",
-      part("config"), creator, sha256_of(json::canonical_text(document->root)), part("quant_summary"), no_template,
-      sha256_of(no_template));
+  return fmt::format(R"({{"config":{},"created_by":"{}","format":"BUMPWGT5","manifest_hash":"{}","quant_summary":{},)"
+                     R"("schema_version":1,"template":{},"template_hash":"{}"}})",
+                     part("config"), creator, sha256_of(json::canonical_text(document->root)), part("quant_summary"),
+                     no_template, sha256_of(no_template));
 }
 
 }  // namespace modelutils

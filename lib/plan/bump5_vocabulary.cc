@@ -81,8 +81,7 @@ class VocabularyReader {
   Status read_scores() {
     const gguf::ArrayRef* scores = array("scores", gguf::ValueType::f32);
     if (scores != nullptr) {
-      MU_ASSIGN(const std::vector<double> values,
-                gguf::read_numbers<double>(source_, document_, *scores, 0, rows_));
+      MU_ASSIGN(const std::vector<double> values, gguf::read_numbers<double>(source_, document_, *scores, 0, rows_));
       for (const double value : values) append(out_->scores, static_cast<float>(value));
     }
     out_->scores.resize(static_cast<std::size_t>(rows_ * 4));

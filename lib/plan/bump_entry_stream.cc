@@ -67,7 +67,7 @@ Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 posit
     return out.size();
   }
   if (part.kind == BumpPart::Kind::copy && out.size() >= direct_bytes) {
-    MU_TRY(set_.files[part.file].source->read_exact(part.offset + position, out));
+    MU_TRY(read_runs(part, position, out));
     return out.size();
   }
   if (!window_valid_ || position < window_begin_ || position >= window_begin_ + window_.size()) {
@@ -80,7 +80,6 @@ Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 posit
 }
 
 Status BumpEntryStream::load_window(const BumpPart& part, u64 position) {
-  const ByteSource& source = *set_.files[part.file].source;
   const bool converts = part.kind == BumpPart::Kind::convert;
   const BlockConversion sizes = converts ? conversion_of(part.type, part.to) : BlockConversion{1, 1};
   const u64 first = position / sizes.to_bytes;
@@ -90,12 +89,26 @@ Status BumpEntryStream::load_window(const BumpPart& part, u64 position) {
   window_.resize(static_cast<std::size_t>(count * sizes.to_bytes));
   if (converts) {
     source_.resize(static_cast<std::size_t>(count * sizes.from_bytes));
-    MU_TRY(source.read_exact(part.offset + first * sizes.from_bytes, source_));
+    MU_TRY(read_runs(part, first * sizes.from_bytes, source_));
     convert_blocks(part.type, part.to, source_, window_);
   } else {
-    MU_TRY(source.read_exact(part.offset + window_begin_, window_));
+    MU_TRY(read_runs(part, window_begin_, window_));
   }
   window_valid_ = true;
+  return {};
+}
+
+// Source bytes from `position` on, where the runs count as one behind the other.
+Status BumpEntryStream::read_runs(const BumpPart& part, u64 position, MutableBytes out) const {
+  const ByteSource& source = *set_.files[part.file].source;
+  if (part.stride == 0) return source.read_exact(part.offset + position, out);
+  while (!out.empty()) {
+    const u64 inside = position % part.run;
+    const MutableBytes piece = out.first(static_cast<std::size_t>(std::min<u64>(out.size(), part.run - inside)));
+    MU_TRY(source.read_exact(part.offset + position / part.run * part.stride + inside, piece));
+    position += piece.size();
+    out = out.subspan(piece.size());
+  }
   return {};
 }
 

@@ -27,6 +27,7 @@ class BumpEntryStream {
  private:
   Result<std::size_t> from_source(const BumpPart& part, u64 position, MutableBytes out);
   Status load_window(const BumpPart& part, u64 position);
+  Status read_runs(const BumpPart& part, u64 position, MutableBytes out) const;
 
   const gguf::SplitSet& set_;
   Recipes recipes_;

@@ -14,8 +14,11 @@ namespace modelutils {
 
 /// What the user may choose about the file to be.
 struct BumpRequest {
-  u32 version = 3;                           ///< 3 or 5: BUMPWGT3 or BUMPWGT5
-  std::optional<u64> context;                ///< instead of the model's context_length
+  u32 version = 3;             ///< 3 or 5: BUMPWGT3 or BUMPWGT5
+  std::optional<u64> context;  ///< instead of the model's context_length
+  /// BUMPWGT3: Q and K of the llama architecture with the halves of each head one behind the other instead of in pairs,
+  /// and F32 wo head by head, as the one code path that still reads the format expects them.
+  bool split_halves = false;
   u64 align_head = 1;                        ///< head_dim is rounded up to a multiple of this many elements
   std::optional<bump::Numbering> numbering;  ///< of BUMPWGT3, by default the original one; BUMPWGT5 has one
   std::vector<std::string> drop;             ///< globs: tensors without a place whose loss is accepted

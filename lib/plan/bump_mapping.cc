@@ -77,14 +77,14 @@ class EntryMapper {
       }
       case Role::final_ln_bias: return zeros(out, d.aligned_embed * 4);
       case Role::token_emb: return matrix(out, {d.embed, d.vocab}, 1, 0);
-      case Role::wq: return matrix(out, {d.embed, d.heads * d.head_dim}, d.heads, pad);
-      case Role::wk:
+      case Role::wq: return matrix(out, {d.embed, d.heads * d.head_dim}, d.heads, pad) && split(out, d.heads);
+      case Role::wk: return matrix(out, {d.embed, d.kv_heads * d.head_dim}, d.kv_heads, pad) && split(out, d.kv_heads);
       case Role::wv: return matrix(out, {d.embed, d.kv_heads * d.head_dim}, d.kv_heads, pad);
-      case Role::wo: return output_projection(out);
+      case Role::wo: return output_projection(out) && pack_by_head(out);
       case Role::w1: return gate_and_up(out);
       case Role::w2: return matrix(out, {d.intermediate, d.embed}, 1, 0);
-      case Role::bq: return vector(out, 0, d.heads, d.head_dim, pad, false);
-      case Role::bk:
+      case Role::bq: return vector(out, 0, d.heads, d.head_dim, pad, false) && split(out, d.heads);
+      case Role::bk: return vector(out, 0, d.kv_heads, d.head_dim, pad, false) && split(out, d.kv_heads);
       case Role::bv: return vector(out, 0, d.kv_heads, d.head_dim, pad, false);
       case Role::b1: {
         const bool gate = vector(out, 0, 1, d.intermediate, 0, false);
@@ -178,6 +178,60 @@ class EntryMapper {
     part.repeat = d.embed * d.heads;
     part.run = *run;
     part.zeros = *padding;
+    return true;
+  }
+
+  /// Q, K and their biases with the elements of each head that are rotated together, one in each half: first all first
+  /// ones of the pairs, then all second ones, then what is not rotated. GGUF has them as pairs in llama alone.
+  bool split(BumpEntry& out, u64 heads) {
+    if (!request_.split_halves || mapping_.hyper.architecture != "llama" || out.sources.empty()) return true;
+    const Dimensions& d = dimensions();
+    const u64 rotated = mapping_.hyper.rope_dimensions;
+    if (rotated > d.head_dim || rotated % 2 != 0) {
+      source_->refuse("gguf2bump-repack", out.sources.front(),
+                      fmt::format("has heads of {} elements of which {} are rotated: they have no two halves",
+                                  d.head_dim, rotated));
+      return false;
+    }
+    const BumpPart whole = out.parts.front();
+    const u64 row = whole.run * whole.repeat / (heads * d.head_dim);
+    out.parts.clear();
+    for (u64 head = 0; head < heads; ++head) {
+      BumpPart part = whole;
+      part.offset = whole.offset + head * d.head_dim * row;
+      part.repeat = rotated / 2;
+      part.run = row;
+      part.stride = 2 * row;
+      part.zeros = 0;
+      out.parts.push_back(part);
+      part.offset += row;
+      out.parts.push_back(part);
+      part.offset += (rotated - 1) * row;
+      part.repeat = 1;
+      part.run = (d.head_dim - rotated) * row;
+      part.stride = 0;
+      part.zeros = whole.zeros;
+      out.parts.push_back(part);
+    }
+    return true;
+  }
+
+  /// F32 wo head by head, E rows of D columns each.
+  bool pack_by_head(BumpEntry& out) {
+    if (!request_.split_halves || out.entry.dtype != Dtype::fp32) return true;
+    const Dimensions& d = dimensions();
+    const BumpPart whole = out.parts.front();
+    const u64 run = d.head_dim * 4;
+    out.parts.clear();
+    for (u64 head = 0; head < d.heads; ++head) {
+      BumpPart part = whole;
+      part.offset = whole.offset + head * run;
+      part.repeat = d.embed;
+      part.run = run;
+      part.stride = d.heads * run;
+      part.zeros = (d.aligned_head - d.head_dim) * 4;
+      out.parts.push_back(part);
+    }
     return true;
   }
 

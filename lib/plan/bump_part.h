@@ -22,7 +22,7 @@ struct LocatedTensor {
 };
 
 /// A run of source bytes followed by zeros, repeated: whole matrices (once), packed heads (a run for each head), padded
-/// columns (a run for each head of each row).
+/// columns (a run for each head of each row), every second row of a head (a run for each row, with a stride).
 struct BumpPart {
   enum class Kind : u8 {
     zeros,
@@ -34,10 +34,11 @@ struct BumpPart {
   TensorType type = TensorType::F32;  ///< of the source, for convert
   TensorType to = TensorType::F32;    ///< of the entry, for convert
   std::size_t file = 0;
-  u64 offset = 0;  ///< absolute offset of the first run; the runs stand one after another in the source
+  u64 offset = 0;  ///< absolute offset of the first run
   u64 repeat = 1;
-  u64 run = 0;    ///< source bytes of one run
-  u64 zeros = 0;  ///< bytes behind each run
+  u64 stride = 0;  ///< from the beginning of a run to that of the next in the source; 0: one stands behind the other
+  u64 run = 0;     ///< source bytes of one run
+  u64 zeros = 0;   ///< bytes behind each run
   std::shared_ptr<const std::string> literal = {};
 };
 

@@ -112,13 +112,25 @@ class Writer {
     out_.entries.push_back({std::move(name), 0, std::move(bytes)});
   }
 
+  // Rows 0, 2, 4, … and then 1, 3, 5, … of a head, where that is asked for.
+  std::string halves(const std::string& head, u64 row) const {
+    if (!options_.split_halves || model_.shape.architecture != "llama") return head;
+    std::string even, odd;
+    for (u64 i = 0; i * row < head.size(); ++i) (i % 2 == 0 ? even : odd) += head.substr(i * row, row);
+    return even + odd;
+  }
+
   /// The rows of each head, then `pad` zero rows.
   void weight(std::string name, const std::string& source, u64 heads, u64 pad) {
     const LlamaTensor& tensor = model_.tensor(source);
     const u64 row = ggml_bytes(tensor.type, tensor.ne[0]);
     const u64 head = tensor.data.size() / heads;
+    const bool is_split = name.ends_with("wq") || name.ends_with("wk");
     std::string bytes;
-    for (u64 i = 0; i < heads; ++i) bytes += tensor.data.substr(i * head, head) + std::string(pad * row, '\0');
+    for (u64 i = 0; i < heads; ++i) {
+      const std::string rows = tensor.data.substr(i * head, head);
+      bytes += (is_split ? halves(rows, row) : rows) + std::string(pad * row, '\0');
+    }
     add(std::move(name), tensor.type, std::move(bytes));
   }
 
@@ -126,7 +138,11 @@ class Writer {
     const u64 head = model_.shape.head_dim * 4;
     const std::string floats = has ? widened(model_.tensor(source)) : std::string(heads * head, '\0');
     std::string bytes;
-    for (u64 i = 0; i < heads; ++i) bytes += floats.substr(i * head, head) + zeros(pad);
+    const bool is_split = name.ends_with("bq") || name.ends_with("bk");
+    for (u64 i = 0; i < heads; ++i) {
+      const std::string part = floats.substr(i * head, head);
+      bytes += (is_split ? halves(part, 4) : part) + zeros(pad);
+    }
     add(std::move(name), 0, std::move(bytes));
   }
 
@@ -134,6 +150,15 @@ class Writer {
     const LlamaTensor& tensor = model_.tensor(source);
     const u64 head = ggml_bytes(tensor.type, model_.shape.head_dim);
     const u64 padding = ggml_bytes(tensor.type, pad);
+    if (options_.split_halves && tensor.type == ggml_f32) {  // [head][row][column] instead of [row][head][column]
+      std::string packed;
+      for (u64 h = 0; h < model_.shape.heads; ++h) {
+        for (u64 e = 0; e < model_.shape.embed; ++e) {
+          packed += tensor.data.substr((e * model_.shape.heads + h) * head, head) + std::string(padding, '\0');
+        }
+      }
+      return add(std::move(name), tensor.type, std::move(packed));
+    }
     if (pad == 0) return add(std::move(name), tensor.type, tensor.data);
     std::string bytes;
     for (u64 i = 0; i < tensor.data.size(); i += head)

@@ -13,6 +13,7 @@ struct ReferenceOptions {
   u64 align_head = 1;
   u64 context = 0;  ///< 0: the model's own
   bool renumbered = false;
+  bool split_halves = false;  ///< Q and K of llama, and F32 wo
 };
 
 struct ReferenceEntry {

@@ -61,6 +61,13 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
                .kind = ValueKind::choice,
                .choices = {"original", "renumbered"}},
               arguments.dtype_codes);
+  command.add({.names = "--repack",
+               .value_name = "LAYOUT",
+               .help = "BUMPWGT3: split-halves writes Q and K of llama, and F32 wo, as the one part of the engine that "
+                       "still reads the format expects them (default: as its own converter wrote them)",
+               .kind = ValueKind::choice,
+               .choices = {"split-halves"}},
+              arguments.repack);
   command.add({.names = "--drop",
                .value_name = "GLOB",
                .help = "Accept the loss of matching tensors that have no place in the output; may be repeated",

@@ -12,6 +12,7 @@ struct Gguf2bumpArguments {
   std::string dtype_codes;  ///< empty: not given
   std::string bump_version = "3";
   std::string report;
+  std::string repack;
   bool follow_links = false;
 };
 

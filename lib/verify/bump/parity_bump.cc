@@ -46,7 +46,8 @@ class BumpParity {
       refusal.where.clear();
       return tl::make_unexpected(in_file(std::move(refusal), set_.files.front().path));
     }
-    MU_ASSIGN(const std::optional<BumpMapping> mapping, fitting_mapping(plain));
+    MU_ASSIGN(std::optional<BumpMapping> mapping, fitting_mapping(plain));
+    if (mapping) MU_TRY(recognise_repacked(*mapping));
     compare_header(mapping ? *mapping : plain, plain);
     if (!mapping) {
       log_.error(Scope::container, "parity-size",
@@ -61,8 +62,9 @@ class BumpParity {
   }
 
  private:
-  Result<BumpMapping> map(std::optional<u64> context, u64 align_head) {
+  Result<BumpMapping> map(std::optional<u64> context, u64 align_head, bool split_halves = false) {
     BumpRequest request;
+    request.split_halves = split_halves;
     request.context = context;
     request.align_head = align_head;
     request.numbering = bump::Numbering::renumbered;  // has a code for every dtype
@@ -90,6 +92,40 @@ class BumpParity {
       if (!mapping.entries.empty() && mapping.file_size == document_.file_size) return mapping;
     }
     return std::nullopt;
+  }
+
+  /// A file of --repack split-halves does not say so: its first layer does.
+  Status recognise_repacked(BumpMapping& mapping) {
+    const Dimensions& d = mapping.hyper.dimensions;
+    MU_ASSIGN(BumpMapping repacked, map(d.context, d.aligned_head, true));
+    if (repacked.entries.size() != mapping.entries.size()) return {};
+    int balance = 0;  // entries of the one layout less those of the other
+    for (std::size_t i = 0; i < mapping.entries.size() && mapping.entries[i].entry.layer == 0; ++i) {
+      if (mapping.entries[i].parts.size() == repacked.entries[i].parts.size()) continue;
+      MU_ASSIGN(const bool is_plain, is_as_planned(mapping.entries[i]));
+      MU_ASSIGN(const bool is_repacked, is_as_planned(repacked.entries[i]));
+      balance += (is_repacked ? 1 : 0) - (is_plain ? 1 : 0);
+    }
+    if (balance <= 0) return {};
+    mapping = std::move(repacked);
+    log_.note(Scope::model, "parity-repacked",
+              "Q and K of llama are in halves and F32 wo is packed by head: written with --repack split-halves");
+    return {};
+  }
+
+  Result<bool> is_as_planned(const BumpEntry& entry) {
+    std::vector<std::byte> expected(chunk), found(chunk);
+    BumpEntryStream stream(set_, {entry.parts});
+    for (u64 done = 0; done < entry.entry.size;) {
+      const std::size_t size = static_cast<std::size_t>(std::min<u64>(chunk, entry.entry.size - done));
+      MU_ASSIGN(const BumpEntryStream::Filled filled, stream.fill(MutableBytes(expected).first(size)));
+      if (filled.bytes != size || !file_->read_exact(entry.entry.offset + done, MutableBytes(found).first(size)) ||
+          std::memcmp(expected.data(), found.data(), size) != 0) {
+        return false;
+      }
+      done += size;
+    }
+    return true;
   }
 
   static bump::Census census(const BumpMapping& mapping) {
@@ -253,8 +289,8 @@ class BumpParity {
 
 }  // namespace
 
-Result<FindingLog> compare_bump_with_gguf(const CheckedModel&, const Model& converted, Model source) {
-  gguf::SplitSet& set = *source.gguf;
+Status check_gguf_source(const Model& source) {
+  const gguf::SplitSet& set = *source.gguf;
   for (const gguf::SetFile& part : set.files) {
     if (const Finding* finding = first_container_error(part.document.findings)) {
       return tl::make_unexpected(with_path(*finding, part.path));
@@ -262,7 +298,12 @@ Result<FindingLog> compare_bump_with_gguf(const CheckedModel&, const Model& conv
   }
   if (const Finding* finding = first_error(set.findings))
     return tl::make_unexpected(with_path(*finding, source.path()));
-  return BumpParity(converted.bump->file, converted.bump->document, std::move(set)).compare();
+  return {};
+}
+
+Result<FindingLog> compare_bump_with_gguf(const CheckedModel&, const Model& converted, Model source) {
+  MU_TRY(check_gguf_source(source));
+  return BumpParity(converted.bump->file, converted.bump->document, std::move(*source.gguf)).compare();
 }
 
 }  // namespace modelutils

@@ -6,6 +6,9 @@
 
 namespace modelutils {
 
+/// The first error of a source that keeps it from being compared with.
+Status check_gguf_source(const Model& source);
+
 /// Findings: "parity-field" (a header field or dtype code), "parity-size", "parity-differs" (an entry, with the offset
 /// of its first wrong byte), "parity-not-carried" (a warning: a source tensor that the file has no place for). Errors:
 /// the source cannot be read or is no model that has a BUMPWGT3 form.

@@ -169,7 +169,8 @@ class Refusal5 : public testing::Test {
     const auto report = convert_v5(options);
     std::string text;
     if (!report) return report.error().code;
-    for (const Error& error : report->refusals) text += fmt::format("{} {}: {}\n", error.code, error.where, error.message);
+    for (const Error& error : report->refusals)
+      text += fmt::format("{} {}: {}\n", error.code, error.where, error.message);
     EXPECT_EQ(std::filesystem::exists(folder.file("out")), report->refusals.empty());
     return text;
   }
@@ -215,7 +216,8 @@ TEST_F(Refusal5, TensorsWithoutPlace) {
   EXPECT_TRUE(refusal(model).starts_with("gguf2bump-no-place tensor 'blk.0.attn_q_norm.weight'"));
   model = model_of("qwen3");
   model.add("blk.1.ffn_gate_inp.weight", {64, 4}, test::ggml_f32);
-  EXPECT_TRUE(refusal(model).starts_with("gguf2bump-no-place tensor 'blk.1.ffn_gate_inp.weight': BUMPWGT5 has no place"));
+  EXPECT_TRUE(
+      refusal(model).starts_with("gguf2bump-no-place tensor 'blk.1.ffn_gate_inp.weight': BUMPWGT5 has no place"));
 }
 
 TEST_F(Refusal5, MissingNorms) {
@@ -320,7 +322,8 @@ TEST(GgufToBump5, OutputsThatDoNotFitTogether) {
   };
   EXPECT_EQ(error([](auto& o) { o.request.align_head = 32; }),
             "usage: --align-head belongs to --bump-version 3: BUMPWGT5 pads no heads");
-  EXPECT_TRUE(error([](auto& o) { o.request.numbering = bump::Numbering::original; }).starts_with("usage: --dtype-codes"));
+  EXPECT_TRUE(
+      error([](auto& o) { o.request.numbering = bump::Numbering::original; }).starts_with("usage: --dtype-codes"));
   EXPECT_TRUE(error([](auto& o) { o.no_config = true; }).starts_with("usage: --no-config"));
   EXPECT_TRUE(error([](auto& o) { o.request.version = 4; }).starts_with("usage: --bump-version"));
   EXPECT_TRUE(error([](auto& o) { o.output = "-"; }).starts_with("usage: with weights that go to no file"));

@@ -374,6 +374,17 @@ TEST_F(Refusal, ArchitecturesWithoutAName) {
   EXPECT_FALSE(std::filesystem::exists(folder_.file("config.json")));
 }
 
+TEST_F(Refusal, HeadsWithoutHalves) {
+  LlamaModel model{LlamaShape()};
+  model.more_keys = [](test::GgufBuilder& file) { file.key_u32("llama.rope.dimension_count", 15); };
+  GgufToBumpOptions repacked = options(model.build());
+  repacked.request.split_halves = true;
+  const auto report = convert_gguf_to_bump(repacked);
+  ASSERT_TRUE(report);
+  ASSERT_FALSE(report->refusals.empty());
+  EXPECT_EQ(report->refusals[0].code, "gguf2bump-repack");
+}
+
 TEST_F(Refusal, BrokenFiles) {
   const std::string good = LlamaModel(LlamaShape{}).build();
   const auto code_of = [&](const std::string& bytes) {

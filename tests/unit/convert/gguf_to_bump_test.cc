@@ -134,6 +134,7 @@ TEST(GgufToBump, RandomModels) {
     test::ReferenceOptions wanted;
     wanted.renumbered = type.only_renumbered || down.only_renumbered || random() % 2 == 0;
     wanted.context = random() % 3 == 0 ? 1 + random() % 100 : 0;
+    wanted.split_halves = random() % 2 == 0;
     if (s.head_dim % block == 0) wanted.align_head = one_of(1, 1, block * 2, block * 3);
     SCOPED_TRACE(fmt::format("round {}: type {}, down {}, norm {}, {} layers, {} heads of {}, {} kv, align {}", round,
                              type.type, down.type, s.norm_type, s.layers, s.heads, s.head_dim, s.kv_heads,
@@ -141,6 +142,7 @@ TEST(GgufToBump, RandomModels) {
     const TempDir folder;
     GgufToBumpOptions options = options_for(folder, model.build());
     options.request.align_head = wanted.align_head;
+    options.request.split_halves = wanted.split_halves;
     options.request.numbering = wanted.renumbered ? bump::Numbering::renumbered : bump::Numbering::original;
     if (wanted.context != 0) options.request.context = wanted.context;
     expect_equal(converted(options), test::reference_bump(model, wanted));

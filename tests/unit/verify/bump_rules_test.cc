@@ -107,6 +107,19 @@ TEST_F(BumpRules, OutputsAreSound) {
   EXPECT_EQ(verify(bytes_, With::source).errors, 0u);
 }
 
+TEST_F(BumpRules, RepackedFilesAreRecognised) {
+  LlamaShape shape = tiny_shape();
+  shape.weight_type = test::ggml_f32;
+  BumpRequest request;
+  request.split_halves = true;
+  convert(LlamaModel(shape), request);
+  const VerifyReport report = verify(bytes_, With::source);
+  EXPECT_EQ(report.errors, 0u) << text(report);
+  EXPECT_TRUE(has(report, "parity-repacked")) << text(report);
+  const auto wq = std::ranges::find(entries_, bump::Role::wq, [](const BumpEntry& e) { return e.entry.role; });
+  EXPECT_TRUE(has(verify(flipped(wq->entry.offset), With::source), "parity-differs", "layer.0.wq"));
+}
+
 TEST_F(BumpRules, ConfigsThatSayNothing) {
   const auto with_config = [&](std::string_view config) {
     folder_.write("config.json", config);
