@@ -28,23 +28,23 @@ inline constexpr u64 footer_bytes = 48;
 /// before it is written.
 struct Header {
   u64 version = 5;
-  u64 model_type = 1;          ///< legacy, constant
-  u64 num_layers = 0;          ///< L
-  u64 vocab_size = 0;          ///< V: rows of the token embedding
-  u64 embed_dim = 0;           ///< E
-  u64 intermediate = 0;        ///< F
-  u64 context_len = 0;         ///< C
-  u64 num_heads = 0;           ///< H
-  u64 num_kv_heads = 0;        ///< K
-  u64 head_dim = 0;            ///< D
-  u64 aligned_embed = 0;       ///< = embed_dim
-  u64 aligned_head = 0;        ///< = head_dim
+  u64 model_type = 1;            ///< legacy, constant
+  u64 num_layers = 0;            ///< L
+  u64 vocab_size = 0;            ///< V: rows of the token embedding
+  u64 embed_dim = 0;             ///< E
+  u64 intermediate = 0;          ///< F
+  u64 context_len = 0;           ///< C
+  u64 num_heads = 0;             ///< H
+  u64 num_kv_heads = 0;          ///< K
+  u64 head_dim = 0;              ///< D
+  u64 aligned_embed = 0;         ///< = embed_dim
+  u64 aligned_head = 0;          ///< = head_dim
   u64 aligned_intermediate = 0;  ///< = intermediate
-  u64 aligned_context = 0;     ///< context_len rounded up to a multiple of 16
-  u64 num_merges = 0;          ///< triples in vocab_merges
-  u64 vocab_bytes = 0;         ///< size of vocab_strings
-  Digest sha256{};             ///< from table_offset to the end of the payload
-  Digest reserved{};           ///< 8 bytes of the header and the extension's 24: zero
+  u64 aligned_context = 0;       ///< context_len rounded up to a multiple of 16
+  u64 num_merges = 0;            ///< triples in vocab_merges
+  u64 vocab_bytes = 0;           ///< size of vocab_strings
+  Digest sha256{};               ///< from table_offset to the end of the payload
+  Digest reserved{};             ///< 8 bytes of the header and the extension's 24: zero
 };
 
 /// One number of the header: the only place that says where it stands and how wide it is.

@@ -15,6 +15,8 @@ Result<ComparedModel> look_at(const std::shared_ptr<const Model>& model, const C
   switch (model->format) {
     case Format::gguf: return compared_gguf(model);
     case Format::bump: return compared_bump(model, view);
+    case Format::bump4:
+    case Format::bump5: return compared_bump5(model, view);
     case Format::mlx:
     case Format::safetensors: return compared_directory(model, view);
   }
@@ -24,7 +26,9 @@ Result<ComparedModel> look_at(const std::shared_ptr<const Model>& model, const C
 KeyKind kind_of(const Model& model) {
   switch (model.format) {
     case Format::gguf: return KeyKind::gguf;
-    case Format::bump: return KeyKind::bump;
+    case Format::bump:
+    case Format::bump4:
+    case Format::bump5: return KeyKind::bump;
     case Format::mlx:
     case Format::safetensors: break;
   }
@@ -69,7 +73,7 @@ class Comparison {
   Status look() {
     ComparisonView view;
     view.naming = naming_for(*a_, *b_);
-    view.tokenizer = a_->format != Format::bump && b_->format != Format::bump;
+    view.tokenizer = kind_of(*a_) != KeyKind::bump && kind_of(*b_) != KeyKind::bump;
     MU_ASSIGN(diff_.a, look_at(a_, view));
     MU_ASSIGN(diff_.b, look_at(b_, view));
     const bool is_mixed = diff_.a.naming != diff_.b.naming;

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "bump/parse.h"
 #include "compare/compared_model.h"
+#include "compare/excerpt_values.h"
 #include "model/bump_catalog.h"
 #include "model/bump_config.h"
-#include "tensor/dequantize.h"
 
 namespace modelutils {
 
@@ -17,73 +16,12 @@ namespace {
 
 using bump::Role;
 
-// Of `of` neighbours the first `keep` count, again and again.
-struct Padding {
-  u64 keep = 1;
-  u64 of = 1;
-};
-
-// Which part of an entry is a tensor: rows from `first_row` on, and columns of each row.
-struct Excerpt {
-  u64 first_row = 0;
-  u64 rows = 0;
-  Padding row_padding;
-  u64 first_column = 0;
-  u64 columns = 0;
-  Padding column_padding;
-};
-
 struct OpenedBump {
   std::shared_ptr<const Model> model;
   Catalog catalog;
   bump::Dimensions dimensions;
   std::vector<bump::Entry> entries;  // for each tensor of the catalog
   std::vector<std::string> names;    // of the header's fields
-};
-
-// Where the kept element `index` is.
-u64 place_of(u64 index, const Padding& padding) {
-  return index / padding.keep * padding.of + index % padding.keep;
-}
-
-class ExcerptValues : public TensorValues {
- public:
-  ExcerptValues(const Catalog& catalog, const CatalogTensor& tensor, const Excerpt& excerpt)
-      : TensorValues({*tensor.type, {}, {}, {}, false}, excerpt.rows * excerpt.columns, excerpt.columns),
-        file_(*catalog.files[tensor.file].source),
-        excerpt_(excerpt),
-        offset_(tensor.offset),
-        row_bytes_(*row_bytes(*tensor.type, tensor.ne.front())) {}
-
-  Status read(u64 first, u64 count, StoredRows& out) const override {
-    const TypeInfo& type = type_info(storage().type);
-    const auto bytes_of = [&](u64 elements) { return elements / type.block_elements * type.block_bytes; };
-    out.values.resize(count * bytes_of(excerpt_.columns));
-    std::vector<std::byte> row(row_bytes_);
-    MutableBytes left(out.values);
-    for (u64 i = first; i < first + count; ++i) {
-      const u64 stored = excerpt_.first_row + place_of(i, excerpt_.row_padding);
-      MU_TRY(file_.read_exact(offset_ + stored * row_bytes_, row));
-      for (u64 column = 0; column < excerpt_.columns;) {
-        const u64 run = std::min(excerpt_.column_padding.keep, excerpt_.columns - column);
-        const u64 begin = bytes_of(excerpt_.first_column + place_of(column, excerpt_.column_padding));
-        std::memcpy(left.data(), row.data() + begin, bytes_of(run));
-        left = left.subspan(bytes_of(run));
-        column += run;
-      }
-    }
-    return {};
-  }
-
-  void decode(const StoredRows& rows, std::span<float> out) const override {
-    dequantize(storage().type, rows.values, out);
-  }
-
- private:
-  const ByteSource& file_;
-  Excerpt excerpt_;
-  u64 offset_;
-  u64 row_bytes_;
 };
 
 // The part of an entry that is its source number `part` (gate or up; otherwise 0).
@@ -188,7 +126,8 @@ class BumpLook {
       const bump::RoleInfo& role = bump::role_info(entry.role);
       if (role.sources[0].empty()) continue;
       const bool is_bias = role.in_layer && role.sources[0].ends_with(".bias");
-      MU_ASSIGN(const bool is_absent, is_bias ? is_zero(entry) : Result<bool>(false));
+      MU_ASSIGN(const bool is_absent,
+                is_bias ? is_all_zero(*opened_->model->bump->file, entry.offset, entry.size) : Result<bool>(false));
       if (is_absent) continue;  // the model has none; BUMPWGT3 has room for it all the same
       for (std::size_t part = 0; part < 2 && !role.sources[part].empty(); ++part) {
         const Excerpt excerpt = excerpt_of(entry, opened_->dimensions, part);
@@ -214,35 +153,10 @@ class BumpLook {
     } else if (excerpt == nullptr) {
       tensor.values = [catalog = &opened_->catalog, &stored] { return values_for_comparison(*catalog, stored); };
     } else {
-      set_excerpt(stored, *excerpt, tensor);
+      set_excerpt(opened_->catalog, stored, *excerpt, tensor);
     }
     if (stored.type) tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
     side_.tensors.push_back(std::move(tensor));
-  }
-
-  void set_excerpt(const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor) {
-    tensor.ne = excerpt.rows == 1 ? std::vector<u64>{excerpt.columns} : std::vector<u64>{excerpt.columns, excerpt.rows};
-    const u64 block = type_info(*stored.type).block_elements;
-    for (const u64 edge :
-         {excerpt.columns, excerpt.column_padding.keep, excerpt.column_padding.of, excerpt.first_column}) {
-      if (edge % block != 0) {
-        tensor.problem = "heads are not made of whole blocks";
-        return;
-      }
-    }
-    tensor.values = [catalog = &opened_->catalog, &stored, excerpt] {
-      return std::make_unique<ExcerptValues>(*catalog, stored, excerpt);
-    };
-  }
-
-  Result<bool> is_zero(const bump::Entry& entry) const {
-    std::vector<std::byte> piece;
-    for (u64 done = 0; done < entry.size; done += piece.size()) {
-      piece.resize(static_cast<std::size_t>(std::min<u64>(entry.size - done, 64 * 1024)));
-      MU_TRY(opened_->model->bump->file->read_exact(entry.offset + done, piece));
-      if (std::ranges::any_of(piece, [](std::byte byte) { return byte != std::byte{0}; })) return false;
-    }
-    return true;
   }
 
   void set_facts() {

@@ -67,6 +67,7 @@ struct ComparisonView {
 Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model);
 Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump(std::shared_ptr<const Model> model, const ComparisonView& view);
+Result<ComparedModel> compared_bump5(std::shared_ptr<const Model> model, const ComparisonView& view);
 
 /// A shape without the ones behind its last dimension.
 std::vector<u64> without_trailing_ones(std::span<const u64> ne);

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "bump/document.h"
 #include "bump/parse.h"
+#include "bump/v5_header.h"
 #include "io/file_kind.h"
 #include "safetensors/parse.h"
 #include "safetensors/shard_set.h"
@@ -44,6 +45,14 @@ bool is_bump(const PathProbe& probe) {
          file_kind(probe.head) == FileKind::unknown;
 }
 
+bool is_bump4(const PathProbe& probe) {
+  return probe.head.starts_with(bump::v5::magic4);
+}
+
+bool is_bump5(const PathProbe& probe) {
+  return probe.head.starts_with(bump::v5::magic);
+}
+
 // The form that llama-imatrix wrote before GGUF: the number of tensors, then of each the length of its name (both i32,
 // little-endian), the name and numbers.
 bool is_old_imatrix(std::string_view head) {
@@ -61,11 +70,13 @@ constexpr std::array infos = {
     FormatInfo{Format::gguf, "gguf", "a GGUF model", ".gguf"},
     FormatInfo{Format::mlx, "mlx", "an MLX model", {}},
     FormatInfo{Format::safetensors, "safetensors", "a safetensors model", ".safetensors"},
+    FormatInfo{Format::bump4, "bumpwgt4", "a BUMPWGT4 model", ".bump"},
+    FormatInfo{Format::bump5, "bumpwgt5", "a BUMPWGT5 model", ".bump"},
     FormatInfo{Format::bump, "bumpwgt3", "a BUMPWGT3 model", ".bump"},
 };
 
 // How each is recognised, in the order of `infos`; the more specific one comes first.
-constexpr std::array recognisers = {is_gguf, is_model_directory, is_safetensors, is_bump};
+constexpr std::array recognisers = {is_gguf, is_model_directory, is_safetensors, is_bump4, is_bump5, is_bump};
 static_assert(infos.size() == recognisers.size());
 
 Result<FolderFile> open_file(const std::string& path) {
@@ -115,7 +126,7 @@ Error unknown_format(const PathProbe& probe) {
   } else if (is_old_imatrix(probe.head)) {
     message = "is an importance matrix in the form before GGUF; llama-imatrix converts it (--in-file, -o)";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
-    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
+    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT";
   } else {
     message = fmt::format("is {}", file_kind_text(kind));
   }

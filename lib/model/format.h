@@ -17,13 +17,15 @@ enum class Format : u8 {
   gguf,
   mlx,          ///< a directory with a config.json: MLX's or Hugging Face's
   safetensors,  ///< a file, an index, or a directory of them without config.json
-  bump,         ///< BUMPWGT3, or another version of it, which the rules then refuse
+  bump,         ///< BUMPWGT3, or a version of it that we do not know, which the rules then refuse
+  bump4,
+  bump5,
 };
 
 /// The facts about a format: one row of a table.
 struct FormatInfo {
   Format format;
-  std::string_view name;       ///< as in JSON: "gguf", "mlx", "safetensors", "bumpwgt3"
+  std::string_view name;       ///< as in JSON: "gguf", "mlx", "safetensors", "bumpwgt3", …
   std::string_view noun;       ///< one such model, as messages say it: "a GGUF model"
   std::string_view extension;  ///< that such files have, and no other format's; empty for directories
 };

@@ -5,7 +5,7 @@
 namespace modelutils {
 
 Result<Model> open_model(PathProbe probe) {
-  Model model{*probe.format, std::move(probe), {}, {}, {}};
+  Model model{*probe.format, std::move(probe), {}, {}, {}, {}};
   const PathProbe& found = model.probe;
   switch (model.format) {
     case Format::gguf: {
@@ -29,6 +29,12 @@ Result<Model> open_model(PathProbe probe) {
     case Format::bump: {
       MU_ASSIGN(bump::Document document, bump::parse_ignoring_magic(*found.opened.file));
       model.bump = BumpModel{found.opened.file, std::move(document)};
+      break;
+    }
+    case Format::bump4:
+    case Format::bump5: {
+      MU_ASSIGN(bump::v5::Document document, bump::v5::parse(*found.opened.file));
+      model.bump5 = Bump5Model{found.opened.file, std::move(document)};
       break;
     }
   }

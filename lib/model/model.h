@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bump/document.h"
+#include "bump/v5_parse.h"
 #include "gguf/split_set.h"
 #include "model/format.h"
 #include "model/safetensors_model.h"
@@ -17,6 +18,11 @@ struct BumpModel {
   bump::Document document;
 };
 
+struct Bump5Model {
+  std::shared_ptr<RandomAccessFile> file;
+  bump::v5::Document document;
+};
+
 /// One of the members is there, as `format` says.
 struct Model {
   Format format;
@@ -24,6 +30,7 @@ struct Model {
   std::optional<gguf::SplitSet> gguf;
   std::optional<SafetensorsModel> safetensors;  ///< formats mlx and safetensors
   std::optional<BumpModel> bump;
+  std::optional<Bump5Model> bump5;  ///< formats bump4 and bump5
 
   const std::string& path() const { return probe.path; }
 };

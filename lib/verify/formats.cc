@@ -5,6 +5,8 @@
 
 #include "verify/bump/parity_bump.h"
 #include "verify/bump/rules.h"
+#include "verify/bump/v5_parity.h"
+#include "verify/bump/v5_rules.h"
 #include "verify/gguf/parity_gguf.h"
 #include "verify/gguf/rules.h"
 #include "verify/hf/mlx_rules.h"
@@ -20,10 +22,14 @@ const std::array rules_table = {
     FormatRules{Format::mlx, check_model_directory},
     FormatRules{Format::safetensors, check_safetensors},
     FormatRules{Format::bump, check_bump, check_bump_manifest, true},
+    FormatRules{Format::bump4, check_bump5, nullptr, true},
+    FormatRules{Format::bump5, check_bump5, nullptr, true},
 };
 
 const std::array parity_table = {
     ParityRules{Format::bump, Format::gguf, compare_bump_with_gguf},
+    ParityRules{Format::bump4, Format::gguf, compare_bump5_with_gguf},
+    ParityRules{Format::bump5, Format::gguf, compare_bump5_with_gguf},
     ParityRules{Format::gguf, Format::mlx, compare_with_mlx},
     ParityRules{Format::gguf, Format::gguf, compare_gguf_with_gguf},
 };

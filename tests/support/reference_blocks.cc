@@ -31,8 +31,8 @@ float half(u16 bits) {
   const int exponent = bits >> 10 & 31;
   const int mantissa = bits & 1023;
   if (exponent == 31) return static_cast<float>(mantissa == 0 ? sign * HUGE_VAL : NAN);
-  return static_cast<float>(sign * std::ldexp(exponent == 0 ? mantissa : 1024 + mantissa,
-                                              exponent == 0 ? -24 : exponent - 25));
+  return static_cast<float>(
+      sign * std::ldexp(exponent == 0 ? mantissa : 1024 + mantissa, exponent == 0 ? -24 : exponent - 25));
 }
 
 // The code of element `i` of a block of 32: nibbles from `nibbles` on, fifth bits at `fifth` (0: none).

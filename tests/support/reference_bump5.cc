@@ -104,8 +104,9 @@ struct Named {
   u8 code;
 };
 constexpr Named names[] = {
-    {ggml_f32, "fp32", 0},  {ggml_f16, "fp16", 2},  {ggml_q4_k, "q4_k", 7},  {ggml_q6_k, "q6_k", 8},
-    {ggml_q8_0, "q8_0", 9}, {ggml_q5_0, "q5_0", 11}, {ggml_q5_1, "q5_1", 12}, {ggml_q5_k, "q5_k", 13},
+    {ggml_f32, "fp32", 0},   {ggml_f16, "fp16", 2},   {ggml_q4_k, "q4_k", 7},
+    {ggml_q6_k, "q6_k", 8},  {ggml_q8_0, "q8_0", 9},  {ggml_q5_0, "q5_0", 11},
+    {ggml_q5_1, "q5_1", 12}, {ggml_q5_k, "q5_k", 13}, {ggml_q4_0, "q4_0", 5},
 };
 const Named& named(u32 type) {
   for (const Named& row : names) {
@@ -132,8 +133,8 @@ class Writer {
       if (ordered[i].bytes.empty()) std::swap(ordered[i], ordered[i + 1]), ++i;
     }
     for (const ReferenceEntry5& e : ordered) {
-      out_.map += fmt::format("{}|{}|0x{:016X}|0x{:016X}|0x{:016X}\n", e.name, e.dtype, e.offset, e.bytes.size(),
-                              e.offset);
+      out_.map +=
+          fmt::format("{}|{}|0x{:016X}|0x{:016X}|0x{:016X}\n", e.name, e.dtype, e.offset, e.bytes.size(), e.offset);
     }
     const Json metadata = {"",
                            false,
@@ -172,7 +173,7 @@ class Writer {
     u32 type = 0;
     for (const std::string& source : sources) {
       const LlamaTensor& tensor = model_.tensor(source);
-      type = carried_type(tensor.type, use);
+      type = traits_.as_is ? tensor.type : carried_type(tensor.type, use);
       bytes += reference_blocks(tensor.type, type, tensor.data);
     }
     code(named(type).code);
@@ -290,8 +291,8 @@ class Writer {
 
   bool is_bpe() const { return traits_.vocabulary.model == "gpt2"; }
   Json tokenizer_contract() const {
-    return {"", false, {{"tokenizer_type", text(is_bpe() ? "bpe" : "sentencepiece")},
-                        {"source", text("gguf_metadata")}}};
+    return {
+        "", false, {{"tokenizer_type", text(is_bpe() ? "bpe" : "sentencepiece")}, {"source", text("gguf_metadata")}}};
   }
   std::string rope_layout() const { return s_.architecture == "llama" ? "pairwise" : "split"; }
 
@@ -360,10 +361,12 @@ class Writer {
     Json entries;
     entries.is_array = true;
     for (const ReferenceEntry5& e : out_.entries) {
-      entries.members.push_back({"", Json{"", false, {{"name", text(e.name)},
-                                                       {"dtype", text(e.dtype)},
-                                                       {"file_offset", number(e.offset)},
-                                                       {"size", number(e.bytes.size())}}}});
+      entries.members.push_back({"", Json{"",
+                                          false,
+                                          {{"name", text(e.name)},
+                                           {"dtype", text(e.dtype)},
+                                           {"file_offset", number(e.offset)},
+                                           {"size", number(e.bytes.size())}}}});
     }
     const Json layout = {
         "",

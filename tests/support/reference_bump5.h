@@ -24,6 +24,7 @@ struct Bump5Traits {
   std::string name = "tiny";
   float linear_scaling = 1;  ///< rope.scaling.factor; 1: no such key
   u32 sliding_window = 0;    ///< 0: no such key
+  bool as_is = false;        ///< matrices in the source's own type, as upstream's converter writes them
 };
 
 /// A model of that shape, of architecture llama, qwen2, qwen3 or gemma3, with the norms that it has and these keys.
@@ -49,6 +50,7 @@ struct ReferenceBump5 {
 };
 
 /// `creator`: the metadata's created_by. `context`: 0 is the model's own.
-ReferenceBump5 reference_bump5(LlamaModel model, const Bump5Traits& traits, const std::string& creator, u64 context = 0);
+ReferenceBump5 reference_bump5(LlamaModel model, const Bump5Traits& traits, const std::string& creator,
+                               u64 context = 0);
 
 }  // namespace modelutils::test

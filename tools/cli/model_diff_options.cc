@@ -23,10 +23,11 @@ std::optional<double> percentage(std::string_view text) {
 }  // namespace
 
 Command model_diff_command(ModelDiffArguments& arguments) {
-  Command command("model-diff", "Show what changed between two models: GGUF, safetensors, MLX, Hugging Face, BUMPWGT3");
+  Command command("model-diff", "Show what changed between two models: GGUF, safetensors, MLX, Hugging Face, BUMPWGT");
   command.description(
       "A and B are models of any readable format: a GGUF file (any part of a split model means the whole), a "
-      ".safetensors file, an index or a directory, or BUMPWGT3 weights. Tensors are matched by name; where the formats "
+      ".safetensors file, an index or a directory, or BUMPWGT3, 4 or 5 weights. Tensors are matched by name; where the "
+      "formats "
       "differ, by the names that the GGUF of the same model has. Without --data, only headers are read. Sections "
       "without a difference are not printed, so equal models print nothing.");
   command.add_path({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);

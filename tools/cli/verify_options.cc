@@ -3,12 +3,13 @@
 namespace modelutils::cli {
 
 Command verify_command(VerifyArguments& arguments) {
-  Command command("verify", "Check model files: GGUF, safetensors, MLX directories, BUMPWGT3");
+  Command command("verify", "Check model files: GGUF, safetensors, MLX directories, BUMPWGT");
   command.description(
       "A path is a GGUF file (any part of a split model means the whole model), a .safetensors file or its index, an "
-      "MLX or Hugging Face directory, or BUMPWGT3 weights with config.json next to them. The format is recognised by "
+      "MLX or Hugging Face directory, or BUMPWGT3, 4 or 5 weights with the files next to them. The format is "
+      "recognised by "
       "content, not by name. A directory stands for every model in and below it. Without --data, the time does not "
-      "depend on the size of the model, except for BUMPWGT3, "
+      "depend on the size of the model, except for BUMPWGT, "
       "whose checksum is always verified. A finding that says the same about many places is one line with their count; "
       "-v lists them all.");
   command.add_paths({.names = "PATH…",

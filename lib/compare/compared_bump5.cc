@@ -1,0 +1,138 @@
+// BUMPWGT4 and BUMPWGT5 weights as a side of a comparison: by their own entries, or as the GGUF tensors that these were
+// made of, with gate and up taken apart.
+#include <fmt/format.h>
+
+#include "compare/compared_model.h"
+#include "compare/excerpt_values.h"
+#include "model/bump5_catalog.h"
+
+namespace modelutils {
+
+namespace {
+
+using bump::v5::Content;
+using bump::v5::Entry;
+using bump::v5::RoleInfo;
+
+struct OpenedBump5 {
+  std::shared_ptr<const Model> model;
+  std::vector<Entry> entries;
+  Catalog catalog;
+};
+
+class Bump5Look {
+ public:
+  Bump5Look(std::shared_ptr<const Model> model, const ComparisonView& view)
+      : view_(view), opened_(std::make_shared<OpenedBump5>()) {
+    opened_->model = std::move(model);
+  }
+
+  Result<ComparedModel> look() {
+    side_.path = opened_->model->path();
+    side_.kind = fmt::format("BUMPWGT{}", document().version);
+    side_.key_kind = KeyKind::bump;
+    side_.naming = view_.naming;
+    for (const bump::v5::HeaderField& field : bump::v5::header_fields()) {
+      side_.keys.push_back(
+          {field.name, gguf::ValueType::u64, side_.keys.size(), field.offset, document().header.*field.value, false});
+    }
+    std::vector<bump::v5::Reading> readings = bump::v5::readings_of(document());
+    if (!readings.empty()) {
+      opened_->entries = std::move(readings.front().entries);
+      opened_->catalog = bump5_catalog(opened_->model->bump5->file, opened_->entries, document().header,
+                                       format_info(opened_->model->format).name);
+      MU_TRY(add_tensors());
+    }
+    set_facts();
+    side_.opened = opened_;
+    return std::move(side_);
+  }
+
+ private:
+  const bump::v5::Document& document() const { return opened_->model->bump5->document; }
+
+  Status add_tensors() {
+    for (std::size_t i = 0; i < opened_->entries.size(); ++i) {
+      const Entry& entry = opened_->entries[i];
+      const RoleInfo& role = bump::v5::role_info(entry.slot.role);
+      if (view_.naming == Naming::own) {
+        add(i, entry.name(), nullptr);
+        continue;
+      }
+      if (role.sources[0].empty()) continue;
+      const bool is_bias = role.in_layer && role.sources[0].ends_with(".bias");
+      MU_ASSIGN(const bool is_absent,
+                is_bias ? is_all_zero(*opened_->model->bump5->file, entry.offset, entry.size) : Result<bool>(false));
+      if (is_absent) continue;  // the model has none; there is room for it all the same
+      const u64 parts = role.sources[1].empty() ? 1 : 2;
+      for (u64 part = 0; part < parts; ++part) {
+        const Excerpt excerpt = excerpt_of(entry, part, parts);
+        add(i,
+            role.in_layer ? fmt::format("blk.{}.{}", entry.slot.layer, role.sources[part])
+                          : std::string(role.sources[part]),
+            &excerpt);
+      }
+    }
+    return {};
+  }
+
+  // Of two parts a matrix has one above the other, a vector one behind the other.
+  Excerpt excerpt_of(const Entry& entry, u64 part, u64 parts) const {
+    const bump::Shape shape = bump::v5::shape_of(entry.slot.role, document().header).value_or(bump::Shape{});
+    const Padding none{1, 1};
+    if (shape.rows == 1) {
+      const u64 columns = shape.columns / parts;
+      return {0, 1, none, part * columns, columns, {columns, columns}};
+    }
+    const u64 rows = shape.rows / parts;
+    return {part * rows, rows, none, 0, shape.columns, {shape.columns, shape.columns}};
+  }
+
+  void add(std::size_t place, std::string name, const Excerpt* excerpt) {
+    const CatalogTensor& stored = opened_->catalog.tensors[place];
+    ComparedTensor tensor;
+    tensor.name = std::move(name);
+    tensor.type = std::string(stored.type ? type_name(*stored.type) : opened_->entries[place].word());
+    tensor.ne = stored.ne;
+    tensor.bytes = stored.bytes;
+    tensor.offset = stored.offset;
+    if (!stored.type) {
+      tensor.problem = "the type is not known";
+    } else if (excerpt == nullptr) {
+      tensor.values = [catalog = &opened_->catalog, &stored] { return values_for_comparison(*catalog, stored); };
+    } else {
+      set_excerpt(opened_->catalog, stored, *excerpt, tensor);
+    }
+    if (stored.type) tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
+    side_.tensors.push_back(std::move(tensor));
+  }
+
+  void set_facts() {
+    const bump::v5::Header& h = document().header;
+    ModelFacts& facts = side_.facts;
+    const auto known = [](u64 number) { return number == 0 ? std::nullopt : std::optional(number); };
+    const auto range = [](u64 number) { return number == 0 ? std::nullopt : std::optional(Range{number, number}); };
+    facts.layers = known(h.num_layers);
+    facts.context = known(h.context_len);
+    facts.embedding = known(h.embed_dim);
+    facts.head_dim = known(h.head_dim);
+    facts.vocabulary = known(h.vocab_size);
+    facts.heads = range(h.num_heads);
+    facts.heads_kv = range(h.num_kv_heads);
+    facts.feed_forward = range(h.intermediate);
+    facts.tensors = side_.tensors.size();
+    facts.file_size = document().file_size;
+  }
+
+  const ComparisonView& view_;
+  std::shared_ptr<OpenedBump5> opened_;
+  ComparedModel side_;
+};
+
+}  // namespace
+
+Result<ComparedModel> compared_bump5(std::shared_ptr<const Model> model, const ComparisonView& view) {
+  return Bump5Look(std::move(model), view).look();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,32 @@
+// A tensor that is a part of an entry of a BUMPWGT file: heads without their padding, gate or up out of both.
+#pragma once
+
+#include "compare/compared_model.h"
+#include "model/tensor_catalog.h"
+
+namespace modelutils {
+
+// Of `of` neighbours the first `keep` count, again and again.
+struct Padding {
+  u64 keep = 1;
+  u64 of = 1;
+};
+
+// Which part of an entry is a tensor: rows from `first_row` on, and columns of each row.
+struct Excerpt {
+  u64 first_row = 0;
+  u64 rows = 0;
+  Padding row_padding;
+  u64 first_column = 0;
+  u64 columns = 0;
+  Padding column_padding;
+};
+
+/// Makes `tensor` that part of `stored`, which has a known type: shape, values, and a problem where the part would cut
+/// through blocks. The catalog must outlive the values.
+void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor);
+
+/// Are these bytes of a file all zero?
+Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size);
+
+}  // namespace modelutils
