@@ -126,7 +126,7 @@ Error unknown_format(const PathProbe& probe) {
   } else if (is_old_imatrix(probe.head)) {
     message = "is an importance matrix in the form before GGUF; llama-imatrix converts it (--in-file, -o)";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
-    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT";
+    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
   } else {
     message = fmt::format("is {}", file_kind_text(kind));
   }

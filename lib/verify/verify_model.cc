@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -288,14 +289,15 @@ class ModelVerifier::Run {
     const FormatInfo& own = format_info(format);
     const std::string extension = extension_of(target_.path);
     if (own.extension.empty() || extension == own.extension) return;
-    for (const FormatInfo& other : all_formats()) {
-      if (other.extension.empty() || extension != other.extension) continue;
-      log_.error(
-          Scope::container, "verify-extension",
-          fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it to "
-                      "end in {}",
-                      own.noun, extension, own.extension));
-    }
+    const bool is_of_another = std::ranges::any_of(all_formats(), [&](const FormatInfo& other) {
+      return !other.extension.empty() && extension == other.extension;
+    });
+    if (!is_of_another) return;
+    log_.error(
+        Scope::container, "verify-extension",
+        fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it "
+                    "to end in {}",
+                    own.noun, extension, own.extension));
   }
 
   // "GGUF v3, 291 tensors, structure only; --data reads the values"
