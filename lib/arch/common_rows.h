@@ -296,6 +296,17 @@ constexpr std::array<Tensor, 4> routed_experts(std::string_view when = {}) {
 }
 inline constexpr auto qwen_experts = routed_experts();
 
+/// The same of classes whose stacks mlx-lm calls as Hugging Face calls single experts.
+constexpr std::array<Tensor, 4> plainly_named_experts(std::string_view when = {}) {
+  auto rows = routed_experts(when);
+  rows[1].source =
+      "[hf] mlp.experts.#.gate_proj | mlp.experts.gate_proj | mlp.experts.#.gate_proj | mlp.switch_mlp.gate_proj";
+  rows[2].source = "[hf] mlp.experts.#.up_proj | mlp.experts.up_proj | mlp.experts.#.up_proj | mlp.switch_mlp.up_proj";
+  rows[3].source =
+      "[hf] mlp.experts.#.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj | mlp.switch_mlp.down_proj";
+  return rows;
+}
+
 /// Layers of a model whose first Ld layers are dense: those with experts, with shared ones, and the dense ones.
 inline constexpr std::string_view expert_layers = "X & i>=Ld";
 inline constexpr std::string_view shared_expert_layers = "Ns & i>=Ld";

@@ -89,6 +89,9 @@ struct Tensor {
   std::string_view when = {};  ///< which layers have it
   bool f32 = false;            ///< needs F32 although it has two dimensions or more (one dimension always does)
   bool plain = false;          ///< runtimes miscompute quantised blocks here: quantised sources become F32
+  /// Shape of the source in a directory, safetensors order, where it is not that of the rows it gives: alternatives as
+  /// in `source`, "[mlx] I,Kc,1 | I,1,Kc".
+  std::string_view stored = {};
 };
 
 /// How a family gets its output head.

@@ -109,6 +109,12 @@ std::vector<SourceAlternative> parse_source(std::string_view source) {
   return alternatives;
 }
 
+bool is_name_of_mlx(std::string_view module) {
+  constexpr std::string_view own[] = {"switch_mlp", "switch_glu", "embed_q", "unembed_out"};
+  return std::any_of(std::begin(own), std::end(own),
+                     [&](std::string_view name) { return module.find(name) != std::string_view::npos; });
+}
+
 std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side) {
   const std::string prefix = in_layer ? fmt::format("blk.{}.", layer) : std::string();
   if (row.name.starts_with('@')) return prefix + std::string(row.name.substr(1));

@@ -50,6 +50,9 @@ inline std::string_view key_of_numbers(const Tensor& row) {
   return row.name.starts_with("@#") ? row.name.substr(2) : std::string_view{};
 }
 
+/// Does a module have a name that only mlx-lm gives: stacks of experts, the halves of latent attention's kv_b_proj?
+bool is_name_of_mlx(std::string_view module);
+
 /// Which side of a row: the matrix, or the bias beside it.
 enum class Side : u8 { weight, bias };
 

@@ -56,7 +56,8 @@ constexpr std::array<Tensor, 7> mamba_layer(std::string_view when = {}) {
        .source = "mixer.conv1d | mamba.conv1d",
        .bias = Need::required,
        .when = when,
-       .f32 = true},
+       .f32 = true,
+       .stored = "[mlx] I,Kc,1 | I,1,Kc"},
       {.name = "ssm_x", .ne = "I,Rt+2*S", .source = "mixer.x_proj | mamba.x_proj", .when = when},
       {.name = "ssm_dt", .ne = "Rt,I", .source = "mixer.dt_proj | mamba.dt_proj", .bias = Need::required, .when = when},
       {.name = "@ssm_a", .ne = "S,I", .source = "mixer.A_log@neg_exp | mamba.A_log@neg_exp", .when = when, .f32 = true},
@@ -74,22 +75,32 @@ constexpr std::array<Tensor, 7> mamba2_layer(std::string_view when = {}, Need no
        .source = "mixer.conv1d | mamba.conv1d",
        .bias = Need::required,
        .when = when,
-       .f32 = true},
+       .f32 = true,
+       .stored = "[mlx] I+2*Gs*S,Kc,1 | I+2*Gs*S,1,Kc"},
       {.name = "@ssm_dt.bias", .ne = "Rt", .source = "mixer.dt_bias | mamba.dt_bias", .when = when},
       {.name = "@ssm_a",
        .ne = "1,Rt",
        .source = "mixer.A_log@neg_exp | mamba.A_log@neg_exp",
        .when = when,
-       .f32 = true},
-      {.name = "@ssm_d", .ne = "1,Rt", .source = "mixer.D | mamba.D", .when = when, .f32 = true},
+       .f32 = true,
+       .stored = "Rt"},
+      {.name = "@ssm_d", .ne = "1,Rt", .source = "mixer.D | mamba.D", .when = when, .f32 = true, .stored = "Rt"},
       {.name = "ssm_norm",
        .ne = "I/Gs,Gs",
        .source = "mixer.norm{Gs d:I/Gs -> Gs d} | mamba.norm{Gs d:I/Gs -> Gs d}",
        .need = norm,
        .when = when,
-       .f32 = true},
+       .f32 = true,
+       .stored = "I"},
       {.name = "ssm_out", .ne = "I,E", .source = "mixer.out_proj | mamba.out_proj", .when = when},
   }};
+}
+
+/// The same rows where the layers' mixer is called "mamba".
+template <std::size_t N>
+constexpr std::array<Tensor, N> called_mamba(std::array<Tensor, N> rows) {
+  for (Tensor& row : rows) row.source = row.source.substr(row.source.find('|') + 2);
+  return rows;
 }
 
 /// The runtime of Mamba layers knows only this expansion.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convert/measure_error.h"
+
 namespace modelutils::convert {
 
 void MeasuredError::add(const MeasuredError& other) {
@@ -30,6 +32,17 @@ u64 ConversionReport::bytes() const {
   u64 sum = 0;
   for (const OutputFile& file : files) sum += file.bytes;
   return sum;
+}
+
+void measure(std::span<const float> exact, std::span<const float> carried, MeasuredError& error) {
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double value = exact[i];
+    const double difference = static_cast<double>(carried[i]) - value;
+    error.squared_value += value * value;
+    if (difference == 0 || (exact[i] == carried[i]) || (std::isnan(exact[i]) && std::isnan(carried[i]))) continue;
+    error.squared_error += difference * difference;
+    error.max_abs = std::max(error.max_abs, std::isnan(difference) ? HUGE_VAL : std::abs(difference));
+  }
 }
 
 }  // namespace modelutils::convert

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "convert/measure_error.h"
 #include "convert/q8_0_best.h"
 #include "convert/repack_blocks.h"
 #include "mlx/dequantize.h"
@@ -33,17 +34,6 @@ void encode_floats(TensorType type, std::span<const float> values, std::byte* ou
     encode([](float value) { return f32_to_f16(value); });
   } else {
     encode([](float value) { return f32_to_bf16(value); });
-  }
-}
-
-void measure(std::span<const float> exact, std::span<const float> carried, MeasuredError& error) {
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double value = exact[i];
-    const double difference = static_cast<double>(carried[i]) - value;
-    error.squared_value += value * value;
-    if (difference == 0 || (exact[i] == carried[i]) || (std::isnan(exact[i]) && std::isnan(carried[i]))) continue;
-    error.squared_error += difference * difference;
-    error.max_abs = std::max(error.max_abs, std::isnan(difference) ? HUGE_VAL : std::abs(difference));
   }
 }
 

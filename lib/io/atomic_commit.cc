@@ -11,33 +11,12 @@
 
 #include "base/path.h"
 #include "io/atomic_output.h"
+#include "io/rename.h"
 #include "io/sync_folder.h"
 
 namespace modelutils {
 
 namespace {
-
-// renameat2, where the system has it; errno is EINVAL or ENOSYS where it or the file system cannot.
-bool rename_with(unsigned flags, const std::string& from, const std::string& to) {
-#ifdef RENAME_EXCHANGE
-  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0;
-#else
-  errno = ENOSYS;
-  return false;
-#endif
-}
-
-#ifdef RENAME_EXCHANGE
-constexpr unsigned no_replace = RENAME_NOREPLACE;
-constexpr unsigned exchange = RENAME_EXCHANGE;
-#else
-constexpr unsigned no_replace = 0;
-constexpr unsigned exchange = 0;
-#endif
-
-bool is_not_supported() {
-  return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
-}
 
 tl::unexpected<Error> not_renamed(const std::string& path) {
   return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path);
@@ -56,12 +35,12 @@ Status AtomicOutput::place_new() {
     return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it",
                         path_);
   };
-  if (rename_with(no_replace, temporary_, path_)) {
+  if (rename_with(RenameMode::no_replace, temporary_, path_)) {
     place_ = Place::appeared;
     return {};
   }
   if (errno == EEXIST) return appeared();
-  if (!is_not_supported()) return not_renamed(path_);
+  if (!rename_is_unsupported()) return not_renamed(path_);
   // A hard link does not replace either; what cannot link can hardly be asked, only looked at.
   struct stat there {};
   if (::link(temporary_.c_str(), path_.c_str()) == 0) {
@@ -76,11 +55,11 @@ Status AtomicOutput::place_new() {
 }
 
 Status AtomicOutput::replace_existing() {
-  if (rename_with(exchange, temporary_, path_)) {
+  if (rename_with(RenameMode::exchange, temporary_, path_)) {
     place_ = Place::exchanged;
     return {};
   }
-  return is_not_supported() ? replace_by_backup() : not_renamed(path_);
+  return rename_is_unsupported() ? replace_by_backup() : not_renamed(path_);
 }
 
 // Where two names cannot be exchanged: the old file gets a second name, so that it never lacks one.
@@ -121,7 +100,7 @@ Status AtomicOutput::take_back() {
       temporary_.clear();
       break;
     case Place::exchanged:
-      if (!rename_with(exchange, temporary_, path_)) {
+      if (!rename_with(RenameMode::exchange, temporary_, path_)) {
         const std::string reason = errno_text(errno);
         // What was replaced is the only copy: it stays where it is.
         const std::string old = std::exchange(temporary_, {});

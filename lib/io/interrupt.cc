@@ -53,6 +53,9 @@ void end_process(int status) {
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) ::unlink(name);
   }
+  for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {  // folders, which are empty now
+    if (const char* name = slot->path.load(); name != nullptr) ::rmdir(name);
+  }
   constexpr char erase[] = "\r\033[K";  // a progress bar may be there
   if (::isatty(STDERR_FILENO) != 0) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);

@@ -22,7 +22,8 @@ class SignalHold {
   void done();
 };
 
-/// A file that a signal must remove while this object lives. Lock-free towards the handler; any number at a time.
+/// A file, or a folder that holds nothing but such files, that a signal must remove while this object lives. Lock-free
+/// towards the handler; any number at a time.
 class TemporaryFileGuard {
  public:
   struct Slot;

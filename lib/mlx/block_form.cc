@@ -142,7 +142,8 @@ constexpr Form forms[] = {
 };
 
 const Form* form_of(TensorType type) {
-  const auto* found = std::find_if(std::begin(forms), std::end(forms), [&](const Form& form) { return form.type == type; });
+  const auto* found =
+      std::find_if(std::begin(forms), std::end(forms), [&](const Form& form) { return form.type == type; });
   return found == std::end(forms) ? nullptr : found;
 }
 

@@ -1,5 +1,5 @@
 // ggml's blocks as MLX's packed groups, without decoding them: which types have a form in MLX that holds every value,
-// and their codes, scales and biases. Source: docs/formats/mlx.md, "From GGUF".
+// and their codes, scales and biases. Source: docs/formats/mlx.md, "GGUF's blocks in this form".
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Values -> MLX's packed groups: as MLX quantises them itself, and the search that carries blocks with a scale for each
-// 16 weights (docs/formats/mlx.md, "From GGUF").
+// 16 weights (docs/formats/mlx.md, "GGUF's blocks in this form").
 #pragma once
 
 #include <span>

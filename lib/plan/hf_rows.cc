@@ -103,7 +103,9 @@ Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatri
   return values;
 }
 
-float apply(arch::Operation operation, float operand, float value) {
+}  // namespace
+
+float apply_operation(arch::Operation operation, float operand, float value) {
   switch (operation) {
     case arch::Operation::none:
     case arch::Operation::times: break;  // a matter of each part
@@ -113,8 +115,6 @@ float apply(arch::Operation operation, float operand, float value) {
   }
   return value;
 }
-
-}  // namespace
 
 u64 row_granule(const MappedTensor& tensor) {
   u64 granule = 1;
@@ -206,7 +206,7 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
     const u64 count = part.view.rows();
     for (u64 i = 0; i < count; ++i) {
       const float value = source[static_cast<std::size_t>(part.view.source_row(i))];
-      values.push_back(apply(tensor.operation, tensor.operand, value) * part.factor);
+      values.push_back(apply_operation(tensor.operation, tensor.operand, value) * part.factor);
     }
   }
   return values;

@@ -27,6 +27,9 @@ u64 row_granule(const MappedTensor& tensor);
 /// Exact float32 values of rows of `tensor` as read_stored_rows() gave them; `out` has rows × columns elements.
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out);
 
+/// What becomes of a value of a small tensor on its way into a GGUF.
+float apply_operation(arch::Operation operation, float operand, float value);
+
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor);
 

@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "report/json_value.h"
+#include "report/remarks_json.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -89,17 +90,7 @@ std::string conversion_json(const ConversionReport& report) {
   out.begin_array();
   for (const std::string& name : report.left_out) out.string(name);
   out.end_array();
-  out.key("remarks");
-  out.begin_array();
-  for (const Finding& remark : report.remarks.findings()) {
-    out.begin_object();
-    out.member("severity", severity_name(remark.severity));
-    out.member("code", remark.code);
-    out.member("where", remark.where);
-    out.member("message", remark.message);
-    out.end_object();
-  }
-  out.end_array();
+  write_remarks(out, report.remarks);
   out.key("totals");
   out.begin_object();
   out.member("tensors", static_cast<u64>(report.tensors.size()));

@@ -10,6 +10,7 @@
 #include "verify/gguf/parity_gguf.h"
 #include "verify/gguf/rules.h"
 #include "verify/hf/mlx_rules.h"
+#include "verify/hf/parity_directory.h"
 #include "verify/hf/parity_mlx.h"
 #include "verify/safetensors/rules.h"
 
@@ -32,6 +33,7 @@ const std::array parity_table = {
     ParityRules{Format::bump5, Format::gguf, compare_bump5_with_gguf},
     ParityRules{Format::gguf, Format::mlx, compare_with_mlx},
     ParityRules{Format::gguf, Format::gguf, compare_gguf_with_gguf},
+    ParityRules{Format::mlx, Format::gguf, compare_directory_with_gguf},
 };
 
 }  // namespace

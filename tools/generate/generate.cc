@@ -13,6 +13,7 @@
 #include "architectures_page.h"
 #include "cli/dump_options.h"
 #include "cli/gguf2bump_options.h"
+#include "cli/gguf2mlx_options.h"
 #include "cli/gguf_edit_options.h"
 #include "cli/mlx2gguf_options.h"
 #include "cli/model_diff_options.h"
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
     write_all(cli::st_dump_command, folders);
     write_all(cli::verify_command, folders);
     write_all(cli::gguf2bump_command, folders);
+    write_all(cli::gguf2mlx_command, folders);
     write_all(cli::mlx2gguf_command, folders);
     write_all(cli::gguf_edit_command, folders);
     write_all(cli::model_diff_command, folders);

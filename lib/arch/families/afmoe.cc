@@ -30,7 +30,7 @@ constexpr Tensor layer[] = {
     {"post_ffw_norm", "E", "post_mlp_layernorm"},
 };
 constexpr auto experts = [] {
-  auto rows = routed_experts(expert_layers);
+  auto rows = plainly_named_experts(expert_layers);
   rows[0].source = "mlp.router.gate";
   return rows;
 }();

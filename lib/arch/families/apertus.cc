@@ -18,8 +18,8 @@ constexpr Tensor layer[] = {
     {"ffn_norm", "E", "feedforward_layernorm"},
     {"ffn_up", "E,F", "mlp.up_proj"},
     {"ffn_down", "F,E", "mlp.down_proj"},
-    {"@#xielu.alpha_n", "1", "mlp.act_fn.alpha_n"},
-    {"@#xielu.alpha_p", "1", "mlp.act_fn.alpha_p"},
+    {.name = "@#xielu.alpha_n", .ne = "1", .source = "mlp.act_fn.alpha_n", .stored = "[hf] 1"},
+    {.name = "@#xielu.alpha_p", .ne = "1", .source = "mlp.act_fn.alpha_p", .stored = "[hf] 1"},
     {"@#xielu.beta", "1", "mlp.act_fn.beta"},
     {"@#xielu.eps", "1", "mlp.act_fn.eps"},
 };

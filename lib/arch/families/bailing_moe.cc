@@ -41,7 +41,7 @@ constexpr Tensor attention_v2[] = {
 };
 constexpr auto experts = [] {
   auto rows = routed_experts(expert_layers);
-  rows[0].source = "mlp.gate.gate_proj | mlp.gate";
+  rows[0].source = "[hf] mlp.gate | mlp.gate.gate_proj | mlp.gate";
   return rows;
 }();
 constexpr Tensor choice[] = {{.name = "@exp_probs_b.bias",

@@ -42,9 +42,12 @@ constexpr Tensor layer[] = {
     {"attn_output", "E,E", "norm_attn_norm.attn.out_proj"},
     {"attn_output_norm", "E", "norm_attn_norm.norm_2"},
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "ffn.router.layer", .f32 = true},
-    {"ffn_gate_exps", "E,F,X", "ffn.experts.#.w1 | ffn.experts.mlp.w1{X F -> X F}"},
-    {"ffn_up_exps", "E,F,X", "ffn.experts.#.v1 | ffn.experts.mlp.v1{X F -> X F}"},
-    {"ffn_down_exps", "F,E,X", "ffn.experts.#.w2 | ffn.experts.mlp.w2{{X F E -> X E F}}"},
+    {"ffn_gate_exps", "E,F,X", "[hf] ffn.experts.mlp.w1{X F -> X F} | ffn.experts.#.w1"},
+    {"ffn_up_exps", "E,F,X", "[hf] ffn.experts.mlp.v1{X F -> X F} | ffn.experts.#.v1"},
+    {.name = "ffn_down_exps",
+     .ne = "F,E,X",
+     .source = "[hf] ffn.experts.mlp.w2{{X F E -> X E F}} | ffn.experts.#.w2",
+     .stored = "[hf] X*F,E"},
 };
 constexpr Fixed fixed[] = {
     {"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"},

@@ -114,6 +114,15 @@ constexpr Member members[] = {
     {"topk_group", "1"},           {"rope_scaling", "null"},
 };
 
+// mlx-lm keeps one matrix for keys and values in this class alone.
+constexpr auto joined_latent = [] {
+  auto rows = mla_tensors;
+  rows[2].source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
+  rows[3].source = "self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]} | self_attn.unembed_out";
+  rows[2].stored = "H*(D-R+Dv),Rk";
+  return rows;
+}();
+
 }  // namespace
 
 const Family deepseek_v3 = {
@@ -140,7 +149,7 @@ const Family deepseek_v2 = {
     .model_types = "deepseek_v2",
     .about = "low-rank keys and values; experts scored by a softmax",
     .keys = {sizes, mla_rope_keys, expert_keys, softmax_mixture, softmax_weights},
-    .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, deepseek_shared_experts},
+    .layer_tensors = {layer, joined_latent, leading_feed_forward, experts, deepseek_shared_experts},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = v2_fixed,

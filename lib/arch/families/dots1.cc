@@ -17,7 +17,7 @@ constexpr Key mixture[] = {
     leading_dense,
     {.name = "expert_gating_func", .fallback = "2", .missing = Missing::assume, .when = "X"},
 };
-constexpr auto experts = routed_experts(expert_layers);
+constexpr auto experts = plainly_named_experts(expert_layers);
 constexpr Fixed fixed[] = {rotates_halves};
 // The runtime takes keys and values of all heads.
 Status check_heads(KeyWriter& out) {

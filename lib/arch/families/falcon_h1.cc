@@ -55,7 +55,7 @@ constexpr auto ssm_sizes = [] {
 
 constexpr Tensor first[] = {{"token_embd", "E,V", "[mlx] model.embed_tokens | model.embed_tokens@times:embedding"}};
 constexpr auto mamba_rows = [] {
-  auto rows = mamba2_layer({}, Need::optional);
+  auto rows = called_mamba(mamba2_layer({}, Need::optional));
   rows[0].source =
       "[mlx] mamba.in_proj | mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[0:I]}@times:ssm_z + "
       "mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[I:2*I]}@times:ssm_x + "

@@ -57,6 +57,15 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "model.ln_f | transformer.ln_f | ln_f", Need::required, Need::required},
     {"output", "E,V", "lm_head"},
 };
+// The other way round in the classes of GPTBigCode.
+constexpr Tensor multi_query_first[] = {
+    {"token_embd", "E,V", "transformer.wte | model.wte | wte"},
+    {"position_embd", "E,C", "transformer.wpe | model.wpe | wpe"},
+};
+constexpr Tensor multi_query_last[] = {
+    {"output_norm", "E", "transformer.ln_f | model.ln_f | ln_f", Need::required, Need::required},
+    last[1],
+};
 constexpr std::string_view gelus = "gelu_new|gelu_pytorch_tanh|gelu_fast|gelu";
 constexpr std::string_view computes_gelu = "llama.cpp computes the tanh form of gelu";
 constexpr std::string_view needs_biases = "for this architecture llama.cpp needs the biases";
@@ -117,8 +126,8 @@ const Family gpt_bigcode = {
     .class_has_defaults = true,
     .keys = {multi_query_sizes},
     .layer_tensors = {norms, multi_query_layer},
-    .first_tensors = first,
-    .last_tensors = last,
+    .first_tensors = multi_query_first,
+    .last_tensors = multi_query_last,
     .fixed = fixed,
     .relations = relations,
     .checks = checks,

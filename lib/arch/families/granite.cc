@@ -64,9 +64,14 @@ constexpr Key shared[] = {
 };
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.router.layer", .f32 = true},
-    {"ffn_gate_exps", "E,F,X",
-     "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.input_linear{X t:2 F -> X t=0 F}"},
-    {"ffn_up_exps", "E,F,X", "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.input_linear{X t:2 F -> X t=1 F}"},
+    {.name = "ffn_gate_exps",
+     .ne = "E,F,X",
+     .source = "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.input_linear{X t:2 F -> X t=0 F}",
+     .stored = "[hf] X,2*F,E"},
+    {.name = "ffn_up_exps",
+     .ne = "E,F,X",
+     .source = "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.input_linear{X t:2 F -> X t=1 F}",
+     .stored = "[hf] X,2*F,E"},
     {"ffn_down_exps", "F,E,X", "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.output_linear"},
     {"ffn_gate_shexp", "E,Fs", "shared_mlp.gate_proj | shared_mlp.input_linear{t:2 Fs -> t=0 Fs}", Need::required,
      Need::absent, "Fs"},

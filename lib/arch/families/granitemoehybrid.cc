@@ -54,7 +54,7 @@ constexpr Key own[] = {
      .loader_default = "0"},
 };
 
-constexpr auto mamba_rows = mamba2_layer("!K");
+constexpr auto mamba_rows = called_mamba(mamba2_layer("!K"));
 constexpr Tensor attention_rows[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*D", "self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required, Need::optional, "K"},
@@ -69,11 +69,13 @@ constexpr Tensor feed_forward[] = {
     {.name = "ffn_gate_exps",
      .ne = "E,F,X",
      .source = "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.input_linear{X t:2 F -> X t=0 F}",
-     .when = "X"},
+     .when = "X",
+     .stored = "[hf] X,2*F,E"},
     {.name = "ffn_up_exps",
      .ne = "E,F,X",
      .source = "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.input_linear{X t:2 F -> X t=1 F}",
-     .when = "X"},
+     .when = "X",
+     .stored = "[hf] X,2*F,E"},
     {.name = "ffn_down_exps",
      .ne = "F,E,X",
      .source = "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.output_linear",

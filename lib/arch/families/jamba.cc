@@ -37,7 +37,7 @@ constexpr auto ssm_sizes = [] {
   return keys;
 }();
 
-constexpr auto mamba_rows = mamba_layer("!K");
+constexpr auto mamba_rows = called_mamba(mamba_layer("!K"));
 constexpr Tensor part_norms[] = {
     {.name = "ssm_dt_norm", .ne = "Rt", .source = "mamba.dt_layernorm", .when = "!K"},
     {.name = "ssm_b_norm", .ne = "S", .source = "mamba.b_layernorm", .when = "!K"},

@@ -60,7 +60,12 @@ constexpr Tensor layer[] = {
     {.name = "attn_q_norm", .ne = "D", .source = "self_attn.q_layernorm", .when = "K"},
     {.name = "attn_k_norm", .ne = "D", .source = "self_attn.k_layernorm", .when = "K"},
     {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.out_proj", .when = "K"},
-    {.name = "shortconv.conv", .ne = "C,E", .source = "conv.conv", .when = "!K", .f32 = true},
+    {.name = "shortconv.conv",
+     .ne = "C,E",
+     .source = "conv.conv",
+     .when = "!K",
+     .f32 = true,
+     .stored = "[mlx] E,C,1 | E,1,C"},
     {.name = "shortconv.in_proj", .ne = "E,3*E", .source = "conv.in_proj", .when = "!K"},
     {.name = "shortconv.out_proj", .ne = "E,E", .source = "conv.out_proj", .when = "!K"},
     {"ffn_norm", "E", "ffn_norm"},
@@ -68,9 +73,9 @@ constexpr Tensor layer[] = {
 // mlx-lm renames the dense layers of mixtures only.
 constexpr auto dense = [] {
   auto rows = feed_forward_of(dense_layers);
-  rows[0].source = "feed_forward.w1 | feed_forward.gate_proj";
-  rows[1].source = "feed_forward.w3 | feed_forward.up_proj";
-  rows[2].source = "feed_forward.w2 | feed_forward.down_proj";
+  rows[0].source = "[hf] feed_forward.w1 | feed_forward.gate_proj | feed_forward.w1";
+  rows[1].source = "[hf] feed_forward.w3 | feed_forward.up_proj | feed_forward.w3";
+  rows[2].source = "[hf] feed_forward.w2 | feed_forward.down_proj | feed_forward.w2";
   return rows;
 }();
 constexpr Tensor experts[] = {
@@ -90,8 +95,10 @@ constexpr Tensor experts[] = {
      .when = expert_layers},
 };
 constexpr auto dense_everywhere = [] {
-  auto rows = dense;
-  for (Tensor& row : rows) row.when = {};
+  auto rows = feed_forward_of({});
+  rows[0].source = "feed_forward.w1 | feed_forward.gate_proj";
+  rows[1].source = "feed_forward.w3 | feed_forward.up_proj";
+  rows[2].source = "feed_forward.w2 | feed_forward.down_proj";
   return rows;
 }();
 constexpr Tensor last[] = {

@@ -36,18 +36,21 @@ constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.router", .when = with_experts, .f32 = true},
     {.name = "ffn_gate_exps",
      .ne = "E,Fx,X",
-     .source = "feed_forward.experts.gate_proj | "
+     .source = "[mlx] feed_forward.experts.gate_proj | "
                "feed_forward.experts.gate_up_proj{{X E t:2 Fx -> X t=0 Fx E}}",
-     .when = with_experts},
+     .when = with_experts,
+     .stored = "[hf] X,E,2*Fx"},
     {.name = "ffn_up_exps",
      .ne = "E,Fx,X",
-     .source = "feed_forward.experts.up_proj | "
+     .source = "[mlx] feed_forward.experts.up_proj | "
                "feed_forward.experts.gate_up_proj{{X E t:2 Fx -> X t=1 Fx E}}",
-     .when = with_experts},
+     .when = with_experts,
+     .stored = "[hf] X,E,2*Fx"},
     {.name = "ffn_down_exps",
      .ne = "Fx,E,X",
      .source = "[mlx] feed_forward.experts.down_proj | [hf] feed_forward.experts.down_proj{{X Fx E -> X E Fx}}",
-     .when = with_experts},
+     .when = with_experts,
+     .stored = "[hf] X,Fx,E"},
     {.name = "ffn_gate_shexp", .ne = "E,Fx", .source = "feed_forward.shared_expert.gate_proj", .when = with_experts},
     {.name = "ffn_up_shexp", .ne = "E,Fx", .source = "feed_forward.shared_expert.up_proj", .when = with_experts},
     {.name = "ffn_down_shexp", .ne = "Fx,E", .source = "feed_forward.shared_expert.down_proj", .when = with_experts},

@@ -27,7 +27,7 @@ constexpr Tensor layer[] = {
     {"attn_q", "E,H*D", "self_attn.q_proj{s:H/K K D -> K s D}"},
     {"attn_k", "E,K*D", "self_attn.k_proj"},
     {"attn_v", "E,K*D", "self_attn.v_proj"},
-    {"attn_output", "H*D,E", "self_attn.o_proj{{E s:H/K K D -> E K s D}}"},
+    {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.o_proj{{E s:H/K K D -> E K s D}}", .stored = "E,H*D"},
 };
 constexpr Fixed fixed[] = {rotates_halves};
 constexpr Relation relations[] = {whole_width};

@@ -56,7 +56,12 @@ constexpr Tensor norms[] = {
 // up over the whole text: rounded to blocks they are the largest error of all.
 constexpr Tensor mamba_rows[] = {
     {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj", .when = "!K"},
-    {.name = "ssm_conv1d", .ne = "Kc,I", .source = "mixer.conv1d", .when = "!K", .f32 = true},
+    {.name = "ssm_conv1d",
+     .ne = "Kc,I",
+     .source = "mixer.conv1d",
+     .when = "!K",
+     .f32 = true,
+     .stored = "[mlx] I,Kc,1 | I,1,Kc"},
     {.name = "ssm_x",
      .ne = "I,(E<1024)*64+(E>=1024)*(E/16)+2*S",
      .source = "mixer.bcdt_proj",

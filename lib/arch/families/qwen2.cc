@@ -21,7 +21,7 @@ constexpr auto mixture_sizes = [] {
   return keys;
 }();
 constexpr Tensor shared_expert[] = {
-    {.name = "ffn_gate_inp_shexp", .ne = "E", .source = "mlp.shared_expert_gate"},
+    {.name = "ffn_gate_inp_shexp", .ne = "E", .source = "mlp.shared_expert_gate", .stored = "1,E"},
     {"ffn_gate_shexp", "E,Fs", "mlp.shared_expert.gate_proj"},
     {"ffn_up_shexp", "E,Fs", "mlp.shared_expert.up_proj"},
     {"ffn_down_shexp", "Fs,E", "mlp.shared_expert.down_proj"},

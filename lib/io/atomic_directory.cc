@@ -1,0 +1,213 @@
+#include "io/atomic_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/path.h"
+#include "io/rename.h"
+#include "io/sync_folder.h"
+
+namespace modelutils {
+
+namespace {
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+tl::unexpected<Error> refused(const std::string& path, std::string why) {
+  return output_error("out-replace", std::move(why), path);
+}
+
+bool is_mount_point(const std::string& path, const struct stat& there) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx more {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &more) == 0 &&
+      (more.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  }
+#endif
+  struct stat above {};
+  return ::stat((path + "/..").c_str(), &above) == 0 && (above.st_dev != there.st_dev || above.st_ino == there.st_ino);
+}
+
+// Is `inner` the folder `outer`, or below it? Both as the system resolves them.
+bool is_within(const std::string& inner, const std::string& outer) {
+  std::error_code error;
+  const auto resolved = std::filesystem::canonical(inner, error);
+  if (error) return false;
+  const auto folder = std::filesystem::canonical(outer, error);
+  if (error) return false;
+  const std::string prefix = folder == "/" ? "/" : folder.string() + "/";
+  return resolved == folder || resolved.string().starts_with(prefix);
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+// Calls visit(name, is a regular file) for every entry; its first complaint ends it.
+template <typename Visit>
+Status for_each_entry(const std::string& path, const Visit& visit) {
+  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+  if (folder == nullptr) return output_error("out-open", "cannot be listed: " + errno_text(errno), path);
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    struct stat there {};
+    const bool is_file = ::lstat((path + "/" + name).c_str(), &there) == 0 && S_ISREG(there.st_mode);
+    MU_TRY(visit(name, is_file));
+  }
+  return {};
+}
+
+Status may_be_replaced(const std::string& path, const struct stat& there, const DirectoryOptions& options) {
+  if (is_mount_point(path, there)) return refused(path, "is a mount point and is not replaced");
+  if (is_within(".", path)) return refused(path, "is the working directory, or above it, and is not replaced");
+  for (const std::string& input : options.inputs) {
+    if (is_within(input, path))
+      return refused(path, fmt::format("contains the source '{}' and is not replaced", input));
+  }
+  return for_each_entry(path, [&](const std::string& name, bool is_file) -> Status {
+    if (is_file && options.is_ours && options.is_ours(name)) return {};
+    return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", name));
+  });
+}
+
+// Is there something to be replaced? Refuses what must not be.
+Result<bool> look(const std::string& path, const DirectoryOptions& options) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0) {
+    if (errno != ENOENT) return output_error("out-open", "cannot be looked at: " + errno_text(errno), path);
+    return false;
+  }
+  if (S_ISLNK(there.st_mode)) return refused(path, "is a symbolic link; name the directory itself");
+  if (!S_ISDIR(there.st_mode)) return output_error("out-directory", "is not a directory; the output must be one", path);
+  if (!options.force) return output_error("out-exists", "already exists; pass --force to replace it", path);
+  MU_TRY(may_be_replaced(path, there, options));
+  return true;
+}
+
+}  // namespace
+
+Status AtomicDirectory::check(const std::string& path, const DirectoryOptions& options) {
+  MU_ASSIGN([[maybe_unused]] const bool exists, look(without_slashes(path), options));
+  return {};
+}
+
+Result<AtomicDirectory> AtomicDirectory::create(const std::string& path, const DirectoryOptions& options) {
+  AtomicDirectory output;
+  output.path_ = without_slashes(path);
+  output.options_ = options;
+  MU_ASSIGN(output.replace_, look(output.path_, options));
+  std::string name = base_name_of(output.path_);
+  if (name.empty() || name == "." || name == "..") return refused(output.path_, "has no name of its own");
+  if (name.size() > 200) name.resize(200);  // room for the ending within NAME_MAX
+  for (int attempt = 0;; ++attempt) {
+    const std::string staging = fmt::format("{}.{}.{}-{}.tmp", folder_of(output.path_), name, ::getpid(), attempt);
+    const SignalHold hold;
+    if (::mkdir(staging.c_str(), 0777) == 0) {
+      output.staging_ = staging;
+      output.folder_guard_ = TemporaryFileGuard(staging);
+      return output;
+    }
+    if (errno != EEXIST || attempt == 100) {
+      return output_error("out-open", "cannot be created: " + errno_text(errno), output.path_);
+    }
+  }
+}
+
+AtomicDirectory::AtomicDirectory(AtomicDirectory&& other) noexcept
+    : path_(std::move(other.path_)),
+      staging_(std::exchange(other.staging_, {})),
+      replace_(other.replace_),
+      options_(std::move(other.options_)),
+      folder_guard_(std::move(other.folder_guard_)),
+      names_(std::move(other.names_)),
+      guards_(std::move(other.guards_)) {}
+
+AtomicDirectory::~AtomicDirectory() {
+  if (!staging_.empty()) remove_staging();
+}
+
+Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
+  names_.emplace_back(name);
+  guards_.emplace_back(staging_ + "/" + names_.back());
+  return AtomicOutput::create(staging_ + "/" + names_.back(), {});
+}
+
+Status AtomicDirectory::close_files(std::span<AtomicOutput> files) {
+  return AtomicOutput::commit_all(files);
+}
+
+void AtomicDirectory::remove_staging() {
+  for (const std::string& name : names_) ::unlink((staging_ + "/" + name).c_str());
+  ::rmdir(staging_.c_str());
+  staging_.clear();
+}
+
+Status AtomicDirectory::rename_new() {
+  if (rename_with(RenameMode::no_replace, staging_, path_)) return {};
+  // Where the system has no such call: a directory takes the place of an empty one at most.
+  if (rename_is_unsupported() && ::rename(staging_.c_str(), path_.c_str()) == 0) return {};
+  if (errno == EEXIST || errno == ENOTEMPTY) {
+    return output_error("out-exists", "was created by another program in the meantime", path_);
+  }
+  return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
+}
+
+// What is replaced keeps its content under the other name until the new one is in place.
+Status AtomicDirectory::replace() {
+  struct stat there {};
+  if (::lstat(path_.c_str(), &there) != 0) return rename_new();
+  MU_TRY(look(path_, options_).map([](bool) {}));
+  std::string old = staging_;
+  if (!rename_with(RenameMode::exchange, staging_, path_)) {
+    if (!rename_is_unsupported()) {
+      return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
+    }
+    old = staging_ + "~";
+    if (::rename(path_.c_str(), old.c_str()) != 0 || ::rename(staging_.c_str(), path_.c_str()) != 0) {
+      const std::string reason = errno_text(errno);
+      ::rename(old.c_str(), path_.c_str());
+      return output_error("out-rename", "cannot be renamed into place: " + reason, path_);
+    }
+  }
+  staging_.clear();
+  const Status removed = for_each_entry(old, [&](const std::string& name, bool is_file) -> Status {
+    if (is_file && options_.is_ours(name)) ::unlink((old + "/" + name).c_str());
+    return {};
+  });
+  if (!removed || ::rmdir(old.c_str()) != 0) {
+    return output_error("out-rename", "is in place, but what it replaced could not be removed from " + old, path_);
+  }
+  return {};
+}
+
+Status AtomicDirectory::commit() {
+  {
+    SignalHold hold;
+    MU_TRY(sync_folder_of(staging_ + "/file"));
+    MU_TRY(replace_ ? replace() : rename_new());
+    staging_.clear();
+    guards_.clear();
+    folder_guard_ = TemporaryFileGuard();
+    hold.done();
+  }
+  return sync_folder_of(path_);
+}
+
+}  // namespace modelutils

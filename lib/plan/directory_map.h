@@ -1,0 +1,93 @@
+// Which rows of a GGUF's tensors make each tensor of a Hugging Face or MLX directory: the rows of lib/arch read
+// backwards. Decided from the header alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "arch/family.h"
+#include "arch/names.h"
+#include "arch/row_view.h"
+#include "arch/sizes.h"
+#include "base/error.h"
+#include "gguf/keys.h"
+#include "gguf/split_set.h"
+#include "model/tensor_catalog.h"
+
+namespace modelutils {
+
+/// Whose names and layouts a directory has.
+enum class DirectoryStyle : u8 {
+  mlx,           ///< as mlx-lm saves it: experts in stacks, latent attention split
+  hugging_face,  ///< as the model was published: one matrix for each expert
+};
+
+/// Rows of one GGUF tensor that go into a tensor of a directory: row r of the view, counted from `first`, goes to row
+/// view.source_row(r). Of tensors that are small or whose elements change places, rows are single elements.
+struct DirectoryPart {
+  std::size_t tensor = 0;  ///< index into the catalog
+  u64 first = 0;
+  arch::RowView view;
+};
+
+/// One tensor of a directory. Its data are units() units (rows, or single elements), in the order of the shape.
+struct DirectoryTensor {
+  std::string name;
+  std::vector<u64> shape;                             ///< safetensors order, as unquantised
+  bool by_element = false;                            ///< units are elements, not rows
+  u64 unit = 1;                                       ///< elements of a unit
+  bool may_quantize = false;                          ///< a matrix of a module that MLX can hold quantised
+  arch::Operation operation = arch::Operation::none;  ///< what is undone, on the values of a small tensor
+  float operand = 0;
+  std::vector<DirectoryPart> parts;  ///< each unit comes from exactly one of them
+  std::vector<float> values;         ///< of tensors that are a number of a key; then there are no parts
+
+  u64 elements() const;
+  u64 units() const { return elements() / unit; }
+  /// What is read and written at once: elements that lie side by side, of whole units.
+  u64 row_elements() const { return by_element && !shape.empty() ? shape.back() : unit; }
+  u64 rows() const { return elements() / row_elements(); }
+  u64 units_of_row() const { return row_elements() / unit; }
+  /// "model.layers.0.mlp.up_proj" of "….weight".
+  std::string module() const;
+};
+
+struct DirectoryMap {
+  arch::Sizes sizes;
+  std::vector<DirectoryTensor> tensors;  ///< in the order of the family's rows, layer by layer
+  std::vector<std::string> left_out;     ///< tensors that become no tensor, with the reason
+};
+
+/// Is the output head the embedding: is there no output.weight, or one with the same bytes, which loaders insist on?
+/// Errors: reading.
+Result<bool> is_tied(const Catalog& catalog);
+
+/// Maps every tensor of a GGUF. `sizes` are those of its keys (HfConfig::sizes): tensors of layers behind the last one,
+/// which predict further tokens, are left out. `catalog` is gguf_catalog(set), `index` that of its first file; the
+/// sizes and shapes were checked by the rules. Errors: "convert-unmapped" (tensors without a row), "convert-missing",
+/// "convert-shape" (rows that do not make up the tensor that they should), "convert-reverse" (the family's layout
+/// cannot be undone).
+Result<DirectoryMap> map_to_directory(const arch::Family& family, arch::Sizes sizes, const gguf::SplitSet& set,
+                                      const gguf::Index& index, const Catalog& catalog, DirectoryStyle style);
+
+/// Every tensor under its own name, as it is: for models whose layout nobody knows.
+DirectoryMap map_raw(const Catalog& catalog);
+
+/// Which row of the view goes to a unit of the directory's tensor; nothing if none does.
+class InverseView {
+ public:
+  explicit InverseView(const arch::RowView& view);
+  std::optional<u64> row_of(u64 unit) const;
+  /// Do the rows keep their order, one after another from the first unit on?
+  bool is_identity() const { return is_identity_; }
+
+ private:
+  struct Axis {
+    u64 count, stride, weight;  // weight: rows of the view for one step
+  };
+  std::vector<Axis> axes_;  // of falling stride
+  u64 base_ = 0;
+  bool is_identity_ = false;
+};
+
+}  // namespace modelutils

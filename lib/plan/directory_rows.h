@@ -1,0 +1,49 @@
+// Reading what a directory's tensor is made of: rows of GGUF tensors as stored, and values.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "model/tensor_catalog.h"
+#include "plan/directory_map.h"
+
+namespace modelutils {
+
+/// For one thread; buffers are kept between calls.
+class DirectoryReader {
+ public:
+  DirectoryReader(const Catalog& catalog, const DirectoryTensor& tensor);
+
+  /// The type that all parts have; nothing if they differ, or there are none.
+  std::optional<TensorType> type() const { return type_; }
+
+  /// Rows [first, first + count) as stored, one after another. Precondition: type(), units are rows.
+  Status read_rows(u64 first, u64 count, std::vector<std::byte>& out);
+
+  /// The values of units [first, first + count), what was done to them undone. Of large tensors whose elements change
+  /// places a range is best made of many whole rows of the shape. Errors: reading, "tensor-no-decoder".
+  Status read_values(u64 first, u64 count, std::vector<float>& out);
+
+ private:
+  struct Source {
+    const DirectoryPart* part;
+    const CatalogTensor* tensor;
+    InverseView inverse;
+  };
+  Status read_part_rows(const Source& source, u64 first, u64 count, MutableBytes out);
+  Status read_elements(const Source& source, u64 first, u64 count, std::span<float> out);
+
+  const Catalog& catalog_;
+  const DirectoryTensor& tensor_;
+  std::vector<Source> sources_;
+  std::optional<TensorType> type_;
+  std::vector<std::byte> window_;
+  std::vector<u64> rows_;
+  std::vector<float> strip_;
+};
+
+/// Undoes what mlx2gguf did to the value of a small tensor.
+float undo(arch::Operation operation, float operand, float value);
+
+}  // namespace modelutils

@@ -1,0 +1,166 @@
+#include "io/atomic_directory.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "support/temp_dir.h"
+
+namespace modelutils {
+namespace {
+
+namespace fs = std::filesystem;
+
+void put(const fs::path& path, std::string_view text) {
+  std::ofstream(path) << text;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+bool is_ours(std::string_view name) {
+  return name == "a" || name == "b";
+}
+
+DirectoryOptions options(bool force = false) {
+  DirectoryOptions options;
+  options.force = force;
+  options.is_ours = is_ours;
+  return options;
+}
+
+Status write_one(AtomicDirectory& directory, std::string_view name, std::string_view text) {
+  MU_ASSIGN(AtomicOutput file, directory.create_file(name));
+  MU_TRY(file.append(std::as_bytes(std::span(text))));
+  return directory.close_files({&file, 1});
+}
+
+Status make(const std::string& path, const DirectoryOptions& how, std::string_view text = "new") {
+  MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(path, how));
+  MU_TRY(write_one(directory, "a", text));
+  return directory.commit();
+}
+
+class AtomicDirectoryTest : public ::testing::Test {
+ protected:
+  std::string path() const { return (fs::path(temp_.path()) / "out").string(); }
+  test::TempDir temp_;
+};
+
+TEST_F(AtomicDirectoryTest, AppearsAtTheEnd) {
+  auto directory = AtomicDirectory::create(path() + "/", options());
+  ASSERT_TRUE(directory) << directory.error().message;
+  ASSERT_TRUE(write_one(*directory, "a", "one"));
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_EQ(text_of(directory->staging_path() + "/a"), "one");
+  ASSERT_TRUE(directory->commit());
+  EXPECT_EQ(text_of(path() + "/a"), "one");
+  EXPECT_EQ(names_in(temp_.path()), std::set<std::string>{"out"});
+}
+
+TEST_F(AtomicDirectoryTest, LeavesNothingWithoutCommit) {
+  {
+    auto directory = AtomicDirectory::create(path(), options());
+    ASSERT_TRUE(directory);
+    ASSERT_TRUE(write_one(*directory, "a", "one"));
+    auto unfinished = directory->create_file("b");
+    ASSERT_TRUE(unfinished);
+  }
+  EXPECT_TRUE(names_in(temp_.path()).empty());
+}
+
+TEST_F(AtomicDirectoryTest, ReplacesOnlyWithForce) {
+  ASSERT_TRUE(make(path(), options(), "old"));
+  put(path() + "/b", "of before");
+  const Status refused = make(path(), options());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "out-exists");
+  EXPECT_EQ(AtomicDirectory::check(path(), options()).error().code, "out-exists");
+  EXPECT_EQ(text_of(path() + "/a"), "old");
+  ASSERT_TRUE(make(path(), options(true)));
+  EXPECT_EQ(text_of(path() + "/a"), "new");
+  EXPECT_EQ(names_in(path()), std::set<std::string>{"a"}) << "what was there is gone as a whole";
+  EXPECT_EQ(names_in(temp_.path()), std::set<std::string>{"out"});
+}
+
+// Everything that is not replaced, whatever the user says.
+TEST_F(AtomicDirectoryTest, RefusesWhatIsNotItsOwn) {
+  const auto expect_refused = [&](const std::string& target, const DirectoryOptions& how, std::string_view why) {
+    const Status status = make(target, how);
+    ASSERT_FALSE(status) << why;
+    EXPECT_EQ(status.error().code, "out-replace") << why;
+    EXPECT_NE(status.error().message.find(why), std::string::npos) << status.error().message;
+    EXPECT_FALSE(AtomicDirectory::check(target, how)) << why;
+  };
+  fs::create_directory(path());
+  put(path() + "/notes.txt", "mine");
+  expect_refused(path(), options(true), "contains 'notes.txt'");
+  fs::remove(path() + "/notes.txt");
+  fs::create_directory(path() + "/a");
+  expect_refused(path(), options(true), "contains 'a'");
+  fs::remove(path() + "/a");
+  fs::create_symlink("/dev/null", path() + "/a");
+  expect_refused(path(), options(true), "contains 'a'");
+  fs::remove(path() + "/a");
+  put(path() + "/a", "source");
+  DirectoryOptions with_input = options(true);
+  with_input.inputs = {path() + "/a"};
+  expect_refused(path(), with_input, "contains the source");
+  fs::create_directory_symlink(path(), temp_.path() + std::string("/link"));
+  expect_refused(temp_.path() + std::string("/link"), options(true), "is a symbolic link");
+  expect_refused("/", options(true), "is a mount point");
+  const fs::path before = fs::current_path();
+  fs::current_path(path());
+  expect_refused(path(), options(true), "is the working directory");
+  expect_refused(".", options(true), "is the working directory");
+  fs::current_path(before);
+  EXPECT_EQ(text_of(path() + "/a"), "source");
+}
+
+TEST_F(AtomicDirectoryTest, AFileIsNoDirectory) {
+  put(path(), "a file");
+  EXPECT_EQ(make(path(), options(true)).error().code, "out-directory");
+  EXPECT_EQ(text_of(path()), "a file");
+  EXPECT_EQ(make(path() + "/below", options()).error().code, "out-open");
+  EXPECT_EQ(make(temp_.path() + std::string("/missing/out"), options()).error().code, "out-open");
+}
+
+TEST_F(AtomicDirectoryTest, WhatAppearsMeanwhileStays) {
+  auto directory = AtomicDirectory::create(path(), options());
+  ASSERT_TRUE(directory);
+  ASSERT_TRUE(write_one(*directory, "a", "new"));
+  fs::create_directory(path());
+  put(path() + "/theirs", "x");
+  const Status status = directory->commit();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, "out-exists");
+  EXPECT_EQ(names_in(path()), std::set<std::string>{"theirs"});
+}
+
+// Between the first look and the exchange a file of somebody else's came in.
+TEST_F(AtomicDirectoryTest, LooksAgainBeforeItReplaces) {
+  ASSERT_TRUE(make(path(), options(), "old"));
+  auto directory = AtomicDirectory::create(path(), options(true));
+  ASSERT_TRUE(directory);
+  ASSERT_TRUE(write_one(*directory, "a", "new"));
+  put(path() + "/theirs", "x");
+  EXPECT_EQ(directory->commit().error().code, "out-replace");
+  EXPECT_EQ(text_of(path() + "/a"), "old");
+  EXPECT_EQ(text_of(path() + "/theirs"), "x");
+}
+
+}  // namespace
+}  // namespace modelutils

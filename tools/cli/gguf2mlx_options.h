@@ -1,0 +1,22 @@
+// The command line of gguf2mlx.
+#pragma once
+
+#include "cli/command.h"
+#include "convert/gguf_to_mlx.h"
+
+namespace modelutils::cli {
+
+struct Gguf2mlxArguments {
+  convert::GgufToMlxOptions convert;
+  std::optional<u64> shard_size;
+  std::string fallback, scales = "auto", dequantize, dtype, report;
+  bool follow_links = false;
+
+  /// Takes the words above over into `convert`.
+  void settle();
+};
+
+/// Every flag; parse() fills `arguments`, which must outlive the command.
+Command gguf2mlx_command(Gguf2mlxArguments& arguments);
+
+}  // namespace modelutils::cli

@@ -1,0 +1,46 @@
+// GGUF -> MLX or Hugging Face directory.
+#include "convert/gguf_to_mlx.h"
+
+#include <unistd.h>
+
+#include "cli/gguf2mlx_options.h"
+#include "io/text_output.h"
+#include "report/directory_report.h"
+
+using namespace modelutils;
+
+namespace {
+
+// The report is a result, the summary a message.
+int show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
+         const convert::DirectoryReport& report) {
+  for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
+  const bool plan = options.convert.dry_run;
+  TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
+  if (options.report == "json") {
+    out << directory_json(report);
+  } else if (plan || !common.quiet) {
+    out << directory_text(report, plan || common.verbosity > 0);
+  }
+  if (const Status written = out.flush(); !written) return messages.error(written.error());
+  return cli::exit_ok;
+}
+
+int run(int argc, char** argv) {
+  cli::Gguf2mlxArguments options;
+  cli::Command command = cli::gguf2mlx_command(options);
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const cli::Messages messages(command);
+  options.settle();
+  Progress progress("planning", 0, cli::use_progress(command.common()));
+  const auto report = convert::gguf_to_mlx(options.convert, progress);
+  progress.finish();
+  if (!report) return messages.error(report.error());
+  return show(options, command.common(), messages, *report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("gguf2mlx", [&] { return run(argc, argv); });
+}
