@@ -34,7 +34,6 @@ std::optional<std::string_view> next_field(std::string_view& rest) {
 }
 
 std::optional<MapLine> line_of(std::string_view text) {
-  MapLine line;
   const auto name = next_field(text);
   const auto dtype = next_field(text);
   const auto offset = next_field(text);
