@@ -1,5 +1,5 @@
-// Vocabularies with one token a line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl. What is expected was compared
-// with what llama.cpp makes of such files.
+// Vocabularies with one token a line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl. What is expected was
+// compared with what llama.cpp makes of such files.
 #include <gtest/gtest.h>
 
 #include "tokenizer/python_literal.h"
@@ -23,8 +23,8 @@ TEST(PythonLiterals, AreWhatReprWrites) {
 }
 
 TEST(PythonLiterals, AnythingElseIsNone) {
-  for (const char* text : {"", "'", "the", "'a", "'a\"", "'a'b'", R"('\q')", R"('\')", R"('\x4')", R"('\xzz')", R"('\u12')",
-                           R"('\ud800')", R"('\U00110000')", R"(b'\u0041')", "b'日'", "'\\"}) {
+  for (const char* text : {"", "'", "the", "'a", "'a\"", "'a'b'", R"('\q')", R"('\')", R"('\x4')", R"('\xzz')",
+                           R"('\u12')", R"('\ud800')", R"('\U00110000')", R"(b'\u0041')", "b'日'", "'\\"}) {
     EXPECT_FALSE(python_literal(text)) << text;
   }
 }
@@ -49,10 +49,10 @@ TEST_F(ListedTokenizers, TheWorldVocabularyIsEscapedAndBeginsWithTheEndOfText) {
 
 TEST_F(ListedTokenizers, ABrokenWorldVocabularyIsRefusedByLine) {
   const std::pair<const char*, const char*> cases[] = {
-      {"1 'a' 1\n2 'b'\n", "hf-tok-rwkv"},     {"1 'a' 1\n2 b 1\n", "hf-tok-rwkv"},
-      {"1 'a' 1\n2 'b' 2\n", "hf-tok-rwkv"},   {"1 'a' 1\n1 'b' 1\n", "hf-tok-rwkv"},
-      {"1 'a' 1\n0 'b' 1\n", "hf-tok-rwkv"},   {"1 'a' 1\nx 'b' 1\n", "hf-tok-rwkv"},
-      {"1 'a' 1\n2 'b' 1x\n", "hf-tok-rwkv"},  {"1 'a' 1\n9 'b' 1\n", "hf-tok-id-range"},
+      {"1 'a' 1\n2 'b'\n", "hf-tok-rwkv"},    {"1 'a' 1\n2 b 1\n", "hf-tok-rwkv"},
+      {"1 'a' 1\n2 'b' 2\n", "hf-tok-rwkv"},  {"1 'a' 1\n1 'b' 1\n", "hf-tok-rwkv"},
+      {"1 'a' 1\n0 'b' 1\n", "hf-tok-rwkv"},  {"1 'a' 1\nx 'b' 1\n", "hf-tok-rwkv"},
+      {"1 'a' 1\n2 'b' 1x\n", "hf-tok-rwkv"}, {"1 'a' 1\n9 'b' 1\n", "hf-tok-id-range"},
       {"1 'a' 1\n-1 'b' 1\n", "hf-tok-rwkv"},
   };
   for (const auto& [text, code] : cases) {
@@ -78,8 +78,8 @@ TEST_F(ListedTokenizers, PlamoHasTextsScoresAndTypes) {
                 "add_bos_token": true})");
   const tokenizer::Tokenizer tokenizer = read(7);
   EXPECT_EQ(tokenizer.kind, TokenizerKind::plamo2);
-  EXPECT_EQ(tokenizer.tokens, (std::vector<std::string>{"<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>", "<0x00>", "x",
-                                                        "y", "[PAD6]"}));
+  EXPECT_EQ(tokenizer.tokens, (std::vector<std::string>{"<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>", "<0x00>",
+                                                        "x", "y", "[PAD6]"}));
   EXPECT_EQ(tokenizer.types, (std::vector<i32>{2, 3, 3, 6, 1, 5, 5}));
   EXPECT_EQ(tokenizer.scores, (std::vector<float>{0, 0, 0, -100, -1.5F, -2.5F, -10000}));
   EXPECT_EQ(tokenizer.pre, "default");
@@ -92,7 +92,8 @@ TEST_F(ListedTokenizers, PlamoHasTextsScoresAndTypes) {
 }
 
 TEST_F(ListedTokenizers, ABrokenPlamoListIsRefusedByLine) {
-  for (const char* line : {"{}", "[]", "[\"a\", 1]", "[1, 1, \"NORMAL\"]", "[\"a\", \"b\", \"NORMAL\"]", "[\"a\", 1, 2]"}) {
+  for (const char* line :
+       {"{}", "[]", "[\"a\", 1]", "[1, 1, \"NORMAL\"]", "[\"a\", \"b\", \"NORMAL\"]", "[\"a\", 1, 2]"}) {
     dir.write("tokenizer.jsonl", "[\"a\", 1, \"NORMAL\"]\n" + std::string(line) + "\n");
     EXPECT_EQ(error(9).code, "hf-tok-plamo") << line;
     EXPECT_EQ(error(9).where, "line 2") << line;
