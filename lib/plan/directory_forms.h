@@ -1,5 +1,5 @@
 // How each tensor of a directory is stored: in the packed form that holds its blocks exactly, in another one, or plain.
-// The table of docs/conversion.md ("From GGUF to MLX") as code.
+// The table of docs/gguf2mlx.md, "Forms", as code.
 #pragma once
 
 #include <optional>
