@@ -71,8 +71,7 @@ Command verify_command(VerifyArguments& arguments) {
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
-  command.example("verify --exclude '*.bump' .",
-                  "Check every model in and below the current directory, but for BUMPWGT");
+  command.example("verify .", "Check every model in and below the current directory");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
   return command;
 }
