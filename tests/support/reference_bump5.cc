@@ -17,10 +17,29 @@ namespace {
 // ---- JSON, as Python prints it
 
 struct Json {
+  using Members = std::vector<std::pair<std::string, Json>>;
+
+  Json();
+  Json(std::string printed, bool is_list, Members of);
+  Json(const Json&);
+  Json(Json&&) noexcept;
+  Json& operator=(const Json&);
+  Json& operator=(Json&&) noexcept;
+  ~Json();
+
   std::string scalar;  // as printed; empty: an object or array
   bool is_array = false;
-  std::vector<std::pair<std::string, Json>> members;  // names empty in an array
+  Members members;  // names empty in an array
 };
+// Here, where the members' type is complete.
+Json::Json() = default;
+Json::Json(std::string printed, bool is_list, Members of)
+    : scalar(std::move(printed)), is_array(is_list), members(std::move(of)) {}
+Json::Json(const Json&) = default;
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(const Json&) = default;
+Json& Json::operator=(Json&&) noexcept = default;
+Json::~Json() = default;
 
 Json text(std::string_view value) {
   return {'"' + std::string(value) + '"', false, {}};  // the tests' texts have nothing to escape

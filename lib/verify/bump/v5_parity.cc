@@ -158,7 +158,8 @@ class Bump5Parity {
     const gguf::Index index(set_.files.front().document);
     MU_ASSIGN(const auto ours, json::parse(bump5_manifest_text(index, mapping), "manifest"));
     const Element found = *json::member((*loaded)->root, "config");
-    for (const json::Member wanted : *json::object_member(ours->root, "config")) {
+    const json::Object members = *json::object_member(ours->root, "config");
+    for (const json::Member wanted : members) {
       const auto value = json::member(found, wanted.key);
       if (!value || is_same(*value, wanted.value)) continue;
       log_.error(Scope::model, "parity-field",
