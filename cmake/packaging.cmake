@@ -31,8 +31,8 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Command-line tools for GGUF, safetensors, MLX and BUMPWGT3 files:
 gguf-dump and st-dump show what is inside, verify checks structure, data
 and hashes, model-diff compares, gguf2bump, mlx2gguf and gguf2mlx convert,
-gguf-edit changes keys, names and layout. They stream with little memory, trust no
-byte of their input, and explain every refusal.
+gguf-edit changes keys, names and layout. They stream with little memory,
+trust no byte of their input, and explain every refusal.
 
 libmodelutils gives C, and whatever can call C, the tensors and metadata of
 GGUF and safetensors models: by name, by pointer or decoded to float32.")
