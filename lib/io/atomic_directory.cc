@@ -32,6 +32,10 @@ tl::unexpected<Error> refused(const std::string& path, std::string why) {
 }
 
 bool is_mount_point(const std::string& path, const struct stat& there) {
+  // The root of a changed root need not be one to the system.
+  struct stat above {};
+  const bool has_above = ::stat((path + "/..").c_str(), &above) == 0;
+  if (has_above && above.st_dev == there.st_dev && above.st_ino == there.st_ino) return true;
 #ifdef STATX_ATTR_MOUNT_ROOT
   struct statx more {};
   if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &more) == 0 &&
@@ -39,8 +43,7 @@ bool is_mount_point(const std::string& path, const struct stat& there) {
     return (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }
 #endif
-  struct stat above {};
-  return ::stat((path + "/..").c_str(), &above) == 0 && (above.st_dev != there.st_dev || above.st_ino == there.st_ino);
+  return has_above && above.st_dev != there.st_dev;
 }
 
 // Is `inner` the folder `outer`, or below it? Both as the system resolves them.

@@ -62,9 +62,9 @@ class Targets {
   }
 
   void walk(const std::string& root) {
-    bool any = false;
+    bool any = false;  // or nothing can be said of the root
     const TreeRest rest = walk_models(root, tree_, [&](TreeEntry entry) {
-      any = any || (!entry.problem && !entry.is_cache);
+      any = any || (entry.problem ? entry.path == root : !entry.is_cache);
       const bool is_below = entry.path != root;
       return tell({.path = std::move(entry.path),
                    .folder = std::move(entry.folder),
