@@ -94,7 +94,7 @@ class SlowReader {
     if (type != 9) return number(sizes[type], ignored);
     u64 element = 0, count = 0;
     if (!number(4, element) || element > 12 || !number(8, count)) return false;
-    if (element == 9 && depth == 8) return false;
+    if (element == 9 && depth == 7) return false;  // eight arrays in one another, this one the innermost
     for (u64 i = 0; i < count; ++i) {
       if (at_ == size_) return false;  // every element takes at least a byte
       if (!value(element, depth + 1)) return false;
