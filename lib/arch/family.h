@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arch/cache_facts.h"
+#include "arch/engine_facts.h"
 #include "arch/sizes.h"
 #include "base/error.h"
 
@@ -176,7 +177,8 @@ struct Family {
   std::span<const Relation> relations = {};
   std::span<const Check> checks = {};
   ConfigForm config = {};
-  CacheFacts cache = {};  ///< families that share a GGUF architecture share the facts, too
+  CacheFacts cache = {};    ///< families that share a GGUF architecture share the facts, too
+  EngineFacts engine = {};  ///< of dense models
 };
 
 /// All keys of a family, in the order in which they are written.

@@ -63,7 +63,7 @@ class Texts {
     out_.member("num_merges", header_.num_merges);
     out_.member("total_vocab_bytes", header_.vocab_bytes);
     if (mapping_.sliding_window != 0) out_.member("sliding_window", mapping_.sliding_window);
-    out_.member("rope_layout", mapping_.architecture->rope_layout);
+    out_.member("rope_layout", mapping_.family->engine.rope_layout);
     text("chat_template", "tokenizer.chat_template");
     text("finetune", "general.finetune");
     text("model_name", "general.name");
@@ -152,13 +152,13 @@ class Texts {
     out_.member("vocab_size", header_.vocab_size);
     decimal("rms_eps", hyper.rms_eps.value_or(0));
     out_.member("tie_word_embeddings", !mapping_.features.untied);
-    if (mapping_.architecture->is_gemma) {
+    if (mapping_.family->engine.is_gemma) {
       out_.member("prefer_q8_0_contract", true);
       out_.member("prefer_fp32_logits", true);
       if (mapping_.sliding_window != 0) out_.member("sliding_window", mapping_.sliding_window);
     }
     text("chat_template", "tokenizer.chat_template");
-    out_.member("rope_layout", mapping_.architecture->rope_layout);
+    out_.member("rope_layout", mapping_.family->engine.rope_layout);
     text("finetune", "general.finetune");
     text("model_name", "general.name");
     write_tokenizer_contract(false);

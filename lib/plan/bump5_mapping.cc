@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "arch/families.h"
 #include "base/checked_math.h"
 #include "plan/bump5_types.h"
 
@@ -19,15 +20,13 @@ using bump::v5::Content;
 using bump::v5::Role;
 using bump::v5::RoleInfo;
 
-// clang-format off
-constexpr std::array<Bump5Architecture, 4> architectures = {{
-    // name     rope layout  QK norms  post norms  gemma
-    {"llama",  "pairwise",  false,    false,      false},
-    {"qwen2",  "split",     false,    false,      false},
-    {"qwen3",  "split",     true,     false,      false},
-    {"gemma3", "split",     true,     true,       true},
-}};
-// clang-format on
+std::string written_architectures() {
+  std::vector<std::string_view> names;
+  for (const arch::Family* family : arch::all_families()) {
+    if (!family->engine.rope_layout.empty()) names.push_back(family->gguf);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 constexpr u64 largest = ~u32{0};
 
@@ -37,16 +36,16 @@ class Mapper {
       : set_(set), request_(request), index_(set.files.front().document) {}
 
   Result<Bump5Mapping> map() {
-    const auto found = std::ranges::find(architectures, index_.architecture(), &Bump5Architecture::name);
-    if (found == architectures.end()) {
-      refuse_key("gguf2bump-architecture", "general.architecture",
-                 fmt::format("is '{}', which C-Kernel-Engine computes no dense text model of; BUMPWGT5 is written for "
-                             "llama, qwen2, qwen3 and gemma3",
-                             index_.architecture()));
+    mapping_.family = arch::find_gguf_family(index_.architecture(), false);
+    if (mapping_.family == nullptr || mapping_.family->engine.rope_layout.empty()) {
+      mapping_.family = nullptr;
+      refuse_key(
+          "gguf2bump-architecture", "general.architecture",
+          fmt::format("is '{}', which C-Kernel-Engine computes no dense text model of; BUMPWGT5 is written for {}",
+                      index_.architecture(), written_architectures()));
       mapping_.hyper.architecture = index_.architecture();
       return std::move(mapping_);
     }
-    mapping_.architecture = &*found;
     source_.emplace(set_, request_, mapping_.refusals);
     MU_ASSIGN(std::optional<BumpHyperParameters> hyper,
               read_bump_hyper_parameters(set_, index_, request_, mapping_.refusals));
@@ -88,7 +87,7 @@ class Mapper {
       header.vocab_bytes = mapping_.vocabulary->strings.size();
     }
     mapping_.features = {source_->find("output.weight") != nullptr, mapping_.vocabulary != nullptr,
-                         mapping_.architecture->has_post_norms, mapping_.architecture->has_qk_norms};
+                         mapping_.family->engine.has_post_norms, mapping_.family->engine.has_qk_norms};
     map_entries();
     for (const LocatedTensor* tensor : source_->left_over()) {
       source_->set_aside(*tensor,
@@ -118,12 +117,12 @@ class Mapper {
     mapping_.scaling = rope_scaling_keys(index_);
     const RopeScalingKeys& scaling = mapping_.scaling;
     const bool is_linear = scaling.type == "linear" && scaling.factor && std::isfinite(*scaling.factor);
-    if (!scaling.type.empty() && (!is_linear || mapping_.architecture->is_gemma)) {
-      refuse_key("gguf2bump-rope-scaling", index_.arch_key("rope.scaling.type"),
-                 fmt::format("is '{}'{}, but C-Kernel-Engine computes {} for {}", scaling.type,
-                             scaling.type == "linear" && !is_linear ? " without a factor" : "",
-                             mapping_.architecture->is_gemma ? "no scaling" : "only none and linear",
-                             mapping_.architecture->name));
+    if (!scaling.type.empty() && (!is_linear || mapping_.family->engine.is_gemma)) {
+      refuse_key(
+          "gguf2bump-rope-scaling", index_.arch_key("rope.scaling.type"),
+          fmt::format("is '{}'{}, but C-Kernel-Engine computes {} for {}", scaling.type,
+                      scaling.type == "linear" && !is_linear ? " without a factor" : "",
+                      mapping_.family->engine.is_gemma ? "no scaling" : "only none and linear", mapping_.family->gguf));
     }
     mapping_.sliding_window = index_.unsigned_value(index_.arch_key("attention.sliding_window")).value_or(0);
   }
@@ -258,7 +257,7 @@ class Mapper {
 
   bool gate_and_up(Bump5Entry& out) {
     const bump::Dimensions& d = mapping_.hyper.dimensions;
-    const Bump5Use use = mapping_.architecture->is_gemma ? Bump5Use::gemma_gate_up : Bump5Use::matrix;
+    const Bump5Use use = mapping_.family->engine.is_gemma ? Bump5Use::gemma_gate_up : Bump5Use::matrix;
     const auto gate = add_matrix(out, source_name(out, 0), {d.embed, d.intermediate}, use);
     const auto up = add_matrix(out, source_name(out, 1), {d.embed, d.intermediate}, use);
     if (!gate || !up) return false;
@@ -280,10 +279,6 @@ class Mapper {
 };
 
 }  // namespace
-
-std::span<const Bump5Architecture> bump5_architectures() {
-  return architectures;
-}
 
 Result<Bump5Mapping> map_gguf_to_bump5(const gguf::SplitSet& set, const BumpRequest& request) {
   return Mapper(set, request).map();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arch/family.h"
 #include "bump/v5_layout.h"
 #include "gguf/split_set.h"
 #include "plan/bump5_vocabulary.h"
@@ -23,19 +24,9 @@ struct Bump5Entry {
   std::vector<std::string> sources;  ///< GGUF tensors it is made of; empty for zeros and the vocabulary
 };
 
-/// An architecture that can be written, and what the engine makes of it.
-struct Bump5Architecture {
-  std::string_view name;         ///< general.architecture
-  std::string_view rope_layout;  ///< "pairwise" or "split"
-  bool has_qk_norms;
-  bool has_post_norms;
-  bool is_gemma;  ///< activations quantised to Q8_0, a sliding window in every layer, no scaling of positions
-};
-std::span<const Bump5Architecture> bump5_architectures();
-
 struct Bump5Mapping : BumpPlan {
-  const Bump5Architecture* architecture = nullptr;  ///< nullptr only after a refusal
-  bump::v5::Header header;                          ///< the checksum still zero
+  const arch::Family* family = nullptr;  ///< nullptr only after a refusal
+  bump::v5::Header header;               ///< the checksum still zero
   bump::v5::Features features;
   std::vector<Bump5Entry> entries;  ///< in payload order; empty if `refusals` is not
   std::shared_ptr<const Bump5Vocabulary> vocabulary;

@@ -168,6 +168,7 @@ const Family gemma3 = {
                .members = members,
                .describe = describe_gemma3},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 6}},
+    .engine = {.rope_layout = "split", .has_qk_norms = true, .has_post_norms = true, .is_gemma = true},
 };
 
 }  // namespace modelutils::arch::families::gemma

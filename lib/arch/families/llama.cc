@@ -62,6 +62,7 @@ const Family llama = {
     .fixed = whole_head,
     .checks = checks,
     .config = {.members = members, .describe = describe},
+    .engine = {.rope_layout = "pairwise"},
 };
 
 const Family mixtral = {

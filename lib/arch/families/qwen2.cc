@@ -59,6 +59,7 @@ const Family qwen2 = {
     .relations = relations,
     .checks = checks,
     .config = {.members = members},
+    .engine = {.rope_layout = "split"},
 };
 
 // MiMo 7B: the same; layers that predict more than the next token are left out.

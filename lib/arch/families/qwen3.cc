@@ -41,6 +41,7 @@ const Family qwen3 = {
     .fixed = fixed,
     .checks = checks,
     .config = {.members = members},
+    .engine = {.rope_layout = "split", .has_qk_norms = true},
 };
 
 const Family qwen3moe = {
