@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "base/counted.h"
 #include "base/escape.h"
+#include "report/conversion_parts.h"
 #include "report/json_value.h"
 #include "report/remarks_json.h"
 #include "tensor/shape.h"
@@ -20,19 +20,8 @@ using convert::ConversionReport;
 using convert::OutputFile;
 using convert::TensorReport;
 
-struct TypeSize {
-  u64 tensors = 0;
-  u64 bytes = 0;
-};
-
-std::map<std::string_view, TypeSize> totals_by_type(const ConversionReport& report) {
-  std::map<std::string_view, TypeSize> totals;
-  for (const TensorReport& tensor : report.tensors) {
-    TypeSize& total = totals[type_name(tensor.type)];
-    ++total.tensors;
-    total.bytes += tensor.bytes;
-  }
-  return totals;
+KindTotals totals_by_type(const ConversionReport& report) {
+  return totals_by_kind(report.tensors, [](const TensorReport& tensor) { return type_name(tensor.type); });
 }
 
 void write_tensor(json::Writer& out, const TensorReport& tensor) {
@@ -43,12 +32,7 @@ void write_tensor(json::Writer& out, const TensorReport& tensor) {
   out.member("type", type_name(tensor.type));
   write_shape(out, tensor.ne);
   out.member("bytes", tensor.bytes);
-  out.key("exact");
-  if (tensor.exact) {
-    out.boolean(*tensor.exact);
-  } else {
-    out.null();
-  }
+  write_exact(out, tensor.exact);
   if (!tensor.reason.empty()) out.member("reason", tensor.reason);
   if (tensor.measured) {
     out.member("relative_rms_error", tensor.error.relative_rms());
@@ -86,10 +70,7 @@ std::string conversion_json(const ConversionReport& report) {
   out.begin_array();
   for (const TensorReport& tensor : report.tensors) write_tensor(out, tensor);
   out.end_array();
-  out.key("left_out");
-  out.begin_array();
-  for (const std::string& name : report.left_out) out.string(name);
-  out.end_array();
+  write_texts(out, "left_out", report.left_out);
   write_remarks(out, report.remarks);
   out.key("totals");
   out.begin_object();
@@ -97,16 +78,7 @@ std::string conversion_json(const ConversionReport& report) {
   out.member("inexact_tensors", report.inexact_tensors());
   if (report.dry_run) out.member("unmeasured_tensors", report.unmeasured_tensors());
   out.member("bytes", report.bytes());
-  out.key("types");
-  out.begin_object();
-  for (const auto& [type, total] : totals_by_type(report)) {
-    out.key(type);
-    out.begin_object();
-    out.member("tensors", total.tensors);
-    out.member("bytes", total.bytes);
-    out.end_object();
-  }
-  out.end_object();
+  write_totals(out, "types", totals_by_type(report));
   out.end_object();
   out.end_object();
   out.end_line();
@@ -115,13 +87,7 @@ std::string conversion_json(const ConversionReport& report) {
 
 namespace {
 
-// Tensors that were treated alike.
-struct AlikeTensors {
-  const TensorReport* first;
-  u64 tensors = 0;
-  double rms = 0;  // the largest
-  double max_abs = 0;
-};
+using AlikeTensors = Alike<TensorReport>;
 
 std::string error_text(const AlikeTensors& group) {
   if (!group.first->exact) return ", not measured";
@@ -131,29 +97,17 @@ std::string error_text(const AlikeTensors& group) {
   return fmt::format(", relative RMS error {}{:.2g}, largest {}{:.2g}", most, group.rms, most, group.max_abs);
 }
 
-std::string reason_text(const TensorReport& tensor) {
-  return tensor.reason.empty() ? std::string() : " (" + escape(tensor.reason) + ")";
-}
-
-// The tensors of the text, each its own group, or those alike together in the order of the first of each.
-std::vector<AlikeTensors> alike_tensors(const ConversionReport& report, bool all) {
-  std::vector<AlikeTensors> groups;
-  std::map<std::tuple<TensorType, std::string_view, std::string_view, bool, bool>, std::size_t> places;
-  for (const TensorReport& tensor : report.tensors) {
-    if (!all && tensor.exact == true) continue;
-    const auto key = std::tuple(tensor.type, std::string_view(tensor.form), std::string_view(tensor.reason),
-                                tensor.exact.has_value(), tensor.measured);
-    const auto [place, is_new] = places.try_emplace(key, groups.size());
-    if (all || is_new) {
-      place->second = groups.size();
-      groups.push_back({&tensor});
-    }
-    AlikeTensors& group = groups[place->second];
-    ++group.tensors;
-    group.rms = std::max(group.rms, tensor.error.relative_rms());
-    group.max_abs = std::max(group.max_abs, tensor.error.max_abs);
-  }
-  return groups;
+std::vector<AlikeTensors> alike(const ConversionReport& report, bool all) {
+  return alike_tensors(
+      report.tensors, all,
+      [](const TensorReport& tensor) {
+        return std::tuple(tensor.type, std::string_view(tensor.form), std::string_view(tensor.reason),
+                          tensor.exact.has_value(), tensor.measured);
+      },
+      [](const TensorReport& tensor, AlikeTensors& group) {
+        group.rms = std::max(group.rms, tensor.error.relative_rms());
+        group.max_abs = std::max(group.max_abs, tensor.error.max_abs);
+      });
 }
 
 std::string files_text(const ConversionReport& report) {
@@ -169,11 +123,8 @@ std::string files_text(const ConversionReport& report) {
 
 std::string conversion_text(const ConversionReport& report, bool all) {
   std::string text;
-  const std::vector<AlikeTensors> groups = alike_tensors(report, all);
-  std::size_t width = 4;
-  for (const AlikeTensors& group : groups) {
-    if (group.tensors == 1) width = std::max(width, group.first->name.size());
-  }
+  const std::vector<AlikeTensors> groups = alike(report, all);
+  const std::size_t width = name_width(groups);
   for (const AlikeTensors& group : groups) {
     const TensorReport& tensor = *group.first;
     if (group.tensors == 1) {
@@ -182,22 +133,13 @@ std::string conversion_text(const ConversionReport& report, bool all) {
     } else {
       text += fmt::format("{} as {} from {}", counted(group.tensors, "tensor"), type_name(tensor.type), tensor.form);
     }
-    text += error_text(group) + reason_text(tensor) + (group.tensors == 1 ? "\n" : "; -v lists them\n");
+    text += error_text(group) + reason_text(tensor.reason) + (group.tensors == 1 ? "\n" : "; -v lists them\n");
   }
   for (const std::string& name : report.left_out) text += "left out: " + escape(name) + '\n';
   if (report.files.size() > 1) text += files_text(report);
-  std::string mix;
-  for (const auto& [type, total] : totals_by_type(report)) {
-    mix += fmt::format("{}{} {}", mix.empty() ? "" : ", ", total.tensors, type);
-  }
-  std::string exactness;
-  if (const u64 inexact = report.inexact_tensors(); inexact > 0) exactness = fmt::format("{} not exact", inexact);
-  if (const u64 unmeasured = report.unmeasured_tensors(); unmeasured > 0) {
-    exactness += fmt::format("{}{} not measured", exactness.empty() ? "" : ", ", unmeasured);
-  }
-  text += fmt::format("{} ({}), {}, {}\n", counted(report.tensors.size(), "tensor"), mix,
-                      counted(report.bytes(), "byte"), exactness.empty() ? "all exact" : exactness);
-  return text;
+  const ConversionCounts counts{report.tensors.size(), report.bytes(), report.inexact_tensors(),
+                                report.unmeasured_tensors()};
+  return text + counts_text(counts, totals_by_type(report), ", ");
 }
 
 }  // namespace modelutils
