@@ -1,9 +1,5 @@
 #include "bump/header.h"
 
-#include <cstring>
-
-#include "base/byte_reader.h"
-
 namespace modelutils::bump {
 
 namespace {
@@ -21,6 +17,7 @@ constexpr std::array<HeaderField, 11> fields = {{
     {"aligned_head", &Header::aligned_head, 0x30, 8},
     {"aligned_ctx", &Header::aligned_ctx, 0x38, 8},
 }};
+constexpr HeaderPlaces places = {checksum_offset, reserved_offset};
 
 }  // namespace
 
@@ -29,26 +26,11 @@ std::span<const HeaderField> header_fields() {
 }
 
 std::array<std::byte, header_bytes> encode(const Header& header) {
-  std::array<std::byte, header_bytes> bytes{};
-  std::memcpy(bytes.data(), magic.data(), magic.size());
-  for (const HeaderField& field : fields) {
-    const u64 value = header.*field.value;
-    std::memcpy(bytes.data() + field.offset, &value, field.bytes);  // little-endian: the low bytes come first
-  }
-  std::memcpy(bytes.data() + checksum_offset, header.sha256.data(), header.sha256.size());
-  std::memcpy(bytes.data() + reserved_offset, header.reserved.data(), header.reserved.size());
-  return bytes;
+  return encode_fields<header_bytes>(header_fields(), header, magic, places);
 }
 
 Header decode(std::span<const std::byte, header_bytes> bytes) {
-  Header header;
-  for (const HeaderField& field : fields) {
-    const std::byte* from = bytes.data() + field.offset;
-    header.*field.value = field.bytes == 4 ? load<u32>(from) : load<u64>(from);
-  }
-  std::memcpy(header.sha256.data(), bytes.data() + checksum_offset, header.sha256.size());
-  std::memcpy(header.reserved.data(), bytes.data() + reserved_offset, header.reserved.size());
-  return header;
+  return decode_fields(header_fields(), bytes, places);
 }
 
 }  // namespace modelutils::bump

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/types.h"
+#include "bump/header_fields.h"
 
 namespace modelutils::bump {
 
@@ -37,13 +37,7 @@ struct Header {
   Digest reserved{};      ///< zero
 };
 
-/// One number of the header: the only place that says where it stands and how wide it is.
-struct HeaderField {
-  std::string_view name;
-  u64 Header::*value;
-  u32 offset;
-  u32 bytes;  ///< 4 or 8
-};
+using HeaderField = FieldOf<Header>;
 
 std::span<const HeaderField> header_fields();
 

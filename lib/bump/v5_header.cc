@@ -1,9 +1,5 @@
 #include "bump/v5_header.h"
 
-#include <cstring>
-
-#include "base/byte_reader.h"
-
 namespace modelutils::bump::v5 {
 
 namespace {
@@ -26,6 +22,7 @@ constexpr std::array<HeaderField, 16> fields = {{
     {"num_merges", &Header::num_merges, 80, 4},
     {"vocab_bytes", &Header::vocab_bytes, 84, 4},
 }};
+constexpr HeaderPlaces places = {checksum_offset, reserved_offset};
 
 }  // namespace
 
@@ -34,27 +31,11 @@ std::span<const HeaderField> header_fields() {
 }
 
 std::array<std::byte, header_bytes> encode(const Header& header) {
-  std::array<std::byte, header_bytes> bytes{};
-  const std::string_view word = header.version == 4 ? magic4 : magic;
-  std::memcpy(bytes.data(), word.data(), word.size());
-  for (const HeaderField& field : fields) {
-    const u64 value = header.*field.value;
-    std::memcpy(bytes.data() + field.offset, &value, field.bytes);  // little-endian: the low bytes come first
-  }
-  std::memcpy(bytes.data() + checksum_offset, header.sha256.data(), header.sha256.size());
-  std::memcpy(bytes.data() + reserved_offset, header.reserved.data(), header.reserved.size());
-  return bytes;
+  return encode_fields<header_bytes>(header_fields(), header, header.version == 4 ? magic4 : magic, places);
 }
 
 Header decode(std::span<const std::byte, header_bytes> bytes) {
-  Header header;
-  for (const HeaderField& field : fields) {
-    const std::byte* from = bytes.data() + field.offset;
-    header.*field.value = field.bytes == 4 ? load<u32>(from) : load<u64>(from);
-  }
-  std::memcpy(header.sha256.data(), bytes.data() + checksum_offset, header.sha256.size());
-  std::memcpy(header.reserved.data(), bytes.data() + reserved_offset, header.reserved.size());
-  return header;
+  return decode_fields(header_fields(), bytes, places);
 }
 
 }  // namespace modelutils::bump::v5

@@ -47,13 +47,7 @@ struct Header {
   Digest reserved{};             ///< 8 bytes of the header and the extension's 24: zero
 };
 
-/// One number of the header: the only place that says where it stands and how wide it is.
-struct HeaderField {
-  std::string_view name;
-  u64 Header::*value;
-  u32 offset;
-  u32 bytes;  ///< 4 or 8
-};
+using HeaderField = FieldOf<Header>;
 std::span<const HeaderField> header_fields();
 
 /// The 152 bytes, with the magic that the version asks for. Precondition: every value fits into its field.
