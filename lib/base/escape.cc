@@ -146,6 +146,26 @@ std::string escape(std::string_view text, std::size_t columns) {
   return out;
 }
 
+void append_json_escape(std::string& out, char32_t value) {
+  switch (value) {
+    case '"': out += "\\\""; return;
+    case '\\': out += "\\\\"; return;
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\t': out += "\\t"; return;
+    case '\b': out += "\\b"; return;
+    case '\f': out += "\\f"; return;
+    default: break;
+  }
+  const u32 number = static_cast<u32>(value);
+  if (number < 0x10000) {
+    out += fmt::format("\\u{:04x}", number);
+  } else {
+    const u32 rest = number - 0x10000;
+    out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
+  }
+}
+
 void append_json_escaped(std::string& out, std::string_view text) {
   while (!text.empty()) {
     if (const std::size_t run = plain_run(text); run > 0) {
@@ -154,26 +174,10 @@ void append_json_escaped(std::string& out, std::string_view text) {
       continue;
     }
     const CodePoint point = decode_utf8(text);
-    const u32 value = point.valid ? static_cast<u32>(point.value) : 0xFFFD;
-    switch (value) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      default:
-        if (!point.valid) {
-          out += "\\ufffd";
-        } else if (!is_unsafe(point.value)) {
-          out.append(text.substr(0, point.size));
-        } else if (value >= 0x10000) {
-          const u32 rest = value - 0x10000;
-          out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
-        } else {
-          out += fmt::format("\\u{:04x}", value);
-        }
+    if (point.valid && point.value != '"' && point.value != '\\' && !is_unsafe(point.value)) {
+      out.append(text.substr(0, point.size));
+    } else {
+      append_json_escape(out, point.valid ? point.value : char32_t{0xFFFD});
     }
     text.remove_prefix(point.size);
   }

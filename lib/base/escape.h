@@ -37,6 +37,10 @@ std::string json_escape(std::string_view text);
 /// As json_escape(), appended to `out`.
 void append_json_escaped(std::string& out, std::string_view text);
 
+/// One character escaped as JSON has it: in two characters where there is such a form (a line feed as \n), otherwise as
+/// \uXXXX in lower case, of characters beyond U+FFFF the two surrogates.
+void append_json_escape(std::string& out, char32_t value);
+
 /// Standard base64 with padding.
 std::string base64(std::string_view bytes);
 /// The bytes again; nothing if it is not standard base64 with its padding.

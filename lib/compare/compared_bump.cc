@@ -75,7 +75,7 @@ class BumpLook {
     if (lay_out()) {
       MU_TRY(add_tensors());
     }
-    set_facts();
+    set_side_facts();
     side_.opened = opened_;
     return std::move(side_);
   }
@@ -140,40 +140,14 @@ class BumpLook {
   }
 
   void add(std::size_t place, std::string name, const Excerpt* excerpt) {
-    const CatalogTensor& stored = opened_->catalog.tensors[place];
-    ComparedTensor tensor;
-    tensor.name = std::move(name);
-    tensor.type =
-        stored.type ? std::string(type_name(*stored.type)) : std::string(dtype_name(opened_->entries[place].dtype));
-    tensor.ne = stored.ne;
-    tensor.bytes = stored.bytes;
-    tensor.offset = stored.offset;
-    if (!stored.type) {
-      tensor.problem = "the type is not known";
-    } else if (excerpt == nullptr) {
-      tensor.values = [catalog = &opened_->catalog, &stored] { return values_for_comparison(*catalog, stored); };
-    } else {
-      set_excerpt(opened_->catalog, stored, *excerpt, tensor);
-    }
-    if (stored.type) tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
-    side_.tensors.push_back(std::move(tensor));
+    side_.tensors.push_back(compared_entry(opened_->catalog, opened_->catalog.tensors[place], std::move(name),
+                                           dtype_name(opened_->entries[place].dtype), excerpt));
   }
 
-  void set_facts() {
-    const bump::Dimensions d = opened_->entries.empty() ? bump::dimensions_of(document().header) : opened_->dimensions;
-    ModelFacts& facts = side_.facts;
-    const auto known = [](u64 number) { return number == 0 ? std::nullopt : std::optional(number); };
-    const auto range = [](u64 number) { return number == 0 ? std::nullopt : std::optional(Range{number, number}); };
-    facts.layers = known(d.layers);
-    facts.context = known(d.context);
-    facts.embedding = known(d.embed);
-    facts.head_dim = known(d.head_dim);
-    facts.vocabulary = known(d.vocab);
-    facts.heads = range(d.heads);
-    facts.heads_kv = range(d.kv_heads);
-    facts.feed_forward = range(d.intermediate);
-    facts.tensors = side_.tensors.size();
-    facts.file_size = document().file_size;
+  void set_side_facts() {
+    set_facts(opened_->entries.empty() ? bump::dimensions_of(document().header) : opened_->dimensions, side_.facts);
+    side_.facts.tensors = side_.tensors.size();
+    side_.facts.file_size = document().file_size;
   }
 
   const ComparisonView& view_;

@@ -43,7 +43,7 @@ class Bump5Look {
                                        format_info(opened_->model->format).name);
       MU_TRY(add_tensors());
     }
-    set_facts();
+    set_side_facts();
     side_.opened = opened_;
     return std::move(side_);
   }
@@ -89,39 +89,24 @@ class Bump5Look {
   }
 
   void add(std::size_t place, std::string name, const Excerpt* excerpt) {
-    const CatalogTensor& stored = opened_->catalog.tensors[place];
-    ComparedTensor tensor;
-    tensor.name = std::move(name);
-    tensor.type = std::string(stored.type ? type_name(*stored.type) : opened_->entries[place].word());
-    tensor.ne = stored.ne;
-    tensor.bytes = stored.bytes;
-    tensor.offset = stored.offset;
-    if (!stored.type) {
-      tensor.problem = "the type is not known";
-    } else if (excerpt == nullptr) {
-      tensor.values = [catalog = &opened_->catalog, &stored] { return values_for_comparison(*catalog, stored); };
-    } else {
-      set_excerpt(opened_->catalog, stored, *excerpt, tensor);
-    }
-    if (stored.type) tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
-    side_.tensors.push_back(std::move(tensor));
+    side_.tensors.push_back(compared_entry(opened_->catalog, opened_->catalog.tensors[place], std::move(name),
+                                           opened_->entries[place].word(), excerpt));
   }
 
-  void set_facts() {
+  void set_side_facts() {
     const bump::v5::Header& h = document().header;
-    ModelFacts& facts = side_.facts;
-    const auto known = [](u64 number) { return number == 0 ? std::nullopt : std::optional(number); };
-    const auto range = [](u64 number) { return number == 0 ? std::nullopt : std::optional(Range{number, number}); };
-    facts.layers = known(h.num_layers);
-    facts.context = known(h.context_len);
-    facts.embedding = known(h.embed_dim);
-    facts.head_dim = known(h.head_dim);
-    facts.vocabulary = known(h.vocab_size);
-    facts.heads = range(h.num_heads);
-    facts.heads_kv = range(h.num_kv_heads);
-    facts.feed_forward = range(h.intermediate);
-    facts.tensors = side_.tensors.size();
-    facts.file_size = document().file_size;
+    bump::Dimensions d;
+    d.layers = h.num_layers;
+    d.context = h.context_len;
+    d.embed = h.embed_dim;
+    d.head_dim = h.head_dim;
+    d.vocab = h.vocab_size;
+    d.heads = h.num_heads;
+    d.kv_heads = h.num_kv_heads;
+    d.intermediate = h.intermediate;
+    set_facts(d, side_.facts);
+    side_.facts.tensors = side_.tensors.size();
+    side_.facts.file_size = document().file_size;
   }
 
   const ComparisonView& view_;

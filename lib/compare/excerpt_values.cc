@@ -71,6 +71,40 @@ void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Exce
   };
 }
 
+ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& stored, std::string name,
+                              std::string_view word, const Excerpt* excerpt) {
+  ComparedTensor tensor;
+  tensor.name = std::move(name);
+  tensor.type = std::string(stored.type ? type_name(*stored.type) : word);
+  tensor.ne = stored.ne;
+  tensor.bytes = stored.bytes;
+  tensor.offset = stored.offset;
+  if (!stored.type) {
+    tensor.problem = "the type is not known";
+    return tensor;
+  }
+  if (excerpt == nullptr) {
+    tensor.values = [&catalog, &stored] { return values_for_comparison(catalog, stored); };
+  } else {
+    set_excerpt(catalog, stored, *excerpt, tensor);
+  }
+  tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
+  return tensor;
+}
+
+void set_facts(const bump::Dimensions& d, ModelFacts& facts) {
+  const auto known = [](u64 number) { return number == 0 ? std::nullopt : std::optional(number); };
+  const auto range = [](u64 number) { return number == 0 ? std::nullopt : std::optional(Range{number, number}); };
+  facts.layers = known(d.layers);
+  facts.context = known(d.context);
+  facts.embedding = known(d.embed);
+  facts.head_dim = known(d.head_dim);
+  facts.vocabulary = known(d.vocab);
+  facts.heads = range(d.heads);
+  facts.heads_kv = range(d.kv_heads);
+  facts.feed_forward = range(d.intermediate);
+}
+
 Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size) {
   std::vector<std::byte> piece;
   for (u64 done = 0; done < size; done += piece.size()) {

@@ -1,6 +1,7 @@
 // A tensor that is a part of an entry of a BUMPWGT file: heads without their padding, gate or up out of both.
 #pragma once
 
+#include "bump/layout.h"
 #include "compare/compared_model.h"
 #include "model/tensor_catalog.h"
 
@@ -25,6 +26,14 @@ struct Excerpt {
 /// Makes `tensor` that part of `stored`, which has a known type: shape, values, and a problem where the part would cut
 /// through blocks. The catalog must outlive the values.
 void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor);
+
+/// An entry as a tensor: whole (no excerpt), or that part of it. `word`: its type where the table of types does not
+/// have it. The catalog must outlive the values.
+ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& stored, std::string name,
+                              std::string_view word, const Excerpt* excerpt);
+
+/// What a header says of the model; 0 is "not said".
+void set_facts(const bump::Dimensions& dimensions, ModelFacts& facts);
 
 /// Are these bytes of a file all zero?
 Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size);

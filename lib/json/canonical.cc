@@ -4,41 +4,22 @@
 
 #include <map>
 
+#include "base/escape.h"
 #include "base/utf8.h"
 
 namespace modelutils::json {
 
 namespace {
 
-void append_code_unit(std::string& out, u32 unit) {
-  out += fmt::format("\\u{:04x}", unit);
-}
-
-void append_code_point(std::string& out, u32 value) {
-  if (value < 0x10000) return append_code_unit(out, value);
-  append_code_unit(out, 0xD800 + ((value - 0x10000) >> 10));
-  append_code_unit(out, 0xDC00 + ((value - 0x10000) & 0x3FF));
-}
-
 void append_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const CodePoint point = decode_utf8(text);
-    const u32 value = point.valid ? static_cast<u32>(point.value) : 0xFFFD;
-    switch (value) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      default:
-        if (value >= 0x20 && value < 0x80) {
-          out += static_cast<char>(value);
-        } else {
-          append_code_point(out, value);
-        }
+    const char32_t value = point.valid ? point.value : char32_t{0xFFFD};
+    if (value >= 0x20 && value < 0x80 && value != '"' && value != '\\') {
+      out += static_cast<char>(value);
+    } else {
+      append_json_escape(out, value);
     }
     text.remove_prefix(point.size);
   }
@@ -113,7 +94,7 @@ std::string ascii_text(std::string_view json) {
       continue;
     }
     const CodePoint point = decode_utf8(json);
-    append_code_point(out, point.valid ? static_cast<u32>(point.value) : 0xFFFD);
+    append_json_escape(out, point.valid ? point.value : char32_t{0xFFFD});
     json.remove_prefix(point.size);
   }
   return out;
