@@ -37,7 +37,7 @@ std::optional<Dtype> dtype_of(TensorType type);
 std::optional<u8> code_of(Dtype dtype, Numbering numbering);
 std::optional<Dtype> dtype_from_code(u8 code, Numbering numbering);
 
-/// Bytes of a row of `columns` elements; nothing if they are no whole number of blocks, or too many.
+/// Bytes of a row of `columns` elements; nothing if they are not a whole number of blocks, or too many.
 std::optional<u64> row_bytes(Dtype dtype, u64 columns);
 
 }  // namespace modelutils::bump

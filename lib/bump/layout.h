@@ -74,7 +74,7 @@ struct Shape {
   u64 columns = 0;
 };
 std::optional<Shape> shape_of(Role role, const Dimensions& dimensions);
-/// Bytes of an entry; nothing if its rows are no whole blocks of the dtype, or on overflow.
+/// Bytes of an entry; nothing if its rows are not whole blocks of the dtype, or on overflow.
 std::optional<u64> entry_bytes(Role role, Dtype dtype, const Dimensions& dimensions);
 
 /// One entry where it stands in the file.

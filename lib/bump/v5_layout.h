@@ -86,7 +86,7 @@ struct Entry {
 };
 
 /// All entries one after another from the end of the dtype table on; `dtypes`: one for each slot, FP32 for what is no
-/// matrix. Nothing if a row is no whole number of blocks, or the file would be larger than 2^62 bytes.
+/// matrix. Nothing if a row is not a whole number of blocks, or the file would be larger than 2^62 bytes.
 std::optional<std::vector<Entry>> lay_out(const Header& header, const Features& features,
                                           std::span<const Dtype> dtypes);
 

@@ -139,7 +139,7 @@ class Applier {
     }
   }
 
-  // The filler key is no key of the model: globs do not see it.
+  // The filler key is not a key of the model: globs do not see it.
   Status delete_keys(const EditOperation& operation) {
     const std::string& glob = operation.operands.front();
     bool is_found = false;

@@ -31,7 +31,7 @@ void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& note
     notes.push_back(
         fmt::format("an output head of type {} needs build_ir_v8.py --logits-layout full", bump::dtype_name(head)));
   }
-  if (mapping.architecture->is_gemma && mapping.header.num_layers > uniform_gemma_layers &&
+  if (mapping.family->engine.is_gemma && mapping.header.num_layers > uniform_gemma_layers &&
       (mapping.hyper.rope_theta != 10000 || mapping.sliding_window != 0)) {
     notes.emplace_back(
         "C-Kernel-Engine computes every layer of gemma3 with one rope_theta and the sliding window, so its results "

@@ -51,7 +51,7 @@ struct OutLayout {
 /// Encodes the header (version 2 or 3, little-endian) and lays the tensors out, in their order, without gaps. A
 /// document whose tensors stand like that comes back byte for byte. Errors of kind input: "gguf-write-key" (empty, too
 /// long, twice), "gguf-write-name" (tensor names of more than 63 bytes, empty, twice), "gguf-write-shape" (no or more
-/// than 4 dimensions, one of them 0, rows that are no whole blocks), "gguf-write-type", "gguf-write-size",
+/// than 4 dimensions, one of them 0, rows that are not whole blocks), "gguf-write-type", "gguf-write-size",
 /// "gguf-write-alignment" (no power of two up to 16 MiB, or another one than the key general.alignment says; 32 without
 /// that key).
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment = 32,

@@ -23,7 +23,7 @@ struct ModelId {
 /// number with or without a `v` is a version, a number with K, M, B or T a size (unless it is far from `parameters`,
 /// then it is a context length and belongs to the fine-tune; 0: not known), chat, instruct, vision, lora and what
 /// follows a size a fine-tune, words at the beginning the base name. A name with a space is a title: no parts. A base
-/// name alone is too vague and left out. Endings that only name a packing ("-4bit", "-mlx") are no part of the name.
+/// name alone is too vague and left out. Endings that only name a packing ("-4bit", "-mlx") are not part of the name.
 ModelId parse_model_id(std::string_view id, u64 parameters);
 
 /// "llama-3.2-chat" -> "Llama 3.2 Chat": dashes become spaces, words without capitals get one, versions and numbers

@@ -20,9 +20,10 @@ struct DirectoryOptions {
   std::vector<std::string> inputs;  ///< files and folders that are read: none may be in what is replaced
 };
 
-/// All errors are of kind output. "out-exists": there is something, without force; "out-directory": it is no directory;
-/// "out-replace": it must not be replaced (it is a link, a mount point, the working directory, a folder with the
-/// working directory or an input in it, or holds what is not ours); "out-open", "out-write", "out-sync", "out-rename".
+/// All errors are of kind output. "out-exists": there is something, without force; "out-directory": it is not a
+/// directory; "out-replace": it must not be replaced (it is a link, a mount point, the working directory, a folder with
+/// the working directory or an input in it, or holds what is not ours); "out-open", "out-write", "out-sync",
+/// "out-rename".
 class AtomicDirectory {
  public:
   static Result<AtomicDirectory> create(const std::string& path, const DirectoryOptions& options);

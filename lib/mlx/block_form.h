@@ -13,7 +13,7 @@ namespace modelutils::mlx {
 
 /// The form that holds every value of a type, with float32 scales and biases where they are not bytes: affine in groups
 /// that share what a block (or a part of it) shares, mxfp4 or nvfp4. Nothing for types with one scale for fewer weights
-/// than MLX's smallest group, and for those that are no blocks.
+/// than MLX's smallest group, and for those that are not blocks.
 ///
 /// Not held: -0 (which becomes 0, and the other way round in the FP modes), values of blocks whose scale is NaN or
 /// infinite, and FP scale bytes that MLX reads in another way (foreign_scale_bytes()).

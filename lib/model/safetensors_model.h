@@ -36,7 +36,8 @@ enum class ModulesWanted : u8 {
   all,
 };
 
-/// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is no error here.
+/// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is not an error
+/// here.
 Result<SafetensorsModel> open_safetensors_model(const std::string& path,
                                                 ModulesWanted modules = ModulesWanted::if_quantized,
                                                 OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},

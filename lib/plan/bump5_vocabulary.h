@@ -18,7 +18,7 @@ struct Bump5Vocabulary {
   std::string scores;   ///< f32 for each token
   std::string types;    ///< u8 for each token
   std::string merges;   ///< three i32 for each merge: left, right, left + right
-  u64 left_out = 0;     ///< merges with a part that is no token
+  u64 left_out = 0;     ///< merges with a part that is not a token
   u64 with_nul = 0;     ///< tokens that contain a NUL, at which the engine stops reading
 };
 

@@ -36,7 +36,7 @@ struct HfConfig {
   std::vector<std::string> assumed;  ///< members of which the GGUF says nothing: they have the default
 };
 
-/// Errors: "config-architecture" (no family has this general.architecture; or what has one is no language model: an
+/// Errors: "config-architecture" (no family has this general.architecture; or what has one is not a language model: an
 /// adapter, an image encoder, an importance matrix), "usage" (--model-type names none that the file can be),
 /// "loader-key" (a key that the loader needs, too), "config-key", "config-tensor", "config-rope" (what config.json
 /// cannot say), those of reading. Never a config that means another model.

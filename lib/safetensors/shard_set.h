@@ -71,7 +71,7 @@ bool is_index(std::string_view path, std::string_view head);
 /// `follow` or it leads into the blobs of its download cache). FIFOs, devices and
 /// directories as shards are findings and are never read. Errors: those of open_source() and parse() for a single file;
 /// "st-no-model" for a directory without anything to open. An index that is broken, and a shard that cannot be opened
-/// or is no safetensors file, are findings. `opened`: the file or index `path`, where it is open already.
+/// or is not a safetensors file, are findings. `opened`: the file or index `path`, where it is open already.
 /// An index none of whose shards is there, while what is there is a complete set of its own, is a finding
 /// ("st-index-stale"), and the set is opened without it. `ignore_index`: as if a directory had no index.
 Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},

@@ -47,7 +47,7 @@ std::optional<TensorType> type_from_safetensors(std::string_view dtype);
 /// Any name of the table, letter case ignored (for command lines) -> type.
 std::optional<TensorType> type_from_name(std::string_view name);
 
-/// Bytes of a row of `ne0` elements; nothing if ne0 is no multiple of the block's elements or the size does not fit
+/// Bytes of a row of `ne0` elements; nothing if ne0 is not a multiple of the block's elements or the size does not fit
 /// into 63 bits. This is how GGUF counts: each row is made of whole blocks.
 std::optional<u64> row_bytes(TensorType type, u64 ne0);
 

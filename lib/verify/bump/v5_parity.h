@@ -10,7 +10,7 @@ namespace modelutils {
 /// Findings: "parity-field" (a header field, a number of the manifest's config), "parity-differs" (an entry, with the
 /// offset of its first wrong byte), "parity-size" (entries that the source does not give), "parity-not-carried" (a
 /// warning: a source tensor that the file has no place for), "parity-context" (a note). Errors: the source cannot be
-/// read or is no model that has a BUMPWGT5 form.
+/// read or is not a model that has a BUMPWGT5 form.
 Result<FindingLog> compare_bump5_with_gguf(const CheckedModel& checked, const Model& converted, Model source);
 
 }  // namespace modelutils

@@ -36,7 +36,7 @@ struct VocabularyScan {
   std::vector<DuplicateToken> duplicates;  ///< the first kept_duplicates of them
   StringTally merges_not_utf8;
   StringTally merges_not_split;      ///< without a space between two parts
-  StringTally merges_without_token;  ///< a half, or both joined, is no token
+  StringTally merges_without_token;  ///< a half, or both joined, is not a token
   std::string first_missing;         ///< the token that the first of these needs
   StringTally not_merged;            ///< ordinary tokens of several characters that no merge makes
   StringTally two_digits;            ///< ordinary tokens with two or more ASCII digits in a row

@@ -1,4 +1,4 @@
-// Published checksums are about a folder: also about files that are no part of a model's weights.
+// Published checksums are about a folder: also about files that are not part of a model's weights.
 #include <fmt/format.h>
 
 #include <algorithm>
