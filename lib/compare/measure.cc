@@ -15,7 +15,8 @@ namespace modelutils {
 namespace {
 
 constexpr u64 piece_bytes = 512 * 1024;
-constexpr u64 piece_elements = 128 * 1024;
+constexpr u64 piece_elements = 32 * 1024;  // the values of both sides stay in the second-level cache
+constexpr u64 longest_row = 128 * 1024;
 constexpr u64 most_elements = 4 * 1024 * 1024;  // of a piece: memory is bounded
 constexpr std::size_t most_rows = 3;
 
@@ -93,7 +94,7 @@ class Measurer {
       results_[i].problem = "the rows are too long to be compared";
       return;
     }
-    if (const u64 rows = common(job.granule, job.columns); rows <= piece_elements) {
+    if (const u64 rows = common(job.granule, job.columns); rows <= longest_row) {
       job.granule = rows;
       job.has_rows = true;
     }
@@ -146,7 +147,7 @@ class Measurer {
       if (!is_open(i) || job.a->storage() != job.b->storage()) continue;
       const TypeInfo& type = type_info(job.a->storage().type);
       const u64 wanted =
-          job.a->storage().packing ? 4 * piece_elements : piece_bytes / type.block_bytes * type.block_elements;
+          job.a->storage().packing ? 16 * piece_elements : piece_bytes / type.block_bytes * type.block_elements;
       job.piece = std::max<u64>(wanted / job.granule, 1) * job.granule;
       chosen.push_back(i);
     }

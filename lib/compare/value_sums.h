@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "base/instructions.h"
 #include "base/types.h"
 
 namespace modelutils {
@@ -11,7 +12,7 @@ namespace modelutils {
 /// d is b - a. Over values that are finite on both sides; the others only count.
 struct ValueSums {
   double aa = 0;       ///< sum of a²
-  double ad = 0;       ///< sum of a × d
+  double bb = 0;       ///< sum of b²
   double dd = 0;       ///< sum of d²
   double max_abs = 0;  ///< largest |d|
   u64 different = 0;   ///< values that are not equal: -0 equals +0, NaN equals NaN
@@ -24,8 +25,8 @@ struct ValueSums {
   double cosine() const;
 };
 
-/// Of two runs of equal length.
-ValueSums sums_of(std::span<const float> a, std::span<const float> b);
+/// Of two runs of equal length. The instructions make no difference to the result.
+ValueSums sums_of(std::span<const float> a, std::span<const float> b, Instructions instructions = best_instructions());
 
 /// The first place where they are not equal.
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b);

@@ -2,22 +2,51 @@
 // docs/formats/blocks.md. Not for other rooms: they call dequantize().
 #pragma once
 
+#include <array>
+
 #include "base/byte_reader.h"
+#include "base/instructions.h"
 #include "base/types.h"
 #include "tensor/half.h"
 #include "tensor/types.h"
 
 namespace modelutils::decode {
 
-/// Decodes `blocks` blocks from `in` (any address) to `out`.
-using Decoder = void(const u8* in, float* out, std::size_t blocks);
+/// Blocks to decode: `count` of them from `in` (any address) to `out`.
+struct Blocks {
+  const u8* in;
+  float* out;
+  std::size_t count;
+  Instructions instructions;
+};
+using Decoder = void(const Blocks& blocks);
+
+/// Calls body(j) for 16 elements. A loop of its own, because g++ 12 would unroll it before it looks for vectors, and
+/// then finds none.
+template <typename Body>
+inline void for_16(const Body& body) {
+#pragma GCC unroll 1
+  for (u32 j = 0; j < 16; ++j) body(j);
+}
 
 /// Calls body(block, values) for each block.
 template <typename Body>
-void for_blocks(TensorType type, const u8* in, float* out, std::size_t blocks, const Body& body) {
-  const std::size_t bytes = type_info(type).block_bytes;
-  const std::size_t elements = type_info(type).block_elements;
-  for (; blocks > 0; --blocks, in += bytes, out += elements) body(in, out);
+void for_blocks(TensorType type, const Blocks& blocks, const Body& body) {
+  run_with(
+      blocks.instructions, [&, &info = type_info(type) ](auto) __attribute__((flatten)) {
+        const std::size_t bytes = info.block_bytes;
+        const std::size_t elements = info.block_elements;
+        const u8* in = blocks.in;
+        float* out = blocks.out;
+        for (std::size_t left = blocks.count; left > 0; --left, in += bytes, out += elements) body(in, out);
+      });
+}
+
+/// The 32 elements in 16 bytes of 4-bit codes, low nibbles first, as `table` has them, times `scale`. Not to be
+/// vectorised: look-ups are done one by one.
+inline void look_up_nibbles(const u8* codes, const std::array<i8, 16>& table, float scale, float* out) {
+  for (u32 i = 0; i < 16; ++i) out[i] = scale * static_cast<float>(table[codes[i] & 15]);
+  for (u32 i = 0; i < 16; ++i) out[i + 16] = scale * static_cast<float>(table[codes[i] >> 4]);
 }
 
 /// The scale of a block: the F16 at `at`.

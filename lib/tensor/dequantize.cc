@@ -32,10 +32,11 @@ bool has_decoder(TensorType type) {
   return decoder_of(type) != decode::none;
 }
 
-void decode::none(const u8*, float*, std::size_t) {}
+void decode::none(const Blocks&) {}
 
-void dequantize(TensorType type, Bytes blocks, std::span<float> out) {
-  decoder_of(type)(reinterpret_cast<const u8*>(blocks.data()), out.data(), out.size() / type_info(type).block_elements);
+void dequantize(TensorType type, Bytes blocks, std::span<float> out, Instructions instructions) {
+  decoder_of(type)({reinterpret_cast<const u8*>(blocks.data()), out.data(), out.size() / type_info(type).block_elements,
+                    instructions});
 }
 
 }  // namespace modelutils

@@ -1,6 +1,7 @@
 // Exact decoding of every block type to float32 (docs/formats/blocks.md: layouts and order of operations).
 #pragma once
 
+#include "base/instructions.h"
 #include "base/types.h"
 #include "tensor/types.h"
 
@@ -13,7 +14,7 @@ bool has_decoder(TensorType type);
 
 /// Decodes `out.size()` elements (a multiple of the type's block elements) from `blocks`, which must hold exactly
 /// out.size() / block_elements × block_bytes bytes, at any address. Bit for bit what ggml's reference decoders give
-/// (NaN payloads excepted). Precondition: has_decoder(type).
-void dequantize(TensorType type, Bytes blocks, std::span<float> out);
+/// (NaN payloads excepted), with whatever instructions. Precondition: has_decoder(type).
+void dequantize(TensorType type, Bytes blocks, std::span<float> out, Instructions instructions = best_instructions());
 
 }  // namespace modelutils

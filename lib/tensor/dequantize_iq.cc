@@ -31,8 +31,8 @@ void shifted_run(float scale, const i8* values, float shift, float* y) {
 
 }  // namespace
 
-void iq2_xxs(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ2_XXS, in, out, blocks, [](const u8* block, float* y) {
+void iq2_xxs(const Blocks& blocks) {
+  for_blocks(TensorType::IQ2_XXS, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 g = 0; g < 8; ++g) {
       const u8* group = block + 2 + 8 * g;
@@ -45,8 +45,8 @@ void iq2_xxs(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq2_xs(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ2_XS, in, out, blocks, [](const u8* block, float* y) {
+void iq2_xs(const Blocks& blocks) {
+  for_blocks(TensorType::IQ2_XS, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 run = 0; run < 32; ++run, y += 8) {
       const u32 code = load<u16>(block + 2 + 2 * run);
@@ -57,8 +57,8 @@ void iq2_xs(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq2_s(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ2_S, in, out, blocks, [](const u8* block, float* y) {
+void iq2_s(const Blocks& blocks) {
+  for_blocks(TensorType::IQ2_S, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 run = 0; run < 32; ++run, y += 8) {
       const u32 entry = block[2 + run] | (block[66 + run / 4] >> (2 * (run % 4)) & 3u) << 8;
@@ -69,8 +69,8 @@ void iq2_s(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq3_xxs(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ3_XXS, in, out, blocks, [](const u8* block, float* y) {
+void iq3_xxs(const Blocks& blocks) {
+  for_blocks(TensorType::IQ3_XXS, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 g = 0; g < 8; ++g) {
       const u32 word = load<u32>(block + 66 + 4 * g);
@@ -84,8 +84,8 @@ void iq3_xxs(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq3_s(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ3_S, in, out, blocks, [](const u8* block, float* y) {
+void iq3_s(const Blocks& blocks) {
+  for_blocks(TensorType::IQ3_S, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 run = 0; run < 32; ++run, y += 8) {
       const u32 g = run / 4;
@@ -99,8 +99,8 @@ void iq3_s(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq1_s(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ1_S, in, out, blocks, [](const u8* block, float* y) {
+void iq1_s(const Blocks& blocks) {
+  for_blocks(TensorType::IQ1_S, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 g = 0; g < 8; ++g) {
       const u32 word = load<u16>(block + 34 + 2 * g);
@@ -114,8 +114,8 @@ void iq1_s(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq1_m(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ1_M, in, out, blocks, [](const u8* block, float* y) {
+void iq1_m(const Blocks& blocks) {
+  for_blocks(TensorType::IQ1_M, blocks, [](const u8* block, float* y) {
     const Iq1mScales scales = iq1_m_scales(block);
     const float d = scales.d();
     for (u32 run = 0; run < 32; ++run, y += 8) {
@@ -128,14 +128,12 @@ void iq1_m(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void iq4_xs(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ4_XS, in, out, blocks, [](const u8* block, float* y) {
+void iq4_xs(const Blocks& blocks) {
+  for_blocks(TensorType::IQ4_XS, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 g = 0; g < 8; ++g) {
       const float dl = d * static_cast<float>(iq4_xs_scale(block, g));
-      const u8* codes = block + 8 + 16 * g;
-      for (u32 i = 0; i < 32; ++i, ++y)
-        *y = dl * static_cast<float>(iq4nl_values[codes[i % 16] >> (i < 16 ? 0 : 4) & 15]);
+      look_up_nibbles(block + 8 + 16 * g, iq4nl_values, dl, y + 32 * g);
     }
   });
 }

@@ -24,51 +24,54 @@ Plane four_bits(const u8* codes, u32 i) {
 
 }  // namespace
 
-void q2_k(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q2_K, in, out, blocks, [](const u8* block, float* y) {
+void q2_k(const Blocks& blocks) {
+  for_blocks(TensorType::Q2_K, blocks, [](const u8* block, float* y) {
     const float d = half_at(block + 80);
     const float dmin = half_at(block + 82);
-    for (u32 part = 0; part < 16; ++part) {
+    for (u32 part = 0; part < 16; ++part, y += 16) {
       const float dl = d * static_cast<float>(block[part] & 15);
       const float ml = dmin * static_cast<float>(block[part] >> 4);
       const Plane plane = two_bits(block + 16, 16 * part);
-      for (u32 j = 0; j < 16; ++j, ++y) *y = dl * static_cast<float>(plane.codes[j] >> plane.shift & 3) - ml;
+      for_16([&](u32 j) { y[j] = dl * static_cast<float>(plane.codes[j] >> plane.shift & 3) - ml; });
     }
   });
 }
 
-void q3_k(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q3_K, in, out, blocks, [](const u8* block, float* y) {
+void q3_k(const Blocks& blocks) {
+  for_blocks(TensorType::Q3_K, blocks, [](const u8* block, float* y) {
     const float d = half_at(block + 108);
-    for (u32 k = 0; k < 16; ++k) {
+    for (u32 k = 0; k < 16; ++k, y += 16) {
       const float dl = d * static_cast<float>(q3_k_scale(block + 96, k));
       const Plane plane = two_bits(block + 32, 16 * k);
       const u8* third_bits = block + 16 * (k % 2);  // a clear bit subtracts 4
       const int shift = static_cast<int>(k / 2);
-      for (u32 j = 0; j < 16; ++j, ++y) {
+      for_16([&](u32 j) {
         const int q = (plane.codes[j] >> plane.shift & 3) | (third_bits[j] >> shift & 1) << 2;
-        *y = dl * static_cast<float>(q - 4);
+        y[j] = dl * static_cast<float>(q - 4);
+      });
+    }
+  });
+}
+
+void q4_k(const Blocks& blocks) {
+  for_blocks(TensorType::Q4_K, blocks, [](const u8* block, float* y) {
+    const float d = half_at(block);
+    const float dmin = half_at(block + 2);
+    for (u32 k = 0; k < 8; k += 2, y += 64) {  // 32 bytes hold 64 elements, low nibbles first
+      const ScaleAndMin low = scale_and_min(block + 4, k), high = scale_and_min(block + 4, k + 1);
+      const float low_scale = d * static_cast<float>(low.scale), low_min = dmin * static_cast<float>(low.min);
+      const float high_scale = d * static_cast<float>(high.scale), high_min = dmin * static_cast<float>(high.min);
+      const u8* codes = block + 16 + 16 * k;
+      for (u32 j = 0; j < 32; ++j) {
+        y[j] = low_scale * static_cast<float>(codes[j] & 15) - low_min;
+        y[j + 32] = high_scale * static_cast<float>(codes[j] >> 4) - high_min;
       }
     }
   });
 }
 
-void q4_k(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q4_K, in, out, blocks, [](const u8* block, float* y) {
-    const float d = half_at(block);
-    const float dmin = half_at(block + 2);
-    for (u32 k = 0; k < 8; ++k) {
-      const ScaleAndMin pair = scale_and_min(block + 4, k);
-      const float dl = d * static_cast<float>(pair.scale);
-      const float ml = dmin * static_cast<float>(pair.min);
-      const Plane plane = four_bits(block + 16, 32 * k);
-      for (u32 j = 0; j < 32; ++j, ++y) *y = dl * static_cast<float>(plane.codes[j] >> plane.shift & 15) - ml;
-    }
-  });
-}
-
-void q5_k(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q5_K, in, out, blocks, [](const u8* block, float* y) {
+void q5_k(const Blocks& blocks) {
+  for_blocks(TensorType::Q5_K, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     const float dmin = half_at(block + 2);
     for (u32 k = 0; k < 8; ++k) {
@@ -86,26 +89,32 @@ void q5_k(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void q6_k(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q6_K, in, out, blocks, [](const u8* block, float* y) {
-    const float d = half_at(block + 208);
-    for (u32 k = 0; k < 16; ++k) {
-      const float dl = d * static_cast<float>(load<i8>(block + 192 + k));
-      const u32 i = 16 * k;
-      const u32 quarter = i % 128 / 32;  // its low bits are in one of two runs of 32 bytes, low or high nibbles
-      const u8* low = block + 64 * (i / 128) + 32 * (quarter % 2) + i % 32;
-      const int low_shift = static_cast<int>(4 * (quarter / 2));
-      const Plane high = two_bits(block + 128, i);
-      for (u32 j = 0; j < 16; ++j, ++y) {
-        const int q = (low[j] >> low_shift & 15) | (high.codes[j] >> high.shift & 3) << 4;
-        *y = dl * static_cast<float>(q - 32);
+void q6_k(const Blocks& blocks) {
+  for_blocks(TensorType::Q6_K, blocks, [](const u8* block, float* y) {
+    // 128 elements are four runs of 32, which share 64 bytes of low nibbles and 32 of high pairs.
+    u8 codes[256];
+    for (u32 half = 0; half < 2; ++half) {
+      const u8* low = block + 64 * half;
+      const u8* high = block + 128 + 32 * half;
+      u8* to = codes + 128 * half;
+      for (u32 j = 0; j < 32; ++j) {
+        to[j] = static_cast<u8>((low[j] & 15) | (high[j] & 3) << 4);
+        to[j + 32] = static_cast<u8>((low[j + 32] & 15) | (high[j] >> 2 & 3) << 4);
+        to[j + 64] = static_cast<u8>(low[j] >> 4 | (high[j] >> 4 & 3) << 4);
+        to[j + 96] = static_cast<u8>(low[j + 32] >> 4 | high[j] >> 6 << 4);
       }
+    }
+    const float d = half_at(block + 208);
+    for (u32 k = 0; k < 16; ++k, y += 16) {
+      const float dl = d * static_cast<float>(load<i8>(block + 192 + k));
+      const u8* part = codes + 16 * k;
+      for_16([&](u32 j) { y[j] = dl * static_cast<float>(part[j] - 32); });
     }
   });
 }
 
-void q8_k(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q8_K, in, out, blocks, [](const u8* block, float* y) {
+void q8_k(const Blocks& blocks) {
+  for_blocks(TensorType::Q8_K, blocks, [](const u8* block, float* y) {
     const float d = load<float>(block);
     for (u32 i = 0; i < 256; ++i) y[i] = d * static_cast<float>(load<i8>(block + 4 + i));
   });

@@ -9,12 +9,11 @@
 namespace modelutils::decode {
 namespace {
 
-// Calls body(i, code) for the 32 codes in 16 bytes: low nibbles are elements 0 … 15, high nibbles 16 … 31. Two plain
-// loops can be vectorised.
+// Calls body(i, code) for the 32 codes in 16 bytes: low nibbles are elements 0 … 15, high nibbles 16 … 31.
 template <typename Body>
 void for_nibbles(const u8* codes, const Body& body) {
-  for (u32 i = 0; i < 16; ++i) body(i, codes[i] & 15);
-  for (u32 i = 0; i < 16; ++i) body(i + 16, codes[i] >> 4);
+  for_16([&](u32 i) { body(i, codes[i] & 15); });
+  for_16([&](u32 i) { body(i + 16, codes[i] >> 4); });
 }
 
 // Twice the FP4 values. Code 8 is the integer 0, so it is not -0.
@@ -22,23 +21,23 @@ constexpr std::array<i8, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2,
 
 }  // namespace
 
-void q4_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q4_0, in, out, blocks, [](const u8* block, float* y) {
+void q4_0(const Blocks& blocks) {
+  for_blocks(TensorType::Q4_0, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for_nibbles(block + 2, [&](u32 i, int q) { y[i] = static_cast<float>(q - 8) * d; });
   });
 }
 
-void q4_1(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q4_1, in, out, blocks, [](const u8* block, float* y) {
+void q4_1(const Blocks& blocks) {
+  for_blocks(TensorType::Q4_1, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     const float m = half_at(block + 2);
     for_nibbles(block + 4, [&](u32 i, int q) { y[i] = static_cast<float>(q) * d + m; });
   });
 }
 
-void q5_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q5_0, in, out, blocks, [](const u8* block, float* y) {
+void q5_0(const Blocks& blocks) {
+  for_blocks(TensorType::Q5_0, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     const i32 high = load<i32>(block + 2);
     for_nibbles(block + 6, [&](u32 i, int low) {
@@ -48,8 +47,8 @@ void q5_0(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void q5_1(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q5_1, in, out, blocks, [](const u8* block, float* y) {
+void q5_1(const Blocks& blocks) {
+  for_blocks(TensorType::Q5_1, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     const float m = half_at(block + 2);
     const i32 high = load<i32>(block + 4);
@@ -60,37 +59,33 @@ void q5_1(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void q8_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q8_0, in, out, blocks, [](const u8* block, float* y) {
+void q8_0(const Blocks& blocks) {
+  for_blocks(TensorType::Q8_0, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(load<i8>(block + 2 + i)) * d;
   });
 }
 
-void q8_1(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q8_1, in, out, blocks, [](const u8* block, float* y) {
+void q8_1(const Blocks& blocks) {
+  for_blocks(TensorType::Q8_1, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);  // the sum of the codes at 2 is a helper of dot products
     for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(load<i8>(block + 4 + i)) * d;
   });
 }
 
-void iq4_nl(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::IQ4_NL, in, out, blocks, [](const u8* block, float* y) {
-    const float d = half_at(block);
-    for_nibbles(block + 2, [&](u32 i, int q) { y[i] = d * static_cast<float>(iq4nl_values[static_cast<u32>(q)]); });
-  });
+void iq4_nl(const Blocks& blocks) {
+  for_blocks(TensorType::IQ4_NL, blocks,
+             [](const u8* block, float* y) { look_up_nibbles(block + 2, iq4nl_values, half_at(block), y); });
 }
 
-void mxfp4(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::MXFP4, in, out, blocks, [](const u8* block, float* y) {
-    const float d = e8m0_half(block[0]);
-    for_nibbles(block + 1, [&](u32 i, int q) { y[i] = static_cast<float>(e2m1_doubled[static_cast<u32>(q)]) * d; });
-  });
+void mxfp4(const Blocks& blocks) {
+  for_blocks(TensorType::MXFP4, blocks,
+             [](const u8* block, float* y) { look_up_nibbles(block + 1, e2m1_doubled, e8m0_half(block[0]), y); });
 }
 
 // Four parts of 16 elements: inside a part low nibbles are elements 0 … 7, high nibbles 8 … 15.
-void nvfp4(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::NVFP4, in, out, blocks, [](const u8* block, float* y) {
+void nvfp4(const Blocks& blocks) {
+  for_blocks(TensorType::NVFP4, blocks, [](const u8* block, float* y) {
     for (u32 part = 0; part < 4; ++part) {
       const float d = ue4m3_half(block[part]);
       const u8* codes = block + 4 + 8 * part;
@@ -101,15 +96,15 @@ void nvfp4(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void q1_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q1_0, in, out, blocks, [](const u8* block, float* y) {
+void q1_0(const Blocks& blocks) {
+  for_blocks(TensorType::Q1_0, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 i = 0; i < 128; ++i) y[i] = (block[2 + i / 8] >> (i % 8) & 1) != 0 ? d : -d;
   });
 }
 
-void q2_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::Q2_0, in, out, blocks, [](const u8* block, float* y) {
+void q2_0(const Blocks& blocks) {
+  for_blocks(TensorType::Q2_0, blocks, [](const u8* block, float* y) {
     const float d = half_at(block);
     for (u32 i = 0; i < 64; ++i) y[i] = static_cast<float>((block[2 + i / 4] >> (2 * (i % 4)) & 3) - 1) * d;
   });
@@ -117,8 +112,8 @@ void q2_0(const u8* in, float* out, std::size_t blocks) {
 
 // Five (four) base-3 digits in a byte: digit n is the leading digit of byte × 3^n, cut to 8 bits and read as a
 // fraction.
-void tq1_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::TQ1_0, in, out, blocks, [](const u8* block, float* y) {
+void tq1_0(const Blocks& blocks) {
+  for_blocks(TensorType::TQ1_0, blocks, [](const u8* block, float* y) {
     static constexpr std::array<u32, 5> powers = {1, 3, 9, 27, 81};
     const float d = half_at(block + 52);
     const auto digits = [&](u32 first, u32 width, u32 from, u32 count) {
@@ -135,8 +130,8 @@ void tq1_0(const u8* in, float* out, std::size_t blocks) {
   });
 }
 
-void tq2_0(const u8* in, float* out, std::size_t blocks) {
-  for_blocks(TensorType::TQ2_0, in, out, blocks, [](const u8* block, float* y) {
+void tq2_0(const Blocks& blocks) {
+  for_blocks(TensorType::TQ2_0, blocks, [](const u8* block, float* y) {
     const float d = half_at(block + 64);
     for (u32 plane = 0; plane < 8; ++plane) {
       const u8* codes = block + 32 * (plane / 4);

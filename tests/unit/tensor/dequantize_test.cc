@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "support/temp_dir.h"
@@ -16,9 +17,10 @@
 namespace modelutils {
 namespace {
 
-std::vector<float> decode(TensorType type, std::span<const u8> bytes, std::size_t elements) {
+std::vector<float> decode(TensorType type, std::span<const u8> bytes, std::size_t elements,
+                          Instructions instructions = best_instructions()) {
   std::vector<float> out(elements, 12345.0f);
-  dequantize(type, std::as_bytes(bytes), out);
+  dequantize(type, std::as_bytes(bytes), out, instructions);
   return out;
 }
 
@@ -27,7 +29,7 @@ bool same_bits(float a, float b) {
   return std::bit_cast<u32>(a) == std::bit_cast<u32>(b);
 }
 
-// Every file of tests/data/dequant, at every address modulo 16.
+// Every file of tests/data/dequant, at every address modulo 16, with the instructions of any machine and of this one.
 TEST(Dequantize, GoldenValuesBitForBit) {
   const std::string folder = test::data_dir() + "/dequant/";
   int types = 0;
@@ -46,12 +48,29 @@ TEST(Dequantize, GoldenValuesBitForBit) {
     for (std::size_t shift = 0; shift < 16; ++shift) {
       std::vector<u8> moved(blocks.size() + shift);
       std::memcpy(moved.data() + shift, blocks.data(), blocks.size());
-      const std::vector<float> got = decode(*type, std::span(moved).subspan(shift), want.size());
-      for (std::size_t i = 0; i < want.size(); ++i) ASSERT_TRUE(same_bits(got[i], want[i])) << i << " " << got[i];
+      for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+        const std::vector<float> got = decode(*type, std::span(moved).subspan(shift), want.size(), instructions);
+        for (std::size_t i = 0; i < want.size(); ++i) ASSERT_TRUE(same_bits(got[i], want[i])) << i << " " << got[i];
+      }
     }
     ++types;
   }
   EXPECT_EQ(types, 27);
+}
+
+// Random blocks of every type, whole numbers and small floats as well.
+TEST(Dequantize, TheSameOnEveryMachine) {
+  std::mt19937 random(9);
+  for (const TypeInfo& info : all_types()) {
+    if (!has_decoder(info.type)) continue;
+    SCOPED_TRACE(info.name);
+    const std::size_t blocks = 67;
+    std::vector<u8> bytes(blocks * info.block_bytes);
+    for (u8& byte : bytes) byte = static_cast<u8>(random());
+    const std::vector<float> plain = decode(info.type, bytes, blocks * info.block_elements, Instructions::any_machine);
+    const std::vector<float> fast = decode(info.type, bytes, blocks * info.block_elements);
+    for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_TRUE(same_bits(plain[i], fast[i])) << i;
+  }
 }
 
 TEST(Dequantize, EveryTypeButC64HasADecoder) {
