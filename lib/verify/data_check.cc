@@ -109,7 +109,7 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const P
 }  // namespace
 
 void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, unsigned threads, FindingLog& log,
-                Progress* progress) {
+                Progress* progress, const std::function<void()>& first) {
   const auto is_left_out = [&](const CatalogTensor& tensor) {
     return tensor.type && has_block_check(*tensor.type) && !is_readable(catalog, *tensor.type);
   };
@@ -130,7 +130,13 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
   std::vector<Outcome> outcomes(tasks.size());
   std::vector<std::vector<std::byte>> buffers(threads);
   std::mutex mutex;
-  const Status status = parallel_for(pieces, threads, [&](u64 piece, unsigned thread) -> Status {
+  const u64 others = first ? 1 : 0;
+  const Status status = parallel_for(others + pieces, threads, [&](u64 item, unsigned thread) -> Status {
+    if (item < others) {
+      first();
+      return {};
+    }
+    const u64 piece = item - others;
     const auto after = std::upper_bound(tasks.begin(), tasks.end(), piece,
                                         [](u64 number, const Task& task) { return number < task.first_piece; });
     const Task& task = *std::prev(after);

@@ -19,7 +19,7 @@ namespace modelutils {
 namespace {
 
 const std::array rules_table = {
-    FormatRules{Format::gguf, check_gguf},
+    FormatRules{.format = Format::gguf, .check = check_gguf, .catalog = catalog_of_gguf},
     FormatRules{Format::mlx, check_model_directory},
     FormatRules{Format::safetensors, check_safetensors},
     FormatRules{Format::bump, check_bump, check_bump_manifest, true},

@@ -32,6 +32,8 @@ struct FormatRules {
   /// Compares what a manifest records beyond checksums, before those are compared; may be nullptr.
   void (*check_manifest)(const Model& model, const Manifest& manifest, CheckedModel& checked) = nullptr;
   bool has_checksum = false;  ///< of its own, which `check` compares
+  /// The catalog that `check` will give, for formats whose rules need not be done before data can be read; or nullptr.
+  Catalog (*catalog)(const Model& model) = nullptr;
 };
 
 /// The row of a format.

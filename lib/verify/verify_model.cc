@@ -104,7 +104,7 @@ class ModelVerifier::Run {
     report_.format = format_info(*probe.format).name;
     const Result<Model> opened = open_model(std::move(probe));
     const FormatRules* rules = opened ? &rules_of(opened->format) : nullptr;
-    auto model = opened ? rules->check(*opened) : tl::make_unexpected(opened.error());
+    auto model = opened ? check(*opened, *rules) : tl::make_unexpected(opened.error());
     if (!model) {  // recognised, so whatever happened since is a finding
       log_.add(without_path(model.error()));
       return {};
@@ -129,6 +129,16 @@ class ModelVerifier::Run {
     read_data(*model);
     if (options_.against) compare(*model, *opened);
     return {};
+  }
+
+  // The rules; with --data one thread applies them while others read, if it is known before what is to be read.
+  Result<CheckedModel> check(const Model& model, const FormatRules& rules) {
+    if (!options_.data || rules.catalog == nullptr) return rules.check(model);
+    std::optional<Result<CheckedModel>> checked;
+    const ThreadBudget::Share share(budget_);
+    check_data(rules.catalog(model), {}, share.threads(), values_.emplace(), progress_,
+               [&] { checked = rules.check(model); });
+    return std::move(*checked);
   }
 
   // The blobs of a model of Ollama, each by itself; those that are GGUF by their own rules as well.
@@ -181,7 +191,7 @@ class ModelVerifier::Run {
       return;
     }
     const Result<Model> opened = probe ? open_model(std::move(*probe)) : tl::make_unexpected(probe.error());
-    auto model = opened ? rules_of(opened->format).check(*opened) : tl::make_unexpected(opened.error());
+    auto model = opened ? check(*opened, rules_of(opened->format)) : tl::make_unexpected(opened.error());
     if (!model) {
       log_.add(without_path(model.error(), Scope::container, name));
       return;
@@ -267,8 +277,13 @@ class ModelVerifier::Run {
   void read_data(const CheckedModel& model) {
     const Catalog& catalog = model.catalog;
     if (options_.data) {
-      const ThreadBudget::Share share(budget_);
-      check_data(catalog, model.packed, share.threads(), log_, progress_);
+      if (values_) {
+        log_.add_all(std::move(*values_));
+        values_.reset();
+      } else {
+        const ThreadBudget::Share share(budget_);
+        check_data(catalog, model.packed, share.threads(), log_, progress_);
+      }
       report_.bytes_read += progress_->done();
     }
     if (options_.hash) {
@@ -359,6 +374,7 @@ class ModelVerifier::Run {
   Progress* progress_;
   VerifyReport report_;
   FindingLog log_;
+  std::optional<FindingLog> values_;  // what reading the data beside the rules found
 };
 
 ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,

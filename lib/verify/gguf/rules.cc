@@ -113,8 +113,12 @@ Result<CheckedModel> check_gguf(const Model& model) {
         gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
     checked.findings.add_all(loader_findings(set, has_vocabulary));
   }
-  checked.catalog = gguf_catalog(set);
+  checked.catalog = catalog_of_gguf(model);
   return checked;
+}
+
+Catalog catalog_of_gguf(const Model& model) {
+  return gguf_catalog(*model.gguf);
 }
 
 }  // namespace modelutils

@@ -23,5 +23,6 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set);
 
 /// The row of the table of formats (formats.cc).
 Result<CheckedModel> check_gguf(const Model& model);
+Catalog catalog_of_gguf(const Model& model);
 
 }  // namespace modelutils

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <limits>
+#include <mutex>
 
 #include "io/random_access_file.h"
 #include "support/gguf_builder.h"
@@ -231,6 +234,48 @@ TEST(DataCheck, ProgressReachesTheTotal) {
   Progress progress;
   check_data(catalog, {}, 2, log, &progress);
   EXPECT_EQ(progress.done(), 800000u);
+}
+
+// Says when somebody has read from it.
+class ReportingFile : public MemoryFile {
+ public:
+  using MemoryFile::MemoryFile;
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    std::call_once(once_, [&] { read_.set_value(); });
+    return MemoryFile::read_some(offset, out);
+  }
+  std::future<void> is_read() const { return read_.get_future(); }
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::promise<void> read_;
+};
+
+TEST(DataCheck, OtherWorkIsDoneWhileTheDataIsRead) {
+  Catalog catalog = Builder().tensor("a", TensorType::F32, values<float>(100000, {{3, nan_value}})).build();
+  std::vector<std::byte> bytes(catalog.tensors[0].bytes);
+  ASSERT_TRUE(catalog.files[0].source->read_exact(0, bytes).has_value());
+  const auto file = std::make_shared<ReportingFile>(std::move(bytes));
+  catalog.files[0].source = file;
+  auto is_read = file->is_read();
+  auto waited = std::future_status::deferred;
+  FindingLog log;
+  check_data(catalog, {}, 2, log, nullptr, [&] { waited = is_read.wait_for(std::chrono::minutes(1)); });
+  EXPECT_EQ(waited, std::future_status::ready);
+  EXPECT_EQ(log.errors(), 1u);
+}
+
+TEST(DataCheck, OneThreadDoesOtherWorkOnceAndBeforeItReads) {
+  Progress progress;
+  std::vector<u64> done;
+  FindingLog log;
+  for (const Catalog& catalog :
+       {Builder().build(), Builder().tensor("a", TensorType::F32, values<float>(4, {{3, nan_value}})).build()}) {
+    check_data(catalog, {}, 1, log, &progress, [&] { done.push_back(progress.done()); });
+  }
+  EXPECT_EQ(done, (std::vector<u64>{0, 0}));
+  EXPECT_EQ(log.errors(), 1u);
+  EXPECT_EQ(progress.done(), 16u);
 }
 
 }  // namespace
