@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compare/value_sums.h"
 #include "convert/measure_error.h"
 
 namespace modelutils::convert {
@@ -35,14 +36,11 @@ u64 ConversionReport::bytes() const {
 }
 
 void measure(std::span<const float> exact, std::span<const float> carried, MeasuredError& error) {
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double value = exact[i];
-    const double difference = static_cast<double>(carried[i]) - value;
-    error.squared_value += value * value;
-    if (difference == 0 || (exact[i] == carried[i]) || (std::isnan(exact[i]) && std::isnan(carried[i]))) continue;
-    error.squared_error += difference * difference;
-    error.max_abs = std::max(error.max_abs, std::isnan(difference) ? HUGE_VAL : std::abs(difference));
-  }
+  const ValueSums sums = sums_of(exact, carried);
+  const bool is_lost = sums.unordered > 0;  // NaN or infinite on one side alone
+  error.squared_value += sums.aa;
+  error.squared_error += is_lost ? HUGE_VAL : sums.dd;
+  error.max_abs = std::max(error.max_abs, is_lost ? HUGE_VAL : sums.max_abs);
 }
 
 }  // namespace modelutils::convert

@@ -8,29 +8,16 @@
 #include "convert/measure_error.h"
 #include "mlx/block_form.h"
 #include "mlx/dequantize.h"
-#include "mlx/quantize.h"
 #include "tensor/dequantize.h"
-#include "tensor/half.h"
+#include "tensor/narrow.h"
 
 namespace modelutils::convert {
 
 namespace {
 
 constexpr u64 batch_elements = 4096;
-
-void store(TensorType type, float value, std::byte* out) {
-  if (type == TensorType::F32) {
-    std::memcpy(out, &value, 4);
-    return;
-  }
-  const u16 bits = type == TensorType::F16 ? f32_to_f16(value) : f32_to_bf16(value);
-  std::memcpy(out, &bits, 2);
-}
-
-void store_all(TensorType type, std::span<const float> values, std::byte* out) {
-  const u32 size = type_info(type).block_bytes;
-  for (std::size_t i = 0; i < values.size(); ++i) store(type, values[i], out + i * size);
-}
+// Values in hand at a time: they stay in the second-level cache.
+constexpr u64 value_elements = u64{32} << 10;
 
 }  // namespace
 
@@ -47,10 +34,24 @@ Status DirectoryEncoder::encode(u64 first, u64 count, EncodedRows& out, Measured
   out.scales.resize(count * sizes.scales);
   out.biases.resize(count * sizes.biases);
   if (form_.way == FormWay::blocks) return encode_blocks(first, count, out);
-  if (form_.way == FormWay::plain) return encode_plain(first, count, out, error);
+  const bool is_copy = form_.way == FormWay::plain && !tensor_.by_element && reader_.type() == form_.type &&
+                       tensor_.operation == arch::Operation::none;
+  if (is_copy) return reader_.read_rows(first, count, out.weight);
   const u64 units = tensor_.units_of_row();
-  MU_TRY(reader_.read_values(first * units, count * units, values_));
-  encode_groups(out, error);
+  // Elements that change places are read from as many rows as there are, at once.
+  const u64 step = tensor_.by_element ? count : std::max<u64>(value_elements / tensor_.row_elements(), 1);
+  for (u64 done = 0; done < count; done += step) {
+    const u64 here = std::min(step, count - done);
+    MU_TRY(reader_.read_values((first + done) * units, here * units, values_));
+    const EncodedPiece piece = {MutableBytes(out.weight).subspan(done * sizes.weight, here * sizes.weight),
+                                MutableBytes(out.scales).subspan(done * sizes.scales, here * sizes.scales),
+                                MutableBytes(out.biases).subspan(done * sizes.biases, here * sizes.biases)};
+    if (form_.way == FormWay::plain) {
+      encode_plain(piece, error);
+    } else {
+      encode_groups(piece, error);
+    }
+  }
   return {};
 }
 
@@ -84,57 +85,72 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, EncodedRows& out) {
     }
     mlx::take_scales(type, bytes, std::span(scales).first(groups), std::span(biases).first(groups));
     // Of merged groups the first one speaks.
-    for (u64 g = (form_.merged - first_group % form_.merged) % form_.merged; g < groups; g += form_.merged) {
-      const u64 at = (first_group + g) / form_.merged * scale_size;
-      store(form_.type, scales[g], out.scales.data() + at);
-      store(form_.type, biases[g], out.biases.data() + at);
+    const u64 skipped = (form_.merged - first_group % form_.merged) % form_.merged;
+    const u64 at = (first_group + skipped) / form_.merged * scale_size;
+    u64 kept = 0;
+    for (u64 g = skipped; g < groups; g += form_.merged, ++kept) {
+      scales[kept] = scales[g];
+      biases[kept] = biases[g];
     }
+    narrow(form_.type, std::span(scales).first(kept), out.scales.data() + at);
+    narrow(form_.type, std::span(biases).first(kept), out.biases.data() + at);
   }
   return {};
 }
 
-Status DirectoryEncoder::encode_plain(u64 first, u64 count, EncodedRows& out, MeasuredError* error) {
-  const bool is_copy =
-      !tensor_.by_element && reader_.type() == form_.type && tensor_.operation == arch::Operation::none;
-  if (is_copy) return reader_.read_rows(first, count, out.weight);
-  const u64 units = tensor_.units_of_row();
-  MU_TRY(reader_.read_values(first * units, count * units, values_));
-  store_all(form_.type, values_, out.weight.data());
-  if (error == nullptr) return {};
-  std::vector<float> carried(values_.size());
-  dequantize(form_.type, out.weight, carried);
-  measure(values_, carried, *error);
-  return {};
+void DirectoryEncoder::encode_plain(const EncodedPiece& out, MeasuredError* error) {
+  narrow(form_.type, values_, out.weight.data());
+  if (error == nullptr) return;
+  carried_.resize(values_.size());
+  dequantize(form_.type, out.weight, carried_);
+  measure(values_, carried_, *error);
 }
 
-void DirectoryEncoder::encode_groups(EncodedRows& out, MeasuredError* error) {
+void DirectoryEncoder::quantize_groups(std::span<const float> values, std::span<u8> codes,
+                                       std::span<mlx::ScaleAndBias> lattices) const {
+  if (form_.way == FormWay::search) return mlx::search_two_scales(values, form_.type, lattices, codes);
+  const mlx::Params& params = form_.params;
+  for (std::size_t g = 0; g < lattices.size(); ++g) {
+    const u64 first = g * params.group_size;
+    lattices[g] = mlx::quantize_affine(params.bits, values.subspan(first, params.group_size), form_.type,
+                                       codes.subspan(first, params.group_size));
+  }
+}
+
+void DirectoryEncoder::encode_groups(const EncodedPiece& out, MeasuredError* error) {
   const mlx::Params& params = form_.params;
   const u32 scale_size = type_info(form_.type).block_bytes;
-  std::array<u8, 128> codes;
-  std::array<float, 128> carried;
-  const auto some = std::span(codes).first(params.group_size);
-  for (u64 g = 0; g * params.group_size < values_.size(); ++g) {
-    const std::span<const float> values = std::span(values_).subspan(g * params.group_size, params.group_size);
+  std::array<u8, batch_elements> codes;
+  std::array<mlx::ScaleAndBias, batch_elements / 16> lattices;
+  std::array<float, batch_elements / 16> parts;
+  for (u64 element = 0; element < values_.size(); element += batch_elements) {
+    const u64 elements = std::min<u64>(batch_elements, values_.size() - element);
+    const u64 first_group = element / params.group_size;
+    const u64 groups = elements / params.group_size;
+    const std::span<const float> values = std::span(values_).subspan(element, elements);
+    const auto some = std::span(codes).first(elements);
     if (params.mode == mlx::Mode::affine) {
-      const mlx::ScaleAndBias lattice =
-          form_.way == FormWay::search
-              ? mlx::search_two_scales(values.first<32>(), form_.type, std::span(codes).first<32>())
-              : mlx::quantize_affine(params.bits, values, form_.type, some);
-      store(form_.type, lattice.scale, out.scales.data() + g * scale_size);
-      store(form_.type, lattice.bias, out.biases.data() + g * scale_size);
+      const auto found = std::span(lattices).first(groups);
+      quantize_groups(values, some, found);
+      const auto store = [&](float mlx::ScaleAndBias::*part, MutableBytes to) {
+        for (std::size_t g = 0; g < groups; ++g) parts[g] = found[g].*part;
+        narrow(form_.type, std::span(parts).first(groups), to.data() + first_group * scale_size);
+      };
+      store(&mlx::ScaleAndBias::scale, out.scales);
+      store(&mlx::ScaleAndBias::bias, out.biases);
     } else {
-      out.scales[g] = static_cast<std::byte>(mlx::quantize_fp(params.mode, values, some));
+      for (std::size_t g = 0; g < groups; ++g) {
+        const u64 at = g * params.group_size;
+        out.scales[first_group + g] = static_cast<std::byte>(
+            mlx::quantize_fp(params.mode, values.subspan(at, params.group_size), some.subspan(at, params.group_size)));
+      }
     }
-    const MutableBytes packed = MutableBytes(out.weight).subspan(g * params.group_bytes(), params.group_bytes());
-    mlx::pack_codes(params.bits, some, packed);
-    if (error == nullptr) continue;
-    const auto parts = [&](const std::vector<std::byte>& all) {
-      return all.empty() ? Bytes() : Bytes(all).subspan(g * scale_size, scale_size);
-    };
-    const std::span<float> found = std::span(carried).first(params.group_size);
-    mlx::dequantize(params, {packed, form_.type, parts(out.scales), form_.type, parts(out.biases)}, found);
-    measure(values, found, *error);
+    mlx::pack_codes(params.bits, some, out.weight.subspan(element / 8 * params.bits, elements / 8 * params.bits));
   }
+  if (error == nullptr) return;
+  carried_.resize(values_.size());
+  mlx::dequantize(params, {out.weight, form_.type, out.scales, form_.type, out.biases}, carried_);
+  measure(values_, carried_, *error);
 }
 
 }  // namespace modelutils::convert

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "convert/conversion_report.h"
+#include "mlx/quantize.h"
 #include "model/tensor_catalog.h"
 #include "plan/directory_forms.h"
 #include "plan/directory_map.h"
@@ -25,6 +26,11 @@ struct EncodedRows {
   std::vector<std::byte> weight, scales, biases;
 };
 
+/// Some of its rows.
+struct EncodedPiece {
+  MutableBytes weight, scales, biases;
+};
+
 /// For one tensor and one thread.
 class DirectoryEncoder {
  public:
@@ -37,14 +43,16 @@ class DirectoryEncoder {
 
  private:
   Status encode_blocks(u64 first, u64 count, EncodedRows& out);
-  Status encode_plain(u64 first, u64 count, EncodedRows& out, MeasuredError* error);
-  void encode_groups(EncodedRows& out, MeasuredError* error);
+  // Of values_, which are whole rows.
+  void encode_plain(const EncodedPiece& out, MeasuredError* error);
+  void encode_groups(const EncodedPiece& out, MeasuredError* error);
+  void quantize_groups(std::span<const float> values, std::span<u8> codes, std::span<mlx::ScaleAndBias> lattices) const;
 
   const DirectoryTensor& tensor_;
   const StoredForm& form_;
   DirectoryReader reader_;
   std::vector<std::byte> rows_;
-  std::vector<float> values_;
+  std::vector<float> values_, carried_;
 };
 
 }  // namespace modelutils::convert

@@ -23,10 +23,12 @@ ScaleAndBias quantize_affine(u32 bits, std::span<const float> values, TensorType
 /// One group of an FP mode, by the rule of mx.quantize. Gives the scale's byte; codes are FP4 or E4M3.
 u8 quantize_fp(Mode mode, std::span<const float> values, std::span<u8> codes);
 
-/// 8 bits, a group of 32 that are two halves with scales of their own: of lattices through the lowest value of either
-/// half, whose step is a whole part of its smallest distance of distinct values, and of the plain range, the one with
-/// the least squared error.
-ScaleAndBias search_two_scales(std::span<const float, 32> values, TensorType scale_type, std::span<u8, 32> codes);
+/// 8 bits, groups of 32 that are two halves with scales of their own: of lattices through the lowest value of either
+/// half, whose step is a whole part of its smallest distance of distinct values, and of the plain range, each group
+/// gets the one with the least squared error. `values` and `codes`: 32 for each of `lattices`. Finite values; -0 counts
+/// as +0.
+void search_two_scales(std::span<const float> values, TensorType scale_type, std::span<ScaleAndBias> lattices,
+                       std::span<u8> codes);
 
 /// `value` rounded to F16 or BF16 and widened again; F32: as it is.
 float rounded_to(TensorType type, float value);

@@ -9,8 +9,8 @@
 
 #include "base/parallel.h"
 #include "mlx/block_form.h"
-#include "mlx/quantize.h"
 #include "plan/directory_rows.h"
+#include "tensor/narrow.h"
 
 namespace modelutils {
 
@@ -24,13 +24,12 @@ double relative(double error, double values) {
   return values > 0 ? std::sqrt(error / values) : HUGE_VAL;
 }
 
-void look_at(float value, BlockFacts& facts) {
-  const float half = mlx::rounded_to(TensorType::F16, value);
-  facts.finite = facts.finite && std::isfinite(value);
-  if (std::isnan(value)) return;  // which every type has
-  facts.fits_f16 = facts.fits_f16 && half == value;
-  facts.f16_overflows = facts.f16_overflows || (std::isinf(half) && std::isfinite(value));
-  facts.fits_bf16 = facts.fits_bf16 && mlx::rounded_to(TensorType::BF16, value) == value;
+void look_at(std::span<const float> values, BlockFacts& facts) {
+  const NarrowFacts narrow = narrow_facts(values);
+  facts.finite = facts.finite && narrow.finite;
+  facts.fits_f16 = facts.fits_f16 && narrow.fits_f16;
+  facts.fits_bf16 = facts.fits_bf16 && narrow.fits_bf16;
+  facts.f16_overflows = facts.f16_overflows || narrow.f16_overflows;
 }
 
 // Do `count` neighbouring groups share scale and bias, bit for bit?
@@ -66,15 +65,37 @@ CodeSums sums_of(std::span<const u8> codes) {
   return {static_cast<double>(codes.size()), static_cast<double>(sum), static_cast<double>(squares)};
 }
 
-void add_errors(float scale, float bias, const CodeSums& sums, BlockFacts& facts) {
-  const auto difference = [&](TensorType type) {
-    return sums.squared(static_cast<double>(mlx::rounded_to(type, scale)) - static_cast<double>(scale),
-                        static_cast<double>(mlx::rounded_to(type, bias)) - static_cast<double>(bias));
-  };
-  facts.f16_error += difference(TensorType::F16);
-  facts.bf16_error += difference(TensorType::BF16);
-  facts.squared_values += sums.squared(static_cast<double>(scale), static_cast<double>(bias));
-}
+// What rounded scales and biases change, of some groups.
+class RoundingErrors {
+ public:
+  RoundingErrors(std::span<const float> scales, std::span<const float> biases) : scales_(scales), biases_(biases) {
+    round(TensorType::F16, f16_scales_, f16_biases_);
+    round(TensorType::BF16, bf16_scales_, bf16_biases_);
+  }
+
+  void add(std::size_t g, const CodeSums& sums, BlockFacts& facts) const {
+    facts.f16_error += sums.squared(difference(f16_scales_[g], scales_[g]), difference(f16_biases_[g], biases_[g]));
+    facts.bf16_error += sums.squared(difference(bf16_scales_[g], scales_[g]), difference(bf16_biases_[g], biases_[g]));
+    facts.squared_values += sums.squared(static_cast<double>(scales_[g]), static_cast<double>(biases_[g]));
+  }
+
+ private:
+  using Batch = std::array<float, batch_groups>;
+
+  static double difference(float rounded, float value) {
+    return static_cast<double>(rounded) - static_cast<double>(value);
+  }
+
+  void round(TensorType type, Batch& scales, Batch& biases) const {
+    std::copy(scales_.begin(), scales_.end(), scales.begin());
+    std::copy(biases_.begin(), biases_.end(), biases.begin());
+    round_to(type, std::span(scales).first(scales_.size()));
+    round_to(type, std::span(biases).first(biases_.size()));
+  }
+
+  std::span<const float> scales_, biases_;
+  Batch f16_scales_, f16_biases_, bf16_scales_, bf16_biases_;
+};
 
 void look_at_fp_blocks(TensorType type, const mlx::Params& params, Bytes rows, BlockFacts& facts) {
   const TypeInfo& info = type_info(type);
@@ -128,10 +149,8 @@ void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, 
     const auto some_scales = std::span(scales).first(groups);
     const auto some_biases = std::span(biases).first(groups);
     mlx::take_scales(type, bytes, some_scales, some_biases);
-    for (std::size_t g = 0; g < groups; ++g) {
-      look_at(scales[g], facts);
-      look_at(biases[g], facts);
-    }
+    look_at(some_scales, facts);
+    look_at(some_biases, facts);
     // Batches begin at multiples of four groups, unless there are fewer in a row: then nothing is merged across them.
     while (facts.merged > 1 && !shared_by(some_scales, some_biases, facts.merged)) facts.merged /= 2;
     if (!with_codes) continue;
@@ -140,28 +159,30 @@ void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, 
     if (type == TensorType::Q4_1) {
       for (const u8 code : some_codes) facts.code_bits |= code;
     }
-    for (std::size_t g = 0; with_errors && g < groups; ++g) {
-      add_errors(scales[g], biases[g], sums_of(some_codes.subspan(g * params.group_size, params.group_size)), facts);
+    if (!with_errors) continue;
+    const RoundingErrors errors(some_scales, some_biases);
+    for (std::size_t g = 0; g < groups; ++g) {
+      errors.add(g, sums_of(some_codes.subspan(g * params.group_size, params.group_size)), facts);
     }
   }
 }
 
 void look_at_values(std::span<const float> values, BlockFacts& facts) {
-  for (const float value : values) look_at(value, facts);
+  look_at(values, facts);
 }
 
 namespace {
 
-// Calls look(first, count, facts) for pieces of [0, units) by several threads, and joins what they find.
+// Calls look(first, count, thread, facts) for pieces of [0, units) by several threads, and joins what they find.
 template <typename Look>
 Result<BlockFacts> look_everywhere(u64 units, u64 piece, unsigned threads, const Look& look) {
   std::mutex mutex;
   BlockFacts all;
   const u64 pieces = (units + piece - 1) / piece;
-  const auto look_at_piece = [&](u64 item, unsigned) -> Status {
+  const auto look_at_piece = [&](u64 item, unsigned thread) -> Status {
     BlockFacts facts;
     const u64 first = item * piece;
-    MU_TRY(look(first, std::min(piece, units - first), facts));
+    MU_TRY(look(first, std::min(piece, units - first), thread, facts));
     const std::lock_guard lock(mutex);
     all.add(facts);
     return {};
@@ -179,8 +200,10 @@ Result<BlockFacts> facts_of_rows(const Catalog& catalog, const CatalogTensor& te
                                  bool with_errors, unsigned threads) {
   const u64 columns = tensor.ne.front();
   const u64 bytes = *row_bytes(*tensor.type, columns);
-  const auto look = [&](u64 row, u64 count, BlockFacts& facts) -> Status {
-    std::vector<std::byte> blocks(count * bytes);
+  std::vector<std::vector<std::byte>> buffers(std::max(threads, 1u));
+  const auto look = [&](u64 row, u64 count, unsigned thread, BlockFacts& facts) -> Status {
+    std::vector<std::byte>& blocks = buffers[thread];
+    blocks.resize(count * bytes);
     MU_TRY(catalog.files[tensor.file].source->read_exact(tensor.offset + (first + row) * bytes, blocks));
     look_at_blocks(*tensor.type, columns, blocks, with_errors, facts);
     return {};
@@ -210,15 +233,19 @@ Result<BlockFacts> facts_of_values(const Catalog& catalog, const DirectoryTensor
   std::atomic<bool> is_settled = false;
   const u64 units = tensor.units();
   const u64 most = std::max<u64>(look_bytes / 4 / tensor.unit, 1);
-  const auto look = [&](u64 first, u64 count, BlockFacts& facts) -> Status {
+  struct Worker {
+    DirectoryReader reader;
+    std::vector<float> values;
+  };
+  std::vector<Worker> workers(std::max(threads, 1u), Worker{DirectoryReader(catalog, tensor), {}});
+  const auto look = [&](u64 first, u64 count, unsigned thread, BlockFacts& facts) -> Status {
     if (is_settled.load()) {
       facts.fits_f16 = facts.fits_bf16 = false;
       return {};
     }
-    DirectoryReader reader(catalog, tensor);
-    std::vector<float> values;
-    MU_TRY(reader.read_values(first, count, values));
-    look_at_values(values, facts);
+    Worker& worker = workers[thread];
+    MU_TRY(worker.reader.read_values(first, count, worker.values));
+    look_at_values(worker.values, facts);
     if (!all && !facts.fits_f16 && !facts.fits_bf16) is_settled.store(true);
     return {};
   };

@@ -113,15 +113,20 @@ Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& ou
     }
     // One part at a time: they may differ in type.
     const u64 columns = tensor_.unit;
-    std::vector<std::byte> bytes(count * *row_bytes(*source.tensor->type, columns));
-    MU_TRY(read_part_rows(source, first, count, bytes));
-    const u64 row_size = bytes.size() / count;
+    const u64 row_size = *row_bytes(*source.tensor->type, columns);
+    bytes_.resize(count * row_size);
+    MU_TRY(read_part_rows(source, first, count, bytes_));
+    if (sources_.size() == 1) {
+      dequantize(*source.tensor->type, bytes_, out);
+      continue;
+    }
     for (u64 i = 0; i < count; ++i) {
-      if (sources_.size() > 1 && !source.inverse.row_of(first + i)) continue;
-      dequantize(*source.tensor->type, Bytes(bytes).subspan(i * row_size, row_size),
+      if (!source.inverse.row_of(first + i)) continue;
+      dequantize(*source.tensor->type, Bytes(bytes_).subspan(i * row_size, row_size),
                  std::span(out).subspan(i * columns, columns));
     }
   }
+  if (tensor_.operation == arch::Operation::none) return {};
   for (float& value : out) value = undo(tensor_.operation, tensor_.operand, value);
   return {};
 }

@@ -38,7 +38,7 @@ class DirectoryReader {
   const DirectoryTensor& tensor_;
   std::vector<Source> sources_;
   std::optional<TensorType> type_;
-  std::vector<std::byte> window_;
+  std::vector<std::byte> bytes_, window_;
   std::vector<u64> rows_;
   std::vector<float> strip_;
 };

@@ -3,6 +3,8 @@
 #include <array>
 #include <limits>
 
+#include "tensor/half_bits.h"
+
 namespace modelutils {
 namespace {
 
@@ -64,24 +66,7 @@ constexpr auto ue4m3_half_values = decode_ue4m3_half();
 }  // namespace
 
 u16 f32_to_f16(float value) {
-  const u32 bits = std::bit_cast<u32>(value);
-  const u32 sign = bits >> 16 & 0x8000;
-  const u32 magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return static_cast<u16>(sign | 0x7E00 | (magnitude >> 13 & 0x1FF));
-  if (magnitude >= 0x477FF000) return static_cast<u16>(sign | 0x7C00);  // 65520 rounds to 65536
-  if (magnitude >= 0x38800000) {                                        // 2^-14: a normal f16
-    const u32 rebiased = magnitude - (112u << 23);
-    return static_cast<u16>(sign | (rebiased + 0xFFF + (rebiased >> 13 & 1)) >> 13);
-  }
-  if (magnitude <= 0x33000000) return static_cast<u16>(sign);  // 2^-25 is a tie between 0 and 2^-24: even wins
-  // Subnormal: the significand in units of 2^-24, the rest rounded off.
-  const u32 significand = (magnitude & 0x7FFFFF) | 0x800000;
-  const u32 shift = 126 - (magnitude >> 23);  // 14 for exponent 2^-15 … 24 for 2^-25
-  const u32 half = 1u << (shift - 1);
-  const u32 kept = significand >> shift;
-  const u32 rest = significand & ((half << 1) - 1);
-  const bool up = rest > half || (rest == half && (kept & 1) != 0);
-  return static_cast<u16>(sign | (kept + (up ? 1 : 0)));
+  return static_cast<u16>(f16_bits(value));
 }
 
 float f8_e4m3_to_f32(u8 bits) {

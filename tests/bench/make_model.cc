@@ -1,7 +1,7 @@
 // Writes large models for benchmarks: deterministic, realistic in structure, without anybody's data.
 //
 //   make_model gguf FILE MEGABYTES         llama-shaped, Q4_K and Q6_K, tied embeddings, small vocabulary
-//   make_model q8_0 FILE MEGABYTES         the same model in Q8_0; MEGABYTES as for gguf, so it is larger
+//   make_model TYPE FILE MEGABYTES         the same model with all matrices in q4_0, q8_0, q4_k; MEGABYTES as for gguf
 //   make_model header FILE SCALE           128k × SCALE tokens and 280k × SCALE merges, hardly any tensor data
 //   make_model safetensors FILE TENSORS    many small tensors
 //   make_model mlx DIR MEGABYTES           llama-shaped, 4-bit affine, group 64, f16 scales, with a tokenizer
@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,7 @@ std::vector<u32> scale_offsets(TensorType type) {
   switch (type) {
     case TensorType::Q4_K: return {0, 2};
     case TensorType::Q6_K: return {208};
+    case TensorType::Q4_0:
     case TensorType::Q8_0: return {0};
     default: return {};
   }
@@ -169,24 +172,16 @@ void write_gguf(const std::string& path, const std::vector<gguf::OutKey>& keys,
   if (!layout) fail(layout.error().message);
   File file(path);
   file.write(layout->header);
-  Blocks q4(TensorType::Q4_K);
-  Blocks q6(TensorType::Q6_K);
-  Blocks q8(TensorType::Q8_0);
-  Blocks f32(TensorType::F32);
+  std::map<TensorType, Blocks> blocks;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     file.pad_to(layout->offsets[i]);
-    const TensorType type = tensors[i].type;
-    Blocks& blocks = type == TensorType::Q4_K   ? q4
-                     : type == TensorType::Q6_K ? q6
-                     : type == TensorType::Q8_0 ? q8
-                                                : f32;
-    blocks.write(file, layout->bytes[i]);
+    blocks.try_emplace(tensors[i].type, tensors[i].type).first->second.write(file, layout->bytes[i]);
   }
   file.pad_to(layout->file_size);
 }
 
-// `megabytes` of the Q4_K form.
-void make_gguf(const std::string& path, u64 megabytes, bool in_q8_0) {
+// `megabytes` of the mixture; `only`: all its matrices in one type.
+void make_gguf(const std::string& path, u64 megabytes, std::optional<TensorType> only) {
   Shape shape;
   if (megabytes < 500) shape = {512, 1536, 8, 2, 64, 4096};
   const u64 kv = shape.heads_kv * shape.head_dim;
@@ -215,7 +210,7 @@ void make_gguf(const std::string& path, u64 megabytes, bool in_q8_0) {
   }
   tensors.push_back({"output_norm.weight", TensorType::F32, {shape.embedding}});
   for (gguf::OutTensor& tensor : tensors) {
-    if (in_q8_0 && tensor.type != TensorType::F32) tensor.type = TensorType::Q8_0;
+    if (only && tensor.type != TensorType::F32) tensor.type = *only;
   }
   std::vector<std::string> tokens;
   for (u64 i = 0; i < shape.vocabulary; ++i) tokens.push_back(word(i));
@@ -432,11 +427,13 @@ void make_mlx(const std::string& folder, u64 megabytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) fail("usage: make_model gguf|q8_0|header|safetensors|mlx OUT SIZE");
+  if (argc != 4) fail("usage: make_model gguf|q4_0|q8_0|q4_k|header|safetensors|mlx OUT SIZE");
   const std::string kind = argv[1];
   const u64 size = std::strtoull(argv[3], nullptr, 10);
-  if (kind == "gguf" || kind == "q8_0") {
-    make_gguf(argv[2], size, kind == "q8_0");
+  const std::map<std::string, std::optional<TensorType>> ggufs = {
+      {"gguf", {}}, {"q4_0", TensorType::Q4_0}, {"q8_0", TensorType::Q8_0}, {"q4_k", TensorType::Q4_K}};
+  if (const auto found = ggufs.find(kind); found != ggufs.end()) {
+    make_gguf(argv[2], size, found->second);
   } else if (kind == "header") {
     make_header(argv[2], size);
   } else if (kind == "safetensors") {

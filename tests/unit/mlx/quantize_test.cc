@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -110,15 +113,114 @@ double relative_rms(std::span<const float> wanted, std::span<const float> found)
 
 // 8 bits in groups of 32, searched or as MLX does it.
 std::vector<float> carried(std::span<const float> values, bool is_searched) {
+  std::vector<u8> codes(values.size());
+  std::vector<ScaleAndBias> lattices(values.size() / 32);
+  if (is_searched) search_two_scales(values, TensorType::F32, lattices, codes);
   std::vector<float> found(values.size());
-  for (std::size_t i = 0; i < values.size(); i += 32) {
-    std::array<u8, 32> codes{};
-    const auto group = values.subspan(i).first<32>();
-    const ScaleAndBias lattice = is_searched ? search_two_scales(group, TensorType::F32, codes)
-                                             : quantize_affine(8, group, TensorType::F32, codes);
-    for (std::size_t k = 0; k < 32; ++k) found[i + k] = lattice.scale * static_cast<float>(codes[k]) + lattice.bias;
+  for (std::size_t g = 0; g < lattices.size(); ++g) {
+    const std::span<u8> some = std::span(codes).subspan(32 * g, 32);
+    if (!is_searched) lattices[g] = quantize_affine(8, values.subspan(32 * g, 32), TensorType::F32, some);
+    for (std::size_t k = 0; k < 32; ++k) {
+      found[32 * g + k] = lattices[g].scale * static_cast<float>(some[k]) + lattices[g].bias;
+    }
   }
   return found;
+}
+
+// What search_two_scales() does to several groups at once, done to one, value by value.
+class SlowSearch {
+ public:
+  SlowSearch(std::span<const float> values, TensorType type) : type_(type) {
+    for (const float value : values) ++counts_[value];
+    best_ = stored((high() - low()) / 255, low());
+    if (!(best_.scale > 0)) return;
+    least_ = error(best_);
+    for (const std::size_t first : {0u, 16u}) {
+      const std::set<float> half(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                 values.begin() + static_cast<std::ptrdiff_t>(first + 16));
+      float distance = HUGE_VALF;
+      for (auto at = half.begin(); std::next(at) != half.end(); ++at) {
+        distance = std::min(distance, *std::next(at) - *at);
+      }
+      if (half.size() > 1) try_parts(*half.begin(), distance);
+    }
+  }
+
+  ScaleAndBias best() const { return best_; }
+  u8 code(float value) const {
+    if (!(best_.scale > 0)) return 0;
+    return static_cast<u8>(std::clamp(std::nearbyint((value - best_.bias) / best_.scale), 0.0f, 255.0f));
+  }
+
+ private:
+  float low() const { return counts_.begin()->first; }
+  float high() const { return counts_.rbegin()->first; }
+  ScaleAndBias stored(float scale, float bias) const { return {rounded_to(type_, scale), rounded_to(type_, bias)}; }
+
+  float error(const ScaleAndBias& lattice) const {
+    float sum = 0;
+    const float inverse = 1 / lattice.scale;
+    for (const auto& [value, count] : counts_) {
+      const float code = std::nearbyint(std::clamp((value - lattice.bias) * inverse, 0.0f, 255.0f));
+      const float difference = code * lattice.scale + lattice.bias - value;
+      sum += count * (difference * difference);
+    }
+    return sum;
+  }
+
+  void try_parts(float lowest, float distance) {
+    for (int parts = 1; parts <= 89; ++parts) {
+      const float step = distance / static_cast<float>(parts);
+      const float below = std::ceil((lowest - low()) / step);
+      if ((high() - lowest) / step + below > 255.5f) return;
+      const ScaleAndBias lattice = stored(step, lowest - below * step);
+      if (!(lattice.scale > 0)) return;
+      if (const float found = error(lattice); found < least_) {
+        least_ = found;
+        best_ = lattice;
+      }
+    }
+  }
+
+  const TensorType type_;
+  std::map<float, float> counts_;
+  ScaleAndBias best_;
+  float least_ = 0;
+};
+
+// Halves with scales of their own, as Q6_K has them: like ones, unlike ones, few distinct values, zeros of both signs.
+std::vector<float> two_scaled_values(std::size_t groups) {
+  std::mt19937 random(11);
+  std::vector<float> values;
+  for (std::size_t half = 0; half < 2 * groups; ++half) {
+    const float scale = std::ldexp(static_cast<float>(static_cast<int>(random() % 255) - 127), -14);
+    const u32 kind = random() % 5;
+    for (int i = 0; i < 16; ++i) {
+      const int code = kind == 0 ? static_cast<int>(random() % 3) * 20 : static_cast<int>(random() % 64);
+      values.push_back(kind == 1 ? scale * 0.0f : scale * static_cast<float>(code - 32));
+    }
+  }
+  return values;
+}
+
+TEST(SearchTwoScales, FindsForManyGroupsWhatASlowSearchFindsForEach) {
+  const std::vector<float> values = two_scaled_values(403);
+  for (const TensorType type : {TensorType::F16, TensorType::BF16, TensorType::F32}) {
+    for (const std::size_t groups : {1u, 2u, 3u, 403u}) {
+      const std::span<const float> some = std::span(values).first(32 * groups);
+      std::vector<u8> codes(some.size());
+      std::vector<ScaleAndBias> lattices(groups);
+      search_two_scales(some, type, lattices, codes);
+      for (std::size_t g = 0; g < groups; ++g) {
+        const std::span<const float> group = some.subspan(32 * g, 32);
+        const SlowSearch slow(group, type);
+        ASSERT_EQ(lattices[g].scale, slow.best().scale) << type_name(type) << " " << g;
+        ASSERT_EQ(lattices[g].bias, slow.best().bias) << type_name(type) << " " << g;
+        ASSERT_FALSE(std::signbit(lattices[g].bias) && lattices[g].bias == 0) << g;
+        for (std::size_t i = 0; i < 32; ++i) ASSERT_EQ(codes[32 * g + i], slow.code(group[i])) << g << " " << i;
+      }
+    }
+  }
 }
 
 TEST(SearchTwoScales, FindsALatticeOfBothHalvesWhereThereIsOne) {

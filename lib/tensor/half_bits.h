@@ -1,0 +1,62 @@
+// float32 -> F16 and BF16 without branches, for single values and for vectors of them: all cases are computed, and
+// masks choose. For inner loops; others call half.h.
+#pragma once
+
+#include <bit>
+
+#include "base/types.h"
+
+namespace modelutils {
+
+/// The lanes of a float, or of a vector (GNU's vector_size) of floats, as integers.
+template <typename Floats>
+struct BitsOf {
+  using Type [[gnu::vector_size(sizeof(Floats))]] = i32;
+};
+template <>
+struct BitsOf<float> {
+  using Type = i32;
+};
+
+/// F16 bits of each lane, round to nearest even: as f32_to_f16() has it.
+template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
+[[gnu::always_inline]] inline Bits f16_bits(Floats values) {
+  const Bits bits = std::bit_cast<Bits>(values);
+  const Bits magnitude = bits & 0x7FFFFFFF;
+  const Bits zero = magnitude & 0;
+  const Bits rebiased = magnitude - (112 << 23);
+  const Bits normal = (rebiased + 0xFFF + (rebiased >> 13 & 1)) >> 13;
+  // A sum with 0.5, whose last bit is worth 2^-24: what is left of it counts these.
+  const Bits subnormal = std::bit_cast<Bits>(std::bit_cast<Floats>(magnitude) + 0.5f) - 0x3F000000;
+  const Bits nan = 0x7E00 | (magnitude >> 13 & 0x1FF);
+  Bits result = magnitude < zero + 0x38800000 ? subnormal : normal;      // below 2^-14
+  result = magnitude > zero + 0x477FEFFF ? zero + 0x7C00 : result;       // 65520 rounds to 65536
+  result = magnitude > zero + 0x7F800000 ? nan : result;
+  return result | (bits >> 16 & 0x8000);
+}
+
+/// BF16 bits of each lane, round to nearest even: as f32_to_bf16() has it.
+template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
+[[gnu::always_inline]] inline Bits bf16_bits(Floats values) {
+  const Bits bits = std::bit_cast<Bits>(values);
+  const Bits magnitude = bits & 0x7FFFFFFF;
+  const Bits zero = magnitude & 0;
+  const Bits high = bits >> 16 & 0xFFFF;
+  const Bits rounded = high + (((bits & 0xFFFF) + 0x7FFF + (high & 1)) >> 16);
+  return magnitude > zero + 0x7F800000 ? high | 0x40 : rounded;
+}
+
+/// The values of F16 bits 0 … 0xFFFF that are no NaN.
+template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
+[[gnu::always_inline]] inline Floats f16_value(Bits bits) {
+  const Bits magnitude = bits & 0x7FFF;
+  const Bits zero = magnitude & 0;
+  // With the exponent of 0.5 or above, less that 0.5: a subnormal counts units of 2^-24.
+  const Bits subnormal = std::bit_cast<Bits>(std::bit_cast<Floats>(magnitude | 0x3F000000) - 0.5f);
+  const Bits normal = (magnitude << 13) + (112 << 23);
+  Bits result = magnitude < zero + 0x400 ? subnormal : normal;
+  result = magnitude > zero + 0x7BFF ? zero + 0x7F800000 : result;
+  return std::bit_cast<Floats>(result | (bits & 0x8000) << 16);
+}
+
+}  // namespace modelutils
