@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "base/instructions.h"
 #include "base/types.h"
 #include "mlx/quantization.h"
 #include "tensor/types.h"
@@ -25,10 +26,10 @@ u8 quantize_fp(Mode mode, std::span<const float> values, std::span<u8> codes);
 
 /// 8 bits, groups of 32 that are two halves with scales of their own: of lattices through the lowest value of either
 /// half, whose step is a whole part of its smallest distance of distinct values, and of the plain range, each group
-/// gets the one with the least squared error. `values` and `codes`: 32 for each of `lattices`. Finite values; -0 counts
-/// as +0.
+/// gets the one with the least squared error, whatever the instructions. `values` and `codes`: 32 for each of
+/// `lattices`. Finite values; -0 counts as +0.
 void search_two_scales(std::span<const float> values, TensorType scale_type, std::span<ScaleAndBias> lattices,
-                       std::span<u8> codes);
+                       std::span<u8> codes, Instructions instructions = best_instructions());
 
 /// `value` rounded to F16 or BF16 and widened again; F32: as it is.
 float rounded_to(TensorType type, float value);

@@ -55,15 +55,17 @@ constexpr auto network = [] {
 // find.
 template <typename Floats>
 [[gnu::always_inline]] inline Floats smaller(Floats a, Floats b) {
-#if defined(__SSE2__) && !defined(__clang__)
+#if defined(__x86_64__) && !defined(__clang__)
   if constexpr (sizeof(Floats) == 16) return __builtin_ia32_minps(a, b);
+  if constexpr (sizeof(Floats) == 32) return __builtin_ia32_minps256(a, b);
 #endif
   return a < b ? a : b;
 }
 template <typename Floats>
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) {
-#if defined(__SSE2__) && !defined(__clang__)
+#if defined(__x86_64__) && !defined(__clang__)
   if constexpr (sizeof(Floats) == 16) return __builtin_ia32_maxps(a, b);
+  if constexpr (sizeof(Floats) == 32) return __builtin_ia32_maxps256(a, b);
 #endif
   return a > b ? a : b;
 }
@@ -120,7 +122,7 @@ class Search {
     }
   }
 
-  [[gnu::always_inline]] Lattices<Floats> best() {
+  [[gnu::always_inline]] void find() {
     sort(network<false>);
     const Floats lowest[2] = {sorted_[0], sorted_[half]};
     const Floats distances[2] = {smallest_distance(0), smallest_distance(half)};
@@ -133,8 +135,9 @@ class Search {
     least_ = squared_error(best_);
     for (std::size_t k = 0; k < 2; ++k) try_lattices(lowest[k], distances[k], has_range);
     best_.scale = has_range ? best_.scale : Floats{};
-    return best_;
   }
+
+  [[gnu::always_inline]] ScaleAndBias best(std::size_t lane) const { return {best_.scale[lane], best_.bias[lane]}; }
 
  private:
   template <typename Network>
@@ -242,9 +245,10 @@ template <std::size_t WIDTH>
       }
       batch = last.data();
     }
-    const auto best = Search<WIDTH>(batch, scale_type).best();
+    Search<WIDTH> search(batch, scale_type);
+    search.find();
     for (std::size_t lane = 0; lane < here; ++lane) {
-      out[first + lane] = {best.scale[lane], best.bias[lane]};
+      out[first + lane] = search.best(lane);
       write_codes(values + lane * group, out[first + lane], codes + lane * group);
     }
   }
@@ -253,8 +257,11 @@ template <std::size_t WIDTH>
 }  // namespace
 
 void search_two_scales(std::span<const float> values, TensorType scale_type, std::span<ScaleAndBias> lattices,
-                       std::span<u8> codes) {
-  search_all<16>(values.data(), scale_type, lattices, codes.data());
+                       std::span<u8> codes, Instructions instructions) {
+  run_with(
+      instructions, [&](auto width) __attribute__((always_inline)) {
+        search_all<decltype(width)::value>(values.data(), scale_type, lattices, codes.data());
+      });
 }
 
 }  // namespace modelutils::mlx

@@ -29,8 +29,8 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
   // A sum with 0.5, whose last bit is worth 2^-24: what is left of it counts these.
   const Bits subnormal = std::bit_cast<Bits>(std::bit_cast<Floats>(magnitude) + 0.5f) - 0x3F000000;
   const Bits nan = 0x7E00 | (magnitude >> 13 & 0x1FF);
-  Bits result = magnitude < zero + 0x38800000 ? subnormal : normal;      // below 2^-14
-  result = magnitude > zero + 0x477FEFFF ? zero + 0x7C00 : result;       // 65520 rounds to 65536
+  Bits result = magnitude < zero + 0x38800000 ? subnormal : normal;  // below 2^-14
+  result = magnitude > zero + 0x477FEFFF ? zero + 0x7C00 : result;   // 65520 rounds to 65536
   result = magnitude > zero + 0x7F800000 ? nan : result;
   return result | (bits >> 16 & 0x8000);
 }

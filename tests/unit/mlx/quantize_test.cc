@@ -203,14 +203,14 @@ std::vector<float> two_scaled_values(std::size_t groups) {
   return values;
 }
 
-TEST(SearchTwoScales, FindsForManyGroupsWhatASlowSearchFindsForEach) {
+void expect_what_a_slow_search_finds(Instructions instructions) {
   const std::vector<float> values = two_scaled_values(403);
   for (const TensorType type : {TensorType::F16, TensorType::BF16, TensorType::F32}) {
     for (const std::size_t groups : {1u, 2u, 3u, 403u}) {
       const std::span<const float> some = std::span(values).first(32 * groups);
       std::vector<u8> codes(some.size());
       std::vector<ScaleAndBias> lattices(groups);
-      search_two_scales(some, type, lattices, codes);
+      search_two_scales(some, type, lattices, codes, instructions);
       for (std::size_t g = 0; g < groups; ++g) {
         const std::span<const float> group = some.subspan(32 * g, 32);
         const SlowSearch slow(group, type);
@@ -221,6 +221,11 @@ TEST(SearchTwoScales, FindsForManyGroupsWhatASlowSearchFindsForEach) {
       }
     }
   }
+}
+
+TEST(SearchTwoScales, FindsForManyGroupsWhatASlowSearchFindsForEach) {
+  expect_what_a_slow_search_finds(Instructions::any_machine);
+  expect_what_a_slow_search_finds(best_instructions());
 }
 
 TEST(SearchTwoScales, FindsALatticeOfBothHalvesWhereThereIsOne) {

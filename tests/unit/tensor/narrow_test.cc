@@ -18,7 +18,7 @@ namespace {
 // Of every size, the middles between neighbours among them, and what is no number.
 std::vector<float> floats_of_all_kinds() {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  std::vector<float> values = {0.0f,     -0.0f,    infinity, -infinity, std::nanf(""), 65504.0f, 65519.996f,
+  std::vector<float> values = {0.0f,     -0.0f,     infinity, -infinity, std::nanf(""), 65504.0f,   65519.996f,
                                65520.0f, -65520.0f, 0x1p-14f, 0x1p-24f,  0x1p-25f,      0x1.8p-24f, 3.4e38f};
   for (const u32 bits : {0x7F800001u, 0xFFFFFFFFu, 0x7F7FFFFFu, 0x00000001u, 0x807FFFFFu}) {
     values.push_back(std::bit_cast<float>(bits));
@@ -78,15 +78,15 @@ TEST(NarrowFacts, TellsWhatEachTypeHolds) {
   const Case cases[] = {
       {1.0f, true, true, true, false},
       {-0.0f, true, true, true, false},
-      {1.0f + 0x1p-10f, true, true, false, false},          // eleven bits
-      {1.0f + 0x1p-11f, true, false, false, false},         // twelve
-      {0x1p-15f, true, true, true, false},                  // subnormal in F16
-      {0x1.004p-15f, true, false, false, false},            // its last bit is worth 2^-25
-      {0x1p-24f, true, true, true, false},                  // the smallest
-      {0x1p-25f, true, false, true, false},                 // half of it
+      {1.0f + 0x1p-10f, true, true, false, false},   // eleven bits
+      {1.0f + 0x1p-11f, true, false, false, false},  // twelve
+      {0x1p-15f, true, true, true, false},           // subnormal in F16
+      {0x1.004p-15f, true, false, false, false},     // its last bit is worth 2^-25
+      {0x1p-24f, true, true, true, false},           // the smallest
+      {0x1p-25f, true, false, true, false},          // half of it
       {0x1p-120f, true, false, true, false},
-      {65504.0f, true, true, false, false},                 // the largest
-      {-65519.0f, true, false, false, false},               // rounds to it
+      {65504.0f, true, true, false, false},    // the largest
+      {-65519.0f, true, false, false, false},  // rounds to it
       {65520.0f, true, false, false, true},
       {-65536.0f, true, false, true, true},
       {3e38f, true, false, false, true},
