@@ -10,6 +10,7 @@
 #include "io/atomic_output.h"
 #include "io/interrupt.h"
 #include "io/sync_folder.h"
+#include "io/temporary_name.h"
 
 namespace modelutils::convert {
 
@@ -92,6 +93,7 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   const std::string journal_name = gguf::journal_path(change.path);
 
   SignalHold hold;
+  remove_abandoned(journal_name, file.status().st_uid);
   MU_TRY(write_journal(journal, journal_name, file.status()));
   std::vector<gguf::UndoRange> ranges = journal.ranges;
   for (gguf::UndoRange& range : ranges) {
@@ -112,6 +114,7 @@ Result<Recovery> recover_header(const std::string& path, bool force, Findings& r
   MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(path, force, remarks));
   const gguf::JournalSearch search = gguf::find_journal(file.reader(), path);
   if (!search.rejected.empty()) return foreign_journal(path, search.rejected);
+  remove_abandoned(gguf::journal_path(path), file.status().st_uid);
   if (!search.found) return Recovery::nothing_to_do;
   SignalHold hold;
   const gguf::FoundJournal& found = *search.found;

@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "io/rename.h"
 #include "io/sync_folder.h"
+#include "io/temporary_name.h"
 
 namespace modelutils {
 
@@ -116,11 +117,10 @@ Result<AtomicDirectory> AtomicDirectory::create(const std::string& path, const D
   output.path_ = without_slashes(path);
   output.options_ = options;
   MU_ASSIGN(output.replace_, look(output.path_, options));
-  std::string name = base_name_of(output.path_);
+  const std::string name = base_name_of(output.path_);
   if (name.empty() || name == "." || name == "..") return refused(output.path_, "has no name of its own");
-  if (name.size() > 200) name.resize(200);  // room for the ending within NAME_MAX
   for (int attempt = 0;; ++attempt) {
-    const std::string staging = fmt::format("{}.{}.{}-{}.tmp", folder_of(output.path_), name, ::getpid(), attempt);
+    const std::string staging = temporary_name(output.path_, attempt);
     const SignalHold hold;
     if (::mkdir(staging.c_str(), 0777) == 0) {
       output.staging_ = staging;

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/path.h"
 #include "io/standard_output.h"
+#include "io/temporary_name.h"
 
 namespace modelutils {
 
@@ -22,13 +22,6 @@ constexpr std::string_view stdout_name = "standard output";
 
 bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// A name in the target's folder: hidden, and free because O_EXCL says so.
-std::string temporary_name(const std::string& path, int attempt) {
-  std::string name = base_name_of(path);
-  if (name.size() > 200) name.resize(200);  // room for the ending within NAME_MAX
-  return folder_of(path) + "." + name + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
 }
 
 Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const std::string& path) {
