@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/atomic_output.h"
+#include "model/bump5_catalog.h"
 
 namespace modelutils {
 
@@ -66,14 +67,14 @@ void name_weights(BumpOutputPaths& paths) {
   const bool is_folder = fs::is_directory(output, ignored);
   if (!is_folder && !output.ends_with('/')) return;
   if (!is_folder) paths.new_folder = output;
-  paths.output = (fs::path(output) / "weights.bump").string();
+  paths.output = (fs::path(output) / bump5_weights_name).string();
 }
 
 Status complete_v5(BumpOutputPaths& paths) {
   if (paths.output) name_weights(paths);
   if (paths.output && is_regular_output(*paths.output)) {
     if (!paths.config) paths.config = next_to(*paths.output, "config.json");
-    if (!paths.manifest) paths.manifest = next_to(*paths.output, "weights_manifest.json");
+    if (!paths.manifest) paths.manifest = next_to(*paths.output, bump5_manifest_name);
   } else if (paths.output && (!paths.config || !paths.manifest)) {
     return usage_error("with weights that go to no file, --config FILE and --manifest FILE are needed");
   }

@@ -15,6 +15,8 @@ namespace modelutils {
 Catalog bump5_catalog(std::shared_ptr<ByteSource> source, std::span<const bump::v5::Entry> entries,
                       const bump::v5::Header& header, std::string_view format);
 
+/// What C-Kernel-Engine opens in a directory.
+inline constexpr std::string_view bump5_weights_name = "weights.bump";
 /// Where the engine's manifest and map of weights lie: fixed names next to weights.bump; for other names those that
 /// `gguf2bump -o NAME.bump` gives, which are the same.
 inline constexpr std::string_view bump5_manifest_name = "weights_manifest.json";

@@ -15,6 +15,7 @@
 #include "bump/parse.h"
 #include "bump/v5_header.h"
 #include "io/file_kind.h"
+#include "model/bump5_catalog.h"
 #include "safetensors/parse.h"
 #include "safetensors/shard_set.h"
 
@@ -43,6 +44,12 @@ bool is_bump(const PathProbe& probe) {
   if (probe.head.starts_with("BUMPWGT")) return true;
   return probe.path.ends_with(".bump") && probe.file_size() >= bump::codes_offset &&
          file_kind(probe.head) == FileKind::unknown;
+}
+
+// A directory as C-Kernel-Engine opens it: the weights are the model, the rest are their companions.
+bool is_bump_folder(const std::string& path) {
+  const ModelFolder folder(path);
+  return is_present(folder.file(bump5_weights_name)) && is_present(folder.file(bump5_manifest_name));
 }
 
 bool is_bump4(const PathProbe& probe) {
@@ -107,6 +114,7 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
     if (::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
       return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
     }
+    if (is_bump_folder(path)) return probe_path(path + "/" + std::string(bump5_weights_name), links);
     probe.is_directory = true;
   } else {
     MU_ASSIGN(probe.opened, open_file(path));

@@ -164,7 +164,7 @@ class Reverser {
     const CatalogTensor& tensor = catalog_.tensors[index];
     used_[index] = true;
     if (!arch::generator_of(*expected.row).empty()) {
-      result_.left_out.push_back(expected.name + " (its factors belong in config.json)");
+      result_.left_out.push_back(expected.name + " (config.json has its factors)");
       return {};
     }
     const arch::SourceAlternative* alternative = choose(*expected.row, expected.layer);
