@@ -29,7 +29,11 @@ std::optional<Range> range_value(const gguf::SetFile& file, const gguf::Index& i
   return Range{*low, *high};
 }
 
-void summarize_keys(const gguf::SetFile& file, ModelFacts& summary) {
+}  // namespace
+
+ModelFacts summarize_keys(const gguf::SplitSet& set) {
+  const gguf::SetFile& file = set.files.front();
+  ModelFacts summary;
   const gguf::Index index(file.document);
   const auto number = [&](std::string_view suffix) { return index.unsigned_value(index.arch_key(suffix)); };
   const auto text = [&](std::string_view key) { return std::string(index.string_value(key).value_or("")); };
@@ -65,9 +69,9 @@ void summarize_keys(const gguf::SetFile& file, ModelFacts& summary) {
   if (!summary.head_dim && even && summary.embedding && *summary.embedding % summary.heads->low == 0) {
     summary.head_dim = *summary.embedding / summary.heads->low;
   }
+  summary.cache = memory::cache_summary(set);
+  return summary;
 }
-
-}  // namespace
 
 std::string gguf_type_text(const gguf::TensorInfo& tensor) {
   const std::optional<TensorType> type = tensor.type();
@@ -89,9 +93,7 @@ std::optional<u64> active_elements(const gguf::TensorInfo& tensor, const ModelFa
 }  // namespace
 
 ModelFacts summarize(const gguf::SplitSet& set) {
-  ModelFacts summary;
-  summarize_keys(set.files.front(), summary);
-  summary.cache = memory::cache_summary(set);
+  ModelFacts summary = summarize_keys(set);
   summary.parameters = summary.tensor_bytes = summary.file_size = 0;
   if (summary.experts.value_or(0) > 0) summary.active_parameters = 0;
   std::map<u32, std::size_t> places;

@@ -6,7 +6,9 @@
 
 namespace modelutils {
 
-/// Reads nothing but per-layer arrays of head counts.
+/// What the keys alone say. Reads nothing but per-layer arrays of head counts.
+ModelFacts summarize_keys(const gguf::SplitSet& set);
+/// The same, and the sums of the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);
 
 /// "Q4_K", or the number of an id that the table does not have.

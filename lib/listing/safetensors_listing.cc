@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "base/checked_math.h"
-#include "listing/config_cache.h"
+#include "listing/config_facts.h"
 #include "listing/safetensors_keys.h"
 #include "model/model_view.h"
 #include "model/safetensors_catalog.h"
@@ -46,31 +46,6 @@ class SafetensorsListing : public ListingSource {
   std::deque<std::string> texts_;  // that values look at
   std::optional<ModelView> view_;
 };
-
-std::optional<Range> one_number(std::optional<u64> number) {
-  return number ? std::optional<Range>({*number, *number}) : std::nullopt;
-}
-
-ModelFacts facts_of(const hf::Config& config) {
-  ModelFacts facts;
-  facts.architecture = config.architecture.empty() ? config.model_type : config.architecture;
-  facts.layers = config.block_count;
-  facts.context = config.context_length;
-  facts.embedding = config.embedding_length;
-  facts.head_dim = config.head_dim;
-  facts.vocabulary = config.vocab_size;
-  facts.experts = config.expert_count;
-  facts.experts_used = config.expert_used_count;
-  facts.feed_forward = one_number(config.feed_forward_length);
-  facts.heads = one_number(config.head_count);
-  facts.heads_kv = one_number(config.head_count_kv);
-  facts.cache = cache_summary(config);
-  const u64 heads = config.head_count.value_or(0);
-  if (!facts.head_dim && heads > 0 && facts.embedding && *facts.embedding % heads == 0) {
-    facts.head_dim = *facts.embedding / heads;
-  }
-  return facts;
-}
 
 // Sums by name, in the order in which the names are first met. Neighbours nearly always share theirs.
 class Totals {
