@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "cli/verify_options.h"
 #include "io/text_output.h"
 #include "report/verify_text.h"
@@ -38,7 +39,7 @@ int run(int argc, char** argv) {
   int status = cli::exit_ok;
   const Status done = verify_paths(options.paths, options.verify, [&](const VerifyReport& report) {
     progress.finish();
-    if (!report.unreadable) messages.info(verify_summary(report));
+    if (!report.unreadable) log_info("{}", verify_summary(report));
     if (report.unreadable) status = std::max(status, messages.error(*report.unreadable));
     if (report.is_bad(options.strict)) status = std::max(status, cli::exit_findings);
     if (options.json) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/log.h"
 #include "bump/v5_header.h"
 #include "io/buffer_ring.h"
 #include "io/hash.h"
@@ -184,6 +185,7 @@ BumpFileImage image_of(const Bump5Mapping& mapping, std::string metadata) {
 
 Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, BumpFileImage image, bool hash_entries,
                                      AtomicOutput& output, Progress& progress) {
+  const LogStep step("writing the tensors");
   const u64 file_size = image.payload_end + image.tail.size();
   AtomicOutput* direct = output.is_seekable() ? &output : nullptr;
   progress.restart(direct != nullptr ? "writing" : "hashing", file_size);

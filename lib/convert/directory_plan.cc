@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/counted.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "gguf/keys.h"
 #include "hf/config_members.h"
@@ -350,6 +351,7 @@ u64 DirectoryPlan::total_bytes() const {
 }
 
 Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options) {
+  const LogStep step("plan");
   return DirectoryPlanner(options).plan();
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/log.h"
 #include "base/parallel.h"
 #include "io/write_back.h"
 
@@ -138,6 +139,7 @@ class DirectoryStreamer {
 }  // namespace
 
 Status stream_directory(DirectoryPlan& plan, std::vector<AtomicOutput>& files, unsigned threads, Progress& progress) {
+  const LogStep step("writing the tensors");
   return DirectoryStreamer(plan, files, std::max(threads, 1u), progress).stream();
 }
 

@@ -8,6 +8,7 @@
 #include "arch/families.h"
 #include "arch/key_writer.h"
 #include "base/checked_math.h"
+#include "base/log.h"
 #include "convert/general_keys.h"
 #include "hf/generation_config.h"
 #include "hf/model_card.h"
@@ -271,6 +272,7 @@ u64 GgufPlan::total_bytes() const {
 }
 
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
+  const LogStep step("plan");
   return Planner(options).plan();
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/log.h"
 #include "base/parallel.h"
 #include "io/write_back.h"
 
@@ -105,6 +106,7 @@ Status stream_to_pipe(AtomicOutput& output, const gguf::OutLayout& layout, const
 
 Status stream_gguf(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<StreamTensor>& tensors,
                    unsigned threads, const EncodeRows& encode, Progress& progress) {
+  const LogStep step("writing the tensors");
   threads = std::max(threads, 1u);
   const std::vector<Chunk> chunks = make_chunks(tensors);
   MU_TRY(output.append(std::as_bytes(std::span(layout.header))));

@@ -1,5 +1,6 @@
 #include "convert/self_check.h"
 
+#include "base/log.h"
 #include "convert/planned_source.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
@@ -59,6 +60,7 @@ Status check_plan(const GgufPlan& plan, bool with_vocabulary) {
 }
 
 Status check_written(const GgufPlan& plan, const std::vector<AtomicOutput>& outputs, bool with_vocabulary) {
+  const LogStep step("reading back what was written");
   std::vector<std::shared_ptr<StagedSource>> staged;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].is_seekable()) return {};

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/checked_math.h"
+#include "base/log.h"
 #include "io/standard_output.h"
 #include "io/stream_source.h"
 
@@ -63,6 +64,7 @@ Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::str
     ::close(descriptor);
     return input_error("io-not-regular", "is not a regular file", {}, {}, path);
   }
+  log_info("opened {}, {} bytes", path, file.status.st_size);
   return std::shared_ptr<RandomAccessFile>(
       new RandomAccessFile(path, file.descriptor, static_cast<u64>(file.status.st_size)));
 }
@@ -113,9 +115,11 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
   }
   const off_t position = S_ISREG(file.status.st_mode) ? ::lseek(file.descriptor, 0, SEEK_CUR) : -1;
   if (position == 0) {
+    log_info("opened {}, {} bytes", name, file.status.st_size);
     return std::shared_ptr<ByteSource>(
         new RandomAccessFile(name, file.descriptor, static_cast<u64>(file.status.st_size)));
   }
+  log_info("opened {}, which is read from start to end", name);
   return std::shared_ptr<ByteSource>(std::make_shared<StreamSource>(name, file.descriptor));
 }
 

@@ -9,6 +9,7 @@
 #include "arch/key_writer.h"
 #include "arch/names.h"
 #include "base/checked_math.h"
+#include "base/log.h"
 #include "hf/tensor_names.h"
 #include "model/safetensors_catalog.h"
 #include "tensor/shape.h"
@@ -136,6 +137,8 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
                                    model->config.architecture, model->config.model_type),
                        "architectures", {}, model->config.path);
   }
+  log_info("{}: '{}' (model_type '{}') is converted as {}", model->config.path, model->config.architecture,
+           model->config.model_type, model->family->gguf);
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
   MatrixCollector collector(*model);
   MU_TRY(collector.collect());

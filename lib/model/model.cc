@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "base/log.h"
 #include "bump/parse.h"
 
 namespace modelutils {
@@ -7,6 +8,7 @@ namespace modelutils {
 Result<Model> open_model(PathProbe probe) {
   Model model{*probe.format, std::move(probe), {}, {}, {}, {}};
   const PathProbe& found = model.probe;
+  log_info("{} is {}", found.path, format_info(model.format).noun);
   switch (model.format) {
     case Format::gguf: {
       MU_ASSIGN(model.gguf, gguf::open_set(found.path, found.links, found.opened.file));

@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "base/log.h"
 #include "mlx/block_form.h"
 #include "plan/block_facts.h"
 
@@ -57,6 +58,7 @@ class Chooser {
         return tl::make_unexpected(std::move(form.error()));
       }
       forms[i] = std::move(*form);
+      log_debug("{} becomes {}", tensors_[i].name, forms[i].text());
     }
     return forms;
   }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "hf/remarks.h"
 #include "tokenizer/byte_tokens.h"
 #include "tokenizer/disagreements.h"
@@ -149,6 +150,7 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   } else if (input.files.tokenizer_json) {
     MU_ASSIGN(const PreRow* row, recognise_pre(pre_signature(input.files.tokenizer_json->root), pre_facts(input)));
     tokenizer.pre = row->pre;
+    log_info("pre-tokenizer '{}', by the patterns of tokenizer.json (as in {})", row->pre, row->models);
     if (!row->differs.empty()) {
       tokenizer.findings.warning(
           Scope::model, "hf-tok-pre-differs",
@@ -161,6 +163,7 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
     const bool ranks = input.files.form == TokenizerForm::tiktoken;
     const std::span<const TypeRow> rows = ranks ? std::span<const TypeRow>(types_with_ranks) : types_with_merges;
     MU_ASSIGN(tokenizer.pre, pre_of_model_type(input.model_type(), rows));
+    log_info("pre-tokenizer '{}', by the model type '{}'", tokenizer.pre, input.model_type());
   }
   const auto known = known_pre(tokenizer.pre);
   if (!known) return {};

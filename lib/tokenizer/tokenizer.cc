@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "hf/remarks.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer_build.h"
@@ -101,6 +102,8 @@ Result<Tokenizer> build_tokenizer(const TokenizerFiles& files, const TokenizerOp
   input.added = std::move(*added);
   const Status built = build(input, tokenizer);
   if (!built) return tl::make_unexpected(in_file(built.error(), main_file(files)));
+  log_info("{}: vocabulary '{}' of {} tokens", main_file(files), tokenizer_kind_name(tokenizer.kind),
+           tokenizer.tokens.size());
   return tokenizer;
 }
 

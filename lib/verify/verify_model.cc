@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/counted.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "io/directory_names.h"
 #include "model/download_record.h"
@@ -103,12 +104,14 @@ class ModelVerifier::Run {
     }
     report_.format = format_info(*probe.format).name;
     const Result<Model> opened = open_model(std::move(probe));
+    std::optional<LogStep> step(std::in_place, target_.path + ": rules");
     const FormatRules* rules = opened ? &rules_of(opened->format) : nullptr;
     auto model = opened ? check(*opened, *rules) : tl::make_unexpected(opened.error());
     if (!model) {  // recognised, so whatever happened since is a finding
       log_.add(without_path(model.error()));
       return {};
     }
+    step.reset();
     if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
     check_extension(opened->format);
     log_.add_all(std::move(model->findings));
@@ -281,18 +284,21 @@ class ModelVerifier::Run {
         log_.add_all(std::move(*values_));
         values_.reset();
       } else {
+        const LogStep step(target_.path + ": values");
         const ThreadBudget::Share share(budget_);
         check_data(catalog, model.packed, share.threads(), log_, progress_);
       }
       report_.bytes_read += progress_->done();
     }
     if (options_.hash) {
+      const LogStep step(target_.path + ": checksums");
       const ThreadBudget::Share share(budget_);
       write_manifest(catalog, *options_.hash, options_.whole_file, share.threads(), options_.manifest_line, log_,
                      progress_, options_.sums ? ManifestForm::sums : ManifestForm::json_lines);
       report_.bytes_read += progress_->done();
     }
     if (manifest_) {
+      const LogStep step(target_.path + ": manifest");
       const ThreadBudget::Share share(budget_);
       manifest_->check_model(catalog, share.threads(), log_, progress_);
       report_.bytes_read += progress_->done();
@@ -347,6 +353,7 @@ class ModelVerifier::Run {
 
   Result<FindingLog> compare_with_source(const CheckedModel& checked, const Model& converted) {
     MU_ASSIGN(PathProbe source, probe_path(*options_.against, OutsideLinks::warn));
+    const LogStep step(fmt::format("{}: comparison with {}", target_.path, *options_.against));
     MU_ASSIGN(const ParityRules* rules, find_parity(converted.format, source));
     MU_ASSIGN(Model model, open_model(std::move(source)));
     return rules->compare(checked, converted, std::move(model));

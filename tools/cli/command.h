@@ -131,8 +131,11 @@ class Command {
 /// "4096", "8K", "24G" with powers of 1024. Error (usage): names the flag.
 Result<u64> parse_binary_size(std::string_view flag, std::string_view text);
 
+/// Shows on stderr what the library logs, with -v what is opened and chosen, with -v -v steps and times as well.
+void show_log(const std::string& tool, const CommonOptions& options);
+
 /// Messages on stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or one JSON object a line with
-/// --errors=json. Logs go through spdlog with the same prefix.
+/// --errors=json.
 class Messages {
  public:
   explicit Messages(const Command& command);
@@ -146,8 +149,6 @@ class Messages {
   /// What a dumper says of the rules that the model at `path` breaks: the first container error and every warning that
   /// leads, with -v every warning. Gives the exit status.
   int broken_rules(const Findings& findings, const std::string& path) const;
-  void info(std::string_view text) const;   ///< only with -v
-  void debug(std::string_view text) const;  ///< only with -v -v
 
  private:
   std::string tool_;

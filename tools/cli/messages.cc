@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "io/standard_output.h"
 #include "json/writer.h"
@@ -71,16 +72,6 @@ std::string as_text(const std::string& tool, const Error& error, std::string_vie
   return line + " [" + error.code + "]";
 }
 
-spdlog::logger& logger(const std::string& tool, const CommonOptions& options) {
-  static spdlog::logger made = [&] {
-    spdlog::logger fresh(tool, std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    fresh.set_pattern(options.verbosity > 1 ? "%n: %l: %v (%o ms)" : "%n: %v");
-    fresh.set_level(options.verbosity > 1 ? spdlog::level::debug : spdlog::level::info);
-    return fresh;
-  }();
-  return made;
-}
-
 }  // namespace
 
 int exit_status(const Error& error) {
@@ -129,12 +120,15 @@ int Messages::broken_rules(const Findings& findings, const std::string& path) co
   return status;
 }
 
-void Messages::info(std::string_view text) const {
-  if (options_.verbosity > 0 && !options_.quiet) logger(tool_, options_).info("{}", escape(text));
-}
-
-void Messages::debug(std::string_view text) const {
-  if (options_.verbosity > 1 && !options_.quiet) logger(tool_, options_).debug("{}", escape(text));
+void show_log(const std::string& tool, const CommonOptions& options) {
+  if (options.verbosity == 0 || options.quiet) return;
+  const bool is_debug = options.verbosity > 1;
+  const auto logger = std::make_shared<spdlog::logger>(tool, std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%n: %v");
+  logger->set_level(spdlog::level::debug);
+  set_log(is_debug ? LogLevel::debug : LogLevel::info, [logger](LogLevel level, std::string_view text) {
+    logger->log(level == LogLevel::debug ? spdlog::level::debug : spdlog::level::info, "{}", escape(text));
+  });
 }
 
 }  // namespace modelutils::cli

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "arch/families.h"
+#include "base/log.h"
 #include "verify/gguf/rule_parts.h"
 #include "verify/wording.h"
 
@@ -19,6 +20,9 @@ class ModelRules {
       : index_(index), facts_(facts), log_(log), known_(arch::find_family(index)) {}
 
   void check() {
+    log_info("architecture '{}': {}", index_.architecture(),
+             known_ != nullptr ? "its keys and tensors are checked as llama.cpp reads them"
+                               : "not known here, so only the rules for all models apply");
     check_architecture();
     if (facts_.any_quantized && index_.key("general.quantization_version") == nullptr) {
       log_.warning(Scope::model, "gguf-quantization-version",
