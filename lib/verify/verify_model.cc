@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include "base/counted.h"
@@ -17,32 +15,11 @@
 #include "model/tree_names.h"
 #include "verify/cache/cache_folder.h"
 #include "verify/data_check.h"
+#include "verify/extension_rule.h"
 #include "verify/formats.h"
+#include "verify/model_against.h"
 
 namespace modelutils {
-
-namespace {
-
-// ".gguf" of "a/b.GGUF"; empty without one.
-std::string extension_of(const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return extension;
-}
-
-// How to compare `converted` with `source`.
-Result<const ParityRules*> find_parity(Format converted, const PathProbe& source) {
-  if (!source.format) return tl::make_unexpected(unknown_format(source));
-  for (const ParityRules& rules : all_parities()) {
-    if (rules.converted == converted && rules.source == source.format) return &rules;
-  }
-  return input_error("verify-no-parity",
-                     fmt::format("cannot compare {} with {}; model-diff compares any two models",
-                                 format_info(converted).noun, format_info(*source.format).noun),
-                     {}, {}, source.path);
-}
-
-}  // namespace
 
 Result<PathProbe> probe_to_verify(const std::string& path, OutsideLinks links) {
   auto probe = probe_path(path, links);
@@ -113,7 +90,7 @@ class ModelVerifier::Run {
     }
     step.reset();
     if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
-    check_extension(opened->format);
+    check_extension(target_.path, opened->format, log_);
     log_.add_all(std::move(model->findings));
     if (together_ && opened->gguf) together_->check(*opened->gguf, log_);
     Catalog& catalog = model->catalog;
@@ -130,7 +107,10 @@ class ModelVerifier::Run {
     }
     report_.checked = checked_text(*rules, *model);
     read_data(*model);
-    if (options_.against) compare(*model, *opened);
+    if (options_.against) {
+      const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
+      log_.add_all(compare_with_source(*model, *opened, *options_.against));
+    }
     return {};
   }
 
@@ -305,22 +285,6 @@ class ModelVerifier::Run {
     }
   }
 
-  // Loaders and download tools choose by the name.
-  void check_extension(Format format) {
-    const FormatInfo& own = format_info(format);
-    const std::string extension = extension_of(target_.path);
-    if (own.extension.empty() || extension == own.extension) return;
-    const bool is_of_another = std::ranges::any_of(all_formats(), [&](const FormatInfo& other) {
-      return !other.extension.empty() && extension == other.extension;
-    });
-    if (!is_of_another) return;
-    log_.error(
-        Scope::container, "verify-extension",
-        fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it "
-                    "to end in {}",
-                    own.noun, extension, own.extension));
-  }
-
   // "GGUF v3, 291 tensors, structure only; --data reads the values"
   std::string checked_text(const FormatRules& rules, const CheckedModel& model) const {
     std::string text = model.format_text;
@@ -341,31 +305,6 @@ class ModelVerifier::Run {
     if (more.empty()) text += " only";
     const bool values_are_read = options_.data || manifest_ || options_.against;
     return values_are_read ? text : text + "; --data reads the values";
-  }
-
-  void compare(const CheckedModel& checked, const Model& converted) {
-    if (auto findings = compare_with_source(checked, converted); findings) {
-      log_.add_all(std::move(*findings));
-    } else {
-      log_.add(against_failed(findings.error()));
-    }
-  }
-
-  Result<FindingLog> compare_with_source(const CheckedModel& checked, const Model& converted) {
-    MU_ASSIGN(PathProbe source, probe_path(*options_.against, OutsideLinks::warn));
-    const LogStep step(fmt::format("{}: comparison with {}", target_.path, *options_.against));
-    MU_ASSIGN(const ParityRules* rules, find_parity(converted.format, source));
-    MU_ASSIGN(Model model, open_model(std::move(source)));
-    return rules->compare(checked, converted, std::move(model));
-  }
-
-  // What is wrong with the source of a comparison is said with its name.
-  Finding against_failed(const Error& error) {
-    Finding finding = without_path(error, Scope::model);
-    finding.message =
-        fmt::format("--against {}: {}", error.file.empty() ? *options_.against : error.file, error.message);
-    finding.offset.reset();
-    return finding;
   }
 
   const VerifyOptions& options_;
