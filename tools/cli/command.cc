@@ -8,9 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "base/checked_math.h"
 #include "base/closest_name.h"
 #include "cli/help_text.h"
+#include "cli/option_values.h"
 #include "io/text_output.h"
 
 namespace modelutils::cli {
@@ -26,43 +26,6 @@ struct Entry {
   std::vector<Occurrence>* ordered = nullptr;  // of a flag whose place among others counts
   std::size_t ordered_count = 0;               // its values
 };
-
-Result<u64> parse_number(std::string_view flag, std::string_view text) {
-  u64 value = 0;
-  if (text.empty()) return usage_error(fmt::format("{} needs a number", flag));
-  for (char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit || __builtin_mul_overflow(value, u64{10}, &value) ||
-        __builtin_add_overflow(value, static_cast<u64>(c - '0'), &value)) {
-      return usage_error(fmt::format("{} needs a number, not '{}'", flag, text));
-    }
-  }
-  return value;
-}
-
-// A number and perhaps a K, M or G, each `step` times the one before.
-Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step) {
-  constexpr std::string_view suffixes = "KMG";
-  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
-  const std::string_view suffix = text.substr(digits.size());
-  const char letter = suffix.size() == 1 ? static_cast<char>(suffix[0] & ~0x20) : '\0';
-  const std::size_t power = letter != '\0' ? suffixes.find(letter) : std::string_view::npos;
-  if (digits.empty() || (!suffix.empty() && power == std::string_view::npos)) {
-    return usage_error(fmt::format("{} needs a size such as 4096, 10K, 2M or 3G, not '{}'", flag, text));
-  }
-  MU_ASSIGN(const u64 number, parse_number(flag, digits));
-  std::optional<u64> size = number;
-  for (std::size_t i = 0; !suffix.empty() && i <= power; ++i) size = size ? checked_mul(*size, step) : std::nullopt;
-  if (!size) return usage_error(fmt::format("{}: '{}' is too large", flag, text));
-  return *size;
-}
-
-Status check_choice(const Flag& flag, const std::string& value) {
-  if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end())
-    return {};
-  return usage_error(
-      fmt::format("{} must be one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
-}
 
 std::string unknown_option(std::string_view given, const std::vector<Flag>& flags) {
   given = given.substr(0, given.find('='));
@@ -346,10 +309,6 @@ void Command::add_memory(Flag flag, std::optional<u64>& target) {
     MU_ASSIGN(target, parse_binary_size(self.long_name(), values.back()));
     return {};
   });
-}
-
-Result<u64> parse_binary_size(std::string_view flag, std::string_view text) {
-  return parse_size(flag, text, 1024);
 }
 
 void Command::add_paths(Flag flag, std::vector<std::string>& target) {

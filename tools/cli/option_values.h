@@ -1,0 +1,21 @@
+// What the values of options mean.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+namespace modelutils::cli {
+
+/// A decimal number. Error (usage): names the flag.
+Result<u64> parse_number(std::string_view flag, std::string_view text);
+
+/// A number and perhaps a K, M or G, each `step` times the one before. Error (usage): names the flag.
+Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step);
+
+/// Error (usage): the flag has choices, and `value` is not among them.
+Status check_choice(const Flag& flag, const std::string& value);
+
+}  // namespace modelutils::cli
