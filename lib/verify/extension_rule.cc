@@ -22,9 +22,8 @@ void check_extension(const std::string& path, Format format, FindingLog& log) {
   const FormatInfo& own = format_info(format);
   const std::string extension = extension_of(path);
   if (own.extension.empty() || extension == own.extension) return;
-  const bool is_of_another = std::ranges::any_of(all_formats(), [&](const FormatInfo& other) {
-    return !other.extension.empty() && extension == other.extension;
-  });
+  const bool is_of_another = std::ranges::any_of(
+      all_formats(), [&](const FormatInfo& other) { return !other.extension.empty() && extension == other.extension; });
   if (!is_of_another) return;
   log.error(Scope::container, "verify-extension",
             fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it "

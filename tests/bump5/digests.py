@@ -1,6 +1,9 @@
+import contextlib
 import hashlib
+import io
 import json
 import os
+import runpy
 import struct
 import subprocess
 import sys
@@ -21,7 +24,21 @@ def run(*command):
 
 
 def python(script, *arguments):
-    return run("/usr/bin/python3", os.path.join(scripts, script), *arguments)
+    """As a program of its own would run; in this process, since loading numpy takes longer than most of them."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    own, sys.argv = sys.argv, [script, *arguments]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            runpy.run_path(os.path.join(scripts, script), run_name="__main__")
+    except SystemExit as end:
+        status = 1 if isinstance(end.code, str) else end.code or 0
+        err.write(end.code if isinstance(end.code, str) else "")
+    except Exception as problem:
+        status = 1
+        err.write(repr(problem))
+    finally:
+        sys.argv = own
+    return subprocess.CompletedProcess(script, status, out.getvalue(), err.getvalue())
 
 
 def sha256(data):
