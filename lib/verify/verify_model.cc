@@ -81,14 +81,12 @@ class ModelVerifier::Run {
     }
     report_.format = format_info(*probe.format).name;
     const Result<Model> opened = open_model(std::move(probe));
-    std::optional<LogStep> step(std::in_place, target_.path + ": rules");
     const FormatRules* rules = opened ? &rules_of(opened->format) : nullptr;
     auto model = opened ? check(*opened, *rules) : tl::make_unexpected(opened.error());
     if (!model) {  // recognised, so whatever happened since is a finding
       log_.add(without_path(model.error()));
       return {};
     }
-    step.reset();
     if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
     check_extension(target_.path, opened->format, log_);
     log_.add_all(std::move(model->findings));
@@ -116,7 +114,9 @@ class ModelVerifier::Run {
 
   // The rules; with --data one thread applies them while others read, if it is known before what is to be read.
   Result<CheckedModel> check(const Model& model, const FormatRules& rules) {
-    if (!options_.data || rules.catalog == nullptr) return rules.check(model);
+    const bool reads = options_.data && rules.catalog != nullptr;
+    const LogStep step(target_.path + (reads ? ": rules, and the values at the same time" : ": rules"));
+    if (!reads) return rules.check(model);
     std::optional<Result<CheckedModel>> checked;
     const ThreadBudget::Share share(budget_);
     check_data(rules.catalog(model), {}, share.threads(), values_.emplace(), progress_,

@@ -28,7 +28,8 @@ TEST(TemporaryName, IsHiddenNextToTheOutput) {
   const std::string process = std::to_string(::getpid());
   EXPECT_EQ(temporary_name("/some/where/out", 3), "/some/where/.out." + process + "-3.tmp");
   EXPECT_EQ(temporary_name("out", 0), ".out." + process + "-0.tmp");
-  EXPECT_EQ(temporary_name("/x/" + std::string(255, 'n'), 0), "/x/." + std::string(200, 'n') + "." + process + "-0.tmp");
+  EXPECT_EQ(temporary_name("/x/" + std::string(255, 'n'), 0),
+            "/x/." + std::string(200, 'n') + "." + process + "-0.tmp");
 }
 
 TEST(TemporaryName, OnlyWhatEndedProcessesLeftIsRemoved) {
