@@ -7,6 +7,7 @@
 #include "gguf/file_type.h"
 #include "gguf/keys.h"
 #include "gguf/parse.h"
+#include "listing/gguf_companion.h"
 
 namespace modelutils {
 
@@ -69,6 +70,7 @@ ModelFacts summarize_keys(const gguf::SplitSet& set) {
   if (!summary.head_dim && even && summary.embedding && *summary.embedding % summary.heads->low == 0) {
     summary.head_dim = *summary.embedding / summary.heads->low;
   }
+  summary.companion = companion_facts(set);
   summary.cache = memory::cache_summary(set);
   return summary;
 }

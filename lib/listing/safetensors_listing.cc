@@ -11,6 +11,7 @@
 #include "listing/config_facts.h"
 #include "listing/safetensors_keys.h"
 #include "model/model_view.h"
+#include "model/peft_adapter.h"
 #include "model/safetensors_catalog.h"
 
 namespace modelutils {
@@ -72,7 +73,9 @@ class Totals {
 
 std::string SafetensorsListing::kind() const {
   if (!model_.is_model_directory()) {
-    return model_.set.is_directory ? "directory of safetensors files" : "safetensors";
+    if (!model_.set.is_directory) return "safetensors";
+    const std::optional<PeftAdapter> adapter = peft_adapter(model_.folder);
+    return adapter ? adapter->text() : "directory of safetensors files";
   }
   if (model_.quantization.declared) return "MLX model, quantised";
   const std::string& method = model_.quantization.foreign_method;

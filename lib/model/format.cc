@@ -16,6 +16,7 @@
 #include "bump/v5_header.h"
 #include "io/file_kind.h"
 #include "model/bump5_catalog.h"
+#include "model/peft_adapter.h"
 #include "safetensors/parse.h"
 #include "safetensors/shard_set.h"
 
@@ -129,7 +130,9 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
 
 Error unknown_format(const PathProbe& probe) {
   std::string message;
-  if (probe.is_directory) {
+  if (const auto adapter = probe.is_directory ? peft_adapter(probe.path) : std::optional<PeftAdapter>()) {
+    message = fmt::format("is a {}, without its weights", adapter->text());
+  } else if (probe.is_directory) {
     message = "contains no recognised model";
   } else if (is_old_imatrix(probe.head)) {
     message = "is an importance matrix in the form before GGUF; llama-imatrix converts it (--in-file, -o)";

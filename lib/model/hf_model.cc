@@ -11,6 +11,7 @@
 #include "base/checked_math.h"
 #include "base/log.h"
 #include "hf/tensor_names.h"
+#include "model/peft_adapter.h"
 #include "model/safetensors_catalog.h"
 #include "tensor/shape.h"
 
@@ -123,6 +124,14 @@ HfModel::HfModel(SafetensorsModel model)
 
 Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
   if (opened.config_error) return tl::make_unexpected(std::move(*opened.config_error));
+  if (const auto adapter = peft_adapter(opened.folder)) {
+    return input_error(
+        "convert-peft",
+        fmt::format("is a {}, not a model: merge it into its base model (PEFT's merge_and_unload), or make "
+                    "a GGUF adapter of it with llama.cpp's convert_lora_to_gguf.py",
+                    adapter->text()),
+        {}, {}, opened.set.path);
+  }
   if (!opened.config) {
     return input_error("convert-no-config",
                        "has no config.json, so the kind of model is unknown; pass the model's directory", {}, {},

@@ -61,8 +61,9 @@ struct HfModel {
 
 /// What a directory's model is, for conversion and comparison. Presumes that verify's rules for it found no error (the
 /// shapes agree with the sizes).
-/// Errors: "convert-no-config", "convert-architecture" (unknown or refused, with the reason), "convert-foreign-method"
-/// (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), that of a broken config.json.
+/// Errors: "convert-no-config", "convert-peft", "convert-architecture" (unknown or refused, with the reason),
+/// "convert-foreign-method" (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), that of a
+/// broken config.json.
 Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel model);
 
 }  // namespace modelutils

@@ -127,6 +127,9 @@ class TextDump {
     fact("file", {escape(shown_path()), faint(escape(listing_.kind)),
                   listing_.is_split() ? counted(listing_.files.size(), "file") : "",
                   facts_.file_size ? byte_text(*facts_.file_size) : faint("size unknown")});
+    std::vector<std::string> companion;
+    for (const std::string& text : facts_.companion) companion.push_back(escape(text));
+    fact("companion", companion);
     write_architecture();
     write_parameters();
     write_quantisation(listing_.is_packed() ? listing_.forms : facts_.types,

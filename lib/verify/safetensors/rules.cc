@@ -1,5 +1,6 @@
 #include "verify/safetensors/rules.h"
 
+#include "model/peft_adapter.h"
 #include "model/safetensors_catalog.h"
 #include "verify/safetensors/rule_parts.h"
 
@@ -30,7 +31,10 @@ Findings safetensors_container_findings(const safetensors::ShardSet& set) {
 
 Result<CheckedModel> check_safetensors(const Model& model) {
   CheckedModel checked;
-  checked.format_text = "safetensors";
+  const SafetensorsModel& opened = *model.safetensors;
+  const std::optional<PeftAdapter> adapter =
+      opened.set.is_directory ? peft_adapter(opened.folder) : std::optional<PeftAdapter>();
+  checked.format_text = adapter ? adapter->text() : "safetensors";
   checked.findings = safetensors_container_rules(model.safetensors->set);
   checked.catalog = safetensors_catalog(model.safetensors->set);
   return checked;

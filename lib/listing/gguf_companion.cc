@@ -1,0 +1,78 @@
+#include "listing/gguf_companion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/counted.h"
+#include "gguf/keys.h"
+
+namespace modelutils {
+
+namespace {
+
+using Facts = std::vector<std::string>;
+
+Facts lora_facts(const gguf::Document& document, const gguf::Index& index) {
+  Facts facts = {"LoRA adapter"};
+  std::optional<u64> least, most;
+  u64 matrices = 0;
+  for (const gguf::TensorInfo& tensor : document.tensors) {
+    if (!tensor.name.ends_with(".lora_a") || tensor.ne.size() < 2) continue;
+    ++matrices;
+    least = std::min(least.value_or(tensor.ne[1]), tensor.ne[1]);
+    most = std::max(most.value_or(tensor.ne[1]), tensor.ne[1]);
+  }
+  if (least) facts.push_back(least == most ? fmt::format("rank {}", *least) : fmt::format("rank {}–{}", *least, *most));
+  if (const auto alpha = index.float_value("adapter.lora.alpha")) facts.push_back(fmt::format("alpha {}", *alpha));
+  facts.push_back(counted(matrices, "matrix", "matrices"));
+  return facts;
+}
+
+Facts imatrix_facts(const gguf::Document& document, const gguf::Index& index) {
+  Facts facts = {"importance matrix"};
+  const auto chunks = index.unsigned_value("imatrix.chunk_count");
+  const auto tokens = index.unsigned_value("imatrix.chunk_size");
+  if (chunks && tokens) facts.push_back(fmt::format("{} of {}", counted(*chunks, "chunk"), counted(*tokens, "token")));
+  const auto matrices = std::ranges::count_if(
+      document.tensors, [](const gguf::TensorInfo& tensor) { return tensor.name.ends_with(".counts"); });
+  facts.push_back("of " + counted(static_cast<u64>(matrices), "tensor"));
+  if (const gguf::ArrayRef* texts = index.array_value("imatrix.datasets")) {
+    facts.push_back("from " + counted(texts->count, "file"));
+  }
+  return facts;
+}
+
+Facts projector_facts(const gguf::Index& index) {
+  Facts facts;
+  for (const std::string_view kind : {"vision", "audio"}) {
+    if (!index.bool_value(fmt::format("clip.has_{}_encoder", kind)).value_or(false)) continue;
+    const auto own = index.string_value(fmt::format("clip.{}.projector_type", kind));
+    const auto type = own ? own : index.string_value("clip.projector_type");
+    facts.push_back(fmt::format("{} projector{}", kind, type ? fmt::format(" {}", *type) : std::string()));
+    const auto number = [&](std::string_view name) {
+      return index.unsigned_value(fmt::format("clip.{}.{}", kind, name));
+    };
+    if (const auto size = number("image_size")) facts.push_back(fmt::format("images of {}", *size));
+    if (const auto size = number("patch_size")) facts.push_back(fmt::format("patches of {}", *size));
+    if (const auto bins = number("num_mel_bins")) facts.push_back(fmt::format("{} mel bins", *bins));
+    if (const auto layers = number("block_count")) facts.push_back(counted(*layers, "layer"));
+    if (const auto width = number("projection_dim")) facts.push_back(fmt::format("for a width of {}", *width));
+  }
+  if (facts.empty()) facts.emplace_back("projector");
+  return facts;
+}
+
+}  // namespace
+
+std::vector<std::string> companion_facts(const gguf::SplitSet& set) {
+  const gguf::Document& document = set.files.front().document;
+  const gguf::Index index(document);
+  if (index.string_value("adapter.type") == "lora") return lora_facts(document, index);
+  if (index.string_value("general.type") == "imatrix") return imatrix_facts(document, index);
+  if (index.architecture() == "clip") return projector_facts(index);
+  return {};
+}
+
+}  // namespace modelutils
