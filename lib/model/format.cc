@@ -47,10 +47,12 @@ bool is_bump(const PathProbe& probe) {
          file_kind(probe.head) == FileKind::unknown;
 }
 
-// A directory as C-Kernel-Engine opens it: the weights are the model, the rest are their companions.
+// A directory as C-Kernel-Engine opens it: the weights are the model, the rest are their companions. Not one of another
+// model, whose weights are there as well.
 bool is_bump_folder(const std::string& path) {
   const ModelFolder folder(path);
-  return is_present(folder.file(bump5_weights_name)) && is_present(folder.file(bump5_manifest_name));
+  return is_present(folder.file(bump5_weights_name)) && is_present(folder.file(bump5_manifest_name)) &&
+         !safetensors::is_model_folder(path);
 }
 
 bool is_bump4(const PathProbe& probe) {

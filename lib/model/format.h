@@ -47,12 +47,12 @@ struct PathProbe {
   u64 file_size() const { return opened.file ? opened.file->file_size() : 0; }
 };
 
-/// Looks at a path. A directory with weights.bump and weights_manifest.json stands for the former. Errors: "io-open"
-/// for what cannot be opened or listed, "io-not-regular" for what is neither a regular file nor a directory ("-" is
-/// standard input, which cannot be read out of order either).
+/// Looks at a path. A directory that has weights.bump, weights_manifest.json and no safetensors file stands for
+/// weights.bump. Errors: "io-open" for what cannot be opened or listed, "io-not-regular" for what is neither a regular
+/// file nor a directory ("-" is standard input, which cannot be read out of order either).
 Result<PathProbe> probe_path(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
 
-/// Why a path whose `format` is not set is no model: code "verify-unknown-format".
+/// Why a path whose `format` is not set is not a model: code "verify-unknown-format".
 Error unknown_format(const PathProbe& probe);
 
 }  // namespace modelutils
