@@ -12,7 +12,7 @@
 
 namespace modelutils::bump {
 
-/// One number of the header: the only place that says where it stands and how wide it is.
+/// One number of the header: the only place that says where it is and how wide.
 template <typename Header>
 struct FieldOf {
   std::string_view name;
@@ -21,7 +21,7 @@ struct FieldOf {
   u32 bytes;  ///< 4 or 8
 };
 
-/// Where what is no number stands.
+/// Places of the fields that are not numbers.
 struct HeaderPlaces {
   u64 checksum;
   u64 reserved;

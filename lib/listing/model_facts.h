@@ -36,9 +36,10 @@ struct NamedNumber {
 struct ModelFacts {
   std::string architecture;  ///< general.architecture; of a config.json architectures[0], else model_type
   std::string name;
-  std::vector<std::string> companion;  ///< what it is if it goes with a model and is none (listing/gguf_companion.h)
-  std::string mix;                     ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
-  std::string tokenizer;               ///< tokenizer.ggml.model
+  std::vector<std::string>
+      companion;          ///< what a file is that goes with a model (listing/gguf_companion.h); empty for models
+  std::string mix;        ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
+  std::string tokenizer;  ///< tokenizer.ggml.model
   std::string tokenizer_pre;
   std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;
   std::optional<Range> feed_forward, heads, heads_kv;

@@ -46,7 +46,7 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
   return magnitude > zero + 0x7F800000 ? high | 0x40 : rounded;
 }
 
-/// The values of F16 bits 0 … 0xFFFF that are no NaN.
+/// The values of F16 bits 0 … 0xFFFF that are not NaN.
 template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Floats f16_value(Bits bits) {
   const Bits magnitude = bits & 0x7FFF;

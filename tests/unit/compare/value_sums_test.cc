@@ -87,7 +87,7 @@ TEST(ValueSums, TheSameOnEveryMachineAndAsOneByOne) {
       a[i] = normal(random) * std::ldexp(1.0f, static_cast<int>(random() % 40) - 20);
       b[i] = random() % 4 == 0 ? a[i] : a[i] * (1 + normal(random) / 64);
     }
-    // From the second value on: at an address that is no vector's.
+    // From the second value on: at an address that no vector has.
     const std::span<const float> left = std::span(a).subspan(1), right = std::span(b).subspan(1);
     long double aa = 0, bb = 0, dd = 0, ab = 0;
     double max_abs = 0;

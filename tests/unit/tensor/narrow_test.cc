@@ -15,7 +15,7 @@
 namespace modelutils {
 namespace {
 
-// Of every size, the middles between neighbours among them, and what is no number.
+// Of every size, the middles between neighbours among them, and NaN and infinities.
 std::vector<float> floats_of_all_kinds() {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {0.0f,     -0.0f,     infinity, -infinity, std::nanf(""), 65504.0f,   65519.996f,
