@@ -57,9 +57,12 @@ class Applier {
     return Pair{text.substr(0, equals), text.substr(equals + 1)};
   }
 
+  // The filler key is not a key of the model: globs do not see it.
   EachName key_names() const {
     return [this](const auto& visit) {
-      for (const gguf::OutKey& key : model_.keys) visit(key.key);
+      for (const gguf::OutKey& key : model_.keys) {
+        if (key.key != reserve_key) visit(key.key);
+      }
     };
   }
   EachName tensor_names() const {
@@ -139,7 +142,6 @@ class Applier {
     }
   }
 
-  // The filler key is not a key of the model: globs do not see it.
   Status delete_keys(const EditOperation& operation) {
     const std::string& glob = operation.operands.front();
     bool is_found = false;
@@ -193,7 +195,9 @@ class Applier {
     }
     if (is_found) return {};
     Error error = nothing_matches(operation, "key", glob, [&](const auto& visit) {
-                    for (const gguf::KeyValue& key : file.document.keys) visit(key.key);
+                    for (const gguf::KeyValue& key : file.document.keys) {
+                      if (!is_layout_key(key.key)) visit(key.key);
+                    }
                   }).value();
     return tl::make_unexpected(in_file(std::move(error), path));
   }

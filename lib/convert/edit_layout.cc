@@ -137,18 +137,19 @@ class Layouter {
     MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(model_, begin, end), alignment_, model_.version));
     for (std::size_t i = begin; i < end; ++i) {
       const EditedTensor& tensor = model_.tensors[i];
-      add_piece(file.pieces, {tensor.file, tensor.offset, file.layout.offsets[i - begin], tensor.bytes});
+      add_piece(file.pieces, {tensor.file, tensor.offset, file.layout.offsets[i - begin], tensor.bytes},
+                tensor.alignment);
     }
     files_.push_back(std::move(file));
     return {};
   }
 
-  // Joined with the last piece where the padding between the two is the same in both files.
-  void add_piece(std::vector<EditedPiece>& pieces, const EditedPiece& piece) const {
+  // Joined with the last piece where nothing but padding is between the two, and as much in both files.
+  static void add_piece(std::vector<EditedPiece>& pieces, const EditedPiece& piece, u64 old_alignment) {
     if (!pieces.empty()) {
       EditedPiece& last = pieces.back();
       const u64 gap = piece.to - (last.to + last.size);
-      if (last.file == piece.file && gap < alignment_ && last.from + last.size + gap == piece.from) {
+      if (last.file == piece.file && gap < old_alignment && last.from + last.size + gap == piece.from) {
         last.size += gap + piece.size;
         return;
       }

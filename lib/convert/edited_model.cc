@@ -68,7 +68,8 @@ class Taker {
       } else if (!names_.insert(tensor.name).is_new) {
         leave_out(file, where, "the tensor appears twice; the second is left out", tensor.info_offset);
       } else {
-        model_.tensors.push_back({{tensor.name, *tensor.type(), tensor.ne}, number, *place.offset, *place.bytes});
+        model_.tensors.push_back(
+            {{tensor.name, *tensor.type(), tensor.ne}, number, *place.offset, *place.bytes, file.document.alignment});
       }
     }
     return {};

@@ -22,6 +22,7 @@ struct EditedTensor {
   std::size_t file = 0;  ///< of the set it comes from
   u64 offset = 0;        ///< absolute, in that file
   u64 bytes = 0;         ///< without padding
+  u64 alignment = 32;    ///< of that file
 };
 
 struct EditedModel {

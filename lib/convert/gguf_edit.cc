@@ -146,7 +146,10 @@ class EditPlanner {
       return tl::make_unexpected(in_file(std::move(fits.error()), file.path));
     }
     MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment, model_.version));
-    bool is_same_data = tensors.size() == document.tensors.size() && layout.header.size() == document.data_offset;
+    // Another alignment pads the last tensor in another way.
+    const bool is_same_end = alignment == document.alignment || layout.file_size == document.file_size;
+    bool is_same_data =
+        is_same_end && tensors.size() == document.tensors.size() && layout.header.size() == document.data_offset;
     for (std::size_t i = 0; is_same_data && i < tensors.size(); ++i) {
       is_same_data = layout.offsets[i] == document.data_offset + document.tensors[i].offset;
     }

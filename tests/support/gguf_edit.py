@@ -3,7 +3,7 @@
 usage: gguf_edit.py IN.gguf OUT.gguf OPERATION…
   drop-tensor NAME | rename-tensor NAME NEW | retype NAME TYPE-ID | reshape NAME NE0,NE1,… | add-tensor NAME NE0,… (F32 zeros)
   poke NAME OFFSET HEXBYTES (in the tensor's data) | poke-key KEY OFFSET HEXBYTES | drop-key KEY | rename-key KEY NEW | set-key KEY TYPE VALUE (u32, f32, string, bool)
-NAME and KEY must be there. As a module: Gguf(path), .write(path)."""
+NAME and KEY must be there. As a module: Gguf(path), Gguf(data=bytes), .encode(), .write(path)."""
 import struct, sys
 
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -20,8 +20,10 @@ def size_of(kind, ne):
 
 
 class Gguf:
-    def __init__(self, path):
-        data = open(path, "rb").read()
+    def __init__(self, path=None, data=None):
+        if data is None:
+            with open(path, "rb") as file:
+                data = file.read()
         self.version, tensors, keys = struct.unpack_from("<IQQ", data, 4)
         at = 24
 
@@ -61,7 +63,7 @@ class Gguf:
             kind, offset = struct.unpack_from("<IQ", data, at + 4 + 8 * count)
             at += 16 + 8 * count
             infos.append((name, ne, kind, offset))
-        base = (at + alignment - 1) // alignment * alignment
+        base = self.data_offset = (at + alignment - 1) // alignment * alignment
         self.tensors = [[name, ne, kind, data[base + offset:base + offset + size_of(kind, ne)]]
                         for name, ne, kind, offset in infos]
 
@@ -71,7 +73,7 @@ class Gguf:
     def key(self, name):
         return next(key for key in self.keys if key[0] == name)
 
-    def write(self, path):
+    def encode(self):
         def string(text):
             return struct.pack("<Q", len(text.encode())) + text.encode()
 
@@ -84,8 +86,11 @@ class Gguf:
             parts.append(padded)
             offset += len(padded)
         head += b"\0" * (-len(head) % self.alignment)
+        return head + b"".join(parts)
+
+    def write(self, path):
         with open(path, "wb") as file:
-            file.write(head + b"".join(parts))
+            file.write(self.encode())
 
     def retype(self, name, kind):
         tensor = self.tensor(name)
