@@ -121,8 +121,9 @@ class Layouter {
         keys.push_back(gguf::make_key("general.alignment", static_cast<u32>(alignment_)));
       }
       keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(i)));
-      keys.push_back(gguf::make_key_u16("split.count", static_cast<u16>(count)));
       keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(model_.tensors.size())));
+      keys.push_back(
+          gguf::make_key_u16("split.count", static_cast<u16>(count)));  // last, as llama.cpp's splitter has it
       const std::size_t end = i + 1 < count ? starts[i + 1] : model_.tensors.size();
       MU_TRY(
           add_file(keys, starts[i], end, gguf::split_path(prefix, static_cast<u32>(i + 1), static_cast<u32>(count))));

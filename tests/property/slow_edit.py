@@ -1,5 +1,5 @@
 """What gguf-edit must do, slowly: its operations on keys and tensors in memory, from docs/formats/gguf.md, llama.cpp's splitter
-(tools/gguf-split of August 2026) and the help text, without the code under test."""
+(tools/gguf-split at 3e00f05f2f85) and the help text, without the code under test."""
 import copy, json, os, re, struct, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -239,8 +239,8 @@ class Model:
         for number, tensors in enumerate(parts):
             alignment = self.key("general.alignment")
             keys = [key for key in self.keys if not key[0].startswith("split.")] if number == 0 else [alignment] if self.alignment() != 32 else []
-            split = [["split.no", 2, struct.pack("<H", number)], ["split.count", 2, struct.pack("<H", len(parts))],
-                     ["split.tensors.count", 5, struct.pack("<i", len(self.tensors))]]
+            split = [["split.no", 2, struct.pack("<H", number)], ["split.tensors.count", 5, struct.pack("<i", len(self.tensors))],
+                     ["split.count", 2, struct.pack("<H", len(parts))]]
             files.append(self.file(keys + split, tensors))
         return files
 
