@@ -64,7 +64,6 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, EncodedRows& out) {
   const u64 group = mlx::exact_params(type)->group_size;
   const bool is_affine = form_.params.mode == mlx::Mode::affine;
   const u32 scale_size = type_info(form_.type).block_bytes;
-  std::array<u8, batch_elements> codes;
   std::array<float, batch_elements / 16> scales;
   std::array<float, batch_elements / 16> biases;
   for (u64 block = 0; block < blocks; block += batch) {
@@ -72,10 +71,8 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, EncodedRows& out) {
     const Bytes bytes = Bytes(rows_).subspan(block * info.block_bytes, here * info.block_bytes);
     const u64 element = block * info.block_elements;
     const u64 elements = here * info.block_elements;
-    const auto some = std::span(codes).first(elements);
-    mlx::take_codes(type, bytes, some);
-    mlx::pack_codes(
-        form_.params.bits, some,
+    mlx::take_packed(
+        type, form_.params.bits, bytes,
         MutableBytes(out.weight).subspan(element / 8 * form_.params.bits, elements / 8 * form_.params.bits));
     const u64 first_group = element / group;
     const u64 groups = elements / group;

@@ -6,6 +6,7 @@
 #include "mlx/block_codes.h"
 #include "tensor/block_fields.h"
 #include "tensor/half.h"
+#include "tensor/narrow.h"
 
 namespace modelutils::mlx {
 
@@ -13,18 +14,6 @@ namespace {
 
 float half_at(const u8* at) {
   return f16_to_f32(load<u16>(at));
-}
-
-// One scale for the block, code `zero` is 0.
-template <int ZERO>
-void symmetric(const u8* block, float* scales, float* biases) {
-  scales[0] = half_at(block);
-  biases[0] = static_cast<float>(-ZERO) * scales[0];
-}
-
-void with_offset(const u8* block, float* scales, float* biases) {
-  scales[0] = half_at(block);
-  biases[0] = half_at(block + 2);
 }
 
 void k_blocks(const u8* block, float* scales, float* biases) {
@@ -44,20 +33,11 @@ void q3_k(const u8* block, float* scales, float* biases) {
   biases[0] = biases[1] = 128.0f * d;
 }
 
-// `GROUPS` groups with the scale at `AT`, the middle of three levels being 0.
-template <u32 AT, u32 GROUPS>
+// Two groups with the scale at `AT`, the middle of three levels being 0.
+template <u32 AT>
 void ternary(const u8* block, float* scales, float* biases) {
-  const float d = half_at(block + AT);
-  for (u32 g = 0; g < GROUPS; ++g) {
-    scales[g] = d;
-    biases[g] = -d;
-  }
-}
-
-void q1_0(const u8* block, float* scales, float* biases) {
-  const float d = half_at(block);
-  scales[0] = 2.0f * d;
-  biases[0] = -d;
+  scales[0] = scales[1] = half_at(block + AT);
+  biases[0] = biases[1] = -scales[0];
 }
 
 void iq4_xs(const u8* block, float* scales, float* biases) {
@@ -111,34 +91,48 @@ void iq1_m(const u8* block, float* scales, float* biases) {
 
 using TakeScales = void(const u8* block, float* scales, float* biases);
 
+// Blocks that are one group: the multiple of the F16 at their beginning that is the scale, and that of the F16 at
+// `bias_at` that is the bias.
+struct OneGroup {
+  float scale = 0;
+  u32 bias_at = 0;
+  float bias = 0;
+};
+constexpr OneGroup with_offset = {1, 2, 1};
+// One code, the middle one, is 0.
+constexpr OneGroup symmetric(int zero) {
+  return {1, 0, static_cast<float>(-zero)};
+}
+
 // The table: what a group is, and who takes a block apart.
 struct Form {
   TensorType type;
   Params params;
-  TakeScales* scales;  // none in the FP modes
+  TakeScales* scales = nullptr;  // none where one_group says it, and in the FP modes
+  OneGroup one_group = {};
 };
 constexpr Form forms[] = {
-    {TensorType::Q4_0, {Mode::affine, 4, 32}, symmetric<8>},
-    {TensorType::Q4_1, {Mode::affine, 4, 32}, with_offset},
-    {TensorType::Q5_0, {Mode::affine, 5, 32}, symmetric<16>},
-    {TensorType::Q5_1, {Mode::affine, 5, 32}, with_offset},
-    {TensorType::Q8_0, {Mode::affine, 8, 32}, symmetric<128>},
+    {TensorType::Q4_0, {Mode::affine, 4, 32}, nullptr, symmetric(8)},
+    {TensorType::Q4_1, {Mode::affine, 4, 32}, nullptr, with_offset},
+    {TensorType::Q5_0, {Mode::affine, 5, 32}, nullptr, symmetric(16)},
+    {TensorType::Q5_1, {Mode::affine, 5, 32}, nullptr, with_offset},
+    {TensorType::Q8_0, {Mode::affine, 8, 32}, nullptr, symmetric(128)},
     {TensorType::Q3_K, {Mode::affine, 8, 128}, q3_k},
     {TensorType::Q4_K, {Mode::affine, 4, 32}, k_blocks},
     {TensorType::Q5_K, {Mode::affine, 5, 32}, k_blocks},
-    {TensorType::IQ4_NL, {Mode::affine, 8, 32}, symmetric<128>},
+    {TensorType::IQ4_NL, {Mode::affine, 8, 32}, nullptr, symmetric(128)},
     {TensorType::IQ4_XS, {Mode::affine, 8, 32}, iq4_xs},
     {TensorType::IQ2_XXS, {Mode::affine, 8, 32}, iq2_xxs},
     {TensorType::IQ3_XXS, {Mode::affine, 6, 32}, iq3_xxs},
     {TensorType::IQ3_S, {Mode::affine, 4, 32}, iq3_s},
     {TensorType::IQ1_S, {Mode::affine, 2, 32}, iq1_s},
     {TensorType::IQ1_M, {Mode::affine, 8, 128}, iq1_m},
-    {TensorType::TQ1_0, {Mode::affine, 2, 128}, ternary<52, 2>},
-    {TensorType::TQ2_0, {Mode::affine, 2, 128}, ternary<64, 2>},
-    {TensorType::Q1_0, {Mode::affine, 2, 128}, q1_0},
-    {TensorType::Q2_0, {Mode::affine, 2, 64}, ternary<0, 1>},
-    {TensorType::MXFP4, {Mode::mxfp4, 4, 32}, nullptr},
-    {TensorType::NVFP4, {Mode::nvfp4, 4, 16}, nullptr},
+    {TensorType::TQ1_0, {Mode::affine, 2, 128}, ternary<52>},
+    {TensorType::TQ2_0, {Mode::affine, 2, 128}, ternary<64>},
+    {TensorType::Q1_0, {Mode::affine, 2, 128}, nullptr, {2, 0, -1}},
+    {TensorType::Q2_0, {Mode::affine, 2, 64}, nullptr, symmetric(1)},
+    {TensorType::MXFP4, {Mode::mxfp4, 4, 32}},
+    {TensorType::NVFP4, {Mode::nvfp4, 4, 16}},
 };
 
 const Form* form_of(TensorType type) {
@@ -154,11 +148,23 @@ std::optional<Params> exact_params(TensorType type) {
   return form == nullptr ? std::nullopt : std::optional(form->params);
 }
 
-void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::span<float> biases) {
+void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::span<float> biases,
+                 Instructions instructions) {
   const Form& form = *form_of(type);
   const TypeInfo& info = type_info(type);
-  const u32 groups = info.block_elements / form.params.group_size;
   const u8* in = reinterpret_cast<const u8*>(blocks.data());
+  if (form.scales == nullptr) {
+    widen_f16(blocks.data(), info.block_bytes, scales, instructions);
+    if (form.one_group.bias_at == 0) {
+      std::copy(scales.begin(), scales.end(), biases.begin());
+    } else {
+      widen_f16(blocks.data() + form.one_group.bias_at, info.block_bytes, biases, instructions);
+    }
+    for (float& scale : scales) scale *= form.one_group.scale;
+    for (float& bias : biases) bias *= form.one_group.bias;
+    return;
+  }
+  const u32 groups = info.block_elements / form.params.group_size;
   for (std::size_t g = 0; g + groups <= scales.size(); g += groups, in += info.block_bytes) {
     form.scales(in, scales.data() + g, biases.data() + g);
   }

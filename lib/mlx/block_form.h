@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "base/instructions.h"
 #include "base/types.h"
 #include "mlx/quantization.h"
 #include "tensor/types.h"
@@ -20,8 +21,10 @@ namespace modelutils::mlx {
 std::optional<Params> exact_params(TensorType type);
 
 /// Scales and biases of whole blocks, one a group, as the decoder computes them: code × scale + bias (product and sum
-/// each rounded to float32) is the decoder's value. Affine forms only; sizes agree with exact_params().
-void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::span<float> biases);
+/// each rounded to float32) is the decoder's value. Affine forms only; sizes agree with exact_params(). The
+/// instructions make no difference to the result.
+void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::span<float> biases,
+                 Instructions instructions = best_instructions());
 
 /// The scale bytes of MXFP4 or NVFP4 blocks, one a group.
 void take_scale_bytes(TensorType type, Bytes blocks, std::span<u8> scales);
@@ -35,5 +38,8 @@ void take_codes(TensorType type, Bytes blocks, std::span<u8> codes);
 /// The reverse of unpack_codes(): `codes`, a multiple of eight, each below 2^bits, become a little-endian bit stream of
 /// codes.size() × bits / 8 bytes.
 void pack_codes(u32 bits, std::span<const u8> codes, MutableBytes packed);
+
+/// take_codes() and pack_codes() in one: the codes of whole blocks, each below 2^bits, as packed.size() bytes.
+void take_packed(TensorType type, u32 bits, Bytes blocks, MutableBytes packed);
 
 }  // namespace modelutils::mlx

@@ -5,7 +5,11 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/parallel.h"
 #include "mlx/block_form.h"
@@ -17,7 +21,7 @@ namespace modelutils {
 namespace {
 
 constexpr u64 look_bytes = u64{512} << 10;
-constexpr std::size_t batch_groups = 64;
+constexpr std::size_t batch_groups = 256;
 
 double relative(double error, double values) {
   if (error == 0) return 0;
@@ -104,29 +108,7 @@ void look_at_fp_blocks(TensorType type, const mlx::Params& params, Bytes rows, B
   facts.foreign_scales += mlx::foreign_scale_bytes(type, scales);
 }
 
-}  // namespace
-
-void BlockFacts::add(const BlockFacts& other) {
-  finite = finite && other.finite;
-  fits_f16 = fits_f16 && other.fits_f16;
-  fits_bf16 = fits_bf16 && other.fits_bf16;
-  f16_overflows = f16_overflows || other.f16_overflows;
-  merged = std::min(merged, other.merged);
-  code_bits |= other.code_bits;
-  foreign_scales += other.foreign_scales;
-  f16_error += other.f16_error;
-  bf16_error += other.bf16_error;
-  squared_values += other.squared_values;
-}
-
-double BlockFacts::f16_rms() const {
-  return relative(f16_error, squared_values);
-}
-
-double BlockFacts::bf16_rms() const {
-  return relative(bf16_error, squared_values);
-}
-
+// Whole rows of `columns` elements.
 void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts) {
   const mlx::Params params = *mlx::exact_params(type);
   if (params.mode != mlx::Mode::affine) return look_at_fp_blocks(type, params, rows, facts);
@@ -167,89 +149,157 @@ void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, 
   }
 }
 
-void look_at_values(std::span<const float> values, BlockFacts& facts) {
-  look_at(values, facts);
-}
+// Rows of a part, or units of a tensor, that are looked at a piece at a time.
+struct Stretch {
+  std::size_t tensor;         // its place in the list
+  const CatalogTensor* rows;  // whose rows from `begin` on; nullptr: values
+  u64 begin;
+  u64 units;
+  u64 step;         // units of a piece
+  u64 first_piece;  // of all stretches
+};
 
-namespace {
+class Looker {
+ public:
+  Looker(const Catalog& catalog, std::span<const DirectoryTensor> tensors, std::span<const Look> looks)
+      : catalog_(catalog), tensors_(tensors), looks_(looks), settled_(looks.size()), all_(looks.size()) {}
 
-// Calls look(first, count, thread, facts) for pieces of [0, units) by several threads, and joins what they find.
-template <typename Look>
-Result<BlockFacts> look_everywhere(u64 units, u64 piece, unsigned threads, const Look& look) {
-  std::mutex mutex;
-  BlockFacts all;
-  const u64 pieces = (units + piece - 1) / piece;
-  const auto look_at_piece = [&](u64 item, unsigned thread) -> Status {
-    BlockFacts facts;
-    const u64 first = item * piece;
-    MU_TRY(look(first, std::min(piece, units - first), thread, facts));
-    const std::lock_guard lock(mutex);
-    all.add(facts);
-    return {};
-  };
-  MU_TRY(parallel_for(pieces, threads, look_at_piece));
-  return all;
-}
-
-}  // namespace
-
-namespace {
-
-// `rows` rows of a tensor from row `first` on.
-Result<BlockFacts> facts_of_rows(const Catalog& catalog, const CatalogTensor& tensor, u64 first, u64 rows,
-                                 bool with_errors, unsigned threads) {
-  const u64 columns = tensor.ne.front();
-  const u64 bytes = *row_bytes(*tensor.type, columns);
-  std::vector<std::vector<std::byte>> buffers(std::max(threads, 1u));
-  const auto look = [&](u64 row, u64 count, unsigned thread, BlockFacts& facts) -> Status {
-    std::vector<std::byte>& blocks = buffers[thread];
-    blocks.resize(count * bytes);
-    MU_TRY(catalog.files[tensor.file].source->read_exact(tensor.offset + (first + row) * bytes, blocks));
-    look_at_blocks(*tensor.type, columns, blocks, with_errors, facts);
-    return {};
-  };
-  return look_everywhere(rows, std::max<u64>(look_bytes / bytes, 1), threads, look);
-}
-
-}  // namespace
-
-Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads) {
-  return facts_of_rows(catalog, tensor, 0, tensor.bytes / *row_bytes(*tensor.type, tensor.ne.front()), false, threads);
-}
-
-Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const DirectoryTensor& tensor, bool with_errors,
-                                   unsigned threads) {
-  BlockFacts all;
-  // The rows of a part lie one after another in the GGUF, whatever their order in the directory.
-  for (const DirectoryPart& part : tensor.parts) {
-    MU_ASSIGN(const BlockFacts facts,
-              facts_of_rows(catalog, catalog.tensors[part.tensor], part.first, part.view.rows(), with_errors, threads));
-    all.add(facts);
+  void add_rows(std::size_t i, const CatalogTensor& tensor, u64 first, u64 rows) {
+    add({i, &tensor, first, rows, std::max<u64>(look_bytes / row_size(tensor), 1), 0});
   }
-  return all;
-}
 
-Result<BlockFacts> facts_of_values(const Catalog& catalog, const DirectoryTensor& tensor, bool all, unsigned threads) {
-  std::atomic<bool> is_settled = false;
-  const u64 units = tensor.units();
-  const u64 most = std::max<u64>(look_bytes / 4 / tensor.unit, 1);
+  void add_tensor(std::size_t i) {
+    const DirectoryTensor& tensor = tensors_[i];
+    if (looks_[i] == Look::none) return;
+    if (looks_[i] == Look::values || looks_[i] == Look::values_until_settled) {
+      const u64 most = std::max<u64>(look_bytes / 4 / tensor.unit, 1);
+      return add({i, nullptr, 0, tensor.units(), tensor.by_element ? tensor.units() : most, 0});
+    }
+    // The rows of a part lie one after another in the GGUF, whatever their order in the directory.
+    for (const DirectoryPart& part : tensor.parts) {
+      add_rows(i, catalog_.tensors[part.tensor], part.first, part.view.rows());
+    }
+  }
+
+  Result<std::vector<BlockFacts>> run(unsigned threads) {
+    workers_.resize(std::max(threads, 1u));
+    const auto look_at_piece = [&](u64 piece, unsigned thread) -> Status {
+      const auto next = std::ranges::upper_bound(stretches_, piece, {}, &Stretch::first_piece);
+      const Stretch& stretch = *std::prev(next);
+      const u64 first = (piece - stretch.first_piece) * stretch.step;
+      BlockFacts facts;
+      MU_TRY(look(stretch, first, std::min(stretch.step, stretch.units - first), workers_[thread], facts));
+      add_in_order(piece, stretch.tensor, facts);
+      return {};
+    };
+    MU_TRY(parallel_for(pieces_, threads, look_at_piece));
+    return std::move(all_);
+  }
+
+ private:
   struct Worker {
-    DirectoryReader reader;
+    std::vector<std::byte> rows;
     std::vector<float> values;
+    std::unique_ptr<DirectoryReader> reader;
+    std::size_t tensor = 0;  // of the reader
   };
-  std::vector<Worker> workers(std::max(threads, 1u), Worker{DirectoryReader(catalog, tensor), {}});
-  const auto look = [&](u64 first, u64 count, unsigned thread, BlockFacts& facts) -> Status {
-    if (is_settled.load()) {
+
+  static u64 row_size(const CatalogTensor& tensor) { return *row_bytes(*tensor.type, tensor.ne.front()); }
+
+  void add(Stretch stretch) {
+    if (stretch.units == 0) return;
+    stretch.first_piece = pieces_;
+    pieces_ += (stretch.units + stretch.step - 1) / stretch.step;
+    stretches_.push_back(stretch);
+  }
+
+  Status look(const Stretch& stretch, u64 first, u64 count, Worker& worker, BlockFacts& facts) {
+    if (stretch.rows == nullptr) return look_at_values(stretch.tensor, first, count, worker, facts);
+    const CatalogTensor& tensor = *stretch.rows;
+    const u64 bytes = row_size(tensor);
+    worker.rows.resize(count * bytes);
+    MU_TRY(
+        catalog_.files[tensor.file].source->read_exact(tensor.offset + (stretch.begin + first) * bytes, worker.rows));
+    const bool with_errors = looks_[stretch.tensor] == Look::blocks_and_errors;
+    look_at_blocks(*tensor.type, tensor.ne.front(), worker.rows, with_errors, facts);
+    return {};
+  }
+
+  Status look_at_values(std::size_t i, u64 first, u64 count, Worker& worker, BlockFacts& facts) {
+    if (settled_[i].load()) {
       facts.fits_f16 = facts.fits_bf16 = false;
       return {};
     }
-    Worker& worker = workers[thread];
-    MU_TRY(worker.reader.read_values(first, count, worker.values));
-    look_at_values(worker.values, facts);
-    if (!all && !facts.fits_f16 && !facts.fits_bf16) is_settled.store(true);
+    if (worker.reader == nullptr || worker.tensor != i) {
+      worker.reader = std::make_unique<DirectoryReader>(catalog_, tensors_[i]);
+      worker.tensor = i;
+    }
+    MU_TRY(worker.reader->read_values(first, count, worker.values));
+    look_at(worker.values, facts);
+    const bool is_settled = !facts.fits_f16 && !facts.fits_bf16;
+    if (is_settled && looks_[i] == Look::values_until_settled) settled_[i].store(true);
     return {};
-  };
-  return look_everywhere(units, tensor.by_element ? units : most, threads, look);
+  }
+
+  // Sums of doubles depend on their order.
+  void add_in_order(u64 piece, std::size_t tensor, const BlockFacts& facts) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(piece, std::pair(tensor, facts));
+    for (auto next = waiting_.begin(); next != waiting_.end() && next->first == next_; ++next_) {
+      all_[next->second.first].add(next->second.second);
+      next = waiting_.erase(next);
+    }
+  }
+
+  const Catalog& catalog_;
+  std::span<const DirectoryTensor> tensors_;
+  std::span<const Look> looks_;
+  std::vector<Stretch> stretches_;
+  u64 pieces_ = 0;
+  std::vector<Worker> workers_;
+  std::vector<std::atomic<bool>> settled_;
+  std::mutex mutex_;
+  std::vector<BlockFacts> all_;
+  std::map<u64, std::pair<std::size_t, BlockFacts>> waiting_;
+  u64 next_ = 0;
+};
+
+}  // namespace
+
+void BlockFacts::add(const BlockFacts& other) {
+  finite = finite && other.finite;
+  fits_f16 = fits_f16 && other.fits_f16;
+  fits_bf16 = fits_bf16 && other.fits_bf16;
+  f16_overflows = f16_overflows || other.f16_overflows;
+  merged = std::min(merged, other.merged);
+  code_bits |= other.code_bits;
+  foreign_scales += other.foreign_scales;
+  f16_error += other.f16_error;
+  bf16_error += other.bf16_error;
+  squared_values += other.squared_values;
+}
+
+double BlockFacts::f16_rms() const {
+  return relative(f16_error, squared_values);
+}
+
+double BlockFacts::bf16_rms() const {
+  return relative(bf16_error, squared_values);
+}
+
+Result<std::vector<BlockFacts>> look_at_tensors(const Catalog& catalog, std::span<const DirectoryTensor> tensors,
+                                                std::span<const Look> looks, unsigned threads) {
+  Looker looker(catalog, tensors, looks);
+  for (std::size_t i = 0; i < looks.size(); ++i) looker.add_tensor(i);
+  return looker.run(threads);
+}
+
+Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads) {
+  constexpr Look blocks[] = {Look::blocks};
+  Looker looker(catalog, {}, blocks);
+  looker.add_rows(0, tensor, 0, tensor.bytes / *row_bytes(*tensor.type, tensor.ne.front()));
+  MU_ASSIGN(const std::vector<BlockFacts> facts, looker.run(threads));
+  return facts.front();
 }
 
 }  // namespace modelutils

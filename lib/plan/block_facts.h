@@ -1,6 +1,9 @@
 // What a look at all blocks of a tensor tells about its packed form.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "base/error.h"
 #include "model/tensor_catalog.h"
 #include "plan/directory_map.h"
@@ -26,19 +29,20 @@ struct BlockFacts {
   double bf16_rms() const;
 };
 
-/// Looks at the blocks of type `type`, whole rows of `columns` elements. `with_errors` fills the last three members.
-void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts);
+/// How a tensor is looked at.
+enum class Look : u8 {
+  none,                  ///< not at all: its facts are those of nothing
+  blocks,                ///< its blocks, which are of one type with an exact form; without the last three members
+  blocks_and_errors,     ///< the same with them
+  values,                ///< its values, after what was done to them is undone
+  values_until_settled,  ///< the same as far as it takes to see that no type of 16 bits holds them
+};
 
-/// Looks at values: finite, fits_…, f16_overflows.
-void look_at_values(std::span<const float> values, BlockFacts& facts);
-
-/// Of all parts of a tensor, which have one type with an exact form. Errors: reading.
-Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const DirectoryTensor& tensor, bool with_errors,
-                                   unsigned threads);
-/// The same of a whole tensor of a GGUF, without errors.
+/// The facts of all tensors, one for each of `looks`. The result does not depend on the number of threads. Errors:
+/// reading.
+Result<std::vector<BlockFacts>> look_at_tensors(const Catalog& catalog, std::span<const DirectoryTensor> tensors,
+                                                std::span<const Look> looks, unsigned threads);
+/// Look::blocks at a whole tensor of a GGUF. Errors: reading.
 Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads);
-/// Of the values of a tensor that is not packed, after what was done to them is undone; stops where no question is
-/// open.
-Result<BlockFacts> facts_of_values(const Catalog& catalog, const DirectoryTensor& tensor, bool all, unsigned threads);
 
 }  // namespace modelutils

@@ -48,8 +48,9 @@ class Chooser {
 
   Result<std::vector<StoredForm>> choose() {
     std::vector<StoredForm> forms(tensors_.size());
-    facts_.resize(tensors_.size());
-    for (std::size_t i = 0; i < tensors_.size(); ++i) MU_TRY(look(i));
+    std::vector<Look> looks;
+    for (const DirectoryTensor& tensor : tensors_) looks.push_back(look_of(tensor));
+    MU_ASSIGN(facts_, look_at_tensors(catalog_, tensors_, looks, threads_));
     choose_order();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       Result<StoredForm> form = choose_one(i);
@@ -92,24 +93,16 @@ class Chooser {
 
   static bool is_affine(TensorType type) { return mlx::exact_params(type)->mode == mlx::Mode::affine; }
 
-  Status look(std::size_t i) {
-    const DirectoryTensor& tensor = tensors_[i];
+  Look look_of(const DirectoryTensor& tensor) const {
     switch (kind_of(tensor)) {
       case Kind::blocks: {
         const bool rounds = !options_.exact && options_.scales != TensorType::F32;
-        MU_ASSIGN(facts_[i], facts_of_blocks(catalog_, tensor, rounds && may_need_errors(*type_of(tensor)), threads_));
-        break;
+        return rounds && may_need_errors(*type_of(tensor)) ? Look::blocks_and_errors : Look::blocks;
       }
-      case Kind::values: {
-        MU_ASSIGN(facts_[i], facts_of_values(catalog_, tensor, true, threads_));
-        break;
-      }
-      case Kind::plain:
-        if (options_.dequantize || options_.dtype) break;
-        MU_ASSIGN(facts_[i], facts_of_values(catalog_, tensor, false, threads_));
-        break;
+      case Kind::values: return Look::values;
+      case Kind::plain: break;
     }
-    return {};
+    return options_.dequantize || options_.dtype ? Look::none : Look::values_until_settled;
   }
 
   // Scales of these types are products, which 16 bits hardly ever hold; others fit F16 unless they overflow.

@@ -169,6 +169,66 @@ TEST(PackCodes, IsTheReverseOfUnpacking) {
   }
 }
 
+TEST(TakePacked, IsTakingAndPacking) {
+  for (const TensorType type : types_with_form()) {
+    const std::vector<std::byte> blocks = random_blocks(type, 300);
+    const u32 bits = exact_params(type)->bits;
+    const Packed wanted = packed(type, blocks);
+    std::vector<std::byte> found(wanted.words.size() + 1, std::byte{0xEE});
+    take_packed(type, bits, blocks, MutableBytes(found).first(wanted.words.size()));
+    EXPECT_EQ(std::memcmp(found.data(), wanted.words.data(), wanted.words.size()), 0) << type_name(type);
+    EXPECT_EQ(found.back(), std::byte{0xEE}) << type_name(type);
+  }
+}
+
+TEST(TakePacked, DropsBitsThatNoCodeUses) {
+  std::vector<std::byte> blocks = random_blocks(TensorType::Q4_1, 300);
+  for (std::size_t at = 0; at < blocks.size(); at += 20) {
+    for (std::size_t i = 4; i < 20; ++i) blocks[at + i] &= std::byte{0x77};
+  }
+  std::vector<u8> codes(300 * 32);
+  take_codes(TensorType::Q4_1, blocks, codes);
+  std::vector<std::byte> wanted(codes.size() / 8 * 3);
+  pack_codes(3, codes, wanted);
+  std::vector<std::byte> found(wanted.size());
+  take_packed(TensorType::Q4_1, 3, blocks, found);
+  EXPECT_EQ(found, wanted);
+}
+
+// Scales of blocks that are one group are read many at a time; here one by one, infinite and NaN among them.
+TEST(TakeScales, DoesNotDependOnTheInstructions) {
+  struct Case {
+    TensorType type;
+    float scale, bias;
+    u32 bias_at;
+  };
+  const Case cases[] = {{TensorType::Q4_0, 1, -8, 0},     {TensorType::Q5_0, 1, -16, 0}, {TensorType::Q8_0, 1, -128, 0},
+                        {TensorType::IQ4_NL, 1, -128, 0}, {TensorType::Q4_1, 1, 1, 2},   {TensorType::Q5_1, 1, 1, 2},
+                        {TensorType::Q1_0, 2, -1, 0},     {TensorType::Q2_0, 1, -1, 0}};
+  for (const Case& one : cases) {
+    const u32 size = type_info(one.type).block_bytes;
+    for (const bool has_others : {false, true}) {
+      std::vector<std::byte> blocks = random_blocks(one.type, 1003);
+      const u16 others[] = {0x7C00, 0xFC00, 0x7C01, 0xFE00};
+      for (std::size_t i = 0; has_others && i < std::size(others); ++i) {
+        std::memcpy(blocks.data() + (7 + 300 * i) * size % blocks.size() / size * size, &others[i], 2);
+      }
+      for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+        std::vector<float> scales(1003), biases(1003);
+        take_scales(one.type, blocks, scales, biases, instructions);
+        for (std::size_t b = 0; b < scales.size(); ++b) {
+          u16 half = 0, offset = 0;
+          std::memcpy(&half, blocks.data() + b * size, 2);
+          std::memcpy(&offset, blocks.data() + b * size + one.bias_at, 2);
+          const float scale = f16_to_f32(half) * one.scale, bias = f16_to_f32(offset) * one.bias;
+          ASSERT_EQ(std::memcmp(&scales[b], &scale, 4), 0) << type_name(one.type) << " " << b;
+          ASSERT_EQ(std::memcmp(&biases[b], &bias, 4), 0) << type_name(one.type) << " " << b;
+        }
+      }
+    }
+  }
+}
+
 std::string sha256(Bytes bytes) {
   Hasher hasher(HashAlgorithm::sha256);
   hasher.update(bytes);

@@ -32,24 +32,62 @@ std::vector<float> floats_of_all_kinds() {
   return values;
 }
 
+// Of this machine; twice the same where it has nothing special.
+const Instructions all_instructions[] = {Instructions::any_machine, best_instructions()};
+
 TEST(Narrow, GivesTheBitsOfTheSingleConversions) {
   const std::vector<float> values = floats_of_all_kinds();
   std::vector<std::byte> out(values.size() * 4 + 1);
   std::byte* const odd = out.data() + 1;
-  narrow(TensorType::F16, values, odd);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    u16 bits = 0;
-    std::memcpy(&bits, odd + 2 * i, 2);
-    ASSERT_EQ(bits, f32_to_f16(values[i])) << values[i];
-  }
-  narrow(TensorType::BF16, values, odd);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    u16 bits = 0;
-    std::memcpy(&bits, odd + 2 * i, 2);
-    ASSERT_EQ(bits, f32_to_bf16(values[i])) << values[i];
+  for (const Instructions instructions : all_instructions) {
+    narrow(TensorType::F16, values, odd, instructions);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      u16 bits = 0;
+      std::memcpy(&bits, odd + 2 * i, 2);
+      ASSERT_EQ(bits, f32_to_f16(values[i])) << values[i];
+    }
+    narrow(TensorType::BF16, values, odd, instructions);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      u16 bits = 0;
+      std::memcpy(&bits, odd + 2 * i, 2);
+      ASSERT_EQ(bits, f32_to_bf16(values[i])) << values[i];
+    }
   }
   narrow(TensorType::F32, values, odd);
   EXPECT_EQ(std::memcmp(odd, values.data(), values.size() * 4), 0);
+}
+
+// Vectors must not reach beyond the last value.
+TEST(Narrow, WritesAsManyAsThereAre) {
+  const std::vector<float> values(40, 1.0f);
+  for (const Instructions instructions : all_instructions) {
+    for (std::size_t count = 0; count < values.size(); ++count) {
+      std::vector<std::byte> out(2 * values.size(), std::byte{0xEE});
+      narrow(TensorType::F16, std::span(values).first(count), out.data(), instructions);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        ASSERT_EQ(out[2 * i + 1], i < count ? std::byte{0x3C} : std::byte{0xEE}) << count << " " << i;
+      }
+    }
+  }
+}
+
+TEST(WidenF16, GivesTheValuesOfTheSingleConversion) {
+  constexpr std::size_t stride = 7;
+  std::vector<std::byte> bytes(65536 * stride + 2);
+  for (u32 bits = 0; bits < 65536; ++bits) {
+    const u16 half = static_cast<u16>(bits);
+    std::memcpy(bytes.data() + bits * stride, &half, 2);
+  }
+  for (const Instructions instructions : all_instructions) {
+    for (const std::size_t count : {65536, 31744, 1000, 3}) {  // below 31744 all are finite
+      std::vector<float> values(count + 1, -1.0f);
+      widen_f16(bytes.data(), stride, std::span(values).first(count), instructions);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(std::bit_cast<u32>(values[i]), std::bit_cast<u32>(f16_to_f32(static_cast<u16>(i)))) << i;
+      }
+      EXPECT_EQ(values[count], -1.0f);
+    }
+  }
 }
 
 TEST(RoundTo, GivesTheValueOfTheNarrowBits) {
@@ -96,13 +134,17 @@ TEST(NarrowFacts, TellsWhatEachTypeHolds) {
       {std::bit_cast<float>(0xFFFFFFFFu), false, true, true, false},
   };
   for (const Case& one : cases) {
-    std::vector<float> values(37, 1.0f);
-    values[21] = one.value;
-    const NarrowFacts facts = narrow_facts(values);
-    EXPECT_EQ(facts.finite, one.finite) << one.value;
-    EXPECT_EQ(facts.fits_f16, one.fits_f16) << one.value;
-    EXPECT_EQ(facts.fits_bf16, one.fits_bf16) << one.value;
-    EXPECT_EQ(facts.f16_overflows, one.f16_overflows) << one.value;
+    for (const std::size_t place : {0, 21, 36}) {  // the last one is left over from whole vectors
+      std::vector<float> values(37, 1.0f);
+      values[place] = one.value;
+      for (const Instructions instructions : all_instructions) {
+        const NarrowFacts facts = narrow_facts(values, instructions);
+        EXPECT_EQ(facts.finite, one.finite) << one.value;
+        EXPECT_EQ(facts.fits_f16, one.fits_f16) << one.value;
+        EXPECT_EQ(facts.fits_bf16, one.fits_bf16) << one.value;
+        EXPECT_EQ(facts.f16_overflows, one.f16_overflows) << one.value;
+      }
+    }
   }
 }
 
