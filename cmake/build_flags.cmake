@@ -21,8 +21,9 @@ if(MODELUTILS_WERROR)
 endif()
 
 if(MODELUTILS_SANITIZE)
-  target_compile_options(build_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
-                         -fno-omit-frame-pointer)
+  # AddressSanitizer sees what goes through a null pointer; checking each pointer before costs a seventh of the compiling.
+  target_compile_options(build_flags INTERFACE -fsanitize=address,undefined -fno-sanitize=null
+                         -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(build_flags INTERFACE -fsanitize=address,undefined)
 else()
   # Start-up time counts: programs load no libstdc++, and nothing loads a library that is not used. The shared library
