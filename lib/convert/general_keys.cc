@@ -31,7 +31,7 @@ void add_source(Keys& keys, const std::string& prefix, std::string_view source) 
   const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   const hf::ModelId id = hf::parse_model_id(name, 0);
   keys.push_back(gguf::make_key_string(prefix + "name", name.empty() ? std::string(source) : hf::model_title(name)));
-  if (slash != std::string_view::npos && slash > 0) {
+  if (slash != std::string_view::npos) {
     const std::string_view above = path.substr(0, slash);
     const std::size_t previous = above.rfind('/');
     const std::string_view organization = previous == std::string_view::npos ? above : above.substr(previous + 1);
