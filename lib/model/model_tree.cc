@@ -161,7 +161,7 @@ class Walk {
     if (folder.has_index || (folder.has_config && folder.has_weights)) {
       const safetensors::Folder weights(joined(folder.path, ""));
       const std::optional<std::string> index = weights.index();
-      folder.covered = index ? shards_of(weights, *index) : weights.model_files();
+      folder.covered = index ? shards_of(folder, weights, *index) : weights.model_files();
       if (index) folder.covered.push_back(*index);
     } else if (folder.has_weights) {
       folder.covered = only_set(folder.names);
@@ -176,12 +176,21 @@ class Walk {
     tell({.path = folder.path, .folder = folder.below}, folder, files);
   }
 
-  // The files that the index names, and those that its own rules call unlisted.
-  static std::vector<std::string> shards_of(const safetensors::Folder& weights, const std::string& index) {
+  // The files that the index names, and those that its own rules call unlisted. It is read only where it can say more
+  // than the names do: where files are named otherwise, or may be in folders below.
+  std::vector<std::string> shards_of(const Folder& folder, const safetensors::Folder& weights,
+                                     const std::string& index) const {
     std::vector<std::string> files;
     for (const std::string& name : weights.weights) {
       if (name.starts_with("model")) files.push_back(name);
     }
+    bool has_folders = false;
+    for (std::size_t i = 0; i < folder.names.size(); ++i) {
+      const EntryKind kind = folder.names.kind(i);
+      has_folders = has_folders || kind == EntryKind::directory ||
+                    (kind == EntryKind::link && options_.links == OutsideLinks::follow);
+    }
+    if (files.size() == weights.weights.size() && !has_folders) return files;
     auto opened = open_in_folder(weights.path, index);
     if (!opened) return weights.weights;
     const auto parsed = safetensors::parse_index(*opened->file);
