@@ -16,6 +16,7 @@ namespace {
 
 constexpr u64 piece_bytes = 512 * 1024;
 constexpr u64 piece_elements = 32 * 1024;  // the values of both sides stay in the second-level cache
+constexpr u64 some_elements = 4 * 1024;    // and these in the first-level cache
 constexpr u64 longest_row = 128 * 1024;
 constexpr u64 most_elements = 4 * 1024 * 1024;  // of a piece: memory is bounded
 constexpr std::size_t most_rows = 3;
@@ -194,27 +195,39 @@ class Measurer {
     const Job& job = jobs_[i];
     u64 elements = 0;
     if (!read(i, piece, scratch, elements)) return false;
-    scratch.values_a.resize(elements);
-    scratch.values_b.resize(elements);
-    job.a->decode(scratch.a, scratch.values_a);
-    job.b->decode(scratch.b, scratch.values_b);
-    const std::span<const float> a(scratch.values_a), b(scratch.values_b);
-    const u64 begin = piece * job.piece;
-    const u64 step = job.has_rows ? job.columns : elements;
-    for (u64 at = 0; at < elements; at += step) {
+    // Rows are added up each by itself, so they may be decoded a few at a time.
+    const bool by_rows = job.has_rows && job.a->can_decode_some() && job.b->can_decode_some();
+    const u64 some = by_rows ? std::max<u64>(some_elements / job.granule, 1) * job.granule : elements;
+    for (u64 first = 0; first < elements; first += some) {
+      const u64 count = std::min(some, elements - first);
+      scratch.values_a.resize(count);
+      scratch.values_b.resize(count);
+      const auto decode = [&](const TensorValues& side, const StoredRows& rows, std::vector<float>& values) {
+        by_rows ? side.decode_some(rows, first / side.unit(), values) : side.decode(rows, values);
+      };
+      decode(*job.a, scratch.a, scratch.values_a);
+      decode(*job.b, scratch.b, scratch.values_b);
+      add_up(job, piece * job.piece + first, scratch.values_a, scratch.values_b, out);
+    }
+    keep_worst(out.rows);
+    return true;
+  }
+
+  // Values of a piece from element `begin` of the tensor on; whole rows if there are any.
+  static void add_up(const Job& job, u64 begin, std::span<const float> a, std::span<const float> b, Piece& out) {
+    const bool were_equal = out.part.sums.different == 0;
+    const u64 step = job.has_rows ? job.columns : a.size();
+    for (u64 at = 0; at < a.size(); at += step) {
       const ValueSums row = sums_of(a.subspan(at, step), b.subspan(at, step));
       out.part.sums.add(row);
       if (job.has_rows && row.dd > 0) out.rows.push_back({(begin + at) / job.columns, row.rms()});
       if (out.rows.size() > 4096) keep_worst(out.rows);
     }
-    keep_worst(out.rows);
-    if (out.part.sums.different > 0) {
-      const std::size_t place = first_difference(a, b).value_or(0);
-      out.part.first = begin + place;
-      out.part.first_a = a[place];
-      out.part.first_b = b[place];
-    }
-    return true;
+    if (!were_equal || out.part.sums.different == 0) return;
+    const std::size_t place = first_difference(a, b).value_or(0);
+    out.part.first = begin + place;
+    out.part.first_a = a[place];
+    out.part.first_b = b[place];
   }
 
   // Sums of doubles depend on their order, so pieces are added in the order of the model.

@@ -32,8 +32,12 @@ class CatalogValues : public TensorValues {
     return file_.read_exact(offset_ + first * block, out.values);
   }
 
-  void decode(const StoredRows& rows, std::span<float> out) const override {
-    dequantize(storage().type, rows.values, out);
+  void decode(const StoredRows& rows, std::span<float> out) const override { decode_some(rows, 0, out); }
+
+  bool can_decode_some() const override { return true; }
+
+  void decode_some(const StoredRows& rows, u64 first, std::span<float> out) const override {
+    dequantize(storage().type, Bytes(rows.values).subspan(first * type_info(storage().type).block_bytes), out);
   }
 
  private:

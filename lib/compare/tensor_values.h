@@ -45,6 +45,10 @@ class TensorValues {
   virtual Status read(u64 first, u64 count, StoredRows& out) const = 0;
   /// Their values; `out` has count × unit() elements.
   virtual void decode(const StoredRows& rows, std::span<float> out) const = 0;
+  /// Can decode_some() be called? Where values are made of more than their own bytes it cannot.
+  virtual bool can_decode_some() const { return false; }
+  /// The values of out.size() / unit() units of `rows` from the first-th on.
+  virtual void decode_some(const StoredRows& /*rows*/, u64 /*first*/, std::span<float> /*out*/) const {}
 
  protected:
   TensorValues(Storage storage, u64 elements, u64 unit) : storage_(storage), elements_(elements), unit_(unit) {}

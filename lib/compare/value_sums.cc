@@ -161,16 +161,18 @@ ValueSums sums_of(std::span<const float> a, std::span<const float> b, Instructio
       instructions, [&, x = a.data(), y = b.data() ](auto width)
                         __attribute__((always_inline)) { add_up<decltype(width)::value>(x, y, whole, lanes); });
   ValueSums sums;
+  double largest = 0;
   for (std::size_t k = 0; k < Lanes::count; ++k) {
     sums.aa += lanes.aa[k];
     sums.bb += lanes.bb[k];
     sums.dd += lanes.dd[k];
-    // The root of a rounded square is the number itself, as long as the square is a normal number.
-    sums.max_abs = std::max(sums.max_abs, std::sqrt(lanes.largest[k]));
+    largest = std::max(largest, lanes.largest[k]);
     sums.different += lanes.different[k];
   }
+  // The root of a rounded square is the number itself, as long as the square is a normal number.
+  sums.max_abs = std::sqrt(largest);
   if (!std::isfinite(sums.aa) || !std::isfinite(sums.dd)) return careful_sums(a, b);
-  sums.add(careful_sums(a.subspan(whole), b.subspan(whole)));
+  if (whole < a.size()) sums.add(careful_sums(a.subspan(whole), b.subspan(whole)));
   return sums;
 }
 

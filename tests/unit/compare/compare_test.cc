@@ -142,6 +142,33 @@ TEST(Compare, OneFlippedBitIsFoundInEveryBlockType) {
   }
 }
 
+// Rows are read and decoded some at a time: places are those of the tensor.
+TEST(Compare, TellsWhereInALargeTensorValuesDiffer) {
+  constexpr u64 columns = 100, rows = 1000;
+  const test::TempDir folder;
+  std::vector<float> values(columns * rows, 1.0f);
+  const std::string a = folder.write("a.gguf", file_with(0, columns, rows, bytes_of(values)));
+  values[517 * columns + 3] = 1.5f;
+  values[901 * columns] = 3.0f;
+  const std::string b = folder.write("b.gguf", file_with(0, columns, rows, bytes_of(values)));
+  const auto diff = compare(a, b);
+  const Measurement* t = nullptr;
+  for (const Measurement& one : diff->measured) {
+    if (!one.equal_bytes) t = &one;
+  }
+  ASSERT_NE(t, nullptr);
+  EXPECT_EQ(t->sums.different, 2u);
+  EXPECT_EQ(t->sums.max_abs, 2.0);
+  EXPECT_EQ(t->first, 517 * columns + 3);
+  EXPECT_EQ(t->first_a, 1.0f);
+  EXPECT_EQ(t->first_b, 1.5f);
+  ASSERT_EQ(t->worst.size(), 2u);
+  EXPECT_EQ(t->worst[0].row, 901u);
+  EXPECT_DOUBLE_EQ(t->worst[0].rms, 0.2);  // 2² over 100 × 1²
+  EXPECT_EQ(t->worst[1].row, 517u);
+  EXPECT_DOUBLE_EQ(t->worst[1].rms, 0.05);
+}
+
 TEST(Compare, TheOtherWayRoundOnlySignsChange) {
   const test::TempDir folder;
   const auto file = [](const char* name, u64 wide, float value, bool more) {
