@@ -158,6 +158,9 @@ OutKey make_key_f32s(std::string key, const std::vector<float>& values) {
 OutKey make_key_bools(std::string key, const std::vector<bool>& values) {
   return numbers(std::move(key), ValueType::boolean, std::vector<u8>(values.begin(), values.end()));
 }
+OutKey make_key_u8s(std::string key, std::string_view bytes) {
+  return numbers(std::move(key), ValueType::u8, std::vector<u8>(bytes.begin(), bytes.end()));
+}
 
 Result<OutKey> copy_key(const ByteSource& source, const Document& document, const KeyValue& key) {
   if (document.big_endian) {

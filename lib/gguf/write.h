@@ -29,6 +29,7 @@ OutKey make_key_i32s(std::string key, const std::vector<i32>& values);
 OutKey make_key_u32s(std::string key, const std::vector<u32>& values);
 OutKey make_key_f32s(std::string key, const std::vector<float>& values);
 OutKey make_key_bools(std::string key, const std::vector<bool>& values);
+OutKey make_key_u8s(std::string key, std::string_view bytes);
 /// A key of a parsed document, an array's bytes copied from its source. Errors: reading; "gguf-big-endian".
 Result<OutKey> copy_key(const ByteSource& source, const Document& document, const KeyValue& key);
 

@@ -3,25 +3,11 @@
 #include <fmt/format.h>
 
 #include "plan/optional_keys.h"
+#include "tokenizer/token_roles.h"
 
 namespace modelutils {
 
 namespace {
-
-struct IdKey {
-  const char* key;
-  std::optional<u32> tokenizer::SpecialIds::*id;
-};
-constexpr IdKey id_keys[] = {
-    {"bos_token_id", &tokenizer::SpecialIds::bos},         {"eos_token_id", &tokenizer::SpecialIds::eos},
-    {"unknown_token_id", &tokenizer::SpecialIds::unk},     {"seperator_token_id", &tokenizer::SpecialIds::sep},  // sic
-    {"padding_token_id", &tokenizer::SpecialIds::pad},     {"cls_token_id", &tokenizer::SpecialIds::cls},
-    {"mask_token_id", &tokenizer::SpecialIds::mask},       {"eot_token_id", &tokenizer::SpecialIds::eot},
-    {"eom_token_id", &tokenizer::SpecialIds::eom},         {"fim_pre_token_id", &tokenizer::SpecialIds::fim_pre},
-    {"fim_suf_token_id", &tokenizer::SpecialIds::fim_suf}, {"fim_mid_token_id", &tokenizer::SpecialIds::fim_mid},
-    {"fim_pad_token_id", &tokenizer::SpecialIds::fim_pad}, {"fim_rep_token_id", &tokenizer::SpecialIds::fim_rep},
-    {"fim_sep_token_id", &tokenizer::SpecialIds::fim_sep},
-};
 
 std::string ggml(std::string_view name) {
   return fmt::format("tokenizer.ggml.{}", name);
@@ -43,14 +29,16 @@ Keys tokenizer_keys(const tokenizer::Tokenizer& tokenizer) {
   // Byte-level BPE does not load without the key, so an empty array is written as well.
   if (tokenizer.kind == tokenizer::TokenizerKind::gpt2)
     keys.push_back(gguf::make_key_strings(ggml("merges"), tokenizer.merges));
-  for (const IdKey& one : id_keys) {
-    const auto& id = tokenizer.special.*one.id;
-    if (id) keys.push_back(gguf::make_key(ggml(one.key), *id));
+  for (const tokenizer::TokenRole& role : tokenizer::token_roles()) {
+    const auto& id = tokenizer.special.*role.id;
+    if (id) keys.push_back(gguf::make_key(std::string(role.key), *id));
   }
   add_flag(keys, "add_bos_token", tokenizer.add_bos);
   add_flag(keys, "add_eos_token", tokenizer.add_eos);
   add_flag(keys, "add_sep_token", tokenizer.add_sep);
   add_flag(keys, "add_space_prefix", tokenizer.add_space_prefix);
+  add_flag(keys, "remove_extra_whitespaces", tokenizer.remove_extra_whitespaces);
+  if (!tokenizer.charsmap.empty()) keys.push_back(gguf::make_key_u8s(ggml("precompiled_charsmap"), tokenizer.charsmap));
   add_text(keys, "tokenizer.chat_template", tokenizer.templates.main);
   std::vector<std::string> names;
   for (const tokenizer::NamedTemplate& named : tokenizer.templates.named) {

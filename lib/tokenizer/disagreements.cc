@@ -52,21 +52,24 @@ bool only_marks_spaces(const Component& component) {
 
 }  // namespace
 
+void warn_of_normalizer(const Component& component, FindingLog& findings) {
+  if (component.type == "NFC") {
+    findings.warning(
+        Scope::model, "hf-tok-nfc",
+        "texts that are not in NFC (an accent as a character of its own after its letter) are tokenised differently: "
+        "llama.cpp does not compose them",
+        "normalizer");
+    return;
+  }
+  findings.warning(Scope::model, "hf-tok-normalizer",
+                   fmt::format("{} are tokenised differently: llama.cpp does not apply the normalizer {}",
+                               changed_texts(component), component.type),
+                   "normalizer");
+}
+
 void warn_of_normalizers(json::Element tokenizer_json, bool marks_spaces, FindingLog& findings) {
   for (const Component& component : normalizers(tokenizer_json)) {
-    if (marks_spaces && only_marks_spaces(component)) continue;
-    if (component.type == "NFC") {
-      findings.warning(
-          Scope::model, "hf-tok-nfc",
-          "texts that are not in NFC (an accent as a character of its own after its letter) are tokenised differently: "
-          "llama.cpp does not compose them",
-          "normalizer");
-      continue;
-    }
-    findings.warning(Scope::model, "hf-tok-normalizer",
-                     fmt::format("{} are tokenised differently: llama.cpp does not apply the normalizer {}",
-                                 changed_texts(component), component.type),
-                     "normalizer");
+    if (!marks_spaces || !only_marks_spaces(component)) warn_of_normalizer(component, findings);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "base/finding_log.h"
 #include "json/reader.h"
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/pipeline.h"
 
 namespace modelutils::tokenizer {
 
@@ -11,6 +12,9 @@ namespace modelutils::tokenizer {
 /// a Replace by it are its own way). A warning for each other normalizer of tokenizer.json: "hf-tok-nfc" for NFC,
 /// "hf-tok-normalizer" for the rest.
 void warn_of_normalizers(json::Element tokenizer_json, bool marks_spaces, FindingLog& findings);
+
+/// The warning of one normalizer that llama.cpp has not.
+void warn_of_normalizer(const Component& component, FindingLog& findings);
 
 /// llama.cpp cuts a text at an added token wherever its text occurs, and takes nothing else away. Warnings where
 /// Hugging Face does otherwise: "hf-tok-single-word" (only between words), "hf-tok-strips-spaces" (with the spaces

@@ -144,6 +144,7 @@ Status read_trainer_spec(const Field& message, SentencePieceModel& model) {
 
 Status read_normalizer_spec(const Field& message, SentencePieceModel& model) {
   return for_each_field(message.data, message.offset, [&](const Field& field) -> Status {
+    if (field.number == 2 && field.wire == Wire::bytes) model.charsmap = field.data;
     if (field.wire != Wire::varint) return {};
     if (field.number == 3) model.add_dummy_prefix = field.varint != 0;
     if (field.number == 4) model.remove_extra_whitespaces = field.varint != 0;

@@ -22,10 +22,14 @@ struct SentencePieceModel {
   i32 model_type = 1;  ///< 1 UNIGRAM, 2 BPE, 3 WORD, 4 CHAR
   bool byte_fallback = false;
   bool treat_whitespace_as_suffix = false;
+  std::string_view charsmap;  ///< the precompiled map of characters; points into the bytes that were parsed
   i32 unk_id = 0, bos_id = 1, eos_id = 2, pad_id = -1;  ///< negative: there is none
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
+
+  /// Does it choose the most likely split (UNIGRAM), where BPE merges?
+  bool is_unigram() const { return model_type == 1; }
 };
 
 /// Reads a SentencePiece model. Unknown fields are passed over by their wire type, the order of fields does not matter,

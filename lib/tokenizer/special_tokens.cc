@@ -176,6 +176,7 @@ class Resolver {
 
   Status resolve(const SpecialKind& kind, const SpecialTexts& texts) {
     auto& id = tokenizer_.special.*kind.id;
+    if (id) return {};  // the vocabulary itself says it
     const auto& text = texts.*kind.text;
     id = finder_.find(text);
     if (id) return {};
@@ -270,6 +271,16 @@ class Resolver {
         fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
   }
 
+  // The loader adds an eos to every text unless it is told not to. tokenizer.json says what is added; without one, the
+  // class of the tokenizer does.
+  void unigram_flags() {
+    const auto config = input_.files.tokenizer_config_root();
+    const std::string_view name = config ? json::string_member(*config, "tokenizer_class").value_or("") : "";
+    const bool is_t5 = name.starts_with("T5"), has_json = input_.files.tokenizer_json != nullptr;
+    if (!tokenizer_.add_bos) tokenizer_.add_bos = !has_json && !is_t5 && tokenizer_.special.bos;
+    if (!tokenizer_.add_eos) tokenizer_.add_eos = !has_json && is_t5;
+  }
+
   void flags(const AddSpecial& add) {
     const auto first = [](std::optional<bool> a, std::optional<bool> b) { return a ? a : b; };
     tokenizer_.add_bos = first(stated("add_bos_token"), add.bos);
@@ -282,12 +293,14 @@ class Resolver {
     if (llama_like && input_.config->vocab_size == 49152) tokenizer_.add_bos = false;
     // Some pre-tokenizers imply true, so what the files do not ask for is written as false.
     if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.add_bos) tokenizer_.add_bos = false;
+    if (tokenizer_.kind == TokenizerKind::t5) unigram_flags();
     needs(tokenizer_.add_bos, tokenizer_.special.bos, "bos");
     needs(tokenizer_.add_eos, tokenizer_.special.eos, "eos");
     needs(tokenizer_.add_sep, tokenizer_.special.sep, "sep");
-    if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.special.eos) {
+    const bool is_t5 = tokenizer_.kind == TokenizerKind::t5;
+    if ((tokenizer_.kind == TokenizerKind::gpt2 || is_t5) && !tokenizer_.special.eos) {
       tokenizer_.findings.warning(Scope::model, "hf-tok-no-eos",
-                                  "no eos token is defined; llama.cpp will use token 11");
+                                  fmt::format("no eos token is defined; llama.cpp will use token {}", is_t5 ? 1 : 11));
     }
   }
 

@@ -31,6 +31,12 @@ bool is_added(const TokenizerInput& input, u32 id) {
 // does not describe the tokenizer any more.
 bool agree(const TokenizerInput& input, const SentencePieceModel& model, const Vocabulary& vocabulary,
            FindingLog& findings) {
+  if (model.is_unigram()) {
+    findings.warning(Scope::model, "hf-tok-model-differs",
+                     "tokenizer.model chooses the most likely split (UNIGRAM), but tokenizer.json merges: "
+                     "tokenizer.model is ignored");
+    return false;
+  }
   const auto differ = [&](u64 id, std::string_view piece, std::string_view text) {
     findings.warning(
         Scope::model, "hf-tok-model-differs",
@@ -51,34 +57,6 @@ bool agree(const TokenizerInput& input, const SentencePieceModel& model, const V
     if (!claimed[id] && !is_added(input, id)) return differ(id, model.pieces[id].text, "");
   }
   return true;
-}
-
-void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings) {
-  hf::Repeated beyond;
-  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
-    const SentencePiece& piece = model.pieces[id];
-    if (id >= list.size()) {
-      if (beyond.met()) {
-        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", id, piece.text,
-                               list.size()));
-      }
-      continue;
-    }
-    // User-defined pieces get their final type from the added tokens, as llama.cpp's converter has it.
-    const auto type = static_cast<TokenType>(piece.type);
-    list.set(static_cast<u32>(id), piece.text, type == TokenType::user_defined ? TokenType::normal : type, piece.score);
-  }
-  beyond.emit(findings, "hf-tok-id-range");
-  if (model.model_type == 1) {
-    findings.warning(
-        Scope::model, "hf-tok-spm-unigram",
-        "tokenizer.model is of type UNIGRAM, which chooses the most likely split; llama.cpp merges by score and may "
-        "tokenise differently");
-  }
-  if (model.treat_whitespace_as_suffix) {
-    findings.warning(Scope::model, "hf-tok-spm-suffix",
-                     "tokenizer.model puts spaces after words; llama.cpp puts them before");
-  }
 }
 
 // A token that two tokens of the vocabulary could form although no merge says so: llama.cpp, which knows scores only,
@@ -152,32 +130,6 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
   return {};
 }
 
-// The added tokens to lay over the list. Those for runs of spaces, such as Yi-1.5's "▁▁", stay the ordinary tokens that
-// they are in the vocabulary: as USER_DEFINED ones llama.cpp would cut texts at every run of spaces, which the original
-// does not.
-std::vector<AddedToken> to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary, FindingLog& findings) {
-  std::vector<AddedToken> overlaid;
-  const AddedToken* first = nullptr;
-  std::size_t count = 0;
-  for (const AddedToken& token : input.added.tokens) {
-    if (stands_for_unnormalised_spaces(token) && vocabulary.find(token.content) == token.id) {
-      if (count++ == 0) first = &token;
-    } else {
-      overlaid.push_back(token);
-    }
-  }
-  if (count > 0) {
-    findings.note(
-        Scope::model, "hf-tok-space-mark",
-        fmt::format(
-            "'{}' (token {}){} produced only by merging, as in the original; text that contains U+2581 itself is "
-            "tokenised differently",
-            first->content, first->id, count == 1 ? " is" : fmt::format(" and {} more like it are", count - 1)),
-        "added_tokens");
-  }
-  return overlaid;
-}
-
 // What the components of tokenizer.json say about a space before the text.
 bool json_adds_space(json::Element root) {
   bool adds = false;
@@ -212,6 +164,48 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
 
 }  // namespace
 
+void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings) {
+  hf::Repeated beyond;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const SentencePiece& piece = model.pieces[id];
+    if (id >= list.size()) {
+      if (beyond.met()) {
+        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", id, piece.text,
+                               list.size()));
+      }
+      continue;
+    }
+    // User-defined pieces get their final type from the added tokens, as llama.cpp's converter has it.
+    const auto type = static_cast<TokenType>(piece.type);
+    list.set(static_cast<u32>(id), piece.text, type == TokenType::user_defined ? TokenType::normal : type, piece.score);
+  }
+  beyond.emit(findings, "hf-tok-id-range");
+}
+
+std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary,
+                                          FindingLog& findings) {
+  std::vector<AddedToken> overlaid;
+  const AddedToken* first = nullptr;
+  std::size_t count = 0;
+  for (const AddedToken& token : input.added.tokens) {
+    if (stands_for_unnormalised_spaces(token) && vocabulary.find(token.content) == token.id) {
+      if (count++ == 0) first = &token;
+    } else {
+      overlaid.push_back(token);
+    }
+  }
+  if (count > 0) {
+    findings.note(
+        Scope::model, "hf-tok-space-mark",
+        fmt::format(
+            "'{}' (token {}){} produced only by merging, as in the original; text that contains U+2581 itself is "
+            "tokenised differently",
+            first->content, first->id, count == 1 ? " is" : fmt::format(" and {} more like it are", count - 1)),
+        "added_tokens");
+  }
+  return overlaid;
+}
+
 void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings) {
   std::array<bool, 256> seen{};
   for (const std::string& token : tokenizer.tokens) {
@@ -236,10 +230,14 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
   TokenList list(tokenizer, input.rows());
   if (model) {
     fill_from_pieces(*model, list, tokenizer.findings);
+    if (model->treat_whitespace_as_suffix) {
+      tokenizer.findings.warning(Scope::model, "hf-tok-spm-suffix",
+                                 "tokenizer.model puts spaces after words; llama.cpp puts them before");
+    }
   } else {
     MU_TRY(fill_from_json(input, vocabulary, list, tokenizer.findings));
   }
-  list.overlay(to_overlay(input, vocabulary, tokenizer.findings));
+  list.overlay(tokens_to_overlay(input, vocabulary, tokenizer.findings));
   list.finish(tokenizer.findings);
   check_byte_tokens(tokenizer, tokenizer.findings);
   warn_of_added_tokens(input.added.tokens, tokenizer.findings);

@@ -8,14 +8,21 @@ namespace modelutils::tokenizer {
 namespace {
 
 constexpr std::array roles = {
-    TokenRole{"bos", "tokenizer.ggml.bos_token_id"},         TokenRole{"eos", "tokenizer.ggml.eos_token_id"},
-    TokenRole{"eot", "tokenizer.ggml.eot_token_id"},         TokenRole{"eom", "tokenizer.ggml.eom_token_id"},
-    TokenRole{"unk", "tokenizer.ggml.unknown_token_id"},     TokenRole{"sep", "tokenizer.ggml.seperator_token_id"},
-    TokenRole{"pad", "tokenizer.ggml.padding_token_id"},     TokenRole{"cls", "tokenizer.ggml.cls_token_id"},
-    TokenRole{"mask", "tokenizer.ggml.mask_token_id"},       TokenRole{"fim_pre", "tokenizer.ggml.fim_pre_token_id"},
-    TokenRole{"fim_suf", "tokenizer.ggml.fim_suf_token_id"}, TokenRole{"fim_mid", "tokenizer.ggml.fim_mid_token_id"},
-    TokenRole{"fim_pad", "tokenizer.ggml.fim_pad_token_id"}, TokenRole{"fim_rep", "tokenizer.ggml.fim_rep_token_id"},
-    TokenRole{"fim_sep", "tokenizer.ggml.fim_sep_token_id"},
+    TokenRole{"bos", "tokenizer.ggml.bos_token_id", &SpecialIds::bos},
+    TokenRole{"eos", "tokenizer.ggml.eos_token_id", &SpecialIds::eos},
+    TokenRole{"unk", "tokenizer.ggml.unknown_token_id", &SpecialIds::unk},
+    TokenRole{"sep", "tokenizer.ggml.seperator_token_id", &SpecialIds::sep},
+    TokenRole{"pad", "tokenizer.ggml.padding_token_id", &SpecialIds::pad},
+    TokenRole{"cls", "tokenizer.ggml.cls_token_id", &SpecialIds::cls},
+    TokenRole{"mask", "tokenizer.ggml.mask_token_id", &SpecialIds::mask},
+    TokenRole{"eot", "tokenizer.ggml.eot_token_id", &SpecialIds::eot},
+    TokenRole{"eom", "tokenizer.ggml.eom_token_id", &SpecialIds::eom},
+    TokenRole{"fim_pre", "tokenizer.ggml.fim_pre_token_id", &SpecialIds::fim_pre},
+    TokenRole{"fim_suf", "tokenizer.ggml.fim_suf_token_id", &SpecialIds::fim_suf},
+    TokenRole{"fim_mid", "tokenizer.ggml.fim_mid_token_id", &SpecialIds::fim_mid},
+    TokenRole{"fim_pad", "tokenizer.ggml.fim_pad_token_id", &SpecialIds::fim_pad},
+    TokenRole{"fim_rep", "tokenizer.ggml.fim_rep_token_id", &SpecialIds::fim_rep},
+    TokenRole{"fim_sep", "tokenizer.ggml.fim_sep_token_id", &SpecialIds::fim_sep},
 };
 
 }  // namespace

@@ -5,16 +5,17 @@
 #include <span>
 #include <string_view>
 
-#include "base/types.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 
 struct TokenRole {
   std::string_view name;  ///< "eos"
   std::string_view key;   ///< "tokenizer.ggml.eos_token_id"
+  std::optional<u32> SpecialIds::*id;
 };
 
-/// Source: llama.cpp's names of keys ("seperator" is its spelling).
+/// In the order in which they are written. Source: llama.cpp's names of keys ("seperator" is its spelling).
 std::span<const TokenRole> token_roles();
 const TokenRole* find_token_role(std::string_view name);
 

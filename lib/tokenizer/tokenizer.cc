@@ -29,14 +29,14 @@ Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles&
     return std::nullopt;
   }
   auto model = parse_sentencepiece(*files.model_bytes);
-  if (!model) return tl::make_unexpected(in_file(model.error(), files.path("tokenizer.model")));
+  if (!model) return tl::make_unexpected(in_file(model.error(), files.path(files.model_name)));
   return std::optional(std::move(*model));
 }
 
 // The file that an error without a file is about.
 std::string main_file(const TokenizerFiles& files) {
   switch (files.form) {
-    case TokenizerForm::sentencepiece: return files.path("tokenizer.model");
+    case TokenizerForm::sentencepiece: return files.path(files.model_name);
     case TokenizerForm::vocab_merges: return files.path("vocab.json");
     case TokenizerForm::tiktoken:
     case TokenizerForm::rwkv:
@@ -53,11 +53,16 @@ Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
     case TokenizerForm::tiktoken: MU_TRY(build_byte_bpe(input, tokenizer)); break;
     case TokenizerForm::rwkv: MU_TRY(build_rwkv(input, tokenizer)); break;
     case TokenizerForm::plamo: MU_TRY(build_plamo(input, tokenizer)); break;
+    case TokenizerForm::unigram: MU_TRY(build_unigram(input, nullptr, tokenizer)); break;
     case TokenizerForm::none:
     case TokenizerForm::spm_json:
     case TokenizerForm::sentencepiece:
       MU_ASSIGN(model, sentencepiece_of(input.files, tokenizer.findings));
-      MU_TRY(build_spm(input, model, tokenizer));
+      if (model && model->is_unigram() && !input.files.tokenizer_json) {
+        MU_TRY(build_unigram(input, &*model, tokenizer));
+      } else {
+        MU_TRY(build_spm(input, model, tokenizer));
+      }
   }
   return resolve_special_tokens(input, model ? &*model : nullptr, tokenizer);
 }
@@ -69,13 +74,14 @@ std::string_view tokenizer_kind_name(TokenizerKind kind) {
     case TokenizerKind::gpt2: return "gpt2";
     case TokenizerKind::llama: return "llama";
     case TokenizerKind::rwkv: return "rwkv";
-    case TokenizerKind::plamo2: break;
+    case TokenizerKind::plamo2: return "plamo2";
+    case TokenizerKind::t5: break;
   }
-  return "plamo2";
+  return "t5";
 }
 
 bool has_scores(TokenizerKind kind) {
-  return kind == TokenizerKind::llama || kind == TokenizerKind::plamo2;
+  return kind == TokenizerKind::llama || kind == TokenizerKind::plamo2 || kind == TokenizerKind::t5;
 }
 
 bool Tokenizer::allows_phi3_name() const {

@@ -20,8 +20,8 @@
 namespace modelutils::tokenizer {
 
 /// tokenizer.ggml.model: byte-level BPE is "gpt2", SentencePiece-like is "llama"; "rwkv" takes the longest token at
-/// each place, "plamo2" the most likely split.
-enum class TokenizerKind : u8 { gpt2, llama, rwkv, plamo2 };
+/// each place, "plamo2" and "t5" (Unigram) the most likely split.
+enum class TokenizerKind : u8 { gpt2, llama, rwkv, plamo2, t5 };
 
 /// "gpt2", "llama" …
 std::string_view tokenizer_kind_name(TokenizerKind kind);
@@ -58,7 +58,9 @@ struct Tokenizer {
   std::string pre;                  ///< tokenizer.ggml.pre; empty: none
   SpecialIds special;
   std::optional<bool> add_bos, add_eos, add_sep;
-  std::optional<bool> add_space_prefix;  ///< set for kinds with scores
+  std::optional<bool> add_space_prefix;          ///< set for kinds with scores
+  std::optional<bool> remove_extra_whitespaces;  ///< set for kind t5
+  std::string charsmap;  ///< kind t5: SentencePiece's precompiled map of characters (check_charsmap()), or empty
   ChatTemplates templates;
   FindingLog findings;  ///< warnings and notes, codes "hf-tok-…"; never an error
 
@@ -79,10 +81,10 @@ struct TokenizerOptions {
 ///
 /// Errors, all of kind input but the usage error for an unknown `pre`: "hf-tok-missing" (no tokenizer at all; the text
 /// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-kind" (kinds
-/// that GGUF's two models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
+/// that GGUF's models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
 /// are printed), "hf-tok-rows", and those of broken files: "json-syntax", "hf-tok-json", "hf-tok-vocab",
-/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-tiktoken", "hf-tok-rwkv", "hf-tok-plamo", "hf-tok-special-id",
-/// "hf-tok-template", … (docs/findings.md).
+/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-charsmap", "hf-tok-tiktoken", "hf-tok-rwkv", "hf-tok-plamo",
+/// "hf-tok-special-id", "hf-tok-template", … (docs/findings.md).
 Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options);
 
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For

@@ -31,6 +31,21 @@ Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer);
 /// the pieces come from (it may be looked at and then left aside: it is reset if it contradicts tokenizer.json).
 Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>& model, Tokenizer& tokenizer);
 
+/// Tokens, types and scores of the pieces of a tokenizer.model; those beyond the list are dropped with a warning. A
+/// user-defined piece becomes NORMAL: added tokens give it its final type.
+void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings);
+/// The added tokens to lay over the list. Those for runs of spaces, such as Yi-1.5's "▁▁", stay the ordinary tokens
+/// that they are in the vocabulary: as USER_DEFINED ones llama.cpp would cut texts at every run of spaces, which the
+/// original does not.
+std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary,
+                                          FindingLog& findings);
+
+/// Fills in kind, tokens, types, scores, pre, add_space_prefix, remove_extra_whitespaces, charsmap and the unknown
+/// token, from a tokenizer.json of type Unigram or, if `model` is given, from that. Errors "hf-tok-unigram" (a
+/// normalizer or pre-tokenizer that llama.cpp's cannot follow, or no unknown token), "hf-tok-charsmap", "hf-tok-vocab",
+/// "hf-tok-id-range".
+Status build_unigram(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer);
+
 /// Fills in kind, tokens and types from RWKV's world vocabulary: lines "ID LITERAL LENGTH", ids from 1 on; 0 is the end
 /// of a text. Texts are escaped as llama.cpp undoes it. Errors "hf-tok-rwkv", "hf-tok-id-range".
 Status build_rwkv(const TokenizerInput& input, Tokenizer& tokenizer);

@@ -46,11 +46,16 @@ Status load_listed(const ModelFolder& folder, TokenizerFiles& files) {
 
 // The forms for a directory without tokenizer.json.
 Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
-  MU_ASSIGN(files.model_bytes, read_if_present(folder, "tokenizer.model", max_text_bytes));
+  for (const char* name : {"spiece.model", "tokenizer.model"}) {
+    MU_ASSIGN(auto bytes, read_if_present(folder, name, max_text_bytes));
+    if (!bytes) continue;
+    files.model_bytes = std::move(bytes);
+    files.model_name = name;
+  }
   if (files.model_bytes) {
     if (looks_like_tiktoken(*files.model_bytes)) {
       files.listed_text.swap(files.model_bytes);
-      files.listed_name = "tokenizer.model";
+      files.listed_name = files.model_name;
       files.form = TokenizerForm::tiktoken;
       return {};
     }
@@ -82,9 +87,9 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
 struct Refusal {
   std::string_view type, code, text;
 };
-constexpr std::array<Refusal, 3> refusals = {{
-    {"Unigram", "hf-tok-unigram", "a Unigram model tokenises by probability (llama.cpp's model t5)"},
-    {"WordPiece", "hf-tok-wordpiece", "a WordPiece model is BERT's tokenizer (llama.cpp's model bert)"},
+constexpr std::array<Refusal, 2> refusals = {{
+    {"WordPiece", "hf-tok-wordpiece",
+     "a WordPiece model is BERT's tokenizer (llama.cpp's model bert), and no architecture that is converted has one"},
     {"WordLevel", "hf-tok-wordlevel", "a WordLevel model knows only whole words, and llama.cpp has no such tokenizer"},
 }};
 
@@ -132,7 +137,7 @@ bool looks_like_tiktoken(std::string_view bytes) {
 }
 
 bool is_unsupported_kind(const Error& error) {
-  return error.code == "hf-tok-kind" ||
+  return error.code == "hf-tok-kind" || error.code == "hf-tok-unigram" ||
          std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& one) { return one.code == error.code; });
 }
 
@@ -145,11 +150,13 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
       return input_error(std::string(refusal.code), fmt::format("{}; it cannot be converted", refusal.text), "model");
     }
   }
+  if (type == "Unigram") return TokenizerForm::unigram;
   const auto vocab = json::object_member(*model, "vocab");
   if (!vocab) return input_error("hf-tok-json", "must be an object of strings and ids", "model.vocab");
   const bool untyped_bpe = type.empty() && json::array_member(*model, "merges");
   if (type != "BPE" && !untyped_bpe) {
-    return input_error("hf-tok-kind", fmt::format("the model type is '{}'; only BPE is supported", type), "model");
+    return input_error("hf-tok-kind", fmt::format("the model type is '{}'; only BPE and Unigram are supported", type),
+                       "model");
   }
   for (const std::string_view key : {"end_of_word_suffix", "continuing_subword_prefix"}) {
     if (!json::string_member(*model, key).value_or("").empty()) {

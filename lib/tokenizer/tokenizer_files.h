@@ -22,16 +22,18 @@ enum class TokenizerForm : u8 {
   tiktoken,       ///< base64 texts with ranks: *.tiktoken, tiktoken.model or tokenizer.model
   rwkv,           ///< RWKV's world vocabulary: rwkv_vocab*.txt
   plamo,          ///< PLaMo's list of texts, scores and types: tokenizer.jsonl
+  unigram,        ///< tokenizer.json, Unigram
 };
 
 /// What a directory has. Members are empty where there is no such file; tests and fuzzers fill them from memory.
 struct TokenizerFiles {
   std::shared_ptr<json::Document> tokenizer_json, tokenizer_config, special_tokens_map, added_tokens;
   std::shared_ptr<json::Document> vocab_json;
-  std::optional<std::string> merges_text;  ///< merges.txt
-  std::optional<std::string> model_bytes;  ///< tokenizer.model
-  std::optional<std::string> listed_text;  ///< of the forms with one token a line
-  std::string listed_name;                 ///< the file that it is from
+  std::optional<std::string> merges_text;      ///< merges.txt
+  std::optional<std::string> model_bytes;      ///< of the SentencePiece model
+  std::string model_name = "tokenizer.model";  ///< its file: that, else spiece.model
+  std::optional<std::string> listed_text;      ///< of the forms with one token a line
+  std::string listed_name;                     ///< the file that it is from
   std::string directory;
   TokenizerForm form = TokenizerForm::none;
 
@@ -49,8 +51,8 @@ Result<std::optional<std::string>> read_if_present(const ModelFolder& folder, st
 /// "json-too-large", "hf-tok-too-large", "hf-tok-json" and those of tokenizer_form().
 Result<TokenizerFiles> load_tokenizer_files(const ModelFolder& folder);
 
-/// The form of a tokenizer.json. Errors: "hf-tok-json" (no model object), "hf-tok-unigram", "hf-tok-wordpiece",
-/// "hf-tok-wordlevel", "hf-tok-kind".
+/// The form of a tokenizer.json. Errors: "hf-tok-json" (no model object), "hf-tok-wordpiece", "hf-tok-wordlevel",
+/// "hf-tok-kind".
 Result<TokenizerForm> tokenizer_form(json::Element root);
 
 /// Do the bytes begin like a SentencePiece model (protobuf field 1, length-delimited)?
@@ -58,7 +60,7 @@ bool looks_like_sentencepiece(std::string_view bytes);
 /// Do they begin like tiktoken's text form: base64, a space, a number?
 bool looks_like_tiktoken(std::string_view bytes);
 
-/// Is `error` one of the refusals of a sound tokenizer that GGUF's models "gpt2" and "llama" cannot carry?
+/// Is `error` one of the refusals of a sound tokenizer that no model of a GGUF can carry?
 bool is_unsupported_kind(const Error& error);
 
 }  // namespace modelutils::tokenizer

@@ -13,6 +13,7 @@
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "tokenizer/byte_tokens.h"
+#include "tokenizer/charsmap.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/token_roles.h"
 
@@ -281,8 +282,10 @@ class Rebuilder {
     out_.add_bos = flag("tokenizer.ggml.add_bos_token", row_->add_bos || add_bos_of_pre_) && out_.special.bos;
     out_.add_eos = flag("tokenizer.ggml.add_eos_token", row_->add_eos) && out_.special.eos;
     const bool has_spaces = out_.kind != RebuiltKind::byte_bpe && out_.kind != RebuiltKind::wordpiece;
-    out_.add_space_prefix = has_spaces && flag("tokenizer.ggml.add_space_prefix", row_->add_space_prefix);
     out_.removes_extra_spaces = flag("tokenizer.ggml.remove_extra_whitespaces", false);
+    out_.add_space_prefix = has_spaces && flag("tokenizer.ggml.add_space_prefix", row_->add_space_prefix);
+    // llama.cpp puts one before each word that it finds, the first one too.
+    if (out_.kind == RebuiltKind::unigram && out_.removes_extra_spaces) out_.add_space_prefix = true;
     out_.lowercase = flag("tokenizer.ggml.normalizer.lowercase", true);
     out_.context_length = index_.unsigned_value(index_.arch_key("context_length")).value_or(0);
     out_.strips_right = promises_phi3_tokens(index_.string_value("general.name").value_or(""));
@@ -299,6 +302,7 @@ class Rebuilder {
     }
     MU_ASSIGN(const std::vector<i64> bytes, gguf::read_numbers<i64>(*file_.source, file_.document, *array));
     for (const i64 byte : bytes) out_.charsmap += static_cast<char>(byte);
+    out_.findings.note(Scope::model, "tok-charsmap-differs", std::string(charsmap_differences), at_key(key));
     return {};
   }
 

@@ -55,7 +55,8 @@ struct RebuiltTokenizer {
   u64 context_length = 0;
   bool clean_up_spaces = false;
   ChatTemplates templates;
-  FindingLog findings;  ///< warnings: "tok-pre-default", "tok-merge-absent", "tok-long-token"
+  FindingLog
+      findings;  ///< warnings: "tok-pre-default", "tok-merge-absent", "tok-long-token"; note: "tok-charsmap-differs"
 
   /// tokenizer.json, tokenizer_config.json, special_tokens_map.json and, if there is one template,
   /// chat_template.jinja.

@@ -20,8 +20,6 @@ int claim(i32 type) {
   }
 }
 
-constexpr float padding_score = -10000.0F;
-
 }  // namespace
 
 Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vector<u32>& dropped) {

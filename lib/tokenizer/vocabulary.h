@@ -57,6 +57,9 @@ Result<MergeIds> find_merge(const Merge& merge, u64 rank, const Vocabulary& voca
 Status visit_merges(json::Element merges, const Vocabulary& vocabulary,
                     const std::function<void(const Merge&, const MergeIds&)>& visit);
 
+/// The score of a token that is never chosen.
+inline constexpr float padding_score = -10000.0F;
+
 /// tokens, types and scores of a Tokenizer while they are filled in.
 class TokenList {
  public:

@@ -16,7 +16,7 @@ inline void require(bool condition) {
 
 inline void check_tokenizer_invariants(const tokenizer::Tokenizer& tokenizer, u64 rows) {
   require(tokenizer.tokens.size() == rows && tokenizer.types.size() == rows);
-  require(tokenizer.scores.size() == (tokenizer.kind == tokenizer::TokenizerKind::llama ? rows : 0));
+  require(tokenizer.scores.size() == (tokenizer::has_scores(tokenizer.kind) ? rows : 0));
   const std::set<std::string_view> distinct(tokenizer.tokens.begin(), tokenizer.tokens.end());
   require(distinct.size() == rows && !distinct.contains(""));
   for (const i32 type : tokenizer.types) require(type >= 1 && type <= 6);

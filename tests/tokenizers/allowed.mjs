@@ -2,7 +2,19 @@
 const normalized = (form) => (text) => text.normalize(form) !== text;
 const matches = (regex) => (text) => regex.test(text);
 
+// Texts whose findings about spaces are "texts …" (lib/tokenizer/unigram_tokenizer.cc).
+const spaces = {
+  "texts that begin with spaces": /^ |[>\]] /, "texts that end with spaces": / $/, "texts of nothing but spaces": /^ +$/,
+  "texts with white space at an end": /^\s|\s\s|\s$|\u2581/, "texts with a piece that has a space": /./s,
+  "texts that go on right after an added token": /./s,
+};
+
+const graphemes = (text) => /\p{M}|\r\n/u.test(text);
+
 const kinds = {
+  "hf-tok-charsmap-differs": graphemes,
+  "tok-charsmap-differs": graphemes,
+  "hf-tok-unigram-spaces": (text, { message }) => Object.entries(spaces).some(([about, regex]) => message.startsWith(about) && regex.test(text)),
   "hf-tok-nfc": normalized("NFC"),
   "hf-tok-normalizer": (text) => normalized("NFKC")(text),
   "hf-tok-pre-differs": (text, { message }) => /\p{M}|\p{Ll}\p{Lu}/u.test(text)

@@ -1,13 +1,13 @@
 // Converts real tokenizers and compares what llama.cpp makes of texts with what Hugging Face's tokenizers make of them.
 //   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (scripts/check-tokenizers calls it)
-// CASE: "NAME FOLDER" (a folder with tokenizer.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
+// CASE: "NAME FOLDER" (a folder with tokenizer.json, or with a tokenizer.model that SentencePiece itself reads) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
 // Then, where BIN_DIR has gguf2mlx, the same of the tokenizer files that it makes of the GGUF.
 // A line for each; --table as rows of Markdown. Exit status 1 if one fails.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { patterns, usePattern } from "./patterns.mjs";
+import { asPublished, patterns, usePattern } from "./patterns.mjs";
 import { makeModel } from "./tiny_model.mjs";
 
 const args = process.argv.slice(2);
@@ -35,6 +35,16 @@ async function compare(folder, gguf, errors) {
   }
 }
 
+// The Unigram tokenizer.json of `back`, with the components that published ones have, converted once more.
+async function checkPublished(back, work) {
+  const model = join(work, "published"), gguf = join(work, "published.gguf"), errors = join(work, "published.findings");
+  makeModel(back, model, asPublished);
+  const converted = await run(join(bin, "mlx2gguf"), [model, "-o", gguf, "--errors=json"]);
+  if (converted.status !== 0) return { failed: converted.stderr.trim() };
+  writeFileSync(errors, converted.stderr);
+  return compare(model, gguf, errors);
+}
+
 async function check(one) {
   const [name, source] = one.split(" ");
   const pattern = name.startsWith("split:") ? name.slice(6).replaceAll("_", " ") : undefined;
@@ -54,14 +64,20 @@ async function check(one) {
     if (result.failed) return { name, ...result };
     if (existsSync(join(bin, "gguf2mlx"))) {
       const back = join(work, "back");
-      const made = await run(join(bin, "gguf2mlx"), [gguf, "-o", back]);
+      const made = await run(join(bin, "gguf2mlx"), [gguf, "-o", back, "--errors=json"]);
       if (made.status !== 0) return { name, failed: made.stderr.trim() };
-      result.back = await compare(back, gguf, errors);
-      if (result.back.failed) return { name, failed: `on the way back: ${result.back.failed}` };
-      result.different.push(...result.back.different.map((text) => ({ ...text, name: `${text.name}, on the way back` })));
+      writeFileSync(errors, converted.stderr + made.stderr);
+      const add = (compared, where) => {
+        if (compared.failed) throw new Error(`${where}: ${compared.failed}`);
+        result.different.push(...compared.different.map((text) => ({ ...text, name: `${text.name}, ${where}` })));
+      };
+      add(await compare(back, gguf, errors), "on the way back");
+      if (kind === "t5") add(await checkPublished(back, work), "as tokenizer.json");
     }
     const codes = [...new Set([...converted.stderr.matchAll(/"code":"(hf-tok-[a-z0-9-]+)"/g)].map((match) => match[1]))];
     return { name, kind, pre, codes, ...result };
+  } catch (error) {
+    return { name, failed: error.message };
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -100,3 +100,17 @@ export function usePattern(tokenizer, name) {
   tokenizer.pre_tokenizer = { type: "Sequence", pretokenizers: parts };
   tokenizer.model.ignore_merges = ignore ?? false;
 }
+
+// A Unigram tokenizer.json as gguf2mlx writes it -> as transformers does: Metaspace, and white space stripped at the end.
+export function asPublished(tokenizer) {
+  const flat = tokenizer.normalizer.normalizers ?? [tokenizer.normalizer];
+  const has = (test) => flat.some(test);
+  const prefix = has((one) => one.type === "Prepend");
+  const normalizers = flat.filter((one) => one.type === "Precompiled");
+  if (has((one) => one.pattern?.Regex)) {
+    normalizers.push({ type: "Strip", strip_left: false, strip_right: true },
+                     { type: "Replace", pattern: { Regex: " {2,}" }, content: "\u2581" });
+  }
+  tokenizer.normalizer = { type: "Sequence", normalizers };
+  tokenizer.pre_tokenizer = { type: "Metaspace", replacement: "\u2581", prepend_scheme: prefix ? "always" : "never", split: true };
+}

@@ -1,5 +1,5 @@
 // A model directory around tokenizer files: a llama of one layer with zeros for weights, one embedding row for each token id.
-import { closeSync, copyFileSync, ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 const width = 32;
@@ -44,11 +44,16 @@ export function writeWeights(folder, rows, config = {}) {
   }));
 }
 
-// `source`: a folder with tokenizer.json and perhaps tokenizer_config.json. `change` may alter the parsed tokenizer.json.
+// `source`: a folder with tokenizer.json and perhaps tokenizer_config.json, or with tokenizer.model and tokenizer.vocab (a
+// line for each piece). `change` may alter the parsed tokenizer.json.
 export function makeModel(source, folder, change) {
   mkdirSync(folder, { recursive: true });
   for (const name of readdirSync(source)) copyFileSync(join(source, name), join(folder, name));
   const path = join(folder, "tokenizer.json");
+  if (!existsSync(path)) {
+    const pieces = readFileSync(join(source, "tokenizer.vocab"), "utf8");
+    return writeWeights(folder, pieces.trimEnd().split("\n").length);
+  }
   const tokenizer = JSON.parse(readFileSync(path));
   if (change) {
     change(tokenizer);

@@ -47,6 +47,19 @@ TEST(TokenizerKeys, SentencePiece) {
   EXPECT_EQ(written.key("tokenizer.ggml.merges"), nullptr);
 }
 
+TEST(TokenizerKeys, Unigram) {
+  tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::t5);
+  EXPECT_EQ(Written(tokenizer_keys(tokenizer)).key("tokenizer.ggml.precompiled_charsmap"), nullptr) << "there is none";
+  tokenizer.remove_extra_whitespaces = true;
+  tokenizer.charsmap = "a\xff";
+  const Written written(tokenizer_keys(tokenizer));
+  EXPECT_EQ(written.index().string_value("tokenizer.ggml.model"), "t5");
+  EXPECT_EQ(written.numbers<double>("tokenizer.ggml.scores"), (std::vector<double>{0, -1, -2.5}));
+  EXPECT_EQ(written.index().bool_value("tokenizer.ggml.remove_extra_whitespaces"), true);
+  EXPECT_EQ(written.element_type("tokenizer.ggml.precompiled_charsmap"), gguf::ValueType::u8);
+  EXPECT_EQ(written.numbers<i64>("tokenizer.ggml.precompiled_charsmap"), (std::vector<i64>{97, 255}));
+}
+
 TEST(TokenizerKeys, EmptyMergesAreWrittenAllTheSame) {
   tokenizer::Tokenizer tokenizer = small(tokenizer::TokenizerKind::gpt2);
   tokenizer.merges.clear();

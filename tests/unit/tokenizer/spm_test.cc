@@ -164,11 +164,10 @@ TEST_F(Spm, FromTokenizerModelAlone) {
   EXPECT_EQ(tokenizer.add_eos, false);
   EXPECT_EQ(tokenizer.add_space_prefix, true);
   EXPECT_EQ(test::codes(tokenizer.findings), "");
-  dir.write("tokenizer.model", test::sentencepiece_file(list, 1, false));
-  const tokenizer::Tokenizer unigram = read(260);
-  EXPECT_NE(find_code(unigram.findings, "hf-tok-spm-unigram"), nullptr);
-  EXPECT_NE(find_code(unigram.findings, "hf-tok-id-range"), nullptr) << "pieces beyond the embedding are dropped";
-  EXPECT_EQ(unigram.add_space_prefix, false);
+  dir.write("tokenizer.model", test::sentencepiece_file(list, 2, false));
+  const tokenizer::Tokenizer fewer = read(260);
+  EXPECT_NE(find_code(fewer.findings, "hf-tok-id-range"), nullptr) << "pieces beyond the embedding are dropped";
+  EXPECT_EQ(fewer.add_space_prefix, false);
 }
 
 TEST_F(Spm, TokenizerModelGivesTheScoresBesideTokenizerJson) {
@@ -192,6 +191,11 @@ TEST_F(Spm, TokenizerModelGivesTheScoresBesideTokenizerJson) {
     EXPECT_EQ(stale.scores[265], -2.0F);
     EXPECT_NE(find_code(stale.findings, "hf-tok-model-differs"), nullptr);
   }
+  dir.write("tokenizer.model", test::sentencepiece_file(good, 1));
+  const tokenizer::Tokenizer unigram = read(small(), 266);
+  EXPECT_EQ(unigram.kind, tokenizer::TokenizerKind::llama);
+  EXPECT_EQ(unigram.source, "tokenizer.json") << "which merges";
+  EXPECT_NE(find_code(unigram.findings, "hf-tok-model-differs")->message.find("UNIGRAM"), std::string::npos);
   dir.write("tokenizer.model", "IQ== 0\nIg== 1\n");
   EXPECT_NE(find_code(read(small(), 266).findings, "hf-tok-model-other"), nullptr);
   const std::string bytes = test::sentencepiece_file(good);

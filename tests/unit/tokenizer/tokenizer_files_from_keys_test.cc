@@ -216,6 +216,7 @@ TEST(TokenizerFromKeys, Unigram) {
                                    .key_array<i32>("tokenizer.ggml.token_type", {3, 3, 2, 1})
                                    .key_array<float>("tokenizer.ggml.scores", {0, 0, 0, -1.5f})
                                    .key_bool("tokenizer.ggml.remove_extra_whitespaces", 1)
+                                   .key_bool("tokenizer.ggml.add_space_prefix", 0)
                                    .key_array<u8>("tokenizer.ggml.precompiled_charsmap", {1, 2, 3}));
   ASSERT_TRUE(rebuilt) << rebuilt.error().message;
   EXPECT_EQ(rebuilt->kind, RebuiltKind::unigram);
@@ -227,6 +228,9 @@ TEST(TokenizerFromKeys, Unigram) {
       << text;
   EXPECT_NE(text.find(R"({"type":"Precompiled","precompiled_charsmap":"AQID"})"), std::string::npos);
   EXPECT_NE(text.find(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})"), std::string::npos);
+  EXPECT_NE(text.find(R"({"type":"Prepend","prepend":"▁"})"), std::string::npos) << "merging puts one there";
+  ASSERT_EQ(rebuilt->findings.size(), 1u);
+  EXPECT_EQ(rebuilt->findings.front().code, "tok-charsmap-differs");
   // The end, not the beginning, is the loader's default.
   EXPECT_NE(text.find(R"("single":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}}])"),
             std::string::npos);

@@ -28,7 +28,7 @@ TEST_F(TokenizerFiles, RefusesOtherKinds) {
     dir.write("tokenizer.json", "{\"model\":" + model + "}");
     return error(10).code;
   };
-  EXPECT_EQ(with_model(R"({"type":"Unigram","vocab":[["a",0]]})"), "hf-tok-unigram");
+  EXPECT_EQ(with_model(R"({"type":"Unigram","unk_id":0,"vocab":[["a",0]]})"), "hf-tok-unigram") << "no Metaspace";
   EXPECT_EQ(with_model(R"({"type":"WordPiece","vocab":{"a":0}})"), "hf-tok-wordpiece");
   EXPECT_EQ(with_model(R"({"type":"WordLevel","vocab":{"a":0}})"), "hf-tok-wordlevel");
   EXPECT_EQ(with_model(R"({"type":"Other","vocab":{"a":0}})"), "hf-tok-kind");

@@ -1,0 +1,46 @@
+#include "tokenizer/charsmap.h"
+
+#include <fmt/format.h>
+
+#include "base/byte_reader.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+constexpr u32 leaf_bit = 1U << 31;
+
+// How far a unit's children are from it: 21 bits, shifted by eight more where bit 9 says so.
+u32 offset_of(u32 unit) {
+  return (unit >> 10) << ((unit & (1U << 9)) >> 6);
+}
+
+tl::unexpected<Error> broken(std::string message) {
+  return input_error("hf-tok-charsmap", "the precompiled map of characters " + std::move(message));
+}
+
+}  // namespace
+
+Status check_charsmap(std::string_view bytes) {
+  ByteReader reader(std::as_bytes(std::span(bytes)));
+  const u64 array_bytes = reader.read<u32>();
+  if (bytes.size() < 4 || array_bytes >= bytes.size() - 4) {
+    return broken(fmt::format("has {} bytes, fewer than it says", bytes.size()));
+  }
+  // Units come in blocks of 256, so that a byte (XOR) never leads out of the block that an offset leads into.
+  constexpr u64 block_bytes = 4 * 256;
+  if (array_bytes == 0 || array_bytes % block_bytes != 0) {
+    return broken(fmt::format("has an array of {} bytes, which is not a multiple of {}", array_bytes, block_bytes));
+  }
+  if (bytes.back() != '\0') return broken("does not end with a zero byte");
+  const u64 units = array_bytes / 4, texts = bytes.size() - 4 - array_bytes;
+  for (u64 index = 0; index < units; ++index) {
+    const u32 unit = reader.read<u32>();
+    const bool is_leaf = (unit & leaf_bit) != 0;
+    const u64 target = is_leaf ? unit & ~leaf_bit : index ^ offset_of(unit);
+    if (target >= (is_leaf ? texts : units)) return broken(fmt::format("leads out of itself at unit {}", index));
+  }
+  return {};
+}
+
+}  // namespace modelutils::tokenizer
