@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/instructions.h"
 #include "base/parallel.h"
 #include "mlx/block_form.h"
 #include "plan/directory_rows.h"
@@ -59,14 +60,28 @@ struct CodeSums {
     return std::max(count * bias * bias + 2 * scale * bias * codes + scale * scale * squares, 0.0);
   }
 };
-CodeSums sums_of(std::span<const u8> codes) {
-  u32 sum = 0;
-  u32 squares = 0;
-  for (const u8 code : codes) {
-    sum += code;
-    squares += u32{code} * code;
-  }
-  return {static_cast<double>(codes.size()), static_cast<double>(sum), static_cast<double>(squares)};
+
+// Of groups of `size` codes, a multiple of 32, one for each of `sums`.
+void add_up_codes(const u8* codes, u32 size, std::span<CodeSums> sums) {
+  run_with(
+      best_instructions(), [=](auto) __attribute__((flatten)) {
+        const u8* group = codes;
+        for (CodeSums& one : sums) {
+          u32 sum = 0;
+          u32 squares = 0;
+          for (const u8* end = group + size; group != end; group += 32) {
+            i16 wide[32];  // products of these, added in pairs, are one instruction
+            for (u32 i = 0; i < 32; ++i) wide[i] = group[i];
+            i32 some = 0;
+            i32 some_squares = 0;
+            for (u32 i = 0; i < 32; ++i) some_squares += i32{wide[i]} * i32{wide[i]};
+            for (u32 i = 0; i < 32; ++i) some += i32{wide[i]};
+            sum += static_cast<u32>(some);
+            squares += static_cast<u32>(some_squares);
+          }
+          one = {static_cast<double>(size), static_cast<double>(sum), static_cast<double>(squares)};
+        }
+      });
 }
 
 // What rounded scales and biases change, of some groups.
@@ -121,6 +136,7 @@ void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, 
   const bool with_codes = with_errors || type == TensorType::Q4_1;
   std::array<float, batch_groups> scales;
   std::array<float, batch_groups> biases;
+  std::array<CodeSums, batch_groups> sums;
   std::vector<u8> codes(with_codes ? batch_groups * params.group_size : 0);
   const std::size_t blocks = rows.size() / info.block_bytes;
   const std::size_t most = batch_groups / groups_of_block;
@@ -143,9 +159,8 @@ void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, 
     }
     if (!with_errors) continue;
     const RoundingErrors errors(some_scales, some_biases);
-    for (std::size_t g = 0; g < groups; ++g) {
-      errors.add(g, sums_of(some_codes.subspan(g * params.group_size, params.group_size)), facts);
-    }
+    add_up_codes(some_codes.data(), params.group_size, std::span(sums).first(groups));
+    for (std::size_t g = 0; g < groups; ++g) errors.add(g, sums[g], facts);
   }
 }
 

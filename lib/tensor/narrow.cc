@@ -67,6 +67,22 @@ template <std::size_t WIDTH>
   }
 }
 
+template <std::size_t WIDTH>
+[[gnu::always_inline]] inline void round_all(TensorType type, float* values, std::size_t count) {
+  using Floats = typename Lanes<WIDTH>::Floats;
+  using Bits = typename Lanes<WIDTH>::Bits;
+  for_vectors<Floats>(
+      values, count, [&](Floats some, std::size_t first) __attribute__((always_inline)) {
+        const Floats rounded = type == TensorType::F16 ? f16_value<Floats, Bits>(f16_bits<Floats, Bits>(some))
+                                                       : std::bit_cast<Floats>(bf16_bits<Floats, Bits>(some) << 16);
+        if (first + Lanes<WIDTH>::count <= count) {
+          std::memcpy(values + first, &rounded, sizeof rounded);
+        } else {
+          std::memcpy(values + first, &rounded, 4 * (count - first));
+        }
+      });
+}
+
 // What narrow_facts() tells, of each lane.
 template <typename Bits>
 struct Extremes {
@@ -137,12 +153,12 @@ void narrow(TensorType type, std::span<const float> values, std::byte* out, Inst
       });
 }
 
-void round_to(TensorType type, std::span<float> values) {
-  if (type == TensorType::F16) {
-    for (float& value : values) value = f16_value<float>(f16_bits(value));
-  } else if (type == TensorType::BF16) {
-    for (float& value : values) value = std::bit_cast<float>(static_cast<u32>(bf16_bits(value)) << 16);
-  }
+void round_to(TensorType type, std::span<float> values, Instructions instructions) {
+  if (type == TensorType::F32) return;
+  run_with(
+      instructions, [&](auto width) __attribute__((always_inline)) {
+        round_all<decltype(width)::value>(type, values.data(), values.size());
+      });
 }
 
 // First brought together: what a vector can load at once is fast.

@@ -15,7 +15,7 @@ void narrow(TensorType type, std::span<const float> values, std::byte* out,
             Instructions instructions = best_instructions());
 
 /// Rounds `values` to what F16 or BF16 holds, as floats; F32 leaves them as they are.
-void round_to(TensorType type, std::span<float> values);
+void round_to(TensorType type, std::span<float> values, Instructions instructions = best_instructions());
 
 /// F16 numbers of which one begins every `stride` bytes, as float32: what f16_to_f32() gives.
 void widen_f16(const std::byte* first, std::size_t stride, std::span<float> out,
