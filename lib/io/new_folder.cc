@@ -12,12 +12,19 @@ NewFolder::~NewFolder() {
 }
 
 Status NewFolder::create(const std::string& path) {
+  const SignalHold hold;
   if (::mkdir(path.c_str(), 0777) != 0) {
     if (errno == EEXIST) return {};
     return output_error("out-open", "the folder cannot be made: " + errno_text(errno), path);
   }
   path_ = path;
+  guard_ = TemporaryFileGuard(path);
   return {};
+}
+
+void NewFolder::keep() {
+  path_.clear();
+  guard_ = TemporaryFileGuard();
 }
 
 }  // namespace modelutils

@@ -1,9 +1,10 @@
-// A folder made for outputs: gone again if they are never written.
+// A folder made for outputs: gone again if they are never written, also when a signal ends the process.
 #pragma once
 
 #include <string>
 
 #include "base/error.h"
+#include "io/interrupt.h"
 
 namespace modelutils {
 
@@ -17,10 +18,11 @@ class NewFolder {
 
   /// Makes one folder, not those above it. Error: "out-open". A folder that is there by now is used and stays.
   Status create(const std::string& path);
-  void keep() { path_.clear(); }
+  void keep();
 
  private:
   std::string path_;
+  TemporaryFileGuard guard_;
 };
 
 }  // namespace modelutils
