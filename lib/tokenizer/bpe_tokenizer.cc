@@ -12,6 +12,8 @@
 #include "tokenizer/pipeline.h"
 #include "tokenizer/pre_table.h"
 #include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/regex_form.h"
+#include "tokenizer/tekken.h"
 #include "tokenizer/tiktoken.h"
 #include "tokenizer/tokenizer_build.h"
 
@@ -116,6 +118,15 @@ PreFacts pre_facts(const TokenizerInput& input) {
   return facts;
 }
 
+// The regex of tekken.json, which looks up whole words before it merges.
+Result<const PreRow*> recognise_pattern(const TokenizerInput& input) {
+  const json::Element config = *json::member(input.files.tekken_json->root, "config");
+  PreFacts facts;
+  facts.ignore_merges = true;
+  facts.architecture = input.architecture();
+  return recognise_pre({fmt::format("S({})", regex_form(*json::string_member(config, "pattern"))), "B-"}, facts);
+}
+
 // Without a tokenizer.json only the model's type tells. (The regexes of tiktoken's vocabularies are in their Python
 // code.)
 struct TypeRow {
@@ -147,10 +158,15 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
     tokenizer.pre = options.pre_force;
   } else if (!options.pre.empty()) {
     tokenizer.pre = options.pre;
-  } else if (input.files.tokenizer_json) {
-    MU_ASSIGN(const PreRow* row, recognise_pre(pre_signature(input.files.tokenizer_json->root), pre_facts(input)));
+  } else if (input.files.tokenizer_json || input.files.tekken_json) {
+    const PreRow* row = nullptr;
+    if (input.files.tekken_json) {
+      MU_ASSIGN(row, recognise_pattern(input));
+    } else {
+      MU_ASSIGN(row, recognise_pre(pre_signature(input.files.tokenizer_json->root), pre_facts(input)));
+    }
     tokenizer.pre = row->pre;
-    log_info("pre-tokenizer '{}', by the patterns of tokenizer.json (as in {})", row->pre, row->models);
+    log_info("pre-tokenizer '{}', by the patterns of {} (as in {})", row->pre, tokenizer.source, row->models);
     if (!row->differs.empty()) {
       tokenizer.findings.warning(
           Scope::model, "hf-tok-pre-differs",
@@ -205,11 +221,28 @@ Status build_tiktoken(const TokenizerInput& input, Tokenizer& tokenizer) {
   return choose_pre(input, tokenizer);
 }
 
+Status build_tekken(const TokenizerInput& input, Tokenizer& tokenizer) {
+  tokenizer.source = "tekken.json";
+  MU_ASSIGN(TekkenVocabulary vocabulary, parse_tekken(input.files.tekken_json->root, input.rows()));
+  TokenList list(tokenizer, input.rows());
+  u32 id = 0;
+  for (const TekkenSpecial& special : vocabulary.special) {
+    list.set(id++, special.text, special.is_control ? TokenType::control : TokenType::user_defined, 0);
+  }
+  for (const std::string& token : vocabulary.ordinary.tokens) list.set(id++, token, TokenType::normal, 0);
+  tokenizer.merges = std::move(vocabulary.ordinary.merges);
+  list.overlay(input.added.tokens);
+  list.finish(tokenizer.findings);
+  warn_of_added_tokens(input.added.tokens, tokenizer.findings);
+  return choose_pre(input, tokenizer);
+}
+
 }  // namespace
 
 Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer) {
   tokenizer.kind = TokenizerKind::gpt2;
   if (input.files.listed_text) return build_tiktoken(input, tokenizer);
+  if (input.files.tekken_json) return build_tekken(input, tokenizer);
   const bool fast = input.files.tokenizer_json != nullptr;
   tokenizer.source = fast ? "tokenizer.json" : "vocab.json";
   const json::Element vocab = fast ? *json::member(*json::member(input.files.tokenizer_json->root, "model"), "vocab")

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "hf/remarks.h"
 #include "tokenizer/merges_text.h"
+#include "tokenizer/tekken.h"
 #include "tokenizer/tiktoken.h"
 #include "tokenizer/tokenizer_build.h"
 
@@ -73,6 +74,10 @@ Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_row
   if (files.form == TokenizerForm::tiktoken) {
     const auto ranks = parse_tiktoken(*files.listed_text, rows);
     if (!ranks) return tl::make_unexpected(in_file(ranks.error(), files.path(files.listed_name)));
+  }
+  if (files.form == TokenizerForm::tekken) {
+    const auto vocabulary = parse_tekken(files.tekken_json->root, rows);
+    if (!vocabulary) return tl::make_unexpected(in_file(vocabulary.error(), files.path("tekken.json")));
   }
   if (files.form == TokenizerForm::rwkv || files.form == TokenizerForm::plamo) {
     const auto lines = std::count(files.listed_text->begin(), files.listed_text->end(), '\n');

@@ -134,6 +134,7 @@ class Resolver {
 
   Status run() {
     SpecialTexts texts = read_special_texts(input_.files);
+    if (input_.files.tekken_json) tekken(texts);
     if (!texts.unk && input_.files.tokenizer_json) {
       const auto model = json::member(input_.files.tokenizer_json->root, "model");
       if (const auto unk = json::string_member(*model, "unk_token")) texts.unk = std::string(*unk);
@@ -157,6 +158,17 @@ class Resolver {
   }
 
  private:
+  // A tekken.json does not say what its special tokens are for: Mistral's code knows them by these texts.
+  void tekken(SpecialTexts& texts) const {
+    const auto known = [&](std::optional<std::string>& text, const std::string& usual) {
+      if (!text && finder_.find(usual)) text = usual;
+    };
+    known(texts.bos, "<s>");
+    known(texts.eos, "</s>");
+    known(texts.unk, "<unk>");
+    known(texts.pad, "<pad>");
+  }
+
   // config.json's id for a kind: top level, then text_config; a list counts for eos.
   Result<std::optional<u32>> config_id(std::string_view key) {
     const bool list = key == "eos_token_id";
@@ -286,6 +298,8 @@ class Resolver {
     tokenizer_.add_bos = first(stated("add_bos_token"), add.bos);
     tokenizer_.add_eos = first(stated("add_eos_token"), add.eos);
     tokenizer_.add_sep = first(stated("add_sep_token"), add.sep);
+    // Every prompt of Mistral's begins with one.
+    if (input_.files.tekken_json && !tokenizer_.add_bos) tokenizer_.add_bos = tokenizer_.special.bos.has_value();
     const std::string_view architecture = input_.architecture();
     const bool llama_like = architecture.starts_with("Llama") || architecture.starts_with("LLaMA") ||
                             architecture.starts_with("Mistral") || architecture.starts_with("Mixtral");

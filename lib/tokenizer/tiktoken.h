@@ -16,10 +16,24 @@ struct TiktokenVocabulary {
   std::vector<std::string> merges;  ///< "left right", best first
 };
 
-/// Reads lines "base64 rank". A token of several bytes is what joining its bytes by the ranks below its own leaves as
-/// two parts; those are its merge, as tiktoken itself would join them last. Errors: "hf-tok-tiktoken" (a line that is
-/// not of that form, a rank that is there twice, a token of more than 4096 bytes, or one that the ranks below do not
-/// make of two parts), "hf-tok-id-range" (a rank that is not below `rows`).
+/// Tokens by rank, while they are collected.
+class RankedTokens {
+ public:
+  explicit RankedTokens(u64 rows) : rows_(rows) {}
+
+  /// Errors, without a place: "hf-tok-id-range" (the rank is not below the number of rows), "hf-tok-tiktoken" (a rank
+  /// that is there twice, a token without bytes or with more than 4096, longer ones in all than any real vocabulary's).
+  Status add(u64 rank, std::string bytes);
+  /// A token of several bytes is what joining its bytes by the ranks below its own leaves as two parts; those are its
+  /// merge, as tiktoken itself would join them last. Error "hf-tok-tiktoken": the ranks below do not make two parts.
+  Result<TiktokenVocabulary> finish() const;
+
+ private:
+  u64 rows_, total_square_ = 0;
+  std::vector<std::string> bytes_;
+};
+
+/// Reads lines "base64 rank". Errors: those of RankedTokens, "hf-tok-tiktoken" for a line that is not of that form.
 Result<TiktokenVocabulary> parse_tiktoken(std::string_view text, u64 rows);
 
 }  // namespace modelutils::tokenizer

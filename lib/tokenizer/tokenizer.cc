@@ -41,6 +41,7 @@ std::string main_file(const TokenizerFiles& files) {
     case TokenizerForm::tiktoken:
     case TokenizerForm::rwkv:
     case TokenizerForm::plamo: return files.path(files.listed_name);
+    case TokenizerForm::tekken: return files.path("tekken.json");
     default: return files.path("tokenizer.json");
   }
 }
@@ -50,6 +51,7 @@ Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
   switch (input.files.form) {
     case TokenizerForm::byte_bpe:
     case TokenizerForm::vocab_merges:
+    case TokenizerForm::tekken:
     case TokenizerForm::tiktoken: MU_TRY(build_byte_bpe(input, tokenizer)); break;
     case TokenizerForm::rwkv: MU_TRY(build_rwkv(input, tokenizer)); break;
     case TokenizerForm::plamo: MU_TRY(build_plamo(input, tokenizer)); break;

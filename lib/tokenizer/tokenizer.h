@@ -83,8 +83,8 @@ struct TokenizerOptions {
 /// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-kind" (kinds
 /// that GGUF's models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
 /// are printed), "hf-tok-rows", and those of broken files: "json-syntax", "hf-tok-json", "hf-tok-vocab",
-/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-charsmap", "hf-tok-tiktoken", "hf-tok-rwkv", "hf-tok-plamo",
-/// "hf-tok-special-id", "hf-tok-template", … (docs/findings.md).
+/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-charsmap", "hf-tok-tiktoken", "hf-tok-tekken", "hf-tok-rwkv",
+/// "hf-tok-plamo", "hf-tok-special-id", "hf-tok-template", … (docs/findings.md).
 Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options);
 
 /// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For

@@ -46,6 +46,11 @@ Status load_listed(const ModelFolder& folder, TokenizerFiles& files) {
 
 // The forms for a directory without tokenizer.json.
 Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
+  MU_TRY(load_json(folder, "tekken.json", files.tekken_json));
+  if (files.tekken_json) {
+    files.form = TokenizerForm::tekken;
+    return {};
+  }
   for (const char* name : {"spiece.model", "tokenizer.model"}) {
     MU_ASSIGN(auto bytes, read_if_present(folder, name, max_text_bytes));
     if (!bytes) continue;

@@ -23,12 +23,13 @@ enum class TokenizerForm : u8 {
   rwkv,           ///< RWKV's world vocabulary: rwkv_vocab*.txt
   plamo,          ///< PLaMo's list of texts, scores and types: tokenizer.jsonl
   unigram,        ///< tokenizer.json, Unigram
+  tekken,         ///< tekken.json: tiktoken's ranks and special tokens in JSON
 };
 
 /// What a directory has. Members are empty where there is no such file; tests and fuzzers fill them from memory.
 struct TokenizerFiles {
   std::shared_ptr<json::Document> tokenizer_json, tokenizer_config, special_tokens_map, added_tokens;
-  std::shared_ptr<json::Document> vocab_json;
+  std::shared_ptr<json::Document> vocab_json, tekken_json;
   std::optional<std::string> merges_text;      ///< merges.txt
   std::optional<std::string> model_bytes;      ///< of the SentencePiece model
   std::string model_name = "tokenizer.model";  ///< its file: that, else spiece.model

@@ -1,6 +1,7 @@
 // Converts real tokenizers and compares what llama.cpp makes of texts with what Hugging Face's tokenizers make of them.
 //   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (scripts/check-tokenizers calls it)
-// CASE: "NAME FOLDER" (a folder with tokenizer.json, or with a tokenizer.model that SentencePiece itself reads) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
+// CASE: "NAME FOLDER" (a folder with tokenizer.json, or with a tokenizer.model that SentencePiece itself reads),
+// "tekken:NAME FOLDER" (such a folder, its tokenizer.json given to mlx2gguf as a tekken.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
 // Then, where BIN_DIR has gguf2mlx, the same of the tokenizer files that it makes of the GGUF.
 // A line for each; --table as rows of Markdown. Exit status 1 if one fails.
 import { spawn } from "node:child_process";
@@ -8,7 +9,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { asPublished, patterns, usePattern } from "./patterns.mjs";
-import { makeModel } from "./tiny_model.mjs";
+import { makeModel, replaceByTekken } from "./tiny_model.mjs";
 
 const args = process.argv.slice(2);
 const table = args[0] === "--table" && args.shift() !== undefined;
@@ -54,13 +55,14 @@ async function check(one) {
   const model = join(work, "model"), gguf = join(work, "out.gguf"), errors = join(work, "findings");
   try {
     makeModel(source, model, pattern && ((tokenizer) => usePattern(tokenizer, pattern)));
+    if (name.startsWith("tekken:")) replaceByTekken(model);
     const converted = await run(join(bin, "mlx2gguf"), [model, "-o", gguf, "--errors=json"]);
     if (converted.status !== 0) return { name, failed: converted.stderr.trim() };
     writeFileSync(errors, converted.stderr);
     const get = async (key) => (await run(join(bin, "gguf-dump"), ["--get", `tokenizer.ggml.${key}`, gguf])).stdout.trim();
     const kind = await get("model"), pre = await get("pre");
     if (pattern && !patterns[pattern].pre.includes(pre)) return { name, failed: `recognised as '${pre}'` };
-    const result = await compare(model, gguf, errors);
+    const result = await compare(name.startsWith("tekken:") ? source : model, gguf, errors);
     if (result.failed) return { name, ...result };
     if (existsSync(join(bin, "gguf2mlx"))) {
       const back = join(work, "back");

@@ -1,5 +1,5 @@
 // A model directory around tokenizer files: a llama of one layer with zeros for weights, one embedding row for each token id.
-import { closeSync, copyFileSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 const width = 32;
@@ -42,6 +42,31 @@ export function writeWeights(folder, rows, config = {}) {
     num_hidden_layers: 1, num_attention_heads: 1, num_key_value_heads: 1, head_dim: width, rms_norm_eps: 1e-5,
     max_position_embeddings: 128, vocab_size: rows, rope_theta: 10000, tie_word_embeddings: true, ...config,
   }));
+}
+
+// The tokenizer.json of a model directory as Mistral's tekken.json, in place of it: special tokens first, then bytes by rank.
+export function replaceByTekken(folder) {
+  const path = join(folder, "tokenizer.json");
+  const { model, added_tokens: added, pre_tokenizer: splits } = JSON.parse(readFileSync(path));
+  // Byte-level BPE's alphabet: what is printable in Latin-1 is itself, the other bytes follow from U+0100 on.
+  const bytes = new Map();
+  for (let byte = 0, next = 256; byte < 256; ++byte) {
+    const itself = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+    bytes.set(String.fromCodePoint(itself ? byte : next++), byte);
+  }
+  const vocab = [];
+  for (const [text, id] of Object.entries(model.vocab)) {
+    if (id < added.length) continue;
+    const token = Buffer.from([...text].map((symbol) => bytes.get(symbol)));
+    vocab.push({ rank: id - added.length, token_bytes: token.toString("base64"), token_str: null });
+  }
+  const special = added.map((token) => ({ rank: token.id, token_str: token.content, is_control: token.special }));
+  writeFileSync(join(folder, "tekken.json"), JSON.stringify({
+    config: { pattern: splits.pretokenizers[0].pattern.Regex, num_vocab_tokens: vocab.length,
+              default_vocab_size: vocab.length + added.length, default_num_special_tokens: added.length, version: "v3" },
+    vocab, special_tokens: special.filter((token) => token.token_str !== `<SPECIAL_${token.rank}>`),
+  }));
+  for (const name of readdirSync(folder)) if (name.startsWith("tokenizer")) rmSync(join(folder, name));
 }
 
 // `source`: a folder with tokenizer.json and perhaps tokenizer_config.json, or with tokenizer.model and tokenizer.vocab (a

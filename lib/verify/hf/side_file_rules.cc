@@ -34,11 +34,12 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   if (!model.set.is_directory) return log;
   const ModelFolder& folder = model.folder;
   const auto has = [&](std::string_view name) { return is_present(folder.file(name)); };
-  const bool readable = has("tokenizer.json") || has("tokenizer.model") || has("vocab.json");
+  const bool readable =
+      has("tokenizer.json") || has("tokenizer.model") || has("spiece.model") || has("tekken.json") || has("vocab.json");
   FindingLog tokenizer;
   if (readable) {
     tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
-  } else if (!has("tekken.json") && !has("tiktoken.model") && !has("vocab.txt")) {
+  } else if (!has("tiktoken.model") && !has("vocab.txt")) {
     log.tell(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
              "hf-tokenizer-missing",
              "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
