@@ -281,7 +281,11 @@ TEST(Parse, ReadsOverTooManyDimensionsIfTheyCanBeThere) {
   EXPECT_EQ(six.tensors[0].bytes(), std::nullopt);
   EXPECT_EQ(six.tensors[0].elements(), std::nullopt);
   EXPECT_EQ(six.tensors[1].name, "u");
-  for (const u32 n_dims : {0x20000000u, 0x7fffffffu, 0x80000000u, ~0u, 65u}) {
+  const Document four = parsed(GgufBuilder().f32_tensor("v", {2, 3, 1, 2}));
+  EXPECT_TRUE(four.findings.empty());
+  EXPECT_EQ(four.tensors[0].bytes(), 48u);
+  EXPECT_EQ(four.tensors[0].elements(), 12u);
+  for (const u32 n_dims : {0x20000000u, 0x7fffffffu, 0x80000000u, ~0u, 65u, 60u}) {
     const Document document = parsed(GgufBuilder().tensor({.name = "t", .ne = {1}, .n_dims = n_dims}));
     EXPECT_FALSE(document.complete);
     EXPECT_TRUE(document.tensors.empty());

@@ -174,6 +174,18 @@ TEST(SplitSet, AWrongNumberIsNoRuleOfTheContainer) {
   EXPECT_EQ(first_container_error(set->findings), nullptr);
 }
 
+TEST(SplitSet, ATotalThatIsTooSmallIsAsWrong) {
+  const TempDir folder;
+  for (const i32 total : {1, -1}) {
+    for (u16 i = 0; i < 2; ++i) {
+      folder.write(split_path("m", i + 1u, 2), part(i, 2, total).f32_tensor(fmt::format("t{}", i), {4}).build());
+    }
+    const auto set = open_set(folder.file("m-00001-of-00002.gguf"));
+    ASSERT_TRUE(set.has_value());
+    EXPECT_EQ(codes(*set), (std::vector<std::string>(2, "gguf-split-tensor-count"))) << total;
+  }
+}
+
 TEST(SplitSet, TotalAndNamesAreCheckedOverAllFiles) {
   const TempDir folder;
   for (u16 i = 0; i < 2; ++i) {
@@ -183,6 +195,7 @@ TEST(SplitSet, TotalAndNamesAreCheckedOverAllFiles) {
   ASSERT_TRUE(set.has_value());
   EXPECT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-tensor-count", "gguf-split-tensor-count",
                                                    "gguf-split-duplicate", "gguf-split-duplicate"}));
+  EXPECT_EQ(set->findings[0].message, "the value is 7, but the files together have 4 tensors");
   EXPECT_EQ(set->findings[2].where, "tensor 'same'");
   EXPECT_EQ(set->findings[2].file, "m-00002-of-00002.gguf");
 }
