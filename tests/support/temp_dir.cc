@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace modelutils::test {
 
@@ -40,7 +40,9 @@ std::string read_file(const std::string& path) {
     std::fprintf(stderr, "cannot read %s\n", path.c_str());
     std::abort();
   }
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream content;
+  content << in.rdbuf();
+  return std::move(content).str();
 }
 
 bool have_shared() {
