@@ -12,7 +12,11 @@ using test::GgufBuilder;
 
 TEST(Keys, TypedGetters) {
   GgufBuilder builder;
-  builder.key_string("general.architecture", "llama").key_u32("u32", 7).key_i16("negative", -1).key_i64("i64", 9).key_i32("none", 0);
+  builder.key_string("general.architecture", "llama")
+      .key_u32("u32", 7)
+      .key_i16("negative", -1)
+      .key_i64("i64", 9)
+      .key_i32("none", 0);
   builder.key_u64("big", ~u64{0}).key_f32("f32", 0.5f).key_f64("f64", 0.1).key_bool("yes", 1).key_bool("no", 0);
   builder.key_bool("odd", 2).key_array<u8>("array", {1, 2}).f32_tensor("t", {1});
   const auto source = builder.source();

@@ -29,6 +29,8 @@ TEST(ModelId, PartsOfRealNames) {
   EXPECT_EQ(parts("TinyLlama-1.1B-Chat-v1.0"), "|TinyLlama-1.1B-Chat-v1.0|TinyLlama|1.1B|Chat|v1.0");
   EXPECT_EQ(parts("Model-v2"), "|Model-v2|Model|||v2") << "a version at the end is not part of the base name";
   EXPECT_EQ(parts("Model-v2-7B-7B"), "|Model-v2-7B-7B|Model-v2|7B||");
+  EXPECT_EQ(parts("Model-7B-chat-chat"), "|Model-7B-chat-chat|Model|7B|chat-chat|");
+  EXPECT_EQ(parts("Model-7B-chat-Q4_K_M"), "|Model-7B-chat-Q4_K_M|Model|7B|chat|") << "a type is no part of the rest";
 }
 
 TEST(ModelId, VagueNames) {

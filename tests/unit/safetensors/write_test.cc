@@ -50,6 +50,13 @@ TEST(Write, RefusesWhatTheFormatCannotHold) {
                       {"c", TensorType::U8, {u64{1} << 62}},
                       {"d", TensorType::U8, {u64{1} << 62}}}),
             "st-write-too-large");
+  EXPECT_EQ(code({}, {{"a", TensorType::U8, {u64{1} << 62}},
+                      {"b", TensorType::U8, {u64{1} << 62}},
+                      {"c", TensorType::U8, {u64{1} << 62}},
+                      {"d", TensorType::U8, {(u64{1} << 62) - 1}}}),
+            "st-write-too-large")
+      << "with the header before it";
+  EXPECT_EQ(code({{"a", std::string(100'000'001, 'x')}}, {}), "st-write-too-large");
   EXPECT_EQ(code({}, {{"a", TensorType::U8, {}}, {"a", TensorType::U8, {}}}), "st-write-name");
   EXPECT_EQ(code({}, {{"__metadata__", TensorType::U8, {}}}), "st-write-name");
   EXPECT_EQ(code({}, {{"\xff", TensorType::U8, {}}}), "st-write-name");
