@@ -71,6 +71,13 @@ Status write_gating(KeyWriter& out, const Key& key) {
   return out.refuse(field, fmt::format("is '{}'; llama.cpp supports softmax and sigmoid", *stated));
 }
 
+Status write_weights_norm(KeyWriter& out, const Key& key) {
+  const std::optional<bool> stated = out.config().bool_field(stated_field(out.config(), key.fields));
+  if (!stated && key.fallback.empty()) return {};
+  out.flag(key.name, stated.value_or(key.fallback == "true") && out.size(symbol::experts_used) > 1);
+  return {};
+}
+
 Status write_groups_used(KeyWriter& out, const Key& key) {
   const u64 used = out.size(key.symbol);
   const u64 kept = out.size("X") / std::max<u64>(out.size("G"), 1) * used;

@@ -32,6 +32,9 @@ std::optional<u64> rotated_part_of_head(const hf::Config& config, const Sizes& s
 /// expert_gating_func from the router's activation, else the row's fallback: 1 softmax, 2 sigmoid. Error
 /// "convert-config": another one.
 Status write_gating(KeyWriter& out, const Key& key);
+/// Whether the sum of the chosen experts' weights is made one: as config.json says, else the row's fallback (without
+/// one no key); never where one expert is chosen, whose weight MLX and Hugging Face leave alone.
+Status write_weights_norm(KeyWriter& out, const Key& key);
 /// Number of groups whose experts may be chosen; warns where they have no expert to spare.
 Status write_groups_used(KeyWriter& out, const Key& key);
 
@@ -171,7 +174,8 @@ constexpr std::array<Key, 2> weights_of_experts(std::string_view scale = {}, std
        .fields = "norm_topk_prob|route_norm",
        .fallback = norm,
        .missing = norm.empty() ? Missing::leave_out : Missing::assume,
-       .when = "X"},
+       .when = "X",
+       .write = write_weights_norm},
   }};
 }
 inline constexpr auto expert_weights = weights_of_experts();

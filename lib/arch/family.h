@@ -121,7 +121,7 @@ struct Fixed {
 /// Two expressions that the runtime takes for equal.
 struct Relation {
   std::string_view left, right;
-  std::string_view field;    ///< of config.json, that an error names
+  std::string_view field;    ///< of config.json, that an error names; none: only keys of a GGUF can break it
   std::string_view because;  ///< "every runtime of qwen2 takes hidden_size / heads"
 };
 
@@ -168,6 +168,7 @@ struct Family {
   double (*factor)(const hf::Config&, std::string_view name) = nullptr;
   double hf_rope_theta = 10000;   ///< what a config.json without rope_theta means to Hugging Face tools
   double mlx_rope_theta = 10000;  ///< what it means to mlx-lm
+  bool mlx_scales_rope = true;    ///< mlx-lm's class looks at rope_scaling
   std::array<std::span<const Key>, 6> keys = {};
   std::array<std::span<const Tensor>, 8> layer_tensors = {};
   std::span<const Tensor> first_tensors = {};  ///< before the layers

@@ -135,6 +135,9 @@ std::optional<u64> original_context(const hf::Config& config) {
 Status write_rope_scaling(KeyWriter& out, const Key&) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (!scaling) return {};
+  if (out.is_mlx() && !out.family().mlx_scales_rope && !scaling->type.empty()) {
+    out.warn("rope_scaling", "is ignored by mlx-lm's class; llama.cpp scales, as the published model does");
+  }
   if (scaling->type == "linear") return write_linear(out, *scaling);
   if (scaling->type == "yarn") return write_yarn(out, *scaling, 0);
   if (scaling->type == "llama3") return {};  // carried by rope_freqs.weight

@@ -15,6 +15,7 @@ struct SourceAxis {
 };
 
 constexpr std::string_view skip = "skip";
+constexpr std::string_view repeat = "repeat:";
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -81,6 +82,12 @@ class Resolver {
 
   // Indexes lie inside their axes, so sums of their products with the strides stay below source_rows.
   bool read_wanted(std::string_view word) {
+    if (word.starts_with(repeat)) {
+      const std::optional<u64> times = evaluate(word.substr(repeat.size()), sizes_, layer_);
+      if (!times || *times == 0) return false;
+      view_.axes.push_back({*times, 0});
+      return true;
+    }
     const std::size_t end = word.find_first_of("[=");
     const std::string_view name = word.substr(0, end);
     const auto axis =

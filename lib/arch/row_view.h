@@ -62,8 +62,8 @@ RowView whole_view(u64 rows);
 /// The view that a row of lib/arch writes as text: "AXES -> AXES". On the left the source's rows as axes, slowest
 /// first, `name:size` or a symbol alone, behind `skip:size` rows that are passed over; on the right the axes wanted,
 /// slowest first: a name, `name[from:to]` for a part of an axis, `name=index` for one place of it (which then is no
-/// axis any more). "H t:2 j:D/2 -> H j t" interleaves the two halves of each of H heads. Nothing if a size has no value
-/// or an index lies outside its axis.
+/// axis any more), `repeat:size` for the same rows several times. "H t:2 j:D/2 -> H j t" interleaves the two halves of
+/// each of H heads. Nothing if a size has no value or an index lies outside its axis.
 std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer = 0);
 
 /// The left side of such a text as one expression: the rows that the source must have.

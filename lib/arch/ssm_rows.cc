@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "arch/geometry.h"
 #include "arch/key_writer.h"
+#include "base/checked_math.h"
 
 namespace modelutils::arch {
+
+std::optional<u64> inner_width(const hf::Config& config, const Sizes& sizes) {
+  const auto heads = stated_count(config, "mamba_num_heads|mamba_n_heads|num_heads");
+  const auto width = stated_count(config, "mamba_head_dim|mamba_d_head|hidden_size_per_head|head_dim");
+  if (heads && width) return checked_mul(*heads, *width);
+  const auto expansion = stated_count(config, "mamba_expand|expand");
+  return expansion ? checked_mul(*expansion, sizes.get(symbol::embedding)) : std::nullopt;
+}
 
 Status warn_of_groups(KeyWriter& out) {
   const u64 groups = out.size("Gs");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "arch/family.h"
 
@@ -30,9 +31,16 @@ inline constexpr std::array<Key, 7> recurrent_sizes = {{
     {.name = "vocab_size", .fields = "vocab_size", .symbol = "V", .loader_default = "0"},
 }};
 
+/// The inner width as config.json says it: heads of a width, else the expansion of the residual stream.
+std::optional<u64> inner_width(const hf::Config& config, const Sizes& sizes);
+
 inline constexpr std::array<Key, 4> mamba_keys = {{
     {.name = "ssm.conv_kernel", .fields = "conv_kernel|d_conv|mamba_d_conv", .symbol = "Kc", .need = Need::required},
-    {.name = "ssm.inner_size", .symbol = "I", .missing = Missing::refuse, .need = Need::required},
+    {.name = "ssm.inner_size",
+     .symbol = "I",
+     .missing = Missing::refuse,
+     .need = Need::required,
+     .derive = inner_width},
     {.name = "ssm.state_size",
      .fields = "ssm_state_size|state_size|d_state|mamba_d_state",
      .symbol = "S",

@@ -4,8 +4,10 @@
 #include <map>
 
 #include <fmt/format.h>
+#include "base/checked_math.h"
 #include "base/name_index.h"
 #include "hf/tensor_names.h"
+#include "tensor/shape.h"
 
 namespace modelutils::mlx {
 
@@ -28,6 +30,8 @@ class Finder {
         check_orphan(name.module, ".weight", "mlx-weight-missing", "has scales but no weight");
       } else if (has_parts_ && name.suffix == hf::Suffix::biases && find(name.module, ".scales") == no_tensor) {
         check_orphan(name.module, ".scales", "mlx-scales-missing", "has biases but no scales");
+      } else if (quantization_.has_blocks) {
+        add_blocks(i);
       }
     }
     check_overrides();
@@ -38,7 +42,7 @@ class Finder {
   // Names are looked up only if anything at all looks like a part of a quantised module: a plain file of 100,000
   // tensors needs no index.
   void index_names() {
-    has_parts_ = quantization_.declared;
+    has_parts_ = quantization_.declared || quantization_.has_blocks;
     for (const TensorRef& tensor : tensors_) {
       if (has_parts_) break;
       has_parts_ = tensor.name.ends_with(".scales") || tensor.name.ends_with(".biases");
@@ -83,6 +87,55 @@ class Finder {
       if (quantization_.foreign_method.empty()) judge(module);
     }
     result_.list.push_back(std::move(module));
+  }
+
+  // "P_blocks" with its "P_scales": a module by itself, whose path is the name of the blocks.
+  void add_blocks(std::size_t number) {
+    constexpr std::string_view blocks_end = "_blocks", scales_end = "_scales";
+    const std::string_view name = tensors_[number].name;
+    if (name.ends_with(scales_end)) {
+      check_orphan(name.substr(0, name.size() - scales_end.size()), blocks_end, "mlx-weight-missing",
+                   "has scales but no blocks");
+    }
+    if (!name.ends_with(blocks_end) || !first_of_name(number)) return;
+    Module module;
+    module.path = name;
+    module.weight = number;
+    module.shape.assign(tensors_[number].shape.begin(), tensors_[number].shape.end());
+    module.scales = find(name.substr(0, name.size() - blocks_end.size()), scales_end);
+    if (module.scales == no_tensor) {
+      result_.findings.error(Scope::model, "mlx-scales-missing", "has blocks but no scales", at_module(name));
+    } else {
+      module.quantized = true;
+      module.params = default_params(Mode::mxfp4);
+      module.decodable = check_blocks(module);
+    }
+    result_.list.push_back(std::move(module));
+  }
+
+  // Types and shapes of blocks and scales; fills in the logical shape.
+  bool check_blocks(Module& module) {
+    const TensorRef& blocks = tensors_[module.weight];
+    const TensorRef& scales = tensors_[module.scales];
+    if (blocks.type != TensorType::U8 || scales.type != TensorType::U8) {
+      result_.findings.error(Scope::model, "mlx-weight-type", "has blocks or scales that are not U8",
+                             at_module(module.path));
+      return false;
+    }
+    std::vector<u64> wanted(scales.shape.begin(), scales.shape.end());
+    wanted.push_back(module.params->group_bytes());
+    const auto columns = wanted.size() < 2 ? std::nullopt : checked_mul(scales.shape.back(), module.params->group_size);
+    std::vector<u64> shape(scales.shape.begin(), scales.shape.end());
+    if (columns) shape.back() = *columns;
+    if (!columns || !std::ranges::equal(blocks.shape, wanted) || !element_count(shape)) {
+      result_.findings.error(Scope::model, "mlx-scales-shape",
+                             fmt::format("blocks have shape [{}], which scales of shape [{}] do not fit",
+                                         fmt::join(blocks.shape, ", "), fmt::join(scales.shape, ", ")),
+                             at_module(module.path));
+      return false;
+    }
+    module.shape = std::move(shape);
+    return true;
   }
 
   void judge(Module& module) {

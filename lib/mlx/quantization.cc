@@ -129,6 +129,10 @@ Quantization read_quantization(const hf::Config& config) {
   Quantization quantization;
   std::optional<json::Element> settings = config.quantization;
   if (!settings && config.quantization_config) {
+    if (config.quant_method == "mxfp4") {
+      quantization.has_blocks = true;
+      return quantization;
+    }
     if (!config.quant_method.empty()) {
       quantization.foreign_method = config.quant_method;
       return quantization;

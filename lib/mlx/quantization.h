@@ -68,6 +68,9 @@ struct Quantization {
   std::string foreign_method;  ///< quant_method of a method that is not MLX's ("gptq", …); else empty
   /// By module path, without any "language_model.".
   std::map<std::string, Override, std::less<>> overrides;
+  /// Hugging Face's own MXFP4 (quant_method "mxfp4"): "P_blocks" U8 [..., out, groups, 16] hold the same bits as MLX's
+  /// packed words, "P_scales" U8 [..., out, groups].
+  bool has_blocks = false;
   FindingLog findings;  ///< scope model: "mlx-config-quantization", "mlx-config-override"
 
   const Override* find_override(std::string_view module) const;

@@ -216,6 +216,32 @@ def llama4(t, c):
     t["multi_modal_projector.linear_1.weight"] = ALONE
 
 
+def gpt_oss(t, c):
+    """Gate and up are interleaved and, unless they are blocks of MXFP4, all are transposed."""
+    for name in [name for name in t if name.endswith("experts.gate_proj.weight")]:
+        stem = name.removesuffix(".gate_proj.weight")
+        for old, new in (("weight", ""), ("bias", "_bias")):
+            dtype, gate = t.pop(f"{stem}.gate_proj.{old}")
+            up = t.pop(f"{stem}.up_proj.{old}")[1]
+            both = np.stack([gate, up], 2).reshape(gate.shape[0], -1, *gate.shape[2:])
+            t[f"{stem}.gate_up_proj{new}"] = (dtype, both if new else swap(both))
+            down = t.pop(f"{stem}.down_proj.{old}")
+            t[f"{stem}.down_proj{new}"] = down if new else (dtype, swap(down[1]))
+
+
+def hunyuan(t, c):
+    """The fused matrices of Hunyuan-Large: queries, keys and values by groups, up before gate."""
+    unstack(t, r"switch_mlp\.(\w+)\.weight$", r"experts.#.\1.weight")
+    join(t, r"\.(up_proj)\.weight$", ["gate_proj"], "gate_and_up_proj")
+    heads, groups = c["num_attention_heads"], c["num_key_value_heads"]
+    for name in [name for name in t if name.endswith("self_attn.q_proj.weight")]:
+        dtype, queries = t.pop(name)
+        size, width = queries.shape[0] // heads, queries.shape[1]
+        parts = [values.reshape(groups, -1, size, width) for values in (
+            queries, t.pop(name.replace("q_proj", "k_proj"))[1], t.pop(name.replace("q_proj", "v_proj"))[1])]
+        t[name.replace("q_proj", "qkv_proj")] = (dtype, np.concatenate(parts, 1).reshape(-1, width))
+
+
 def dbrx(t, c):
     number = c["ffn_config"]["moe_num_experts"]
     for name in [name for name in t if ".experts.0." in name]:
@@ -259,7 +285,7 @@ FORMS = {
     "bailing_moe": bailing, "bailing_moe_v2": bailing_v2, "dbrx": dbrx, "deepseek": experts, "deepseek_v2": deepseek,
     "deepseek_v3": deepseek, "dots1": experts, "ernie4_5_moe": experts, "exaone_moe": exaone_moe, "glm4_moe": experts_and_prediction,
     "glm4_moe_lite": deepseek, "gpt2": gpt2, "gpt_neox": gpt_neox, "granitemoe": granitemoe, "granitemoehybrid": granitemoe,
-    "internlm2": internlm2, "jamba": jamba, "kimi_linear": kimi_linear, "lfm2": lfm2, "lfm2_moe": lfm2_moe, "llama4": llama4,
+    "gpt_oss": gpt_oss, "hunyuan": hunyuan, "internlm2": internlm2, "jamba": jamba, "kimi_linear": kimi_linear, "lfm2": lfm2, "lfm2_moe": lfm2_moe, "llama4": llama4,
     "mamba": mamba, "mamba2": mamba, "minicpm3": latent, "minimax": minimax, "ministral3": ministral3, "mixtral": mixtral,
     "nemotron_h": mamba, "nemotron_h_moe": nemotron_h_moe, "olmoe": experts, "phimoe": lambda t, c: experts(t, c, ("w1", "w3", "w2"), "block_sparse_moe"),
     "plamo2": mamba, "qwen2_moe": experts, "qwen2_vl": qwen2_vl, "qwen3_5": qwen3_5, "qwen3_5_moe": qwen3_5, "qwen3_next": qwen3_next,

@@ -27,14 +27,18 @@ struct Ways {
   bool reorders = false, stacks = false, computes = false, generates = false;
 };
 
+std::string_view plain_name(const arch::Tensor& row) {
+  return row.name.substr(row.name.starts_with('@') ? 1 : 0);
+}
+
 void look_at(std::span<const arch::Tensor> rows, Ways& ways) {
   for (const arch::Tensor& row : rows) {
     const bool is_matrix = arch::dimensions_of(row.ne).size() > 1;
-    if (is_matrix && row.f32) ways.as_f32.insert(row.name.substr(row.name.starts_with('@') ? 1 : 0));
+    if (is_matrix && row.f32) ways.as_f32.insert(plain_name(row));
     ways.generates |= !arch::generator_of(row).empty();
     for (const arch::SourceAlternative& alternative : arch::parse_source(row.source)) {
       for (const arch::SourcePart& part : alternative.parts) {
-        if (part.is_of_elements && is_matrix) ways.transposed.insert(row.name);
+        if (part.is_of_elements && is_matrix) ways.transposed.insert(plain_name(row));
         ways.reorders |= !part.view.empty() && !part.is_of_elements && is_matrix;
         ways.stacks |= part.is_stacked();
         ways.computes |= part.operation != arch::Operation::none;
@@ -76,6 +80,7 @@ std::string limits_text(const arch::Family& family) {
                         fixed.severity == Severity::error ? "is refused" : "gives a warning", fixed.because);
   }
   for (const arch::Relation& relation : family.relations) {
+    if (relation.field.empty()) continue;  // no directory breaks it
     text += fmt::format("- Refused where `{}` {}.\n", relation.field, relation.because);
   }
   switch (family.head) {

@@ -64,6 +64,7 @@ const Family dbrx = {
     .about = "clipped queries, keys and values in one matrix, LayerNorm without bias",
     .layer_prefixes = "transformer.blocks.",
     .head = OutputHead::always,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope, mixture, clamp},
     .layer_tensors = {layer},
     .first_tensors = first,

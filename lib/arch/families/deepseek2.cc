@@ -35,21 +35,8 @@ constexpr std::array<Key, 4> mixture(std::string_view gating) {
 constexpr auto softmax_mixture = mixture("1");
 constexpr auto sigmoid_mixture = mixture("2");
 
-// The sum is made one only where there is more than one expert to share it.
-Status write_norm(KeyWriter& out, const Key& key) {
-  out.flag(key.name, out.config().bool_field(key.fields).value_or(true) && out.size("U") > 1);
-  return {};
-}
-constexpr std::array<Key, 2> sigmoid_weights(std::string_view scale) {
-  std::array<Key, 2> keys = expert_weights;
-  keys[0].fallback = scale;
-  keys[0].missing = Missing::assume;
-  keys[1].fields = "norm_topk_prob";
-  keys[1].write = write_norm;
-  return keys;
-}
-constexpr auto v3_weights = sigmoid_weights("1");
-constexpr auto glm_weights = sigmoid_weights("1.8");
+constexpr auto v3_weights = weights_of_experts("1", "true");
+constexpr auto glm_weights = weights_of_experts("1.8", "true");
 constexpr Key softmax_weights[] = {expert_weights[0]};
 
 constexpr Tensor layer[] = {
@@ -107,6 +94,9 @@ Status check_groups(KeyWriter& out) {
                                 "their best expert; llama.cpp ranks groups by their two best",
                                 groups));
 }
+constexpr Relation relations[] = {
+    {"K*(KL==Rk+R)", "(KL==Rk+R)", {}, "the cache has one head for all, of the low rank and the rotated part"},
+};
 constexpr Check checks[] = {check_query_rank};
 constexpr Check v2_checks[] = {check_query_rank, check_groups};
 constexpr Member members[] = {
@@ -137,6 +127,7 @@ const Family deepseek_v3 = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = v3_fixed,
+    .relations = relations,
     .checks = checks,
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
@@ -153,6 +144,7 @@ const Family deepseek_v2 = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = v2_fixed,
+    .relations = relations,
     .checks = v2_checks,
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
@@ -171,6 +163,7 @@ const Family glm4_moe_lite = {
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = v3_fixed,
+    .relations = relations,
     .checks = checks,
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},

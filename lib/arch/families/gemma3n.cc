@@ -31,6 +31,13 @@ constexpr Key own[] = {
      .symbol = "P",
      .fallback = "256",
      .loader_default = "256"},
+    // No key: rows of the table of the layers' embeddings. Tokens beyond them take the first row.
+    {.name = "vocab_size_per_layer_input",
+     .fields = "vocab_size_per_layer_input",
+     .symbol = "Vp",
+     .fallback = "V",
+     .when = "0",
+     .loader_default = "V"},
     {.name = "altup.num_inputs", .fields = "altup_num_inputs", .symbol = "A", .fallback = "4", .loader_default = "4"},
     {.name = "altup.active_idx", .fields = "altup_active_idx", .fallback = "0", .missing = Missing::assume},
     {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
@@ -38,7 +45,9 @@ constexpr Key own[] = {
 
 constexpr Tensor first[] = {
     {"token_embd", "E,V", "model.embed_tokens"},
-    {"per_layer_token_embd", "P*L,V", "model.embed_tokens_per_layer"},
+    {"per_layer_token_embd", "P*L,V",
+     "[Vp<V] model.embed_tokens_per_layer{n:Vp -> n} + model.embed_tokens_per_layer{n:Vp -> repeat:V-Vp n=0} | "
+     "[Vp>=V] model.embed_tokens_per_layer"},
     {"per_layer_model_proj", "E,P*L", "model.per_layer_model_projection"},
     {"per_layer_proj_norm", "P", "model.per_layer_projection_norm"},
     {.name = "altup_proj", .ne = "E,E,A-1", .source = "model.altup_projections.#", .plain = true},
@@ -132,6 +141,7 @@ const Family gemma3n = {
     .tied_by_default = true,
     .hf_rope_theta = 1e6,
     .mlx_rope_theta = 1e6,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, own},
     .layer_tensors = {layer, gated_feed_forward},
     .first_tensors = first,

@@ -34,6 +34,7 @@ const Family glm4_moe = {
     .classes = "Glm4MoeForCausalLM",
     .model_types = "glm4_moe",
     .about = "sigmoid router with a correction for the choice, dense layers first, part of a head is rotated",
+    .mlx_scales_rope = false,
     .keys = {sizes, partial_rope_keys, expert_keys, mixture, expert_weights, expert_groups},
     .layer_tensors = {layer, leading_feed_forward, experts, expert_choice_bias, deepseek_shared_experts},
     .first_tensors = embedding,

@@ -53,7 +53,10 @@ constexpr Fixed fixed[] = {
     {"attention_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases"},
 };
 
-constexpr Relation relations[] = {whole_width};
+constexpr Relation relations[] = {
+    whole_width,
+    {"K", "H", {}, "every head has its own keys and values"},
+};
 constexpr Member members[] = {
     {"hidden_act", "gelu"},
 };
@@ -71,6 +74,7 @@ const Family gpt_neox = {
     .activation_names = "gelu|gelu_new|gelu_pytorch_tanh|gelu_fast",
     .head = OutputHead::always,
     .class_has_defaults = true,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope, own},
     .layer_tensors = {layer},
     .first_tensors = first,

@@ -30,9 +30,29 @@ constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"post_attention_norm", "E", "post_attention_layernorm"},
     {"ffn_gate_inp", "E,X", "mlp.router", Need::required, Need::required, {}, true},
-    {"ffn_gate_exps", "E,Fx,X", "mlp.experts.gate_proj", Need::required, Need::required},
-    {"ffn_up_exps", "E,Fx,X", "mlp.experts.up_proj", Need::required, Need::required},
-    {"ffn_down_exps", "Fx,E,X", "mlp.experts.down_proj", Need::required, Need::required},
+};
+// Hugging Face interleaves the rows of gate and up, as blocks of MXFP4 or transposed.
+constexpr Tensor experts[] = {
+    {"ffn_gate_exps", "E,Fx,X",
+     "mlp.experts.gate_proj | mlp.experts.gate_up_proj_blocks{X n:Fx t:2 -> X n t=0} | "
+     "mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=0 E}}"},
+    {.name = "@ffn_gate_exps.bias",
+     .ne = "Fx,X",
+     .source = "mlp.experts.gate_proj.bias | mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=0}}",
+     .f32 = true},
+    {"ffn_up_exps", "E,Fx,X",
+     "mlp.experts.up_proj | mlp.experts.gate_up_proj_blocks{X n:Fx t:2 -> X n t=1} | "
+     "mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=1 E}}"},
+    {.name = "@ffn_up_exps.bias",
+     .ne = "Fx,X",
+     .source = "mlp.experts.up_proj.bias | mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=1}}",
+     .f32 = true},
+    {"ffn_down_exps", "Fx,E,X",
+     "[mlx] mlp.experts.down_proj | mlp.experts.down_proj_blocks | mlp.experts.down_proj{{X Fx E -> X E Fx}}"},
+    {.name = "@ffn_down_exps.bias",
+     .ne = "E,X",
+     .source = "mlp.experts.down_proj.bias | mlp.experts.down_proj_bias",
+     .f32 = true},
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
@@ -64,7 +84,7 @@ const Family gpt_oss = {
     .hf_rope_theta = 150000,
     .mlx_rope_theta = 150000,
     .keys = {sizes, rope_keys, expert_keys, own},
-    .layer_tensors = {layer},
+    .layer_tensors = {layer, experts},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,

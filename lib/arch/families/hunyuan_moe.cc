@@ -24,17 +24,29 @@ constexpr Key mixture[] = {
     {.name = "expert_shared_count", .fields = "num_shared_expert"},
     {.name = "expert_shared_feed_forward_length", .symbol = "Fs", .loader_default = "F"},
 };
+// Hunyuan-Large keeps queries, keys and values of each group in one matrix, and up and gate of the shared expert.
+constexpr auto attention = [] {
+  auto rows = attention_maybe_with_biases;
+  rows[1].source = "self_attn.q_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n[0:H/K] D}";
+  rows[2].source = "self_attn.k_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K D}";
+  rows[3].source = "self_attn.v_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K+1 D}";
+  return rows;
+}();
 constexpr Tensor norms[] = {
     {"attn_q_norm", "D", "self_attn.query_layernorm"},
     {"attn_k_norm", "D", "self_attn.key_layernorm"},
 };
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate.wg", .f32 = true},
-    {"ffn_gate_exps", "E,F,X", "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj"},
-    {"ffn_up_exps", "E,F,X", "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj"},
+    {"ffn_gate_exps", "E,F,X",
+     "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | "
+     "mlp.experts.#.gate_and_up_proj{t:2 F -> t=1 F}"},
+    {"ffn_up_exps", "E,F,X",
+     "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | "
+     "mlp.experts.#.gate_and_up_proj{t:2 F -> t=0 F}"},
     {"ffn_down_exps", "F,E,X", "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj"},
-    {"ffn_gate_shexp", "E,Fs", "mlp.shared_mlp.gate_proj"},
-    {"ffn_up_shexp", "E,Fs", "mlp.shared_mlp.up_proj"},
+    {"ffn_gate_shexp", "E,Fs", "mlp.shared_mlp.gate_proj | mlp.shared_mlp.gate_and_up_proj{t:2 Fs -> t=1 Fs}"},
+    {"ffn_up_shexp", "E,Fs", "mlp.shared_mlp.up_proj | mlp.shared_mlp.gate_and_up_proj{t:2 Fs -> t=0 Fs}"},
     {"ffn_down_shexp", "Fs,E", "mlp.shared_mlp.down_proj"},
 };
 constexpr Fixed fixed[] = {
@@ -66,7 +78,7 @@ const Family hunyuan_moe = {
     .about = "norms of queries and keys after the rotation, a shared expert, the rope base stretched by alpha",
     .tied_by_default = true,
     .keys = {sizes, rope, expert_keys, mixture},
-    .layer_tensors = {attention_maybe_with_biases, norms, attention_output, experts},
+    .layer_tensors = {attention, norms, attention_output, experts},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
     .fixed = fixed,

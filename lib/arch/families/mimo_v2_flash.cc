@@ -70,7 +70,8 @@ constexpr Key own[] = {
     {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_pattern},
     {.name = "attention.value_scale", .type = KeyType::f32, .fields = "attention_value_scale"},
 };
-// Layers with experts are those that have a router, whatever their number.
+// Layers with experts are those that have a router, whatever their number; sliding layers alone may have sinks.
+constexpr Mark marks[] = {{"M", "ffn_gate_inp"}, {"S", "@attn_sinks.weight"}};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
@@ -79,25 +80,30 @@ constexpr Tensor layer[] = {
     {"attn_output", "H*Dv,E", "self_attn.o_proj"},
     {"@attn_sinks.weight", "H", "self_attn.attention_sink_bias", Need::optional},
     {"ffn_norm", "E", "post_attention_layernorm"},
-    {"@exp_probs_b.bias", "X", "mlp.gate.e_score_correction_bias", Need::optional},
+    {.name = "@exp_probs_b.bias",
+     .ne = "X",
+     .source = "mlp.gate.e_score_correction_bias",
+     .need = Need::optional,
+     .when = "M"},
 };
 constexpr auto experts = [] {
-  auto rows = routed_experts();
-  for (Tensor& row : rows) row.need = Need::optional;
+  auto rows = routed_experts("M");
+  rows[0].when = {};
+  rows[0].need = Need::optional;
   return rows;
 }();
-constexpr auto dense = [] {
-  auto rows = gated_feed_forward;
-  for (Tensor& row : rows) row.need = Need::optional;
-  return rows;
-}();
+constexpr auto dense = feed_forward_of("!M");
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"scoring_func", "sigmoid", Severity::error, "for this architecture llama.cpp knows no other"},
     {"norm_topk_prob", "true", Severity::error, "llama.cpp makes the sum of the chosen experts' weights one"},
     {"routed_scaling_factor", "1", Severity::error, "for this architecture llama.cpp does not scale the experts"},
 };
-constexpr Check checks[] = {check_heads};
+Status check_weights(KeyWriter& out) {
+  if (out.size("X") == 0 || out.size("U") != 1) return {};
+  return out.refuse("num_experts_per_tok", "is 1: llama.cpp gives a single expert the weight 1, not its score");
+}
+constexpr Check checks[] = {check_heads, check_weights};
 // Key heads differ between layers that slide and others, experts are where a router is.
 Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
@@ -136,10 +142,12 @@ const Family mimo_v2_flash = {
     .model_types = "mimo_v2_flash|mimo_v2",
     .about = "sliding layers with sinks, key heads and a rope base of their own; values narrower than keys",
     .head = OutputHead::always,
+    .mlx_scales_rope = false,
     .keys = {sizes, partial_rope_keys, expert_keys, own, expert_groups},
     .layer_tensors = {layer, dense, experts},
     .first_tensors = embedding,
     .last_tensors = norm_and_head,
+    .marks = marks,
     .fixed = fixed,
     .checks = checks,
     .config = {.fields = "n_routed_experts|swa_rope_theta", .members = members, .describe = describe},

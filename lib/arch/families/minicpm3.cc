@@ -12,6 +12,7 @@ namespace {
 constexpr auto sizes = [] {
   auto keys = mla_sizes(decoder_sizes());
   keys[5] = decoder_sizes()[5];
+  keys[5].fields = {};  // every head has keys and values of its own, whatever config.json says
   keys[7] = {.name = "attention.key_length",
              .symbol = "D",
              .missing = Missing::refuse,
@@ -59,6 +60,7 @@ constexpr Fixed fixed[] = {
 };
 constexpr Relation relations[] = {
     {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, which llama.cpp takes for granted"},
+    {"K", "H", {}, "every head has its own keys and values"},
 };
 // mlx-lm rotates by the long factors at any length; the runtime by the short ones up to the original context.
 Status check_factors(KeyWriter& out) {
@@ -72,6 +74,7 @@ Status check_factors(KeyWriter& out) {
 }
 constexpr Check checks[] = {check_factors};
 constexpr Member members[] = {
+    {"num_key_value_heads", "=H"},
     {"qk_nope_head_dim", "=D-R"},
 };
 

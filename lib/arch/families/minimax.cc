@@ -44,6 +44,7 @@ const Family minimax = {
     .head = OutputHead::always,
     .hf_rope_theta = 5e6,
     .mlx_rope_theta = 5e6,
+    .mlx_scales_rope = false,
     .keys = {sizes, partial_rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, norms, attention_output, experts},
     .first_tensors = embedding,

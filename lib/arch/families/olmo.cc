@@ -57,6 +57,7 @@ const Family olmo = {
     .model_types = "olmo|hf_olmo",
     .about = "norms without weights; both published forms",
     .layer_prefixes = "model.transformer.blocks.|model.layers.",
+    .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, clamp},
     .layer_tensors = {layer},
     .first_tensors = first,

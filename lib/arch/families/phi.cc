@@ -51,6 +51,7 @@ const Family phi = {
     .activation = "gelu_new",
     .activation_names = "gelu_new|gelu_pytorch_tanh|gelu_fast|gelu",
     .head = OutputHead::always,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope},
     .layer_tensors = {layer},
     .first_tensors = embedding,

@@ -46,6 +46,7 @@ const Family plamo = {
     .about = "attention and feed-forward side by side, query heads in another order",
     .layer_prefixes = "model.layers.layers.",
     .head = OutputHead::always,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope_keys},
     .layer_tensors = {layer, gated_feed_forward},
     .first_tensors = embedding,

@@ -46,6 +46,7 @@ const Family qwen = {
     .about = "queries, keys and values in one matrix with a bias; intermediate_size counts gate and up",
     .layer_prefixes = "transformer.h.",
     .head = OutputHead::always,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope_keys},
     .layer_tensors = {layer},
     .first_tensors = first,

@@ -51,6 +51,7 @@ const Family qwen3moe = {
     .model_types = "qwen3_moe",
     .layers_may_differ = true,
     .mlx_rope_theta = 1e6,
+    .mlx_scales_rope = false,
     .keys = {mixture_sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
     .first_tensors = embedding,

@@ -60,6 +60,7 @@ const Family stablelm = {
     .model_types = "stablelm|stablelm_epoch",
     .about = "LayerNorm with bias, partial rotation; QK norm by head and parallel blocks in the 12B model",
     .head = OutputHead::always,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope, parallel},
     .layer_tensors = {layer, gated_feed_forward},
     .first_tensors = embedding,

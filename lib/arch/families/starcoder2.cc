@@ -43,6 +43,7 @@ const Family starcoder2 = {
     .activation_names = "gelu_pytorch_tanh|gelu|gelu_new|gelu_fast",
     .tied_by_default = true,
     .mlx_rope_theta = 100000,
+    .mlx_scales_rope = false,
     .keys = {sizes, rope_keys},
     .layer_tensors = {layer},
     .first_tensors = embedding,

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -19,6 +20,18 @@
 namespace modelutils {
 
 namespace {
+
+// Which layers have the tensors that the family's loader looks for; `has` tells whether the file has a tensor.
+template <typename Has>
+void set_marks(const arch::Family& family, arch::Sizes& sizes, Has has) {
+  for (const arch::Mark& mark : family.marks) {
+    std::vector<u64> values;
+    for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
+      values.push_back(has(fmt::format("blk.{}.{}.weight", layer, mark.tensor)) ? 1 : 0);
+    }
+    sizes.set_layers(mark.symbol, std::move(values));
+  }
+}
 
 class LoaderRules {
  public:
@@ -103,22 +116,54 @@ class LoaderRules {
     }
   }
 
+  // Of each layer the sizes that say what it is like: layers of one kind have the same marked tensors.
+  static std::vector<std::vector<u64>> kinds_of_layers(const arch::Family& family, const arch::Sizes& sizes) {
+    std::vector<std::vector<u64>> kinds(static_cast<std::size_t>(sizes.get(arch::symbol::layers)));
+    for (const arch::Key* key : arch::keys_of(family)) {
+      if (sizes.values(key->symbol).size() < 2) continue;
+      for (u64 layer = 0; layer < kinds.size(); ++layer) kinds[layer].push_back(sizes.get(key->symbol, layer));
+    }
+    return kinds;
+  }
+
+  static bool has_mark(const arch::Family& family, const arch::Tensor& row) {
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
+  }
+
+  // Tensors by whose presence the loader decides what else a layer has: layers may differ in them.
+  static std::set<std::string_view> deciding_tensors(const arch::Family& family) {
+    std::set<std::string_view> names;
+    for (const arch::Mark& mark : family.marks) {
+      for (const auto& group : family.layer_tensors) {
+        for (const arch::Tensor& row : group) {
+          const auto symbols = arch::unknown_symbols(row.when, {});
+          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(mark.tensor);
+        }
+      }
+    }
+    return names;
+  }
+
   void check_tensors(const arch::Family& family, arch::Sizes& sizes) {
     std::unordered_map<std::string_view, const gguf::TensorInfo*> left;
     for (const gguf::SetFile& file : set_.files) {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
     }
-    for (const arch::Mark& mark : family.marks) {
-      std::vector<u64> values;
-      for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-        values.push_back(left.contains(fmt::format("blk.{}.{}.weight", layer, mark.tensor)) ? 1 : 0);
-      }
-      sizes.set_layers(mark.symbol, std::move(values));
-    }
+    const std::vector<std::vector<u64>> kinds = kinds_of_layers(family, sizes);
+    set_marks(family, sizes, [&](const std::string& name) { return left.contains(name); });
     const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
-    std::set<std::pair<const arch::Tensor*, arch::Side>> in_some_layer;
+    const std::set<std::string_view> deciding = deciding_tensors(family);
+    using Place = std::tuple<const arch::Tensor*, arch::Side, std::vector<u64>>;
+    const auto place_of = [&](const arch::ExpectedTensor& expected) {
+      const bool by_kind = has_mark(family, *expected.row);
+      return Place(expected.row, expected.side,
+                   by_kind ? kinds[static_cast<std::size_t>(expected.layer)] : std::vector<u64>{});
+    };
+    std::set<Place> in_some_layer;
     for (const arch::ExpectedTensor& expected : all) {
-      if (expected.in_layer && left.contains(expected.name)) in_some_layer.emplace(expected.row, expected.side);
+      const bool is_optional = expected.in_layer && expected.need == arch::Need::optional;
+      if (is_optional && !deciding.contains(expected.row->name) && left.contains(expected.name))
+        in_some_layer.insert(place_of(expected));
     }
     for (const arch::ExpectedTensor& expected : all) {
       const auto found = left.find(expected.name);
@@ -126,7 +171,7 @@ class LoaderRules {
         if (expected.need == arch::Need::required) {
           log_.error(Scope::model, "loader-tensor-missing", "is missing, but llama.cpp requires it",
                      at_tensor(expected.name));
-        } else if (expected.side == arch::Side::bias && in_some_layer.contains({expected.row, expected.side})) {
+        } else if (expected.in_layer && in_some_layer.contains(place_of(expected))) {
           log_.warning(Scope::model, "loader-tensor-uneven",
                        "is missing, but other layers have it: the model loads but computes something else",
                        at_tensor(expected.name));
@@ -194,24 +239,35 @@ bool is_whole_model(const gguf::SplitSet& set) {
   std::unordered_set<std::string_view> names;
   const arch::Names rows(*family);
   u64 layers = 0;
+  std::set<u64> layers_seen;
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       names.insert(tensor.name);
-      const u64 layer = rows.find_gguf(tensor.name).layer.value_or(0);
-      if (layer < arch::max_layers) layers = std::max(layers, layer + 1);
+      const std::optional<u64> layer = rows.find_gguf(tensor.name).layer;
+      if (!layer || *layer >= arch::max_layers) continue;
+      layers_seen.insert(*layer);
+      layers = std::max(layers, *layer + 1);
     }
   }
   if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
     sizes.set(arch::symbol::layers, layers);
   }
+  set_marks(*family, sizes, [&](const std::string& name) { return names.contains(name); });
   u64 required = 0;
   u64 found = 0;
+  bool has_both_ends = true;
   for (const arch::ExpectedTensor& expected : arch::expected_tensors(*family, sizes)) {
     if (expected.need != arch::Need::required) continue;
     ++required;
-    found += names.contains(expected.name);
+    const bool is_there = names.contains(expected.name);
+    found += is_there;
+    has_both_ends = has_both_ends && (expected.in_layer || is_there);
   }
-  return required > 2 && 4 * found >= 3 * required;
+  if (required <= 2) return false;
+  if (4 * found >= 3 * required) return true;
+  // Where sizes cannot be read, nobody knows what a layer must have: what is in front of the layers, all of them and
+  // what comes after them are a whole model.
+  return !read && has_both_ends && layers > 1 && layers_seen.size() == layers;
 }
 
 FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {

@@ -9,7 +9,7 @@
 namespace modelutils {
 
 /// Checks a whole model of an architecture that we know (arch/families.h). Findings of scope model; a warning:
-/// "loader-tensor-uneven" (an optional bias that only some layers have); errors: "loader-architecture", "loader-key",
+/// "loader-tensor-uneven" (an optional tensor that only some layers have); errors: "loader-architecture", "loader-key",
 /// "loader-tensor-missing", "loader-tensor-extra", "loader-tensor-shape", "loader-tensor-type", "loader-vocabulary".
 /// `with_vocabulary` is false for files written without a tokenizer.
 FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary = true);

@@ -56,6 +56,16 @@ TEST(RowView, PassesOverTheFirstRows) {
   EXPECT_FALSE(resolve_view("skip:4 -> X", some_sizes()));
 }
 
+TEST(RowView, TakesTheSameRowsSeveralTimes) {
+  EXPECT_EQ(rows_of("X -> repeat:H X=1", some_sizes()), (std::vector<u64>{1, 1}));
+  const auto view = resolve_view("X r:2 -> X=2 repeat:H r", some_sizes());
+  ASSERT_TRUE(view);
+  EXPECT_EQ(rows_of(*view), (std::vector<u64>{4, 5, 4, 5}));
+  EXPECT_EQ(view->source_rows, 6u);
+  EXPECT_EQ(covered(*resolve_view("X -> repeat:H X=1", some_sizes())), (std::vector<u64>{1, 1}));
+  EXPECT_FALSE(resolve_view("X -> repeat:H-2 X=1", some_sizes()));
+}
+
 TEST(RowView, ElementsThatStayTogetherAreRuns) {
   // Two rows of 2 × 3 heads of eight columns, whose heads change places.
   const auto elements = resolve_view("e:2 k:2 r:3 d:D -> e r k d", some_sizes());

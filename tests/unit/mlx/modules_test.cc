@@ -159,5 +159,38 @@ TEST_F(ModulesTest, OfADuplicateNameTheFirstCounts) {
   EXPECT_EQ(modules.list[0].weight, 0u);
 }
 
+constexpr std::string_view mxfp4_blocks = R"({"quantization_config": {"quant_method": "mxfp4"}})";
+
+TEST_F(ModulesTest, BlocksOfHuggingFaceAreModules) {
+  add("e.down_proj_blocks", TensorType::U8, {3, 5, 2, 16});
+  add("e.down_proj_scales", TensorType::U8, {3, 5, 2});
+  add("e.down_proj_bias", TensorType::BF16, {3, 5});
+  add("norm.weight", TensorType::BF16, {64});
+  const Modules modules = find(mxfp4_blocks);
+  EXPECT_TRUE(modules.findings.empty());
+  ASSERT_EQ(modules.list.size(), 2u);
+  EXPECT_EQ(modules.list[0].path, "e.down_proj_blocks");
+  EXPECT_TRUE(modules.list[0].decodable);
+  EXPECT_EQ(modules.list[0].scales, 1u);
+  EXPECT_EQ(modules.list[0].shape, (std::vector<u64>{3, 5, 64}));
+  EXPECT_EQ(modules.list[0].params, default_params(Mode::mxfp4));
+  EXPECT_FALSE(modules.list[1].quantized);
+}
+
+TEST_F(ModulesTest, BlocksThatDoNotFitAreFound) {
+  add("a_blocks", TensorType::U8, {5, 2, 16});
+  add("b_scales", TensorType::U8, {5, 2});
+  add("c_blocks", TensorType::U8, {5, 2, 16});
+  add("c_scales", TensorType::F16, {5, 2});
+  add("d_blocks", TensorType::U8, {5, 2, 8});
+  add("d_scales", TensorType::U8, {5, 2});
+  add("e_blocks", TensorType::U8, {16});
+  add("e_scales", TensorType::U8, {});
+  const Modules modules = find(mxfp4_blocks);
+  EXPECT_EQ(codes(modules), (Codes{"mlx-scales-missing", "mlx-weight-missing", "mlx-weight-type", "mlx-scales-shape",
+                                   "mlx-scales-shape"}));
+  for (const Module& module : modules.list) EXPECT_FALSE(module.decodable);
+}
+
 }  // namespace
 }  // namespace modelutils::mlx
