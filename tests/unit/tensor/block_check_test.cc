@@ -89,6 +89,7 @@ TEST(BlockCheck, EveryCodeOfSmallFloats) {
     const Buffer byte = {static_cast<u8>(code)};
     EXPECT_EQ(check(BOOL, byte).bad_blocks, code > 1 ? 1u : 0u);
   }
+  EXPECT_EQ(check(BOOL, Buffer{0, 1, 2, 1, 3}).bad_blocks, 2u);
 }
 
 TEST(BlockCheck, ScalesOfBlocks) {

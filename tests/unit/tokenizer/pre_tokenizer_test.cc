@@ -120,6 +120,11 @@ TEST(PreTokenizer, DeepSeekFilesHoldLiteralLineFeeds) {
   EXPECT_EQ(
       pre_of(sequence_json({split_json("\\p{N}{1,3}"), split_json(cjk), split_json(words), byte_level_json(false)})),
       "deepseek-v3");
+  const auto near = tokenizer::recognise_pre(
+      signature_of(sequence_json({split_json("\\p{N}"), split_json(cjk), split_json(words), byte_level_json(false)})),
+      {});
+  ASSERT_FALSE(near);
+  EXPECT_NE(near.error().message.find("differs from 'deepseek-v3'"), std::string::npos) << near.error().message;
   const std::string cjk_long = split_json("[一-龥ࠀ-一가-\ud7ff]+");
   EXPECT_EQ(pre_of(sequence_json({split_json("[\r\n]"), split_json("\\s?\\p{L}+"), split_json("\\s?\\p{P}+"), cjk_long,
                                   digits, byte_level_json(false)})),

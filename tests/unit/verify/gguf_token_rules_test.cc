@@ -171,6 +171,7 @@ TEST(GgufTokens, ChatTemplates) {
   };
   EXPECT_EQ(with("{% for m in messages %}{{ m['content'] }}{% endfor %} an important __ line"), "");
   EXPECT_EQ(with("write: import antigravity; {{ x }}"), "");
+  EXPECT_EQ(with("import it, import the system"), "") << "words as long as those of modules";
   EXPECT_EQ(with("{{ ''.__class__.__mro__ }}"), "warning gguf-template-dunder");
   EXPECT_EQ(with("{% import 'x' as y %}"), "warning gguf-template-import");
   EXPECT_EQ(with("import os"), "warning gguf-template-import");
@@ -178,7 +179,7 @@ TEST(GgufTokens, ChatTemplates) {
   EXPECT_EQ(with("hidden\xe2\x80\xae"), "warning gguf-template-hidden");
   EXPECT_EQ(with("zero\xe2\x80\x8bwidth"), "warning gguf-template-hidden");
   EXPECT_EQ(with("Hangul filler \xe3\x85\xa4"), "warning gguf-template-hidden");
-  EXPECT_EQ(with("an emoji's variation \xe2\x9a\xa0\xef\xb8\x8f"), "");
+  EXPECT_EQ(with("an emoji's variation \xe2\x9a\xa0\xef\xb8\x8f, the first \xef\xb8\x80"), "");
   EXPECT_EQ(with("_______"), "");
   EXPECT_EQ(with("___x"), "");
   EXPECT_EQ(token_findings(GgufBuilder()
