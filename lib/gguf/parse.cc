@@ -295,10 +295,6 @@ std::string wrong_magic_message(std::string_view head) {
 
 }  // namespace
 
-bool is_gguf(const ByteSource& source) {
-  return ByteReader(source, 0, 64).read_view(magic.size()) == magic;
-}
-
 Result<Document> parse(const ByteSource& source) {
   ByteReader reader(source, 0, file_kind_bytes);
   if (reader.read_view(magic.size()) != magic) {

@@ -10,9 +10,6 @@
 
 namespace modelutils::gguf {
 
-/// Does the file begin like a GGUF file (magic "GGUF")? For format detection; never fails.
-bool is_gguf(const ByteSource& source);
-
 /// Reads the header of `source`.
 ///
 /// Errors (nothing could be recognised): those of reading, "gguf-magic" (with a helpful word on what the file is

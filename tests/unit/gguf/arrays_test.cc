@@ -137,6 +137,17 @@ TEST(Arrays, ValuesOfArraysInArrays) {
 }
 
 TEST(Arrays, SayWhenTheFileChanged) {
+  GgufBuilder builder;
+  std::string nested, changed;
+  for (auto* bytes : {&nested, &changed}) {
+    builder.put<u32>(*bytes, bytes == &nested ? 4 : 99);  // a type that does not exist
+    builder.put<u64>(*bytes, 1);
+    builder.put<u32>(*bytes, 11);
+  }
+  const OneArray before(GgufBuilder().key_raw_array("k", 9, 1, nested));
+  const auto after = GgufBuilder().key_raw_array("k", 9, 1, changed).source();
+  EXPECT_EQ(read_values(*after, before.document, before.array).error().code, "io-short");
+
   const OneArray strings(GgufBuilder().key_strings("k", {"a", "bc"}));
   const std::string cut = GgufBuilder().key_strings("k", {"a", "bc"}).build().substr(0, strings.array.offset + 9);
   const auto span = std::as_bytes(std::span(cut));
