@@ -150,92 +150,126 @@ std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog
   return names;
 }
 
-void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
-  const std::vector<std::string> names = names_in_manifest(catalog, log);
-  Plan plan(catalog);
-  struct Comparison {
-    std::size_t entry;
+// One model against the entries about it: first what is known without reading, then what has to be hashed.
+class ManifestCheck::Comparison {
+ public:
+  Comparison(const Catalog& catalog, FindingLog& log)
+      : catalog_(catalog),
+        log_(log),
+        plan_(catalog),
+        mentioned_(catalog.tensors.size(), false),
+        has_entries_(catalog.files.size(), false),
+        has_tensor_entries_(catalog.files.size(), false) {}
+
+  void mention(std::size_t file) { has_entries_[file] = true; }
+
+  /// Of an entry that its size or place does not refute, the content is hashed later.
+  void add(const ManifestEntry& entry, std::size_t file) {
+    std::optional<std::size_t> tensor = 0;
+    if (entry.subject == Subject::tensor) {
+      has_tensor_entries_[file] = true;
+      tensor = find_tensor(entry, file);
+    } else if (entry.subject == Subject::file) {
+      const u64 size = catalog_.files[file].source->size().value_or(0);
+      if (!has_size(entry, file, size, {})) return;
+    }
+    if (tensor) hashed_.push_back({&entry, plan_.job_of(entry, file, *tensor), file});
+  }
+
+  void compare_digests(unsigned threads, Progress* progress) const {
+    const auto digests = run_hashes(catalog_, plan_.jobs(), threads, progress);
+    for (const Hashed& hashed : hashed_) {
+      const ManifestEntry& entry = *hashed.entry;
+      const Result<std::string>& digest = digests[hashed.job];
+      if (!digest) {
+        log_.add(read_failure(catalog_, hashed.file, where_of(entry), digest.error()));
+      } else if (*digest != entry.hex) {
+        std::optional<u64> offset;
+        if (entry.subject == Subject::tensor) offset = plan_.jobs()[hashed.job].ranges.front().offset;
+        differs(entry, hashed.file, offset,
+                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex));
+      }
+    }
+  }
+
+  /// Files without an entry, and tensors of files that have entries about tensors.
+  void tell_what_is_new() const {
+    for (std::size_t i = 0; i < catalog_.files.size(); ++i) {
+      if (has_entries_[i]) continue;
+      log_.error(Scope::data, "manifest-new-file", "is not in the manifest", at_file(catalog_.files[i].base_name), {},
+                 file_of_set(catalog_, i));
+    }
+    for (std::size_t i = 0; i < catalog_.tensors.size(); ++i) {
+      const CatalogTensor& tensor = catalog_.tensors[i];
+      if (mentioned_[i] || !has_tensor_entries_[tensor.file]) continue;
+      log_.error(Scope::data, "manifest-new", "is not in the manifest", at_tensor(tensor.name), tensor.offset,
+                 file_of_set(catalog_, tensor.file));
+    }
+  }
+
+ private:
+  struct Hashed {
+    const ManifestEntry* entry;
     std::size_t job;
     std::size_t file;
   };
-  std::vector<Comparison> comparisons;
-  std::vector<char> mentioned(catalog.tensors.size(), 0);
-  std::vector<char> has_entries(catalog.files.size(), 0);
-  std::vector<char> has_tensor_entries(catalog.files.size(), 0);
 
+  void differs(const ManifestEntry& entry, std::size_t file, std::optional<u64> offset, std::string message) const {
+    log_.error(Scope::data, "manifest-differs", std::move(message), where_of(entry), offset,
+               file_of_set(catalog_, file));
+  }
+
+  bool has_size(const ManifestEntry& entry, std::size_t file, u64 size, std::optional<u64> offset) const {
+    if (!entry.bytes || *entry.bytes == size) return true;
+    differs(entry, file, offset, fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes));
+    return false;
+  }
+
+  // Its number, if it is there with the size and at the place that the entry says.
+  std::optional<std::size_t> find_tensor(const ManifestEntry& entry, std::size_t file) {
+    const std::optional<std::size_t> index = plan_.tensor_of(entry, file);
+    if (!index) {
+      log_.error(Scope::data, "manifest-missing", "is in the manifest, but is missing from the file or cannot be read",
+                 where_of(entry), {}, file_of_set(catalog_, file));
+      return std::nullopt;
+    }
+    mentioned_[*index] = true;
+    const CatalogTensor& tensor = catalog_.tensors[*index];
+    if (!has_size(entry, file, tensor.bytes, tensor.offset)) return std::nullopt;
+    if (entry.offset && *entry.offset != tensor.offset) {
+      differs(entry, file, tensor.offset,
+              fmt::format("is at byte {}, but at {} in the manifest", tensor.offset, *entry.offset));
+      return std::nullopt;
+    }
+    return index;
+  }
+
+  const Catalog& catalog_;
+  FindingLog& log_;
+  Plan plan_;
+  std::vector<Hashed> hashed_;
+  std::vector<bool> mentioned_;           // by tensor
+  std::vector<bool> has_entries_;         // by file
+  std::vector<bool> has_tensor_entries_;  // by file
+};
+
+void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
+  const std::vector<std::string> names = names_in_manifest(catalog, log);
+  Comparison comparison(catalog, log);
   for (const Claim& claim : claims(names)) {
     ManifestEntry& entry = manifest_.entries[claim.entry];
-    const std::size_t file = claim.file;
     used_[claim.entry] = true;
-    has_entries[file] = 1;
+    comparison.mention(claim.file);
     if (manifest_.is_published && leads_out(entry.file, log)) continue;
     if (!entry.unsplit.empty()) {
       entry.subject = claim.rest.empty() ? Subject::all_tensors : Subject::tensor;
       entry.tensor = claim.rest.empty() ? claim.rest : claim.rest.substr(1);
     }
-    if (!entry.unsplit.empty() || entry.file.empty()) entry.file = names[file];
-    const std::string set_file = catalog.files.size() > 1 ? catalog.files[file].base_name : std::string();
-    const auto differs = [&](std::optional<u64> offset, std::string message) {
-      log.error(Scope::data, "manifest-differs", std::move(message), where_of(entry), offset, set_file);
-    };
-    std::size_t tensor_number = 0;
-    if (entry.subject == Subject::tensor) {
-      has_tensor_entries[file] = 1;
-      const auto index = plan.tensor_of(entry, file);
-      if (!index) {
-        log.error(Scope::data, "manifest-missing", "is in the manifest, but is missing from the file or cannot be read",
-                  where_of(entry), {}, set_file);
-        continue;
-      }
-      tensor_number = *index;
-      mentioned[*index] = 1;
-      const CatalogTensor& tensor = catalog.tensors[*index];
-      if (entry.bytes && *entry.bytes != tensor.bytes) {
-        differs(tensor.offset,
-                fmt::format("has {}, but {} in the manifest", counted(tensor.bytes, "byte"), *entry.bytes));
-        continue;
-      }
-      if (entry.offset && *entry.offset != tensor.offset) {
-        differs(tensor.offset, fmt::format("is at byte {}, but at {} in the manifest", tensor.offset, *entry.offset));
-        continue;
-      }
-    } else if (entry.subject == Subject::file) {
-      const u64 size = catalog.files[file].source->size().value_or(0);
-      if (entry.bytes && *entry.bytes != size) {
-        differs({}, fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes));
-        continue;
-      }
-    }
-    comparisons.push_back({claim.entry, plan.job_of(entry, file, tensor_number), file});
+    if (!entry.unsplit.empty() || entry.file.empty()) entry.file = names[claim.file];
+    comparison.add(entry, claim.file);
   }
-
-  const auto digests = run_hashes(catalog, plan.jobs(), threads, progress);
-  for (const Comparison& comparison : comparisons) {
-    const ManifestEntry& entry = manifest_.entries[comparison.entry];
-    const Result<std::string>& digest = digests[comparison.job];
-    const std::size_t file = comparison.file;
-    if (!digest) {
-      log.add(read_failure(catalog, file, where_of(entry), digest.error()));
-    } else if (*digest != entry.hex) {
-      std::optional<u64> offset;
-      if (entry.subject == Subject::tensor) offset = plan.jobs()[comparison.job].ranges.front().offset;
-      log.error(Scope::data, "manifest-differs",
-                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex),
-                where_of(entry), offset, file_of_set(catalog, file));
-    }
-  }
-
-  for (std::size_t i = 0; i < catalog.files.size(); ++i) {
-    if (has_entries[i]) continue;
-    log.error(Scope::data, "manifest-new-file", "is not in the manifest", at_file(catalog.files[i].base_name), {},
-              file_of_set(catalog, i));
-  }
-  for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const CatalogTensor& tensor = catalog.tensors[i];
-    if (mentioned[i] || !has_tensor_entries[tensor.file]) continue;
-    log.error(Scope::data, "manifest-new", "is not in the manifest", at_tensor(tensor.name), tensor.offset,
-              file_of_set(catalog, tensor.file));
-  }
+  comparison.compare_digests(threads, progress);
+  comparison.tell_what_is_new();
 }
 
 void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress) const {

@@ -84,6 +84,7 @@ class ManifestCheck {
 
  private:
   class Plan;
+  class Comparison;
   struct Claim;
   std::string published_name(const std::string& path) const;
   bool is_given(const std::string& path) const;
