@@ -5,30 +5,12 @@
 #include <charconv>
 
 #include "tokenizer/python_literal.h"
+#include "tokenizer/text_lines.h"
 #include "tokenizer/tokenizer_build.h"
 
 namespace modelutils::tokenizer {
 
 namespace {
-
-// Calls `visit(line)` for each line that is not empty; errors name the line.
-template <typename Visit>
-Status each_line(std::string_view text, const Visit& visit) {
-  for (u64 number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) continue;
-    Status visited = visit(line);
-    if (!visited) {
-      Error error = std::move(visited.error());
-      error.where = fmt::format("line {}", number);
-      return tl::make_unexpected(std::move(error));
-    }
-  }
-  return {};
-}
 
 tl::unexpected<Error> beyond_rows(u64 id, u64 rows) {
   return input_error("hf-tok-id-range", fmt::format("the id {} is not below {}, the rows of the embedding", id, rows));

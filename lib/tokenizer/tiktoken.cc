@@ -9,6 +9,7 @@
 
 #include "base/escape.h"
 #include "tokenizer/byte_tokens.h"
+#include "tokenizer/text_lines.h"
 
 namespace modelutils::tokenizer {
 
@@ -90,28 +91,18 @@ Result<TiktokenVocabulary> RankedTokens::finish() const {
 
 Result<TiktokenVocabulary> parse_tiktoken(std::string_view text, u64 rows) {
   RankedTokens tokens(rows);
-  for (u64 line_number = 1; !text.empty(); ++line_number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) continue;
-    const std::string where = fmt::format("line {}", line_number);
-    const std::size_t space = line.find(' ');
+  MU_TRY(each_line(text, [&](std::string_view line) -> Status {
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const std::string_view digits = line.substr(std::min(space + 1, line.size()));
     u64 rank = 0;
-    const char* last = line.data() + line.size();
-    const char* digits = space == std::string_view::npos ? last : line.data() + space + 1;
-    const auto [at, error] = std::from_chars(digits, last, rank);
-    auto token = decode_base64(line.substr(0, std::min(space, line.size())));
+    const char* last = digits.data() + digits.size();
+    const auto [at, error] = std::from_chars(digits.data(), last, rank);
+    auto token = decode_base64(line.substr(0, space));
     if (!token || error != std::errc() || at != last) {
-      return input_error("hf-tok-tiktoken", "must be base64, a space and a rank", where);
+      return input_error("hf-tok-tiktoken", "must be base64, a space and a rank");
     }
-    Status added = tokens.add(rank, std::move(*token));
-    if (!added) {
-      added.error().where = where;
-      return tl::make_unexpected(std::move(added.error()));
-    }
-  }
+    return tokens.add(rank, std::move(*token));
+  }));
   return tokens.finish();
 }
 
