@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "arch/projectors.h"
 #include "base/counted.h"
 #include "gguf/keys.h"
 
@@ -46,19 +47,20 @@ Facts imatrix_facts(const gguf::Document& document, const gguf::Index& index) {
 
 Facts projector_facts(const gguf::Index& index) {
   Facts facts;
-  for (const std::string_view kind : {"vision", "audio"}) {
-    if (!index.bool_value(fmt::format("clip.has_{}_encoder", kind)).value_or(false)) continue;
-    const auto own = index.string_value(fmt::format("clip.{}.projector_type", kind));
-    const auto type = own ? own : index.string_value("clip.projector_type");
-    facts.push_back(fmt::format("{} projector{}", kind, type ? fmt::format(" {}", *type) : std::string()));
+  for (const arch::Encoder& encoder : arch::encoders) {
+    if (!index.bool_value(encoder.flag).value_or(false)) continue;
+    const auto type = arch::projector_type(index, encoder);
+    facts.push_back(fmt::format("{} projector{}", encoder.name, type ? fmt::format(" {}", *type) : std::string()));
     const auto number = [&](std::string_view name) {
-      return index.unsigned_value(fmt::format("clip.{}.{}", kind, name));
+      return index.unsigned_value(fmt::format("clip.{}.{}", encoder.name, name));
     };
     if (const auto size = number("image_size")) facts.push_back(fmt::format("images of {}", *size));
     if (const auto size = number("patch_size")) facts.push_back(fmt::format("patches of {}", *size));
     if (const auto bins = number("num_mel_bins")) facts.push_back(fmt::format("{} mel bins", *bins));
     if (const auto layers = number("block_count")) facts.push_back(counted(*layers, "layer"));
-    if (const auto width = number("projection_dim")) facts.push_back(fmt::format("for a width of {}", *width));
+    if (const auto width = arch::projector_width(index, encoder)) {
+      facts.push_back(fmt::format("for a width of {}", width->size));
+    }
   }
   if (facts.empty()) facts.emplace_back("projector");
   return facts;

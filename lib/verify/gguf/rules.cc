@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "model/gguf_catalog.h"
 #include "tensor/shape.h"
+#include "verify/gguf/projector_rules.h"
 #include "verify/gguf/rule_parts.h"
 #include "verify/hf/loader_rules.h"
 
@@ -108,10 +109,13 @@ Result<CheckedModel> check_gguf(const Model& model) {
   checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
   checked.findings = gguf_structure_rules(set);
   // What is wrong with the container or its parts explains what is missing.
-  if (first_container_error(checked.findings.findings()) == nullptr && is_whole_model(set)) {
-    const bool has_vocabulary =
-        gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
-    checked.findings.add_all(loader_findings(set, has_vocabulary));
+  if (first_container_error(checked.findings.findings()) == nullptr) {
+    checked.findings.add_all(projector_findings(set));
+    if (is_whole_model(set)) {
+      const bool has_vocabulary =
+          gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
+      checked.findings.add_all(loader_findings(set, has_vocabulary));
+    }
   }
   checked.catalog = catalog_of_gguf(model);
   return checked;

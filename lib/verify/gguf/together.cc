@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "arch/projectors.h"
 #include "base/counted.h"
 #include "base/name_index.h"
 #include "base/path.h"
@@ -61,13 +62,13 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
   const std::string name = base_name_of(model_.files.front().path);
   if (part == Part::projector) {
     const auto width = model.unsigned_value(model.arch_key("embedding_length"));
-    for (const std::string_view key : {"clip.vision.projection_dim", "clip.audio.projection_dim"}) {
-      const auto own = index.unsigned_value(key);
-      if (!own || !width || *own == *width) continue;
-      log.error(
-          Scope::model, code,
-          fmt::format("is {}, but '{}' has embeddings of {}: this projector is for another model", *own, name, *width),
-          at_key(key), index.key(key)->offset);
+    for (const arch::Encoder& encoder : arch::encoders) {
+      const auto own = arch::projector_width(index, encoder);
+      if (!own || !width || own->size == *width) continue;
+      log.error(Scope::model, code,
+                fmt::format("gives embeddings of {}, but '{}' has {}: this projector is for another model", own->size,
+                            name, *width),
+                own->where, own->offset);
     }
     return;
   }
