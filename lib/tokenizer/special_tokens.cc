@@ -5,6 +5,7 @@
 
 #include "base/name_index.h"
 #include "hf/remarks.h"
+#include "tokenizer/around_text.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/special_texts.h"
 #include "tokenizer/tokenizer_build.h"
@@ -154,6 +155,11 @@ class Resolver {
     rwkv();
     if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
     flags(add);
+    if (input_.files.tokenizer_json) {
+      warn_of_around(
+          input_.files.tokenizer_json->root, input_.files.tokenizer_config_root(),
+          [&](const std::optional<std::string>& text) { return finder_.find(text); }, tokenizer_);
+    }
     return {};
   }
 
@@ -274,6 +280,11 @@ class Resolver {
     return config ? json::bool_member(*config, key) : std::nullopt;
   }
 
+  std::string_view tokenizer_class() const {
+    const auto config = input_.files.tokenizer_config_root();
+    return config ? json::string_member(*config, "tokenizer_class").value_or("") : "";
+  }
+
   // true without a token to add would make newer loaders refuse the file, and older ones add a wrong one.
   void needs(std::optional<bool>& flag, const std::optional<u32>& id, std::string_view name) {
     if (flag != true || id) return;
@@ -286,9 +297,7 @@ class Resolver {
   // The loader adds an eos to every text unless it is told not to. tokenizer.json says what is added; without one, the
   // class of the tokenizer does.
   void unigram_flags() {
-    const auto config = input_.files.tokenizer_config_root();
-    const std::string_view name = config ? json::string_member(*config, "tokenizer_class").value_or("") : "";
-    const bool is_t5 = name.starts_with("T5"), has_json = input_.files.tokenizer_json != nullptr;
+    const bool is_t5 = tokenizer_class().starts_with("T5"), has_json = input_.files.tokenizer_json != nullptr;
     if (!tokenizer_.add_bos) tokenizer_.add_bos = !has_json && !is_t5 && tokenizer_.special.bos;
     if (!tokenizer_.add_eos) tokenizer_.add_eos = !has_json && is_t5;
   }
@@ -308,6 +317,11 @@ class Resolver {
     // Some pre-tokenizers imply true, so what the files do not ask for is written as false.
     if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.add_bos) tokenizer_.add_bos = false;
     if (tokenizer_.kind == TokenizerKind::t5) unigram_flags();
+    // The loader adds a bos to texts of this kind unless it is told not to.
+    if (tokenizer_.kind == TokenizerKind::llama && input_.files.tokenizer_json && !tokenizer_.add_bos &&
+        leaves_it_to_post_processor(tokenizer_class())) {
+      tokenizer_.add_bos = false;
+    }
     needs(tokenizer_.add_bos, tokenizer_.special.bos, "bos");
     needs(tokenizer_.add_eos, tokenizer_.special.eos, "eos");
     needs(tokenizer_.add_sep, tokenizer_.special.sep, "sep");

@@ -1,7 +1,7 @@
 // Converts real tokenizers and compares what llama.cpp makes of texts with what Hugging Face's tokenizers make of them.
 //   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (scripts/check-tokenizers calls it)
 // CASE: "NAME FOLDER" (a folder with tokenizer.json, or with a tokenizer.model that SentencePiece itself reads),
-// "tekken:NAME FOLDER" (such a folder, its tokenizer.json given to mlx2gguf as a tekken.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
+// "tekken:NAME FOLDER" (such a folder, its tokenizer.json given to mlx2gguf as a tekken.json, or CACHE/NAME.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
 // Then, where BIN_DIR has gguf2mlx, the same of the tokenizer files that it makes of the GGUF.
 // A line for each; --table as rows of Markdown. Exit status 1 if one fails.
 import { spawn } from "node:child_process";
@@ -55,7 +55,7 @@ async function check(one) {
   const model = join(work, "model"), gguf = join(work, "out.gguf"), errors = join(work, "findings");
   try {
     makeModel(source, model, pattern && ((tokenizer) => usePattern(tokenizer, pattern)));
-    if (name.startsWith("tekken:")) replaceByTekken(model);
+    if (name.startsWith("tekken:")) replaceByTekken(model, [join(cache, `${name.slice(7)}.json`)].find(existsSync));
     const converted = await run(join(bin, "mlx2gguf"), [model, "-o", gguf, "--errors=json"]);
     if (converted.status !== 0) return { name, failed: converted.stderr.trim() };
     writeFileSync(errors, converted.stderr);
@@ -68,7 +68,8 @@ async function check(one) {
       const back = join(work, "back");
       const made = await run(join(bin, "gguf2mlx"), [gguf, "-o", back, "--errors=json"]);
       if (made.status !== 0) return { name, failed: made.stderr.trim() };
-      writeFileSync(errors, converted.stderr + made.stderr);
+      // The files that it makes agree with the GGUF about what is put around a text.
+      writeFileSync(errors, converted.stderr.split("\n").filter((line) => !line.includes('"hf-tok-around"')).join("\n") + made.stderr);
       const add = (compared, where) => {
         if (compared.failed) throw new Error(`${where}: ${compared.failed}`);
         result.different.push(...compared.different.map((text) => ({ ...text, name: `${text.name}, ${where}` })));
@@ -87,9 +88,10 @@ async function check(one) {
 
 function line(result) {
   if (result.failed) return `${result.name}: FAILED: ${result.failed}`;
-  const fields = [result.name, result.kind, result.pre, String(result.texts), String(result.allowed), result.codes.join(", ")];
-  if (table) return `| ${fields.join(" | ")} |`;
-  let text = `${result.name.padEnd(24)} ${result.kind.padEnd(6)} ${result.pre.padEnd(14)} ${result.texts} texts, ${result.allowed} differ as announced`;
+  const fields = [result.name, result.kind, result.pre, String(result.texts), String(result.allowed), result.around ?? "",
+                  result.codes.map((code) => `[${code}]`).join(", ")];
+  if (table) return `| ${fields.map((field) => field.replaceAll("|", "\\|").replace(/[^ ]*[<>][^ ]*/g, "`$&`")).join(" | ")} |`;
+  let text = `${result.name.padEnd(24)} ${result.kind.padEnd(6)} ${result.pre.padEnd(14)} ${result.texts} texts, ${result.allowed} differ as announced, ${result.around ?? "…"}`;
   text += result.different.length === 0 ? " ok" : ` ${result.different.length} FAILED`;
   for (const one of result.different.slice(0, 10)) {
     text += `\n  ${JSON.stringify(one.name)} at ${one.at}: ${JSON.stringify(one.expected)}, llama.cpp ${JSON.stringify(one.found)}`;

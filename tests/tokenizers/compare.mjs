@@ -1,8 +1,8 @@
 // Are the token ids of llama.cpp those of Hugging Face's tokenizers, or of SentencePiece where there is no tokenizer.json?
 //   node compare.mjs LLAMA_CLIENT TOKENIZERS MODEL_DIR GGUF FINDINGS
 // LLAMA_CLIENT, TOKENIZERS: folders with node_modules (node-llama-cpp; tokenizers). FINDINGS: what mlx2gguf --errors=json wrote.
-// Prints one line {"texts","equal","allowed","different":[{text, expected, found}]}; a text may differ only where a finding
-// says that texts of its kind do.
+// Prints one line {"texts","equal","allowed","different":[{text, expected, found}],"around"}; a text, and what is put around texts,
+// may differ only where a finding says so.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -34,6 +34,17 @@ function sentencePiece() {
   const ids = new Map(JSON.parse(run.stdout).map((ids, i) => [texts[i], ids]));
   return (text) => ids.get(text);
 }
+
+// Before version 5 of transformers these classes put a bos and an eos around texts, whatever the post-processor says.
+function aroundByClass(path) {
+  const config = existsSync(path) ? JSON.parse(readFileSync(path)) : {};
+  const addsBos = { Llama: true, CodeLlama: true, Gemma: true, Cohere: true, GPTNeoX: false }[
+    config.tokenizer_class?.replace(/Tokenizer(Fast)?$/, "")];
+  if (addsBos === undefined) return undefined;
+  const ids = (adds, token) => (adds && token ? [reference.tokenToId(token.content ?? token)] : []);
+  return { before: ids(config.add_bos_token ?? addsBos, config.bos_token), after: ids(config.add_eos_token ?? false, config.eos_token) };
+}
+
 const llama = await getLlama({ gpu: false, build: "never", maxThreads: 1, logLevel: LlamaLogLevel.error,
                                logger: (level, text) => process.stderr.write(`${level}: ${text}`) });
 let model;
@@ -62,14 +73,24 @@ for (const [name, text] of Object.entries(all)) {
     result.different.push({ name, at, expected: near(expected), found: near(found) });
   }
 }
-// What is put around a text.
+// What is put around a text. llama.cpp's tokeniser with add_special goes by these two flags. It may differ only if that is
+// announced, and is announced only if it does: from what the post-processor puts there (as transformers does from version 5 on),
+// or from what the class puts there before version 5.
+const ours = { before: model.tokens.shouldPrependBosToken && model.tokens.bos != null ? [model.tokens.bos] : [],
+               after: model.tokens.shouldAppendEosToken && model.tokens.eos != null ? [model.tokens.eos] : [] };
 if (hasJson) {
-  const around = (await reference.encode("a", null, { addSpecialTokens: true })).getIds();
-  const alone = (await reference.encode("a", null, { addSpecialTokens: false })).getIds();
-  const before = around.slice(0, around.indexOf(alone[0])), after = around.slice(before.length + alone.length);
-  const ours = { before: model.tokens.shouldPrependBosToken && model.tokens.bos != null ? [model.tokens.bos] : [],
-                 after: model.tokens.shouldAppendEosToken && model.tokens.eos != null ? [model.tokens.eos] : [] };
-  result.around = { expected: [before, after], found: [ours.before, ours.after] };
+  const idsAround = async () => {
+    const alone = await idsOf("a"), around = (await reference.encode("a", null, { addSpecialTokens: true })).getIds();
+    const start = around.findIndex((_, i) => alone.every((id, j) => around[i + j] === id));
+    return { before: around.slice(0, start), after: around.slice(start + alone.length) };
+  };
+  const theirs = [await idsAround(), aroundByClass(join(folder, "tokenizer_config.json"))].filter((one) => one !== undefined);
+  const agrees = theirs.every((one) => JSON.stringify(one) === JSON.stringify(ours));
+  if (agrees === findings.some((finding) => finding.code === "hf-tok-around")) {
+    result.different.push({ name: agrees ? "around a text, announced in vain" : "around a text", at: 0, expected: theirs, found: ours });
+  }
+  const texts = (ids) => ids.map((id) => reference.idToToken(id));
+  result.around = [...texts(ours.before), "…", ...texts(ours.after)].join(" ");
 }
 console.log(JSON.stringify(result));
 process.exit(0);

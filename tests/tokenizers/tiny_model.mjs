@@ -44,10 +44,23 @@ export function writeWeights(folder, rows, config = {}) {
   }));
 }
 
-// The tokenizer.json of a model directory as Mistral's tekken.json, in place of it: special tokens first, then bytes by rank.
-export function replaceByTekken(folder) {
+// Mistral's tekken.json in place of the tokenizer.json of a model directory: `published`, one as an npm package carries it (with
+// its tokens in one string), or else the tokenizer.json itself in that form, special tokens first, then bytes by rank.
+export function replaceByTekken(folder, published) {
   const path = join(folder, "tokenizer.json");
-  const { model, added_tokens: added, pre_tokenizer: splits } = JSON.parse(readFileSync(path));
+  const text = published ? restoredTekken(JSON.parse(readFileSync(published))) : tekkenOf(JSON.parse(readFileSync(path)));
+  writeFileSync(join(folder, "tekken.json"), JSON.stringify(text));
+  for (const name of readdirSync(folder)) if (name.startsWith("tokenizer")) rmSync(join(folder, name));
+}
+
+// "! 0 AA== AQ== …": the tokens from rank 0 on.
+function restoredTekken({ config, bpe_ranks: ranks }) {
+  const [mark, first, ...tokens] = ranks.split(" ");
+  if (mark !== "!" || first !== "0") throw new Error("the package has its tokens in another form");
+  return { config, vocab: tokens.map((bytes, rank) => ({ rank, token_bytes: bytes, token_str: null })) };
+}
+
+function tekkenOf({ model, added_tokens: added, pre_tokenizer: splits }) {
   // Byte-level BPE's alphabet: what is printable in Latin-1 is itself, the other bytes follow from U+0100 on.
   const bytes = new Map();
   for (let byte = 0, next = 256; byte < 256; ++byte) {
@@ -61,12 +74,11 @@ export function replaceByTekken(folder) {
     vocab.push({ rank: id - added.length, token_bytes: token.toString("base64"), token_str: null });
   }
   const special = added.map((token) => ({ rank: token.id, token_str: token.content, is_control: token.special }));
-  writeFileSync(join(folder, "tekken.json"), JSON.stringify({
+  return {
     config: { pattern: splits.pretokenizers[0].pattern.Regex, num_vocab_tokens: vocab.length,
               default_vocab_size: vocab.length + added.length, default_num_special_tokens: added.length, version: "v3" },
     vocab, special_tokens: special.filter((token) => token.token_str !== `<SPECIAL_${token.rank}>`),
-  }));
-  for (const name of readdirSync(folder)) if (name.startsWith("tokenizer")) rmSync(join(folder, name));
+  };
 }
 
 // `source`: a folder with tokenizer.json and perhaps tokenizer_config.json, or with tokenizer.model and tokenizer.vocab (a
