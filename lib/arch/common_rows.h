@@ -1,10 +1,13 @@
-// Rows that many families share. A family takes what fits and writes the rest itself.
+// Rows of keys and limits that many families share; those of tensors are in common_tensors.h. A family takes what fits
+// and writes the rest itself.
 #pragma once
 
 #include <array>
 
+#include "arch/common_tensors.h"
 #include "arch/config_writer.h"
 #include "arch/family.h"
+#include "arch/rope.h"
 
 namespace modelutils::arch {
 
@@ -13,7 +16,8 @@ struct ClassDefaults {
   std::string_view context = "2048";
   std::string_view epsilon = {};  ///< empty: required
   std::string_view head_dim = "E/H";
-  bool layer_norm = false;  ///< LayerNorm: its epsilon has a key of its own
+  std::string_view width = {};  ///< of the dense feed-forward part; "Fx*U" where no layer has one
+  bool layer_norm = false;      ///< LayerNorm: its epsilon has a key of its own
 };
 
 /// context_length of config.json, or the class's default.
@@ -62,6 +66,7 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
        .type = KeyType::u32_or_layers,
        .fields = "intermediate_size|n_inner|hidden_dim",
        .symbol = "F",
+       .fallback = defaults.width,
        .loader_default = "0"},
       {.name = "attention.head_count",
        .type = KeyType::u32_or_layers,
@@ -108,12 +113,32 @@ inline constexpr std::array<Key, 12> rope_keys = {{
     {.name = "rope.scaling.yarn_beta_slow", .type = KeyType::f32},
 }};
 
-/// The same where a part of the head is rotated.
-inline constexpr auto partial_rope_keys = [] {
+/// The same where a part of the head is rotated, as `derive` reads it from config.json.
+constexpr auto rope_keys_turning(std::optional<u64> (*derive)(const hf::Config&, const Sizes&)) {
   auto keys = rope_keys;
-  keys[0].fields = "rotary_dim";
-  keys[0].derive = rotated_part_of_head;
+  keys[0].derive = derive;
   keys[0].read = read_rotation;
+  return keys;
+}
+/// Where rotary_dim or partial_rotary_factor says which part; `part` is what a config.json without them means.
+constexpr auto partial_rope_keys_of(std::string_view part) {
+  auto keys = rope_keys_turning(rotated_part_of_head);
+  keys[0].fields = "rotary_dim";
+  keys[0].fallback = part;
+  return keys;
+}
+inline constexpr auto partial_rope_keys = partial_rope_keys_of("D");
+/// `keys` with the scaling of Phi-3, whose factors are tensors.
+constexpr auto with_longrope(std::array<Key, 12> keys) {
+  keys[3].write = write_phi3_rope_scaling;
+  keys[3].read = read_phi3_rope_scaling;
+  return keys;
+}
+/// Where a scaling by alpha stretches the base (Hunyuan).
+inline constexpr auto stretched_rope_keys = [] {
+  auto keys = rope_keys;
+  keys[1].write = write_stretched_theta;
+  keys[3].write = write_scaling_besides_alpha;
   return keys;
 }();
 
@@ -145,7 +170,7 @@ inline constexpr Key expert_width = {.name = "expert_feed_forward_length",
 
 /// Dense layers before the first one with experts.
 inline constexpr Key leading_dense = {.name = "leading_dense_block_count",
-                                      .fields = "first_k_dense_replace|num_dense_layers",
+                                      .fields = "first_k_dense_replace|num_dense_layers|moe_layer_start_index",
                                       .symbol = "Ld",
                                       .fallback = "0",
                                       .when = "X",
@@ -209,134 +234,6 @@ inline constexpr std::array<Key, 2> expert_groups = {{
      .read = read_expert_groups},
 }};
 
-inline constexpr std::array<Tensor, 1> embedding = {{{"token_embd", "E,V", "model.embed_tokens"}}};
-
-/// With the tensors that llama3 and longrope scaling become.
-inline constexpr std::array<Tensor, 4> embedding_and_rope = {{
-    {"token_embd", "E,V", "model.embed_tokens"},
-    {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
-    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
-    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
-}};
-/// With that of llama3 scaling.
-inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {{embedding_and_rope[0], embedding_and_rope[1]}};
-
-inline constexpr std::array<Tensor, 2> norm_and_head = {{
-    {"output_norm", "E", "model.norm"},
-    {"output", "E,V", "lm_head"},
-}};
-
-/// Separate projections, rows as they are.
-inline constexpr std::array<Tensor, 4> attention = {{
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_q", "E,H*D", "self_attn.q_proj"},
-    {"attn_k", "E,K*D", "self_attn.k_proj"},
-    {"attn_v", "E,K*D", "self_attn.v_proj"},
-}};
-inline constexpr std::array<Tensor, 4> attention_with_biases = {{
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
-    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::required},
-    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::required},
-}};
-inline constexpr std::array<Tensor, 4> attention_maybe_with_biases = {{
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
-    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
-    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
-}};
-inline constexpr std::array<Tensor, 2> qk_norms = {{
-    {"attn_q_norm", "D", "self_attn.q_norm"},
-    {"attn_k_norm", "D", "self_attn.k_norm"},
-}};
-inline constexpr std::array<Tensor, 2> attention_output = {{
-    {"attn_output", "H*D,E", "self_attn.o_proj"},
-    {"ffn_norm", "E", "post_attention_layernorm"},
-}};
-
-/// Where the runtime rotates adjacent pairs: rows of Q and K are interleaved, unless the model has them so already.
-inline constexpr std::array<Tensor, 6> attention_of_pairs = {{
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_q", "E,H*D", "[traditional] self_attn.q_proj | self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required,
-     Need::optional},
-    {"attn_k", "E,K*D", "[traditional] self_attn.k_proj | self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required,
-     Need::optional},
-    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
-    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional},
-    {"ffn_norm", "E", "post_attention_layernorm"},
-}};
-
-inline constexpr std::array<Tensor, 3> gated_feed_forward_with_biases = {{
-    {"ffn_gate", "E,F", "mlp.gate_proj", Need::required, Need::optional},
-    {"ffn_up", "E,F", "mlp.up_proj", Need::required, Need::optional},
-    {"ffn_down", "F,E", "mlp.down_proj", Need::required, Need::optional},
-}};
-inline constexpr std::array<Tensor, 3> gated_feed_forward = {{
-    {"ffn_gate", "E,F", "mlp.gate_proj"},
-    {"ffn_up", "E,F", "mlp.up_proj"},
-    {"ffn_down", "F,E", "mlp.down_proj"},
-}};
-
-/// Router and experts as Qwen names them: MLX's stacks, one matrix for each expert, transformers v5's stacks. `when`
-/// says which layers have them.
-constexpr std::array<Tensor, 4> routed_experts(std::string_view when = {}) {
-  return {{
-      {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate", .when = when, .f32 = true},
-      {.name = "ffn_gate_exps",
-       .ne = "E,Fx,X",
-       .source = "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | mlp.experts.gate_proj | "
-                 "mlp.experts.gate_up_proj{X t:2 Fx -> X t=0 Fx}",
-       .when = when},
-      {.name = "ffn_up_exps",
-       .ne = "E,Fx,X",
-       .source = "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | mlp.experts.up_proj | "
-                 "mlp.experts.gate_up_proj{X t:2 Fx -> X t=1 Fx}",
-       .when = when},
-      {.name = "ffn_down_exps",
-       .ne = "Fx,E,X",
-       .source = "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj",
-       .when = when},
-  }};
-}
-inline constexpr auto qwen_experts = routed_experts();
-
-/// The same of classes whose stacks mlx-lm calls as Hugging Face calls single experts.
-constexpr std::array<Tensor, 4> plainly_named_experts(std::string_view when = {}) {
-  auto rows = routed_experts(when);
-  rows[1].source =
-      "[hf] mlp.experts.#.gate_proj | mlp.experts.gate_proj | mlp.experts.#.gate_proj | mlp.switch_mlp.gate_proj";
-  rows[2].source = "[hf] mlp.experts.#.up_proj | mlp.experts.up_proj | mlp.experts.#.up_proj | mlp.switch_mlp.up_proj";
-  rows[3].source =
-      "[hf] mlp.experts.#.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj | mlp.switch_mlp.down_proj";
-  return rows;
-}
-
-/// Layers of a model whose first Ld layers are dense: those with experts, with shared ones, and the dense ones.
-inline constexpr std::string_view expert_layers = "X & i>=Ld";
-inline constexpr std::string_view shared_expert_layers = "Ns & i>=Ld";
-inline constexpr std::string_view dense_layers = "!X | i<Ld";
-
-/// The same as DeepSeek names it: what is added to the scores for the choice alone, and the shared experts.
-inline constexpr std::array<Tensor, 1> expert_choice_bias = {{
-    {.name = "@exp_probs_b.bias",
-     .ne = "X",
-     .source = "mlp.gate.e_score_correction_bias | mlp.e_score_correction_bias",
-     .when = expert_layers},
-}};
-inline constexpr std::array<Tensor, 3> deepseek_shared_experts = {{
-    {.name = "ffn_gate_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.gate_proj", .when = shared_expert_layers},
-    {.name = "ffn_up_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.up_proj", .when = shared_expert_layers},
-    {.name = "ffn_down_shexp", .ne = "Fx*Ns,E", .source = "mlp.shared_experts.down_proj", .when = shared_expert_layers},
-}};
-constexpr std::array<Tensor, 3> feed_forward_of(std::string_view when) {
-  return {{
-      {.name = "ffn_gate", .ne = "E,F", .source = "mlp.gate_proj", .when = when},
-      {.name = "ffn_up", .ne = "E,F", .source = "mlp.up_proj", .when = when},
-      {.name = "ffn_down", .ne = "F,E", .source = "mlp.down_proj", .when = when},
-  }};
-}
-inline constexpr auto leading_feed_forward = feed_forward_of(dense_layers);
-
 /// The rotation of adjacent pairs is refused where the runtime rotates halves.
 inline constexpr Fixed rotates_halves = {"rope_traditional", "false", Severity::error,
                                          "this architecture rotates halves of a head in every runtime"};
@@ -347,12 +244,19 @@ inline constexpr Fixed rotates_pairs = {"rope_traditional", "true", Severity::er
 inline constexpr Relation whole_width = {"D*H", "E", "head_dim",
                                          "times the number of heads is not hidden_size, which every runtime of this "
                                          "architecture takes for granted"};
+/// No part of a head is left as it is.
+inline constexpr Fixed rotates_whole_head = {"partial_rotary_factor", "1", Severity::error,
+                                             "llama.cpp rotates the whole head"};
 /// Every layer has experts.
-inline constexpr std::array<Fixed, 3> experts_everywhere = {{
-    rotates_halves,
-    {"decoder_sparse_step", "1", Severity::error, "llama.cpp requires experts in every layer"},
-    {"mlp_only_layers", "[]", Severity::error, "llama.cpp requires experts in every layer"},
-}};
+inline constexpr Fixed experts_in_each = {"decoder_sparse_step", "1", Severity::error,
+                                          "llama.cpp requires experts in every layer"};
+inline constexpr Fixed experts_in_all = {"mlp_only_layers", "[]", Severity::error,
+                                         "llama.cpp requires experts in every layer"};
+/// What the runtime does with the sum of the chosen experts' weights, whatever config.json says.
+inline constexpr Fixed normalises_weights = {"norm_topk_prob", "true", Severity::warning,
+                                             "llama.cpp computes as if it were true"};
+inline constexpr Fixed leaves_weights = {"norm_topk_prob", "false", Severity::warning,
+                                         "llama.cpp computes as if it were false"};
 
 /// Warns of sliding windows, which the runtime of the family ignores.
 Status warn_of_windows(KeyWriter& out);

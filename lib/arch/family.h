@@ -12,6 +12,7 @@
 #include "arch/engine_facts.h"
 #include "arch/sizes.h"
 #include "base/error.h"
+#include "base/few.h"
 
 namespace modelutils::hf {
 struct Config;
@@ -95,6 +96,13 @@ struct Tensor {
   std::string_view stored = {};
 };
 
+/// What is before and after the layers of nearly every family.
+inline constexpr std::array<Tensor, 1> embedding = {{{"token_embd", "E,V", "model.embed_tokens"}}};
+inline constexpr std::array<Tensor, 2> norm_and_head = {{
+    {"output_norm", "E", "model.norm"},
+    {"output", "E,V", "lm_head"},
+}};
+
 /// How a family gets its output head.
 enum class OutputHead : u8 {
   optional,  ///< without output.weight the embedding is used
@@ -136,7 +144,7 @@ struct Member {
 /// What else a family's config.json says, for the way from a GGUF.
 struct ConfigForm {
   std::string_view fields = {};  ///< of rows with several, those that it has: "n_embd|n_head"
-  std::span<const Member> members = {};
+  Few<Member, 9> members = {};
   Status (*describe)(ConfigWriter&) = nullptr;  ///< what rows cannot say
   std::string_view model_type = {};             ///< where it is not the first of the family's
   std::string_view text_model_type = {};        ///< of a multimodal class, whose members are those of a text_config
@@ -166,17 +174,17 @@ struct Family {
   bool layers_may_differ = false;   ///< not every layer of a directory has the same modules
   /// The number that "@times:NAME" in a source stands for.
   double (*factor)(const hf::Config&, std::string_view name) = nullptr;
-  double hf_rope_theta = 10000;   ///< what a config.json without rope_theta means to Hugging Face tools
-  double mlx_rope_theta = 10000;  ///< what it means to mlx-lm
-  bool mlx_scales_rope = true;    ///< mlx-lm's class looks at rope_scaling
+  double hf_rope_theta = 10000;           ///< what a config.json without rope_theta means to Hugging Face tools
+  double mlx_rope_theta = hf_rope_theta;  ///< what it means to mlx-lm
+  bool mlx_scales_rope = true;            ///< mlx-lm's class looks at rope_scaling
   std::array<std::span<const Key>, 6> keys = {};
   std::array<std::span<const Tensor>, 8> layer_tensors = {};
-  std::span<const Tensor> first_tensors = {};  ///< before the layers
-  std::span<const Tensor> last_tensors = {};   ///< after them
+  std::span<const Tensor> first_tensors = embedding;     ///< before the layers
+  std::span<const Tensor> last_tensors = norm_and_head;  ///< after them
   std::span<const Mark> marks = {};
-  std::span<const Fixed> fixed = {};
-  std::span<const Relation> relations = {};
-  std::span<const Check> checks = {};
+  Few<Fixed, 10> fixed = {};
+  Few<Relation, 3> relations = {};
+  Few<Check, 2> checks = {};
   ConfigForm config = {};
   CacheFacts cache = {};    ///< families that share a GGUF architecture share the facts, too
   EngineFacts engine = {};  ///< of dense models

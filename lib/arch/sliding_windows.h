@@ -1,6 +1,7 @@
 // Sliding windows: which layers have one, in the words of config.json and of the runtime.
 #pragma once
 
+#include "arch/config_writer.h"
 #include "arch/family.h"
 #include "base/error.h"
 
@@ -20,5 +21,28 @@ Status write_window_period(KeyWriter& out, const Key& key, u64 usual);
 
 /// Refuses layer types that differ from the periodic order, the only one that the runtime has. Error "convert-config".
 Status check_window_order(const KeyWriter& out, u64 period);
+/// The same as a check of a family.
+template <u64 period>
+Status check_period(KeyWriter& out) {
+  return check_window_order(out, period);
+}
+
+/// The key of write_window_period().
+template <u64 usual>
+Status write_period(KeyWriter& out, const Key& key) {
+  return write_window_period(out, key, usual);
+}
+template <u64 usual>
+inline constexpr Key window_pattern = {
+    .name = "attention.sliding_window_pattern", .write = write_period<usual>, .read = read_windows};
+
+/// The width of the windows; `fallback` is the class's default.
+constexpr Key sliding_window(std::string_view fallback, Missing missing, Need need = Need::optional) {
+  return {.name = "attention.sliding_window",
+          .fields = "sliding_window",
+          .fallback = fallback,
+          .missing = missing,
+          .need = need};
+}
 
 }  // namespace modelutils::arch

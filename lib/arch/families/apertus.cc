@@ -4,8 +4,6 @@
 
 namespace modelutils::arch::families::apertus {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "65536", .epsilon = "1e-5"});
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "attention_layernorm"},
@@ -25,16 +23,11 @@ constexpr Tensor layer[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    rotates_whole_head,
     {"qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
     {"post_norm", "false", Severity::error, "llama.cpp has its norms before the blocks"},
     {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
-constexpr Member members[] = {
-    {"attention_bias", "false"},
-};
-
-}  // namespace
 
 const Family apertus = {
     .name = "apertus",
@@ -46,12 +39,12 @@ const Family apertus = {
     .activation_names = "xielu",
     .head = OutputHead::always,
     .hf_rope_theta = 12000000,
+    .mlx_rope_theta = 10000,
     .keys = {sizes, rope_keys},
     .layer_tensors = {layer},
     .first_tensors = embedding_and_rope,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .config = {.members = members},
+    .config = {.members = {{"attention_bias", "false"}}},
 };
 
 }  // namespace modelutils::arch::families::apertus

@@ -6,8 +6,6 @@
 
 namespace modelutils::arch::families::bailing_moe {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "16384"});
 constexpr Key mixture[] = {expert_width, shared_expert_count, leading_dense};
 constexpr Key mixture_v2[] = {
@@ -44,11 +42,7 @@ constexpr auto experts = [] {
   rows[0].source = "[hf] mlp.gate | mlp.gate.gate_proj | mlp.gate";
   return rows;
 }();
-constexpr Tensor choice[] = {{.name = "@exp_probs_b.bias",
-                              .ne = "X",
-                              .source = "mlp.gate.expert_bias",
-                              .need = Need::optional,
-                              .when = expert_layers}};
+constexpr auto choice = choice_bias("mlp.gate.expert_bias", Need::optional);
 constexpr auto shared_v2 = [] {
   auto rows = deepseek_shared_experts;
   rows[0].ne = rows[1].ne = "E,Fs*Ns";
@@ -68,14 +62,12 @@ constexpr Fixed fixed_v2[] = {
     rotates_halves,
     {"use_qk_norm", "true", Severity::error, "for this architecture llama.cpp normalises queries and keys"},
 };
-constexpr Relation relations[] = {whole_width};
 // mlx-lm stores the head with columns of length one; elsewhere it is stored as it was trained.
-Status check_head(KeyWriter& out) {
+static Status check_head(KeyWriter& out) {
   if (out.is_mlx() || !out.config().bool_field("norm_head").value_or(false)) return {};
   return out.refuse("norm_head",
                     "is true: the columns of the output head have to be normalised; convert with mlx-lm first");
 }
-constexpr Check checks[] = {check_head};
 constexpr Member members[] = {
     {"use_bias", "false"}, {"use_qkv_bias", "@attn_q.bias"}, {"norm_head", "false"}, {"norm_softmax", "false"},
     {"topk_group", "1"},
@@ -88,8 +80,6 @@ constexpr Member members_v2[] = {
     {"moe_router_enable_expert_bias", "@exp_probs_b.bias"},
 };
 
-}  // namespace
-
 const Family bailing_moe = {
     .name = "bailingmoe",
     .gguf = "bailingmoe",
@@ -100,9 +90,8 @@ const Family bailing_moe = {
     .keys = {sizes, rope_keys, expert_keys, mixture, weights},
     .layer_tensors = {pairs, experts, deepseek_shared_experts},
     .first_tensors = first,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .checks = checks,
+    .checks = {check_head},
     .config = {.fields = "num_experts|num_shared_experts", .members = members},
 };
 
@@ -117,10 +106,9 @@ const Family bailing_moe_v2 = {
     .keys = {sizes, partial_rope_keys, expert_keys, mixture_v2, weights, expert_groups},
     .layer_tensors = {attention_v2, leading_feed_forward, experts, choice, shared_v2},
     .first_tensors = first,
-    .last_tensors = norm_and_head,
     .fixed = fixed_v2,
-    .relations = relations,
-    .checks = checks,
+    .relations = {whole_width},
+    .checks = {check_head},
     .config = {.fields = "num_experts|num_shared_experts|score_function",
                .members = members_v2,
                .model_type = "bailing_moe"},

@@ -2,12 +2,9 @@
 // scaled logits; no head of its own. Cohere 2 slides in three of four layers and has no rotary embedding in the fourth.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::cohere {
-
-namespace {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "8192", .epsilon = "1e-5", .layer_norm = true});
@@ -22,18 +19,9 @@ constexpr Key logit_scale[] = {
      .missing = Missing::note,
      .need = Need::required},
 };
-Status write_period(KeyWriter& out, const Key& key) {
-  const u64 period = window_period(out, 4);
-  MU_TRY(check_window_order(out, period));
-  return period == 4 ? Status{} : out.count(key.name, period);
-}
 constexpr Key windows[] = {
-    {.name = "attention.sliding_window",
-     .fields = "sliding_window",
-     .fallback = "4096",
-     .missing = Missing::warn,
-     .need = Need::required},
-    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
+    sliding_window("4096", Missing::warn, Need::required),
+    window_pattern<4>,
 };
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},        {"attn_q", "E,H*D", "self_attn.q_proj"},
@@ -53,12 +41,6 @@ constexpr Fixed fixed2[] = {
     fixed[0],
     {"use_qk_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
-constexpr Relation relations[] = {whole_width};
-constexpr Member members[] = {
-    {"layer_norm_bias", "false"},
-};
-
-}  // namespace
 
 const Family cohere = {
     .name = "cohere",
@@ -73,11 +55,9 @@ const Family cohere = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, logit_scale},
     .layer_tensors = {layer, norms_of_heads, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .relations = relations,
-    .config = {.fields = "max_position_embeddings", .members = members},
+    .relations = {whole_width},
+    .config = {.fields = "max_position_embeddings", .members = {{"layer_norm_bias", "false"}}},
 };
 
 const Family cohere2 = {
@@ -93,11 +73,9 @@ const Family cohere2 = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, logit_scale, windows},
     .layer_tensors = {layer, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = fixed2,
-    .relations = relations,
-    .config = {.fields = "max_position_embeddings|sliding_window_pattern", .members = members},
+    .relations = {whole_width},
+    .config = {.fields = "max_position_embeddings|sliding_window_pattern", .members = {{"layer_norm_bias", "false"}}},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true}},
 };
 

@@ -5,9 +5,7 @@
 
 namespace modelutils::arch::families::dbrx {
 
-namespace {
-
-Status write_nested_theta(KeyWriter& out, const Key& key) {
+static Status write_nested_theta(KeyWriter& out, const Key& key) {
   return out.real(key.name, out.config().number_field("attn_config.rope_theta").value_or(10000));
 }
 constexpr auto sizes = [] {
@@ -49,12 +47,6 @@ constexpr Tensor layer[] = {
      .source = "[hf] ffn.experts.mlp.w2{{X F E -> X E F}} | ffn.experts.#.w2",
      .stored = "[hf] X*F,E"},
 };
-constexpr Fixed fixed[] = {
-    {"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"},
-};
-constexpr Relation relations[] = {whole_width};
-
-}  // namespace
 
 const Family dbrx = {
     .name = "dbrx",
@@ -69,8 +61,8 @@ const Family dbrx = {
     .layer_tensors = {layer},
     .first_tensors = first,
     .last_tensors = last,
-    .fixed = fixed,
-    .relations = relations,
+    .fixed = {{"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"}},
+    .relations = {whole_width},
     .config = {.fields = "d_model|n_heads|n_layers|max_seq_len"},
 };
 

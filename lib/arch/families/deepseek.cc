@@ -4,8 +4,6 @@
 
 namespace modelutils::arch::families::deepseek {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
 constexpr Key mixture[] = {
     expert_width,
@@ -28,13 +26,8 @@ constexpr auto shared = [] {
 constexpr Fixed fixed[] = {
     {"moe_layer_freq", "1", Severity::error, "llama.cpp has experts in every layer after the dense ones"},
     {"scoring_func", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
-    {"norm_topk_prob", "false", Severity::warning, "llama.cpp computes as if it were false"},
+    leaves_weights,
 };
-constexpr Member members[] = {
-    {"attention_bias", "@attn_q.bias"},
-};
-
-}  // namespace
 
 const Family deepseek = {
     .name = "deepseek",
@@ -46,10 +39,8 @@ const Family deepseek = {
     .class_has_defaults = true,
     .keys = {sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {pairs, attention_output, leading_feed_forward, experts, shared},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .config = {.fields = "n_routed_experts", .members = members},
+    .config = {.fields = "n_routed_experts", .members = {{"attention_bias", "@attn_q.bias"}}},
 };
 
 }  // namespace modelutils::arch::families::deepseek

@@ -10,16 +10,14 @@
 
 namespace modelutils::arch::families::deepseek2 {
 
-namespace {
-
 constexpr auto sizes = mla_sizes(decoder_sizes({.context = "2048", .epsilon = "1e-6"}));
 constexpr auto glm_sizes = mla_sizes(decoder_sizes({.context = "202752", .epsilon = "1e-5"}));
 
 // The loader wants these of dense models, too.
-Status write_leading(KeyWriter& out, const Key& key) {
+static Status write_leading(KeyWriter& out, const Key& key) {
   return out.count(key.name, out.size("X") > 0 ? out.size("Ld") : out.size("L"));
 }
-Status write_expert_width(KeyWriter& out, const Key& key) {
+static Status write_expert_width(KeyWriter& out, const Key& key) {
   return out.count(key.name, out.size("X") > 0 ? out.size("Fx") : out.size("F"));
 }
 constexpr std::array<Key, 4> mixture(std::string_view gating) {
@@ -77,7 +75,7 @@ constexpr Fixed v3_fixed[] = {
 };
 
 // The runtime tells the form without a low rank for queries by the number of layers.
-Status check_query_rank(KeyWriter& out) {
+static Status check_query_rank(KeyWriter& out) {
   const u64 layers = out.size("L");
   const bool is_lite = layers == 26 || layers == 27;
   if (is_lite == (out.size("Rq") == 0)) return {};
@@ -85,7 +83,7 @@ Status check_query_rank(KeyWriter& out) {
                                            : "is missing; without it llama.cpp takes 26 or 27 layers only");
 }
 // The runtime ranks groups by their two best experts, this class by the best one.
-Status check_groups(KeyWriter& out) {
+static Status check_groups(KeyWriter& out) {
   const u64 groups = stated_count(out.config(), "n_group").value_or(1);
   const u64 used = stated_count(out.config(), "topk_group").value_or(groups);
   if (out.config().string_field("topk_method") != "group_limited_greedy" || used >= groups) return {};
@@ -97,8 +95,6 @@ Status check_groups(KeyWriter& out) {
 constexpr Relation relations[] = {
     {"K*(KL==Rk+R)", "(KL==Rk+R)", {}, "the cache has one head for all, of the low rank and the rotated part"},
 };
-constexpr Check checks[] = {check_query_rank};
-constexpr Check v2_checks[] = {check_query_rank, check_groups};
 constexpr Member members[] = {
     {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"q_lora_rank", "null", "!Rq"}, {"n_group", "1"},
     {"topk_group", "1"},           {"rope_scaling", "null"},
@@ -113,8 +109,6 @@ constexpr auto joined_latent = [] {
   return rows;
 }();
 
-}  // namespace
-
 const Family deepseek_v3 = {
     .name = "deepseek3",
     .gguf = "deepseek2",
@@ -124,11 +118,9 @@ const Family deepseek_v3 = {
     .gguf_when = "Gf==2",
     .keys = {sizes, mla_rope_keys, expert_keys, sigmoid_mixture, v3_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = v3_fixed,
     .relations = relations,
-    .checks = checks,
+    .checks = {check_query_rank},
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
@@ -141,11 +133,9 @@ const Family deepseek_v2 = {
     .about = "low-rank keys and values; experts scored by a softmax",
     .keys = {sizes, mla_rope_keys, expert_keys, softmax_mixture, softmax_weights},
     .layer_tensors = {layer, joined_latent, leading_feed_forward, experts, deepseek_shared_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = v2_fixed,
     .relations = relations,
-    .checks = v2_checks,
+    .checks = {check_query_rank, check_groups},
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };
@@ -157,14 +147,11 @@ const Family glm4_moe_lite = {
     .model_types = "glm4_moe_lite",
     .about = "as deepseek3, with other defaults",
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = v3_fixed,
     .relations = relations,
-    .checks = checks,
+    .checks = {check_query_rank},
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
 };

@@ -7,8 +7,6 @@
 
 namespace modelutils::arch::families::dots1 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes();
 // Whatever scoring_func says (some configs name the method of the choice there), scores are sigmoids.
 constexpr Key mixture[] = {
@@ -18,20 +16,16 @@ constexpr Key mixture[] = {
     {.name = "expert_gating_func", .fallback = "2", .missing = Missing::assume, .when = "X"},
 };
 constexpr auto experts = plainly_named_experts(expert_layers);
-constexpr Fixed fixed[] = {rotates_halves};
 // The runtime takes keys and values of all heads.
-Status check_heads(KeyWriter& out) {
+static Status check_heads(KeyWriter& out) {
   if (out.size("K") == out.size("H")) return {};
   return out.refuse("num_key_value_heads", fmt::format("is {}; llama.cpp takes as many as there are heads ({})",
                                                        out.size("K"), out.size("H")));
 }
-constexpr Check checks[] = {check_heads, warn_of_windows};
 constexpr Member members[] = {
     {"attention_bias", "false"}, {"scoring_func", "noaux_tc"}, {"topk_method", "noaux_tc"},
     {"moe_layer_freq", "1"},     {"norm_topk_prob", "true"},   {"routed_scaling_factor", "1"},
 };
-
-}  // namespace
 
 const Family dots1 = {
     .name = "dots1",
@@ -43,10 +37,8 @@ const Family dots1 = {
     .keys = {sizes, rope_keys, expert_keys, mixture, expert_weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts, expert_choice_bias,
                       deepseek_shared_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
+    .fixed = {rotates_halves},
+    .checks = {check_heads, warn_of_windows},
     .config = {.fields = "n_routed_experts", .members = members},
 };
 

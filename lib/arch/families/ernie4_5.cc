@@ -4,16 +4,12 @@
 
 namespace modelutils::arch::families::ernie4_5 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "131072", .epsilon = "1e-5"});
 constexpr Fixed fixed[] = {
     rotates_pairs,
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    rotates_whole_head,
     {"use_bias", "false", Severity::error, "llama.cpp has no biases in this architecture"},
 };
-
-}  // namespace
 
 const Family ernie4_5 = {
     .name = "ernie4_5",
@@ -23,10 +19,9 @@ const Family ernie4_5 = {
     .about = "stored with the adjacent pairs that llama.cpp rotates",
     .tied_by_default = true,
     .hf_rope_theta = 500000,
+    .mlx_rope_theta = 10000,
     .keys = {sizes, rope_keys},
     .layer_tensors = {attention, attention_output, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
 };
 

@@ -6,21 +6,13 @@
 
 namespace modelutils::arch::families::ernie4_5_moe {
 
-namespace {
-
 constexpr std::string_view with_shared = "Fs & X & i>=Ld";
-
 constexpr auto sizes = decoder_sizes({.context = "131072"});
 constexpr Key mixture[] = {
     expert_width,
     {.name = "expert_shared_count", .fields = "moe_num_shared_experts", .when = "X"},
     {.name = "expert_shared_feed_forward_length", .symbol = "Fs", .fallback = "0", .when = "X", .loader_default = "0"},
-    {.name = "leading_dense_block_count",
-     .fields = "moe_layer_start_index",
-     .symbol = "Ld",
-     .fallback = "0",
-     .when = "X",
-     .loader_default = "0"},
+    leading_dense,
     {.name = "interleave_moe_layer_step",
      .fields = "moe_layer_interval",
      .fallback = "1",
@@ -28,13 +20,8 @@ constexpr Key mixture[] = {
      .need = Need::required,
      .when = "X"},
 };
-constexpr auto experts = routed_experts(expert_layers);
-constexpr Tensor others[] = {
-    {.name = "@exp_probs_b.bias",
-     .ne = "X",
-     .source = "mlp.moe_statics.e_score_correction_bias",
-     .need = Need::optional,
-     .when = expert_layers},
+constexpr auto choice = choice_bias("mlp.moe_statics.e_score_correction_bias", Need::optional);
+constexpr Tensor shared_experts[] = {
     {.name = "ffn_gate_shexp", .ne = "E,Fs", .source = "mlp.shared_experts.gate_proj", .when = with_shared},
     {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "mlp.shared_experts.up_proj", .when = with_shared},
     {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mlp.shared_experts.down_proj", .when = with_shared},
@@ -43,20 +30,17 @@ constexpr Fixed fixed[] = {
     {"moe_gate_act", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
     {"moe_layer_interval", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
 };
-Status check_last_layer(KeyWriter& out) {
+static Status check_last_layer(KeyWriter& out) {
   const auto end = out.config().u64_field("moe_layer_end_index");
   if (!end || *end + 1 >= out.size(symbol::layers)) return {};
   return out.refuse("moe_layer_end_index",
                     "is not the last layer; llama.cpp has no dense layers after those with experts");
 }
-constexpr Check checks[] = {check_last_layer};
 constexpr Member members[] = {
     {"moe_layer_end_index", "=L-1"},
     {"use_bias", "@attn_q.bias"},
     {"moe_use_aux_free", "@exp_probs_b.bias"},
 };
-
-}  // namespace
 
 const Family ernie4_5_moe = {
     .name = "ernie4_5-moe",
@@ -65,14 +49,12 @@ const Family ernie4_5_moe = {
     .model_types = "ernie4_5_moe",
     .about = "dense layers first, then experts with a shared one; adjacent pairs are rotated",
     .hf_rope_theta = 500000,
-    .mlx_rope_theta = 500000,
     .keys = {sizes, rope_keys, expert_keys, mixture},
-    .layer_tensors = {attention_maybe_with_biases, attention_output, leading_feed_forward, experts, others},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
+    .layer_tensors = {attention_maybe_with_biases, attention_output, leading_feed_forward, experts_behind_dense, choice,
+                      shared_experts},
     .fixed = fixed,
-    .checks = checks,
-    .config = {.fields = "moe_num_experts|moe_k|moe_num_shared_experts", .members = members},
+    .checks = {check_last_layer},
+    .config = {.fields = "moe_num_experts|moe_k|moe_num_shared_experts|moe_layer_start_index", .members = members},
 };
 
 }  // namespace modelutils::arch::families::ernie4_5_moe

@@ -4,8 +4,6 @@
 
 namespace modelutils::arch::families::exaone {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-5"});
   keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
@@ -33,10 +31,8 @@ constexpr Tensor ends[] = {
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"activation_function", "silu|swish", Severity::error, "llama.cpp computes silu"},
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
+    rotates_whole_head,
 };
-
-}  // namespace
 
 const Family exaone = {
     .name = "exaone",

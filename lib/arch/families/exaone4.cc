@@ -10,25 +10,10 @@
 
 namespace modelutils::arch::families::exaone4 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "2048", .epsilon = "1e-5"});
-constexpr Tensor layer[] = {
-    {"attn_q", "E,H*D", "self_attn.q_proj"},
-    {"attn_k", "E,K*D", "self_attn.k_proj"},
-    {"attn_v", "E,K*D", "self_attn.v_proj"},
-    {"attn_output", "H*D,E", "self_attn.o_proj"},
-    qk_norms[0],
-    qk_norms[1],
-    {"post_attention_norm", "E", "post_attention_layernorm"},
-    {"ffn_gate", "E,F", "mlp.gate_proj"},
-    {"ffn_up", "E,F", "mlp.up_proj"},
-    {"ffn_down", "F,E", "mlp.down_proj"},
-    {"post_ffw_norm", "E", "post_feedforward_layernorm"},
-};
 
 // Which layers slide: "LLLG" or a period in sliding_window_pattern, or a list of layer types.
-std::vector<bool> sliding_layers(const KeyWriter& out) {
+static std::vector<bool> sliding_layers(const KeyWriter& out) {
   const hf::Config& config = out.config();
   std::vector<bool> slides(static_cast<std::size_t>(out.size("L")), false);
   if (!config.sliding_window) return slides;
@@ -46,7 +31,7 @@ std::vector<bool> sliding_layers(const KeyWriter& out) {
   return slides;
 }
 
-Status write_windows(KeyWriter& out, const Key& key) {
+static Status write_windows(KeyWriter& out, const Key& key) {
   const std::vector<bool> slides = sliding_layers(out);
   const bool is_fixed = slides.size() == 64;
   for (std::size_t i = 0; i < slides.size(); ++i) {
@@ -62,12 +47,7 @@ Status write_windows(KeyWriter& out, const Key& key) {
 constexpr Key windows[] = {
     {.name = "attention.sliding_window", .write = write_windows},
 };
-constexpr Fixed fixed[] = {
-    rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
-};
-constexpr Relation relations[] = {whole_width};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
   const bool is_sliding = std::find(slides.begin(), slides.end(), true) != slides.end();
   out.set("layer_types", layer_types(slides));
@@ -80,11 +60,6 @@ Status describe(ConfigWriter& out) {
   }
   return {};
 }
-constexpr Member members[] = {
-    {"rope_scaling", "null"},
-};
-
-}  // namespace
 
 const Family exaone4 = {
     .name = "exaone4",
@@ -94,12 +69,12 @@ const Family exaone4 = {
     .about = "norms after the blocks, QK norm; the 32B model slides in three of four layers",
     .tied_by_default = true,
     .keys = {sizes, rope_keys, windows},
-    .layer_tensors = {layer},
+    .layer_tensors = {attention_without_norm, qk_norms, norm_after_attention, gated_feed_forward,
+                      norm_after_feed_forward},
     .first_tensors = embedding_and_llama3,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .relations = relations,
-    .config = {.fields = "layer_types", .members = members, .describe = describe},
+    .fixed = {rotates_halves, rotates_whole_head},
+    .relations = {whole_width},
+    .config = {.fields = "layer_types", .members = {{"rope_scaling", "null"}}, .describe = describe},
     .cache = {.windows =
                   {.rule = Windows::Rule::period, .period = 4, .always = true, .missing = 4096, .only_with_layers = 64},
               .prediction = PredictionBlocks::cached},

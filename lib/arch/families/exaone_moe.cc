@@ -6,10 +6,8 @@
 
 namespace modelutils::arch::families::exaone_moe {
 
-namespace {
-
 // The dense layers in front, as is_moe_layer lists them.
-std::optional<u64> dense_layers_of_list(const hf::Config& config, const Sizes&) {
+static std::optional<u64> dense_layers_of_list(const hf::Config& config, const Sizes&) {
   const auto field = config.field("is_moe_layer");
   json::Array list;
   if (!field || !field->get(list)) return std::nullopt;
@@ -20,9 +18,6 @@ std::optional<u64> dense_layers_of_list(const hf::Config& config, const Sizes&) 
     ++dense;
   }
   return dense;
-}
-Status write_period(KeyWriter& out, const Key& key) {
-  return write_window_period(out, key, 4);
 }
 
 constexpr auto sizes = decoder_sizes({.context = "131072"});
@@ -36,16 +31,15 @@ constexpr Key own[] = {
       return key;
     }(),
     expert_gating("2"),
-    {.name = "attention.sliding_window", .fields = "sliding_window", .missing = Missing::refuse},
-    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
+    sliding_window({}, Missing::refuse),
+    window_pattern<4>,
 };
-constexpr auto experts = routed_experts(expert_layers);
 constexpr auto weights = weights_of_experts("2.5", "true");
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"num_shared_experts", "1", Severity::error, "llama.cpp takes the shared part for as wide as one expert"},
 };
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   std::vector<bool> has_experts;
   for (u64 i = 0; i < out.size("L"); ++i) has_experts.push_back(i >= out.size("Ld"));
   out.set("is_moe_layer", hf::config_list(has_experts));
@@ -55,11 +49,6 @@ Status describe(ConfigWriter& out) {
   }
   return {};
 }
-constexpr Member members[] = {
-    {"topk_method", "noaux_tc"},
-};
-
-}  // namespace
 
 const Family exaone_moe = {
     .name = "exaone-moe",
@@ -69,14 +58,13 @@ const Family exaone_moe = {
     .about = "sliding layers with rope, global ones without, sigmoid router with a correction for the choice",
     .head = OutputHead::always,
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
-    .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts, expert_choice_bias,
-                      deepseek_shared_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
+    .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts_behind_dense,
+                      expert_choice_bias, deepseek_shared_experts},
     .fixed = fixed,
-    .config = {.fields = "num_experts|num_shared_experts|layer_types", .members = members, .describe = describe},
+    .config = {.fields = "num_experts|num_shared_experts|layer_types",
+               .members = {{"topk_method", "noaux_tc"}},
+               .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true, .in_prediction_blocks = true},
               .prediction = PredictionBlocks::cached},
 };

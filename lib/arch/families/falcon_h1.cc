@@ -7,12 +7,10 @@
 
 namespace modelutils::arch::families::falcon_h1 {
 
-namespace {
-
-double number_or_one(const hf::Config& config, std::string_view field) {
+static double number_or_one(const hf::Config& config, std::string_view field) {
   return config.number_field(field).value_or(1);
 }
-double element_or_one(const hf::Config& config, std::string_view field, std::size_t index) {
+static double element_or_one(const hf::Config& config, std::string_view field, std::size_t index) {
   const auto found = config.field(field);
   json::Array list;
   double value = 1;
@@ -21,7 +19,7 @@ double element_or_one(const hf::Config& config, std::string_view field, std::siz
   return element && element->get(value) ? value : 1;
 }
 
-double multiplier(const hf::Config& config, std::string_view name) {
+static double multiplier(const hf::Config& config, std::string_view name) {
   const double attention = number_or_one(config, "attention_in_multiplier");
   const double embedding = number_or_one(config, "embedding_multiplier");
   const double ssm = number_or_one(config, "ssm_in_multiplier");
@@ -90,7 +88,7 @@ constexpr Fixed fixed[] = {
     {"mamba_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
 };
 
-Status check_norm(KeyWriter& out) {
+static Status check_norm(KeyWriter& out) {
   const hf::Config& config = out.config();
   if (!config.bool_field("mamba_rms_norm").value_or(false)) return {};
   if (config.bool_field("mamba_norm_before_gate").value_or(!out.is_mlx())) {
@@ -98,9 +96,8 @@ Status check_norm(KeyWriter& out) {
   }
   return warn_of_groups(out);
 }
-constexpr Check checks[] = {check_norm};
 // The multipliers are in the tensors.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   for (const std::string_view field :
        {"attention_in_multiplier", "attention_out_multiplier", "embedding_multiplier", "key_multiplier",
         "lm_head_multiplier", "ssm_in_multiplier", "ssm_out_multiplier"}) {
@@ -114,8 +111,6 @@ constexpr Member members[] = {
     {"mamba_d_head", "=I/Rt"},           {"mamba_expand", "=I/E"},  {"mamba_rms_norm", "@ssm_norm.weight"},
     {"mamba_norm_before_gate", "false"}, {"mamba_use_mlp", "true"},
 };
-
-}  // namespace
 
 const Family falcon_h1 = {
     .name = "falcon_h1",
@@ -133,7 +128,7 @@ const Family falcon_h1 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .checks = checks,
+    .checks = {check_norm},
     .config = {.fields = "mamba_d_conv|mamba_d_state|mamba_n_groups", .members = members, .describe = describe},
     .cache = {.recurrence = {.layers = Recurrence::Layers::all,
                              .state = Recurrence::State::convolution,

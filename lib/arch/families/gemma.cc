@@ -8,13 +8,10 @@
 
 namespace modelutils::arch::families::gemma {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6", .head_dim = "256"});
 constexpr auto gemma3_sizes = decoder_sizes({.context = "131072", .epsilon = "1e-6", .head_dim = "256"});
 
-constexpr Key window = {
-    .name = "attention.sliding_window", .fields = "sliding_window", .fallback = "4096", .missing = Missing::warn};
+constexpr Key window = sliding_window("4096", Missing::warn);
 
 // Gemma 2 has softcaps whatever config.json says; Gemma 3 where it states one.
 constexpr Key gemma2_keys[] = {
@@ -31,22 +28,19 @@ constexpr Key gemma2_keys[] = {
      .missing = Missing::assume},
 };
 
-Status write_period(KeyWriter& out, const Key& key) {
-  return write_window_period(out, key, 6);
-}
-Status check_local_scaling(KeyWriter& out) {
+static Status check_local_scaling(KeyWriter& out) {
   if (!out.config().rope.scaling_local) return {};
   return out.refuse("rope_parameters.sliding_attention",
                     "scales the rope of sliding layers, which a GGUF cannot express");
 }
 constexpr Key gemma3_keys[] = {
     window,
-    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
+    window_pattern<6>,
     {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
 };
 
 // The attention scale is 1 / sqrt(D), that of the 27B models (known by their layers) 1 / sqrt(E / H).
-Status check_scale(KeyWriter& out, u64 layers_of_27b) {
+static Status check_scale(KeyWriter& out, u64 layers_of_27b) {
   const std::optional<double> stated = out.config().query_pre_attn_scalar;
   if (!stated) return {};
   const bool is_27b = out.size("L") == layers_of_27b;
@@ -56,11 +50,11 @@ Status check_scale(KeyWriter& out, u64 layers_of_27b) {
   }
   return {};
 }
-Status check_gemma2(KeyWriter& out) {
+static Status check_gemma2(KeyWriter& out) {
   MU_TRY(check_window_order(out, 2));
   return check_scale(out, 46);
 }
-Status check_gemma3_scale(KeyWriter& out) {
+static Status check_gemma3_scale(KeyWriter& out) {
   return check_scale(out, 62);
 }
 
@@ -89,26 +83,20 @@ constexpr Tensor ends[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {rotates_halves};
-constexpr Check gemma_checks[] = {warn_of_windows};
-constexpr Check gemma2_checks[] = {check_gemma2};
-constexpr Check gemma3_checks[] = {check_local_scaling, check_gemma3_scale};
 // The first configs of Gemma say "gelu" and mean the tanh form.
 constexpr std::string_view gelus = "gelu_pytorch_tanh|gelu|gelu_new|gelu_fast";
-void set_scale(ConfigWriter& out, u64 layers_of_27b) {
+static void set_scale(ConfigWriter& out, u64 layers_of_27b) {
   const bool is_27b = out.size("L") == layers_of_27b && out.size("H") > 0;
   out.set("query_pre_attn_scalar", is_27b ? out.size("E") / out.size("H") : out.size("D"));
 }
-Status describe_gemma2(ConfigWriter& out) {
+static Status describe_gemma2(ConfigWriter& out) {
   set_scale(out, 46);
   return {};
 }
-Status describe_gemma3(ConfigWriter& out) {
+static Status describe_gemma3(ConfigWriter& out) {
   set_scale(out, 62);
   return {};
 }
-
-constexpr Member members[] = {{"attention_bias", "false"}};
-}  // namespace
 
 const Family gemma = {
     .name = "gemma",
@@ -122,11 +110,10 @@ const Family gemma = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys},
     .layer_tensors = {shifted_attention, two_norms, gated_feed_forward},
-    .first_tensors = embedding,
     .last_tensors = ends,
     .fixed = fixed,
-    .checks = gemma_checks,
-    .config = {.fields = "hidden_act|hidden_activation", .members = members},
+    .checks = {warn_of_windows},
+    .config = {.fields = "hidden_act|hidden_activation", .members = {{"attention_bias", "false"}}},
 };
 
 const Family gemma2 = {
@@ -141,11 +128,12 @@ const Family gemma2 = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, gemma2_keys},
     .layer_tensors = {shifted_attention, four_norms, gated_feed_forward, last_norm},
-    .first_tensors = embedding,
     .last_tensors = ends,
     .fixed = fixed,
-    .checks = gemma2_checks,
-    .config = {.fields = "hidden_act|hidden_activation", .members = members, .describe = describe_gemma2},
+    .checks = {check_gemma2},
+    .config = {.fields = "hidden_act|hidden_activation",
+               .members = {{"attention_bias", "false"}},
+               .describe = describe_gemma2},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true, .missing = 4096}},
 };
 
@@ -159,15 +147,13 @@ const Family gemma3 = {
     .tied_by_default = true,
     .class_has_defaults = true,
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .keys = {gemma3_sizes, rope_keys, gemma3_keys},
     .layer_tensors = {shifted_attention, shifted_qk_norms, four_norms, gated_feed_forward, last_norm},
-    .first_tensors = embedding,
     .last_tensors = ends,
     .fixed = fixed,
-    .checks = gemma3_checks,
+    .checks = {check_local_scaling, check_gemma3_scale},
     .config = {.fields = "hidden_act|hidden_activation|rope_local_base_freq|sliding_window_pattern",
-               .members = members,
+               .members = {{"attention_bias", "false"}},
                .describe = describe_gemma3},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 6}},
     .engine = {.rope_layout = "split", .has_qk_norms = true, .has_post_norms = true, .is_gemma = true},

@@ -9,22 +9,10 @@
 
 namespace modelutils::arch::families::gemma3n {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6", .head_dim = "256"});
-// The period that the runtime takes without the key.
-Status write_period(KeyWriter& out, const Key& key) {
-  const u64 period = window_period(out, 5);
-  MU_TRY(check_window_order(out, period));
-  return period == 5 ? Status{} : out.count(key.name, period);
-}
 constexpr Key own[] = {
-    {.name = "attention.sliding_window",
-     .fields = "sliding_window",
-     .fallback = "512",
-     .missing = Missing::warn,
-     .need = Need::required},
-    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
+    sliding_window("512", Missing::warn, Need::required),
+    window_pattern<5>,
     {.name = "attention.shared_kv_layers", .fields = "num_kv_shared_layers", .symbol = "Sk", .fallback = "15"},
     {.name = "embedding_length_per_layer_input",
      .fields = "hidden_size_per_layer_input",
@@ -91,7 +79,7 @@ constexpr Relation relations[] = {
      "does not leave 20 layers with keys and values of their own, which is what llama.cpp has"},
 };
 // The share of a layer's features that are cut off: 0.95 in the first ten layers, then none.
-Status check_sparsity(KeyWriter& out) {
+static Status check_sparsity(KeyWriter& out) {
   const auto found = out.config().field("activation_sparsity_pattern");
   json::Array pattern;
   if (!found) return {};
@@ -104,13 +92,12 @@ Status check_sparsity(KeyWriter& out) {
   return out.refuse("activation_sparsity_pattern",
                     "is not 0.95 in the first ten layers and 0 in the others, which llama.cpp has wired in");
 }
-Status check_local_scaling(KeyWriter& out) {
+static Status check_local_scaling(KeyWriter& out) {
   if (!out.config().rope.scaling_local) return {};
   return out.refuse("rope_parameters.sliding_attention",
                     "scales the rope of sliding layers, which a GGUF cannot express");
 }
-constexpr Check checks[] = {check_sparsity, check_local_scaling};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   std::vector<double> sparsity;
   std::vector<u64> widths;
   for (u64 i = 0; i < out.size("L"); ++i) {
@@ -128,8 +115,6 @@ constexpr Member members[] = {
     {"vocab_size_per_layer_input", "=V"},
 };
 
-}  // namespace
-
 const Family gemma3n = {
     .name = "gemma3n",
     .gguf = "gemma3n",
@@ -140,15 +125,13 @@ const Family gemma3n = {
     .activation_names = "gelu_pytorch_tanh",
     .tied_by_default = true,
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, own},
     .layer_tensors = {layer, gated_feed_forward},
     .first_tensors = first,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
     .relations = relations,
-    .checks = checks,
+    .checks = {check_sparsity, check_local_scaling},
     .config = {.fields = "hidden_activation|rope_local_base_freq|layer_types",
                .members = members,
                .describe = describe,

@@ -8,23 +8,22 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/rope.h"
+#include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::gemma4 {
 
-namespace {
-
-bool is_sliding(const hf::Config& config, u64 layer) {
+static bool is_sliding(const hf::Config& config, u64 layer) {
   const std::vector<std::string>& types = config.layer_types;
   if (layer < types.size()) return types[static_cast<std::size_t>(layer)] == "sliding_attention";
   return (layer + 1) % std::max<u64>(config.sliding_window_pattern.value_or(5), 1) != 0;
 }
-std::vector<u64> sliding_layers(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> sliding_layers(const hf::Config& config, const Sizes& sizes) {
   std::vector<u64> sliding;
   for (u64 layer = 0; layer < sizes.get("L"); ++layer) sliding.push_back(is_sliding(config, layer) ? 1 : 0);
   return sliding;
 }
 // Global layers may have a number of their own.
-std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 local = config.head_count_kv.value_or(1);
   const u64 global = config.bool_field("attention_k_eq_v").value_or(false)
                          ? config.u64_field("num_global_key_value_heads").value_or(local)
@@ -34,7 +33,7 @@ std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   return heads;
 }
 // The layers that share keys and values may be twice as wide.
-std::vector<u64> widths(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> widths(const hf::Config& config, const Sizes& sizes) {
   const u64 width = config.feed_forward_length.value_or(6144);
   const u64 shared = config.u64_field("num_kv_shared_layers").value_or(20);
   const u64 layers = sizes.get("L");
@@ -43,21 +42,21 @@ std::vector<u64> widths(const hf::Config& config, const Sizes& sizes) {
   for (u64 layer = 0; layer < layers; ++layer) found.push_back(doubles && layer + shared >= layers ? 2 * width : width);
   return found;
 }
-Status write_sliding_layers(KeyWriter& out, const Key& key) {
+static Status write_sliding_layers(KeyWriter& out, const Key& key) {
   const std::vector<u64> sliding = sliding_layers(out.config(), out.sizes());
   out.flags(key.name, std::vector<bool>(sliding.begin(), sliding.end()));
   return {};
 }
-Status write_local_base(KeyWriter& out, const Key& key) {
+static Status write_local_base(KeyWriter& out, const Key& key) {
   return out.real(key.name, out.config().rope.theta_local.value_or(10000));
 }
 // Proportional scaling is a tensor.
-Status write_scaling(KeyWriter& out, const Key& key) {
+static Status write_scaling(KeyWriter& out, const Key& key) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   return scaling && scaling->type != "proportional" ? write_rope_scaling(out, key) : Status{};
 }
 
-Status refuse_scaling(ConfigWriter& out, const Key& key) {
+static Status refuse_scaling(ConfigWriter& out, const Key& key) {
   const std::string_view type = out.text(key.name);
   if (type.empty() || type == "none") return {};
   return out.refuse(key.name, fmt::format("is '{}', which this family's config.json cannot say", type));
@@ -89,11 +88,7 @@ constexpr Key own[] = {
      .need = Need::required},
     {.name = "attention.value_length_swa", .fallback = "Ds", .missing = Missing::assume, .need = Need::required},
     {.name = "rope.dimension_count_swa", .fallback = "Ds", .missing = Missing::assume},
-    {.name = "attention.sliding_window",
-     .fields = "sliding_window",
-     .fallback = "512",
-     .missing = Missing::assume,
-     .need = Need::required},
+    sliding_window("512", Missing::assume, Need::required),
     {.name = "attention.sliding_window_pattern",
      .type = KeyType::flag_layers,
      .symbol = "W",
@@ -191,12 +186,8 @@ constexpr Tensor experts[] = {
     {.name = "@ffn_down_exps.scale", .ne = "X", .source = "router.per_expert_scale", .when = "X"},
 };
 
-constexpr Fixed fixed[] = {
-    rotates_halves,
-    {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
-};
 // Shared layers take keys and values of the last global layer before them, or of the sliding one before that.
-Status check_sharing(KeyWriter& out) {
+static Status check_sharing(KeyWriter& out) {
   const u64 own_layers = out.size("L") - std::min(out.size("L"), out.size("Sk"));
   if (out.size("Sk") == 0) return {};
   if (own_layers >= 2 && !is_sliding(out.config(), own_layers - 1) && is_sliding(out.config(), own_layers - 2))
@@ -207,9 +198,8 @@ Status check_sharing(KeyWriter& out) {
                   "global and the one before sliding",
                   own_layers));
 }
-constexpr Check checks[] = {check_sharing};
 // The first of the factors' pairs are rotated; the others are divided by so much that they stay where they are.
-Status describe_rope(ConfigWriter& out) {
+static Status describe_rope(ConfigWriter& out) {
   constexpr float unrotated = 1e29f;
   constexpr std::string_view global = "rope_parameters.full_attention.";
   constexpr std::string_view local = "rope_parameters.sliding_attention.";
@@ -235,7 +225,7 @@ Status describe_rope(ConfigWriter& out) {
   out.set(fmt::format("{}rope_type", local), "default");
   return {};
 }
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   const u64 layers = out.size("L");
   const u64 shared = out.size("Sk");
   std::vector<bool> slides;
@@ -271,8 +261,6 @@ constexpr Member members[] = {
     {"enable_moe_block", "false", "!X"},
 };
 
-}  // namespace
-
 const Family gemma4 = {
     .name = "gemma4",
     .gguf = "gemma4",
@@ -284,14 +272,12 @@ const Family gemma4 = {
     .tied_by_default = true,
     .class_has_defaults = true,
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .keys = {sizes, rope, own, mixture},
     .layer_tensors = {layer, gated_feed_forward, experts},
     .first_tensors = first,
-    .last_tensors = norm_and_head,
     .marks = marks,
-    .fixed = fixed,
-    .checks = checks,
+    .fixed = {rotates_halves, {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"}},
+    .checks = {check_sharing},
     .config = {.fields = "hidden_activation", .members = members, .describe = describe, .model_type = "gemma4_text"},
     .cache = {.windows = {.rule = Windows::Rule::list, .always = true},
               .shares_last_layers = true,

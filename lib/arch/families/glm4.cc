@@ -8,22 +8,8 @@
 
 namespace modelutils::arch::families::glm4 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "32768"});
-constexpr auto rope = [] {
-  auto keys = partial_rope_keys;
-  keys[0].fallback = "D/2";  // what the classes take for partial_rotary_factor
-  return keys;
-}();
-constexpr Tensor attention_rows[] = {
-    {"attn_norm", "E", "input_layernorm"},
-    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
-    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
-    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
-    {"attn_output", "H*D,E", "self_attn.o_proj"},
-    {"ffn_norm", "E", "post_attention_layernorm"},
-};
+constexpr auto rope = partial_rope_keys_of("D/2");  // what the classes take for partial_rotary_factor
 constexpr Tensor feed_forward[] = {
     {"ffn_up", "E,2*F", "mlp.gate_up_proj"},
     {"ffn_down", "F,E", "mlp.down_proj"},
@@ -32,10 +18,8 @@ constexpr Tensor norms_after[] = {
     {"post_attention_norm", "E", "post_self_attn_layernorm"},
     {"post_ffw_norm", "E", "post_mlp_layernorm"},
 };
-constexpr Fixed fixed[] = {rotates_pairs};
-constexpr Relation relations[] = {whole_width};
 // mlx-lm's class of glm knows no partial rotation.
-Status check_rotation(KeyWriter& out) {
+static Status check_rotation(KeyWriter& out) {
   if (out.is_mlx() && out.size("R") != out.size("D")) {
     out.warn("partial_rotary_factor",
              fmt::format("makes {} of {} elements of a head turn, as the model's own class has "
@@ -44,12 +28,6 @@ Status check_rotation(KeyWriter& out) {
   }
   return {};
 }
-constexpr Check glm_checks[] = {check_rotation};
-constexpr Member members[] = {
-    {"attention_bias", "@attn_q.bias"},
-};
-
-}  // namespace
 
 const Family glm4 = {
     .name = "glm4",
@@ -58,11 +36,9 @@ const Family glm4 = {
     .model_types = "glm4",
     .about = "norms before and after both halves of a layer, gate and up in one matrix, partial rotation of pairs",
     .keys = {sizes, rope},
-    .layer_tensors = {attention_rows, feed_forward, norms_after},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .config = {.members = members},
+    .layer_tensors = {attention_maybe_with_biases, attention_output, feed_forward, norms_after},
+    .fixed = {rotates_pairs},
+    .config = {.members = {{"attention_bias", "@attn_q.bias"}}},
     .cache = {.prediction = PredictionBlocks::cached},
 };
 
@@ -74,13 +50,11 @@ const Family glm = {
     .about = "gate and up in one matrix, partial rotation of pairs",
     .tied_by_default = true,
     .keys = {sizes, rope},
-    .layer_tensors = {attention_rows, feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .relations = relations,
-    .checks = glm_checks,
-    .config = {.members = members},
+    .layer_tensors = {attention_maybe_with_biases, attention_output, feed_forward},
+    .fixed = {rotates_pairs},
+    .relations = {whole_width},
+    .checks = {check_rotation},
+    .config = {.members = {{"attention_bias", "@attn_q.bias"}}},
 };
 
 }  // namespace modelutils::arch::families::glm4

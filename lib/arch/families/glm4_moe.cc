@@ -4,8 +4,6 @@
 
 namespace modelutils::arch::families::glm4_moe {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "131072"});
 constexpr Key mixture[] = {expert_width, shared_expert_count, leading_dense, expert_gating("2")};
 constexpr Tensor layer[] = {
@@ -18,15 +16,11 @@ constexpr Tensor layer[] = {
     {"attn_output", "H*D,E", "self_attn.o_proj"},
     {"post_attention_norm", "E", "post_attention_layernorm"},
 };
-constexpr auto experts = routed_experts(expert_layers);
-constexpr Fixed fixed[] = {rotates_halves};
 constexpr Member members[] = {
     {"attention_bias", "@attn_q.bias"}, {"use_qk_norm", "@attn_q_norm.weight"},
     {"norm_topk_prob", "true"},         {"routed_scaling_factor", "1"},
     {"topk_method", "noaux_tc"},        {"rope_scaling", "null"},
 };
-
-}  // namespace
 
 const Family glm4_moe = {
     .name = "glm4moe",
@@ -36,10 +30,8 @@ const Family glm4_moe = {
     .about = "sigmoid router with a correction for the choice, dense layers first, part of a head is rotated",
     .mlx_scales_rope = false,
     .keys = {sizes, partial_rope_keys, expert_keys, mixture, expert_weights, expert_groups},
-    .layer_tensors = {layer, leading_feed_forward, experts, expert_choice_bias, deepseek_shared_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
+    .layer_tensors = {layer, leading_feed_forward, experts_behind_dense, expert_choice_bias, deepseek_shared_experts},
+    .fixed = {rotates_halves},
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.prediction = PredictionBlocks::cached},
 };

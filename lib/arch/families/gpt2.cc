@@ -6,8 +6,6 @@
 
 namespace modelutils::arch::families::gpt2 {
 
-namespace {
-
 // The table of positions has as many rows as the context has tokens.
 constexpr auto with_positions = [](std::array<Key, 10> keys) {
   keys[1] = {.name = "context_length",
@@ -78,24 +76,17 @@ constexpr Fixed fixed[] = {
     {"mlp_bias", "true", Severity::error, needs_biases},
 };
 
-Status warn_of_exact_gelu(KeyWriter& out) {
+static Status warn_of_exact_gelu(KeyWriter& out) {
   if (out.is_mlx() && out.config().string_field("activation_function") != "gelu") {
     out.warn("activation_function", "is the tanh form of gelu, as in llama.cpp; mlx-lm computes the exact one");
   }
   return {};
 }
-constexpr Check checks[] = {warn_of_exact_gelu};
 
-constexpr Relation relations[] = {whole_width};
-constexpr Member members[] = {
-    {"n_ctx", "=C"},
-};
-Status describe_queries(ConfigWriter& out) {
+static Status describe_queries(ConfigWriter& out) {
   out.set("multi_query", out.size("K") == 1);
   return {};
 }
-
-}  // namespace
 
 const Family gpt2 = {
     .name = "gpt2",
@@ -111,8 +102,8 @@ const Family gpt2 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .relations = relations,
-    .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .members = members},
+    .relations = {whole_width},
+    .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .members = {{"n_ctx", "=C"}}},
 };
 
 const Family gpt_bigcode = {
@@ -129,8 +120,8 @@ const Family gpt_bigcode = {
     .first_tensors = multi_query_first,
     .last_tensors = multi_query_last,
     .fixed = fixed,
-    .relations = relations,
-    .checks = checks,
+    .relations = {whole_width},
+    .checks = {warn_of_exact_gelu},
     .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .describe = describe_queries},
 };
 

@@ -6,10 +6,8 @@
 
 namespace modelutils::arch::families::gpt_neox {
 
-namespace {
-
 // What is rotated of a head: rotary_pct, in newer files partial_rotary_factor; a quarter if neither is there.
-std::optional<u64> rotated_part(const hf::Config& config, const Sizes& sizes) {
+static std::optional<u64> rotated_part(const hf::Config& config, const Sizes& sizes) {
   const double stated = config.partial_rotary_factor.value_or(0.25);
   const double part = config.number_field("rotary_pct").value_or(stated);
   return part > 0 && part <= 1 ? std::optional(static_cast<u64>(part * static_cast<double>(sizes.get("D"))))
@@ -22,12 +20,7 @@ constexpr auto sizes = [] {
   keys[5].fields = {};  // every head has its own keys and values
   return keys;
 }();
-constexpr auto rope = [] {
-  auto keys = rope_keys;
-  keys[0].derive = rotated_part;
-  keys[0].read = read_rotation;
-  return keys;
-}();
+constexpr auto rope = rope_keys_turning(rotated_part);
 constexpr Key own[] = {
     {.name = "use_parallel_residual",
      .type = KeyType::flag,
@@ -49,19 +42,6 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "model.final_layer_norm | gpt_neox.final_layer_norm", Need::required, Need::required},
     {"output", "E,V", "model.embed_out | embed_out"},
 };
-constexpr Fixed fixed[] = {
-    {"attention_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases"},
-};
-
-constexpr Relation relations[] = {
-    whole_width,
-    {"K", "H", {}, "every head has its own keys and values"},
-};
-constexpr Member members[] = {
-    {"hidden_act", "gelu"},
-};
-
-}  // namespace
 
 const Family gpt_neox = {
     .name = "gpt_neox",
@@ -79,9 +59,9 @@ const Family gpt_neox = {
     .layer_tensors = {layer},
     .first_tensors = first,
     .last_tensors = last,
-    .fixed = fixed,
-    .relations = relations,
-    .config = {.fields = "rotary_pct|rotary_emb_base", .members = members},
+    .fixed = {{"attention_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases"}},
+    .relations = {whole_width, {"K", "H", {}, "every head has its own keys and values"}},
+    .config = {.fields = "rotary_pct|rotary_emb_base", .members = {{"hidden_act", "gelu"}}},
 };
 
 }  // namespace modelutils::arch::families::gpt_neox

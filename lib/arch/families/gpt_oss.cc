@@ -6,8 +6,6 @@
 
 namespace modelutils::arch::families::gpt_oss {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072"});
   keys[3].symbol = "Fx";  // intermediate_size is the width of an expert; there is no dense part
@@ -15,11 +13,7 @@ constexpr auto sizes = [] {
 }();
 constexpr Key own[] = {
     {.name = "expert_feed_forward_length", .symbol = "Fx", .need = Need::required},
-    {.name = "attention.sliding_window",
-     .fields = "sliding_window",
-     .fallback = "128",
-     .missing = Missing::warn,
-     .need = Need::required},
+    sliding_window("128", Missing::warn, Need::required),
 };
 constexpr Tensor layer[] = {
     {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
@@ -54,26 +48,13 @@ constexpr Tensor experts[] = {
      .source = "mlp.experts.down_proj.bias | mlp.experts.down_proj_bias",
      .f32 = true},
 };
-constexpr Fixed fixed[] = {
-    rotates_halves,
-    {"swiglu_limit", "7", Severity::warning, "llama.cpp clamps at 7"},
-};
-Status check_windows(KeyWriter& out) {
-  return check_window_order(out, 2);
-}
-constexpr Check checks[] = {check_windows};
 // Every other layer slides; yarn's limits are not rounded.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
   out.set("layer_types", layer_types(slides));
   if (out.has("rope_scaling.beta_fast")) out.assume("rope_scaling.truncate", false);
   return {};
 }
-constexpr Member members[] = {
-    {"attention_bias", "true"},
-};
-
-}  // namespace
 
 const Family gpt_oss = {
     .name = "gpt-oss",
@@ -82,14 +63,11 @@ const Family gpt_oss = {
     .model_types = "gpt_oss",
     .head = OutputHead::always,
     .hf_rope_theta = 150000,
-    .mlx_rope_theta = 150000,
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {layer, experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
-    .config = {.fields = "layer_types", .members = members, .describe = describe},
+    .fixed = {rotates_halves, {"swiglu_limit", "7", Severity::warning, "llama.cpp clamps at 7"}},
+    .checks = {check_period<2>},
+    .config = {.fields = "layer_types", .members = {{"attention_bias", "true"}}, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true}},
 };
 

@@ -8,26 +8,24 @@
 
 namespace modelutils::arch::families::granite {
 
-namespace {
-
-bool is_hybrid_class(const hf::Config& config) {
+static bool is_hybrid_class(const hf::Config& config) {
   return config.model_type == "granitemoehybrid";
 }
-bool has_experts(const hf::Config& config) {
+static bool has_experts(const hf::Config& config) {
   return config.u64_field("num_local_experts").value_or(0) > 0;
 }
-bool has_mamba(const hf::Config& config) {
+static bool has_mamba(const hf::Config& config) {
   const auto& kinds = config.layer_types;
   return kinds.empty() || std::ranges::find(kinds, "mamba") != kinds.end();
 }
-bool is_dense(const hf::Config& config) {
+static bool is_dense(const hf::Config& config) {
   return !is_hybrid_class(config) || (!has_mamba(config) && !has_experts(config));
 }
-bool is_mixture(const hf::Config& config) {
+static bool is_mixture(const hf::Config& config) {
   return !is_hybrid_class(config) || (!has_mamba(config) && has_experts(config));
 }
 // Of a config.json that says nothing mlx-lm makes rope.
-Status write_rope_switch(KeyWriter& out, const Key& key) {
+static Status write_rope_switch(KeyWriter& out, const Key& key) {
   const auto stated = out.config().string_field("position_embedding_type");
   const bool has_rope = stated ? *stated == "rope" : out.is_mlx();
   if (is_hybrid_class(out.config()) && !has_rope) out.flag(key.name, false);
@@ -85,11 +83,8 @@ constexpr Tensor feed_forward[] = {
     {"ffn_up", "E,F", "mlp.up_proj | shared_mlp.input_linear{t:2 F -> t=1 F}", Need::required, Need::optional},
     {"ffn_down", "F,E", "mlp.down_proj | shared_mlp.output_linear", Need::required, Need::optional},
 };
-constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
-};
 // Without rope it is the newer class, all of whose layers have attention.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   const bool has_experts = out.size("X") > 0;
   const bool has_rope = out.flag("rope.scaling.finetuned").value_or(true);
   if (!has_rope) {
@@ -112,8 +107,6 @@ constexpr Member members[] = {
     {"mlp_bias", "@ffn_gate.bias"},
 };
 
-}  // namespace
-
 const Family granite = {
     .name = "granite",
     .gguf = "granite",
@@ -125,8 +118,7 @@ const Family granite = {
     .keys = {sizes, rope, multipliers},
     .layer_tensors = {attention_of_pairs, feed_forward},
     .first_tensors = embedding_and_rope,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
+    .fixed = {rotates_whole_head},
     .config = {.members = members, .describe = describe},
 };
 
@@ -141,8 +133,7 @@ const Family granitemoe = {
     .keys = {sizes, rope, expert_keys, multipliers, shared},
     .layer_tensors = {attention_of_pairs, experts},
     .first_tensors = embedding_and_rope,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
+    .fixed = {rotates_whole_head},
     .config = {.members = members, .describe = describe},
 };
 

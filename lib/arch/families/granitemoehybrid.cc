@@ -8,22 +8,20 @@
 
 namespace modelutils::arch::families::granitemoehybrid {
 
-namespace {
-
-std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
+static std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
   return in_layers(config.layer_types, {"attention"}, config.head_count_kv.value_or(0));
 }
 
 // The runtime takes this key as a switch of rope. Of a config.json that says nothing mlx-lm makes rope.
-bool has_rope(const KeyWriter& out) {
+static bool has_rope(const KeyWriter& out) {
   const auto stated = out.config().string_field("position_embedding_type");
   return stated ? *stated == "rope" : out.is_mlx();
 }
-Status write_rope_switch(KeyWriter& out, const Key& key) {
+static Status write_rope_switch(KeyWriter& out, const Key& key) {
   out.flag(key.name, has_rope(out));
   return {};
 }
-Status write_hybrid_context(KeyWriter& out, const Key& key) {
+static Status write_hybrid_context(KeyWriter& out, const Key& key) {
   return has_rope(out) ? write_context(out, key) : out.count(key.name, u64{1} << 20);
 }
 
@@ -98,9 +96,7 @@ constexpr Fixed fixed[] = {
     {"mamba_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
     {"normalization_function", "rmsnorm", Severity::error, "llama.cpp computes RMS norms"},
 };
-constexpr Relation relations[] = {doubles_width};
-constexpr Check checks[] = {warn_of_groups, warn_of_time_step_limit};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   out.set("layer_types", kinds_by_heads(out, "attention", "mamba"));
   out.set("position_embedding_type", out.flag("rope.scaling.finetuned").value_or(true) ? "rope" : "nope");
   return {};
@@ -109,8 +105,6 @@ constexpr Member members[] = {
     {"mamba_d_head", "=I/Rt"},   {"mamba_expand", "=I/E"},      {"attention_bias", "@attn_q.bias"},
     {"num_local_experts", "=X"}, {"num_experts_per_tok", "=U"}, {"shared_intermediate_size", "=F", "!X"},
 };
-
-}  // namespace
 
 const Family granitemoehybrid = {
     .name = "granitemoehybrid",
@@ -122,11 +116,9 @@ const Family granitemoehybrid = {
     .class_has_defaults = true,
     .keys = {sizes, ssm_sizes, mamba2_groups, expert_keys, own},
     .layer_tensors = {attention_rows, mamba_rows, feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .relations = relations,
-    .checks = checks,
+    .relations = {doubles_width},
+    .checks = {warn_of_groups, warn_of_time_step_limit},
     .config = {.fields = "mamba_d_conv|mamba_d_state|mamba_n_groups", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };

@@ -2,21 +2,12 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
-#include "arch/rope.h"
 
 namespace modelutils::arch::families::hunyuan_moe {
-
-namespace {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "32768"});
   keys[3].fields = {};  // the width of an expert, which intermediate_size need not be
-  return keys;
-}();
-constexpr auto rope = [] {
-  auto keys = rope_keys;
-  keys[1].write = write_stretched_theta;
-  keys[3].write = write_scaling_besides_alpha;
   return keys;
 }();
 constexpr Key mixture[] = {
@@ -32,10 +23,6 @@ constexpr auto attention = [] {
   rows[3].source = "self_attn.v_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K+1 D}";
   return rows;
 }();
-constexpr Tensor norms[] = {
-    {"attn_q_norm", "D", "self_attn.query_layernorm"},
-    {"attn_k_norm", "D", "self_attn.key_layernorm"},
-};
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate.wg", .f32 = true},
     {"ffn_gate_exps", "E,F,X",
@@ -55,20 +42,17 @@ constexpr Fixed fixed[] = {
     {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
     {"use_mixed_mlp_moe", "true", Severity::error, "llama.cpp requires a shared expert"},
 };
-Status warn_of_weights(KeyWriter& out) {
+static Status warn_of_weights(KeyWriter& out) {
   const u64 used = out.size(symbol::experts_used);
   if (out.is_mlx() && used < out.size(symbol::experts)) {
     out.warn("moe_topk", "is less than all experts: llama.cpp makes the sum of their weights one, mlx-lm does not");
   }
   return {};
 }
-constexpr Check checks[] = {warn_of_weights};
 constexpr Member members[] = {
     {"intermediate_size", "=F"}, {"attention_bias", "@attn_q.bias"}, {"cla_share_factor", "2"},
     {"norm_topk_prob", "true"},  {"rope_scaling", "null"},
 };
-
-}  // namespace
 
 const Family hunyuan_moe = {
     .name = "hunyuan-moe",
@@ -77,12 +61,10 @@ const Family hunyuan_moe = {
     .model_types = "hunyuan|hunyuan_v1_moe",
     .about = "norms of queries and keys after the rotation, a shared expert, the rope base stretched by alpha",
     .tied_by_default = true,
-    .keys = {sizes, rope, expert_keys, mixture},
-    .layer_tensors = {attention, norms, attention_output, experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
+    .keys = {sizes, stretched_rope_keys, expert_keys, mixture},
+    .layer_tensors = {attention, hunyuan_qk_norms, attention_output, experts},
     .fixed = fixed,
-    .checks = checks,
+    .checks = {warn_of_weights},
     .config = {.fields = "num_experts|moe_topk", .members = members},
 };
 

@@ -4,8 +4,6 @@
 
 namespace modelutils::arch::families::internlm2 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "32768"});
 constexpr Tensor first[] = {{"token_embd", "E,V", "model.tok_embeddings"}};
 constexpr Tensor layer[] = {
@@ -32,10 +30,6 @@ constexpr Fixed fixed[] = {
      "for this architecture llama.cpp has no place for the bias of the output projection"},
 };
 
-constexpr Relation relations[] = {whole_width};
-
-}  // namespace
-
 const Family internlm2 = {
     .name = "internlm2",
     .gguf = "internlm2",
@@ -48,7 +42,7 @@ const Family internlm2 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .relations = relations,
+    .relations = {whole_width},
 };
 
 }  // namespace modelutils::arch::families::internlm2

@@ -10,9 +10,7 @@
 
 namespace modelutils::arch::families::jamba {
 
-namespace {
-
-std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 heads = config.head_count_kv.value_or(0);
   const std::vector<std::string> kinds = kinds_of_layers(config, "layers_block_type");
   if (!kinds.empty()) return in_layers(kinds, {"attention"}, heads);
@@ -79,12 +77,8 @@ constexpr Fixed fixed[] = {
     {"mamba_proj_bias", "false", Severity::error, "for this architecture llama.cpp has no place for it"},
     {"mamba_conv_bias", "true", Severity::error, "for this architecture llama.cpp needs the bias of the convolution"},
 };
-constexpr Relation relations[] = {
-    doubles_width,
-    whole_width,
-};
 
-Status warn_of_weights(KeyWriter& out) {
+static Status warn_of_weights(KeyWriter& out) {
   if (out.is_mlx() && out.size("U") < out.size("X")) {
     out.warn("num_experts_per_tok",
              "is less than num_experts: mlx-lm makes the sum of the chosen experts' weights one, "
@@ -92,9 +86,8 @@ Status warn_of_weights(KeyWriter& out) {
   }
   return {};
 }
-constexpr Check checks[] = {warn_of_weights};
 // The period and the place in it of the layers that are marked; nothing if they do not come in a period.
-std::optional<std::pair<u64, u64>> period_of(const std::vector<bool>& marked) {
+static std::optional<std::pair<u64, u64>> period_of(const std::vector<bool>& marked) {
   for (u64 period = 1; period <= marked.size() + 1; ++period) {
     for (u64 offset = 0; offset < period; ++offset) {
       bool fits = true;
@@ -106,7 +99,7 @@ std::optional<std::pair<u64, u64>> period_of(const std::vector<bool>& marked) {
   }
   return std::nullopt;
 }
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   std::vector<bool> with_attention, with_experts;
   for (u64 i = 0; i < out.size("L"); ++i) {
     with_attention.push_back(out.sizes().get("K", i) > 0);
@@ -129,11 +122,6 @@ Status describe(ConfigWriter& out) {
   }
   return {};
 }
-constexpr Member members[] = {
-    {"mamba_expand", "=I/E"},
-};
-
-}  // namespace
 
 const Family jamba = {
     .name = "jamba",
@@ -146,13 +134,14 @@ const Family jamba = {
     .layers_may_differ = true,
     .keys = {sizes, ssm_sizes, expert_keys},
     .layer_tensors = {attention_rows, mamba_rows, part_norms, feed_forward},
-    .first_tensors = embedding,
     .last_tensors = last,
     .marks = marks,
     .fixed = fixed,
-    .relations = relations,
-    .checks = checks,
-    .config = {.fields = "num_experts|mamba_d_conv|mamba_d_state", .members = members, .describe = describe},
+    .relations = {doubles_width, whole_width},
+    .checks = {warn_of_weights},
+    .config = {.fields = "num_experts|mamba_d_conv|mamba_d_state",
+               .members = {{"mamba_expand", "=I/E"}},
+               .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::ungrouped_convolution}},
 };
 

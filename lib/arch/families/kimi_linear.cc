@@ -8,10 +8,8 @@
 
 namespace modelutils::arch::families::kimi_linear {
 
-namespace {
-
 // One head of keys in layers with attention, none in those with a recurrent state: linear_attn_config counts from 1.
-std::vector<u64> heads_of_layers(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> heads_of_layers(const hf::Config& config, const Sizes& sizes) {
   std::vector<u64> heads(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
   const auto found = config.field("linear_attn_config.full_attn_layers");
   json::Array layers;
@@ -148,7 +146,7 @@ constexpr Fixed fixed[] = {
     {"q_lora_rank", "0", Severity::error, "mlx-lm and llama.cpp take queries without low rank"},
 };
 // A single expert is not renormalised by its class, and the runtime makes its weight 1.
-Status check_mixture(KeyWriter& out) {
+static Status check_mixture(KeyWriter& out) {
   const u64 heads = out.config().u64_field("linear_attn_config.num_heads").value_or(out.size("H"));
   if (heads != out.size("H")) {
     return out.refuse("linear_attn_config.num_heads",
@@ -161,8 +159,7 @@ Status check_mixture(KeyWriter& out) {
   }
   return {};
 }
-constexpr Check checks[] = {check_mixture};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   std::vector<u64> delta;
   for (u64 i = 0; i < out.size("L"); ++i) {
     if (out.sizes().get("K", i) == 0) delta.push_back(i + 1);
@@ -178,8 +175,6 @@ constexpr Member members[] = {
     {"use_grouped_topk", "true"},           {"rope_theta", "10000"},      {"rope_scaling", "null"},
 };
 
-}  // namespace
-
 const Family kimi_linear = {
     .name = "kimi-linear",
     .gguf = "kimi-linear",
@@ -189,10 +184,8 @@ const Family kimi_linear = {
     .head = OutputHead::always,
     .keys = {sizes, own, expert_keys},
     .layer_tensors = {mixer, latent, leading_feed_forward, experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .checks = checks,
+    .checks = {check_mixture},
     .config = {.fields = "num_experts|num_experts_per_token|moe_router_activation_func|num_expert_group|num_shared_"
                          "experts|model_max_length",
                .members = members,

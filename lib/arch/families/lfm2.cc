@@ -7,10 +7,8 @@
 
 namespace modelutils::arch::families::lfm2 {
 
-namespace {
-
 // Key heads are 0 in layers with a convolution; so the loader knows them.
-std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 heads = config.head_count_kv.value_or(config.head_count.value_or(0));
   std::vector<u64> of_layers(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
   if (!config.layer_types.empty()) {
@@ -31,7 +29,7 @@ std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
 }
 
 // The same everywhere, although only some layers have tensors that tell.
-std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes) {
   if (!config.head_count) return {};
   return std::vector<u64>(static_cast<std::size_t>(sizes.get(symbol::layers)), *config.head_count);
 }
@@ -112,22 +110,21 @@ constexpr Fixed fixed[] = {
 constexpr Fixed mixture_fixed[] = {
     fixed[0],
     fixed[1],
-    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
+    normalises_weights,
     {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
 };
 constexpr Recurrence short_convolutions = {Recurrence::Layers::without_kv_heads, Recurrence::State::short_convolution};
 // What the width was adjusted to is the width without adjustment.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   out.set("block_auto_adjust_ff_dim", false);
   out.set("full_attn_idxs", layers_with_heads(out, 0));
   out.set("layer_types", kinds_by_heads(out, "full_attention", "conv"));
   return {};
 }
-Status describe_mixture(ConfigWriter& out) {
+static Status describe_mixture(ConfigWriter& out) {
   out.set("layer_types", kinds_by_heads(out, "full_attention", "conv"));
   return {};
 }
-constexpr Member mixture_members[] = {{"intermediate_size", "=F"}};
 constexpr Member members[] = {
     {"block_dim", "=E"},
     {"block_ff_dim", "=F"},
@@ -135,8 +132,6 @@ constexpr Member members[] = {
     {"block_multiple_of", "256"},
     {"block_ffn_dim_multiplier", "1"},
 };
-
-}  // namespace
 
 const Family lfm2 = {
     .name = "lfm2",
@@ -146,11 +141,9 @@ const Family lfm2 = {
     .about = "short convolutions in most layers, attention in the others",
     .tied_by_default = true,
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, own},
     .layer_tensors = {layer, dense_everywhere},
-    .first_tensors = embedding,
     .last_tensors = last,
     .fixed = fixed,
     .config = {.fields = "norm_eps", .members = members, .describe = describe},
@@ -165,15 +158,13 @@ const Family lfm2_moe = {
     .about = "short convolutions in most layers, experts after some dense layers",
     .tied_by_default = true,
     .hf_rope_theta = 1e6,
-    .mlx_rope_theta = 1e6,
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys, expert_keys, own, mixture, weights},
     .layer_tensors = {layer, dense, experts},
-    .first_tensors = embedding,
     .last_tensors = last,
     .fixed = mixture_fixed,
     .config = {.fields = "norm_eps|num_experts|num_dense_layers",
-               .members = mixture_members,
+               .members = {{"intermediate_size", "=F"}},
                .describe = describe_mixture},
     .cache = {.recurrence = short_convolutions},
 };

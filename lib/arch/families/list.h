@@ -6,9 +6,9 @@
 
 #define MU_ARCH_FAMILIES(X)             \
   X(llama, llama)                       \
-  X(llama, mixtral)                     \
+  X(mixtral, mixtral)                   \
   X(qwen2, qwen2)                       \
-  X(qwen2, qwen2moe)                    \
+  X(qwen2moe, qwen2moe)                 \
   X(qwen3, qwen3)                       \
   X(qwen3, qwen3moe)                    \
   X(gemma, gemma)                       \

@@ -5,8 +5,6 @@
 
 namespace modelutils::arch::families::llama4 {
 
-namespace {
-
 constexpr std::string_view with_experts = "(i+1)%St==0";
 constexpr std::string_view without_experts = "(i+1)%St";
 
@@ -64,18 +62,15 @@ constexpr Fixed fixed[] = {
     {"floor_scale", "8192", Severity::warning, "llama.cpp has 8192: longer texts give other results"},
     {"attn_scale", "0.1", Severity::warning, "llama.cpp has 0.1: texts of more than 8192 tokens give other results"},
 };
-Status check_experts(KeyWriter& out) {
+static Status check_experts(KeyWriter& out) {
   if (out.size(symbol::experts) > 0) return {};
   return out.refuse("num_local_experts", "is 0; for this architecture llama.cpp requires experts");
 }
-constexpr Check checks[] = {check_experts};
 constexpr Member members[] = {
     {"attention_bias", "@attn_q.bias"},
     {"attn_temperature_tuning", "4"},
     {"rope_scaling", "null"},
 };
-
-}  // namespace
 
 const Family llama4 = {
     .name = "llama4",
@@ -84,13 +79,11 @@ const Family llama4 = {
     .model_types = "llama4|llama4_text",
     .about = "no rope in every fourth layer, chunked attention in the others, a shared expert, top-1 by sigmoid",
     .hf_rope_theta = 500000,
-    .mlx_rope_theta = 500000,
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {attention_maybe_with_biases, attention_output, dense, experts},
     .first_tensors = embedding_and_llama3,
-    .last_tensors = norm_and_head,
     .fixed = fixed,
-    .checks = checks,
+    .checks = {check_experts},
     .config = {.members = members, .text_model_type = "llama4_text"},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .missing = 8192, .fixed = 8192}},
 };

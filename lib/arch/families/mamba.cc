@@ -8,17 +8,15 @@
 
 namespace modelutils::arch::families::mamba {
 
-namespace {
-
 // Falcon Mamba normalises the time step, B and C, without weights.
-bool normalises_parts(const hf::Config& config) {
+static bool normalises_parts(const hf::Config& config) {
   return config.bool_field("use_bcdt_rms").value_or(false) || config.model_type == "falcon_mamba";
 }
-Status write_part_norms(KeyWriter& out, const Key& key) {
+static Status write_part_norms(KeyWriter& out, const Key& key) {
   out.flag(key.name, normalises_parts(out.config()));
   return {};
 }
-Status read_part_norms(ConfigWriter& out, const Key& key) {
+static Status read_part_norms(ConfigWriter& out, const Key& key) {
   if (!out.flag(key.name).value_or(false)) return {};
   set_identity(out, "FalconMambaForCausalLM", "falcon_mamba");
   out.set("use_bcdt_rms", true);
@@ -59,9 +57,8 @@ constexpr Fixed fixed[] = {
     {"use_conv_bias", "true", Severity::error, needs_bias},
     {"conv_bias", "true", Severity::error, needs_bias},
 };
-constexpr Relation relations[] = {doubles_width};
 
-Status check_epsilons(KeyWriter& out) {
+static Status check_epsilons(KeyWriter& out) {
   const hf::Config& config = out.config();
   const double epsilon = config.number_field("layer_norm_epsilon").value_or(1e-5);
   if (out.is_mlx() && epsilon != 1e-5) {
@@ -74,19 +71,12 @@ Status check_epsilons(KeyWriter& out) {
   }
   return {};
 }
-constexpr Check mamba_checks[] = {check_epsilons};
-constexpr Check mamba2_checks[] = {warn_of_groups, warn_of_time_step_limit};
 constexpr Member mamba2_members[] = {
     {"head_dim", "=I/Rt"},
     {"intermediate_size", "=I"},
     {"expand", "=I/E"},
     {"time_step_rank", "auto"},
 };
-constexpr Member members[] = {
-    {"expand", "=I/E"},
-};
-
-}  // namespace
 
 const Family mamba = {
     .name = "mamba",
@@ -102,9 +92,9 @@ const Family mamba = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .relations = relations,
-    .checks = mamba_checks,
-    .config = {.fields = "state_size", .members = members},
+    .relations = {doubles_width},
+    .checks = {check_epsilons},
+    .config = {.fields = "state_size", .members = {{"expand", "=I/E"}}},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::ungrouped_convolution}},
 };
 
@@ -122,7 +112,7 @@ const Family mamba2 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .checks = mamba2_checks,
+    .checks = {warn_of_groups, warn_of_time_step_limit},
     .config = {.fields = "state_size", .members = mamba2_members, .describe = describe_limits},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::convolution}},
 };

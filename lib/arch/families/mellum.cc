@@ -6,13 +6,7 @@
 
 namespace modelutils::arch::families::mellum {
 
-namespace {
-
-constexpr auto sizes = [] {
-  auto keys = decoder_sizes({.context = "131072"});
-  keys[3].fallback = "Fx*U";  // no tensor has it
-  return keys;
-}();
+constexpr auto sizes = decoder_sizes({.context = "131072", .width = "Fx*U"});
 constexpr Key own[] = {
     expert_width,
     {.name = "attention.sliding_window", .fields = "sliding_window"},
@@ -21,11 +15,7 @@ constexpr Key own[] = {
      .write = write_window_flags,
      .read = read_windows},
 };
-constexpr Fixed fixed[] = {
-    rotates_halves,
-    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
-};
-Status check_rope(KeyWriter& out) {
+static Status check_rope(KeyWriter& out) {
   const hf::Rope& rope = out.config().rope;
   if (rope.theta && rope.theta_local && *rope.theta != *rope.theta_local) {
     return out.refuse("rope_parameters.sliding_attention.rope_theta",
@@ -35,9 +25,8 @@ Status check_rope(KeyWriter& out) {
   return out.refuse("rope_parameters.sliding_attention",
                     "scales the rope of sliding layers, which llama.cpp never does");
 }
-constexpr Check checks[] = {check_rope};
 // Sliding layers are never scaled.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   const hf::ConfigValue theta = out.take("rope_theta").value_or(hf::ConfigValue());
   hf::ConfigValue scaling = out.take("rope_scaling").value_or(hf::ConfigMembers{{"rope_type", "default"}});
   out.set("rope_parameters.full_attention", std::move(scaling));
@@ -46,8 +35,6 @@ Status describe(ConfigWriter& out) {
   out.set("rope_parameters.sliding_attention.rope_type", "default");
   return {};
 }
-
-}  // namespace
 
 const Family mellum = {
     .name = "mellum",
@@ -58,10 +45,8 @@ const Family mellum = {
     .head = OutputHead::always,
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
+    .fixed = {rotates_halves, normalises_weights},
+    .checks = {check_rope},
     .config = {.fields = "num_experts|layer_types", .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::number_or_list}},
 };

@@ -5,10 +5,8 @@
 
 namespace modelutils::arch::families::mimo_v2_flash {
 
-namespace {
-
 // hybrid_layer_pattern: 1 for layers that slide.
-std::vector<u64> sliding_pattern(const hf::Config& config) {
+static std::vector<u64> sliding_pattern(const hf::Config& config) {
   std::vector<u64> pattern;
   const auto field = config.field("hybrid_layer_pattern");
   json::Array list;
@@ -20,7 +18,7 @@ std::vector<u64> sliding_pattern(const hf::Config& config) {
   }
   return pattern;
 }
-std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
+static std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
   const auto global = config.u64_field("num_key_value_heads");
   const auto sliding = config.u64_field("swa_num_key_value_heads");
   if (!global || !sliding) return {};
@@ -28,7 +26,7 @@ std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
   for (u64& of_layer : heads) of_layer = of_layer == 1 ? *sliding : *global;
   return heads;
 }
-Status write_pattern(KeyWriter& out, const Key& key) {
+static Status write_pattern(KeyWriter& out, const Key& key) {
   std::vector<bool> slides;
   for (const u64 one : sliding_pattern(out.config())) slides.push_back(one == 1);
   if (slides.size() != out.size(symbol::layers)) {
@@ -37,7 +35,7 @@ Status write_pattern(KeyWriter& out, const Key& key) {
   out.flags(key.name, slides);
   return {};
 }
-Status check_heads(KeyWriter& out) {
+static Status check_heads(KeyWriter& out) {
   const hf::Config& config = out.config();
   for (const auto& [sliding, global] : {std::pair{"swa_head_dim", "head_dim"},
                                         {"swa_v_head_dim", "v_head_dim"},
@@ -99,13 +97,12 @@ constexpr Fixed fixed[] = {
     {"norm_topk_prob", "true", Severity::error, "llama.cpp makes the sum of the chosen experts' weights one"},
     {"routed_scaling_factor", "1", Severity::error, "for this architecture llama.cpp does not scale the experts"},
 };
-Status check_weights(KeyWriter& out) {
+static Status check_weights(KeyWriter& out) {
   if (out.size("X") == 0 || out.size("U") != 1) return {};
   return out.refuse("num_experts_per_tok", "is 1: llama.cpp gives a single expert the weight 1, not its score");
 }
-constexpr Check checks[] = {check_heads, check_weights};
 // Key heads differ between layers that slide and others, experts are where a router is.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
   std::vector<u64> pattern, mixed;
   bool has_global_sinks = false;
@@ -133,8 +130,6 @@ constexpr Member members[] = {
     {"swa_num_attention_heads", "=H"},
 };
 
-}  // namespace
-
 const Family mimo_v2_flash = {
     .name = "mimo2",
     .gguf = "mimo2",
@@ -145,11 +140,9 @@ const Family mimo_v2_flash = {
     .mlx_scales_rope = false,
     .keys = {sizes, partial_rope_keys, expert_keys, own, expert_groups},
     .layer_tensors = {layer, dense, experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
     .marks = marks,
     .fixed = fixed,
-    .checks = checks,
+    .checks = {check_heads, check_weights},
     .config = {.fields = "n_routed_experts|swa_rope_theta", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::list, .always = true}, .prediction = PredictionBlocks::uncached},
 };

@@ -7,12 +7,10 @@
 
 namespace modelutils::arch::families::minicpm {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
 
 // The residual is scaled by scale_depth / sqrt(layers), the final state divided by width / dim_model_base.
-Status write_scales(KeyWriter& out, const Key&) {
+static Status write_scales(KeyWriter& out, const Key&) {
   const hf::Config& config = out.config();
   MU_TRY(out.real("embedding_scale", config.number_field("scale_emb").value_or(1)));
   const double depth = config.number_field("scale_depth").value_or(1);
@@ -27,7 +25,7 @@ Status write_scales(KeyWriter& out, const Key&) {
   }
   return out.real("logit_scale", is_undivided ? 1 : static_cast<double>(out.size("E")) / base);
 }
-Status read_scales(ConfigWriter& out, const Key&) {
+static Status read_scales(ConfigWriter& out, const Key&) {
   const double root = std::sqrt(static_cast<double>(out.size("L")));
   const auto embedding = out.real("embedding_scale");
   const auto residual = out.real("residual_scale");
@@ -44,11 +42,6 @@ constexpr Key scales[] = {
     {.name = "residual_scale", .type = KeyType::f32},
     {.name = "logit_scale", .type = KeyType::f32},
 };
-constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
-};
-
-}  // namespace
 
 const Family minicpm = {
     .name = "minicpm",
@@ -61,8 +54,7 @@ const Family minicpm = {
     .keys = {sizes, rope_keys, scales},
     .layer_tensors = {attention_of_pairs, gated_feed_forward},
     .first_tensors = embedding_and_rope,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
+    .fixed = {rotates_whole_head},
 };
 
 }  // namespace modelutils::arch::families::minicpm

@@ -3,11 +3,8 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/mla.h"
-#include "arch/rope.h"
 
 namespace modelutils::arch::families::minicpm3 {
-
-namespace {
 
 constexpr auto sizes = [] {
   auto keys = mla_sizes(decoder_sizes());
@@ -28,18 +25,11 @@ constexpr auto sizes = [] {
 }();
 constexpr std::span<const Key> used_sizes(sizes.data(), 12);
 constexpr auto rope = [] {
-  auto keys = rope_keys;
+  auto keys = with_longrope(rope_keys);
   keys[0] = mla_rope_keys[0];
-  keys[3].read = read_phi3_rope_scaling;
-  keys[3].write = write_phi3_rope_scaling;  // its longrope is the same
   return keys;
 }();
 
-constexpr Tensor first[] = {
-    {"token_embd", "E,V", "model.embed_tokens"},
-    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
-    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
-};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q_a", "E,Rq", "self_attn.q_a_proj"},
@@ -63,7 +53,7 @@ constexpr Relation relations[] = {
     {"K", "H", {}, "every head has its own keys and values"},
 };
 // mlx-lm rotates by the long factors at any length; the runtime by the short ones up to the original context.
-Status check_factors(KeyWriter& out) {
+static Status check_factors(KeyWriter& out) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (out.is_mlx() && scaling && scaling->short_factor != scaling->long_factor) {
     out.warn("rope_scaling",
@@ -72,13 +62,6 @@ Status check_factors(KeyWriter& out) {
   }
   return {};
 }
-constexpr Check checks[] = {check_factors};
-constexpr Member members[] = {
-    {"num_key_value_heads", "=H"},
-    {"qk_nope_head_dim", "=D-R"},
-};
-
-}  // namespace
 
 const Family minicpm3 = {
     .name = "minicpm3",
@@ -90,12 +73,11 @@ const Family minicpm3 = {
     .mlx_rope_theta = 1e6,
     .keys = {used_sizes, rope},
     .layer_tensors = {layer, gated_feed_forward},
-    .first_tensors = first,
-    .last_tensors = norm_and_head,
+    .first_tensors = embedding_and_longrope,
     .fixed = fixed,
     .relations = relations,
-    .checks = checks,
-    .config = {.members = members},
+    .checks = {check_factors},
+    .config = {.members = {{"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}}},
 };
 
 }  // namespace modelutils::arch::families::minicpm3

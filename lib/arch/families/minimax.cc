@@ -4,16 +4,10 @@
 
 namespace modelutils::arch::families::minimax {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes();
 constexpr Key mixture[] = {
     {.name = "expert_feed_forward_length", .symbol = "F", .when = "X"},  // there is no dense part
     expert_gating("2"),
-};
-constexpr Tensor norms[] = {
-    {"attn_q_norm", "H*D", "self_attn.q_norm"},
-    {"attn_k_norm", "K*D", "self_attn.k_norm"},
 };
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate", .f32 = true},
@@ -22,17 +16,11 @@ constexpr Tensor experts[] = {
     {"ffn_up_exps", "E,F,X", "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.experts.#.w3"},
     {"ffn_down_exps", "F,E,X", "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.experts.#.w2"},
 };
-constexpr Fixed fixed[] = {
-    rotates_halves,
-    {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
-};
 constexpr Member members[] = {
     {"shared_intermediate_size", "0"},
     {"use_routing_bias", "@exp_probs_b.bias"},
     {"qk_norm_type", "per_layer"},
 };
-
-}  // namespace
 
 const Family minimax = {
     .name = "minimax-m2",
@@ -43,13 +31,10 @@ const Family minimax = {
         "norms over all heads at once, a part of each head rotated, sigmoid router with a correction for the choice",
     .head = OutputHead::always,
     .hf_rope_theta = 5e6,
-    .mlx_rope_theta = 5e6,
     .mlx_scales_rope = false,
     .keys = {sizes, partial_rope_keys, expert_keys, mixture},
-    .layer_tensors = {attention, norms, attention_output, experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
+    .layer_tensors = {attention, qk_norms_over_all_heads, attention_output, experts},
+    .fixed = {rotates_halves, {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"}},
     .config = {.fields = "rotary_dim", .members = members},
 };
 

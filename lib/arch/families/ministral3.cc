@@ -5,11 +5,9 @@
 
 namespace modelutils::arch::families::ministral3 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-5"});
 
-std::optional<double> rope_number(const hf::Config& config, std::string_view name) {
+static std::optional<double> rope_number(const hf::Config& config, std::string_view name) {
   for (const std::string_view object : {"rope_parameters", "rope_scaling"}) {
     const auto found = config.field(object);
     if (found && found->is_object()) return json::number_member(*found, name);
@@ -17,7 +15,7 @@ std::optional<double> rope_number(const hf::Config& config, std::string_view nam
   return std::nullopt;
 }
 // Scales queries by 1 + beta ln(1 + position / original context).
-Status write_temperature(KeyWriter& out, const Key& key) {
+static Status write_temperature(KeyWriter& out, const Key& key) {
   const std::optional<double> beta = rope_number(out.config(), "llama_4_scaling_beta");
   if (!beta || *beta == 0) return {};
   if (!out.config().rope.scaling) {
@@ -38,11 +36,7 @@ constexpr Key own[] = {
     yarn_log_multiplier,
     {.name = "attention.temperature_scale", .type = KeyType::f32, .write = write_temperature},
 };
-constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
-};
-constexpr Check checks[] = {warn_of_windows};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   if (!out.has("rope_scaling.rope_type")) out.set("rope_scaling.rope_type", "default");
   out.set("rope_scaling.llama_4_scaling_beta", out.real("attention.temperature_scale").value_or(0));
   if (const auto original = out.count("rope.scaling.original_context_length")) {
@@ -54,8 +48,6 @@ Status describe(ConfigWriter& out) {
   return {};
 }
 
-}  // namespace
-
 const Family ministral3 = {
     .name = "ministral3",
     .gguf = "mistral3",
@@ -65,9 +57,8 @@ const Family ministral3 = {
     .keys = {sizes, rope, own},
     .layer_tensors = {attention_of_pairs, gated_feed_forward},
     .first_tensors = embedding_and_rope,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
+    .fixed = {rotates_whole_head},
+    .checks = {warn_of_windows},
     .config = {.describe = describe},
 };
 

@@ -4,14 +4,8 @@
 
 namespace modelutils::arch::families::nemotron {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "4096", .epsilon = "1e-5", .layer_norm = true});
-constexpr auto rope = [] {
-  auto keys = partial_rope_keys;
-  keys[0].fallback = "D/2";  // the class's partial_rotary_factor
-  return keys;
-}();
+constexpr auto rope = partial_rope_keys_of("D/2");  // the class's partial_rotary_factor
 constexpr Need must = Need::required;
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm@add_one", must, must},
@@ -27,14 +21,10 @@ constexpr Tensor ends[] = {
     {"output_norm", "E", "model.norm@add_one", must, must},
     {"output", "E,V", "lm_head"},
 };
-constexpr Fixed fixed[] = {rotates_halves};
-constexpr Relation relations[] = {whole_width};
 constexpr Member members[] = {
     {"attention_bias", "@attn_q.bias"},
     {"mlp_bias", "@ffn_up.bias"},
 };
-
-}  // namespace
 
 const Family nemotron = {
     .name = "nemotron",
@@ -47,10 +37,9 @@ const Family nemotron = {
     .head = OutputHead::always,
     .keys = {sizes, rope},
     .layer_tensors = {layer},
-    .first_tensors = embedding,
     .last_tensors = ends,
-    .fixed = fixed,
-    .relations = relations,
+    .fixed = {rotates_halves},
+    .relations = {whole_width},
     .config = {.fields = "norm_eps", .members = members},
 };
 

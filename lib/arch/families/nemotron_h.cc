@@ -12,21 +12,19 @@
 
 namespace modelutils::arch::families::nemotron_h {
 
-namespace {
-
 constexpr std::string_view pattern = "hybrid_override_pattern|layers_block_type";
 
-bool has_experts(const hf::Config& config) {
+static bool has_experts(const hf::Config& config) {
   return config.u64_field("n_routed_experts").value_or(0) > 0;
 }
-std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
+static std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
   return in_layers(kinds_of_layers(config, pattern), {"*", "attention", "full_attention"},
                    config.head_count_kv.value_or(0));
 }
-std::vector<u64> dense_widths(const hf::Config& config, const Sizes&) {
+static std::vector<u64> dense_widths(const hf::Config& config, const Sizes&) {
   return in_layers(kinds_of_layers(config, pattern), {"-", "mlp"}, config.feed_forward_length.value_or(0));
 }
-std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
+static std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
   return in_layers(kinds_of_layers(config, pattern), {"E", "moe"}, config.expert_feed_forward_length.value_or(0));
 }
 
@@ -118,7 +116,7 @@ constexpr Fixed fixed[] = {
     {"mamba_proj_bias", "false", Severity::error, no_place},
     {"use_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
 };
-Status check_mixture(KeyWriter& out) {
+static Status check_mixture(KeyWriter& out) {
   for (const std::string& kind : kinds_of_layers(out.config(), pattern)) {
     if (kind != "-" && kind != "mlp") continue;
     return out.refuse(first_name(pattern),
@@ -128,13 +126,11 @@ Status check_mixture(KeyWriter& out) {
   if (out.config().u64_field("n_shared_experts").value_or(0) > 0) return {};
   return out.refuse("n_shared_experts", "is missing or 0; llama.cpp requires a shared expert");
 }
-constexpr Check checks[] = {warn_of_time_step_limit};
 constexpr Recurrence mamba_parts = {.layers = Recurrence::Layers::without_kv_heads_and_feed_forward,
                                     .state = Recurrence::State::convolution,
                                     .keeps_history = true};
-constexpr Check mixture_checks[] = {warn_of_time_step_limit, check_mixture};
 // One letter for each layer.
-Status describe(ConfigWriter& out, char letter) {
+static Status describe(ConfigWriter& out, char letter) {
   std::string letters;
   u64 width = 0;
   for (u64 i = 0; i < out.size("L"); ++i) {
@@ -147,10 +143,10 @@ Status describe(ConfigWriter& out, char letter) {
   if (const auto context = out.count("context_length")) out.set("max_position_embeddings", *context);
   return describe_limits(out);
 }
-Status describe_dense(ConfigWriter& out) {
+static Status describe_dense(ConfigWriter& out) {
   return describe(out, '-');
 }
-Status describe_mixture(ConfigWriter& out) {
+static Status describe_mixture(ConfigWriter& out) {
   return describe(out, 'E');
 }
 constexpr Member members[] = {
@@ -165,8 +161,6 @@ constexpr Member mixture_members[] = {
     {"intermediate_size", "=Fs"},
 };
 
-}  // namespace
-
 const Family nemotron_h_moe = {
     .name = "nemotron_h_moe",
     .gguf = "nemotron_h_moe",
@@ -180,7 +174,7 @@ const Family nemotron_h_moe = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .checks = mixture_checks,
+    .checks = {warn_of_time_step_limit, check_mixture},
     .config = {.fields = "n_routed_experts", .members = mixture_members, .describe = describe_mixture},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
@@ -197,7 +191,7 @@ const Family nemotron_h = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .checks = checks,
+    .checks = {warn_of_time_step_limit},
     .config = {.members = members, .describe = describe_dense},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };

@@ -5,8 +5,6 @@
 
 namespace modelutils::arch::families::olmo {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
   keys[2].fields = "hidden_size|d_model";
@@ -41,14 +39,11 @@ constexpr Fixed fixed[] = {
     {"rope", "true", Severity::error, "llama.cpp rotates queries and keys"},
     {"clip_qkv", "", Severity::warning, "mlx-lm does not clip queries, keys and values; llama.cpp does", "mlx"},
 };
-constexpr Relation relations[] = {whole_width};
 constexpr Member members[] = {
     {"mlp_hidden_size", "=2*F"},
     {"vocab_size", "=V"},
     {"mlp_ratio", "=2*F/E"},
 };
-
-}  // namespace
 
 const Family olmo = {
     .name = "olmo",
@@ -63,7 +58,7 @@ const Family olmo = {
     .first_tensors = first,
     .last_tensors = ends,
     .fixed = fixed,
-    .relations = relations,
+    .relations = {whole_width},
     .config = {.fields = "d_model|n_layers|n_heads|max_sequence_length|embedding_size|weight_tying|layer_norm_eps",
                .members = members},
 };

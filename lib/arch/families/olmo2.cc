@@ -2,47 +2,15 @@
 // three of four layers, where the rope scaling does not count.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/key_writer.h"
 #include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::olmo2 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "4096", .epsilon = "1e-6"});
-constexpr Tensor layer[] = {
-    {"attn_q", "E,H*D", "self_attn.q_proj"},
-    {"attn_k", "E,K*D", "self_attn.k_proj"},
-    {"attn_v", "E,K*D", "self_attn.v_proj"},
-    {"attn_output", "H*D,E", "self_attn.o_proj"},
-    {"attn_q_norm", "H*D", "self_attn.q_norm"},
-    {"attn_k_norm", "K*D", "self_attn.k_norm"},
-    {"post_attention_norm", "E", "post_attention_layernorm"},
-    {"ffn_gate", "E,F", "mlp.gate_proj"},
-    {"ffn_up", "E,F", "mlp.up_proj"},
-    {"ffn_down", "F,E", "mlp.down_proj"},
-    {"post_ffw_norm", "E", "post_feedforward_layernorm"},
-};
-Status write_period(KeyWriter& out, const Key& key) {
-  const u64 period = window_period(out, 4);
-  MU_TRY(check_window_order(out, period));
-  return period == 4 ? Status{} : out.count(key.name, period);
-}
 constexpr Key windows[] = {
     {.name = "attention.sliding_window", .fields = "sliding_window", .symbol = "W", .fallback = "4096"},
-    {.name = "attention.sliding_window_pattern", .write = write_period, .read = read_windows},
+    window_pattern<4>,
 };
-constexpr Fixed fixed[] = {
-    rotates_halves,
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
-};
-constexpr Relation relations[] = {whole_width};
-constexpr Check olmo2_checks[] = {warn_of_windows};
-constexpr Member members[] = {
-    {"attention_bias", "false"},
-};
-
-}  // namespace
 
 const Family olmo2 = {
     .name = "olmo2",
@@ -52,13 +20,12 @@ const Family olmo2 = {
     .about = "norms after the blocks, QK norm over all heads",
     .head = OutputHead::always,
     .keys = {sizes, rope_keys},
-    .layer_tensors = {layer},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .relations = relations,
-    .checks = olmo2_checks,
-    .config = {.members = members},
+    .layer_tensors = {attention_without_norm, qk_norms_over_all_heads, norm_after_attention, gated_feed_forward,
+                      norm_after_feed_forward},
+    .fixed = {rotates_halves, rotates_whole_head},
+    .relations = {whole_width},
+    .checks = {warn_of_windows},
+    .config = {.members = {{"attention_bias", "false"}}},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 
@@ -71,12 +38,11 @@ const Family olmo3 = {
     .gguf_when = "W",
     .head = OutputHead::always,
     .keys = {sizes, rope_keys, windows},
-    .layer_tensors = {layer},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .relations = relations,
-    .config = {.fields = "layer_types", .members = members},
+    .layer_tensors = {attention_without_norm, qk_norms_over_all_heads, norm_after_attention, gated_feed_forward,
+                      norm_after_feed_forward},
+    .fixed = {rotates_halves, rotates_whole_head},
+    .relations = {whole_width},
+    .config = {.fields = "layer_types", .members = {{"attention_bias", "false"}}},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
 

@@ -5,8 +5,6 @@
 
 namespace modelutils::arch::families::openelm {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
   keys[0].fields = "num_transformer_layers";
@@ -62,7 +60,7 @@ constexpr Fixed fixed[] = {
     {"normalization_layer_name", "rms_norm", Severity::error, "llama.cpp computes RMS norms"},
 };
 // Widths are multiples of a divisor, the lists have a number for each layer.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   std::vector<u64> heads, kv_heads;
   std::vector<double> multipliers;
   u64 divisor = 256;
@@ -81,8 +79,6 @@ Status describe(ConfigWriter& out) {
   out.set("ffn_dim_divisor", divisor);
   return {};
 }
-
-}  // namespace
 
 const Family openelm = {
     .name = "openelm",

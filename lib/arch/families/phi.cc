@@ -6,20 +6,13 @@
 
 namespace modelutils::arch::families::phi {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
 // Without the field mlx-lm's class takes 0.4, Hugging Face's 0.5.
-std::optional<u64> rotation(const hf::Config& config, const Sizes& known) {
+static std::optional<u64> rotation(const hf::Config& config, const Sizes& known) {
   if (config.partial_rotary_factor) return rotated_part_of_head(config, known);
   return known.get(symbol::head_dim) * (known.get("mlx") ? 4 : 5) / 10;
 }
-constexpr auto rope = [] {
-  auto keys = rope_keys;
-  keys[0].derive = rotation;
-  keys[0].read = read_rotation;
-  return keys;
-}();
+constexpr auto rope = rope_keys_turning(rotation);
 constexpr Need must = Need::required;
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm", must, must},
@@ -38,9 +31,6 @@ constexpr Fixed fixed[] = {
     rotates_halves,
     {"qk_layernorm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
-constexpr Relation relations[] = {whole_width};
-
-}  // namespace
 
 const Family phi = {
     .name = "phi",
@@ -54,10 +44,9 @@ const Family phi = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope},
     .layer_tensors = {layer},
-    .first_tensors = embedding,
     .last_tensors = ends,
     .fixed = fixed,
-    .relations = relations,
+    .relations = {whole_width},
 };
 
 }  // namespace modelutils::arch::families::phi

@@ -1,44 +1,23 @@
 // Phi-3: Q, K and V in one matrix, gate and up in another; long contexts by factor tensors.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/rope.h"
+#include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::phi3 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes();
-constexpr auto rope = [] {
-  auto keys = rope_keys;
-  keys[0].derive = partial_rotation;
-  keys[0].read = read_rotation;
-  keys[3].write = write_phi3_rope_scaling;
-  keys[3].read = read_phi3_rope_scaling;
-  return keys;
-}();
+constexpr auto rope = with_longrope(rope_keys_turning(partial_rotation));
 // 0 is what tells Phi-4 from Phi-3.
-constexpr Key window[] = {
-    {.name = "attention.sliding_window", .fields = "sliding_window", .fallback = "0", .missing = Missing::assume}};
-constexpr Tensor first[] = {
-    {"token_embd", "E,V", "model.embed_tokens"},
-    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
-    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
-};
+constexpr Key window[] = {sliding_window("0", Missing::assume)};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},        {"attn_qkv", "E,H*D+2*K*D", "self_attn.qkv_proj"},
     {"attn_output", "H*D,E", "self_attn.o_proj"}, {"ffn_norm", "E", "post_attention_layernorm"},
     {"ffn_up", "E,2*F", "mlp.gate_up_proj"},      {"ffn_down", "F,E", "mlp.down_proj"},
 };
-constexpr Fixed fixed[] = {rotates_halves};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   if (out.count("attention.sliding_window").value_or(0) == 0) out.set("sliding_window", nullptr);
   return {};
 }
-constexpr Member members[] = {
-    {"attention_bias", "false"},
-};
-
-}  // namespace
 
 const Family phi3 = {
     .name = "phi3",
@@ -49,10 +28,9 @@ const Family phi3 = {
     .head = OutputHead::always,
     .keys = {sizes, rope, window},
     .layer_tensors = {layer},
-    .first_tensors = first,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .config = {.members = members, .describe = describe},
+    .first_tensors = embedding_and_longrope,
+    .fixed = {rotates_halves},
+    .config = {.members = {{"attention_bias", "false"}}, .describe = describe},
 };
 
 }  // namespace modelutils::arch::families::phi3

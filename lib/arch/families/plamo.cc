@@ -9,9 +9,7 @@
 
 namespace modelutils::arch::families::plamo {
 
-namespace {
-
-std::optional<u64> key_heads(const hf::Config& config, const Sizes& known) {
+static std::optional<u64> key_heads(const hf::Config& config, const Sizes& known) {
   const u64 shared = std::max<u64>(stated_count(config, "n_shared_head").value_or(8), 1);
   return (known.get(symbol::heads) + shared - 1) / shared;
 }
@@ -29,14 +27,6 @@ constexpr Tensor layer[] = {
     {"attn_v", "E,K*D", "self_attn.v_proj"},
     {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.o_proj{{E s:H/K K D -> E K s D}}", .stored = "E,H*D"},
 };
-constexpr Fixed fixed[] = {rotates_halves};
-constexpr Relation relations[] = {whole_width};
-constexpr Member members[] = {
-    {"n_shared_head", "=H/K"},
-    {"num_key_value_heads", "=K"},
-};
-
-}  // namespace
 
 const Family plamo = {
     .name = "plamo",
@@ -49,11 +39,9 @@ const Family plamo = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope_keys},
     .layer_tensors = {layer, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .relations = relations,
-    .config = {.members = members},
+    .fixed = {rotates_halves},
+    .relations = {whole_width},
+    .config = {.members = {{"n_shared_head", "=H/K"}, {"num_key_value_heads", "=K"}}},
 };
 
 }  // namespace modelutils::arch::families::plamo

@@ -10,10 +10,8 @@
 
 namespace modelutils::arch::families::plamo2 {
 
-namespace {
-
 // Every mamba_step-th layer has attention, the one in the middle of each group.
-std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
+static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 layers = sizes.get(symbol::layers);
   const u64 step = config.u64_field("mamba_step").value_or(2);
   const bool has_mamba = config.bool_field("mamba_enabled").value_or(true);
@@ -87,7 +85,7 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 // The mamba_step with which just the layers with key heads have attention.
-std::optional<u64> step_of(const Sizes& known) {
+static std::optional<u64> step_of(const Sizes& known) {
   const u64 layers = known.get(symbol::layers);
   for (u64 step = 2; step <= 2 * layers + 1; ++step) {
     bool fits = true;
@@ -99,7 +97,7 @@ std::optional<u64> step_of(const Sizes& known) {
   }
   return std::nullopt;
 }
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   const std::vector<u64>& heads = out.sizes().values(symbol::kv_heads);
   const bool has_mamba = std::find(heads.begin(), heads.end(), 0) != heads.end();
   const std::optional<u64> step = has_mamba ? step_of(out.sizes()) : 2;
@@ -114,8 +112,6 @@ constexpr Member members[] = {
     {"mamba_chunk_size", "256"},
 };
 
-}  // namespace
-
 const Family plamo2 = {
     .name = "plamo2",
     .gguf = "plamo2",
@@ -127,7 +123,6 @@ const Family plamo2 = {
     .class_has_defaults = true,
     .keys = {sizes, own, ssm_sizes},
     .layer_tensors = {norms, mamba_rows, attention_rows},
-    .first_tensors = embedding,
     .last_tensors = last,
     .config = {.fields = "mamba_d_conv|mamba_d_state", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},

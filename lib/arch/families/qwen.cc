@@ -4,8 +4,6 @@
 
 namespace modelutils::arch::families::qwen {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "8192", .epsilon = "1e-6"});
   keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
@@ -31,12 +29,6 @@ constexpr Fixed fixed[] = {
     {"rotary_pct", "1", Severity::error, "llama.cpp rotates the whole head"},
     {"rotary_emb_base", "10000", Severity::warning, "mlx-lm computes as if it were 10000", "mlx"},
 };
-constexpr Relation relations[] = {
-    whole_width,
-    {"K", "H", "num_key_value_heads", "queries, keys and values are thirds of one matrix"},
-};
-
-}  // namespace
 
 const Family qwen = {
     .name = "qwen",
@@ -52,7 +44,7 @@ const Family qwen = {
     .first_tensors = first,
     .last_tensors = ends,
     .fixed = fixed,
-    .relations = relations,
+    .relations = {whole_width, {"K", "H", "num_key_value_heads", "queries, keys and values are thirds of one matrix"}},
     .config = {.fields = "rotary_emb_base"},
 };
 

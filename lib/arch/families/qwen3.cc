@@ -4,29 +4,13 @@
 
 namespace modelutils::arch::families::qwen3 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "32768"});
-constexpr auto mixture_sizes = [] {
-  auto keys = decoder_sizes({.context = "32768"});
-  keys[3].fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
-  return keys;
-}();
+constexpr auto mixture_sizes = decoder_sizes({.context = "32768", .width = "Fx*U"});
 constexpr Key mixture[] = {expert_width};
-constexpr Fixed fixed[] = {rotates_halves};
-constexpr Fixed mixture_fixed[] = {
-    experts_everywhere[0],
-    experts_everywhere[1],
-    experts_everywhere[2],
-    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
-};
-constexpr Check checks[] = {warn_of_windows};
 constexpr Member members[] = {
     {"attention_bias", "@attn_q.bias"},
     {"use_sliding_window", "false"},
 };
-
-}  // namespace
 
 const Family qwen3 = {
     .name = "qwen3",
@@ -36,10 +20,8 @@ const Family qwen3 = {
     .mlx_rope_theta = 1e6,
     .keys = {sizes, rope_keys},
     .layer_tensors = {attention, qk_norms, attention_output, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
+    .fixed = {rotates_halves},
+    .checks = {warn_of_windows},
     .config = {.members = members},
     .engine = {.rope_layout = "split", .has_qk_norms = true},
 };
@@ -54,10 +36,8 @@ const Family qwen3moe = {
     .mlx_scales_rope = false,
     .keys = {mixture_sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = mixture_fixed,
-    .checks = checks,
+    .fixed = {rotates_halves, experts_in_each, experts_in_all, normalises_weights},
+    .checks = {warn_of_windows},
     .config = {.fields = "num_experts", .members = members},
 };
 

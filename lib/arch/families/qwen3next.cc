@@ -6,8 +6,6 @@
 
 namespace modelutils::arch::families::qwen3next {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
   keys[4].type = keys[5].type = KeyType::u32;  // the same in all layers that have attention
@@ -18,11 +16,7 @@ constexpr auto mixture_sizes = [] {
   keys[3].fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
   return keys;
 }();
-constexpr auto rope = [] {
-  auto keys = partial_rope_keys;
-  keys[0].fallback = "D/4";
-  return keys;
-}();
+constexpr auto rope = partial_rope_keys_of("D/4");
 constexpr auto sectioned_rope = [] {
   std::array<Key, 13> keys = {};
   for (std::size_t i = 0; i < rope.size(); ++i) keys[i] = rope[i];
@@ -36,7 +30,7 @@ constexpr auto sectioned_rope = [] {
 }();
 
 // Every n-th layer has attention: the place of the first.
-std::optional<u64> attention_period(const hf::Config& config, const Sizes&) {
+static std::optional<u64> attention_period(const hf::Config& config, const Sizes&) {
   for (std::size_t i = 0; i < config.layer_types.size(); ++i) {
     if (config.layer_types[i] == "full_attention") return i + 1;
   }
@@ -152,31 +146,19 @@ constexpr Fixed fixed[] = {
     {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
     {"attn_output_gate", "true", Severity::error, "llama.cpp gates the output of every attention"},
 };
-constexpr Fixed mixture_fixed[] = {
-    experts_everywhere[0],
-    experts_everywhere[1],
-    experts_everywhere[2],
-    fixed[1],
-    fixed[2],
-    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
-};
 // The sizes of key and value heads, which the runtime takes for one.
-Status check_value_heads(KeyWriter& out) {
+static Status check_value_heads(KeyWriter& out) {
   const auto stated = out.config().u64_field("linear_value_head_dim");
   if (!stated || *stated == out.size("S")) return {};
   return out.refuse("linear_value_head_dim", "is not linear_key_head_dim; llama.cpp has one size for both");
 }
-constexpr Check checks[] = {check_value_heads};
 constexpr CacheFacts qwen35_cache = {.recurrence = {.layers = Recurrence::Layers::listed,
                                                     .state = Recurrence::State::convolution,
                                                     .interval = 4,
                                                     .keeps_history = true},
                                      .prediction = PredictionBlocks::uncached,
                                      .has_gated_queries = true};
-constexpr Member members[] = {
-    {"linear_value_head_dim", "=I/Hv"},
-};
-Status describe_sections(ConfigWriter& out) {
+static Status describe_sections(ConfigWriter& out) {
   std::vector<std::string_view> kinds;
   const u64 interval = out.size("Fi");
   for (u64 i = 1; i <= out.size("L"); ++i) {
@@ -188,8 +170,6 @@ Status describe_sections(ConfigWriter& out) {
   return {};
 }
 
-}  // namespace
-
 const Family qwen3next = {
     .name = "qwen3next",
     .gguf = "qwen3next",
@@ -198,11 +178,10 @@ const Family qwen3next = {
     .about = "gated delta nets, every fourth layer a gated attention; experts with a shared one",
     .keys = {mixture_sizes, rope, delta_net, expert_keys, mixture},
     .layer_tensors = {mixer, grouped_delta_net, qwen_experts, shared_expert},
-    .first_tensors = embedding,
     .last_tensors = ends,
-    .fixed = mixture_fixed,
-    .checks = checks,
-    .config = {.fields = "num_experts", .members = members},
+    .fixed = {rotates_halves, experts_in_each, experts_in_all, fixed[1], fixed[2], normalises_weights},
+    .checks = {check_value_heads},
+    .config = {.fields = "num_experts", .members = {{"linear_value_head_dim", "=I/Hv"}}},
     .cache = {.recurrence = {.layers = Recurrence::Layers::listed,
                              .state = Recurrence::State::convolution,
                              .interval = 4},
@@ -219,11 +198,12 @@ const Family qwen35 = {
     .mlx_rope_theta = 100000,
     .keys = {sizes, sectioned_rope, delta_net},
     .layer_tensors = {mixer, tiled_delta_net, gated_feed_forward},
-    .first_tensors = embedding,
     .last_tensors = ends,
     .fixed = fixed,
-    .checks = checks,
-    .config = {.members = members, .describe = describe_sections, .text_model_type = "qwen3_5_text"},
+    .checks = {check_value_heads},
+    .config = {.members = {{"linear_value_head_dim", "=I/Hv"}},
+               .describe = describe_sections,
+               .text_model_type = "qwen3_5_text"},
     .cache = qwen35_cache,
 };
 
@@ -236,12 +216,11 @@ const Family qwen35moe = {
     .mlx_rope_theta = 100000,
     .keys = {mixture_sizes, sectioned_rope, delta_net, expert_keys, mixture},
     .layer_tensors = {mixer, tiled_delta_net, qwen_experts, shared_expert},
-    .first_tensors = embedding,
     .last_tensors = ends,
-    .fixed = mixture_fixed,
-    .checks = checks,
+    .fixed = {rotates_halves, experts_in_each, experts_in_all, fixed[1], fixed[2], normalises_weights},
+    .checks = {check_value_heads},
     .config = {.fields = "num_experts",
-               .members = members,
+               .members = {{"linear_value_head_dim", "=I/Hv"}},
                .describe = describe_sections,
                .text_model_type = "qwen3_5_moe_text"},
     .cache = qwen35_cache,

@@ -6,10 +6,8 @@
 
 namespace modelutils::arch::families::qwen_vl {
 
-namespace {
-
 // Layers into which features of the image encoder go; they count for the width of what the loader calls its input.
-Status write_deepstack(KeyWriter& out, const Key& key) {
+static Status write_deepstack(KeyWriter& out, const Key& key) {
   const auto field = out.config().field("vision_config.deepstack_visual_indexes");
   json::Array layers;
   return out.count(key.name, field && field->get(layers) ? layers.size() : 0);
@@ -47,25 +45,10 @@ constexpr auto experts = [] {
   rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}}";
   return rows;
 }();
-constexpr Fixed fixed[] = {rotates_halves};
-constexpr Fixed mixture_fixed[] = {
-    experts_everywhere[0],
-    experts_everywhere[1],
-    experts_everywhere[2],
-    {"norm_topk_prob", "true", Severity::warning, "llama.cpp computes as if it were true"},
-};
-constexpr Relation relations[] = {whole_width};
-constexpr Check checks[] = {warn_of_windows};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   out.assume("rope_scaling.mrope_interleaved", true);
   return {};
 }
-constexpr Member members2[] = {{"attention_bias", "true"}, {"use_sliding_window", "false"}};
-constexpr Member members[] = {
-    {"attention_bias", "@attn_q.bias"},
-};
-
-}  // namespace
 
 const Family qwen2_vl = {
     .name = "qwen2vl",
@@ -76,12 +59,11 @@ const Family qwen2_vl = {
     .mlx_rope_theta = 1e6,
     .keys = {sizes, rope, sections},
     .layer_tensors = {attention_with_biases, attention_output, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .relations = relations,
-    .checks = checks,
-    .config = {.members = members2, .text_model_type = "qwen2_vl_text"},
+    .fixed = {rotates_halves},
+    .relations = {whole_width},
+    .checks = {warn_of_windows},
+    .config = {.members = {{"attention_bias", "true"}, {"use_sliding_window", "false"}},
+               .text_model_type = "qwen2_vl_text"},
 };
 
 const Family qwen3_vl = {
@@ -93,11 +75,11 @@ const Family qwen3_vl = {
     .mlx_rope_theta = 1e6,
     .keys = {sizes, rope, sections_and_stack},
     .layer_tensors = {attention, qk_norms, attention_output, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
-    .config = {.members = members, .describe = describe, .text_model_type = "qwen3_vl_text"},
+    .fixed = {rotates_halves},
+    .checks = {warn_of_windows},
+    .config = {.members = {{"attention_bias", "@attn_q.bias"}},
+               .describe = describe,
+               .text_model_type = "qwen3_vl_text"},
 };
 
 const Family qwen3_vl_moe = {
@@ -110,12 +92,10 @@ const Family qwen3_vl_moe = {
     .mlx_rope_theta = 1e6,
     .keys = {mixture_sizes, rope, sections_and_stack, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms, attention_output, experts},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = mixture_fixed,
-    .checks = checks,
+    .fixed = {rotates_halves, experts_in_each, experts_in_all, normalises_weights},
+    .checks = {warn_of_windows},
     .config = {.fields = "num_experts",
-               .members = members,
+               .members = {{"attention_bias", "@attn_q.bias"}},
                .describe = describe,
                .text_model_type = "qwen3_vl_moe_text"},
 };

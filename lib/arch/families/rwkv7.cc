@@ -5,8 +5,6 @@
 
 namespace modelutils::arch::families::rwkv7 {
 
-namespace {
-
 constexpr auto sizes = [] {
   auto keys = recurrent_sizes;
   keys[3] = {.name = "feed_forward_length", .fields = "intermediate_size", .symbol = "F", .need = Need::required};
@@ -81,17 +79,11 @@ constexpr Fixed fixed[] = {
     {"norm_first", "true", Severity::error, "for this architecture llama.cpp needs the norm before the first layer"},
     {"norm_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases of the norms"},
 };
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   if (const auto context = out.count("context_length")) out.set("max_position_embeddings", *context);
   out.set("value_dim", hf::config_list(std::vector<u64>(static_cast<std::size_t>(out.size("L")), out.size("E"))));
   return {};
 }
-constexpr Member members[] = {
-    {"num_heads", "=E/Dk"},
-    {"attn_mode", "chunk"},
-};
-
-}  // namespace
 
 const Family rwkv7 = {
     .name = "rwkv7",
@@ -108,7 +100,7 @@ const Family rwkv7 = {
     .first_tensors = first,
     .last_tensors = last,
     .fixed = fixed,
-    .config = {.members = members, .describe = describe},
+    .config = {.members = {{"num_heads", "=E/Dk"}, {"attn_mode", "chunk"}}, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::token_shift}},
 };
 

@@ -8,19 +8,9 @@
 
 namespace modelutils::arch::families::smollm3 {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6"});
-// The loader takes biases of queries, keys and values, but none of the output projection.
-constexpr Tensor layer[] = {
-    attention_of_pairs[0], attention_of_pairs[1], attention_of_pairs[2],
-    attention_of_pairs[3], attention_output[0],   attention_output[1],
-};
-constexpr Fixed fixed[] = {
-    {"partial_rotary_factor", "1", Severity::error, "llama.cpp rotates the whole head"},
-};
 // no_rope_layers lists 1 for layers with rotary embedding; without it the interval counts.
-Status check_rope_layers(KeyWriter& out) {
+static Status check_rope_layers(KeyWriter& out) {
   constexpr std::string_view because = "llama.cpp leaves out the rotary embedding of every fourth layer";
   json::Array layers;
   const auto list = out.config().field("no_rope_layers");
@@ -37,8 +27,7 @@ Status check_rope_layers(KeyWriter& out) {
   }
   return seen == out.size("L") ? Status{} : out.refuse("no_rope_layers", "does not have one entry for each layer");
 }
-constexpr Check checks[] = {check_rope_layers, warn_of_windows};
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   std::vector<u64> rotates;
   for (u64 i = 1; i <= out.size("L"); ++i) rotates.push_back(i % 4 == 0 ? 0 : 1);
   out.set("no_rope_layers", hf::config_list(rotates));
@@ -51,8 +40,6 @@ constexpr Member members[] = {
     {"use_sliding_window", "false"},
 };
 
-}  // namespace
-
 const Family smollm3 = {
     .name = "smollm3",
     .gguf = "smollm3",
@@ -61,12 +48,12 @@ const Family smollm3 = {
     .about = "no rotary embedding in every fourth layer",
     .tied_by_default = true,
     .hf_rope_theta = 2e6,
+    .mlx_rope_theta = 10000,
     .keys = {sizes, rope_keys},
-    .layer_tensors = {layer, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = norm_and_head,
-    .fixed = fixed,
-    .checks = checks,
+    // The loader takes no bias of the output projection.
+    .layer_tensors = {projections_of_pairs, attention_output, gated_feed_forward},
+    .fixed = {rotates_whole_head},
+    .checks = {check_rope_layers, warn_of_windows},
     .config = {.members = members, .describe = describe},
 };
 

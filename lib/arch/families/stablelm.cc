@@ -5,14 +5,8 @@
 
 namespace modelutils::arch::families::stablelm {
 
-namespace {
-
 constexpr auto sizes = decoder_sizes({.context = "4096", .epsilon = "1e-5", .layer_norm = true});
-constexpr auto rope = [] {
-  auto keys = partial_rope_keys;
-  keys[0].fallback = "D/4";  // the class's partial_rotary_factor
-  return keys;
-}();
+constexpr auto rope = partial_rope_keys_of("D/4");  // the class's partial_rotary_factor
 constexpr Key parallel[] = {
     {.name = "use_parallel_residual", .type = KeyType::flag, .fields = "use_parallel_residual"},
 };
@@ -35,14 +29,8 @@ constexpr Tensor layer[] = {
      .f32 = true},
     {"ffn_norm", "E", "post_attention_layernorm", Need::optional, Need::optional},
 };
-constexpr Tensor ends[] = {
-    {"output_norm", "E", "model.norm", must, must},
-    {"output", "E,V", "lm_head"},
-};
-constexpr Fixed fixed[] = {rotates_halves};
-constexpr Relation relations[] = {whole_width};
 // Attention and feed-forward part run side by side where there is no norm between them.
-Status describe(ConfigWriter& out) {
+static Status describe(ConfigWriter& out) {
   out.set("use_parallel_residual", !out.has_in_layers("ffn_norm.weight"));
   return {};
 }
@@ -50,8 +38,6 @@ constexpr Member members[] = {
     {"use_qkv_bias", "@attn_q.bias"},
     {"qk_layernorm", "@attn_q_norm.weight"},
 };
-
-}  // namespace
 
 const Family stablelm = {
     .name = "stablelm",
@@ -63,10 +49,9 @@ const Family stablelm = {
     .mlx_scales_rope = false,
     .keys = {sizes, rope, parallel},
     .layer_tensors = {layer, gated_feed_forward},
-    .first_tensors = embedding,
-    .last_tensors = ends,
-    .fixed = fixed,
-    .relations = relations,
+    .last_tensors = norm_with_bias_and_head,
+    .fixed = {rotates_halves},
+    .relations = {whole_width},
     .config = {.members = members, .describe = describe},
 };
 

@@ -1,0 +1,181 @@
+// Rows of tensors that many families share. A family takes what fits and writes the rest itself.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "arch/family.h"
+
+namespace modelutils::arch {
+
+/// With the tensors that llama3 and longrope scaling become.
+inline constexpr std::array<Tensor, 4> embedding_and_rope = {{
+    {"token_embd", "E,V", "model.embed_tokens"},
+    {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
+    {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
+    {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
+}};
+/// With those of longrope.
+inline constexpr std::array<Tensor, 3> embedding_and_longrope = {
+    {embedding_and_rope[0], embedding_and_rope[2], embedding_and_rope[3]}};
+/// With that of llama3 scaling.
+inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {{embedding_and_rope[0], embedding_and_rope[1]}};
+
+/// Separate projections, rows as they are.
+inline constexpr std::array<Tensor, 4> attention = {{
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},
+    {"attn_v", "E,K*D", "self_attn.v_proj"},
+}};
+inline constexpr std::array<Tensor, 4> attention_with_biases = {{
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::required},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::required},
+}};
+inline constexpr std::array<Tensor, 4> attention_maybe_with_biases = {{
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::optional},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+}};
+inline constexpr std::array<Tensor, 2> qk_norms = {{
+    {"attn_q_norm", "D", "self_attn.q_norm"},
+    {"attn_k_norm", "D", "self_attn.k_norm"},
+}};
+inline constexpr std::array<Tensor, 2> qk_norms_over_all_heads = {{
+    {"attn_q_norm", "H*D", "self_attn.q_norm"},
+    {"attn_k_norm", "K*D", "self_attn.k_norm"},
+}};
+inline constexpr std::array<Tensor, 2> hunyuan_qk_norms = {{
+    {"attn_q_norm", "D", "self_attn.query_layernorm"},
+    {"attn_k_norm", "D", "self_attn.key_layernorm"},
+}};
+inline constexpr std::array<Tensor, 2> attention_output = {{
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"ffn_norm", "E", "post_attention_layernorm"},
+}};
+/// The same norm as some runtimes call it.
+inline constexpr std::array<Tensor, 2> attention_output_and_post_norm = {{
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+    {"post_attention_norm", "E", "post_attention_layernorm"},
+}};
+/// Norms after attention and after the feed-forward part, none before them.
+inline constexpr std::array<Tensor, 4> attention_without_norm = {{
+    {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},
+    {"attn_v", "E,K*D", "self_attn.v_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},
+}};
+inline constexpr std::array<Tensor, 1> norm_after_attention = {
+    {{"post_attention_norm", "E", "post_attention_layernorm"}}};
+inline constexpr std::array<Tensor, 1> norm_after_feed_forward = {
+    {{"post_ffw_norm", "E", "post_feedforward_layernorm"}}};
+
+/// LayerNorm and biases everywhere.
+inline constexpr std::array<Tensor, 6> attention_and_norms_with_biases = {{
+    {"attn_norm", "E", "input_layernorm", Need::required, Need::required},
+    {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
+    {"attn_k", "E,K*D", "self_attn.k_proj", Need::required, Need::required},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::required},
+    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::required},
+    {"ffn_norm", "E", "post_attention_layernorm", Need::required, Need::required},
+}};
+inline constexpr std::array<Tensor, 2> norm_with_bias_and_head = {{
+    {"output_norm", "E", "model.norm", Need::required, Need::required},
+    {"output", "E,V", "lm_head"},
+}};
+
+/// Where the runtime rotates adjacent pairs: rows of Q and K are interleaved, unless the model has them so already.
+inline constexpr std::array<Tensor, 4> projections_of_pairs = {{
+    {"attn_norm", "E", "input_layernorm"},
+    {"attn_q", "E,H*D", "[traditional] self_attn.q_proj | self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required,
+     Need::optional},
+    {"attn_k", "E,K*D", "[traditional] self_attn.k_proj | self_attn.k_proj{K t:2 j:D/2 -> K j t}", Need::required,
+     Need::optional},
+    {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
+}};
+inline constexpr std::array<Tensor, 6> attention_of_pairs = {{
+    projections_of_pairs[0],
+    projections_of_pairs[1],
+    projections_of_pairs[2],
+    projections_of_pairs[3],
+    {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional},
+    attention_output[1],
+}};
+
+inline constexpr std::array<Tensor, 3> gated_feed_forward_with_biases = {{
+    {"ffn_gate", "E,F", "mlp.gate_proj", Need::required, Need::optional},
+    {"ffn_up", "E,F", "mlp.up_proj", Need::required, Need::optional},
+    {"ffn_down", "F,E", "mlp.down_proj", Need::required, Need::optional},
+}};
+inline constexpr std::array<Tensor, 3> gated_feed_forward = {{
+    {"ffn_gate", "E,F", "mlp.gate_proj"},
+    {"ffn_up", "E,F", "mlp.up_proj"},
+    {"ffn_down", "F,E", "mlp.down_proj"},
+}};
+
+/// Router and experts as Qwen names them: MLX's stacks, one matrix for each expert, transformers v5's stacks. `when`
+/// says which layers have them.
+constexpr std::array<Tensor, 4> routed_experts(std::string_view when = {}) {
+  return {{
+      {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate", .when = when, .f32 = true},
+      {.name = "ffn_gate_exps",
+       .ne = "E,Fx,X",
+       .source = "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | mlp.experts.gate_proj | "
+                 "mlp.experts.gate_up_proj{X t:2 Fx -> X t=0 Fx}",
+       .when = when},
+      {.name = "ffn_up_exps",
+       .ne = "E,Fx,X",
+       .source = "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | mlp.experts.up_proj | "
+                 "mlp.experts.gate_up_proj{X t:2 Fx -> X t=1 Fx}",
+       .when = when},
+      {.name = "ffn_down_exps",
+       .ne = "Fx,E,X",
+       .source = "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj",
+       .when = when},
+  }};
+}
+inline constexpr auto qwen_experts = routed_experts();
+
+/// The same of classes whose stacks mlx-lm calls as Hugging Face calls single experts.
+constexpr std::array<Tensor, 4> plainly_named_experts(std::string_view when = {}) {
+  auto rows = routed_experts(when);
+  rows[1].source =
+      "[hf] mlp.experts.#.gate_proj | mlp.experts.gate_proj | mlp.experts.#.gate_proj | mlp.switch_mlp.gate_proj";
+  rows[2].source = "[hf] mlp.experts.#.up_proj | mlp.experts.up_proj | mlp.experts.#.up_proj | mlp.switch_mlp.up_proj";
+  rows[3].source =
+      "[hf] mlp.experts.#.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj | mlp.switch_mlp.down_proj";
+  return rows;
+}
+
+/// Layers of a model whose first Ld layers are dense: those with experts, with shared ones, and the dense ones.
+inline constexpr std::string_view expert_layers = "X & i>=Ld";
+inline constexpr std::string_view shared_expert_layers = "Ns & i>=Ld";
+inline constexpr std::string_view dense_layers = "!X | i<Ld";
+
+inline constexpr auto experts_behind_dense = routed_experts(expert_layers);
+
+/// What is added to the scores for the choice alone; the constant is as DeepSeek names it.
+constexpr std::array<Tensor, 1> choice_bias(std::string_view source, Need need = Need::required) {
+  return {{{.name = "@exp_probs_b.bias", .ne = "X", .source = source, .need = need, .when = expert_layers}}};
+}
+inline constexpr auto expert_choice_bias =
+    choice_bias("mlp.gate.e_score_correction_bias | mlp.e_score_correction_bias");
+/// Experts that every token passes, as DeepSeek names them.
+inline constexpr std::array<Tensor, 3> deepseek_shared_experts = {{
+    {.name = "ffn_gate_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.gate_proj", .when = shared_expert_layers},
+    {.name = "ffn_up_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.up_proj", .when = shared_expert_layers},
+    {.name = "ffn_down_shexp", .ne = "Fx*Ns,E", .source = "mlp.shared_experts.down_proj", .when = shared_expert_layers},
+}};
+constexpr std::array<Tensor, 3> feed_forward_of(std::string_view when) {
+  return {{
+      {.name = "ffn_gate", .ne = "E,F", .source = "mlp.gate_proj", .when = when},
+      {.name = "ffn_up", .ne = "E,F", .source = "mlp.up_proj", .when = when},
+      {.name = "ffn_down", .ne = "F,E", .source = "mlp.down_proj", .when = when},
+  }};
+}
+inline constexpr auto leading_feed_forward = feed_forward_of(dense_layers);
+
+}  // namespace modelutils::arch
