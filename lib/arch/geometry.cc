@@ -218,6 +218,11 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
     for (std::size_t d = 0; d < leading; ++d) rows = checked_mul(rows, shape[d]).value_or(0);
     add(source_rows_expression(part.view), rows, layer, facts);
     if (leading < shape.size()) add(ne.front(), shape.back(), layer, facts);
+    // A vector that is stored as a matrix: its axes tell more than their product.
+    const std::vector<std::string_view> stored = dimensions_of(side == Side::weight ? row.stored : "");
+    for (std::size_t d = 0; ne.size() == 1 && stored.size() == shape.size() && d < shape.size(); ++d) {
+      add(stored[d], shape[d], layer, facts);
+    }
     return;
   }
   std::vector<u64> found(shape.rbegin(), shape.rend());

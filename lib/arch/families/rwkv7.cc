@@ -61,7 +61,7 @@ constexpr Tensor layer[] = {
      .f32 = true},
     {"@time_mix_k_k.weight", "E", "attn.k_k{h:E/Dk Dk -> h Dk}"},
     {"@time_mix_k_a.weight", "E", "attn.k_a{h:E/Dk Dk -> h Dk}"},
-    {"@time_mix_r_k.weight", "E", "attn.r_k{h:E/Dk Dk -> h Dk}"},
+    {.name = "@time_mix_r_k.weight", .ne = "E", .source = "attn.r_k{h:E/Dk Dk -> h Dk}", .stored = "E/Dk,Dk"},
     {"time_mix_key", "E,E", "attn.k_proj"},
     {"time_mix_value", "E,E", "attn.v_proj"},
     {"time_mix_receptance", "E,E", "attn.r_proj"},
