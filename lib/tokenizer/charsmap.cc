@@ -43,4 +43,17 @@ Status check_charsmap(std::string_view bytes) {
   return {};
 }
 
+Result<std::string> read_charsmap(const ByteSource& source, const gguf::ArrayRef& array) {
+  constexpr u64 largest = u64{64} << 20;  // real ones have less than 1 MiB
+  const auto refuse = [](std::string message) { return input_error("tok-charsmap", std::move(message)); };
+  if (gguf::value_size(array.element_type) != 1) return refuse("is not an array of bytes");
+  if (array.count > largest) return refuse(fmt::format("has {} bytes, which is more than {}", array.count, largest));
+  ByteReader reader(source, array.offset);
+  std::string bytes = reader.read_string(array.count);
+  if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
+  const Status checked = check_charsmap(bytes);
+  if (!checked) return refuse(checked.error().message);
+  return bytes;
+}
+
 }  // namespace modelutils::tokenizer

@@ -1,9 +1,12 @@
 // SentencePiece's precompiled map of characters: what a normalizer replaces, as a double array and a list of texts.
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include "base/byte_source.h"
 #include "base/error.h"
+#include "gguf/document.h"
 
 namespace modelutils::tokenizer {
 
@@ -18,5 +21,9 @@ inline constexpr std::string_view charsmap_differences =
 /// highest bit set says where a text begins; any other leads to units whose index differs from its own by an offset
 /// (XOR) and a byte. Error "hf-tok-charsmap".
 Status check_charsmap(std::string_view bytes);
+
+/// The map that a GGUF has as an array, checked. llama.cpp refuses one that is cut off, and fails on texts that lead
+/// out of it. Error "tok-charsmap" (damaged, not an array of bytes, more than 64 MiB), those of reading.
+Result<std::string> read_charsmap(const ByteSource& source, const gguf::ArrayRef& array);
 
 }  // namespace modelutils::tokenizer

@@ -289,19 +289,16 @@ class Rebuilder {
     out_.lowercase = flag("tokenizer.ggml.normalizer.lowercase", true);
     out_.context_length = index_.unsigned_value(index_.arch_key("context_length")).value_or(0);
     out_.strips_right = promises_phi3_tokens(index_.string_value("general.name").value_or(""));
-    return read_charsmap();
+    return read_map_of_characters();
   }
 
-  Status read_charsmap() {
+  Status read_map_of_characters() {
     constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
-    constexpr u64 largest = u64{64} << 20;
     const gguf::ArrayRef* array = index_.array_value(key);
-    if (array == nullptr || array->count == 0) return {};
-    if (gguf::value_size(array->element_type) != 1 || array->count > largest) {
-      return refuse("tok-keys", key, "is not an array of bytes");
-    }
-    MU_ASSIGN(const std::vector<i64> bytes, gguf::read_numbers<i64>(*file_.source, file_.document, *array));
-    for (const i64 byte : bytes) out_.charsmap += static_cast<char>(byte);
+    if (out_.kind != RebuiltKind::unigram || array == nullptr || array->count == 0) return {};
+    auto bytes = read_charsmap(*file_.source, *array);
+    if (!bytes) return refuse(bytes.error().code, key, bytes.error().message);
+    out_.charsmap = std::move(*bytes);
     out_.findings.note(Scope::model, "tok-charsmap-differs", std::string(charsmap_differences), at_key(key));
     return {};
   }

@@ -67,7 +67,8 @@ struct RebuiltTokenizer {
 
 /// Reads the keys of a file. Errors: "tok-missing" (no tokenizer.ggml.model, no tokens), "tok-model" (one that cannot
 /// be rebuilt: plamo2, rwkv, none; the message says which), "tok-pre" (a pre-tokenizer whose regexes are not known; the
-/// message names --pre), "tok-keys" (arrays of wrong types or lengths), "tok-text" (a token that is not UTF-8, or whose
+/// message names --pre), "tok-keys" (arrays of wrong types or lengths), "tok-charsmap" (a damaged map of
+/// characters), "tok-text" (a token that is not UTF-8, or whose
 /// text appears twice), a usage error for an unknown `pre`, those of reading.
 Result<RebuiltTokenizer> tokenizer_files_from_keys(const gguf::SplitSet& set, const RebuildOptions& options);
 

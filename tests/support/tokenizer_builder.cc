@@ -140,4 +140,16 @@ std::string sentencepiece_file(const std::vector<SpmPiece>& pieces, i32 model_ty
   return file.bytes(2, trainer.text()).bytes(3, normalizer.text()).text();
 }
 
+std::string charsmap_unit(u32 value) {
+  std::string bytes;
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>((value >> shift) & 0xFF);
+  return bytes;
+}
+
+std::string charsmap(u32 changed) {
+  std::string array;
+  for (u32 i = 0; i < 256; ++i) array += charsmap_unit(i == 65 ? changed : 0);
+  return charsmap_unit(static_cast<u32>(array.size())) + array + std::string("x\0", 2);
+}
+
 }  // namespace modelutils::test

@@ -80,4 +80,9 @@ struct SpmPiece {
 };
 std::string sentencepiece_file(const std::vector<SpmPiece>& pieces, i32 model_type = 2, bool add_dummy_prefix = true);
 
+/// Four bytes of a precompiled map of characters.
+std::string charsmap_unit(u32 value);
+/// A map of one block of units, all without children, with `changed` in place of unit 65, and the text "x".
+std::string charsmap(u32 changed = 0);
+
 }  // namespace modelutils::test

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gguf/parse.h"
+#include "tokenizer/charsmap.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 #include "verify/gguf/rule_parts.h"
@@ -35,6 +36,7 @@ class TokenRules {
     check_special_ids();
     check_embedding(facts);
     check_byte_level();
+    check_charsmap();
     if (count_ > most_tokens) {
       return log_.warning(
           Scope::model, "gguf-tokens-too-many",
@@ -135,6 +137,17 @@ class TokenRules {
                    "the key is missing: llama.cpp refuses to load a byte-level vocabulary without it",
                    at_key(merges_key), offset_of(merges_key));
     }
+  }
+
+  // llama.cpp looks every text up in it.
+  void check_charsmap() {
+    constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr || array->count == 0 || index_.string_value("tokenizer.ggml.model") != "t5") return;
+    const auto bytes = tokenizer::read_charsmap(source_, *array);
+    if (bytes) return;
+    if (bytes.error().code != "tok-charsmap") return log_.add(without_path(bytes.error()));
+    log_.error(Scope::model, "gguf-charsmap", bytes.error().message, at_key(key), offset_of(key));
   }
 
   void check_token_types() {

@@ -5,10 +5,12 @@
 
 #include <limits>
 
+#include "base/escape.h"
 #include "gguf/parse.h"
 #include "json/reader.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
+#include "support/tokenizer_builder.h"
 #include "tokenizer/pre_tokenizer.h"
 
 namespace modelutils {
@@ -209,6 +211,10 @@ TEST(TokenizerFromKeys, WithoutASpaceInFrontNothingIsStripped) {
   EXPECT_EQ(rebuilt->findings.front().code, "tok-long-token");
 }
 
+std::vector<u8> bytes_of(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
 TEST(TokenizerFromKeys, Unigram) {
   const auto rebuilt = rebuild(GgufBuilder()
                                    .key_string("tokenizer.ggml.model", "t5")
@@ -217,7 +223,7 @@ TEST(TokenizerFromKeys, Unigram) {
                                    .key_array<float>("tokenizer.ggml.scores", {0, 0, 0, -1.5f})
                                    .key_bool("tokenizer.ggml.remove_extra_whitespaces", 1)
                                    .key_bool("tokenizer.ggml.add_space_prefix", 0)
-                                   .key_array<u8>("tokenizer.ggml.precompiled_charsmap", {1, 2, 3}));
+                                   .key_array<u8>("tokenizer.ggml.precompiled_charsmap", bytes_of(test::charsmap())));
   ASSERT_TRUE(rebuilt) << rebuilt.error().message;
   EXPECT_EQ(rebuilt->kind, RebuiltKind::unigram);
   const std::string text = file(*rebuilt, "tokenizer.json");
@@ -226,7 +232,8 @@ TEST(TokenizerFromKeys, Unigram) {
                 R"("byte_fallback":false})"),
       std::string::npos)
       << text;
-  EXPECT_NE(text.find(R"({"type":"Precompiled","precompiled_charsmap":"AQID"})"), std::string::npos);
+  EXPECT_NE(text.find(R"({"type":"Precompiled","precompiled_charsmap":")" + base64(test::charsmap()) + "\"}"),
+            std::string::npos);
   EXPECT_NE(text.find(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})"), std::string::npos);
   EXPECT_NE(text.find(R"({"type":"Prepend","prepend":"▁"})"), std::string::npos) << "merging puts one there";
   ASSERT_EQ(rebuilt->findings.size(), 1u);
@@ -312,10 +319,13 @@ TEST(TokenizerFromKeys, WhatCannotBeRebuiltIsRefused) {
   EXPECT_EQ(code_of(model("llama")), "tok-keys");  // without scores
   EXPECT_EQ(code_of(model("gpt2").key_array<i32>("tokenizer.ggml.token_type", {})), "tok-keys");
   EXPECT_EQ(code_of(model("gpt2").key_array<i32>("tokenizer.ggml.merges", {1})), "tok-keys");
-  EXPECT_EQ(code_of(model("t5")
-                        .key_array<float>("tokenizer.ggml.scores", {0})
-                        .key_array<i32>("tokenizer.ggml.precompiled_charsmap", {1})),
-            "tok-keys");
+  const auto unigram = [&] { return model("t5").key_array<float>("tokenizer.ggml.scores", {0}); };
+  constexpr const char* charsmap = "tokenizer.ggml.precompiled_charsmap";
+  EXPECT_EQ(code_of(unigram()), "none");
+  EXPECT_EQ(code_of(unigram().key_array<i32>(charsmap, {1})), "tok-charsmap");
+  EXPECT_EQ(code_of(unigram().key_array<u8>(charsmap, {1, 2, 3})), "tok-charsmap");
+  EXPECT_EQ(code_of(unigram().key_array<u8>(charsmap, bytes_of(test::charsmap(256 << 10)))), "tok-charsmap");
+  EXPECT_EQ(code_of(model("gpt2").key_array<u8>(charsmap, {1, 2, 3})), "none") << "nobody looks at it";
   const auto tokens = [](const std::vector<std::string>& texts) {
     return GgufBuilder().key_string("tokenizer.ggml.model", "gpt2").key_strings("tokenizer.ggml.tokens", texts);
   };

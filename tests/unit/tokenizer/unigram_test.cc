@@ -9,6 +9,8 @@
 namespace modelutils {
 namespace {
 
+using test::charsmap;
+using test::charsmap_unit;
 using test::find_code;
 using test::number;
 using test::SpmPiece;
@@ -16,29 +18,16 @@ using tokenizer::check_charsmap;
 using tokenizer::TokenizerKind;
 using tokenizer::TokenType;
 
-std::string unit(u32 value) {
-  std::string bytes;
-  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>((value >> shift) & 0xFF);
-  return bytes;
-}
-
-// A map of one block of units, all without children, with `changed` in place of unit 65, and the text "x".
-std::string charsmap(u32 changed = 0) {
-  std::string array;
-  for (u32 i = 0; i < 256; ++i) array += unit(i == 65 ? changed : 0);
-  return unit(static_cast<u32>(array.size())) + array + std::string("x\0", 2);
-}
-
 TEST(Charsmaps, LeadNowhereButIntoThemselves) {
   EXPECT_TRUE(check_charsmap(charsmap()));
   EXPECT_TRUE(check_charsmap(charsmap(190 << 10))) << "65 ^ 190 is unit 255";
   EXPECT_TRUE(check_charsmap(charsmap(0x80000001))) << "the last text";
   std::string open = charsmap();
   open.back() = 'x';
-  std::string odd = unit(1020) + charsmap().substr(4);
-  for (const std::string& bad : {std::string(), std::string("\0\0", 2), unit(1024), charsmap().substr(0, 1028), open,
-                                 odd, unit(0) + "x", unit(0xFFFFFFFF) + std::string(64, '\0'), charsmap(256 << 10),
-                                 charsmap((1 << 10) | (1 << 9)), charsmap(0x80000002)}) {
+  std::string odd = charsmap_unit(1020) + charsmap().substr(4);
+  for (const std::string& bad : {std::string(), std::string("\0\0", 2), charsmap_unit(1024), charsmap().substr(0, 1028),
+                                 open, odd, charsmap_unit(0) + "x", charsmap_unit(0xFFFFFFFF) + std::string(64, '\0'),
+                                 charsmap(256 << 10), charsmap((1 << 10) | (1 << 9)), charsmap(0x80000002)}) {
     const Status checked = check_charsmap(bad);
     ASSERT_FALSE(checked) << bad.size();
     EXPECT_EQ(checked.error().code, "hf-tok-charsmap");

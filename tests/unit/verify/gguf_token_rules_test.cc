@@ -4,6 +4,7 @@
 #include "gguf/parse.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
+#include "support/tokenizer_builder.h"
 #include "verify/gguf/rules.h"
 #include "verify/verify.h"
 
@@ -66,6 +67,19 @@ TEST(GgufTokens, SpecialTokensAreControlTokens) {
   EXPECT_EQ(token_findings(with_types({1, 4, 1})), "") << "user-defined: llama.cpp looks for those as well";
   EXPECT_EQ(token_findings(with_types({3, 1, 3})), "warning gguf-token-special-type");
   EXPECT_EQ(token_findings(with_types({3, 6, 3})), "warning gguf-token-special-type");
+}
+
+TEST(GgufTokens, MapsOfCharacters) {
+  const auto with_map = [](std::string_view model, const std::string& map) {
+    return vocabulary({"a"})
+        .key_string("tokenizer.ggml.model", model)
+        .key_array<u8>("tokenizer.ggml.precompiled_charsmap", std::vector<u8>(map.begin(), map.end()));
+  };
+  EXPECT_EQ(token_findings(with_map("t5", test::charsmap())), "");
+  EXPECT_EQ(token_findings(with_map("t5", "")), "") << "none";
+  EXPECT_EQ(token_findings(with_map("t5", test::charsmap(256 << 10))), "error gguf-charsmap") << "leads out of it";
+  EXPECT_EQ(token_findings(with_map("t5", "abc")), "error gguf-charsmap");
+  EXPECT_EQ(token_findings(with_map("llama", "abc")), "") << "not looked at";
 }
 
 TEST(GgufTokens, TokensThatNoTextBecomes) {
