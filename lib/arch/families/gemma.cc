@@ -53,12 +53,12 @@ static Status check_scale(KeyWriter& out, u64 layers_of_27b) {
 // mlx-lm's class of Gemma 2 has no windows.
 static Status check_gemma2(KeyWriter& out) {
   MU_TRY(check_window_order(out, 2));
-  const u64 window = out.config().sliding_window.value_or(4096);
-  if (out.is_mlx() && window < context_or_default(out)) {
+  const u64 width = out.config().sliding_window.value_or(4096);
+  if (out.is_mlx() && width < context_or_default(out)) {
     out.warn("sliding_window",
              fmt::format("is {}, and llama.cpp keeps to it as the model's own class does; mlx-lm does "
                          "not: texts longer than the window give other results there",
-                         window));
+                         width));
   }
   return check_scale(out, 46);
 }
