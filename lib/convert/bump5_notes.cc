@@ -45,6 +45,12 @@ void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& note
       notes.push_back(fmt::format("{} left out: a part of {} is not in the vocabulary",
                                   counted(vocabulary.left_out, "merge"), verb(vocabulary.left_out, "it", "them")));
     }
+    if (vocabulary.is_unigram) {
+      notes.push_back(
+          fmt::format("C-Kernel-Engine takes several spaces in a row for one{}: such texts become other "
+                      "tokens than in llama.cpp",
+                      vocabulary.has_charsmap ? ", and does not apply tokenizer.ggml.precompiled_charsmap" : ""));
+    }
     if (vocabulary.with_nul != 0) {
       notes.push_back(fmt::format("{} with a NUL: the engine reads only what comes before it",
                                   counted(vocabulary.with_nul, "token")));

@@ -17,21 +17,6 @@ namespace modelutils {
 
 namespace {
 
-// The engine's names of tokenizers by GGUF's.
-struct TokenizerType {
-  std::string_view model;  // tokenizer.ggml.model
-  std::string_view type;
-};
-constexpr std::array<TokenizerType, 7> tokenizer_types = {{
-    {"llama", "sentencepiece"},
-    {"spm", "sentencepiece"},
-    {"sentencepiece", "sentencepiece"},
-    {"unigram", "sentencepiece"},
-    {"gpt2", "bpe"},
-    {"bpe", "bpe"},
-    {"wordpiece", "wordpiece"},
-}};
-
 // Keys behind tokenizer.ggml. that special_tokens is made of.
 constexpr std::array<std::string_view, 8> special_keys = {"eos_token_id",     "bos_token_id",  "unknown_token_id",
                                                           "padding_token_id", "add_bos_token", "add_eos_token",
@@ -225,9 +210,7 @@ class Texts {
 
   std::string_view tokenizer_type() const {
     if (!mapping_.features.vocabulary) return {};
-    const std::string_view model = index_.string_value("tokenizer.ggml.model").value_or("");
-    const auto found = std::ranges::find(tokenizer_types, model, &TokenizerType::model);
-    return found == tokenizer_types.end() ? std::string_view() : found->type;
+    return bump5_tokenizer_type(index_.string_value("tokenizer.ggml.model").value_or("")).value_or("");
   }
 
   void write_tokenizer_contract(bool null_if_unknown) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -12,6 +14,22 @@
 namespace modelutils {
 
 namespace {
+
+struct TokenizerType {
+  std::string_view model;  // tokenizer.ggml.model
+  std::string_view type;
+};
+// Any model but "llama" that the engine takes for SentencePiece is split by likelihood there (build_ir_v8.py).
+constexpr std::array<TokenizerType, 8> tokenizer_types = {{
+    {"llama", "sentencepiece"},
+    {"spm", "sentencepiece"},
+    {"sentencepiece", "sentencepiece"},
+    {"unigram", "sentencepiece"},
+    {"t5", "sentencepiece"},
+    {"gpt2", "bpe"},
+    {"bpe", "bpe"},
+    {"wordpiece", "wordpiece"},
+}};
 
 constexpr u64 most_bytes = std::numeric_limits<i32>::max();  // the offsets are i32
 
@@ -35,6 +53,7 @@ class VocabularyReader {
     const gguf::ArrayRef* tokens = array("tokens", gguf::ValueType::string);
     const gguf::ArrayRef* merges = array("merges", gguf::ValueType::string);
     if (tokens == nullptr || tokens->count == 0 || rows_ > most_bytes) return nullptr;
+    check_model();
     MU_TRY(read_strings(*tokens));
     MU_TRY(read_scores());
     MU_TRY(read_types());
@@ -45,6 +64,16 @@ class VocabularyReader {
  private:
   void refuse(std::string_view suffix, std::string message) {
     refusals_.add("gguf2bump-vocabulary", "key", fmt::format("tokenizer.ggml.{}", suffix), std::move(message));
+  }
+
+  // Without a name the engine takes the one that most models of the architecture have.
+  void check_model() {
+    const auto model = index_.string_value("tokenizer.ggml.model");
+    if (!model) return;
+    if (!bump5_tokenizer_type(*model)) refuse("model", fmt::format("is '{}', which the engine does not have", *model));
+    out_->is_unigram = *model == "t5" || *model == "unigram";
+    const gguf::ArrayRef* map = index_.array_value("tokenizer.ggml.precompiled_charsmap");
+    out_->has_charsmap = out_->is_unigram && map != nullptr && map->count != 0;
   }
 
   const gguf::ArrayRef* array(std::string_view suffix, std::optional<gguf::ValueType> type) {
@@ -145,6 +174,11 @@ class VocabularyReader {
 };
 
 }  // namespace
+
+std::optional<std::string_view> bump5_tokenizer_type(std::string_view model) {
+  const auto found = std::ranges::find(tokenizer_types, model, &TokenizerType::model);
+  return found == tokenizer_types.end() ? std::nullopt : std::optional(found->type);
+}
 
 Result<std::shared_ptr<Bump5Vocabulary>> read_bump5_vocabulary(const gguf::SplitSet& set, const gguf::Index& index,
                                                                u64 rows, Refusals& refusals) {

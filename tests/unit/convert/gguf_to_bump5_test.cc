@@ -10,6 +10,7 @@
 #include "convert/gguf_to_bump.h"
 #include "support/reference_bump5.h"
 #include "support/temp_dir.h"
+#include "support/tokenizer_builder.h"
 
 namespace modelutils {
 namespace {
@@ -129,7 +130,8 @@ TEST(GgufToBump5, RandomModels) {
     s.output_bias = random() % 2 == 0;
     s.mlp_bias = random() % 2 == 0;
     Bump5Traits traits;
-    if (random() % 4 != 0) traits.vocabulary = test::tiny_tokens(random() % 2 == 0 ? "llama" : "gpt2");
+    const char* const models[] = {"llama", "gpt2", "t5"};
+    if (random() % 4 != 0) traits.vocabulary = test::tiny_tokens(models[random() % 3]);
     if (s.architecture != "gemma3" && random() % 2 == 0) traits.linear_scaling = 4;
     if (s.architecture == "gemma3") traits.sliding_window = 1 + random() % 99;
     LlamaModel model = bump5_model(s, traits);
@@ -274,6 +276,44 @@ TEST_F(Refusal5, Vocabularies) {
   EXPECT_EQ(with([=](test::GgufBuilder& file) { file.key_array("tokenizer.ggml.token_type", types); }),
             "gguf2bump-vocabulary key 'tokenizer.ggml.token_type': has the element 256, but the file has one byte for "
             "each\n");
+  const auto of_model = [&](const std::string& name) {
+    LlamaModel model = model_of("llama");
+    model.more_keys = [=](test::GgufBuilder& file) {
+      file.key_string("tokenizer.ggml.model", name);
+      file.key_strings("tokenizer.ggml.tokens", test::tiny_tokens("llama").tokens);
+    };
+    return refusal(model);
+  };
+  EXPECT_EQ(of_model("t5"), "");
+  EXPECT_EQ(of_model("rwkv"),
+            "gguf2bump-vocabulary key 'tokenizer.ggml.model': is 'rwkv', which the engine does not have\n");
+  EXPECT_TRUE(of_model("bert").starts_with("gguf2bump-vocabulary")) << "its words are spelled in another way there";
+}
+
+TEST(GgufToBump5, UnigramVocabularies) {
+  Bump5Traits traits;
+  traits.vocabulary = test::tiny_tokens("t5");
+  LlamaModel model = bump5_model({}, traits);
+  expect_four_files(model, traits);
+  const auto note = [&] {
+    const TempDir folder;
+    GgufToBumpOptions options = options5(folder, model);
+    options.dry_run = true;
+    const auto report = convert_v5(options);
+    if (!report) return report.error().message;
+    std::string notes;
+    for (const std::string& one : report->notes) notes += one + "\n";
+    return notes;
+  };
+  EXPECT_NE(note().find("several spaces in a row for one: such texts"), std::string::npos) << note();
+  const auto keys = model.more_keys;
+  model.more_keys = [=](test::GgufBuilder& file) {
+    const std::string map = test::charsmap();
+    keys(file);
+    file.key_array<u8>("tokenizer.ggml.precompiled_charsmap", {map.begin(), map.end()});
+  };
+  EXPECT_NE(note().find("for one, and does not apply tokenizer.ggml.precompiled_charsmap"), std::string::npos)
+      << note();
 }
 
 TEST(GgufToBump5, Notes) {
