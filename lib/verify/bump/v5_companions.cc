@@ -13,6 +13,7 @@
 #include "io/hash.h"
 #include "json/canonical.h"
 #include "model/bump5_catalog.h"
+#include "verify/bump/v5_config_rules.h"
 
 namespace modelutils {
 
@@ -24,12 +25,8 @@ using json::Element;
 
 constexpr u64 most_companion_text = u64{256} << 20;  // of metadata, manifest or map
 
-// A number that header, manifest and metadata all say.
-struct SharedNumber {
-  std::string_view key;
-  u64 Header::*value;
-};
-constexpr std::array<SharedNumber, 10> top_numbers = {{
+// What header, manifest and metadata all say.
+constexpr std::array<Bump5Number, 10> top_numbers = {{
     {"num_layers", &Header::num_layers},
     {"embed_dim", &Header::embed_dim},
     {"num_heads", &Header::num_heads},
@@ -41,33 +38,6 @@ constexpr std::array<SharedNumber, 10> top_numbers = {{
     {"num_merges", &Header::num_merges},
     {"total_vocab_bytes", &Header::vocab_bytes},
 }};
-constexpr std::array<SharedNumber, 10> config_numbers = {{
-    {"num_hidden_layers", &Header::num_layers},
-    {"hidden_size", &Header::embed_dim},
-    {"intermediate_size", &Header::intermediate},
-    {"num_attention_heads", &Header::num_heads},
-    {"num_key_value_heads", &Header::num_kv_heads},
-    {"vocab_size", &Header::vocab_size},
-    {"max_position_embeddings", &Header::context_len},
-    {"head_dim", &Header::head_dim},
-    {"num_merges", &Header::num_merges},
-    {"total_vocab_bytes", &Header::vocab_bytes},
-}};
-
-// The numbers that `object` has, against the header.
-void compare_numbers(Element object, std::span<const SharedNumber> numbers, const Header& header, std::string_view code,
-                     std::string_view what, std::string_view file, FindingLog& log) {
-  for (const SharedNumber& number : numbers) {
-    const std::optional<Element> member = json::member(object, number.key);
-    if (!member) continue;
-    const std::optional<u64> value = json::u64_member(object, number.key);
-    if (value == header.*number.value) continue;
-    log.error(Scope::model, code,
-              fmt::format("is {}, but the header says {}", value ? fmt::to_string(*value) : member->text(),
-                          header.*number.value),
-              fmt::format("{} {}", what, number.key), {}, file);
-  }
-}
 
 std::string sha256_of(std::string_view text) {
   Hasher hasher(HashAlgorithm::sha256);
@@ -134,8 +104,8 @@ class CompanionReader {
       metadata_error("is not the SHA-256 of the template", "metadata template_hash");
     }
     if (const auto config = json::object_member(root, "config")) {
-      compare_numbers(*json::member(root, "config"), top_numbers, document_.header, "bump-metadata", "metadata config",
-                      {}, log_);
+      compare_bump5_numbers(*json::member(root, "config"), top_numbers, document_.header, "bump-metadata",
+                            "metadata config", {}, log_);
     } else {
       metadata_error("is missing", "metadata config");
     }
@@ -155,11 +125,11 @@ class CompanionReader {
     const Element root = (*loaded)->root;
     if (!root.is_object()) return manifest_error("is not a JSON object");
     out_.manifest = std::move(*loaded);
-    compare_numbers(root, top_numbers, document_.header, "bump-manifest", "manifest", bump5_manifest_name, log_);
+    compare_bump5_numbers(root, top_numbers, document_.header, "bump-manifest", "manifest", bump5_manifest_name, log_);
     if (json::object_member(root, "config")) {
       const Element config = *json::member(root, "config");
-      compare_numbers(config, top_numbers, document_.header, "bump-manifest", "manifest config", bump5_manifest_name,
-                      log_);
+      compare_bump5_numbers(config, top_numbers, document_.header, "bump-manifest", "manifest config",
+                            bump5_manifest_name, log_);
     } else {
       log_.tell(document_.version == 5 ? Severity::error : Severity::warning, Scope::model, "bump-manifest",
                 "is missing: C-Kernel-Engine does not know the model", "manifest config", {}, bump5_manifest_name);
@@ -347,28 +317,6 @@ void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, 
     }
   });
   if (!entries.empty()) comparison.finish();
-}
-
-void check_bump5_config(const ModelFolder& folder, const bump::v5::Document& document, bool untied, FindingLog& log) {
-  const auto loaded = json::load_if_present(folder, "config.json", u64{16} << 20, json::Numbers::python);
-  if (!loaded) return log.add(without_path(loaded.error(), Scope::model, "config.json"));
-  if (*loaded == nullptr) {
-    log.note(Scope::model, "bump-no-config",
-             "there is no config.json next to the file: C-Kernel-Engine then lacks gemma3's sliding window");
-    return;
-  }
-  const Element root = (*loaded)->root;
-  if (!root.is_object()) {
-    log.error(Scope::model, "hf-config-not-object", "is not a JSON object", {}, {}, "config.json");
-    return;
-  }
-  compare_numbers(root, config_numbers, document.header, "bump-config", "config.json field", "config.json", log);
-  const auto tied = json::bool_member(root, "tie_word_embeddings");
-  if (tied && *tied == untied) {
-    log.error(Scope::model, "bump-config",
-              fmt::format("is {}, but the weights have {} output.weight", *tied, untied ? "an" : "no"),
-              "config.json field tie_word_embeddings", {}, "config.json");
-  }
 }
 
 }  // namespace modelutils

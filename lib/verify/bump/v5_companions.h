@@ -40,7 +40,4 @@ void check_bump5_entries(const Bump5Companions& companions, std::span<const bump
 void check_bump5_map(const ModelFolder& folder, std::span<const bump::v5::Entry> entries,
                      const bump::v5::Document& document, FindingLog& log);
 
-/// config.json against the header ("bump-config", "bump-no-config").
-void check_bump5_config(const ModelFolder& folder, const bump::v5::Document& document, bool untied, FindingLog& log);
-
 }  // namespace modelutils

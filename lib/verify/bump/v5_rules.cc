@@ -11,6 +11,7 @@
 #include "io/hash.h"
 #include "model/bump5_catalog.h"
 #include "verify/bump/v5_companions.h"
+#include "verify/bump/v5_config_rules.h"
 #include "verify/bump/v5_vocabulary_rules.h"
 
 namespace modelutils {
@@ -91,7 +92,7 @@ class Bump5Rules {
     check_dense(reading);
     check_bump5_entries(companions, reading.entries, reading.features.untied, document_.version, log());
     check_bump5_map(folder_, reading.entries, document_, log());
-    check_bump5_config(folder_, document_, reading.features.untied, log());
+    check_bump5_config(folder_, document_, companions, reading.features.untied, log());
     out_.catalog = bump5_catalog(model_.file, reading.entries, document_.header, format_);
     return check_bump5_vocabulary(*model_.file, reading.entries, log());
   }

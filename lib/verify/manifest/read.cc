@@ -143,7 +143,8 @@ Status parse_text_line(std::string_view text, u64 line, Manifest& manifest) {
   const std::string_view digits = take_word(rest);
   const std::size_t subject = rest.find_first_not_of(" \t");
   if (subject == std::string_view::npos)
-    return syntax_error(line, "does not have the form 'ALGORITHM  HEX  FILE:TENSOR'");
+    return syntax_error(line,
+                        "has neither the form 'HEX  FILE' of a SHA-256 or SHA-1 nor 'ALGORITHM  HEX  FILE:TENSOR'");
   if (lower == "uuid") {
     manifest.remarks.note(Scope::model, "manifest-uuid", "a UUID, which is not checked", fmt::format("line {}", line));
     return {};
