@@ -27,11 +27,12 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-constexpr std::array<std::pair<std::string_view, Operation>, 4> operation_names{{
+constexpr std::array<std::pair<std::string_view, Operation>, 5> operation_names{{
     {"add_one", Operation::add_one},
     {"neg_exp", Operation::neg_exp},
     {"add", Operation::add},
     {"times", Operation::times},
+    {"unit_columns", Operation::unit_columns},
 }};
 
 SourcePart parse_part(std::string_view text) {

@@ -19,6 +19,7 @@ enum class Operation : u8 {
   neg_exp,  ///< -exp(x): decay rates that are stored as logarithms
   add,      ///< x + a number: norms that are stored minus something else ("@add:0.2")
   times,    ///< x × the family's factor of a name: multipliers that the runtime expects in the tensors ("@times:key")
+  unit_columns,  ///< every column of a matrix divided by its length: heads that their class normalises
 };
 
 /// One part of an alternative (family.h, Tensor::source).

@@ -43,6 +43,10 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   if (!matrix.quantized) {
     recipe.form = type_name(matrix.values.type);
     recipe.type = tensor.must_be_f32 ? TensorType::F32 : matrix.values.type;
+    if (!tensor.column_lengths.empty()) {
+      recipe.measured = false;  // there are no exact values to compare with
+      recipe.reason = "columns divided by their lengths";
+    }
     return recipe;
   }
   const MlxForm form = form_of(matrix);

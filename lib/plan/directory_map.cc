@@ -283,7 +283,8 @@ class Reverser {
     made.by_element = is_small || part.is_of_elements;
     made.unit = made.by_element ? 1 : ne.front();
     made.may_quantize = is_weight && !is_small && made.shape.size() >= 2 && !made.module().empty();
-    if (is_weight && part.operation != arch::Operation::none && part.operation != arch::Operation::times) {
+    if (is_weight && part.operation != arch::Operation::none && part.operation != arch::Operation::times &&
+        part.operation != arch::Operation::unit_columns) {
       made.operation = part.operation;
       made.by_element = true;
       made.may_quantize = false;

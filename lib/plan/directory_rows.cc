@@ -24,7 +24,8 @@ float undo(arch::Operation operation, float operand, float value) {
   float before = value;
   switch (operation) {
     case arch::Operation::none:
-    case arch::Operation::times: return value;  // multipliers stay in the tensors, and config.json says one
+    case arch::Operation::times:                       // multipliers stay in the tensors, and config.json says one
+    case arch::Operation::unit_columns: return value;  // and that a head is not normalised
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
     case arch::Operation::neg_exp: before = std::log(-value); break;

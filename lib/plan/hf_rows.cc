@@ -108,7 +108,8 @@ Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatri
 float apply_operation(arch::Operation operation, float operand, float value) {
   switch (operation) {
     case arch::Operation::none:
-    case arch::Operation::times: break;  // a matter of each part
+    case arch::Operation::times:                // a matter of each part
+    case arch::Operation::unit_columns: break;  // of whole columns
     case arch::Operation::add: return value + operand;
     case arch::Operation::add_one: return value + 1.0f;
     case arch::Operation::neg_exp: return -std::exp(value);
@@ -138,6 +139,9 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
     for (u64 i = (from - first) * tensor.columns(); from < to && i < (to - first) * tensor.columns(); ++i) {
       values[static_cast<std::size_t>(i)] *= part.factor;
     }
+  }
+  for (std::size_t i = 0; !tensor.column_lengths.empty() && i < values.size(); ++i) {
+    values[i] /= tensor.column_lengths[i % tensor.column_lengths.size()];
   }
   const TensorType type = values_type(matrix);
   rows.values.resize(values.size() * type_info(type).block_bytes);
@@ -210,6 +214,27 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
     }
   }
   return values;
+}
+
+Result<std::vector<float>> column_lengths(const HfModel& model, const MappedTensor& tensor) {
+  constexpr float at_least = 1e-7f;  // what mlx-lm adds
+  constexpr u64 values_at_once = u64{1} << 16;
+  const u64 columns = tensor.columns();
+  const u64 step =
+      std::max<u64>(values_at_once / std::max<u64>(columns, 1) / row_granule(tensor), 1) * row_granule(tensor);
+  std::vector<double> sums(static_cast<std::size_t>(columns));
+  std::vector<float> values;
+  StoredRows rows;
+  for (u64 first = 0; first < tensor.rows(); first += step) {
+    const u64 count = std::min(step, tensor.rows() - first);
+    MU_TRY(read_stored_rows(model, tensor, first, count, rows));
+    values.resize(static_cast<std::size_t>(count * columns));
+    decode_rows(model, tensor, rows, values);
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i % sums.size()] += static_cast<double>(values[i]) * values[i];
+  }
+  std::vector<float> lengths;
+  for (const double sum : sums) lengths.push_back(static_cast<float>(std::sqrt(sum)) + at_least);
+  return lengths;
 }
 
 Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers) {

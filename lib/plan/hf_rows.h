@@ -33,6 +33,10 @@ float apply_operation(arch::Operation operation, float operand, float value);
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor);
 
+/// The length (root of the sum of squares, plus 1e-7) of each column of a matrix, which is read once for it. Errors:
+/// reading.
+Result<std::vector<float>> column_lengths(const HfModel& model, const MappedTensor& tensor);
+
 /// One number for each layer. Errors: reading.
 Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers);
 

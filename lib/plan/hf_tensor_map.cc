@@ -11,6 +11,7 @@
 #include "base/checked_math.h"
 #include "base/counted.h"
 #include "io/same_bytes.h"
+#include "plan/hf_rows.h"
 #include "plan/hf_sources.h"
 #include "tensor/shape.h"
 
@@ -135,6 +136,10 @@ class NameMapper {
       MU_TRY(add_part(expected, found.alternative->parts[i], found.parts.size() == 1, *found.parts[i], tensor));
     }
     MU_TRY(check_rows(expected, tensor));
+    if (!tensor.is_whole && found.alternative->parts.front().operation == arch::Operation::unit_columns) {
+      MU_ASSIGN(tensor.column_lengths, column_lengths(model_, tensor));
+      tensor.is_scaled = true;
+    }
     sources_.use(found.parts);
     result_.tensors.push_back(std::move(tensor));
     return {};
@@ -202,6 +207,7 @@ class NameMapper {
   // What is computed element by element makes a tensor small; factors serve matrices, too.
   static void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
     if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
+    if (part.operation == arch::Operation::unit_columns) return;
     if (tensor.operation == arch::Operation::none) {
       tensor.operation = part.operation;
       std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);

@@ -1,6 +1,7 @@
 // Which rows of a Hugging Face or MLX directory make each GGUF tensor: names, shapes, stacking, order. Decided from
-// headers alone, unless a Gemma has an output head (its bytes are compared with the embedding's); used by the converter
-// and by verify --against. The rows of lib/arch say how; docs/conversion.md explains.
+// headers alone, unless a Gemma has an output head (its bytes are compared with the embedding's) or a head has to be
+// normalised (its columns are measured); used by the converter and by verify --against. The rows of lib/arch say how;
+// docs/conversion.md explains.
 #pragma once
 
 #include <string>
@@ -30,10 +31,11 @@ struct MappedTensor {
   bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
   bool is_transposed = false;     ///< the views of its parts pick single elements
   u64 pieces = 1;                 ///< of a row, that the views pick one by one
-  bool is_scaled = false;         ///< its parts have factors, and it is not read whole
+  bool is_scaled = false;         ///< its parts or columns have factors, and it is not read whole
   std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
   arch::Operation operation = arch::Operation::none;  ///< of tensors that are read whole
   float operand = 0;                                  ///< of the operation
+  std::vector<float> column_lengths;                  ///< what the columns are divided by; empty: nothing
   std::vector<float> generated;                       ///< rope factors
 
   u64 columns() const { return ne.front(); }

@@ -24,7 +24,7 @@ std::string list(std::string_view names) {
 struct Ways {
   std::set<std::string_view> as_f32;  // matrices that runtimes want in F32
   std::set<std::string_view> transposed;
-  bool reorders = false, stacks = false, computes = false, generates = false;
+  bool reorders = false, stacks = false, computes = false, generates = false, normalises = false;
 };
 
 std::string_view plain_name(const arch::Tensor& row) {
@@ -41,7 +41,9 @@ void look_at(std::span<const arch::Tensor> rows, Ways& ways) {
         if (part.is_of_elements && is_matrix) ways.transposed.insert(plain_name(row));
         ways.reorders |= !part.view.empty() && !part.is_of_elements && is_matrix;
         ways.stacks |= part.is_stacked();
-        ways.computes |= part.operation != arch::Operation::none;
+        const bool is_of_columns = part.operation == arch::Operation::unit_columns;
+        ways.computes |= part.operation != arch::Operation::none && !is_of_columns;
+        ways.normalises |= is_of_columns;
       }
     }
   }
@@ -68,6 +70,7 @@ std::string tensors_text(const arch::Family& family) {
     text += ".";
   }
   if (ways.computes) text += " Some vectors are computed (see conversion.md).";
+  if (ways.normalises) text += " An output head that is to be normalised is computed (see conversion.md).";
   if (ways.generates) text += " Rope factors are generated from config.json.";
   return text;
 }

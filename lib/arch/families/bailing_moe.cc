@@ -7,7 +7,12 @@
 namespace modelutils::arch::families::bailing_moe {
 
 constexpr auto sizes = decoder_sizes({.context = "16384"});
-constexpr Key mixture[] = {expert_width, shared_expert_count, leading_dense};
+// No key: mlx-lm stores a head with columns of length one; elsewhere it is stored as it was trained.
+static std::optional<u64> norm_head(const hf::Config& config, const Sizes&) {
+  return config.bool_field("norm_head").value_or(false) ? 1 : 0;
+}
+constexpr Key normalises_head = {.name = "norm_head", .symbol = "Nh", .when = "0", .derive = norm_head};
+constexpr Key mixture[] = {expert_width, shared_expert_count, leading_dense, normalises_head};
 constexpr Key mixture_v2[] = {
     expert_width,
     shared_expert_count,
@@ -19,8 +24,13 @@ constexpr Key mixture_v2[] = {
      .when = "X",
      .loader_default = "Fx"},
     expert_gating("1"),
+    normalises_head,
 };
 constexpr Tensor first[] = {{"token_embd", "E,V", "model.word_embeddings"}};
+constexpr Tensor last[] = {
+    norm_and_head[0],
+    {"output", "E,V", "[hf & Nh] lm_head@unit_columns | lm_head"},
+};
 constexpr Tensor pairs[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*D", "attention.query_key_value{n:H+2*K t:2 j:D/2 -> n[0:H] j t}", Need::required, Need::optional},
@@ -62,11 +72,10 @@ constexpr Fixed fixed_v2[] = {
     rotates_halves,
     {"use_qk_norm", "true", Severity::error, "for this architecture llama.cpp normalises queries and keys"},
 };
-// mlx-lm stores the head with columns of length one; elsewhere it is stored as it was trained.
 static Status check_head(KeyWriter& out) {
-  if (out.is_mlx() || !out.config().bool_field("norm_head").value_or(false)) return {};
-  return out.refuse("norm_head",
-                    "is true: the columns of the output head have to be normalised; convert with mlx-lm first");
+  const bool is_tied = out.config().tie_word_embeddings.value_or(false);
+  if (out.is_mlx() || out.size("Nh") == 0 || !is_tied) return {};
+  return out.refuse("norm_head", "is true, but the output head is the embedding, which must not be normalised");
 }
 constexpr Member members[] = {
     {"use_bias", "false"}, {"use_qkv_bias", "@attn_q.bias"}, {"norm_head", "false"}, {"norm_softmax", "false"},
@@ -90,6 +99,7 @@ const Family bailing_moe = {
     .keys = {sizes, rope_keys, expert_keys, mixture, weights},
     .layer_tensors = {pairs, experts, deepseek_shared_experts},
     .first_tensors = first,
+    .last_tensors = last,
     .fixed = fixed,
     .checks = {check_head},
     .config = {.fields = "num_experts|num_shared_experts", .members = members},
@@ -106,6 +116,7 @@ const Family bailing_moe_v2 = {
     .keys = {sizes, partial_rope_keys, expert_keys, mixture_v2, weights, expert_groups},
     .layer_tensors = {attention_v2, leading_feed_forward, experts, choice, shared_v2},
     .first_tensors = first,
+    .last_tensors = last,
     .fixed = fixed_v2,
     .relations = {whole_width},
     .checks = {check_head},

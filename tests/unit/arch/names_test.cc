@@ -108,6 +108,7 @@ TEST(Names, OperationsMayHaveAnOperand) {
   EXPECT_EQ(parsed[2].parts[0].view, "x y -> y x");
   EXPECT_EQ(parsed[2].parts[0].operation, Operation::times);
   EXPECT_EQ(parsed[2].parts[0].operand, "key");
+  EXPECT_EQ(parse_source("[hf & Nh] lm_head@unit_columns")[0].parts[0].operation, Operation::unit_columns);
 }
 
 TEST(Names, ViewsOfRowsAndOfElements) {
