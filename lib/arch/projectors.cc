@@ -104,7 +104,7 @@ constexpr Projector projectors[] = {
     {.name = "youtuvl", .encoder = vision, .layers = transformer, .tensors = "mm.input_norm.weight mm.0.* mm.2.*",
      .width = "mm.2.weight", .first = "mm.0.weight", .second = "mm.2.weight", .keys = "window_size"},
     {.name = "yasa2", .encoder = vision, .layers = own, .tensors = "v.patch_embd.weight mm.0.weight mm.2.weight",
-     .width = "mm.2.weight", .first = "mm.0.weight", .second = "mm.2.weight", .has_plain_patches = false},
+     .width = "mm.2.weight", .has_plain_patches = false},
     {.name = "hunyuanocr", .encoder = vision, .layers = transformer, .tensors = hunyuan, .width = "mm.model.fc.weight",
      .keys = pixel_limits},
     {.name = "hunyuanvl", .encoder = vision, .layers = transformer, .tensors = hunyuan, .width = "mm.model.fc.weight"},
