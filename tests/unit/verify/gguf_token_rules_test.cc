@@ -1,6 +1,8 @@
 // The vocabulary and the chat template.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gguf/parse.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
@@ -67,6 +69,18 @@ TEST(GgufTokens, SpecialTokensAreControlTokens) {
   EXPECT_EQ(token_findings(with_types({1, 4, 1})), "") << "user-defined: llama.cpp looks for those as well";
   EXPECT_EQ(token_findings(with_types({3, 1, 3})), "warning gguf-token-special-type");
   EXPECT_EQ(token_findings(with_types({3, 6, 3})), "warning gguf-token-special-type");
+  const auto normal = [](const char* model, const char* key) {
+    return vocabulary({"a", "b"})
+        .key_string("tokenizer.ggml.model", model)
+        .key_u32(key, 1)
+        .key_array<i32>("tokenizer.ggml.token_type", {1, 1});
+  };
+  const Findings padding = token_rules(normal("llama", "tokenizer.ggml.padding_token_id")).findings();
+  const auto note = std::ranges::find(padding, "gguf-token-special-type", &Finding::code);
+  ASSERT_NE(note, padding.end());
+  EXPECT_EQ(note->severity, Severity::note) << "nobody types it";
+  EXPECT_EQ(token_findings(normal("llama", "tokenizer.ggml.eot_token_id")), "warning gguf-token-special-type");
+  EXPECT_EQ(token_findings(normal("rwkv", "tokenizer.ggml.eot_token_id")), "") << "an empty line ends a turn there";
 }
 
 TEST(GgufTokens, MapsOfCharacters) {
@@ -92,11 +106,10 @@ TEST(GgufTokens, TokensThatNoTextBecomes) {
   };
   EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "é"}, {1, 1, 1, 1})), "");
   EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "ba"}, {1, 1, 1, 1})), "") << "a few are a note";
-  EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "aba", "bba"},
-                                 std::vector<i32>(11, 1))),
-            "warning gguf-token-unreachable");
+  const Texts many = {"a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "aba", "bba"};
+  EXPECT_EQ(token_findings(bytes("gpt-2", many, std::vector<i32>(11, 1))), "warning gguf-token-unreachable");
+  EXPECT_EQ(token_findings(bytes("llama-bpe", many, std::vector<i32>(11, 1))), "") << "used as whole words";
   EXPECT_EQ(token_findings(bytes("gpt-2", {"a", "b", "ab", "ba"}, {1, 1, 1, 4})), "") << "not an ordinary token";
-  EXPECT_EQ(token_findings(bytes("llama-bpe", {"a", "b", "ab", "ba"}, {1, 1, 1, 1})), "") << "used as a whole word";
 }
 
 TEST(GgufTokens, PreTokenizersThatCutTokens) {
