@@ -6,6 +6,7 @@
 
 #include "gguf/keys.h"
 #include "gguf/write.h"
+#include "io/same_bytes.h"
 #include "verify/gguf/rules.h"
 #include "verify/hf/loader_rules.h"
 
@@ -25,8 +26,26 @@ constexpr std::array guarded_warnings = {std::string_view("gguf-architecture-mis
                                          std::string_view("gguf-tokenizer-pre"),
                                          std::string_view("gguf-value-utf8")};
 
-FindingLog findings_of(const gguf::SplitSet& set, bool is_whole) {
-  FindingLog log = gguf_structure_rules(set);
+// Are the texts of tokens and merges the same? Where they cannot be read, the rules say why.
+bool has_same_texts(const gguf::SetFile& before, const gguf::SetFile& after) {
+  const gguf::Index old_index(before.document), new_index(after.document);
+  for (const std::string_view key : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"}) {
+    const gguf::ArrayRef* old_array = old_index.array_value(key);
+    const gguf::ArrayRef* new_array = new_index.array_value(key);
+    if ((old_array == nullptr) != (new_array == nullptr)) return false;
+    if (old_array == nullptr) continue;
+    if (old_array->element_type != new_array->element_type || old_array->count != new_array->count ||
+        old_array->bytes != new_array->bytes ||
+        !same_bytes(*before.source, old_array->offset, *after.source, new_array->offset, old_array->bytes)
+             .value_or(false)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+FindingLog findings_of(const gguf::SplitSet& set, bool is_whole, TokenTexts texts) {
+  FindingLog log = gguf_structure_rules(set, texts);
   if (!is_whole) return log;
   const bool has_vocabulary =
       gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
@@ -62,13 +81,15 @@ Findings broken_by_edit(const gguf::SplitSet& before, const gguf::SplitSet& afte
   }
   const bool is_whole = is_whole_model(before);
   Findings found;
-  const FindingLog new_findings = findings_of(after, is_whole);
+  const TokenTexts texts =
+      has_same_texts(before.files.front(), after.files.front()) ? TokenTexts::known : TokenTexts::read;
+  const FindingLog new_findings = findings_of(after, is_whole, texts);
   for (const Finding& finding : new_findings) {
     if (is_guarded(finding)) found.push_back(finding);
   }
   if (found.empty()) return broken;
   std::set<std::pair<std::string, std::string>> known;
-  const FindingLog old_findings = findings_of(before, is_whole);
+  const FindingLog old_findings = findings_of(before, is_whole, texts);
   for (const Finding& finding : old_findings) known.emplace(finding.code, finding.where);
   for (Finding& finding : found) {
     if (known.contains({finding.code, finding.where})) continue;

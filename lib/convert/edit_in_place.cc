@@ -43,6 +43,18 @@ Status write_all(const ExclusiveFile& file, const std::vector<gguf::UndoRange>& 
   return file.sync();
 }
 
+// Does the file begin with them?
+bool has_bytes(const RandomAccessFile& file, std::string_view bytes) {
+  std::string part;
+  for (std::size_t at = 0; at < bytes.size(); at += part.size()) {
+    part.resize(std::min<std::size_t>(bytes.size() - at, u64{256} << 10));
+    if (!file.read_exact(at, std::as_writable_bytes(std::span(part))) || bytes.substr(at, part.size()) != part) {
+      return false;
+    }
+  }
+  return true;
+}
+
 tl::unexpected<Error> foreign_journal(const std::string& path, const std::string& reason) {
   return output_error("edit-journal-foreign",
                       "is in the way of an edit, but is not a journal of this file: " + reason + "; move it away",
@@ -84,9 +96,8 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(change.path, force, remarks));
   const gguf::JournalSearch search = gguf::find_journal(file.reader(), change.path);
   if (!search.rejected.empty()) return foreign_journal(change.path, search.rejected);
-  std::string now(change.before.size(), '\0');
-  if (file.reader().file_size() != change.file_size ||
-      !file.reader().read_exact(0, std::as_writable_bytes(std::span(now))) || now != change.before || search.found) {
+  const bool is_as_planned = file.reader().file_size() == change.file_size && has_bytes(file.reader(), change.before);
+  if (!is_as_planned || search.found) {
     return output_error("edit-changed", "has been changed by another program in the meantime", change.path);
   }
   const gguf::EditJournal journal = make_journal(change, file.status());
@@ -97,7 +108,7 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   MU_TRY(write_journal(journal, journal_name, file.status()));
   std::vector<gguf::UndoRange> ranges = journal.ranges;
   for (gguf::UndoRange& range : ranges) {
-    range.before = change.after.substr(static_cast<std::size_t>(range.offset), range.before.size());
+    range.before = std::string(change.after.substr(static_cast<std::size_t>(range.offset), range.before.size()));
   }
   if (const Status written = write_all(file, ranges); !written) {
     Error error = written.error();

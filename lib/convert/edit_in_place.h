@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -11,8 +12,8 @@ namespace modelutils::convert {
 
 struct HeaderChange {
   std::string path;
-  std::string before;  ///< what the file has now, from its first byte to its data section
-  std::string after;   ///< of the same length
+  std::string before;      ///< what the file has now, from its first byte to its data section
+  std::string_view after;  ///< of the same length; must outlive this
   u64 file_size = 0;
 };
 

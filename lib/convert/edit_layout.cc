@@ -14,14 +14,6 @@ namespace {
 constexpr u64 default_alignment = 32;
 constexpr std::size_t max_parts = 65535;
 
-// Bytes of the header before the padding.
-u64 header_bytes(const std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTensor>& tensors) {
-  u64 size = 4 + 4 + 8 + 8;
-  for (const gguf::OutKey& key : keys) size += 8 + key.key.size() + 4 + key.encoded.size();
-  for (const gguf::OutTensor& tensor : tensors) size += 8 + tensor.name.size() + 4 + 8 * tensor.ne.size() + 4 + 8;
-  return size;
-}
-
 std::vector<gguf::OutKey>::iterator find_reserve(std::vector<gguf::OutKey>& keys) {
   return std::find_if(keys.begin(), keys.end(), [](const gguf::OutKey& key) {
     return key.key == reserve_key && key.type == gguf::ValueType::string;
@@ -76,7 +68,7 @@ class Layouter {
   void make_congruent(u64 old_offset) {
     constexpr u64 block = shared_block_bytes;
     if (model_.tensors.empty() || alignment_ > block || old_offset % alignment_ != 0) return;
-    const u64 size = header_bytes(keys_, out_tensors(model_, 0, model_.tensors.size()));
+    const u64 size = gguf::header_bytes(keys_, out_tensors(model_, 0, model_.tensors.size()));
     if (round_up(size, alignment_) % block == old_offset % block) return;
     const auto there = find_reserve(keys_);
     const u64 filled = there == keys_.end() ? 0 : there->encoded.size() - sizeof(u64);
@@ -173,16 +165,16 @@ Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWi
 
 Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTensor>& tensors, u64 alignment,
                   u64 data_offset) {
-  if (round_up(header_bytes(keys, tensors), alignment) == data_offset) return {};
-  std::vector<gguf::OutKey> bare = keys;
-  if (const auto there = find_reserve(bare); there != bare.end()) bare.erase(there);
-  const u64 size = header_bytes(bare, tensors);
+  if (round_up(gguf::header_bytes(keys, tensors), alignment) == data_offset) return {};
+  const auto there = find_reserve(keys);
+  const u64 reserved = there == keys.end() ? 0 : reserve_record_bytes - 8 + there->encoded.size();
+  const u64 size = gguf::header_bytes(keys, tensors) - reserved;
   if (data_offset % alignment == 0 && size + reserve_record_bytes <= data_offset) {
     set_reserve(keys, data_offset - size - reserve_record_bytes);
     return {};
   }
   if (round_up(size, alignment) == data_offset) {
-    keys = std::move(bare);
+    if (there != keys.end()) keys.erase(there);
     return {};
   }
   if (data_offset % alignment != 0) {

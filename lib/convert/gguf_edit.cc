@@ -118,13 +118,13 @@ class EditPlanner {
       for (; tensor < model_.tensors.size() && model_.tensors[tensor].file == i; ++tensor) {
         tensors.push_back(model_.tensors[tensor].out);
       }
+      const u64 alignment = i == 0 ? model_.alignment() : file.document.alignment;
       std::vector<gguf::OutKey> keys;
       if (i == 0) {
-        keys = model_.keys;
+        keys = std::move(model_.keys);
       } else {
         MU_ASSIGN(keys, keys_of(file));
       }
-      const u64 alignment = i == 0 ? model_.alignment() : file.document.alignment;
       MU_TRY(add_header(file, std::move(keys), tensors, alignment));
     }
     return {};
@@ -157,9 +157,11 @@ class EditPlanner {
       return input_error("edit-in-place-data", "the edit would move tensor data, which --in-place cannot do; use -o",
                          {}, {}, file.path);
     }
-    MU_ASSIGN(const bool is_changed, note_change(file, layout));
+    keys.clear();  // the header has them now, and a vocabulary is large
+    keys.shrink_to_fit();
     plan_.headers.push_back(std::move(layout));
     const std::string& header = plan_.headers.back().header;
+    MU_ASSIGN(const bool is_changed, note_change(file, header));
     if (!is_changed) {
       plan_.after.files.push_back(file);
       return {};
@@ -170,21 +172,21 @@ class EditPlanner {
     return check_read_back(plan_.after.files.back(), header);
   }
 
-  Result<bool> note_change(const gguf::SetFile& file, const gguf::OutLayout& layout) {
+  Result<bool> note_change(const gguf::SetFile& file, std::string_view header) {
     const u64 file_size = file.document.file_size.value_or(0);
-    if (file_size < layout.header.size()) {
+    if (file_size < header.size()) {
       return input_error("edit-in-place-data", "the file ends before its data section begins; use -o", {}, {},
                          file.path);
     }
-    std::string before(layout.header.size(), '\0');
+    std::string before(header.size(), '\0');
     MU_TRY(file.source->read_exact(0, std::as_writable_bytes(std::span(before))));
-    if (before == layout.header) return false;
+    if (before == header) return false;
     if (plan_.change) {
       return input_error("edit-in-place-parts",
                          "the edit changes several files of the model, which --in-place cannot do at once; use -o", {},
                          {}, file.path);
     }
-    plan_.change = HeaderChange{file.path, std::move(before), layout.header, file_size};
+    plan_.change = HeaderChange{file.path, std::move(before), header, file_size};
     return true;
   }
 

@@ -188,6 +188,13 @@ Result<OutKey> copy_key(const ByteSource& source, const Document& document, cons
   return out;
 }
 
+u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors) {
+  u64 size = 4 + 4 + 8 + 8;
+  for (const OutKey& key : keys) size += 8 + key.key.size() + 4 + key.encoded.size();
+  for (const OutTensor& tensor : tensors) size += 8 + tensor.name.size() + 4 + 8 * tensor.ne.size() + 4 + 8;
+  return size;
+}
+
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment,
                          u32 version) {
   if (version != 2 && version != 3) return internal_error("gguf::layout writes only versions 2 and 3");
@@ -195,6 +202,8 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   OutLayout out;
   out.alignment = alignment;
   std::string& header = out.header;
+  // A vocabulary is large, and growing step by step would hold it twice.
+  header.reserve(static_cast<std::size_t>(header_bytes(keys, tensors) + alignment));
   header = "GGUF";
   put<u32>(header, version);
   put<u64>(header, tensors.size());

@@ -49,6 +49,9 @@ struct OutLayout {
   u64 alignment = 32;
 };
 
+/// Bytes of the header before the padding.
+u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors);
+
 /// Encodes the header (version 2 or 3, little-endian) and lays the tensors out, in their order, without gaps. A
 /// document whose tensors stand like that comes back byte for byte. Errors of kind input: "gguf-write-key" (empty, too
 /// long, twice), "gguf-write-name" (tensor names of more than 63 bytes, empty, twice), "gguf-write-shape" (no or more

@@ -5,6 +5,7 @@
 #include "gguf/document.h"
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
+#include "verify/gguf/rules.h"
 
 namespace modelutils::gguf_rules {
 
@@ -39,6 +40,6 @@ void check_companion(const gguf::Document& document, const gguf::Index& index, F
 void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
 void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log);
 void check_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                  const TensorFacts& facts, FindingLog& log);
+                  const TensorFacts& facts, TokenTexts texts, FindingLog& log);
 
 }  // namespace modelutils::gguf_rules

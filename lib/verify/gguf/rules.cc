@@ -76,7 +76,7 @@ Findings gguf_container_findings(const gguf::SplitSet& set) {
   return log.findings();
 }
 
-FindingLog gguf_structure_rules(const gguf::SplitSet& set) {
+FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   FindingLog log(set.findings);
   for (const gguf::SetFile& file : set.files) {
     FindingLog part = gguf_container_rules(file.document);
@@ -98,7 +98,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set) {
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   gguf_rules::check_chat_templates(first.document, part);
-  gguf_rules::check_tokens(*first.source, first.document, index, facts, part);
+  gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, part);
   take(log, std::move(part), set, first);
   return log;
 }

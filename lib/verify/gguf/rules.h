@@ -17,9 +17,13 @@ Findings gguf_container_findings(const gguf::Document& document);
 /// For every file of a set, each finding with its file's base name where there are several, and the set's own findings.
 Findings gguf_container_findings(const gguf::SplitSet& set);
 
+/// Are the texts of tokens and merges read, which takes most of the time of the rules? Not where they are known to be
+/// those of a model that has been judged.
+enum class TokenTexts { read, known };
+
 /// All that can be said without reading tensor data: container, keys, hyper-parameters, tokens, merges, chat templates,
 /// padding bytes and what stands behind the last tensor. What converters refuse by (first_error) and verify reports.
-FindingLog gguf_structure_rules(const gguf::SplitSet& set);
+FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts = TokenTexts::read);
 
 /// The row of the table of formats (formats.cc).
 Result<CheckedModel> check_gguf(const Model& model);

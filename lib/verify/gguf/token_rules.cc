@@ -27,7 +27,7 @@ class TokenRules {
   TokenRules(const ByteSource& source, const gguf::Document& document, const gguf::Index& index, FindingLog& log)
       : source_(source), document_(document), index_(index), log_(log) {}
 
-  void check(const TensorFacts& facts) {
+  void check(const TensorFacts& facts, TokenTexts texts) {
     const gguf::ArrayRef* tokens = string_array(tokens_key);
     if (tokens == nullptr) return;
     count_ = tokens->count;
@@ -37,6 +37,7 @@ class TokenRules {
     check_embedding(facts);
     check_byte_level();
     check_charsmap();
+    if (texts == TokenTexts::known) return;
     if (count_ > most_tokens) {
       return log_.warning(
           Scope::model, "gguf-tokens-too-many",
@@ -265,8 +266,8 @@ class TokenRules {
 }  // namespace
 
 void check_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                  const TensorFacts& facts, FindingLog& log) {
-  TokenRules(source, document, index, log).check(facts);
+                  const TensorFacts& facts, TokenTexts texts, FindingLog& log) {
+  TokenRules(source, document, index, log).check(facts, texts);
 }
 
 }  // namespace modelutils::gguf_rules
