@@ -29,7 +29,8 @@ std::optional<std::string_view> bump5_tokenizer_type(std::string_view model);
 
 /// Reads tokens, scores, types and merges of a model whose embedding has `rows` rows; ids without a token get
 /// "<|pad_ID|>". Nothing if the model has no tokens, or there were refusals ("gguf2bump-vocabulary": a tokenizer that
-/// the engine does not have, strings of more than 2 GiB, a token type above 255, arrays of a wrong type). Errors: reading.
+/// the engine does not have, strings of more than 2 GiB, a token type above 255, arrays of a wrong type). Errors:
+/// reading.
 Result<std::shared_ptr<Bump5Vocabulary>> read_bump5_vocabulary(const gguf::SplitSet& set, const gguf::Index& index,
                                                                u64 rows, Refusals& refusals);
 
