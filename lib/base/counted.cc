@@ -7,14 +7,28 @@
 
 namespace modelutils {
 
-std::string thousands(u64 number) {
+void append_thousands(std::string& out, u64 number) {
   char text[32];
   char* begin = std::end(text);
-  for (int digits = 0; digits == 0 || number > 0; ++digits, number /= 10) {
-    if (digits > 0 && digits % 3 == 0) *--begin = ',';
-    *--begin = static_cast<char>('0' + number % 10);
+  const auto put = [&](u64 digit) { *--begin = static_cast<char>('0' + digit); };
+  for (; number >= 1000; number /= 1000) {
+    const u64 group = number % 1000;
+    put(group % 10);
+    put(group / 10 % 10);
+    put(group / 100);
+    *--begin = ',';
   }
-  return {begin, std::end(text)};
+  do {
+    put(number % 10);
+    number /= 10;
+  } while (number > 0);
+  out.append(begin, static_cast<std::size_t>(std::end(text) - begin));
+}
+
+std::string thousands(u64 number) {
+  std::string out;
+  append_thousands(out, number);
+  return out;
 }
 
 std::string counted(u64 number, std::string_view noun) {

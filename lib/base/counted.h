@@ -10,6 +10,7 @@ namespace modelutils {
 
 /// "1,234,567"
 std::string thousands(u64 number);
+void append_thousands(std::string& out, u64 number);
 
 /// "1 error", "2 errors", "0 errors"; for other plurals counted(3, "entry", "entries").
 std::string counted(u64 number, std::string_view noun);

@@ -45,16 +45,15 @@ bool is_unsafe(char32_t c) {
 
 namespace {
 
-// Are all eight bytes printable ASCII other than `"` and `\`? (A borrow can only come from a byte that is a hit
-// itself.)
+// Are all eight bytes printable ASCII other than `"` and `\`? (Each subtraction sets the high bit of a byte that is a
+// hit; it may set others only by a borrow, which comes from a hit, or in bytes above ASCII, which are hits.)
 bool plain_eight(const char* at) {
   constexpr u64 ones = 0x0101010101010101;
   constexpr u64 highs = 0x8080808080808080;
   u64 word;
   std::memcpy(&word, at, 8);
-  const auto has_zero = [](u64 x) { return (x - ones) & ~x; };
-  const u64 hits = ((word - ones * 0x20) & ~word) | word | has_zero(word ^ (ones * 0x7F)) |
-                   has_zero(word ^ (ones * '\\')) | has_zero(word ^ (ones * '"'));
+  const u64 hits = word | (word - ones * 0x20) | ((word ^ (ones * 0x7F)) - ones) | ((word ^ (ones * '\\')) - ones) |
+                   ((word ^ (ones * '"')) - ones);
   return (hits & highs) == 0;
 }
 
@@ -62,6 +61,8 @@ bool plain_eight(const char* at) {
 std::size_t plain_run(std::string_view text) {
   std::size_t size = 0;
   while (size + 8 <= text.size() && plain_eight(text.data() + size)) size += 8;
+  // The last eight, with some that are known already: mostly that is the end.
+  if (text.size() - size < 8 && text.size() >= 8 && plain_eight(text.data() + text.size() - 8)) return text.size();
   while (size < text.size()) {
     const u8 byte = static_cast<u8>(text[size]);
     if (byte < 0x20 || byte >= 0x7F || byte == '\\' || byte == '"') break;

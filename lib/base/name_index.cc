@@ -8,6 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/large_pages.h"
+
 namespace modelutils {
 
 namespace {
@@ -40,8 +42,9 @@ std::size_t NameIndex::slot_of(std::string_view name, u32 hash) const {
 }
 
 void NameIndex::grow(std::size_t slots) {
-  std::vector<Slot> old(slots);
+  std::vector<Slot> old;
   old.swap(slots_);
+  resize_to_fill(slots_, slots);
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& entry : old) {
     if (entry.number_plus_one == 0) continue;
@@ -52,7 +55,7 @@ void NameIndex::grow(std::size_t slots) {
 }
 
 void NameIndex::reserve(std::size_t names) {
-  names_.reserve(names);
+  reserve_to_fill(names_, names);
   const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, names * 2));
   if (slots > slots_.size()) grow(slots);
 }

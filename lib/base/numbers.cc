@@ -5,45 +5,60 @@
 #include <array>
 #include <charconv>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 namespace modelutils {
 
 namespace {
 
-// Three significant digits of value × 1000^-n, where n is the unit; "999.9" rounds up into the next unit.
-template <std::size_t N>
-std::string with_unit(u64 number, const std::array<std::string_view, N>& units) {
-  double value = static_cast<double>(number);
+// Three significant digits of number × 1000^-n, where n is the unit; "999.9" rounds up into the next unit.
+void append_with_unit(std::string& out, u64 number, std::span<const std::string_view> units) {
   std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < N) {
-    value /= 1000;
-    ++unit;
+  if (number < 1000) {
+    append_number(out, number);
+  } else {
+    double value = static_cast<double>(number);
+    while (value >= 999.5 && unit + 1 < units.size()) {
+      value /= 1000;
+      ++unit;
+    }
+    char digits[24];
+    const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    const auto end = std::to_chars(std::begin(digits), std::end(digits), value, std::chars_format::fixed, decimals).ptr;
+    out.append(digits, static_cast<std::size_t>(end - digits));
   }
-  char digits[24];
-  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  const auto end =
-      unit == 0 ? std::to_chars(std::begin(digits), std::end(digits), number).ptr
-                : std::to_chars(std::begin(digits), std::end(digits), value, std::chars_format::fixed, decimals).ptr;
-  std::string text(digits, end);
-  text += units[unit];
-  return text;
+  out += units[unit];
 }
 
 }  // namespace
 
+void append_byte_text(std::string& out, u64 bytes) {
+  static constexpr std::array<std::string_view, 7> units = {" B", " kB", " MB", " GB", " TB", " PB", " EB"};
+  append_with_unit(out, bytes, units);
+}
+
 std::string byte_text(u64 bytes) {
-  return with_unit(bytes, std::array<std::string_view, 7>{" B", " kB", " MB", " GB", " TB", " PB", " EB"});
+  std::string out;
+  append_byte_text(out, bytes);
+  return out;
+}
+
+void append_count_text(std::string& out, u64 number) {
+  static constexpr std::array<std::string_view, 5> units = {"", " K", " M", " B", " T"};
+  append_with_unit(out, number, units);
 }
 
 std::string count_text(u64 number) {
-  return with_unit(number, std::array<std::string_view, 5>{"", " K", " M", " B", " T"});
+  std::string out;
+  append_count_text(out, number);
+  return out;
 }
 
 void append_number(std::string& out, u64 number) {
   char digits[24];
   const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  out.append(digits, end);
+  out.append(digits, static_cast<std::size_t>(end - digits));
 }
 
 std::string bits_text(double bits) {

@@ -10,12 +10,14 @@ namespace modelutils {
 
 /// "512 B", "4.7 kB", "1.24 GB": decimal units, three significant digits.
 std::string byte_text(u64 bytes);
+void append_byte_text(std::string& out, u64 bytes);
 
 /// Appends plain decimal digits.
 void append_number(std::string& out, u64 number);
 
 /// "751", "12.3 K", "7.24 B": parameters and other counts, three significant digits.
 std::string count_text(u64 number);
+void append_count_text(std::string& out, u64 number);
 
 /// "4.50": two decimals, as bits per weight are quoted.
 std::string bits_text(double bits);

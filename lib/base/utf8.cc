@@ -74,13 +74,23 @@ void append_utf8(std::string& out, char32_t value) {
 
 namespace {
 
+// Are the `sizeof(Word)` bytes there all ASCII?
+template <typename Word>
+bool ascii_word(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof(word));
+  return (word & static_cast<Word>(0x8080808080808080u)) == 0;
+}
+
 // Length of the leading run of ASCII.
 std::size_t ascii_run(std::string_view text) {
+  const char* const end = text.data() + text.size();
   std::size_t size = 0;
-  for (u64 word = 0; size + 8 <= text.size(); size += 8) {
-    std::memcpy(&word, text.data() + size, 8);
-    if ((word & 0x8080808080808080u) != 0) break;
-  }
+  while (size + 8 <= text.size() && ascii_word<u64>(text.data() + size)) size += 8;
+  // The last bytes, with some that are known already: mostly that is the end.
+  const std::size_t left = text.size() - size;
+  if (left < 8 && text.size() >= 8 && ascii_word<u64>(end - 8)) return text.size();
+  if (left >= 4 && left < 8 && ascii_word<u32>(text.data() + size) && ascii_word<u32>(end - 4)) return text.size();
   while (size < text.size() && static_cast<u8>(text[size]) < 0x80) ++size;
   return size;
 }
@@ -96,8 +106,12 @@ std::size_t display_width(std::string_view text) {
       continue;
     }
     const CodePoint point = decode_utf8(text);
-    width += point.valid ? static_cast<std::size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(point.value))) : 1;
     text.remove_prefix(point.size);
+    if (point.value >= 0xA0 && point.value < 0x300) {  // Latin, ×: a column each, without asking
+      ++width;
+      continue;
+    }
+    width += point.valid ? static_cast<std::size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(point.value))) : 1;
   }
   return width;
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/large_pages.h"
 #include "base/path.h"
 #include "gguf/parse.h"
 #include "listing/gguf_summary.h"
@@ -96,7 +97,7 @@ void GgufListing::list_tensors(Listing& listing, const ListingRequest& request) 
   if (request.tensor_globs.empty()) {
     std::size_t count = 0;
     for (const gguf::SetFile& file : set_.files) count += file.document.tensors.size();
-    listing.tensors.reserve(count);
+    reserve_to_fill(listing.tensors, count);
   }
   u64 index = 0;
   u32 file_number = 0;

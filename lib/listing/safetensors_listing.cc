@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/checked_math.h"
+#include "base/large_pages.h"
 #include "listing/config_facts.h"
 #include "listing/safetensors_keys.h"
 #include "model/model_view.h"
@@ -115,7 +116,7 @@ void SafetensorsListing::list_tensors(Listing& listing, const ListingRequest& re
   const std::vector<bool> parts = quantization_parts(model_);
   listing.tensor_count = set.listed_count();
   if (!request.tensors) return;
-  if (request.tensor_globs.empty()) listing.tensors.reserve(set.listed_count());
+  if (request.tensor_globs.empty()) reserve_to_fill(listing.tensors, set.listed_count());
   for (std::size_t place = 0; place < set.listed_count(); ++place) {
     const TensorRef ref = set.listed(place);
     const Tensor& tensor = set.tensor(ref);

@@ -1,5 +1,7 @@
 #include "model/safetensors_catalog.h"
 
+#include "base/large_pages.h"
+
 namespace modelutils {
 
 std::string_view safetensors_tensor_problem(const safetensors::Document& document, const safetensors::Tensor& tensor) {
@@ -14,7 +16,7 @@ Catalog safetensors_catalog(const safetensors::ShardSet& set) {
   for (const safetensors::ShardFile& file : set.files) {
     catalog.files.push_back({file.path, file.base_name, file.source});
   }
-  catalog.tensors.reserve(set.tensors.size());
+  reserve_to_fill(catalog.tensors, set.tensors.size());
   for (const safetensors::TensorRef ref : set.tensors) {
     const safetensors::Document& document = set.file(ref).document;
     const safetensors::Tensor& tensor = set.tensor(ref);

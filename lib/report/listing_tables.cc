@@ -27,10 +27,24 @@ void set(Cell& cell, std::string text, Paint paint) {
   cell.paint = paint;
 }
 
-void set_escaped(Cell& cell, std::string_view text, Paint paint) {
+// The cell's text, emptied, to append to: of what the row before had, its memory is left.
+std::string& begin(Cell& cell, Paint paint) {
   cell.text.clear();
-  append_escaped(cell.text, text);
   cell.paint = paint;
+  return cell.text;
+}
+
+void set_escaped(Cell& cell, std::string_view text, Paint paint) {
+  append_escaped(begin(cell, paint), text);
+}
+
+void append_or_unknown(Cell& cell, std::optional<u64> number, void (*append)(std::string&, u64), Paint paint) {
+  std::string& text = begin(cell, paint);
+  if (number) {
+    append(text, *number);
+  } else {
+    text = "?";
+  }
 }
 
 std::string module_form(const ListedModule& module) {
@@ -107,18 +121,21 @@ Status ListingTables::write_keys() {
   if (listing_.keys.empty()) return {};
   const std::size_t budget = value_columns();
   Status status;
-  const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
-    const ListedKey& key = listing_.keys[i];
+  std::vector<std::string> values;  // arrays are read once, in the order of the file
+  values.reserve(listing_.keys.size());
+  for (const ListedKey& key : listing_.keys) {
     Result<std::string> value = preview(key.value, budget);
     if (!value && status) status = tl::make_unexpected(value.error());
+    values.push_back(value ? std::move(*value) : std::string("?"));
+    shortened_ = shortened_ || values.back().ends_with("…") || values.back().ends_with("…]");
+  }
+  const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
+    const ListedKey& key = listing_.keys[i];
     const bool is_text = std::holds_alternative<std::string_view>(key.value);
     const bool is_array = std::holds_alternative<ListedArray>(key.value);
     set_escaped(cells[0], key.name, Paint::label);
     set(cells[1], key_type_text(key), Paint::faint);
-    cells[2] = {value ? std::move(*value) : std::string("?"), is_text    ? Paint::text
-                                                              : is_array ? Paint::plain
-                                                                         : Paint::number};
-    shortened_ = shortened_ || cells[2].text.ends_with("…") || cells[2].text.ends_with("…]");
+    set(cells[2], values[i], is_text ? Paint::text : is_array ? Paint::plain : Paint::number);
   };
   write_table(out_,
               {{"key", Align::left, 28, 0, 0, true},
@@ -159,13 +176,13 @@ void ListingTables::write_tensors() {
       ordered(tensors.size(), listing_.is_unordered, [&](std::size_t i) { return tensors[i].name; });
   const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
     const ListedTensor& tensor = tensors[order[i]];
-    set(cells[0], std::to_string(tensor.index), Paint::faint);
+    append_number(begin(cells[0], Paint::faint), tensor.index);
     set_escaped(cells[1], tensor.name, Paint::plain);
-    set_escaped(cells[2], tensor.type_name, type_paint(tensor.type));
-    set(cells[3], shape_text(tensor.shape), Paint::plain);
-    set(cells[4], tensor.parameters ? count_text(*tensor.parameters) : "?", Paint::plain);
-    set(cells[5], tensor.bytes ? byte_text(*tensor.bytes) : "?", tensor.bytes ? Paint::plain : Paint::bad);
-    set(cells[6], tensor.data_offset ? thousands(*tensor.data_offset) : "?", Paint::faint);
+    set_escaped(cells[2], tensor.type_name, style_.color() ? type_paint(tensor.type) : Paint::plain);
+    append_shape_text(begin(cells[3], Paint::plain), tensor.shape);
+    append_or_unknown(cells[4], tensor.parameters, append_count_text, Paint::plain);
+    append_or_unknown(cells[5], tensor.bytes, append_byte_text, tensor.bytes ? Paint::plain : Paint::bad);
+    append_or_unknown(cells[6], tensor.data_offset, append_thousands, Paint::faint);
     if (listing_.is_split()) set_escaped(cells[7], listing_.files[tensor.file].name, Paint::faint);
   };
   std::vector<Column> columns = {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "base/terminal_text.h"
 #include "base/utf8.h"
 
@@ -60,55 +61,114 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
   }
 }
 
+// Rows are made by all threads, a chunk at a time: once to measure them, once to print them. Tables of up to one chunk
+// need no thread.
+class TableWriter {
+ public:
+  TableWriter(const std::vector<Column>& columns, const RowSource& row_source, const TableOptions& options)
+      : columns_(columns), row_source_(row_source), options_(options) {}
+
+  void write(TextOutput& out, std::size_t rows);
+
+ private:
+  static constexpr std::size_t chunk_rows = 1024;
+  static std::size_t chunks(std::size_t rows) { return rows / chunk_rows + (rows % chunk_rows != 0); }
+
+  void measure(std::size_t rows);
+  void append_rows(std::string& text, std::size_t begin, std::size_t end) const;
+  void append_line(std::string& text, std::vector<Cell>& cells) const;
+
+  const std::vector<Column>& columns_;
+  const RowSource& row_source_;
+  const TableOptions& options_;
+  std::vector<std::size_t> widths_;
+  unsigned threads_ = default_threads();
+};
+
+void TableWriter::measure(std::size_t rows) {
+  widths_.assign(columns_.size(), 1);
+  if (options_.header) {
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      widths_[i] = std::max(widths_[i], display_width(columns_[i].title));
+  }
+  std::vector<std::vector<std::size_t>> widest(threads_, widths_);
+  (void)parallel_for(chunks(rows), threads_, [&](u64 chunk, unsigned thread) -> Status {
+    std::vector<std::size_t>& widths = widest[thread];
+    std::vector<Cell> cells(columns_.size());
+    const std::size_t end = std::min<std::size_t>(rows, (chunk + 1) * chunk_rows);
+    for (std::size_t row = chunk * chunk_rows; row < end; ++row) {
+      row_source_(row, cells);
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        // No character takes more columns than bytes.
+        if (cells[i].text.size() > widths[i]) widths[i] = std::max(widths[i], display_width(cells[i].text));
+      }
+    }
+    return {};
+  });
+  for (const std::vector<std::size_t>& widths : widest) {
+    for (std::size_t i = 0; i < widths.size(); ++i) widths_[i] = std::max(widths_[i], widths[i]);
+  }
+}
+
+void TableWriter::append_line(std::string& text, std::vector<Cell>& cells) const {
+  std::size_t blanks = options_.indent;  // before the next cell
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (widths_[i] == 0) continue;
+    Cell& cell = cells[i];
+    std::size_t used = display_width(cell.text);
+    if (used > widths_[i]) {
+      cell.text = columns_[i].cut_in_middle ? cut_middle(cell.text, widths_[i]) : cut_text(cell.text, widths_[i]);
+      used = display_width(cell.text);
+    }
+    const std::size_t missing = widths_[i] > used ? widths_[i] - used : 0;
+    const bool is_right = columns_[i].align == Align::right;
+    text.append(blanks + (is_right ? missing : 0), ' ');
+    if (options_.style.color()) {
+      text += options_.style(cell.paint, cell.text);
+    } else {
+      text += cell.text;
+    }
+    blanks = gap + (is_right ? 0 : missing);
+  }
+  text.resize(text.find_last_not_of(' ') + 1);
+  text += '\n';
+}
+
+void TableWriter::append_rows(std::string& text, std::size_t begin, std::size_t end) const {
+  std::vector<Cell> cells(columns_.size());
+  for (std::size_t row = begin; row < end; ++row) {
+    row_source_(row, cells);
+    append_line(text, cells);
+  }
+}
+
+void TableWriter::write(TextOutput& out, std::size_t rows) {
+  measure(rows);
+  fit(columns_, widths_, options_);
+  if (options_.header) {
+    std::vector<Cell> titles;
+    for (const Column& column : columns_) titles.push_back({column.title, Paint::heading});
+    std::string line;
+    append_line(line, titles);
+    out << line;
+  }
+  std::vector<std::string> texts(threads_ * std::size_t{8});
+  for (std::size_t done = 0; done < chunks(rows) && !out.closed(); done += texts.size()) {
+    (void)parallel_for(std::min(texts.size(), chunks(rows) - done), threads_, [&](u64 item, unsigned) -> Status {
+      texts[item].clear();
+      const std::size_t begin = (done + item) * chunk_rows;
+      append_rows(texts[item], begin, std::min(rows, begin + chunk_rows));
+      return {};
+    });
+    for (std::size_t i = 0; i < texts.size() && done + i < chunks(rows); ++i) out << texts[i];
+  }
+}
+
 }  // namespace
 
 void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_t rows, const RowSource& row_source,
                  const TableOptions& options) {
-  std::vector<std::size_t> widths(columns.size(), 1);
-  if (options.header) {
-    for (std::size_t i = 0; i < columns.size(); ++i) widths[i] = std::max(widths[i], display_width(columns[i].title));
-  }
-  std::vector<Cell> cells(columns.size());
-  for (std::size_t row = 0; row < rows; ++row) {
-    row_source(row, cells);
-    for (std::size_t i = 0; i < columns.size(); ++i) widths[i] = std::max(widths[i], display_width(cells[i].text));
-  }
-  fit(columns, widths, options);
-
-  std::string line;
-  const auto write_line = [&] {
-    line.clear();
-    std::size_t before = options.indent;  // blanks
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (widths[i] == 0) continue;
-      std::size_t used = display_width(cells[i].text);
-      if (used > widths[i]) {
-        cells[i].text =
-            columns[i].cut_in_middle ? cut_middle(cells[i].text, widths[i]) : cut_text(cells[i].text, widths[i]);
-        used = display_width(cells[i].text);
-      }
-      const std::size_t blank = widths[i] > used ? widths[i] - used : 0;
-      before += columns[i].align == Align::right ? blank : 0;
-      line.append(before, ' ');
-      if (options.style.color()) {
-        line += options.style(cells[i].paint, cells[i].text);
-      } else {
-        line += cells[i].text;
-      }
-      before = gap + (columns[i].align == Align::left ? blank : 0);
-    }
-    while (line.ends_with(' ')) line.pop_back();
-    line += '\n';
-    out << line;
-  };
-  if (options.header) {
-    for (std::size_t i = 0; i < columns.size(); ++i) cells[i] = {columns[i].title, Paint::heading};
-    write_line();
-  }
-  for (std::size_t row = 0; row < rows && !out.closed(); ++row) {
-    row_source(row, cells);
-    write_line();
-  }
+  TableWriter(columns, row_source, options).write(out, rows);
 }
 
 }  // namespace modelutils

@@ -27,8 +27,9 @@ struct Cell {
   Paint paint = Paint::plain;
 };
 
-/// Gives the cells of row `row`, as many as there are columns. Called twice for each row (measure, print), so that a
-/// table of 100,000 rows takes no memory.
+/// Fills the cells of row `row`, as many as there are columns; each still holds what an earlier row put there. Called
+/// twice for each row (measure, print), so that a table of 100,000 rows takes little memory, and for different rows by
+/// several threads at once.
 using RowSource = std::function<void(std::size_t row, std::vector<Cell>& cells)>;
 
 struct TableOptions {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/counted.h"
+#include "base/large_pages.h"
 #include "base/name_index.h"
 #include "json/syntax_text.h"
 #include "safetensors/on_demand.h"
@@ -176,7 +177,7 @@ void HeaderParser::stopped(error_code error, u64 offset) {
 
 error_code HeaderParser::read_object(object header) {
   const std::size_t most = storage_.text.size / usual_entry + 1;
-  document_.tensors.reserve(most);
+  reserve_to_fill(document_.tensors, most);
   names_.reserve(most);
   for (auto element : header) {
     field member;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/large_pages.h"
 #include "base/utf8.h"
 
 namespace modelutils::safetensors::on_demand {
@@ -114,6 +115,7 @@ Result<PaddedText> read_text(const ByteSource& source, u64 offset, std::size_t s
   PaddedText text;
   std::size_t room = source.size() ? size : std::min(size, first_read);
   text.bytes.reset(new char[room + simdjson::SIMDJSON_PADDING]);
+  expect_to_fill(text.bytes.get(), room);
   while (text.size < size) {
     if (text.size == room) {
       const std::size_t larger = std::min(size, room * 2);

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "base/counted.h"
+#include "base/large_pages.h"
 #include "base/path.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -150,7 +151,7 @@ void SetBuilder::merge() {
   }
   std::size_t total = 0;
   for (const ShardFile& file : set_.files) total += file.document.tensors.size();
-  set_.tensors.reserve(total);
+  reserve_to_fill(set_.tensors, total);
   if (set_.files.size() == 1 && set_.files.front().document.names.size() == total) {
     for (u32 entry = 0; entry < total; ++entry) set_.tensors.push_back({0, entry});  // find() uses the document's names
   } else {

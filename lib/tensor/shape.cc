@@ -29,13 +29,17 @@ std::vector<u64> reversed(std::span<const u64> dims) {
   return {dims.rbegin(), dims.rend()};
 }
 
-std::string shape_text(std::span<const u64> dims) {
-  std::string text;
-  for (u64 dim : dims) {
-    if (!text.empty()) text += " × ";
-    append_number(text, dim);
+void append_shape_text(std::string& out, std::span<const u64> dims) {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (i > 0) out += " × ";
+    append_number(out, dims[i]);
   }
-  return text;
+}
+
+std::string shape_text(std::span<const u64> dims) {
+  std::string out;
+  append_shape_text(out, dims);
+  return out;
 }
 
 }  // namespace modelutils

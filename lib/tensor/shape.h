@@ -23,5 +23,6 @@ std::vector<u64> reversed(std::span<const u64> dims);
 
 /// "4096 × 32000" style text of the dimensions as given; empty for no dimensions.
 std::string shape_text(std::span<const u64> dims);
+void append_shape_text(std::string& out, std::span<const u64> dims);
 
 }  // namespace modelutils

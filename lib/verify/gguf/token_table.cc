@@ -8,10 +8,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/large_pages.h"
+
 namespace modelutils {
 
-TokenTable::TokenTable(u64 tokens)
-    : slots_(std::bit_ceil(std::max<u64>(16, tokens * 2))), hashes_(tokens), mask_(slots_.size() - 1) {
+TokenTable::TokenTable(u64 tokens) : mask_(std::bit_ceil(std::max<u64>(16, tokens * 2)) - 1) {
+  resize_to_fill(slots_, mask_ + 1);
+  resize_to_fill(hashes_, tokens);
   if (::getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) != sizeof seed_) {
     seed_ = reinterpret_cast<u64>(slots_.data());  // address space randomisation is better than nothing
   }

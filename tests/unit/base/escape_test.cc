@@ -111,6 +111,24 @@ TEST(Escape, Base64AndHex) {
   EXPECT_EQ(hex(std::as_bytes(std::span("\x00\xab\x7f"sv))), "00ab7f");
 }
 
+// Eight bytes are judged at once where there are eight: wherever a character stands, it looks as it does alone.
+TEST(Escape, EveryCharacterAtEveryPlace) {
+  const std::vector<std::pair<std::string, std::string>> alone = {
+      {"\n", "\\n"},     {"\\", "\\\\"},    {"\x1f", "\\u{1f}"},    {"\x7f", "\\u{7f}"},
+      {"\x80", "\\x80"}, {"\xff", "\\xff"}, {"\"", "\""},           {" ", " "},
+      {"~", "~"},        {"é", "é"},        {"\u200b", "\\u{200b}"}};
+  for (const auto& [character, shown] : alone) {
+    for (std::size_t size = 0; size < 20; ++size) {
+      for (std::size_t place = 0; place <= size; ++place) {
+        const std::string before(place, 'a');
+        const std::string after(size - place, '!');
+        ASSERT_EQ(escape(before + character + after), before + shown + after) << place << " of " << size;
+        ASSERT_EQ(needs_escape(before + character + after), needs_escape(character)) << place << " of " << size;
+      }
+    }
+  }
+}
+
 TEST(Escape, TableCells) {
   EXPECT_EQ(csv_field("plain"), "plain");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");

@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <gtest/gtest.h>
+#include <utf8proc.h>
 
 namespace modelutils {
 namespace {
@@ -59,6 +60,28 @@ TEST(Utf8, Widths) {
   EXPECT_EQ(display_width("e\xcc\x81"), 1u) << "a combining accent";
   EXPECT_EQ(display_width("😀"), 2u);
   EXPECT_EQ(display_width("\xff\xfe"), 2u);
+}
+
+TEST(Utf8, WidthsBelowTheCombiningMarksAreThoseOfUnicodesTables) {
+  for (char32_t c = 0; c < 0x300; ++c) {
+    std::string text;
+    append_utf8(text, c);
+    const int columns = c < 0x80 ? 1 : utf8proc_charwidth(static_cast<utf8proc_int32_t>(c));
+    ASSERT_EQ(display_width(text), static_cast<std::size_t>(columns)) << static_cast<u32>(c);
+  }
+}
+
+TEST(Utf8, WidthsOfEveryCharacterAtEveryPlace) {
+  const std::vector<std::pair<std::string, std::size_t>> alone = {{"a", 1}, {"×", 1},      {"\u0085", 0}, {"界", 2},
+                                                                  {"😀", 2}, {"\u0301", 0}, {"\xff", 1}};
+  for (const auto& [character, columns] : alone) {
+    for (std::size_t size = 0; size < 20; ++size) {
+      for (std::size_t place = 0; place <= size; ++place) {
+        const std::string text = std::string(place, 'x') + character + std::string(size - place, 'y');
+        ASSERT_EQ(display_width(text), size + columns) << place << " of " << size;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -48,6 +48,21 @@ TEST(Table, DropsColumnsByRankBeforeLinesGetTooLong) {
   EXPECT_EQ(table(columns, rows, 1), " k\n key\n");
 }
 
+// Chunks of rows are made by several threads: the widest cells may be anywhere, and the order stays.
+TEST(Table, ManyRowsStayInOrderAndInLine) {
+  Rows rows;
+  std::string expected = " n" + std::string(10, ' ') + "  text\n";
+  for (std::size_t i = 0; i < 40'000; ++i) {
+    const std::string number = std::to_string(i) + (i == 30'000 ? "012345" : "");
+    const std::string text = i == 9'000 ? "twelve bytes" : "";
+    rows.push_back({number, text});
+    std::string line = " " + number;
+    if (!text.empty()) line += std::string(11 - number.size(), ' ') + "  " + text;
+    expected += line + "\n";
+  }
+  EXPECT_EQ(table({{"n"}, {"text", Align::left}}, rows, 0), expected);
+}
+
 TEST(Table, ColoursTakeNoRoom) {
   const std::string colored = table({{"a"}, {"b"}}, {{"x", "y"}}, 0, true);
   EXPECT_EQ(colored, " \033[1;4ma\033[0m  \033[1;4mb\033[0m\n \033[33mx\033[0m  \033[33my\033[0m\n");
