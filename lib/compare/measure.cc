@@ -14,12 +14,14 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 piece_bytes = 512 * 1024;
-constexpr u64 piece_elements = 32 * 1024;  // the values of both sides stay in the second-level cache
-constexpr u64 some_elements = 4 * 1024;    // and these in the first-level cache
+constexpr u64 piece_bytes = 512 * 1024;  // of what is only compared byte for byte
+// Of both sides together, what is decoded: large enough that reading costs little more than copying, small enough to
+// stay in the second-level cache.
+constexpr u64 decoded_bytes = 512 * 1024;
+constexpr u64 some_elements = 2 * 1024;    // whose values stay in the first-level cache
+constexpr u64 whole_elements = 32 * 1024;  // of a piece that has to be decoded at once
 constexpr u64 longest_row = 128 * 1024;
 constexpr u64 most_elements = 4 * 1024 * 1024;  // of a piece: memory is bounded
-constexpr std::size_t most_rows = 3;
 
 bool same_stored(const StoredRows& a, const StoredRows& b) {
   // Not std::equal, which takes std::byte one at a time.
@@ -33,6 +35,11 @@ u64 stored_bytes(const StoredRows& rows) {
   return rows.values.size() + rows.scales.size() + rows.biases.size();
 }
 
+// The largest number if there is none in 64 bits.
+u64 least_common(u64 x, u64 y) {
+  return checked_mul(x / std::gcd(x, y), y).value_or(~u64{0});
+}
+
 // A pair while it is measured, in pieces that both sides can be read in.
 struct Job {
   std::unique_ptr<TensorValues> a, b;
@@ -41,28 +48,53 @@ struct Job {
   u64 piece = 1;    // elements, a multiple of it
   bool has_rows = false;
   std::atomic<bool> differs{false};
+  std::atomic<double> largest{0};  // difference so far
 
   u64 pieces() const { return (a->elements() + piece - 1) / piece; }
 };
 
+bool can_decode_some(const Job& job) {
+  return job.a->can_decode_some() && job.b->can_decode_some();
+}
+
+// About `elements`, as a piece of the job may be.
+u64 whole_granules(const Job& job, u64 elements) {
+  return std::max<u64>(elements / job.granule, 1) * job.granule;
+}
+
+void raise_to(double value, std::atomic<double>& number) {
+  double known = number.load();
+  while (known < value && !number.compare_exchange_weak(known, value)) {
+  }
+}
+
+// Elements of a tensor that is stored so, in so many bytes; about, if they are packed.
+u64 elements_in(const Storage& storage, u64 bytes) {
+  if (storage.packing) return bytes * 8 / storage.packing->bits;
+  const TypeInfo& type = type_info(storage.type);
+  return bytes / type.block_bytes * type.block_elements;
+}
+
+// A buffer of floats that no vector straddles two lines of the cache in.
+class ValueBuffer {
+ public:
+  std::span<float> first(u64 count) {
+    if (lines_.size() * Line::count < count) lines_.resize((count + Line::count - 1) / Line::count);
+    return {reinterpret_cast<float*>(lines_.data()), count};
+  }
+
+ private:
+  struct alignas(64) Line {
+    static constexpr std::size_t count = 16;
+    float values[count];
+  };
+  std::vector<Line> lines_;
+};
+
 struct Scratch {
   StoredRows a, b;
-  std::vector<float> values_a, values_b;
+  ValueBuffer values_a, values_b;
 };
-
-struct Piece {
-  Measurement part;
-  std::vector<RowError> rows;
-};
-
-void keep_worst(std::vector<RowError>& rows) {
-  const auto is_worse = [](const RowError& x, const RowError& y) {
-    return x.rms != y.rms ? x.rms > y.rms : x.row < y.row;
-  };
-  const std::size_t kept = std::min(rows.size(), most_rows);
-  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(kept), rows.end(), is_worse);
-  rows.resize(kept);
-}
 
 class Measurer {
  public:
@@ -89,13 +121,12 @@ class Measurer {
       results_[i].decoded = !results_[i].equal_bytes;
       return;
     }
-    const auto common = [](u64 x, u64 y) { return checked_mul(x / std::gcd(x, y), y).value_or(~u64{0}); };
-    job.granule = common(job.a->unit(), job.b->unit());
+    job.granule = least_common(job.a->unit(), job.b->unit());
     if (job.granule > most_elements) {
       results_[i].problem = "the rows are too long to be compared";
       return;
     }
-    if (const u64 rows = common(job.granule, job.columns); rows <= longest_row) {
+    if (const u64 rows = least_common(job.granule, job.columns); job.columns > 1 && rows <= longest_row) {
       job.granule = rows;
       job.has_rows = true;
     }
@@ -146,10 +177,7 @@ class Measurer {
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       Job& job = jobs_[i];
       if (!is_open(i) || job.a->storage() != job.b->storage()) continue;
-      const TypeInfo& type = type_info(job.a->storage().type);
-      const u64 wanted =
-          job.a->storage().packing ? 16 * piece_elements : piece_bytes / type.block_bytes * type.block_elements;
-      job.piece = std::max<u64>(wanted / job.granule, 1) * job.granule;
+      job.piece = whole_granules(job, elements_in(job.a->storage(), piece_bytes));
       chosen.push_back(i);
     }
     for_pieces(chosen, [&](std::size_t i, u64 piece, unsigned thread) {
@@ -171,7 +199,9 @@ class Measurer {
         results_[i].problem = "the bytes differ, and values of this type cannot be decoded";
         continue;
       }
-      job.piece = std::max<u64>(piece_elements / job.granule, 1) * job.granule;
+      const u64 read_at_once =
+          std::min(elements_in(job.a->storage(), decoded_bytes / 2), elements_in(job.b->storage(), decoded_bytes / 2));
+      job.piece = whole_granules(job, can_decode_some(job) ? read_at_once : whole_elements);
       results_[i].decoded = true;
       chosen.push_back(i);
     }
@@ -182,72 +212,59 @@ class Measurer {
       number += jobs_[i].pieces();
     }
     for_pieces(chosen, [&](std::size_t i, u64 piece, unsigned thread) {
-      Piece measured;
-      (void)measure_piece(i, piece, scratch_[thread], measured);  // a failure is kept
-      add_in_order(i, first_of[i] + piece, std::move(measured));
+      add_in_order(i, first_of[i] + piece, measure_piece(i, piece, scratch_[thread]));
     });
     for (const std::size_t i : chosen) {
       if (!results_[i].problem.empty()) results_[i].decoded = false;
     }
   }
 
-  bool measure_piece(std::size_t i, u64 piece, Scratch& scratch, Piece& out) {
-    const Job& job = jobs_[i];
+  // Nothing if reading failed, which is kept.
+  std::optional<PieceSums> measure_piece(std::size_t i, u64 piece, Scratch& scratch) {
+    Job& job = jobs_[i];
     u64 elements = 0;
-    if (!read(i, piece, scratch, elements)) return false;
-    // Rows are added up each by itself, so they may be decoded a few at a time.
-    const bool by_rows = job.has_rows && job.a->can_decode_some() && job.b->can_decode_some();
-    const u64 some = by_rows ? std::max<u64>(some_elements / job.granule, 1) * job.granule : elements;
+    if (!read(i, piece, scratch, elements)) return std::nullopt;
+    PieceSums sums(piece * job.piece, job.has_rows ? job.columns : 0, job.largest.load());
+    const bool by_some = can_decode_some(job);
+    const u64 unit = least_common(job.a->unit(), job.b->unit());
+    const u64 some = by_some ? std::max<u64>(some_elements / unit, 1) * unit : elements;
     for (u64 first = 0; first < elements; first += some) {
       const u64 count = std::min(some, elements - first);
-      scratch.values_a.resize(count);
-      scratch.values_b.resize(count);
-      const auto decode = [&](const TensorValues& side, const StoredRows& rows, std::vector<float>& values) {
-        by_rows ? side.decode_some(rows, first / side.unit(), values) : side.decode(rows, values);
+      const auto decode = [&](const TensorValues& side, const StoredRows& rows, ValueBuffer& buffer) {
+        const std::span<float> values = buffer.first(count);
+        by_some ? side.decode_some(rows, first / side.unit(), values) : side.decode(rows, values);
+        return values;
       };
-      decode(*job.a, scratch.a, scratch.values_a);
-      decode(*job.b, scratch.b, scratch.values_b);
-      add_up(job, piece * job.piece + first, scratch.values_a, scratch.values_b, out);
+      const std::span<const float> a = decode(*job.a, scratch.a, scratch.values_a);
+      const std::span<const float> b = decode(*job.b, scratch.b, scratch.values_b);
+      sums.add(a, b);
     }
-    keep_worst(out.rows);
-    return true;
-  }
-
-  // Values of a piece from element `begin` of the tensor on; whole rows if there are any.
-  static void add_up(const Job& job, u64 begin, std::span<const float> a, std::span<const float> b, Piece& out) {
-    const bool were_equal = out.part.sums.different == 0;
-    const u64 step = job.has_rows ? job.columns : a.size();
-    for (u64 at = 0; at < a.size(); at += step) {
-      const ValueSums row = sums_of(a.subspan(at, step), b.subspan(at, step));
-      out.part.sums.add(row);
-      if (job.has_rows && row.dd > 0) out.rows.push_back({(begin + at) / job.columns, row.rms()});
-      if (out.rows.size() > 4096) keep_worst(out.rows);
-    }
-    if (!were_equal || out.part.sums.different == 0) return;
-    const std::size_t place = first_difference(a, b).value_or(0);
-    out.part.first = begin + place;
-    out.part.first_a = a[place];
-    out.part.first_b = b[place];
+    sums.finish();
+    raise_to(sums.sums().max_abs, job.largest);
+    return sums;
   }
 
   // Sums of doubles depend on their order, so pieces are added in the order of the model.
-  void add_in_order(std::size_t job, u64 number, Piece piece) {
+  void add_in_order(std::size_t job, u64 number, std::optional<PieceSums> piece) {
     const std::lock_guard lock(mutex_);
     waiting_.emplace(number, std::pair(job, std::move(piece)));
     for (auto next = waiting_.find(next_); next != waiting_.end(); next = waiting_.find(next_)) {
-      auto& [i, done] = next->second;
-      Measurement& result = results_[i];
-      if (result.sums.different == 0 && done.part.sums.different > 0) {
-        result.first = done.part.first;
-        result.first_a = done.part.first_a;
-        result.first_b = done.part.first_b;
-      }
-      result.sums.add(done.part.sums);
-      result.worst.insert(result.worst.end(), done.rows.begin(), done.rows.end());
-      keep_worst(result.worst);
+      const auto& [i, done] = next->second;
+      if (done) add(*done, results_[i]);
       waiting_.erase(next);
       ++next_;
     }
+  }
+
+  static void add(const PieceSums& piece, Measurement& result) {
+    if (result.sums.different == 0 && piece.sums().different > 0) {
+      result.first = piece.first();
+      result.first_a = piece.first_a();
+      result.first_b = piece.first_b();
+    }
+    result.sums.add(piece.sums());
+    result.worst.insert(result.worst.end(), piece.worst_rows().begin(), piece.worst_rows().end());
+    keep_worst_rows(result.worst);
   }
 
   const MeasureOptions& options_;
@@ -255,7 +272,7 @@ class Measurer {
   std::vector<Measurement> results_;
   std::vector<Scratch> scratch_;
   std::mutex mutex_;
-  std::map<u64, std::pair<std::size_t, Piece>> waiting_;
+  std::map<u64, std::pair<std::size_t, std::optional<PieceSums>>> waiting_;
   u64 next_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "compare/piece_sums.h"
 #include "compare/tensor_values.h"
 #include "compare/value_sums.h"
 #include "io/progress.h"
@@ -20,12 +21,6 @@ struct ValuePair {
   std::function<std::unique_ptr<TensorValues>()> a;
   std::function<std::unique_ptr<TensorValues>()> b;
   u64 columns = 1;  ///< elements of a row, for the worst rows
-};
-
-/// A row of ne0 elements, counted through the whole tensor, and its relative RMS error.
-struct RowError {
-  u64 row = 0;
-  double rms = 0;
 };
 
 struct Measurement {

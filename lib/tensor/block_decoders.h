@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 
 #include "base/byte_reader.h"
 #include "base/instructions.h"
@@ -29,16 +30,23 @@ inline void for_16(const Body& body) {
   for (u32 j = 0; j < 16; ++j) body(j);
 }
 
-/// Calls body(block, values) for each block.
+/// Calls body(block, values) for each block, or body(block, values, width) with the bytes of a vector as run_with() has
+/// them.
 template <typename Body>
 void for_blocks(TensorType type, const Blocks& blocks, const Body& body) {
   run_with(
-      blocks.instructions, [&, &info = type_info(type) ](auto) __attribute__((flatten)) {
+      blocks.instructions, [&, &info = type_info(type) ](auto width) __attribute__((flatten)) {
         const std::size_t bytes = info.block_bytes;
         const std::size_t elements = info.block_elements;
         const u8* in = blocks.in;
         float* out = blocks.out;
-        for (std::size_t left = blocks.count; left > 0; --left, in += bytes, out += elements) body(in, out);
+        for (std::size_t left = blocks.count; left > 0; --left, in += bytes, out += elements) {
+          if constexpr (std::is_invocable_v<Body, const u8*, float*, decltype(width)>) {
+            body(in, out, width);
+          } else {
+            body(in, out);
+          }
+        }
       });
 }
 

@@ -1,27 +1,16 @@
 #include "tensor/dequantize.h"
 
-#include <array>
-
 #include "tensor/block_decoders.h"
 
 namespace modelutils {
 namespace {
 
-struct Entry {
-  TensorType type;
-  decode::Decoder* decoder;
-};
-
-constexpr auto decoders = std::to_array<Entry>({
+decode::Decoder* decoder_of(TensorType type) {
+  switch (type) {
 #define MU_TYPE_DECODER(name, value, elements, bytes, gguf, safetensors, quantized, decoder) \
-  {TensorType::name, decode::decoder},
+  case TensorType::name: return decode::decoder;
     MU_TENSOR_TYPES(MU_TYPE_DECODER)
 #undef MU_TYPE_DECODER
-});
-
-decode::Decoder* decoder_of(TensorType type) {
-  for (const Entry& entry : decoders) {
-    if (entry.type == type) return entry.decoder;
   }
   return decode::none;
 }

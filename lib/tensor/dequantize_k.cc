@@ -2,6 +2,7 @@
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
 #include "tensor/block_fields.h"
+#include "tensor/code_vectors.h"
 #include "tensor/half.h"
 
 namespace modelutils::decode {
@@ -54,18 +55,18 @@ void q3_k(const Blocks& blocks) {
 }
 
 void q4_k(const Blocks& blocks) {
-  for_blocks(TensorType::Q4_K, blocks, [](const u8* block, float* y) {
+  for_blocks(TensorType::Q4_K, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
     const float dmin = half_at(block + 2);
     for (u32 k = 0; k < 8; k += 2, y += 64) {  // 32 bytes hold 64 elements, low nibbles first
       const ScaleAndMin low = scale_and_min(block + 4, k), high = scale_and_min(block + 4, k + 1);
       const float low_scale = d * static_cast<float>(low.scale), low_min = dmin * static_cast<float>(low.min);
       const float high_scale = d * static_cast<float>(high.scale), high_min = dmin * static_cast<float>(high.min);
-      const u8* codes = block + 16 + 16 * k;
-      for (u32 j = 0; j < 32; ++j) {
-        y[j] = low_scale * static_cast<float>(codes[j] & 15) - low_min;
-        y[j + 32] = high_scale * static_cast<float>(codes[j] >> 4) - high_min;
-      }
+      for_codes<u8>(
+          width, block + 16 + 16 * k, 32, [&](u32 j, auto codes) __attribute__((always_inline)) {
+            store(low_scale * as_floats(codes & 15) - low_min, y + j);
+            store(high_scale * as_floats(codes >> 4) - high_min, y + j + 32);
+          });
     }
   });
 }
@@ -90,7 +91,7 @@ void q5_k(const Blocks& blocks) {
 }
 
 void q6_k(const Blocks& blocks) {
-  for_blocks(TensorType::Q6_K, blocks, [](const u8* block, float* y) {
+  for_blocks(TensorType::Q6_K, blocks, [](const u8* block, float* y, auto width) {
     // 128 elements are four runs of 32, which share 64 bytes of low nibbles and 32 of high pairs.
     u8 codes[256];
     for (u32 half = 0; half < 2; ++half) {
@@ -107,8 +108,9 @@ void q6_k(const Blocks& blocks) {
     const float d = half_at(block + 208);
     for (u32 k = 0; k < 16; ++k, y += 16) {
       const float dl = d * static_cast<float>(load<i8>(block + 192 + k));
-      const u8* part = codes + 16 * k;
-      for_16([&](u32 j) { y[j] = dl * static_cast<float>(part[j] - 32); });
+      for_codes<u8>(
+          width, codes + 16 * k,
+          16, [&](u32 j, auto some) __attribute__((always_inline)) { store(dl * as_floats(some - 32), y + j); });
     }
   });
 }

@@ -3,6 +3,7 @@
 
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
+#include "tensor/code_vectors.h"
 #include "tensor/codebooks.h"
 #include "tensor/half.h"
 
@@ -22,17 +23,25 @@ constexpr std::array<i8, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2,
 }  // namespace
 
 void q4_0(const Blocks& blocks) {
-  for_blocks(TensorType::Q4_0, blocks, [](const u8* block, float* y) {
+  for_blocks(TensorType::Q4_0, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
-    for_nibbles(block + 2, [&](u32 i, int q) { y[i] = static_cast<float>(q - 8) * d; });
+    for_codes<u8>(
+        width, block + 2, 16, [&](u32 i, auto codes) __attribute__((always_inline)) {
+          store(as_floats((codes & 15) - 8) * d, y + i);
+          store(as_floats((codes >> 4) - 8) * d, y + i + 16);
+        });
   });
 }
 
 void q4_1(const Blocks& blocks) {
-  for_blocks(TensorType::Q4_1, blocks, [](const u8* block, float* y) {
+  for_blocks(TensorType::Q4_1, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
     const float m = half_at(block + 2);
-    for_nibbles(block + 4, [&](u32 i, int q) { y[i] = static_cast<float>(q) * d + m; });
+    for_codes<u8>(
+        width, block + 4, 16, [&](u32 i, auto codes) __attribute__((always_inline)) {
+          store(as_floats(codes & 15) * d + m, y + i);
+          store(as_floats(codes >> 4) * d + m, y + i + 16);
+        });
   });
 }
 
@@ -60,9 +69,11 @@ void q5_1(const Blocks& blocks) {
 }
 
 void q8_0(const Blocks& blocks) {
-  for_blocks(TensorType::Q8_0, blocks, [](const u8* block, float* y) {
+  for_blocks(TensorType::Q8_0, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
-    for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(load<i8>(block + 2 + i)) * d;
+    for_codes<i8>(
+        width, block + 2,
+        32, [&](u32 i, auto codes) __attribute__((always_inline)) { store(as_floats(codes) * d, y + i); });
   });
 }
 

@@ -85,13 +85,14 @@ TEST(Compare, ErrorsOfEveryBlockTypeAreThoseOfAnIndependentComputation) {
     ASSERT_EQ(changes.size(), 1u);
     EXPECT_EQ(changes[0].pair.a->name, "t");
     const Measurement& measured = *changes[0].measured;
-    EXPECT_NEAR(measured.sums.rms(), static_cast<double>(std::sqrt(dd / aa)), 1e-12);
-    EXPECT_NEAR(measured.sums.cosine(), static_cast<double>(ab / std::sqrt(aa * bb)), 1e-12);
+    const auto rms = static_cast<double>(std::sqrt(dd / aa));
+    EXPECT_NEAR(measured.sums.rms(), rms, rms * 0x1p-20);
+    EXPECT_NEAR(measured.sums.cosine(), static_cast<double>(ab / std::sqrt(aa * bb)), 1e-9);
     EXPECT_DOUBLE_EQ(measured.sums.max_abs, static_cast<double>(largest));
     EXPECT_EQ(measured.sums.different, different);
     ASSERT_EQ(measured.worst.size(), 2u);
     const double worst = std::sqrt(static_cast<double>(row_dd[measured.worst[0].row] / row_aa[measured.worst[0].row]));
-    EXPECT_NEAR(measured.worst[0].rms, worst, 1e-12);
+    EXPECT_NEAR(measured.worst[0].rms, worst, worst * 0x1p-20);
     EXPECT_GE(measured.worst[0].rms, measured.worst[1].rms);
     EXPECT_EQ(diff->tensors.retyped, golden.type == TensorType::F32 ? 0u : 1u);
     ++types;

@@ -334,9 +334,9 @@ TEST(MlxRepack, RoundedScalesStayInTheirBlocks) {
     EXPECT_GT(largest, 0);
     EXPECT_LE(largest, std::ldexp(1.0, static_cast<int>(bits) - 25));
     EXPECT_DOUBLE_EQ(error.max_abs, largest);
-    EXPECT_NEAR(error.squared_error, squared, squared * 1e-12);
-    EXPECT_NEAR(error.squared_value, values, values * 1e-12);
-    EXPECT_NEAR(error.relative_rms(), std::sqrt(squared / values), 1e-15);
+    EXPECT_NEAR(error.squared_error, squared, squared * 0x1p-20);
+    EXPECT_NEAR(error.squared_value, values, values * 0x1p-20);
+    EXPECT_NEAR(error.relative_rms(), std::sqrt(squared / values), std::sqrt(squared / values) * 0x1p-20);
 
     const auto refused = choose_target(matrix.form, analysis, {Q8_0, true, false}, false);
     ASSERT_FALSE(refused);
