@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <type_traits>
 
 #include "base/byte_reader.h"
 #include "base/instructions.h"
@@ -30,24 +29,23 @@ inline void for_16(const Body& body) {
   for (u32 j = 0; j < 16; ++j) body(j);
 }
 
-/// Calls body(block, values) for each block, or body(block, values, width) with the bytes of a vector as run_with() has
-/// them.
+/// Calls body(block, values, width) for each block, `width` being the bytes of a vector as run_with() has them.
 template <typename Body>
-void for_blocks(TensorType type, const Blocks& blocks, const Body& body) {
+void for_blocks_in_vectors(TensorType type, const Blocks& blocks, const Body& body) {
   run_with(
       blocks.instructions, [&, &info = type_info(type) ](auto width) __attribute__((flatten)) {
         const std::size_t bytes = info.block_bytes;
         const std::size_t elements = info.block_elements;
         const u8* in = blocks.in;
         float* out = blocks.out;
-        for (std::size_t left = blocks.count; left > 0; --left, in += bytes, out += elements) {
-          if constexpr (std::is_invocable_v<Body, const u8*, float*, decltype(width)>) {
-            body(in, out, width);
-          } else {
-            body(in, out);
-          }
-        }
+        for (std::size_t left = blocks.count; left > 0; --left, in += bytes, out += elements) body(in, out, width);
       });
+}
+
+/// Calls body(block, values) for each block.
+template <typename Body>
+void for_blocks(TensorType type, const Blocks& blocks, const Body& body) {
+  for_blocks_in_vectors(type, blocks, [&](const u8* in, float* out, auto) { body(in, out); });
 }
 
 /// The 32 elements in 16 bytes of 4-bit codes, low nibbles first, as `table` has them, times `scale`. Not to be

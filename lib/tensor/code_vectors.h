@@ -28,7 +28,8 @@ template <typename Values>
 /// Calls body(i, code) for each of `count` bytes (u8 or i8; a multiple of 8), where `code` is an int: the body is a
 /// loop's that can be vectorised. Or, with vectors of `width` 32 bytes, for every eighth: then it has eight of them.
 template <typename Byte, typename Width, typename Body>
-[[gnu::always_inline]] inline void for_codes(Width width, const u8* bytes, u32 count, const Body& body) {
+[[gnu::always_inline]] inline void for_codes([[maybe_unused]] Width width, const u8* bytes, u32 count,
+                                             const Body& body) {
 #if defined(__x86_64__) && !defined(__clang__)
   if constexpr (width() == 32) {
 #pragma GCC unroll 4

@@ -55,7 +55,7 @@ void q3_k(const Blocks& blocks) {
 }
 
 void q4_k(const Blocks& blocks) {
-  for_blocks(TensorType::Q4_K, blocks, [](const u8* block, float* y, auto width) {
+  for_blocks_in_vectors(TensorType::Q4_K, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
     const float dmin = half_at(block + 2);
     for (u32 k = 0; k < 8; k += 2, y += 64) {  // 32 bytes hold 64 elements, low nibbles first
@@ -91,7 +91,7 @@ void q5_k(const Blocks& blocks) {
 }
 
 void q6_k(const Blocks& blocks) {
-  for_blocks(TensorType::Q6_K, blocks, [](const u8* block, float* y, auto width) {
+  for_blocks_in_vectors(TensorType::Q6_K, blocks, [](const u8* block, float* y, auto width) {
     // 128 elements are four runs of 32, which share 64 bytes of low nibbles and 32 of high pairs.
     u8 codes[256];
     for (u32 half = 0; half < 2; ++half) {

@@ -23,7 +23,7 @@ constexpr std::array<i8, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2,
 }  // namespace
 
 void q4_0(const Blocks& blocks) {
-  for_blocks(TensorType::Q4_0, blocks, [](const u8* block, float* y, auto width) {
+  for_blocks_in_vectors(TensorType::Q4_0, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
     for_codes<u8>(
         width, block + 2, 16, [&](u32 i, auto codes) __attribute__((always_inline)) {
@@ -34,7 +34,7 @@ void q4_0(const Blocks& blocks) {
 }
 
 void q4_1(const Blocks& blocks) {
-  for_blocks(TensorType::Q4_1, blocks, [](const u8* block, float* y, auto width) {
+  for_blocks_in_vectors(TensorType::Q4_1, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
     const float m = half_at(block + 2);
     for_codes<u8>(
@@ -69,7 +69,7 @@ void q5_1(const Blocks& blocks) {
 }
 
 void q8_0(const Blocks& blocks) {
-  for_blocks(TensorType::Q8_0, blocks, [](const u8* block, float* y, auto width) {
+  for_blocks_in_vectors(TensorType::Q8_0, blocks, [](const u8* block, float* y, auto width) {
     const float d = half_at(block);
     for_codes<i8>(
         width, block + 2,
