@@ -50,8 +50,8 @@ void remark_directory(DirectoryPlan& plan, const GgufToMlxOptions& options) {
   plan.report.remarks.add(std::move(remark));
 }
 
-// What was written, read as any other model.
-Status check_directory(const AtomicDirectory& directory, bool has_config) {
+// What was written, read as any other model. `input` names the file of which it was made.
+Status check_directory(const AtomicDirectory& directory, bool has_config, const std::string& input) {
   const auto bug = [](Error error) {
     error.kind = ErrorKind::internal;
     error.message = fmt::format("what was written breaks a rule ({}): {}", error.code, error.message);
@@ -69,7 +69,12 @@ Status check_directory(const AtomicDirectory& directory, bool has_config) {
     if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
     if (!has_config && finding.scope != Scope::container) continue;
     if (finding.code == "hf-tokenizer-missing") continue;
-    return bug(finding);
+    if (finding.scope == Scope::container) return bug(finding);
+    // Keys with a number for each layer can say what a member for all of them, or a pattern, cannot.
+    return input_error(
+        "convert-reverse",
+        fmt::format("would contradict config.json, which cannot say all that the keys say: {}", finding.message),
+        finding.where, {}, input);
   }
   return {};
 }
@@ -88,17 +93,9 @@ Status write_tokenizer(const DirectoryPlan& plan, AtomicDirectory& directory, st
   return {};
 }
 
-}  // namespace
-
-Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
-  MU_TRY(check_directory_options(options));
-  MU_ASSIGN(DirectoryPlan plan, plan_directory(options));
-  if (options.dry_run) {
-    remark_directory(plan, options);
-    return std::move(plan.report);
-  }
-  MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
-  progress.restart("writing", plan.total_bytes());
+// Everything but the directory's own name.
+Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicDirectory& directory,
+                   Progress& progress) {
   std::vector<AtomicOutput> files;
   files.reserve(plan.report.files.size());
   for (const PlannedShard& shard : plan.shards) {
@@ -114,7 +111,23 @@ Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& p
   MU_TRY(write_tokenizer(plan, directory, files));
   progress.finish();
   MU_TRY(directory.close_files(files));
-  MU_TRY(check_directory(directory, !options.raw_names));
+  return check_directory(directory, !options.raw_names, options.input);
+}
+
+}  // namespace
+
+Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
+  MU_TRY(check_directory_options(options));
+  MU_ASSIGN(DirectoryPlan plan, plan_directory(options));
+  if (options.dry_run) {
+    remark_directory(plan, options);
+    return std::move(plan.report);
+  }
+  MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
+  progress.restart("writing", plan.total_bytes());
+  if (Status written = write_files(plan, options, directory, progress); !written) {
+    return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
+  }
   MU_TRY(directory.commit());
   return std::move(plan.report);
 }

@@ -67,15 +67,17 @@ template <typename Visit>
 Status for_each_entry(const std::string& path, const Visit& visit) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
   if (folder == nullptr) return output_error("out-open", "cannot be listed: " + errno_text(errno), path);
-  errno = 0;
-  while (const dirent* entry = ::readdir(folder.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) return output_error("out-open", "cannot be listed: " + errno_text(errno), path);
+    if (entry == nullptr) return {};
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat there {};
     const bool is_file = ::lstat((path + "/" + name).c_str(), &there) == 0 && S_ISREG(there.st_mode);
     MU_TRY(visit(name, is_file));
   }
-  return {};
 }
 
 Status may_be_replaced(const std::string& path, const struct stat& there, const DirectoryOptions& options) {
@@ -154,6 +156,11 @@ Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
 
 Status AtomicDirectory::close_files(std::span<AtomicOutput> files) {
   return AtomicOutput::commit_all(files);
+}
+
+Error AtomicDirectory::under_final_name(Error error) const {
+  if (!staging_.empty() && error.file.starts_with(staging_)) error.file.replace(0, staging_.size(), path_);
+  return error;
 }
 
 void AtomicDirectory::remove_staging() {

@@ -43,6 +43,9 @@ class AtomicDirectory {
   /// The files get their names, on the disk. Until commit() they can be read below staging_path().
   Status close_files(std::span<AtomicOutput> files);
 
+  /// An error of one of the files, about the path that it was to have rather than the one it has until commit().
+  Error under_final_name(Error error) const;
+
   /// Gives the directory its name: renamed where nothing is, exchanged with what it replaces, which is then removed
   /// entry by entry. On an error everything is as it was before, but for what a message names.
   Status commit();

@@ -82,6 +82,13 @@ TEST_F(AtomicDirectoryTest, LeavesNothingWithoutCommit) {
   EXPECT_TRUE(names_in(temp_.path()).empty());
 }
 
+TEST_F(AtomicDirectoryTest, ErrorsNameWhatTheUserNamed) {
+  auto directory = AtomicDirectory::create(path() + "/", options());
+  ASSERT_TRUE(directory);
+  EXPECT_EQ(directory->under_final_name({.file = directory->staging_path() + "/a"}).file, path() + "/a");
+  EXPECT_EQ(directory->under_final_name({.file = "m.gguf"}).file, "m.gguf");
+}
+
 TEST_F(AtomicDirectoryTest, ReplacesOnlyWithForce) {
   ASSERT_TRUE(make(path(), options(), "old"));
   put(path() + "/b", "of before");
