@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "arch/key_writer.h"
@@ -117,7 +118,10 @@ class RowReader {
     switch (key.type) {
       case KeyType::u32:
       case KeyType::u32_or_layers: read_count(key); break;
-      case KeyType::f32: read_real(key); break;
+      case KeyType::f32:
+        if (std::isnan(out_.real(key.name).value_or(0))) return out_.refuse(key.name, "is NaN");
+        read_real(key);
+        break;
       case KeyType::flag: read_flag(key); break;
       default: break;  // another row's function reads it
     }

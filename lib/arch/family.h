@@ -148,6 +148,10 @@ struct ConfigForm {
   Status (*describe)(ConfigWriter&) = nullptr;  ///< what rows cannot say
   std::string_view model_type = {};             ///< where it is not the first of the family's
   std::string_view text_model_type = {};        ///< of a multimodal class, whose members are those of a text_config
+  /// What stands for "model." in the names of such a class: as mlx-lm saves them, as they were published. Where it is
+  /// "language_model.model.", the head is below language_model, too.
+  std::string_view mlx_text_prefix = "language_model.model.";
+  std::string_view hf_text_prefix = "model.language_model.";
 };
 
 /// A rule that rows cannot say: refuses, or warns through the writer.
@@ -165,7 +169,8 @@ struct Family {
   bool (*fits)(const hf::Config&) = nullptr;
   /// Families that share a GGUF architecture: the first whose condition holds for the file's keys.
   std::string_view gguf_when = {};
-  std::string_view layer_prefixes = "model.layers.";  ///< several with '|'
+  std::string_view layer_prefixes = "model.layers.";  ///< several with '|', that of mlx-lm first
+  std::string_view hf_layer_prefix = {};              ///< as published, where that is not the first
   std::string_view activation = "silu";               ///< the one wired into the runtime, as config.json has it
   std::string_view activation_names = "silu|swish";   ///< spellings of it
   OutputHead head = OutputHead::optional;

@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "convert/directory_quantization.h"
 #include "gguf/keys.h"
 #include "hf/config_members.h"
 #include "hf/model_card_writer.h"
@@ -26,10 +27,6 @@ constexpr std::size_t most_shards = 99999;
 
 std::string shard_name(std::size_t number, std::size_t count) {
   return count == 1 ? std::string(single_name) : fmt::format("model-{:05}-of-{:05}.safetensors", number + 1, count);
-}
-
-std::string_view torch_name(TensorType type) {
-  return type == TensorType::BF16 ? "bfloat16" : type == TensorType::F16 ? "float16" : "float32";
 }
 
 class DirectoryPlanner {
@@ -93,8 +90,7 @@ class DirectoryPlanner {
     const Findings findings = rules.findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
     // Plain directories have the published names, which both readers know; packed ones only mlx-lm reads.
-    const bool has_one_form = config_.family->layer_prefixes.find('|') == std::string_view::npos;
-    const DirectoryStyle style = will_be_packed() || !has_one_form ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
+    const DirectoryStyle style = will_be_packed() ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
     MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, plan_.set, *index_, plan_.catalog, style));
     is_mlx_ = style == DirectoryStyle::mlx;
     plan_.report.model_type = config_.model_type;
@@ -211,57 +207,10 @@ class DirectoryPlanner {
     plan_.side_files.emplace_back(std::move(name), std::move(content));
   }
 
-  static hf::ConfigMembers params_members(const mlx::Params& params) {
-    return {{"group_size", params.group_size}, {"bits", params.bits}, {"mode", mlx::mode_name(params.mode)}};
-  }
-
-  // The parameters of most weights, and every module that departs from them.
-  std::optional<hf::ConfigMembers> quantization() const {
-    std::vector<std::pair<mlx::Params, u64>> uses;
-    for (std::size_t i = 0; i < plan_.forms.size(); ++i) {
-      if (!plan_.forms[i].is_packed()) continue;
-      const auto known =
-          std::find_if(uses.begin(), uses.end(), [&](const auto& use) { return use.first == plan_.forms[i].params; });
-      const u64 elements = plan_.map.tensors[i].elements();
-      if (known == uses.end()) {
-        uses.emplace_back(plan_.forms[i].params, elements);
-      } else {
-        known->second += elements;
-      }
-    }
-    if (uses.empty()) return std::nullopt;
-    const mlx::Params usual = std::max_element(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
-                                return a.second < b.second;
-                              })->first;
-    hf::ConfigMembers members = params_members(usual);
-    for (std::size_t i = 0; i < plan_.forms.size(); ++i) {
-      const mlx::Params& params = plan_.forms[i].params;
-      if (!plan_.forms[i].is_packed() || params == usual) continue;
-      members.push_back({plan_.map.tensors[i].module(), params_members(params)});
-    }
-    return members;
-  }
-
-  // The type of most values that are not packed, or else of the scales.
-  TensorType usual_type() const {
-    std::map<TensorType, u64> plain;
-    std::map<TensorType, u64> scales;
-    for (std::size_t i = 0; i < plan_.forms.size(); ++i) {
-      const StoredForm& form = plan_.forms[i];
-      (form.is_packed() ? scales : plain)[form.type] += plan_.map.tensors[i].elements();
-    }
-    plain.erase(TensorType::U8);
-    scales.erase(TensorType::U8);
-    const auto& counts = plain.empty() ? scales : plain;
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == counts.end() ? TensorType::BF16 : most->first;
-  }
-
   Status add_side_files() {
     hf::ConfigMembers config = config_.config;
-    config.push_back({"torch_dtype", torch_name(usual_type())});
-    if (const auto members = quantization()) {
+    config.push_back({"torch_dtype", torch_dtype(plan_.map, plan_.forms)});
+    if (const auto members = quantization_members(plan_.map, plan_.forms)) {
       config.push_back({"quantization", *members});
       config.push_back({"quantization_config", *members});
     }
@@ -322,17 +271,33 @@ class DirectoryPlanner {
     remark_float32();
   }
 
-  // One F32 tensor makes all activations F32.
+  // One F32 tensor makes all activations F32, and so do BF16 and F16 together. Plain directories of F32 alone were
+  // asked for, or are what the file has.
   void remark_float32() {
-    const auto is_wide = [](const StoredForm& form) { return form.type == TensorType::F32; };
-    const auto wide = std::count_if(plan_.forms.begin(), plan_.forms.end(), is_wide);
-    if (wide == 0 || wide == static_cast<std::ptrdiff_t>(plan_.forms.size()) || options_.raw_names) return;
+    const auto count = [&](TensorType type) {
+      return std::count_if(plan_.forms.begin(), plan_.forms.end(),
+                           [&](const StoredForm& form) { return form.type == type; });
+    };
+    const auto all = static_cast<std::ptrdiff_t>(plan_.forms.size());
+    const auto wide = count(TensorType::F32);
+    const auto half = count(TensorType::F16);
+    const auto brain = count(TensorType::BF16);
+    const bool is_packed =
+        std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const StoredForm& form) { return form.is_packed(); });
+    if (options_.raw_names || (wide == all && !is_packed)) return;
+    std::string what;
+    if (wide > 0) {
+      what = fmt::format("{} of {} tensors have F32 values or scales", wide, all);
+    } else if (half > 0 && brain > 0) {
+      what = fmt::format("{} of {} tensors have F16 values or scales, {} have BF16", half, all, brain);
+    } else {
+      return;
+    }
     plan_.report.remarks.note(
         Scope::model, "convert-float32",
-        fmt::format(
-            "{} of {} tensors have F32 values or scales: MLX then computes activations in F32, which takes more "
-            "time and memory; --scales f16 and --dtype f16 avoid that",
-            wide, plan_.forms.size()));
+        what +
+            ": MLX then computes activations in F32, which takes more time and memory; --scales f16 and --dtype "
+            "f16 avoid that");
   }
 
   const GgufToMlxOptions& options_;

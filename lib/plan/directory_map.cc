@@ -12,6 +12,7 @@
 #include "base/counted.h"
 #include "gguf/parse.h"
 #include "io/same_bytes.h"
+#include "plan/directory_names.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -23,34 +24,6 @@ u64 DirectoryTensor::elements() const {
 std::string DirectoryTensor::module() const {
   constexpr std::string_view suffix = ".weight";
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
-}
-
-InverseView::InverseView(const arch::RowView& view) : base_(view.base) {
-  u64 weight = 1;
-  for (std::size_t i = view.axes.size(); i-- > 0;) {
-    axes_.push_back({view.axes[i].count, view.axes[i].stride, weight});
-    weight *= view.axes[i].count;
-  }
-  std::stable_sort(axes_.begin(), axes_.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
-  is_identity_ = base_ == 0;
-  u64 stride = 1;
-  for (std::size_t i = view.axes.size(); i-- > 0;) {
-    is_identity_ = is_identity_ && view.axes[i].stride == stride;
-    stride *= view.axes[i].count;
-  }
-}
-
-std::optional<u64> InverseView::row_of(u64 unit) const {
-  if (unit < base_) return std::nullopt;
-  unit -= base_;
-  u64 row = 0;
-  for (const Axis& axis : axes_) {
-    const u64 place = unit / axis.stride;
-    if (place >= axis.count) return std::nullopt;
-    row += place * axis.weight;
-    unit -= place * axis.stride;
-  }
-  return unit == 0 ? std::optional(row) : std::nullopt;
 }
 
 namespace {
@@ -87,7 +60,13 @@ class Reverser {
  public:
   Reverser(const arch::Family& family, arch::Sizes sizes, const gguf::SplitSet& set, const gguf::Index& index,
            const Catalog& catalog, DirectoryStyle style)
-      : family_(family), set_(set), index_(index), catalog_(catalog), style_(style), names_(family) {
+      : family_(family),
+        set_(set),
+        index_(index),
+        catalog_(catalog),
+        style_(style),
+        names_(family),
+        source_names_(family, style) {
     result_.sizes = std::move(sizes);
   }
 
@@ -103,6 +82,7 @@ class Reverser {
     leave_out_prediction();
     MU_TRY(refuse_leftovers());
     MU_TRY(check_cover());
+    for (DirectoryTensor& tensor : result_.tensors) tensor.name = source_names_.published(std::move(tensor.name));
     return std::move(result_);
   }
 
@@ -167,6 +147,11 @@ class Reverser {
       result_.left_out.push_back(expected.name + " (config.json has its factors)");
       return {};
     }
+    if (!expected.ne.empty() && !is_same_shape(expected.ne, tensor.ne)) {
+      return fail("convert-shape", at_tensor(expected.name),
+                  fmt::format("has shape {}, but the hyper-parameters imply {}", shape_text(tensor.ne),
+                              shape_text(expected.ne)));
+    }
     const arch::SourceAlternative* alternative = choose(*expected.row, expected.layer);
     if (alternative == nullptr) {
       return fail("convert-reverse", at_tensor(expected.name), "has no name in a directory of this kind");
@@ -195,24 +180,6 @@ class Reverser {
       if (style_ == DirectoryStyle::mlx || !arch::is_name_of_mlx(alternative.parts.front().module)) return &alternative;
     }
     return first;
-  }
-
-  std::string source_name(const arch::ExpectedTensor& expected, const arch::SourcePart& part, u64 number) const {
-    std::string module(part.module);
-    if (part.is_stacked()) module.replace(module.find('#'), 1, std::to_string(number));
-    const bool is_complete = expected.row->name.starts_with('@');
-    // Hugging Face's stacks of experts have no suffix.
-    const bool is_stack = style_ == DirectoryStyle::hugging_face && !part.is_stacked() &&
-                          part.module.find("experts.") != std::string_view::npos &&
-                          part.module.find("shared_expert") == std::string_view::npos;
-    const std::string_view suffix = is_complete                           ? std::string_view{}
-                                    : expected.side == arch::Side::bias   ? ".bias"
-                                    : is_stack && expected.ne.size() == 3 ? std::string_view{}
-                                                                          : ".weight";
-    const std::string prefix = expected.in_layer
-                                   ? fmt::format("{}{}.", arch::first_name(family_.layer_prefixes), expected.layer)
-                                   : std::string();
-    return fmt::format("{}{}{}", prefix, module, suffix);
   }
 
   // Adds what one part (of one expert) takes from tensor `index`, from its unit `first` on, which it advances.
@@ -262,7 +229,7 @@ class Reverser {
   Result<DirectoryTensor> start_tensor(const arch::ExpectedTensor& expected, const arch::SourcePart& part,
                                        bool has_view, u64 number, const std::vector<u64>& ne) const {
     DirectoryTensor made;
-    made.name = source_name(expected, part, number);
+    made.name = source_names_.of_part(expected, part, number);
     const arch::Tensor& row = *expected.row;
     const bool is_weight = expected.side == arch::Side::weight;
     const std::string_view stored = is_weight ? stored_axes(row.stored, result_.sizes, expected.layer) : "";
@@ -310,7 +277,7 @@ class Reverser {
         const arch::SourcePart& part = names_.alternatives(row).front().parts.front();
         for (u64 layer = 0; layer < layers; ++layer) {
           DirectoryTensor made;
-          made.name = fmt::format("{}{}.{}", arch::first_name(family_.layer_prefixes), layer, part.module);
+          made.name = source_names_.layer_prefix(layer) + std::string(part.module);
           const std::string_view stored = stored_axes(row.stored, result_.sizes, layer);
           if (!stored.empty()) made.shape = arch::evaluate_shape(stored, result_.sizes, layer).value_or(made.shape);
           made.by_element = true;
@@ -372,6 +339,7 @@ class Reverser {
   const Catalog& catalog_;
   const DirectoryStyle style_;
   arch::Names names_;
+  const DirectoryNames source_names_;
   std::unordered_map<std::string, std::size_t> by_name_;
   std::vector<bool> used_;
   std::unordered_map<std::size_t, u64> units_of_;        // of a tensor of the catalog, as its parts count them

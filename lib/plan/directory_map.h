@@ -73,21 +73,4 @@ Result<DirectoryMap> map_to_directory(const arch::Family& family, arch::Sizes si
 /// Every tensor under its own name, as it is: for models whose layout nobody knows.
 DirectoryMap map_raw(const Catalog& catalog);
 
-/// Which row of the view goes to a unit of the directory's tensor; nothing if none does.
-class InverseView {
- public:
-  explicit InverseView(const arch::RowView& view);
-  std::optional<u64> row_of(u64 unit) const;
-  /// Do the rows keep their order, one after another from the first unit on?
-  bool is_identity() const { return is_identity_; }
-
- private:
-  struct Axis {
-    u64 count, stride, weight;  // weight: rows of the view for one step
-  };
-  std::vector<Axis> axes_;  // of falling stride
-  u64 base_ = 0;
-  bool is_identity_ = false;
-};
-
 }  // namespace modelutils

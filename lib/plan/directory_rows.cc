@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/byte_reader.h"
 #include "mlx/quantize.h"
 #include "plan/hf_rows.h"
 #include "tensor/dequantize.h"
@@ -36,6 +37,13 @@ float undo(arch::Operation operation, float operand, float value) {
     if (apply_operation(operation, operand, narrow) == value) return narrow;
   }
   return before;
+}
+
+u64 rows_at_once(const DirectoryTensor& tensor) {
+  constexpr u64 elements = u64{1} << 20;
+  constexpr u64 least_rows = 256;
+  const u64 row = std::max<u64>(tensor.units_of_row(), 1);
+  return std::max(elements / row, std::min(least_rows, 16 * elements / row + 1));
 }
 
 DirectoryReader::DirectoryReader(const Catalog& catalog, const DirectoryTensor& tensor)
@@ -98,8 +106,20 @@ Status DirectoryReader::read_part_rows(const Source& source, u64 first, u64 coun
   return {};
 }
 
+void DirectoryReader::decode(TensorType type, Bytes bytes, std::span<float> out) {
+  dequantize(type, bytes, out);
+  if (type != TensorType::F64) return;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto value = load<double>(bytes.data() + i * sizeof(double));
+    const double difference = std::isfinite(value) ? value - double{out[i]} : 0;
+    rounding_.squared_error += difference * difference;
+    rounding_.max_abs = std::max(rounding_.max_abs, std::abs(difference));
+  }
+}
+
 Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& out) {
   out.resize(count * tensor_.unit);
+  rounding_ = {};
   if (!tensor_.values.empty()) {
     std::copy_n(tensor_.values.begin() + static_cast<std::ptrdiff_t>(first), count, out.begin());
     return {};
@@ -118,13 +138,13 @@ Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& ou
     bytes_.resize(count * row_size);
     MU_TRY(read_part_rows(source, first, count, bytes_));
     if (sources_.size() == 1) {
-      dequantize(*source.tensor->type, bytes_, out);
+      decode(*source.tensor->type, bytes_, out);
       continue;
     }
     for (u64 i = 0; i < count; ++i) {
       if (!source.inverse.row_of(first + i)) continue;
-      dequantize(*source.tensor->type, Bytes(bytes_).subspan(i * row_size, row_size),
-                 std::span(out).subspan(i * columns, columns));
+      decode(*source.tensor->type, Bytes(bytes_).subspan(i * row_size, row_size),
+             std::span(out).subspan(i * columns, columns));
     }
   }
   if (tensor_.operation == arch::Operation::none) return {};
@@ -161,7 +181,7 @@ Status DirectoryReader::read_elements(const Source& source, u64 first, u64 count
   for (u64 row = low_row; row <= high_row; ++row) {
     MU_TRY(source_of(catalog_, *source.tensor)
                .read_exact(source.tensor->offset + row * row_size + begin * info.block_bytes, window_));
-    dequantize(info.type, window_, decoded);
+    decode(info.type, window_, decoded);
     std::copy_n(decoded.begin() + static_cast<std::ptrdiff_t>(low - begin * info.block_elements), width,
                 strip_.begin() + static_cast<std::ptrdiff_t>((row - low_row) * width));
   }

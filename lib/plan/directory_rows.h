@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "model/tensor_catalog.h"
 #include "plan/directory_map.h"
+#include "plan/inverse_view.h"
 
 namespace modelutils {
 
@@ -25,12 +26,20 @@ class DirectoryReader {
   /// places a range is best made of many whole rows of the shape. Errors: reading, "tensor-no-decoder".
   Status read_values(u64 first, u64 count, std::vector<float>& out);
 
+  /// What the last read_values() lost, since values are float32: something of F64 alone.
+  struct Rounding {
+    double squared_error = 0;
+    double max_abs = 0;
+  };
+  const Rounding& rounding() const { return rounding_; }
+
  private:
   struct Source {
     const DirectoryPart* part;
     const CatalogTensor* tensor;
     InverseView inverse;
   };
+  void decode(TensorType type, Bytes bytes, std::span<float> out);
   Status read_part_rows(const Source& source, u64 first, u64 count, MutableBytes out);
   Status read_elements(const Source& source, u64 first, u64 count, std::span<float> out);
 
@@ -38,10 +47,15 @@ class DirectoryReader {
   const DirectoryTensor& tensor_;
   std::vector<Source> sources_;
   std::optional<TensorType> type_;
+  Rounding rounding_;
   std::vector<std::byte> bytes_, window_;
   std::vector<u64> rows_;
   std::vector<float> strip_;
 };
+
+/// How many rows of the shape to read at once of a tensor whose elements change places: about a million elements, but
+/// enough rows that the source's blocks, which are decoded for them, are used.
+u64 rows_at_once(const DirectoryTensor& tensor);
 
 /// Undoes what mlx2gguf did to the value of a small tensor.
 float undo(arch::Operation operation, float operand, float value);

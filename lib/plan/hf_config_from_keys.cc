@@ -10,6 +10,7 @@
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
 #include "gguf/parse.h"
+#include "hf/config.h"
 #include "tokenizer/token_roles.h"
 #include "tokenizer/tokenizer.h"
 
@@ -133,6 +134,16 @@ hf::ConfigMembers wrapped(const Family& family, hf::ConfigMembers& members) {
   return outer;
 }
 
+// What verify would say of the fields, said before anything is written.
+Status check_fields(const hf::ConfigMembers& members, const std::string& file) {
+  MU_ASSIGN(const hf::Config config, hf::parse_config(hf::config_text(members), "config.json"));
+  const Findings findings = config.findings.findings();
+  const Finding* broken = first_error(findings);
+  if (broken == nullptr) return {};
+  return input_error("config-key", fmt::format("give config.json a {} that {}", broken->where, broken->message),
+                     "hyper-parameters", {}, file);
+}
+
 }  // namespace
 
 Result<std::vector<u64>> end_of_generation_ids(const gguf::SplitSet& set, u64 vocabulary) {
@@ -192,6 +203,7 @@ Result<HfConfig> hf_config_from_keys(const gguf::SplitSet& set, const HfConfigOp
 
   config.assumed = std::move(out.assumed);
   config.config = family->config.text_model_type.empty() ? std::move(out.members) : wrapped(*family, out.members);
+  MU_TRY(check_fields(config.config, set.files.front().path));
   // A family's own function may know better which class it is.
   const auto text_of = [](const hf::ConfigValue& value) { return std::get<std::string>(value.value); };
   config.model_type = text_of(*hf::find_member(config.config, "model_type"));

@@ -29,6 +29,13 @@ std::vector<u64> reversed(std::span<const u64> dims) {
   return {dims.rbegin(), dims.rend()};
 }
 
+bool is_same_shape(std::span<const u64> a, std::span<const u64> b) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if ((i < a.size() ? a[i] : 1) != (i < b.size() ? b[i] : 1)) return false;
+  }
+  return true;
+}
+
 void append_shape_text(std::string& out, std::span<const u64> dims) {
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (i > 0) out += " × ";

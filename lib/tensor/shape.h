@@ -21,6 +21,9 @@ std::optional<u64> tensor_bytes(TensorType type, std::span<const u64> ne);
 /// The dimensions the other way round.
 std::vector<u64> reversed(std::span<const u64> dims);
 
+/// Are they the same, missing trailing dimensions being 1? So ggml sees shapes in ne order.
+bool is_same_shape(std::span<const u64> a, std::span<const u64> b);
+
 /// "4096 × 32000" style text of the dimensions as given; empty for no dimensions.
 std::string shape_text(std::span<const u64> dims);
 void append_shape_text(std::string& out, std::span<const u64> dims);

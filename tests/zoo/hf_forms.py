@@ -78,6 +78,7 @@ def experts(t, c, names=("gate_proj", "up_proj", "down_proj"), block="mlp"):
     for old, new in zip(("gate_proj", "up_proj", "down_proj"), names):
         unstack(t, rf"\.mlp\.switch_mlp\.{old}\.weight$", rf".{block}.experts.#.{new}.weight")
         unstack(t, rf"\.{block}\.switch_mlp\.{old}\.weight$", rf".{block}.experts.#.{new}.weight")
+        unstack(t, rf"\.{block}\.experts\.{old}\.weight$", rf".{block}.experts.#.{new}.weight")
 
 
 def prediction_layer(t, c):
@@ -281,6 +282,7 @@ def mixtral(t, c):
 
 
 FORMS = {
+    "afmoe": experts,
     "apertus": lambda t, c: change(t, "alpha", lambda values: values.reshape(1)),
     "bailing_moe": bailing, "bailing_moe_v2": bailing_v2, "dbrx": dbrx, "deepseek": experts, "deepseek_v2": deepseek,
     "deepseek_v3": deepseek, "dots1": experts, "ernie4_5_moe": experts, "exaone_moe": exaone_moe, "glm4_moe": experts_and_prediction,

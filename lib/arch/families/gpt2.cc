@@ -27,8 +27,8 @@ constexpr auto multi_query_sizes = [] {
 }();
 
 constexpr Tensor first[] = {
-    {"token_embd", "E,V", "model.wte | transformer.wte | wte"},
-    {"position_embd", "E,C", "model.wpe | transformer.wpe | wpe"},
+    {"token_embd", "E,V", "[hf] wte | model.wte | transformer.wte | wte"},
+    {"position_embd", "E,C", "[hf] wpe | model.wpe | transformer.wpe | wpe"},
 };
 constexpr Tensor norms[] = {
     {"attn_norm", "E", "ln_1", Need::required, Need::required},
@@ -36,12 +36,30 @@ constexpr Tensor norms[] = {
 };
 // Hugging Face stores GPT-2's matrices transposed.
 constexpr Tensor layer[] = {
-    {"attn_qkv", "E,H*D+2*K*D", "[hf] attn.c_attn{{c:E r:3*H*D -> r c}} | [mlx] attn.c_attn", Need::required,
-     Need::required},
-    {"attn_output", "H*D,E", "[hf] attn.c_proj{{c:H*D r:E -> r c}} | [mlx] attn.c_proj", Need::required,
-     Need::required},
-    {"ffn_up", "E,F", "[hf] mlp.c_fc{{c:E r:F -> r c}} | [mlx] mlp.c_fc", Need::required, Need::required},
-    {"ffn_down", "F,E", "[hf] mlp.c_proj{{c:F r:E -> r c}} | [mlx] mlp.c_proj", Need::required, Need::required},
+    {.name = "attn_qkv",
+     .ne = "E,H*D+2*K*D",
+     .source = "[hf] attn.c_attn{{c:E r:3*H*D -> r c}} | [mlx] attn.c_attn",
+     .need = Need::required,
+     .bias = Need::required,
+     .stored = "[hf] E,3*H*D"},
+    {.name = "attn_output",
+     .ne = "H*D,E",
+     .source = "[hf] attn.c_proj{{c:H*D r:E -> r c}} | [mlx] attn.c_proj",
+     .need = Need::required,
+     .bias = Need::required,
+     .stored = "[hf] H*D,E"},
+    {.name = "ffn_up",
+     .ne = "E,F",
+     .source = "[hf] mlp.c_fc{{c:E r:F -> r c}} | [mlx] mlp.c_fc",
+     .need = Need::required,
+     .bias = Need::required,
+     .stored = "[hf] E,F"},
+    {.name = "ffn_down",
+     .ne = "F,E",
+     .source = "[hf] mlp.c_proj{{c:F r:E -> r c}} | [mlx] mlp.c_proj",
+     .need = Need::required,
+     .bias = Need::required,
+     .stored = "[hf] F,E"},
 };
 // Several key and value heads are interleaved with the queries in the original's class, but not in MLX's.
 constexpr Tensor multi_query_layer[] = {
@@ -52,7 +70,7 @@ constexpr Tensor multi_query_layer[] = {
     {"ffn_down", "F,E", "mlp.c_proj", Need::required, Need::required},
 };
 constexpr Tensor last[] = {
-    {"output_norm", "E", "model.ln_f | transformer.ln_f | ln_f", Need::required, Need::required},
+    {"output_norm", "E", "[hf] ln_f | model.ln_f | transformer.ln_f | ln_f", Need::required, Need::required},
     {"output", "E,V", "lm_head"},
 };
 // The other way round in the classes of GPTBigCode.
@@ -95,6 +113,7 @@ const Family gpt2 = {
     .model_types = "gpt2",
     .about = "Learned positions; Q, K and V are one matrix. Hugging Face stores every matrix transposed.",
     .layer_prefixes = "model.h.|transformer.h.|h.",
+    .hf_layer_prefix = "h.",
     .tied_by_default = true,
     .class_has_defaults = true,
     .keys = {sizes},

@@ -27,25 +27,37 @@ constexpr Tensor layer[] = {
 };
 // Hugging Face interleaves the rows of gate and up, as blocks of MXFP4 or transposed.
 constexpr Tensor experts[] = {
-    {"ffn_gate_exps", "E,Fx,X",
-     "mlp.experts.gate_proj | mlp.experts.gate_up_proj_blocks{X n:Fx t:2 -> X n t=0} | "
-     "mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=0 E}}"},
+    {.name = "ffn_gate_exps",
+     .ne = "E,Fx,X",
+     .source = "[hf] mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=0 E}} | mlp.experts.gate_proj | "
+               "mlp.experts.gate_up_proj_blocks{X n:Fx t:2 -> X n t=0} | "
+               "mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=0 E}}",
+     .stored = "[hf] X,E,2*Fx"},
     {.name = "@ffn_gate_exps.bias",
      .ne = "Fx,X",
-     .source = "mlp.experts.gate_proj.bias | mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=0}}",
-     .f32 = true},
-    {"ffn_up_exps", "E,Fx,X",
-     "mlp.experts.up_proj | mlp.experts.gate_up_proj_blocks{X n:Fx t:2 -> X n t=1} | "
-     "mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=1 E}}"},
+     .source = "[hf] mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=0}} | mlp.experts.gate_proj.bias | "
+               "mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=0}}",
+     .f32 = true,
+     .stored = "[hf] X,2*Fx"},
+    {.name = "ffn_up_exps",
+     .ne = "E,Fx,X",
+     .source = "[hf] mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=1 E}} | mlp.experts.up_proj | "
+               "mlp.experts.gate_up_proj_blocks{X n:Fx t:2 -> X n t=1} | "
+               "mlp.experts.gate_up_proj{{X E n:Fx t:2 -> X n t=1 E}}",
+     .stored = "[hf] X,E,2*Fx"},
     {.name = "@ffn_up_exps.bias",
      .ne = "Fx,X",
-     .source = "mlp.experts.up_proj.bias | mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=1}}",
-     .f32 = true},
-    {"ffn_down_exps", "Fx,E,X",
-     "[mlx] mlp.experts.down_proj | mlp.experts.down_proj_blocks | mlp.experts.down_proj{{X Fx E -> X E Fx}}"},
+     .source = "[hf] mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=1}} | mlp.experts.up_proj.bias | "
+               "mlp.experts.gate_up_proj_bias{{X n:Fx t:2 -> X n t=1}}",
+     .f32 = true,
+     .stored = "[hf] X,2*Fx"},
+    {.name = "ffn_down_exps",
+     .ne = "Fx,E,X",
+     .source = "[mlx] mlp.experts.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}} | mlp.experts.down_proj_blocks",
+     .stored = "[hf] X,Fx,E"},
     {.name = "@ffn_down_exps.bias",
      .ne = "E,X",
-     .source = "mlp.experts.down_proj.bias | mlp.experts.down_proj_bias",
+     .source = "[hf] mlp.experts.down_proj_bias | mlp.experts.down_proj.bias | mlp.experts.down_proj_bias",
      .f32 = true},
 };
 // Every other layer slides; yarn's limits are not rounded.

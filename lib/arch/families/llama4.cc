@@ -84,7 +84,7 @@ const Family llama4 = {
     .first_tensors = embedding_and_llama3,
     .fixed = fixed,
     .checks = {check_experts},
-    .config = {.members = members, .text_model_type = "llama4_text"},
+    .config = {.members = members, .text_model_type = "llama4_text", .hf_text_prefix = "language_model.model."},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .missing = 8192, .fixed = 8192}},
 };
 

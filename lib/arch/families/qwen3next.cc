@@ -207,6 +207,20 @@ const Family qwen35 = {
     .cache = qwen35_cache,
 };
 
+// Published as stacks, gate and up in one.
+constexpr auto stacked_experts = [] {
+  auto rows = routed_experts();
+  rows[1].source =
+      "mlp.switch_mlp.gate_proj | mlp.experts.gate_up_proj{X t:2 Fx -> X t=0 Fx} | mlp.experts.#.gate_proj | "
+      "mlp.experts.gate_proj";
+  rows[2].source =
+      "mlp.switch_mlp.up_proj | mlp.experts.gate_up_proj{X t:2 Fx -> X t=1 Fx} | mlp.experts.#.up_proj | "
+      "mlp.experts.up_proj";
+  rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj";
+  rows[1].stored = rows[2].stored = "[hf] X,2*Fx,E";
+  return rows;
+}();
+
 const Family qwen35moe = {
     .name = "qwen35moe",
     .gguf = "qwen35moe",
@@ -215,7 +229,7 @@ const Family qwen35moe = {
     .about = "as qwen35 with experts and a gated shared one",
     .mlx_rope_theta = 100000,
     .keys = {mixture_sizes, sectioned_rope, delta_net, expert_keys, mixture},
-    .layer_tensors = {mixer, tiled_delta_net, qwen_experts, shared_expert},
+    .layer_tensors = {mixer, tiled_delta_net, stacked_experts, shared_expert},
     .last_tensors = ends,
     .fixed = {rotates_halves, experts_in_each, experts_in_all, fixed[1], fixed[2], normalises_weights},
     .checks = {check_value_heads},

@@ -39,10 +39,12 @@ constexpr Key mixture[] = {expert_width};
 constexpr auto experts = [] {
   auto rows = routed_experts();
   rows[1].source =
-      "mlp.switch_mlp.gate_proj | mlp.experts.#.gate_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=0 Fx E}}";
+      "mlp.switch_mlp.gate_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=0 Fx E}} | mlp.experts.#.gate_proj";
   rows[2].source =
-      "mlp.switch_mlp.up_proj | mlp.experts.#.up_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=1 Fx E}}";
-  rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.#.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}}";
+      "mlp.switch_mlp.up_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=1 Fx E}} | mlp.experts.#.up_proj";
+  rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}} | mlp.experts.#.down_proj";
+  rows[1].stored = rows[2].stored = "[hf] X,E,2*Fx";
+  rows[3].stored = "[hf] X,Fx,E";
   return rows;
 }();
 static Status describe(ConfigWriter& out) {
@@ -63,7 +65,8 @@ const Family qwen2_vl = {
     .relations = {whole_width},
     .checks = {warn_of_windows},
     .config = {.members = {{"attention_bias", "true"}, {"use_sliding_window", "false"}},
-               .text_model_type = "qwen2_vl_text"},
+               .text_model_type = "qwen2_vl_text",
+               .hf_text_prefix = "model."},
 };
 
 const Family qwen3_vl = {

@@ -190,7 +190,7 @@ class LoaderRules {
 
   void check_tensor(const arch::ExpectedTensor& expected, const gguf::TensorInfo& tensor) {
     const std::string where = at_tensor(tensor.name);
-    if (!same_shape(expected.ne, tensor.ne)) {
+    if (!is_same_shape(expected.ne, tensor.ne)) {
       const bool vocabulary = expected.name == "token_embd.weight" || expected.name == "output.weight";
       log_.error(Scope::model,
                  vocabulary && tensor.ne.size() == 2 && tensor.ne[0] == expected.ne[0] ? "loader-vocabulary"
@@ -210,14 +210,6 @@ class LoaderRules {
       log_.error(Scope::model, "loader-tensor-type",
                  fmt::format("is {}, which llama.cpp does not support for weights", type_name(*type)), where);
     }
-  }
-
-  // Missing trailing dimensions count as 1, as in the loader.
-  static bool same_shape(const std::vector<u64>& a, const std::vector<u64>& b) {
-    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-      if ((i < a.size() ? a[i] : 1) != (i < b.size() ? b[i] : 1)) return false;
-    }
-    return true;
   }
 
   const gguf::SplitSet& set_;

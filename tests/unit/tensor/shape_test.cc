@@ -27,6 +27,14 @@ TEST(Shape, TensorBytes) {
   EXPECT_FALSE(tensor_bytes(TensorType::Q8_0, Dims{u64{1} << 60, 16})) << "bytes overflow first";
 }
 
+TEST(Shape, TrailingOnesAreNoDifference) {
+  EXPECT_TRUE(is_same_shape(Dims{4, 3}, Dims{4, 3, 1, 1}));
+  EXPECT_TRUE(is_same_shape(Dims{1}, Dims{}));
+  EXPECT_FALSE(is_same_shape(Dims{4, 3}, Dims{4, 3, 2}));
+  EXPECT_FALSE(is_same_shape(Dims{4, 0}, Dims{4}));
+  EXPECT_FALSE(is_same_shape(Dims{4, 3}, Dims{3, 4}));
+}
+
 TEST(Shape, Text) {
   EXPECT_EQ(reversed(Dims{1, 2, 3}), (Dims{3, 2, 1}));
   EXPECT_EQ(shape_text(Dims{4096, 32000}), "4096 × 32000");
