@@ -43,6 +43,10 @@ Status DirectoryEncoder::encode(u64 first, u64 count, EncodedRows& out, Measured
   for (u64 done = 0; done < count; done += step) {
     const u64 here = std::min(step, count - done);
     MU_TRY(reader_.read_values((first + done) * units, here * units, values_));
+    if (error != nullptr) {
+      error->squared_error += reader_.rounding().squared_error;
+      error->max_abs = std::max(error->max_abs, reader_.rounding().max_abs);
+    }
     const EncodedPiece piece = {MutableBytes(out.weight).subspan(done * sizes.weight, here * sizes.weight),
                                 MutableBytes(out.scales).subspan(done * sizes.scales, here * sizes.scales),
                                 MutableBytes(out.biases).subspan(done * sizes.biases, here * sizes.biases)};

@@ -14,8 +14,6 @@ namespace modelutils::convert {
 namespace {
 
 constexpr u64 row_chunk_bytes = u64{1} << 20;  // of packed words or values
-constexpr u64 element_chunk = u64{1} << 20;    // elements of tensors whose elements change places, about
-constexpr u64 least_rows = 256;                // of those: as many columns of the source's blocks are decoded at once
 
 struct RowChunk {
   std::size_t module;
@@ -30,10 +28,7 @@ std::vector<RowChunk> row_chunks(const DirectoryPlan& plan) {
     const DirectoryTensor& tensor = plan.map.tensors[i];
     const u64 rows = tensor.rows();
     u64 step = std::max<u64>(row_chunk_bytes / std::max<u64>(plan.modules[i].row.weight, 1), 1);
-    if (tensor.by_element) {
-      const u64 row = std::max<u64>(tensor.units_of_row(), 1);
-      step = std::max(element_chunk / row, std::min(least_rows, 16 * element_chunk / row + 1));
-    }
+    if (tensor.by_element) step = rows_at_once(tensor);
     for (u64 first = 0; first < rows; first += step) {
       const u64 count = std::min(step, rows - first);
       chunks.push_back({i, first, count, first + count == rows});

@@ -39,6 +39,40 @@ ScaleAndBias quantize_affine(u32 bits, std::span<const float> values, TensorType
   return {rounded_to(scale_type, scale), rounded_to(scale_type, bias)};
 }
 
+double plain_lattice_error(std::span<const float> values, TensorType scale_type) {
+  constexpr std::size_t lanes = 8;
+  double sum = 0;
+  run_with(
+      best_instructions(), [&](auto) __attribute__((flatten)) {
+        for (const float* in = values.data(); in != values.data() + values.size(); in += search_group) {
+          float low[lanes];
+          float high[lanes];
+          for (std::size_t k = 0; k < lanes; ++k) low[k] = high[k] = in[k];
+          for (std::size_t i = lanes; i < search_group; i += lanes) {
+            for (std::size_t k = 0; k < lanes; ++k) low[k] = in[i + k] < low[k] ? in[i + k] : low[k];
+            for (std::size_t k = 0; k < lanes; ++k) high[k] = in[i + k] > high[k] ? in[i + k] : high[k];
+          }
+          const float lowest = *std::min_element(low, low + lanes);
+          const float range = *std::max_element(high, high + lanes) - lowest;
+          const float scale = rounded_to(scale_type, range / 255.0f);
+          const float bias = rounded_to(scale_type, lowest);
+          const float inverse = scale > 0 ? 1.0f / scale : 0.0f;
+          float errors[lanes] = {};
+          for (std::size_t i = 0; i < search_group; i += lanes) {
+            for (std::size_t k = 0; k < lanes; ++k) {
+              const float place = (in[i + k] - bias) * inverse;
+              const float inside = place > 255.0f ? 255.0f : place > 0.0f ? place : 0.0f;
+              const float code = static_cast<float>(static_cast<i32>(inside + 0.5f));
+              const float difference = code * scale + bias - in[i + k];
+              errors[k] += difference * difference;
+            }
+          }
+          for (const float error : errors) sum += static_cast<double>(error);
+        }
+      });
+  return sum;
+}
+
 namespace {
 
 // The code of `values`, ascending magnitudes, that is nearest; of two equally near ones the even code.

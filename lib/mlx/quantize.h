@@ -11,6 +11,9 @@
 
 namespace modelutils::mlx {
 
+/// What search_two_scales() searches at a time.
+inline constexpr u64 search_group = 32;
+
 /// A group's scale and bias as they will be stored, widened again.
 struct ScaleAndBias {
   float scale = 0;
@@ -30,6 +33,11 @@ u8 quantize_fp(Mode mode, std::span<const float> values, std::span<u8> codes);
 /// `lattices`. Finite values; -0 counts as +0.
 void search_two_scales(std::span<const float> values, TensorType scale_type, std::span<ScaleAndBias> lattices,
                        std::span<u8> codes, Instructions instructions = best_instructions());
+
+/// The squared error of 8 bits in groups of 32 whose lattice goes from the lowest value to the highest, scales and
+/// biases stored as `scale_type`: what search_two_scales() finds is not worse. `values`: whole groups. NaN where they
+/// are not finite, or the type does not hold the lattice.
+double plain_lattice_error(std::span<const float> values, TensorType scale_type);
 
 /// `value` rounded to F16 or BF16 and widened again; F32: as it is.
 float rounded_to(TensorType type, float value);

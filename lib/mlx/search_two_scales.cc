@@ -11,7 +11,7 @@ namespace modelutils::mlx {
 
 namespace {
 
-constexpr std::size_t group = 32;
+constexpr std::size_t group = search_group;
 constexpr std::size_t half = group / 2;
 constexpr float greatest_code = 255;
 constexpr u32 most_parts = 89;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "mlx/block_form.h"
+#include "mlx/quantize.h"
 #include "plan/block_facts.h"
 
 namespace modelutils {
@@ -15,30 +16,6 @@ namespace modelutils {
 namespace {
 
 constexpr double most_rms = 0.01;  // as verify --against has it
-
-struct NamedFallback {
-  std::string name;
-  FallbackForm form;
-};
-const std::vector<NamedFallback>& all_fallbacks() {
-  static const std::vector<NamedFallback> all = [] {
-    std::vector<NamedFallback> list;
-    for (const u32 bits : {2u, 3u, 4u, 5u, 6u, 8u}) {
-      for (const u32 group : {32u, 64u, 128u}) {
-        list.push_back({fmt::format("affine{}-g{}", bits, group),
-                        {.type = TensorType::F16, .params = {mlx::Mode::affine, bits, group}}});
-      }
-    }
-    for (const mlx::Mode mode : {mlx::Mode::mxfp4, mlx::Mode::mxfp8, mlx::Mode::nvfp4}) {
-      list.push_back({std::string(mlx::mode_name(mode)), {.params = mlx::default_params(mode)}});
-    }
-    list.push_back({"bf16", {.is_plain = true, .type = TensorType::BF16}});
-    list.push_back({"f16", {.is_plain = true, .type = TensorType::F16}});
-    list.push_back({"f32", {.is_plain = true, .type = TensorType::F32}});
-    return list;
-  }();
-  return all;
-}
 
 class Chooser {
  public:
@@ -48,9 +25,11 @@ class Chooser {
 
   Result<std::vector<StoredForm>> choose() {
     std::vector<StoredForm> forms(tensors_.size());
-    std::vector<Look> looks;
-    for (const DirectoryTensor& tensor : tensors_) looks.push_back(look_of(tensor));
+    std::vector<LookAt> looks;
+    for (const DirectoryTensor& tensor : tensors_) looks.push_back({look_of(tensor)});
     MU_ASSIGN(facts_, look_at_tensors(catalog_, tensors_, looks, threads_));
+    MU_TRY(look_again([&](std::size_t i) { return look_behind_scales(i); }));
+    MU_TRY(look_again([&](std::size_t i) { return look_at_doubtful(i); }));
     choose_order();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       Result<StoredForm> form = choose_one(i);
@@ -102,7 +81,47 @@ class Chooser {
       case Kind::values: return Look::values;
       case Kind::plain: break;
     }
-    return options_.dequantize || options_.dtype ? Look::none : Look::values_until_settled;
+    if (has_doubles(tensor)) return Look::values;  // all of them: any may have more bits than F32
+    const bool is_given = options_.dequantize || options_.dtype;
+    return is_given && !options_.exact ? Look::none : Look::values_until_settled;
+  }
+
+  // Looks once more at the tensors for which `look_of` gives something.
+  template <typename LookOf>
+  Status look_again(const LookOf& look_of) {
+    std::vector<LookAt> looks(tensors_.size());
+    for (std::size_t i = 0; i < looks.size(); ++i) looks[i] = look_of(i);
+    if (std::all_of(looks.begin(), looks.end(), [](const LookAt& at) { return at.look == Look::none; })) return {};
+    MU_ASSIGN(const std::vector<BlockFacts> found, look_at_tensors(catalog_, tensors_, looks, threads_));
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      if (looks[i].look == Look::none) continue;
+      const u64 foreign_scales = facts_[i].foreign_scales;
+      facts_[i] = found[i];
+      facts_[i].foreign_scales = foreign_scales;
+    }
+    return {};
+  }
+
+  // Blocks whose scales mean something else in MLX go on as values.
+  LookAt look_behind_scales(std::size_t i) const {
+    return {facts_[i].foreign_scales > 0 ? Look::values : Look::none, TensorType::F16};
+  }
+
+  // Hardly any matrix loses more than half a percent; which do need not be known exactly, but none may be missed.
+  LookAt look_at_doubtful(std::size_t i) const {
+    const Kind kind = kind_of(tensors_[i]);
+    const bool is_searched = kind == Kind::values || (kind == Kind::blocks && facts_[i].foreign_scales > 0);
+    if (!is_searched || options_.fallback || options_.exact || !facts_[i].finite) return {};
+    if (tensors_[i].shape.back() % mlx::search_group != 0) return {};
+    constexpr double margin = 0.9;
+    const TensorType scales = scales_of_values(facts_[i]);
+    const bool is_sure = scales != TensorType::BF16 && facts_[i].lattice_rms() <= margin * most_rms;
+    return {is_sure ? Look::none : Look::search, scales};
+  }
+
+  TensorType scales_of_values(const BlockFacts& facts) const {
+    const TensorType wanted = options_.scales.value_or(TensorType::F16);
+    return wanted == TensorType::F16 && facts.f16_overflows ? TensorType::F32 : wanted;
   }
 
   // Scales of these types are products, which 16 bits hardly ever hold; others fit F16 unless they overflow.
@@ -122,21 +141,27 @@ class Chooser {
   }
 
   // One type for everything if there is one: other types next to it make the activations F32. Else that of most packed
-  // weights, or of the plain ones if there are none.
+  // weights, or of the plain ones if there are none: what is BF16 in the file stays so if a few norms are F16, in which
+  // activations of such a model may overflow.
   void choose_order() {
     u64 as_bf16 = 0;
     u64 as_f16 = 0;
-    bool all_plain = options_.dtype.value_or(TensorType::BF16) == TensorType::BF16;
+    u64 plain_as_bf16 = 0;
+    u64 plain_as_f16 = 0;  // what neither holds is F32, whatever the others are
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Kind kind = kind_of(tensors_[i]);
       if (kind == Kind::blocks && !is_affine(*type_of(tensors_[i]))) continue;
       if (kind != Kind::plain) {
         (kind == Kind::blocks && facts_[i].fits_bf16 ? as_bf16 : as_f16) += tensors_[i].elements();
-      } else if (facts_[i].fits_f16 && !facts_[i].fits_bf16) {  // what neither holds is F32, whatever the others are
-        all_plain = false;
+      } else if (facts_[i].fits_bf16) {
+        plain_as_bf16 += tensors_[i].elements();
+      } else if (facts_[i].fits_f16) {
+        plain_as_f16 += tensors_[i].elements();
       }
     }
-    const bool is_bf16 = as_bf16 + as_f16 > 0 ? as_bf16 > as_f16 : all_plain;
+    const bool is_bf16 = as_bf16 + as_f16 > 0 ? as_bf16 > as_f16
+                         : options_.dtype     ? options_.dtype == TensorType::BF16
+                                              : plain_as_bf16 >= plain_as_f16;
     order_ = is_bf16 ? std::array{TensorType::BF16, TensorType::F16} : std::array{TensorType::F16, TensorType::BF16};
   }
 
@@ -147,17 +172,29 @@ class Chooser {
   Result<StoredForm> choose_one(std::size_t i) {
     switch (kind_of(tensors_[i])) {
       case Kind::blocks: return of_blocks(tensors_[i], facts_[i]);
-      case Kind::values:
-        return of_values(tensors_[i], facts_[i], "no packed form of MLX has one scale for each 16 weights");
+      case Kind::values: return of_values(tensors_[i], facts_[i], why_no_blocks(tensors_[i]));
       case Kind::plain: break;
     }
     return plain(tensors_[i], facts_[i]);
   }
 
+  // Why a matrix cannot keep its codes.
+  std::string why_no_blocks(const DirectoryTensor& tensor) const {
+    const std::optional<TensorType> type = type_of(tensor);
+    if (!type) return "it is made of tensors of several types";
+    if (mlx::exact_params(*type)) return "its elements change places";
+    if (*type == TensorType::Q8_1 || *type == TensorType::Q8_K) {
+      return fmt::format("MLX has no form of {}", type_name(*type));
+    }
+    return "no packed form of MLX has one scale for each 16 weights";
+  }
+
+  tl::unexpected<Error> inexact(const StoredForm& form, std::string_view remedy) const {
+    return input_error("convert-inexact",
+                       fmt::format("would become {} with an error ({}){}", form.text(), form.reason, remedy));
+  }
   tl::unexpected<Error> inexact(const StoredForm& form) const {
-    return input_error(
-        "convert-inexact",
-        fmt::format("would become {} with an error ({}); --fallback f32 carries it exactly", form.text(), form.reason));
+    return inexact(form, "; --fallback f32 carries it exactly");
   }
 
   static StoredForm plain_of(TensorType type, std::optional<bool> exact, std::string reason) {
@@ -224,7 +261,7 @@ class Chooser {
     if (!facts.finite) return plain_of(TensorType::F32, true, "has values that are not finite");
     const std::optional<FallbackForm>& fallback = options_.fallback;
     if (fallback && fallback->is_plain) {
-      const bool exact = fits(facts, fallback->type);
+      const bool exact = fits(facts, fallback->type) && facts.fits_f32;
       StoredForm form =
           plain_of(fallback->type, exact ? std::optional(true) : std::nullopt, exact ? std::string() : reason);
       if (options_.exact && !exact) return tl::make_unexpected(inexact(form).value());
@@ -235,12 +272,17 @@ class Chooser {
     form.params = fallback ? fallback->params : FallbackForm{}.params;
     form.exact = std::nullopt;
     form.reason = std::move(reason);
-    form.type = form.params.mode == mlx::Mode::affine ? options_.scales.value_or(TensorType::F16) : TensorType::U8;
-    if (form.type == TensorType::F16 && facts.f16_overflows) form.type = TensorType::F32;
+    form.type = form.params.mode == mlx::Mode::affine ? scales_of_values(facts) : TensorType::U8;
     if (options_.exact) return tl::make_unexpected(inexact(form).value());
-    if (tensor.shape.back() % form.params.group_size == 0) return form;
-    return plain_of(facts.f16_overflows ? TensorType::BF16 : TensorType::F16, std::nullopt,
-                    fmt::format("rows do not fill groups of {}", form.params.group_size));
+    if (tensor.shape.back() % form.params.group_size != 0) {
+      return plain_of(facts.f16_overflows ? TensorType::BF16 : TensorType::F16, std::nullopt,
+                      fmt::format("rows do not fill groups of {}", form.params.group_size));
+    }
+    if (fallback || facts.lattice_rms() <= most_rms) return form;
+    const std::string why = form.reason + ", and 8 bits would cost more than 1 %";
+    if (facts.f16_rms() <= most_rms) return plain_of(TensorType::F16, std::nullopt, why);
+    if (facts.bf16_rms() <= most_rms) return plain_of(TensorType::BF16, std::nullopt, why);
+    return plain_of(TensorType::F32, true, why);
   }
 
   Result<StoredForm> plain(const DirectoryTensor& tensor, const BlockFacts& facts) const {
@@ -249,17 +291,32 @@ class Chooser {
     if (is_stored_so && is_integer(*type)) return plain_of(*type, true, {});
     std::optional<TensorType> wanted = options_.dtype && !is_quantized(tensor) ? options_.dtype : options_.dequantize;
     if (!wanted) wanted = options_.dtype;
-    if (wanted) {
-      const bool exact = wanted == TensorType::F32 || (type == wanted && tensor.operation == arch::Operation::none);
-      StoredForm form = plain_of(*wanted, exact ? std::optional(true) : std::nullopt, {});
-      if (exact || !options_.exact) return form;
-      form.reason = fmt::format("values are rounded to {}", type_name(*wanted));
-      return tl::make_unexpected(inexact(form).value());
-    }
+    if (wanted) return of_type(*wanted, tensor, facts);
     for (const TensorType narrow : order_) {
-      if (fits(facts, narrow)) return plain_of(narrow, true, {});
+      if (fits(facts, narrow) && facts.fits_f32) return plain_of(narrow, true, {});
     }
-    return plain_of(TensorType::F32, true, {});
+    return of_type(TensorType::F32, tensor, facts);
+  }
+
+  // The bits as they are, or the values as far as the type holds them; whether it does is known here if it has to be.
+  Result<StoredForm> of_type(TensorType wanted, const DirectoryTensor& tensor, const BlockFacts& facts) const {
+    const bool is_wider = wanted == TensorType::F32 && !has_doubles(tensor);
+    const bool is_copy = type_of(tensor) == wanted && tensor.operation == arch::Operation::none;
+    const bool is_looked_at = options_.exact || has_doubles(tensor);
+    const bool exact = is_wider || is_copy || (is_looked_at && fits(facts, wanted) && facts.fits_f32);
+    StoredForm form = plain_of(wanted, exact ? std::optional(true) : std::nullopt, {});
+    if (exact) return form;
+    if (wanted == TensorType::F32 || options_.exact) {
+      form.reason = fmt::format("values are rounded to {}", type_name(wanted));
+    }
+    if (!options_.exact) return form;
+    return tl::make_unexpected(inexact(form, {}).value());
+  }
+
+  bool has_doubles(const DirectoryTensor& tensor) const {
+    return std::any_of(tensor.parts.begin(), tensor.parts.end(), [&](const DirectoryPart& part) {
+      return catalog_.tensors[part.tensor].type == TensorType::F64;
+    });
   }
 
   static bool is_integer(TensorType type) {
@@ -281,19 +338,6 @@ std::string StoredForm::text() const {
   const std::string packed =
       fmt::format("{} {}-bit, group {}", mlx::mode_name(params.mode), params.bits, params.group_size);
   return params.mode == mlx::Mode::affine ? fmt::format("{}, {} scales", packed, type_name(type)) : packed;
-}
-
-std::optional<FallbackForm> fallback_form(std::string_view name) {
-  for (const NamedFallback& known : all_fallbacks()) {
-    if (known.name == name) return known.form;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> fallback_names() {
-  std::vector<std::string> names;
-  for (const NamedFallback& known : all_fallbacks()) names.push_back(known.name);
-  return names;
 }
 
 Result<std::vector<StoredForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,

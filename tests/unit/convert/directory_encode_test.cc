@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -272,6 +273,25 @@ TEST(DirectoryEncode, WhatMlxWouldReadInAnotherWayFallsBack) {
   EXPECT_NE(form->reason.find("another meaning in MLX"), std::string::npos);
 }
 
+// Their values were not looked at, only their scales: is nothing known of them, nothing may be claimed.
+TEST(DirectoryEncode, WhatFallsBackIsLookedAtAsValues) {
+  std::vector<std::byte> bytes = blocks_of(TensorType::MXFP4, 8);
+  bytes[0] = std::byte{0xFF};
+  bytes[1] = std::byte{0x77};  // 12 × 2^127
+  auto form = OneMatrix(TensorType::MXFP4, 64, bytes).form();
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->text(), "F32") << "values are infinite";
+  for (std::size_t i = 1; i < 17; ++i) bytes[i] = std::byte{0x11};  // 2^127, which is finite
+  FormOptions options;
+  options.exact = true;
+  options.fallback = fallback_form("f16");
+  EXPECT_EQ(OneMatrix(TensorType::MXFP4, 64, bytes).form(options).error().code, "convert-inexact");
+  options.fallback = fallback_form("bf16");
+  form = OneMatrix(TensorType::MXFP4, 64, bytes).form(options);
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->exact, true);
+}
+
 TEST(DirectoryEncode, InfiniteScalesAreKeptAsValues) {
   std::vector<std::byte> bytes = blocks_of(TensorType::Q4_0, 4);
   put(bytes, 0, u16{0x7C00});
@@ -302,6 +322,98 @@ TEST(DirectoryEncode, PlainValuesGetTheNarrowestTypeThatHoldsThem) {
   EXPECT_GT(error.relative_rms(), 0);
   options.exact = true;
   EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
+}
+
+TEST(DirectoryEncode, ExactWithATypeRefusesOnlyWhatItDoesNotHold) {
+  FormOptions options;
+  options.exact = true;
+  options.dtype = TensorType::BF16;
+  const auto form = plain({1, 2, -0.5f}).form(options);
+  ASSERT_TRUE(form) << form.error().message;
+  EXPECT_EQ(form->text(), "BF16");
+  EXPECT_EQ(form->exact, true);
+  EXPECT_EQ(plain({1, 2, 1.0009765625f}).form(options).error().code, "convert-inexact");
+  options.dtype = {};
+  options.dequantize = TensorType::F16;
+  EXPECT_EQ(plain({1, 0x1p90f}).form(options).error().code, "convert-inexact");
+  EXPECT_TRUE(plain({1, 1.0009765625f}).form(options));
+}
+
+// MLX has no F64. What F32 loses of it is told, and counts as an error.
+TEST(DirectoryEncode, DoublesBecomeF32) {
+  const auto doubles = [](std::vector<double> values) {
+    std::vector<std::byte> bytes(values.size() * sizeof(double));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return OneMatrix(TensorType::F64, values.size(), bytes);
+  };
+  const OneMatrix fits = doubles({1, 0.5, 1e10});
+  EXPECT_EQ(fits.form()->text(), "F32");
+  EXPECT_EQ(fits.form()->exact, true);
+  const OneMatrix matrix = doubles({1, 1 + 0x1p-30});
+  const auto form = matrix.form();
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->text(), "F32");
+  EXPECT_FALSE(form->exact.has_value());
+  MeasuredError error;
+  matrix.carried(*form, 1, &error);
+  EXPECT_NEAR(error.relative_rms(), 0x1p-30 / std::sqrt(2.0), 1e-12);
+  FormOptions options;
+  options.exact = true;
+  EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
+  options.fallback = fallback_form("f32");
+  EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
+}
+
+// Half of each group has values that are large against those of the other half, which lie between the lattice's points.
+TEST(DirectoryEncode, NoMatrixLosesMoreThanOnePercentUnasked) {
+  std::vector<std::byte> bytes(4 * type_info(TensorType::Q6_K).block_bytes);
+  std::mt19937 random(1);
+  for (std::size_t b = 0; b < 4; ++b) {
+    const std::size_t at = b * type_info(TensorType::Q6_K).block_bytes;
+    std::array<u32, 256> codes{};
+    for (u32 half = 0; half < 16; ++half) {
+      const bool is_large = half % 2 == 0;
+      put(bytes, at + 192 + half, static_cast<i8>(is_large ? 127 : 1));
+      for (u32 i = 0; i < 16; ++i) codes[16 * half + i] = is_large ? 32 : 42 + 10 * (random() % 3);
+      if (is_large) codes[16 * half] = 63;
+      if (is_large) codes[16 * half + 1] = 0;
+    }
+    for (u32 i = 0; i < 256; ++i) {  // docs/formats/blocks.md
+      const u32 n = i / 128;
+      const u32 l = i % 32;
+      const u32 k = i % 128 / 32;
+      bytes[at + 64 * n + l + 32 * (k % 2)] |= static_cast<std::byte>((codes[i] & 15) << (4 * (k / 2)));
+      bytes[at + 128 + 32 * n + l] |= static_cast<std::byte>(codes[i] >> 4 << (2 * k));
+    }
+    put(bytes, at + 208, f32_to_f16(0.01f));
+  }
+  const OneMatrix matrix(TensorType::Q6_K, 512, bytes);
+  const auto form = matrix.form();
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->text(), "F16");
+  EXPECT_LT(rms(matrix.values(), matrix.carried(*form, 1)), 0.001);
+  StoredForm searched;
+  searched.way = FormWay::search;
+  searched.type = TensorType::F16;
+  searched.params = {mlx::Mode::affine, 8, 32};
+  EXPECT_GT(rms(matrix.values(), matrix.carried(searched, 1)), 0.01);
+}
+
+// Types of most values: a few that only F16 holds do not make everything F16.
+TEST(DirectoryEncode, MostValuesSayWhichTypeComesFirst) {
+  const auto form_of_large = [](std::size_t only_f16) {
+    OneMatrix large = plain(std::vector<float>(8, 0.5f));
+    OneMatrix small = plain(std::vector<float>(only_f16, 1.0009765625f));
+    large.catalog.files.push_back(small.catalog.files.front());
+    large.catalog.tensors.push_back(small.catalog.tensors.front());
+    large.catalog.tensors.back().file = 1;
+    large.tensors.push_back(small.tensors.front());
+    large.tensors.back().parts.front().tensor = 1;
+    const auto forms = choose_forms(large.catalog, large.tensors, {}, 1);
+    return forms->front().text() + " " + forms->back().text();
+  };
+  EXPECT_EQ(form_of_large(4), "BF16 F16");
+  EXPECT_EQ(form_of_large(16), "F16 F16");
 }
 
 TEST(DirectoryEncode, DequantizeMakesEverythingPlain) {
