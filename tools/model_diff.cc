@@ -75,6 +75,9 @@ int run(int argc, char** argv) {
   if (!shown) status = std::max(status, messages.error(shown.error()));
   for (std::size_t i = 0; i < paths.size(); ++i) {
     status = std::max(status, messages.broken_rules(findings[i], paths[i]));
+    for (const Error& error : (i == 0 ? (*diff)->a : (*diff)->b).broken) {
+      status = std::max(status, messages.error(in_file(error, paths[i])));
+    }
   }
   if (const Error* error = (*diff)->read_error()) status = std::max(status, messages.error(*error));
   return std::max(status, (*diff)->equal() ? cli::exit_ok : cli::exit_findings);

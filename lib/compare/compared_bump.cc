@@ -74,6 +74,11 @@ class BumpLook {
     add_header();
     if (lay_out()) {
       MU_TRY(add_tensors());
+    } else if (document().complete()) {
+      side_.broken.push_back({.code = "bump-size",
+                              .message = fmt::format("the file has {} bytes, which does not match its header and dtype "
+                                                     "codes: its tensors cannot be told",
+                                                     document().file_size)});
     }
     set_side_facts();
     side_.opened = opened_;

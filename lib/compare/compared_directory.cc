@@ -8,6 +8,7 @@
 #include "gguf/parse.h"
 #include "gguf/write.h"
 #include "hf/tensor_names.h"
+#include "io/model_folder.h"
 #include "listing/gguf_listing.h"
 #include "listing/safetensors_keys.h"
 #include "listing/safetensors_listing.h"
@@ -61,6 +62,7 @@ class DirectoryLook {
       if (const arch::Family* family = arch::find_family(*config)) side_.facts.architecture = family->gguf;
     }
     side_.key_kind = KeyKind::directory;
+    if (opened.model.set.is_directory && opened.model.config_error) side_.broken.push_back(*opened.model.config_error);
     add_keys();
     if (view_.naming == Naming::own || !add_mapped_tensors()) add_own_tensors();
     if (view_.tokenizer && opened.model.is_model_directory()) add_tokenizer();
@@ -171,6 +173,9 @@ class DirectoryLook {
 
   void add_tokenizer() {
     if (Status done = read_tokenizer(); !done) {
+      // A file that is broken, and not one of a kind that is not supported; a broken config.json is known already.
+      const bool is_broken = is_read_failure(done.error()) || done.error().code.starts_with("json-");
+      if (is_broken && side_.broken.empty()) side_.broken.push_back(done.error());
       side_.remarks.push_back("the tokenizer is not compared: " + done.error().message);
     }
   }

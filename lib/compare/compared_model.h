@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "compare/tensor_values.h"
 #include "listing/listing.h"
 #include "model/model.h"
@@ -53,6 +54,7 @@ struct ComparedModel {
   std::vector<LayoutFact> layout;
   Naming naming = Naming::own;       ///< what became of the one that was asked for
   std::vector<std::string> remarks;  ///< what is not compared, and why; raw text
+  std::vector<Error> broken;         ///< why something of it could not be listed, other than its container's defects
   std::shared_ptr<const void> opened;
 };
 

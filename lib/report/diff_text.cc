@@ -175,13 +175,26 @@ class DiffText {
     }
   }
 
-  // All layers, running on over as few lines as it takes.
+  // All layers, running on over as few lines as it takes: neighbours of the same error as a range, and a prefix only
+  // where it changes.
   void write_layers() {
     const std::size_t width = options_.width == 0 ? 120 : std::max<std::size_t>(options_.width, 40);
-    std::string line = "  by layer:";
-    for (const ValueTotal& layer : totals_by_layer(diff_)) {
-      const std::string piece = fmt::format(" {} {}", escape(layer.name, 30),
-                                            layer.equal == layer.tensors ? "=" : rms_text(layer.sums.rms()));
+    const std::vector<ValueTotal> layers = totals_by_layer(diff_);
+    const auto error_of = [](const ValueTotal& layer) {
+      return layer.equal == layer.tensors ? std::string("=") : rms_text(layer.sums.rms());
+    };
+    const auto prefix_of = [](const ValueTotal& layer) { return layer.name.substr(0, layer.name.rfind('.') + 1); };
+    std::string line = "  by layer:", known_prefix;
+    for (std::size_t i = 0; i < layers.size();) {
+      const std::string error = error_of(layers[i]), prefix = prefix_of(layers[i]);
+      std::size_t end = i + 1;
+      while (end < layers.size() && error_of(layers[end]) == error && prefix_of(layers[end]) == prefix) ++end;
+      std::string piece =
+          " " + escape(prefix == known_prefix ? layers[i].name.substr(prefix.size()) : layers[i].name, 30);
+      if (end - i > 1) piece += "–" + escape(layers[end - 1].name.substr(prefix.size()), 30);
+      piece += " " + error;
+      known_prefix = prefix;
+      i = end;
       if (display_width(line) + display_width(piece) + 1 > width) {
         out_ << line << "\n";
         line = "   ";
