@@ -2,8 +2,6 @@
 // which is a third of the time that listing 100,000 tensors takes.
 #pragma once
 
-#include <vector>
-
 #include "base/types.h"
 
 namespace modelutils {
@@ -13,18 +11,18 @@ namespace modelutils {
 /// error.
 void expect_to_fill(void* memory, std::size_t bytes);
 
-/// vector.reserve(size) for elements that will nearly all be there.
-template <typename T>
-void reserve_to_fill(std::vector<T>& vector, std::size_t size) {
-  vector.reserve(size);
-  expect_to_fill(vector.data(), size * sizeof(T));
+/// reserve(size) of a vector or string whose elements will nearly all be there.
+template <typename Elements>
+void reserve_to_fill(Elements& elements, std::size_t size) {
+  elements.reserve(size);
+  expect_to_fill(elements.data(), size * sizeof(typename Elements::value_type));
 }
 
-/// The same for vector.resize(size) of an empty vector.
-template <typename T>
-void resize_to_fill(std::vector<T>& vector, std::size_t size) {
-  reserve_to_fill(vector, size);
-  vector.resize(size);
+/// The same for resize(size) of an empty one.
+template <typename Elements>
+void resize_to_fill(Elements& elements, std::size_t size) {
+  reserve_to_fill(elements, size);
+  elements.resize(size);
 }
 
 }  // namespace modelutils

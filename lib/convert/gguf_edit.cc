@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/large_pages.h"
 #include "base/path.h"
 #include "convert/edit_copy.h"
 #include "convert/edit_guards.h"
@@ -178,7 +179,8 @@ class EditPlanner {
       return input_error("edit-in-place-data", "the file ends before its data section begins; use -o", {}, {},
                          file.path);
     }
-    std::string before(header.size(), '\0');
+    std::string before;
+    resize_to_fill(before, header.size());
     MU_TRY(file.source->read_exact(0, std::as_writable_bytes(std::span(before))));
     if (before == header) return false;
     if (plan_.change) {

@@ -10,6 +10,7 @@
 
 #include "base/byte_writer.h"
 #include "base/checked_math.h"
+#include "base/large_pages.h"
 #include "base/name_index.h"
 #include "gguf/array_scan.h"
 #include "tensor/shape.h"
@@ -169,7 +170,7 @@ Result<OutKey> copy_key(const ByteSource& source, const Document& document, cons
   }
   OutKey out{key.key, key.type(), {}};
   if (const ArrayRef* array = std::get_if<ArrayRef>(&key.value)) {
-    out.encoded.resize(static_cast<std::size_t>(array_head_bytes + array->bytes));
+    resize_to_fill(out.encoded, static_cast<std::size_t>(array_head_bytes + array->bytes));
     MU_TRY(source.read_exact(key.value_offset, std::as_writable_bytes(std::span(out.encoded))));
     return out;
   }
@@ -203,7 +204,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   out.alignment = alignment;
   std::string& header = out.header;
   // A vocabulary is large, and growing step by step would hold it twice.
-  header.reserve(static_cast<std::size_t>(header_bytes(keys, tensors) + alignment));
+  reserve_to_fill(header, static_cast<std::size_t>(header_bytes(keys, tensors) + alignment));
   header = "GGUF";
   put<u32>(header, version);
   put<u64>(header, tensors.size());
