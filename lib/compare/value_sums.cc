@@ -77,7 +77,7 @@ template <typename Vector, typename Number>
 
 template <typename Half, typename Doubles>
 [[gnu::always_inline]] inline void load_widened(const float* from, Doubles& to) {
-#if defined(__x86_64__) && !defined(__clang__)
+#if defined(__x86_64__) && !defined(__clang__) && defined(__OPTIMIZE__)
   if constexpr (sizeof(Doubles) == 32) {  // g++ 12 makes four instructions of the conversion below
     __asm__("vcvtps2pd %1, %0" : "=x"(to) : "m"(*reinterpret_cast<const float(*)[4]>(from)));
     return;

@@ -30,7 +30,7 @@ template <typename Values>
 template <typename Byte, typename Width, typename Body>
 [[gnu::always_inline]] inline void for_codes([[maybe_unused]] Width width, const u8* bytes, u32 count,
                                              const Body& body) {
-#if defined(__x86_64__) && !defined(__clang__)
+#if defined(__x86_64__) && !defined(__clang__) && defined(__OPTIMIZE__)
   if constexpr (width() == 32) {
 #pragma GCC unroll 4
     for (u32 i = 0; i < count; i += 8) {
