@@ -118,7 +118,13 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
 
 Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
   MU_TRY(check_directory_options(options));
-  MU_ASSIGN(DirectoryPlan plan, plan_directory(options));
+  Result<DirectoryPlan> planned = plan_directory(options);
+  if (!planned) {
+    Error& error = planned.error();
+    if (error.kind == ErrorKind::input && error.file.empty()) error.file = options.input;
+    return tl::make_unexpected(std::move(error));
+  }
+  DirectoryPlan plan = std::move(*planned);
   if (options.dry_run) {
     remark_directory(plan, options);
     return std::move(plan.report);

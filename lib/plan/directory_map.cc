@@ -365,7 +365,7 @@ DirectoryMap map_raw(const Catalog& catalog) {
     DirectoryTensor made;
     made.name = tensor.name;
     made.shape = reversed(tensor.ne);
-    made.unit = tensor.ne.empty() ? 1 : tensor.ne.front();
+    made.unit = tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // an empty one has no rows of one
     made.parts.push_back({i, 0, arch::whole_view(made.units())});
     map.tensors.push_back(std::move(made));
   }

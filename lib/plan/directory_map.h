@@ -2,6 +2,7 @@
 // backwards. Decided from the header alone.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct DirectoryTensor {
   std::string name;
   std::vector<u64> shape;                             ///< safetensors order, as unquantised
   bool by_element = false;                            ///< units are elements, not rows
-  u64 unit = 1;                                       ///< elements of a unit
+  u64 unit = 1;                                       ///< elements of a unit, never 0
   bool may_quantize = false;                          ///< a matrix of a module that MLX can hold quantised
   arch::Operation operation = arch::Operation::none;  ///< what is undone, on the values of a small tensor
   float operand = 0;
@@ -45,7 +46,7 @@ struct DirectoryTensor {
   u64 elements() const;
   u64 units() const { return elements() / unit; }
   /// What is read and written at once: elements that lie side by side, of whole units.
-  u64 row_elements() const { return by_element && !shape.empty() ? shape.back() : unit; }
+  u64 row_elements() const { return by_element && !shape.empty() ? std::max<u64>(shape.back(), 1) : unit; }
   u64 rows() const { return elements() / row_elements(); }
   u64 units_of_row() const { return row_elements() / unit; }
   /// "model.layers.0.mlp.up_proj" of "….weight".
