@@ -35,8 +35,8 @@ void search_two_scales(std::span<const float> values, TensorType scale_type, std
                        std::span<u8> codes, Instructions instructions = best_instructions());
 
 /// The squared error of 8 bits in groups of 32 whose lattice goes from the lowest value to the highest, scales and
-/// biases stored as `scale_type`: what search_two_scales() finds is not worse. `values`: whole groups. NaN where they
-/// are not finite, or the type does not hold the lattice.
+/// biases stored as `scale_type`: what search_two_scales() finds is not worse. `values`: whole groups. Infinite or NaN
+/// where they are not finite, or the type does not hold the lattice.
 double plain_lattice_error(std::span<const float> values, TensorType scale_type);
 
 /// `value` rounded to F16 or BF16 and widened again; F32: as it is.

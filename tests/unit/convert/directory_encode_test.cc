@@ -364,6 +364,44 @@ TEST(DirectoryEncode, DoublesBecomeF32) {
   EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
 }
 
+// That 16 bits do not hold them is known at once, that F32 does not only when all have been seen.
+TEST(DirectoryEncode, EveryDoubleIsLookedAt) {
+  std::vector<double> values(1 << 19, 1 + 0x1p-20);
+  const auto form_of = [&] {
+    std::vector<std::byte> bytes(values.size() * sizeof(double));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return OneMatrix(TensorType::F64, 1024, std::move(bytes)).form();
+  };
+  EXPECT_EQ(form_of()->exact, true);
+  values.back() = 1 + 0x1p-30;
+  const auto form = form_of();
+  ASSERT_TRUE(form);
+  EXPECT_NE(form->exact, true);
+}
+
+// Of a stack whose parts have several types.
+TEST(DirectoryEncode, DoublesAmongBlocksAreNotExactInF32) {
+  for (const double last : {1.5, 1 + 0x1p-30}) {
+    OneMatrix stack(TensorType::Q8_0, 32, blocks_of(TensorType::Q8_0, 1));
+    const std::vector<double> values(32, last);
+    std::vector<std::byte> bytes(values.size() * sizeof(double));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    const OneMatrix doubles(TensorType::F64, 32, std::move(bytes));
+    stack.catalog.files.push_back(doubles.catalog.files.front());
+    stack.catalog.tensors.push_back(doubles.catalog.tensors.front());
+    stack.catalog.tensors.back().file = 1;
+    stack.tensors.front().shape = {2, 32};
+    DirectoryPart second = stack.tensors.front().parts.front();
+    second.tensor = 1;
+    second.view.base = 1;
+    stack.tensors.front().parts.push_back(second);
+    FormOptions options;
+    options.exact = true;
+    options.fallback = fallback_form("f32");
+    EXPECT_EQ(stack.form(options).has_value(), last == 1.5);
+  }
+}
+
 // Half of each group has values that are large against those of the other half, which lie between the lattice's points.
 TEST(DirectoryEncode, NoMatrixLosesMoreThanOnePercentUnasked) {
   std::vector<std::byte> bytes(4 * type_info(TensorType::Q6_K).block_bytes);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -244,6 +245,21 @@ TEST(SearchTwoScales, EqualValuesAreTheBias) {
 TEST(SearchTwoScales, IsNeverWorseThanThePlainRange) {
   const std::vector<float> values = normal_values(32 * 200, 5);
   EXPECT_LE(relative_rms(values, carried(values, true)), relative_rms(values, carried(values, false)) * 1.001);
+}
+
+// By hand: from 0 to 255 codes are whole numbers, and these are a quarter off.
+TEST(PlainLatticeError, IsThatOfTheWholeRange) {
+  std::vector<float> values(2 * search_group, 7.0f);  // the second group has one value, its bias
+  for (std::size_t i = 0; i < search_group; ++i) values[i] = i % 2 == 0 ? 0.25f : 10.75f;
+  values[3] = 255;
+  values[20] = 0;
+  EXPECT_EQ(plain_lattice_error(values, TensorType::F16), 30 * 0.0625);
+  EXPECT_EQ(plain_lattice_error(values, TensorType::F32), 30 * 0.0625);
+  values[40] = -1e6f;  // a bias that F16 does not hold
+  EXPECT_FALSE(std::isfinite(plain_lattice_error(values, TensorType::F16)));
+  EXPECT_TRUE(std::isfinite(plain_lattice_error(values, TensorType::F32)));
+  values[40] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(std::isfinite(plain_lattice_error(values, TensorType::F32)));
 }
 
 TEST(Quantize, HasTheErrorsOfTheCorpus) {
