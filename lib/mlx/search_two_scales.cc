@@ -97,7 +97,7 @@ template <typename Floats>
   using Bits = typename BitsOf<Floats>::Type;
   switch (type) {
     case TensorType::F16: return f16_value<Floats, Bits>(f16_bits<Floats, Bits>(values));
-    case TensorType::BF16: return std::bit_cast<Floats>(bf16_bits<Floats, Bits>(values) << 16);
+    case TensorType::BF16: return bits_as<Floats>(bf16_bits<Floats, Bits>(values) << 16);
     default: return values;
   }
 }
@@ -183,7 +183,7 @@ class Search {
       const Floats code = code_at((sorted_[i] - lattice.bias) * inverse);
       const Floats difference = code * lattice.scale + lattice.bias - sorted_[i];
       const Floats errors = counts_[i] * (difference * difference);
-      sum += std::bit_cast<Floats>(std::bit_cast<Masks>(errors) & is_last_[i]);
+      sum += bits_as<Floats>(bits_as<Masks>(errors) & is_last_[i]);
     }
     return sum;
   }

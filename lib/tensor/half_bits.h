@@ -2,8 +2,6 @@
 // masks choose. For inner loops; others call half.h.
 #pragma once
 
-#include <bit>
-
 #include "base/types.h"
 
 namespace modelutils {
@@ -18,16 +16,24 @@ struct BitsOf<float> {
   using Type = i32;
 };
 
+/// The same bits as another type. std::bit_cast is a function of its own without optimisation, made for any machine;
+/// for code that is made for another one (base/instructions.h) it would return vectors elsewhere than these expect
+/// them.
+template <typename To, typename From>
+[[gnu::always_inline]] constexpr To bits_as(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
+
 /// F16 bits of each lane, round to nearest even: as f32_to_f16() has it.
 template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Bits f16_bits(Floats values) {
-  const Bits bits = std::bit_cast<Bits>(values);
+  const Bits bits = bits_as<Bits>(values);
   const Bits magnitude = bits & 0x7FFFFFFF;
   const Bits zero = magnitude & 0;
   const Bits rebiased = magnitude - (112 << 23);
   const Bits normal = (rebiased + 0xFFF + (rebiased >> 13 & 1)) >> 13;
   // A sum with 0.5, whose last bit is worth 2^-24: what is left of it counts these.
-  const Bits subnormal = std::bit_cast<Bits>(std::bit_cast<Floats>(magnitude) + 0.5f) - 0x3F000000;
+  const Bits subnormal = bits_as<Bits>(bits_as<Floats>(magnitude) + 0.5f) - 0x3F000000;
   const Bits nan = 0x7E00 | (magnitude >> 13 & 0x1FF);
   Bits result = magnitude < zero + 0x38800000 ? subnormal : normal;  // below 2^-14
   result = magnitude > zero + 0x477FEFFF ? zero + 0x7C00 : result;   // 65520 rounds to 65536
@@ -38,7 +44,7 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 /// BF16 bits of each lane, round to nearest even: as f32_to_bf16() has it.
 template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Bits bf16_bits(Floats values) {
-  const Bits bits = std::bit_cast<Bits>(values);
+  const Bits bits = bits_as<Bits>(values);
   const Bits magnitude = bits & 0x7FFFFFFF;
   const Bits zero = magnitude & 0;
   const Bits high = bits >> 16 & 0xFFFF;
@@ -52,11 +58,11 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
   const Bits magnitude = bits & 0x7FFF;
   const Bits zero = magnitude & 0;
   // With the exponent of 0.5 or above, less that 0.5: a subnormal counts units of 2^-24.
-  const Bits subnormal = std::bit_cast<Bits>(std::bit_cast<Floats>(magnitude | 0x3F000000) - 0.5f);
+  const Bits subnormal = bits_as<Bits>(bits_as<Floats>(magnitude | 0x3F000000) - 0.5f);
   const Bits normal = (magnitude << 13) + (112 << 23);
   Bits result = magnitude < zero + 0x400 ? subnormal : normal;
   result = magnitude > zero + 0x7BFF ? zero + 0x7F800000 : result;
-  return std::bit_cast<Floats>(result | (bits & 0x8000) << 16);
+  return bits_as<Floats>(result | (bits & 0x8000) << 16);
 }
 
 }  // namespace modelutils

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "base/byte_reader.h"
@@ -74,7 +73,7 @@ template <std::size_t WIDTH>
   for_vectors<Floats>(
       values, count, [&](Floats some, std::size_t first) __attribute__((always_inline)) {
         const Floats rounded = type == TensorType::F16 ? f16_value<Floats, Bits>(f16_bits<Floats, Bits>(some))
-                                                       : std::bit_cast<Floats>(bf16_bits<Floats, Bits>(some) << 16);
+                                                       : bits_as<Floats>(bf16_bits<Floats, Bits>(some) << 16);
         if (first + Lanes<WIDTH>::count <= count) {
           std::memcpy(values + first, &rounded, sizeof rounded);
         } else {
@@ -94,7 +93,7 @@ struct Extremes {
 
 template <typename Floats, typename Bits>
 [[gnu::always_inline]] inline void look_at_lanes(Floats values, Extremes<Bits>& extremes) {
-  const Bits bits = std::bit_cast<Bits>(values);
+  const Bits bits = bits_as<Bits>(values);
   const Bits magnitude = bits & 0x7FFFFFFF;
   const Bits zero = {};
   const Bits is_number = magnitude <= zero + 0x7F800000;
@@ -103,8 +102,8 @@ template <typename Floats, typename Bits>
   extremes.largest_finite = finite > extremes.largest_finite ? finite : extremes.largest_finite;
   extremes.below_bf16 |= bits & 0xFFFF & is_number;
   // Below 2^-14 F16 counts units of 2^-24, which is what the last bit of a sum with 0.5 is worth.
-  const Floats size = std::bit_cast<Floats>(magnitude);
-  const Bits of_units = std::bit_cast<Bits>((size + 0.5f) - 0.5f) ^ magnitude;
+  const Floats size = bits_as<Floats>(magnitude);
+  const Bits of_units = bits_as<Bits>((size + 0.5f) - 0.5f) ^ magnitude;
   extremes.below_f16 |= (magnitude < zero + 0x38800000 ? of_units : bits & 0x1FFF) & is_number;
 }
 
