@@ -156,10 +156,8 @@ class DirectoryLook {
     if (view_.naming == Naming::gguf) {
       if (auto name = opened_->view->gguf_name(found)) tensor.name = std::move(*name);
       tensor.problem = "the directory's tensors cannot be mapped to GGUF's: " + unmapped_;
-    } else if (found.type) {
-      tensor.values = [view = &*opened_->view, &found] { return values_for_comparison(*view, found); };
     } else {
-      tensor.problem = "the type is not known";
+      tensor.values = [view = &*opened_->view, &found] { return values_for_comparison(*view, found); };
     }
   }
 

@@ -79,16 +79,14 @@ ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& store
   tensor.ne = stored.ne;
   tensor.bytes = stored.bytes;
   tensor.offset = stored.offset;
-  if (!stored.type) {
-    tensor.problem = "the type is not known";
-    return tensor;
-  }
   if (excerpt == nullptr) {
     tensor.values = [&catalog, &stored] { return values_for_comparison(catalog, stored); };
-  } else {
+  } else if (stored.type) {
     set_excerpt(catalog, stored, *excerpt, tensor);
+  } else {
+    tensor.problem = "the type is not known";
   }
-  tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
+  if (stored.type) tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
   return tensor;
 }
 

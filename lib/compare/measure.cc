@@ -116,6 +116,10 @@ class Measurer {
     job.b = pair.b();
     job.columns = std::max<u64>(pair.columns, 1);
     results_[i].elements = job.a->elements();
+    if (job.a->elements() != job.b->elements()) {  // of a type that is not known, in one of them
+      results_[i].problem = "the sizes differ";
+      return;
+    }
     if (job.a->elements() == 0) {
       results_[i].equal_bytes = job.a->storage() == job.b->storage();
       results_[i].decoded = !results_[i].equal_bytes;

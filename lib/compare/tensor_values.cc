@@ -45,6 +45,28 @@ class CatalogValues : public TensorValues {
   u64 offset_;
 };
 
+// A tensor of a type that nobody knows: as many elements as it has bytes, which cannot be decoded.
+class OpaqueValues : public TensorValues {
+ public:
+  OpaqueValues(const Catalog& catalog, const CatalogTensor& tensor)
+      : TensorValues({TensorType::I8, {}, {}, {}, false}, tensor.bytes, 1),
+        file_(*catalog.files[tensor.file].source),
+        offset_(tensor.offset) {}
+
+  bool can_decode() const override { return false; }
+
+  Status read(u64 first, u64 count, StoredRows& out) const override {
+    out.values.resize(count);
+    return file_.read_exact(offset_ + first, out.values);
+  }
+
+  void decode(const StoredRows& /*rows*/, std::span<float> /*out*/) const override {}
+
+ private:
+  const ByteSource& file_;
+  u64 offset_;
+};
+
 class PackedValues : public TensorValues {
  public:
   PackedValues(const Catalog& catalog, const ViewTensor& tensor)
@@ -127,6 +149,7 @@ class MappedValues : public TensorValues {
 }  // namespace
 
 std::unique_ptr<TensorValues> values_for_comparison(const Catalog& catalog, const CatalogTensor& tensor) {
+  if (!tensor.type) return std::make_unique<OpaqueValues>(catalog, tensor);
   return std::make_unique<CatalogValues>(catalog, tensor);
 }
 

@@ -59,7 +59,8 @@ class TensorValues {
   u64 unit_;
 };
 
-/// A tensor as its catalog has it. The catalog must outlive it, as what the others are given must.
+/// A tensor as its catalog has it; of a type that is not known, its bytes alone. The catalog must outlive it, as what
+/// the others are given must.
 std::unique_ptr<TensorValues> values_for_comparison(const Catalog& catalog, const CatalogTensor& tensor);
 /// A tensor of a view; of a weight that MLX packed, the logical values.
 std::unique_ptr<TensorValues> values_for_comparison(const ModelView& view, const ViewTensor& tensor);
