@@ -140,7 +140,7 @@ class RowWriter {
     if (const auto stated = stated_count(out_.config(), key.fields)) return out_.count(key.name, *stated);
     if (key.fields.empty() && key.fallback.empty()) return {};
     const std::optional<u64> value = evaluate(key.fallback, out_.sizes());
-    MU_ASSIGN(const bool use, use_fallback(key, value ? fmt::to_string(*value) : std::string()));
+    MU_ASSIGN(const bool use, use_fallback(key, value ? fmt::format("{}", *value) : std::string()));
     return use && value ? out_.count(key.name, *value) : Status{};
   }
 
@@ -166,11 +166,12 @@ class RowWriter {
 std::optional<std::string> field_text(const hf::Config& config, std::string_view field) {
   // Rope settings are normalised: they may be in an object of their own.
   if (field == "partial_rotary_factor") {
-    return config.partial_rotary_factor ? std::optional(fmt::to_string(*config.partial_rotary_factor)) : std::nullopt;
+    return config.partial_rotary_factor ? std::optional(fmt::format("{}", *config.partial_rotary_factor))
+                                        : std::nullopt;
   }
   if (const auto flag = config.bool_field(field)) return *flag ? "true" : "false";
   if (const auto text = config.string_field(field)) return std::string(*text);
-  if (const auto number = config.number_field(field)) return fmt::to_string(*number);
+  if (const auto number = config.number_field(field)) return fmt::format("{}", *number);
   if (const auto found = config.field(field)) {
     if (json::Array list; found->get(list)) return list.size() == 0 ? "[]" : "[…]";
   }

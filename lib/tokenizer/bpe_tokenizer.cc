@@ -81,7 +81,7 @@ void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedTok
     const std::string symbol = byte_symbol(static_cast<u8>(byte));
     if (vocabulary.find(symbol) || added_texts.find(symbol)) continue;
     ++count;
-    fmt::format_to(std::back_inserter(missing), "{}{} (0x{:02X})", count == 1 ? "" : ", ", symbol, byte);
+    missing += fmt::format("{}{} (0x{:02X})", count == 1 ? "" : ", ", symbol, byte);
   }
   if (count == 0) return;
   findings.warning(
