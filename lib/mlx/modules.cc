@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include "base/checked_math.h"
+#include "base/joined.h"
 #include "base/name_index.h"
 #include "hf/tensor_names.h"
 #include "tensor/shape.h"
@@ -130,7 +131,7 @@ class Finder {
     if (!columns || !std::ranges::equal(blocks.shape, wanted) || !element_count(shape)) {
       result_.findings.error(Scope::model, "mlx-scales-shape",
                              fmt::format("blocks have shape [{}], which scales of shape [{}] do not fit",
-                                         fmt::join(blocks.shape, ", "), fmt::join(scales.shape, ", ")),
+                                         joined(blocks.shape), joined(scales.shape)),
                              at_module(module.path));
       return false;
     }
@@ -228,10 +229,10 @@ class Finder {
                                at_module(module.path));
     }
     if (!std::ranges::equal(scales.shape, biases.shape)) {
-      result_.findings.error(Scope::model, "mlx-biases-shape",
-                             fmt::format("scales have shape [{}], but biases have shape [{}]",
-                                         fmt::join(scales.shape, ", "), fmt::join(biases.shape, ", ")),
-                             at_module(module.path));
+      result_.findings.error(
+          Scope::model, "mlx-biases-shape",
+          fmt::format("scales have shape [{}], but biases have shape [{}]", joined(scales.shape), joined(biases.shape)),
+          at_module(module.path));
       good = false;
     }
     return good;

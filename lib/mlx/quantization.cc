@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include "base/checked_math.h"
+#include "base/joined.h"
 #include "hf/tensor_names.h"
 #include "tensor/shape.h"
 
@@ -159,9 +160,8 @@ Quantization read_quantization(const hf::Config& config) {
 
 Result<std::vector<u64>> logical_shape(const Params& params, std::span<const u64> weight, std::span<const u64> scales) {
   const auto disagree = [&](std::string_view why) {
-    return input_error("mlx-scales-shape",
-                       fmt::format("{}: weight [{}], scales [{}], {} bits, group size {}", why, fmt::join(weight, ", "),
-                                   fmt::join(scales, ", "), params.bits, params.group_size));
+    return input_error("mlx-scales-shape", fmt::format("{}: weight [{}], scales [{}], {} bits, group size {}", why,
+                                                       joined(weight), joined(scales), params.bits, params.group_size));
   };
   if (weight.size() < 2) return disagree("a packed weight has at least 2 dimensions");
   if (scales.size() != weight.size()) return disagree("weight and scales differ in the number of dimensions");

@@ -1,7 +1,6 @@
 #include "plan/bump5_mapping.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 
 #include "arch/families.h"
 #include "base/checked_math.h"
+#include "base/joined.h"
 #include "plan/bump5_types.h"
 
 namespace modelutils {
@@ -25,7 +25,7 @@ std::string written_architectures() {
   for (const arch::Family* family : arch::all_families()) {
     if (!family->engine.rope_layout.empty()) names.push_back(family->gguf);
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names);
 }
 
 constexpr u64 largest = ~u32{0};

@@ -4,6 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/escape.h"
+#include "base/joined.h"
 #include "base/name_index.h"
 #include "base/utf8.h"
 #include "safetensors/document.h"
@@ -57,7 +58,7 @@ Result<u64> checked_bytes(const OutTensor& tensor) {
 void append_tensor(std::string& json, const OutTensor& tensor, std::pair<u64, u64> offsets) {
   append_string(json, tensor.name);
   json += fmt::format(R"(:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", type_name(tensor.type),
-                      fmt::join(tensor.shape, ","), offsets.first, offsets.second);
+                      joined(tensor.shape, ","), offsets.first, offsets.second);
 }
 
 }  // namespace

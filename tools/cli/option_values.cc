@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/joined.h"
 
 namespace modelutils::cli {
 
@@ -40,8 +41,7 @@ Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step) {
 Status check_choice(const Flag& flag, const std::string& value) {
   if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end())
     return {};
-  return usage_error(
-      fmt::format("{} must be one of {}, not '{}'", flag.long_name(), fmt::join(flag.choices, ", "), value));
+  return usage_error(fmt::format("{} must be one of {}, not '{}'", flag.long_name(), joined(flag.choices), value));
 }
 
 Result<u64> parse_binary_size(std::string_view flag, std::string_view text) {

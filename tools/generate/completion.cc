@@ -1,4 +1,5 @@
 #include "completion.h"
+#include "base/joined.h"
 
 #include <fmt/format.h>
 
@@ -70,23 +71,23 @@ void fill_in(const cli::Command& command, std::string& text) {
 }
 
 std::string bash_action(const Flag& flag) {
-  if (flag.kind == ValueKind::choice) return fmt::format("words '{}'", fmt::join(flag.choices, " "));
+  if (flag.kind == ValueKind::choice) return fmt::format("words '{}'", joined(flag.choices, " "));
   if (takes_names(flag)) return fmt::format("names {}", list_of(flag));
   if (flag.kind == ValueKind::directory) return "files -d";
   if (!is_file(flag)) return "nothing";
-  return flag.file_patterns.empty() ? "files" : fmt::format("files '{}'", fmt::join(flag.file_patterns, "' '"));
+  return flag.file_patterns.empty() ? "files" : fmt::format("files '{}'", joined(flag.file_patterns, "' '"));
 }
 
 std::string zsh_action(const Flag& flag, std::string_view id) {
-  if (flag.kind == ValueKind::choice) return fmt::format("({})", fmt::join(flag.choices, " "));
+  if (flag.kind == ValueKind::choice) return fmt::format("({})", joined(flag.choices, " "));
   if (takes_names(flag)) return fmt::format(" _{}_names {}", id, list_of(flag));
   if (flag.kind == ValueKind::directory) return "_files -/";
   if (!is_file(flag)) return " ";
-  return flag.file_patterns.empty() ? "_files" : fmt::format("_files -g \"{}\"", fmt::join(flag.file_patterns, " "));
+  return flag.file_patterns.empty() ? "_files" : fmt::format("_files -g \"{}\"", joined(flag.file_patterns, " "));
 }
 
 std::string fish_action(const Flag& flag, std::string_view id) {
-  if (flag.kind == ValueKind::choice) return fmt::format(" -x -a '{}'", fmt::join(flag.choices, " "));
+  if (flag.kind == ValueKind::choice) return fmt::format(" -x -a '{}'", joined(flag.choices, " "));
   if (takes_names(flag)) return fmt::format(" -x -a '(__{}_names {})'", id, list_of(flag));
   if (flag.kind == ValueKind::directory) return " -x -a '(__fish_complete_directories)'";
   if (!is_file(flag)) return " -x";
@@ -115,8 +116,7 @@ std::string bash_completion(const cli::Command& command, std::string text) {
     }
     for (const std::string& name : names_of(flag)) flags += (flags.empty() ? "" : " ") + name;
     if (flag.value_name.empty()) continue;
-    values +=
-        fmt::format("    {}) _{}_{} ;;\n", fmt::join(names_of(flag), " | "), identifier(command), bash_action(flag));
+    values += fmt::format("    {}) _{}_{} ;;\n", joined(names_of(flag), " | "), identifier(command), bash_action(flag));
   }
   replace_all(text, "@flags@", flags);
   replace_all(text, "@values@\n", values);
@@ -142,7 +142,7 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
       const std::string_view join = value.empty() ? "" : name.starts_with("--") ? "=" : "+";
       const std::string excluded = flag.repeatable     ? "*"
                                    : names.size() == 1 ? ""
-                                                       : fmt::format("({})", fmt::join(names, " "));
+                                                       : fmt::format("({})", joined(names, " "));
       line(quoted(excluded + name + std::string(join) + tail));
     }
   }

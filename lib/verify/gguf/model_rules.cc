@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "arch/families.h"
+#include "base/joined.h"
 #include "base/log.h"
 #include "verify/gguf/rule_parts.h"
 #include "verify/wording.h"
@@ -137,9 +138,8 @@ class ModelRules {
     const auto type = index_.string_value(type_key);
     constexpr std::array<std::string_view, 4> types = {"none", "linear", "yarn", "longrope"};
     if (type && std::ranges::find(types, *type) == types.end()) {
-      log_.warning(Scope::model, "gguf-rope",
-                   fmt::format("is '{}', llama.cpp supports {}", *type, fmt::join(types, ", ")), at_key(type_key),
-                   offset_of(type_key));
+      log_.warning(Scope::model, "gguf-rope", fmt::format("is '{}', llama.cpp supports {}", *type, joined(types)),
+                   at_key(type_key), offset_of(type_key));
     }
     for (const std::string_view suffix : {"rope.freq_base", "rope.freq_base_swa"}) {
       const std::string name = index_.arch_key(suffix);

@@ -9,6 +9,7 @@
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/names.h"
+#include "base/joined.h"
 #include "hf/tensor_names.h"
 #include "verify/hf/mlx_rule_parts.h"
 #include "verify/wording.h"
@@ -106,8 +107,8 @@ class Geometry {
     const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
     log_.error(Scope::model, code_for(expression),
-               fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})",
-                           fmt::join(module.shape, ", "), dim, *wanted, in_words(expression)),
+               fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})", joined(module.shape),
+                           dim, *wanted, in_words(expression)),
                fmt::format("tensor '{}.weight'", module.path));
   }
 

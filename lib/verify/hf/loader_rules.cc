@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
 #include "arch/names.h"
+#include "base/joined.h"
 #include "gguf/keys.h"
 #include "tensor/shape.h"
 
@@ -101,9 +103,28 @@ class LoaderRules {
       const std::optional<u64> right = arch::evaluate(relation.right, sizes);
       if (!left || !right || *left == *right) continue;
       log_.error(Scope::model, "loader-key",
-                 fmt::format("give {} and {}, which must be equal: {}", *left, *right, relation.because),
-                 fmt::format("keys of {} and {}", relation.left, relation.right));
+                 fmt::format("give {} and {}, which must be equal: {}{}{}", *left, *right, relation.field,
+                             relation.field.empty() ? "" : " ", relation.because),
+                 "keys " + joined(keys_behind(family, {relation.left, relation.right})));
     }
+  }
+
+  // The names of the keys that state the sizes in these expressions, each once.
+  static std::vector<std::string_view> keys_behind(const arch::Family& family,
+                                                   std::initializer_list<std::string_view> expressions) {
+    constexpr auto is_part = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+    std::vector<std::string_view> names;
+    for (std::string_view expression : expressions) {
+      while (!expression.empty()) {
+        const std::size_t size = std::ranges::find_if_not(expression, is_part) - expression.begin();
+        for (const arch::Key* key : arch::keys_of(family)) {
+          if (key->symbol.empty() || key->symbol != expression.substr(0, size)) continue;
+          if (std::ranges::find(names, key->name) == names.end()) names.push_back(key->name);
+        }
+        expression.remove_prefix(std::max<std::size_t>(size, 1));
+      }
+    }
+    return names;
   }
 
   bool has_value(const std::string& key, arch::KeyType type) const {

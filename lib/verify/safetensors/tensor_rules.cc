@@ -3,6 +3,7 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
+#include "base/joined.h"
 #include "verify/safetensors/rule_parts.h"
 #include "verify/wording.h"
 
@@ -46,8 +47,7 @@ class SafetensorsTensorRules {
       return log_.error(
           Scope::container, "st-shape-overflow",
           [&] {
-            return fmt::format("the number of elements of shape [{}] does not fit in 64 bits",
-                               fmt::join(tensor_.shape, ", "));
+            return fmt::format("the number of elements of shape [{}] does not fit in 64 bits", joined(tensor_.shape));
           },
           place_, tensor_.entry_offset);
     }
@@ -74,7 +74,7 @@ class SafetensorsTensorRules {
           Scope::container, "st-size",
           [&] {
             return fmt::format("data_offsets span {}, but {} [{}] takes {}", counted(tensor_.bytes(), "byte"),
-                               type.name, fmt::join(tensor_.shape, ", "), *bytes);
+                               type.name, joined(tensor_.shape), *bytes);
           },
           place_, tensor_.entry_offset);
     }
