@@ -1,8 +1,6 @@
 // Statements about the GGUF parser and writer, tried on every prefix and every corruption of small files.
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "gguf/parse.h"
 #include "support/gguf_again.h"
 #include "support/gguf_builder.h"
@@ -69,7 +67,6 @@ TEST(GgufProperty, EveryCorruptedByteOfTheHeaderIsSurvived) {
   const GgufBuilder builder = small_file();
   std::string file = builder.build();
   const std::size_t header = builder.build_header().size();
-  const auto start = std::chrono::steady_clock::now();
   std::size_t refused = 0;
   for (std::size_t at = 0; at < header; ++at) {
     const char good = file[at];
@@ -81,7 +78,6 @@ TEST(GgufProperty, EveryCorruptedByteOfTheHeaderIsSurvived) {
   }
   EXPECT_TRUE(read_all(file));
   EXPECT_GT(refused, header * 10) << "most lengths, counts and types cannot be changed unnoticed";
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(120));
 }
 
 TEST(GgufProperty, EveryPairOfSwappedFieldsIsSurvived) {

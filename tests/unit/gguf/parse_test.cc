@@ -207,6 +207,7 @@ TEST(Parse, WarnsOfOddBools) {
   EXPECT_EQ(scalar.severity, Severity::warning);
   const Document array = parsed(GgufBuilder().key_bools("k", {0, 1, 3, 255}).key_u8("next", 9));
   ASSERT_EQ(array.findings.size(), 1u) << "one for each key, however many bytes are wrong";
+  EXPECT_EQ(array.findings[0].code, "gguf-bool");
   EXPECT_EQ(array.findings[0].offset, 24u + 8 + 1 + 4 + 12 + 2);
   EXPECT_NE(array.find("next"), nullptr);
 }

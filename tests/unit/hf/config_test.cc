@@ -66,6 +66,7 @@ TEST(Config, ReadsFieldsOfObjectsAndListsOfEqualNumbers) {
   EXPECT_FALSE(config.same_u64_field("num_experts_per_tok"));
   EXPECT_FALSE(config.sliding_window_pattern);
   ASSERT_EQ(config.findings.size(), 1u);
+  EXPECT_EQ(config.findings[0].code, "hf-config-field");
   EXPECT_EQ(config.findings[0].where, "config.json field 'num_attention_heads'");
 }
 

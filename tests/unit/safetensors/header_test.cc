@@ -111,6 +111,7 @@ TEST(Header, MustBeOneJsonObject) {
 TEST(Header, SaysWhereInvalidUtf8Stands) {
   const Document document = parsed(SafetensorsBuilder().header("{\"ab\xff\":1}"));
   ASSERT_EQ(document.findings.size(), 1u);
+  EXPECT_EQ(document.findings[0].code, "st-header-encoding");
   EXPECT_EQ(document.findings[0].offset, 12u);
 }
 
@@ -235,6 +236,7 @@ TEST(Header, FindingsOfACodeAreLimited) {
   const Document document = parsed(SafetensorsBuilder().header(json));
   EXPECT_EQ(document.findings.size(), FindingLog::kept_per_code);
   EXPECT_EQ(document.findings.errors(), 1000u);
+  for (const Finding& finding : document.findings) EXPECT_EQ(finding.code, "st-entry-type");
 }
 
 TEST(Header, LongShapesAndManyTensorsAreKept) {

@@ -262,7 +262,8 @@ TEST(DataCheck, OtherWorkIsDoneWhileTheDataIsRead) {
   FindingLog log;
   check_data(catalog, {}, 2, log, nullptr, [&] { waited = is_read.wait_for(std::chrono::minutes(1)); });
   EXPECT_EQ(waited, std::future_status::ready);
-  EXPECT_EQ(log.errors(), 1u);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log[0].code, "data-nan");
 }
 
 TEST(DataCheck, OneThreadDoesOtherWorkOnceAndBeforeItReads) {
@@ -274,7 +275,8 @@ TEST(DataCheck, OneThreadDoesOtherWorkOnceAndBeforeItReads) {
     check_data(catalog, {}, 1, log, &progress, [&] { done.push_back(progress.done()); });
   }
   EXPECT_EQ(done, (std::vector<u64>{0, 0}));
-  EXPECT_EQ(log.errors(), 1u);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log[0].code, "data-nan");
   EXPECT_EQ(progress.done(), 16u);
 }
 

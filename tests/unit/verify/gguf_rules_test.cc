@@ -324,7 +324,8 @@ TEST(GgufRules, RopeSettingsThatLoadersCannotUse) {
 TEST(GgufRules, MissingKeysOfAKnownArchitectureAreNotes) {
   const FindingLog log = rules(GgufBuilder().key_string("general.architecture", "llama").f32_tensor("t", {8}));
   EXPECT_EQ(log.errors() + log.warnings(), 0u);
-  EXPECT_EQ(log.findings().size(), 4u);
+  ASSERT_EQ(log.findings().size(), 4u);
+  for (const Finding& finding : log) EXPECT_EQ(finding.code, "gguf-key-missing");
 }
 
 TEST(GgufRules, ContainerFindingsAloneAreWhatDumpersNeed) {
@@ -333,7 +334,9 @@ TEST(GgufRules, ContainerFindingsAloneAreWhatDumpersNeed) {
   const Findings findings = gguf_container_findings(set);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].code, "gguf-key-duplicate");
-  EXPECT_EQ(gguf_container_findings(set.files[0].document).size(), 1u);
+  const Findings of_file = gguf_container_findings(set.files[0].document);
+  ASSERT_EQ(of_file.size(), 1u);
+  EXPECT_EQ(of_file[0].code, "gguf-key-duplicate");
   ASSERT_NE(first_container_error(findings), nullptr);
 }
 

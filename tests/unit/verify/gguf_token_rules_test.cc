@@ -155,6 +155,7 @@ TEST(GgufTokens, RowsOfTheEmbedding) {
 TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
   const FindingLog log = token_rules(vocabulary({"a", "b", "a"}));
   EXPECT_EQ(log.errors(), 1u);
+  EXPECT_EQ(log.findings().back().code, "gguf-token-duplicate");
   EXPECT_EQ(log.findings().back().message, "token 2 has the same text as token 0: 'a'");
   EXPECT_EQ(token_findings(vocabulary({"a", "", ""})), "warning gguf-token-empty");
   EXPECT_EQ(token_findings(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
@@ -163,6 +164,7 @@ TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
 TEST(GgufTokens, ManyDuplicatesAreCountedAndFolded) {
   const FindingLog log = token_rules(vocabulary(Texts(5000, "same")));
   EXPECT_EQ(log.errors(), 4999u);
+  EXPECT_EQ(log[log.size() - 1].code, "gguf-token-duplicate");
   EXPECT_LT(log.findings().size(), 110u);
 }
 
@@ -187,6 +189,7 @@ TEST(GgufTokens, Merges) {
 TEST(GgufTokens, MergesSayWhatIsMissing) {
   const FindingLog log = token_rules(vocabulary({"a", "b"}).key_strings("tokenizer.ggml.merges", {"a b", "b a"}));
   ASSERT_EQ(log.warnings(), 1u);
+  EXPECT_EQ(log.findings().back().code, "gguf-merge-token");
   EXPECT_EQ(log.findings().back().message,
             "2 of 2 merges need a token that is not in the vocabulary, the first is merge 0 ('a b'), which needs 'ab'");
 }

@@ -74,9 +74,8 @@ std::string compare(std::string_view manifest, const std::vector<File>& files) {
   return compare_all(manifest, {catalog_of(files)});
 }
 
-// 80,000 lines about 8,000 files: as a product that is 640 million comparisons of text, more than a minute. Also where
-// the names are alike up to a colon, which may end a name.
-TEST(Manifest, ManyLinesAboutManyFilesTakeLinearTime) {
+// 80,000 lines about 8,000 files. Also where the names are alike up to a colon, which may end a name.
+TEST(Manifest, ManyLinesAboutManyFiles) {
   for (const std::string beginning : {"m-", "m:"}) {
     std::vector<File> files;
     std::string manifest;
@@ -96,7 +95,7 @@ TEST(Manifest, ManyLinesAboutManyFilesTakeLinearTime) {
 }
 
 // The same for many models with a file each: every one of them asks the whole manifest.
-TEST(Manifest, ManyLinesAboutManyModelsTakeLinearTime) {
+TEST(Manifest, ManyLinesAboutManyModels) {
   std::vector<Catalog> models;
   std::string manifest;
   for (int i = 0; i < 8000; ++i) {
@@ -121,7 +120,9 @@ TEST(Manifest, WhatIsAskedForAgainIsReadOnce) {
   Progress progress("", 0, false);
   check.check_model(catalog, 1, log, &progress);
   EXPECT_EQ(progress.done(), 6u + 2u);
-  EXPECT_EQ(log.errors(), 1u) << "a has no line of its own";
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log[0].code, "manifest-new");
+  EXPECT_EQ(log[0].where, "tensor 'a'");
 }
 
 // Where a name of one file is the end of another's, the whole name counts; a name may hold colons and spaces.
