@@ -1,7 +1,7 @@
 // gguf-edit: change what is wrong.
 #include "convert/gguf_edit.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/counted.h"

@@ -1,6 +1,6 @@
 #include "arch/common_rows.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

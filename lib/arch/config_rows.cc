@@ -1,5 +1,5 @@
 // Rows of several families, read backwards: rope, experts, sliding windows.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

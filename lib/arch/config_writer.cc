@@ -1,6 +1,6 @@
 #include "arch/config_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

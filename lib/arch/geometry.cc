@@ -1,6 +1,6 @@
 #include "arch/geometry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

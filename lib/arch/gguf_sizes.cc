@@ -1,6 +1,6 @@
 #include "arch/gguf_sizes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
 #include "gguf/parse.h"

@@ -1,6 +1,6 @@
 #include "arch/sliding_windows.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

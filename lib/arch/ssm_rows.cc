@@ -1,6 +1,6 @@
 #include "arch/ssm_rows.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/geometry.h"
 #include "arch/key_writer.h"

@@ -1,6 +1,6 @@
 #include "base/counted.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 #include "base/finding.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <system_error>

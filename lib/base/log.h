@@ -2,7 +2,7 @@
 // library says it; a program that wants it (tools/cli) decides how much and where to.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <functional>

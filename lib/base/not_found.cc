@@ -1,6 +1,6 @@
 #include "base/not_found.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/glob.h"
 

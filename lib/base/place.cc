@@ -1,6 +1,6 @@
 #include "base/place.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/utf8.h"
 

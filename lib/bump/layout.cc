@@ -1,6 +1,6 @@
 #include "bump/layout.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -1,6 +1,6 @@
 #include "bump/v5_layout.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

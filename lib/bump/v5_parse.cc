@@ -1,6 +1,6 @@
 #include "bump/v5_parse.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Arrays of GGUF metadata. They stay in the file until asked for.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "c_api/last_error.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <optional>
 
 #include "base/escape.h"

@@ -1,5 +1,5 @@
 // Packed MLX weights in the caller's buffer.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <cstddef>
 #include <limits>
 

@@ -1,6 +1,6 @@
 #include "tensor/types.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "c_api/last_error.h"
 #include "gguf/document.h"

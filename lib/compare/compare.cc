@@ -1,6 +1,6 @@
 #include "compare/compare.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -152,7 +152,7 @@ class Comparison {
     }
     for (const TensorPair& pair : diff_.tensors.same_shape) {
       const auto place = [](const ComparedTensor& tensor) {
-        return tensor.file.empty() ? fmt::to_string(tensor.offset) : fmt::format("{}:{}", tensor.file, tensor.offset);
+        return tensor.file.empty() ? std::to_string(tensor.offset) : fmt::format("{}:{}", tensor.file, tensor.offset);
       };
       if (pair.a->offset == pair.b->offset && pair.a->file == pair.b->file) continue;
       diff_.layout.push_back({pair.a->name, place(*pair.a), place(*pair.b)});

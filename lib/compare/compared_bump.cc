@@ -1,6 +1,6 @@
 // BUMPWGT3 weights as a side of a comparison: by its own entries, or as the GGUF tensors that these were made of, with
 // the padding of heads and rows left out and gate and up taken apart.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // BUMPWGT4 and BUMPWGT5 weights as a side of a comparison: by their own entries, or as the GGUF tensors that these were
 // made of, with gate and up taken apart.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "compare/compared_model.h"
 #include "compare/excerpt_values.h"

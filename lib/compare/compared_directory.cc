@@ -1,5 +1,5 @@
 // A directory or file of safetensors as a side of a comparison.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <deque>
 
@@ -197,7 +197,7 @@ class DirectoryLook {
   }
 
   void add_layout() {
-    side_.layout = {{"files", fmt::to_string(opened_->listing.files.size())}};
+    side_.layout = {{"files", std::to_string(opened_->listing.files.size())}};
     std::string order;
     for (const ListedTensor& tensor : opened_->listing.tensors) {
       order += tensor.name;

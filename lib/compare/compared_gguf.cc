@@ -1,5 +1,5 @@
 // A GGUF model as a side of a comparison.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/path.h"
 #include "compare/compared_model.h"
@@ -25,11 +25,11 @@ double bits_of(std::optional<TensorType> type) {
 
 std::vector<LayoutFact> layout_of(const gguf::SplitSet& set) {
   const gguf::Document& first = set.files.front().document;
-  std::vector<LayoutFact> facts = {{"version", fmt::to_string(first.version)},
+  std::vector<LayoutFact> facts = {{"version", std::to_string(first.version)},
                                    {"byte order", first.big_endian ? "big-endian" : "little-endian"},
-                                   {"files", fmt::to_string(set.files.size())},
-                                   {"alignment", fmt::to_string(first.alignment)},
-                                   {"data offset", fmt::to_string(first.data_offset)}};
+                                   {"files", std::to_string(set.files.size())},
+                                   {"alignment", std::to_string(first.alignment)},
+                                   {"data offset", std::to_string(first.data_offset)}};
   std::string order;
   for (const gguf::KeyValue& key : first.keys) {
     if (!key.key.starts_with("split.")) order += key.key + '\n';

@@ -1,6 +1,6 @@
 #include "convert/bump5_notes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
 

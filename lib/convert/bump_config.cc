@@ -1,6 +1,6 @@
 #include "convert/bump_config.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

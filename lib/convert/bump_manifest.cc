@@ -1,6 +1,6 @@
 #include "convert/bump_manifest.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 

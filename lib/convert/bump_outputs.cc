@@ -1,6 +1,6 @@
 #include "convert/bump_outputs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

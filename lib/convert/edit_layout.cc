@@ -1,6 +1,6 @@
 #include "convert/edit_layout.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "convert/edit_operation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

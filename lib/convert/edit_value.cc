@@ -1,6 +1,6 @@
 #include "convert/edit_value.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "convert/general_keys.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

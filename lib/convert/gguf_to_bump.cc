@@ -1,6 +1,6 @@
 #include "convert/gguf_to_bump.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>

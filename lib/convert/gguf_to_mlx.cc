@@ -1,6 +1,6 @@
 #include "convert/gguf_to_mlx.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "gguf/array_scan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

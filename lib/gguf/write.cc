@@ -1,6 +1,6 @@
 #include "gguf/write.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "hf/model_card.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <yaml.h>
 
 #include <algorithm>

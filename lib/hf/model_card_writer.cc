@@ -1,6 +1,6 @@
 #include "hf/model_card_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Collecting warnings: one finding for each kind of remark, however often the file gives reason for it.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>

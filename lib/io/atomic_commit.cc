@@ -1,6 +1,6 @@
 // How finished outputs get their names: all of them, or none.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

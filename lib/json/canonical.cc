@@ -1,6 +1,6 @@
 #include "json/canonical.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 

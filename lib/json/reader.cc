@@ -1,6 +1,6 @@
 #include "json/reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <simdjson.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 #include "json/writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #if defined(__clang__)
 // RapidJSON 1.1 compares an empty stack's null pointer plus an offset: harmless, but the sanitizer's findings are for
 // us.

@@ -1,6 +1,6 @@
 #include "listing/gguf_companion.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

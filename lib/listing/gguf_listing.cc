@@ -1,6 +1,6 @@
 #include "listing/gguf_listing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 

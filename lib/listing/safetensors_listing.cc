@@ -1,6 +1,6 @@
 #include "listing/safetensors_listing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <deque>

@@ -1,6 +1,6 @@
 #include "listing/value_source.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/checked_math.h"
 

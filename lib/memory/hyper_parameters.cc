@@ -1,6 +1,6 @@
 #include "memory/hyper_parameters.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "memory/key_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "memory/layer_rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

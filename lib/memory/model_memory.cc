@@ -1,6 +1,6 @@
 #include "memory/model_memory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include "base/checked_math.h"
 #include "base/joined.h"
 #include "base/name_index.h"

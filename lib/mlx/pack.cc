@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
 #include "tensor/half.h"

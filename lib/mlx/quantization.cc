@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include "base/checked_math.h"
 #include "base/joined.h"
 #include "hf/tensor_names.h"

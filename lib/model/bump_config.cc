@@ -1,6 +1,6 @@
 #include "model/bump_config.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

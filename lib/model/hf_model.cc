@@ -1,6 +1,6 @@
 #include "model/hf_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <unordered_map>
 

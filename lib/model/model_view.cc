@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include "arch/families.h"
 #include "arch/names.h"
 #include "base/checked_math.h"

@@ -1,6 +1,6 @@
 #include "model/ollama_manifest.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 

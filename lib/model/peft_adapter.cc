@@ -1,6 +1,6 @@
 #include "model/peft_adapter.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "json/reader.h"
 

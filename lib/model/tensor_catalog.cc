@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include "base/checked_math.h"
 #include "tensor/dequantize.h"
 

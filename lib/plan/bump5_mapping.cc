@@ -1,6 +1,6 @@
 #include "plan/bump5_mapping.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

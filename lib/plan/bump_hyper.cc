@@ -1,6 +1,6 @@
 #include "plan/bump_hyper.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

@@ -1,6 +1,6 @@
 #include "plan/bump_mapping.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "plan/bump_source.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "plan/directory_forms.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

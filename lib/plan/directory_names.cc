@@ -1,6 +1,6 @@
 #include "plan/directory_names.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils {
 

@@ -1,6 +1,6 @@
 #include "plan/fallback_form.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils {
 

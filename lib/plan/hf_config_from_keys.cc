@@ -1,6 +1,6 @@
 #include "plan/hf_config_from_keys.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "plan/hf_sources.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

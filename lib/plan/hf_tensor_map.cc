@@ -1,6 +1,6 @@
 #include "plan/hf_tensor_map.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

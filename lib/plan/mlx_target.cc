@@ -1,6 +1,6 @@
 #include "plan/mlx_target.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

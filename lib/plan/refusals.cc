@@ -1,6 +1,6 @@
 #include "plan/refusals.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils {
 

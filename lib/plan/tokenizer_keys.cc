@@ -1,6 +1,6 @@
 #include "plan/tokenizer_keys.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "plan/optional_keys.h"
 #include "tokenizer/token_roles.h"

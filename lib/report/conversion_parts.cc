@@ -1,6 +1,6 @@
 #include "report/conversion_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
 #include "base/escape.h"

@@ -1,6 +1,6 @@
 #include "report/key_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -106,7 +106,7 @@ std::string scalar_text(const ListedValue& value) {
         } else if constexpr (std::is_floating_point_v<T>) {
           return float_text(scalar);
         } else {
-          return fmt::to_string(scalar);
+          return std::to_string(scalar);
         }
       },
       value);

@@ -1,6 +1,6 @@
 #include "report/listing_forms.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils {
 

@@ -1,6 +1,6 @@
 #include "report/member_names.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/utf8.h"
 

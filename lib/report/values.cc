@@ -1,6 +1,6 @@
 #include "report/values.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/checked_math.h"
 #include "base/escape.h"
@@ -21,10 +21,10 @@ std::string text_of(double value) {
   return float_text(value);
 }
 std::string text_of(u64 value) {
-  return fmt::to_string(value);
+  return std::to_string(value);
 }
 std::string text_of(i64 value) {
-  return fmt::to_string(value);
+  return std::to_string(value);
 }
 
 void write_json_row(json::Writer& writer, const TensorStatistics& row, const std::string& path) {

@@ -1,6 +1,6 @@
 #include "report/verify_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
 #include "base/numbers.h"

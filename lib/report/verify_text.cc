@@ -1,6 +1,6 @@
 #include "report/verify_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
 #include "base/escape.h"

@@ -1,6 +1,6 @@
 #include "safetensors/index.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

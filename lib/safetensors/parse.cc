@@ -1,6 +1,6 @@
 #include "safetensors/parse.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

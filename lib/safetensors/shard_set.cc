@@ -1,6 +1,6 @@
 #include "safetensors/shard_set.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "safetensors/write.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/checked_math.h"
 #include "base/escape.h"

@@ -1,6 +1,6 @@
 #include "tokenizer/byte_tokens.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/utf8.h"
 

@@ -1,6 +1,6 @@
 #include "tokenizer/charsmap.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/byte_reader.h"
 

@@ -1,6 +1,6 @@
 #include "tokenizer/disagreements.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // Vocabularies that list one token a line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "tokenizer/pre_tokenizer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "tokenizer/regex_class.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "tokenizer/sentencepiece.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

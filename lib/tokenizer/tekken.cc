@@ -1,6 +1,6 @@
 #include "tokenizer/tekken.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

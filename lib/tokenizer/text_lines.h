@@ -1,7 +1,7 @@
 // Vocabularies that are text files with one token per line.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>

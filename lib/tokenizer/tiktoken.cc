@@ -1,6 +1,6 @@
 #include "tokenizer/tiktoken.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "verify/data_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "verify/extension_rule.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "verify/model_against.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils {
 

@@ -1,6 +1,6 @@
 #include "verify/parity_tensors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <unordered_map>
 

@@ -5,7 +5,7 @@
 //   make_model header FILE SCALE           128k × SCALE tokens and 280k × SCALE merges, hardly any tensor data
 //   make_model safetensors FILE TENSORS    many small tensors
 //   make_model mlx DIR MEGABYTES           llama-shaped, 4-bit affine, group 64, f16 scales, with a tokenizer
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Statements about the safetensors parser and rules, tried on every prefix and every corruption of a small file.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "safetensors/parse.h"

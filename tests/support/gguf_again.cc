@@ -1,6 +1,6 @@
 #include "support/gguf_again.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "support/reference_bump.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "support/reference_bump5.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

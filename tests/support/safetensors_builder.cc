@@ -1,6 +1,8 @@
 #include "support/safetensors_builder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include "base/joined.h"
 
 namespace modelutils::test {
 
@@ -24,9 +26,9 @@ SafetensorsBuilder& SafetensorsBuilder::entry(std::string_view name, std::string
 std::string SafetensorsBuilder::json() const {
   if (header_) return *header_;
   std::vector<std::string> all;
-  if (!metadata_.empty()) all.push_back(fmt::format(R"("__metadata__":{{{}}})", fmt::join(metadata_, ",")));
+  if (!metadata_.empty()) all.push_back(fmt::format(R"("__metadata__":{{{}}})", joined(metadata_, ",")));
   all.insert(all.end(), members_.begin(), members_.end());
-  std::string json = fmt::format("{{{}}}", fmt::join(all, ","));
+  std::string json = fmt::format("{{{}}}", joined(all, ","));
   while (padded_ && json.size() % 8 != 0) json += ' ';
   return json;
 }

@@ -1,10 +1,11 @@
 #include "support/tokenizer_builder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 
 #include "base/escape.h"
+#include "base/joined.h"
 #include "base/utf8.h"
 #include "tokenizer/byte_tokens.h"
 
@@ -25,7 +26,7 @@ std::string byte_level_json(bool use_regex, bool add_prefix_space) {
 }
 
 std::string sequence_json(const std::vector<std::string>& members, std::string_view key) {
-  return fmt::format(R"({{"type":"Sequence","{}":[{}]}})", key, fmt::join(members, ","));
+  return fmt::format(R"({{"type":"Sequence","{}":[{}]}})", key, joined(members, ","));
 }
 
 std::string TokenizerJson::text() const {

@@ -2,7 +2,7 @@
 // help looks like is ours, because CLI11's codes and texts are not those of the contract.
 #include "cli/command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 #include "cli/dump_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils::cli {
 

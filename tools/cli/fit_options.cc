@@ -1,6 +1,6 @@
 #include "cli/fit_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <utility>

@@ -3,7 +3,7 @@
 #define SPDLOG_FMT_EXTERNAL
 #define SPDLOG_HEADER_ONLY
 #define SPDLOG_NO_EXCEPTIONS
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "architectures_page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 

@@ -1,7 +1,7 @@
 #include "completion.h"
 #include "base/joined.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 //
 // usage: generate TEMPLATES OUTPUT VERSION DATE TOOL…
 //        generate --architectures > docs/architectures.md
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash: keys and values are rebuilt from one low-rank vector (MLA); dense layers
 // first, then experts with shared ones.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

@@ -1,5 +1,5 @@
 // dots.llm1: norms of queries and keys, shared experts, sigmoid router with a correction for the choice.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

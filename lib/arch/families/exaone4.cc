@@ -1,6 +1,6 @@
 // EXAONE 4: norms after attention and feed-forward, and of queries and keys by head. With 64 layers (32B) three of four
 // slide, and the fourth has no rotary embedding; with any other number none does.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

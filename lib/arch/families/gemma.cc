@@ -1,5 +1,5 @@
 // Gemma 1 to 3: norms are stored minus one, the embedding is the output head. Sliding windows and softcaps from 2 on.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

@@ -1,6 +1,6 @@
 // Gemma 4: two head sizes, proportional rope in global layers, embeddings of every layer, keys and values shared by the
 // last layers, experts next to the dense part.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // GLM-4: adjacent pairs of a part of the head are rotated; gate and up are one matrix. glm4 (GLM-4-0414) has norms
 // after attention and feed-forward too; glm (GLM-4-9b, Edge) has not and is what the runtime calls chatglm.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

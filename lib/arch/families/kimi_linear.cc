@@ -1,5 +1,5 @@
 // Kimi Linear: delta attention with a recurrent state, and in some layers latent attention without rope.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

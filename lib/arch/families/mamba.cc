@@ -1,5 +1,5 @@
 // Mamba, Falcon Mamba and Mamba 2: state-space layers only, without attention and feed-forward parts.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/config_writer.h"
 #include "arch/families/list.h"

@@ -1,5 +1,5 @@
 // SmolLM3: a llama whose every fourth layer has no rotary embedding.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

@@ -1,5 +1,5 @@
 // verify --check for BUMPWGT3: what a manifest of gguf2bump records beyond the checksums of the entries.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "verify/bump/parity_bump.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "verify/bump/v5_companions.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "verify/bump/v5_config_rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -117,7 +117,7 @@ void compare_bump5_numbers(Element object, std::span<const Bump5Number> shared, 
     const std::optional<u64> value = json::u64_member(object, number.key);
     if (value == header.*number.value) continue;
     log.error(Scope::model, code,
-              fmt::format("is {}, but the header says {}", value ? fmt::to_string(*value) : member->text(),
+              fmt::format("is {}, but the header says {}", value ? std::to_string(*value) : member->text(),
                           header.*number.value),
               fmt::format("{} {}", what, number.key), {}, file);
   }

@@ -1,6 +1,6 @@
 #include "verify/bump/v5_parity.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "verify/cache/download_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>

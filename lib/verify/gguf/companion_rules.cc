@@ -1,5 +1,5 @@
 // Files that go with a model: importance matrices and LoRA adapters have their tensors in pairs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/path.h"
 #include "verify/gguf/rule_parts.h"

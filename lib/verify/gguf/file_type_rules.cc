@@ -1,5 +1,5 @@
 // general.file_type against the types that the weights have.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // Keys that loaders read, with the type they insist on: a scalar of another width makes llama.cpp refuse the file.
 // Source: docs/conversion.md (what the loader checks).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <string>

@@ -1,5 +1,5 @@
 // Where the tensors are: llama.cpp loads only contiguous, padded tensors in the order of their infos.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // Architecture and hyper-parameters against the tensors.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

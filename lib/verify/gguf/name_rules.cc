@@ -1,5 +1,5 @@
 // Names of keys and tensors, and general.alignment.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

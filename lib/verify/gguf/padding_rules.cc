@@ -1,5 +1,5 @@
 // Bytes that belong to no tensor: the padding, and what follows the last tensor.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "verify/gguf/projector_rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // Chat templates are programs that strangers wrote: what in them has no business there.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

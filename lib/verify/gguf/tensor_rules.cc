@@ -1,5 +1,5 @@
 // Dimensions, types and sizes of the tensor infos.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

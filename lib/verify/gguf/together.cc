@@ -1,6 +1,6 @@
 #include "verify/gguf/together.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "arch/projectors.h"
 #include "base/counted.h"

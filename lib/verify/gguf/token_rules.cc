@@ -1,5 +1,5 @@
 // The vocabulary: lengths of its arrays, special ids, duplicate tokens, merges.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // Values of keys, whatever they mean: text that is not UTF-8, control characters, numbers that are none.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // config.json against the shapes of the tensors. Shapes are logical: packed weights are seen unpacked.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

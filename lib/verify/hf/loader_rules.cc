@@ -1,6 +1,6 @@
 #include "verify/hf/loader_rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

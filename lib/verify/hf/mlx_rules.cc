@@ -1,6 +1,6 @@
 #include "verify/hf/mlx_rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <unordered_map>

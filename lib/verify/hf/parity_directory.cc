@@ -1,6 +1,6 @@
 #include "verify/hf/parity_directory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <unordered_map>
 

@@ -1,5 +1,5 @@
 // Published checksums are about a folder: also about files that are not part of a model's weights.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Manifests of several kinds, told apart by their first bytes.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "verify/manifest/sums.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

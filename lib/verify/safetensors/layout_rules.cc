@@ -1,5 +1,5 @@
 // Where the tensors of a safetensors file are: every byte after the header belongs to exactly one of them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // One safetensors entry by itself: name, dtype, shape, offsets, size.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/counted.h"
 #include "base/escape.h"

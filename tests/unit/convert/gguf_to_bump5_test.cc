@@ -1,5 +1,5 @@
 // BUMPWGT5 against the reference writer, over generated models, and what is refused.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

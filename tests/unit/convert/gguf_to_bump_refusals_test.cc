@@ -1,5 +1,5 @@
 // What gguf2bump refuses, and what it says of what it carries: nothing is lost in silence.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

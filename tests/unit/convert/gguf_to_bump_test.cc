@@ -1,7 +1,7 @@
 // The converter against the reference writer, over generated models.
 #include "convert/gguf_to_bump.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // What a conversion writes, reports and refuses: split outputs, pipes, options, broken models, files of MLX itself.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <sys/stat.h>
 

@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace modelutils::mlx {
 namespace {

@@ -2,7 +2,7 @@
 // transformers' classes (update_post_processor before version 5) and of llama.cpp's loader.
 #include "tokenizer/around_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tokenizer_fixture.h"
 

@@ -1,5 +1,5 @@
 // verify of BUMPWGT4 and BUMPWGT5: the weights alone, with their companions, against their source.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // verify of BUMPWGT3: alone, with gguf2bump's manifest, against its source.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

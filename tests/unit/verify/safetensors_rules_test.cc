@@ -1,6 +1,6 @@
 #include "verify/safetensors/rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "json/reader.h"
