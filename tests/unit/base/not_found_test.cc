@@ -39,6 +39,7 @@ TEST(NotFound, OneOfSeveralModelsIsEnough) {
   use.look_at(two_names);
   const auto errors = use.unused({}, "gguf-dump");
   ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].code, "glob-no-match");
   EXPECT_EQ(errors[0].where, "--drop 'qwen*'");
   EXPECT_EQ(errors[0].message, "matches no tensor; gguf-dump --list tensors lists them");
 }

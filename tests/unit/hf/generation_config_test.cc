@@ -69,7 +69,8 @@ TEST_F(GenerationConfigFile, Sampling) {
 TEST_F(GenerationConfigFile, WhatIsNoNumberIsLeftOut) {
   const hf::Sampling sampled = sampling(R"({"temperature":"0.6","top_k":3000000000,"top_p":1e39,"min_p":[0.1]})");
   EXPECT_FALSE(sampled.temperature || sampled.top_k || sampled.top_p || sampled.min_p);
-  EXPECT_EQ(findings.size(), 4U);
+  ASSERT_EQ(findings.size(), 4U);
+  for (const Finding& finding : findings) EXPECT_EQ(finding.code, "hf-generation-config");
   EXPECT_EQ(findings[0].where, "generation_config.json: temperature");
   EXPECT_FALSE(sampling(R"({"top_k":20.5})").top_k);
   EXPECT_EQ(sampling(R"({"top_k":-1})").top_k, -1);

@@ -108,7 +108,10 @@ TEST(ModelCard, FrontMatterMustBeOne) {
   EXPECT_EQ(findings.size(), 2U);
   EXPECT_FALSE(hf::parse_model_card("version https://git-lfs.github.com/spec/v1\n", findings).license);
   ASSERT_EQ(findings.size(), 3U);
-  for (const Finding& finding : findings) EXPECT_EQ(finding.severity, Severity::warning);
+  for (const Finding& finding : findings) {
+    EXPECT_EQ(finding.code, "hf-card-syntax");
+    EXPECT_EQ(finding.severity, Severity::warning);
+  }
   EXPECT_EQ(hf::parse_model_card("---\r\nlicense: mit\r\n---\r\n", findings).license, "mit");
 }
 
@@ -137,7 +140,8 @@ TEST(ModelCard, HostileSizes) {
   for (int i = 0; i < 10000; ++i) odd += "license: {}\n";
   findings = {};
   hf::parse_model_card(odd + "---\n", findings);
-  EXPECT_EQ(findings.size(), 1U);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].code, "hf-card-syntax");
 }
 
 TEST(ModelCard, FromADirectory) {

@@ -89,6 +89,7 @@ TEST(SafetensorsRules, EveryByteBelongsToOneTensor) {
   const SafetensorsBuilder cut = SafetensorsBuilder().entry("a", "U8", "[8]", "[0,8]").data(bytes(7));
   const Findings findings = safetensors_container_rules(*safetensors::parse(*cut.source())).findings();
   ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].code, "st-data-truncated");
   EXPECT_TRUE(findings[0].leads);
   EXPECT_EQ(findings[0].message,
             "incomplete: 71 of 72 bytes (99 %); download it again; 1 of 1 tensor is missing or cut off");
@@ -103,6 +104,7 @@ TEST(SafetensorsRules, TheMessageNamesWhatWasFoundAndWhere) {
   const auto document = safetensors::parse(*builder.source());
   const Findings findings = safetensors_container_rules(*document).findings();
   ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].code, "st-overlap");
   EXPECT_EQ(findings[0].message, "shares 4 bytes with tensor 'a'");
   EXPECT_EQ(findings[0].offset, document->tensors[1].entry_offset);
 }
