@@ -1,13 +1,13 @@
 // GGUF -> checksummed BUMPWGT3 with config.json, or BUMPWGT5 with its three companions.
-#include "convert/gguf_to_bump.h"
+#include "to_bump/gguf_to_bump.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "cli/gguf2bump_options.h"
-#include "convert/bump_manifest.h"
 #include "io/text_output.h"
+#include "to_bump/manifest.h"
 
 using namespace modelutils;
 

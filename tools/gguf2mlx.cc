@@ -1,5 +1,5 @@
 // GGUF -> MLX or Hugging Face directory.
-#include "convert/gguf_to_mlx.h"
+#include "to_directory/gguf_to_mlx.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #include "cli/dump_tool.h"
 #include "listing/gguf_listing.h"
 #include "memory/fit.h"
-#include "verify/gguf/rules.h"
+#include "rules/gguf/rules.h"
 
 namespace {
 

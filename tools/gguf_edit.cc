@@ -1,5 +1,5 @@
 // gguf-edit: change what is wrong.
-#include "convert/gguf_edit.h"
+#include "edit/gguf_edit.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // MLX or Hugging Face directory -> GGUF.
-#include "convert/mlx_to_gguf.h"
+#include "to_gguf/mlx_to_gguf.h"
 
 #include <unistd.h>
 

@@ -4,8 +4,8 @@
 #include "bump/parse.h"
 #include "cli/model_diff_options.h"
 #include "io/text_output.h"
-#include "verify/gguf/rules.h"
-#include "verify/safetensors/rules.h"
+#include "rules/gguf/rules.h"
+#include "rules/safetensors/rules.h"
 
 namespace {
 

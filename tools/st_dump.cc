@@ -1,9 +1,9 @@
 // st-dump: what is in a safetensors file, a sharded model or an MLX directory?
 #include "cli/dump_tool.h"
-#include "convert/planned_model.h"
 #include "io/model_folder.h"
 #include "listing/safetensors_listing.h"
-#include "verify/safetensors/rules.h"
+#include "rules/safetensors/rules.h"
+#include "to_gguf/planned_model.h"
 
 namespace {
 

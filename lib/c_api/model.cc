@@ -1,6 +1,6 @@
 #include "c_api/handle.h"
-#include "verify/gguf/rules.h"
-#include "verify/safetensors/rules.h"
+#include "rules/gguf/rules.h"
+#include "rules/safetensors/rules.h"
 
 #define MU_TEXT_(x) #x
 #define MU_TEXT(x) MU_TEXT_(x)

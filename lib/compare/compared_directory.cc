@@ -13,8 +13,8 @@
 #include "listing/safetensors_keys.h"
 #include "listing/safetensors_listing.h"
 #include "mlx/quantization.h"
-#include "plan/tokenizer_keys.h"
 #include "tensor/shape.h"
+#include "to_gguf/tokenizer_keys.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils {

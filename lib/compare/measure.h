@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "compare/piece_sums.h"
 #include "compare/tensor_values.h"
-#include "compare/value_sums.h"
 #include "io/progress.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 

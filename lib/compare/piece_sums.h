@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "compare/value_sums.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 

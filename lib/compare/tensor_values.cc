@@ -5,8 +5,8 @@
 
 #include "base/checked_math.h"
 #include "mlx/dequantize.h"
-#include "plan/hf_transposed.h"
 #include "tensor/dequantize.h"
+#include "to_gguf/transposed_rows.h"
 
 namespace modelutils {
 

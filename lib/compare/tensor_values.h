@@ -11,8 +11,8 @@
 #include "model/hf_model.h"
 #include "model/model_view.h"
 #include "model/tensor_catalog.h"
-#include "plan/hf_rows.h"
-#include "plan/hf_tensor_map.h"
+#include "to_gguf/rows.h"
+#include "to_gguf/tensor_map.h"
 
 namespace modelutils {
 

@@ -7,7 +7,7 @@
 namespace modelutils {
 
 /// Every tensor whose type and size are known and whose bytes lie inside its file; what is left out is for the rules to
-/// say (verify/gguf/rules.h). Order: file by file, as the tensor infos stand.
+/// say (rules/gguf/rules.h). Order: file by file, as the tensor infos stand.
 Catalog gguf_catalog(const gguf::SplitSet& set);
 
 /// Where a tensor's data is.

@@ -7,7 +7,7 @@
 namespace modelutils {
 
 /// Every tensor whose bytes lie inside its file and are as many as its dtype and shape ask for (of an unknown dtype:
-/// whatever its offsets say, without a type); what is left out is for the rules to say (verify/safetensors/rules.h).
+/// whatever its offsets say, without a type); what is left out is for the rules to say (rules/safetensors/rules.h).
 /// Shapes are turned round into ne order. Order: file by file, as the headers have them.
 Catalog safetensors_catalog(const safetensors::ShardSet& set);
 

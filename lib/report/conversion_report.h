@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "convert/conversion_report.h"
+#include "transfer/conversion_report.h"
 
 namespace modelutils {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "convert/directory_report.h"
+#include "to_directory/report.h"
 
 namespace modelutils {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "rules/wording.h"
 #include "tensor/block_check.h"
-#include "verify/wording.h"
 
 namespace modelutils {
 

@@ -7,7 +7,7 @@
 #include "base/finding_log.h"
 #include "io/progress.h"
 #include "model/tensor_catalog.h"
-#include "verify/hf/packed_check.h"
+#include "rules/directory/packed_check.h"
 
 namespace modelutils {
 

@@ -11,7 +11,7 @@
 #include "base/work_queue.h"
 #include "io/standard_output.h"
 #include "model/model_tree.h"
-#include "verify/formats.h"
+#include "rules/formats.h"
 #include "verify/manifest/manifest.h"
 #include "verify/verify_model.h"
 

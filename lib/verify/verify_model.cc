@@ -13,11 +13,12 @@
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
+#include "rules/formats.h"
+#include "verify/against/against.h"
 #include "verify/cache/cache_folder.h"
 #include "verify/data_check.h"
 #include "verify/extension_rule.h"
-#include "verify/formats.h"
-#include "verify/model_against.h"
+#include "verify/manifest/bump_rules.h"
 
 namespace modelutils {
 
@@ -87,7 +88,7 @@ class ModelVerifier::Run {
       log_.add(without_path(model.error()));
       return {};
     }
-    if (manifest_ && rules->check_manifest != nullptr) rules->check_manifest(*opened, manifest_->manifest(), *model);
+    if (manifest_ && opened->format == Format::bump) check_bump_manifest(*opened, manifest_->manifest(), *model);
     check_extension(target_.path, opened->format, log_);
     log_.add_all(std::move(model->findings));
     if (together_ && opened->gguf) together_->check(*opened->gguf, log_);

@@ -6,8 +6,8 @@
 
 #include "base/thread_budget.h"
 #include "model/format.h"
+#include "rules/gguf/together.h"
 #include "verify/cache/download_check.h"
-#include "verify/gguf/together.h"
 #include "verify/manifest/manifest.h"
 #include "verify/verify.h"
 #include "verify/verify_report.h"

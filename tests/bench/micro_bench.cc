@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "convert/mlx_repack.h"
-#include "convert/nibbles.h"
 #include "tensor/block_check.h"
 #include "tensor/dequantize.h"
+#include "transfer/mlx_repack.h"
+#include "transfer/nibbles.h"
 
 namespace modelutils {
 namespace {

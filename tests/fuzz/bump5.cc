@@ -6,9 +6,9 @@
 #include "base/checked_math.h"
 #include "bump/v5_map.h"
 #include "model/model.h"
+#include "rules/formats.h"
 #include "support/reference_bump5.h"
 #include "support/temp_dir.h"
-#include "verify/formats.h"
 
 using namespace modelutils;
 

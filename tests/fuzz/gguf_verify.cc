@@ -7,8 +7,8 @@
 #include "model/gguf_catalog.h"
 #include "report/verify_report.h"
 #include "report/verify_text.h"
+#include "rules/gguf/rules.h"
 #include "verify/data_check.h"
-#include "verify/gguf/rules.h"
 #include "verify/manifest/manifest.h"
 
 using namespace modelutils;

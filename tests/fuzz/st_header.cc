@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "io/random_access_file.h"
+#include "rules/safetensors/rules.h"
 #include "safetensors/parse.h"
-#include "verify/safetensors/rules.h"
 
 using namespace modelutils;
 

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "hf/config.h"
-#include "plan/hf_config_from_keys.h"
 #include "support/temp_dir.h"
+#include "to_directory/config_from_keys.h"
 
 namespace modelutils {
 namespace {

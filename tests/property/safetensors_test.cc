@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "rules/safetensors/rules.h"
 #include "safetensors/parse.h"
 #include "support/safetensors_builder.h"
-#include "verify/safetensors/rules.h"
 
 namespace modelutils {
 namespace {

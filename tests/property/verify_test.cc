@@ -3,10 +3,10 @@
 
 #include "gguf/parse.h"
 #include "model/gguf_catalog.h"
+#include "rules/gguf/rules.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
 #include "verify/data_check.h"
-#include "verify/gguf/rules.h"
 #include "verify/manifest/manifest.h"
 
 namespace modelutils {

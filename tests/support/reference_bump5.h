@@ -1,5 +1,5 @@
 // BUMPWGT5 written a second time, straight from docs/formats/bump5.md: in memory, slow, and with nothing of lib/bump,
-// lib/plan or lib/json. What the converter is compared with.
+// lib/to_bump or lib/json. What the converter is compared with.
 #pragma once
 
 #include <string>

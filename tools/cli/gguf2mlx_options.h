@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "convert/gguf_to_mlx.h"
+#include "to_directory/gguf_to_mlx.h"
 
 namespace modelutils::cli {
 

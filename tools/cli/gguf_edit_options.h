@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "convert/gguf_edit.h"
+#include "edit/gguf_edit.h"
 
 namespace modelutils::cli {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "convert/mlx_to_gguf.h"
+#include "to_gguf/mlx_to_gguf.h"
 
 namespace modelutils::cli {
 

@@ -8,10 +8,10 @@
 
 #include "base/counted.h"
 #include "model/download_record.h"
+#include "rules/wording.h"
 #include "verify/manifest/hash_run.h"
 #include "verify/manifest/index.h"
 #include "verify/manifest/manifest.h"
-#include "verify/wording.h"
 
 namespace modelutils {
 

@@ -10,9 +10,9 @@
 #include "io/model_folder.h"
 #include "model/download_record.h"
 #include "model/tree_names.h"
+#include "rules/wording.h"
 #include "verify/manifest/hash_run.h"
 #include "verify/manifest/manifest.h"
-#include "verify/wording.h"
 
 namespace modelutils {
 

@@ -2,10 +2,10 @@
 #include <numeric>
 
 #include "json/writer.h"
+#include "rules/wording.h"
 #include "verify/manifest/hash_run.h"
 #include "verify/manifest/manifest.h"
 #include "verify/manifest/sums.h"
-#include "verify/wording.h"
 
 namespace modelutils {
 

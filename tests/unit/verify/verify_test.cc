@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "report/verify_report.h"
+#include "rules/formats.h"
 #include "support/gguf_builder.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_dir.h"
-#include "verify/formats.h"
 
 namespace modelutils {
 namespace {

@@ -1,0 +1,107 @@
+#include "edit/copy.h"
+
+#include <algorithm>
+
+#include "edit/guards.h"
+#include "gguf/parse.h"
+#include "io/copy_range.h"
+#include "io/shared_blocks.h"
+#include "io/write_back.h"
+#include "rules/gguf/rules.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+constexpr u64 step_bytes = u64{64} << 20;
+
+class FileWriter {
+ public:
+  FileWriter(const gguf::SplitSet& set, AtomicOutput& output, Progress& progress)
+      : set_(set), output_(output), progress_(progress), write_back_(output) {}
+
+  Status write(const EditedFile& file) {
+    MU_TRY(output_.append(std::as_bytes(std::span(file.layout.header))));
+    progress_.advance(file.layout.header.size());
+    for (const EditedPiece& piece : file.pieces) {
+      MU_TRY(pad_to(piece.to));
+      MU_TRY(copy(piece));
+    }
+    return pad_to(file.layout.file_size);
+  }
+
+ private:
+  Status pad_to(u64 end) {
+    static constexpr std::byte zeros[4096] = {};
+    while (output_.appended() < end) {
+      MU_TRY(output_.append(Bytes(zeros).first(std::min<u64>(sizeof zeros, end - output_.appended()))));
+    }
+    return {};
+  }
+
+  // What comes before the first whole block is copied, so that the kernel can share the blocks after it.
+  Status copy(EditedPiece piece) {
+    const auto& source = dynamic_cast<const RandomAccessFile&>(*set_.files[piece.file].source);
+    const u64 into_block = piece.to % shared_block_bytes;
+    if (output_.is_seekable() && into_block != 0 && piece.from % shared_block_bytes == into_block) {
+      MU_TRY(step(source, piece, std::min(piece.size, shared_block_bytes - into_block)));
+    }
+    while (piece.size > 0) MU_TRY(step(source, piece, std::min(piece.size, step_bytes)));
+    return {};
+  }
+
+  Status step(const RandomAccessFile& source, EditedPiece& piece, u64 size) {
+    MU_TRY(copy_range(source, piece.from, size, output_));
+    piece.from += size;
+    piece.to += size;
+    piece.size -= size;
+    progress_.advance(size);
+    return output_.is_seekable() ? write_back_.reached(piece.to) : Status{};
+  }
+
+  const gguf::SplitSet& set_;
+  AtomicOutput& output_;
+  Progress& progress_;
+  WriteBack write_back_;
+};
+
+// The file on the disk must be the one that was planned, whose every rule was checked: the same header, the same size.
+Status check_written(const EditedFile& file, const AtomicOutput& output) {
+  if (!output.is_seekable()) return {};
+  auto opened = RandomAccessFile::open(output.staging_path());
+  if (!opened) return output_error("out-check", opened.error().message, output.path());
+  auto document = gguf::parse(**opened);
+  if (!document) return output_error("out-check", document.error().message, output.path());
+  if ((*opened)->file_size() != file.layout.file_size) {
+    return output_error("out-write", "does not have the size that was written", output.path());
+  }
+  const gguf::SetFile written{output.path(), *opened, std::move(*document)};
+  if (const Findings findings = gguf_container_findings(written.document);
+      const Finding* broken = first_container_error(findings)) {
+    return output_error("out-check", broken->message + " [" + broken->code + "]", output.path());
+  }
+  return check_read_back(written, file.layout.header);
+}
+
+}  // namespace
+
+Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& set, const OutputOptions& options,
+                    Progress& progress) {
+  std::vector<AtomicOutput> outputs;
+  outputs.reserve(files.size());
+  u64 total = 0;
+  for (const EditedFile& file : files) {
+    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, options));
+    outputs.push_back(std::move(output));
+    total += file.layout.file_size;
+  }
+  progress.restart("writing", total);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    MU_TRY(FileWriter(set, outputs[i], progress).write(files[i]));
+    MU_TRY(check_written(files[i], outputs[i]));
+  }
+  progress.finish();
+  return AtomicOutput::commit_all(outputs);
+}
+
+}  // namespace modelutils::convert

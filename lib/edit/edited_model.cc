@@ -1,0 +1,124 @@
+#include "edit/edited_model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/name_index.h"
+#include "base/path.h"
+#include "gguf/edit_journal.h"
+#include "model/gguf_catalog.h"
+#include "rules/gguf/rules.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+class Taker {
+ public:
+  Taker(const gguf::SplitSet& set, EditTake wishes) : set_(set), wishes_(wishes) {}
+
+  Result<EditedModel> take() {
+    const gguf::SetFile& first = set_.files.front();
+    model_.version = first.document.version;
+    MU_TRY(check_container());
+    MU_TRY(take_keys(first));
+    for (std::size_t i = 0; i < set_.files.size(); ++i) MU_TRY(take_tensors(i));
+    return std::move(model_);
+  }
+
+ private:
+  // Where a header breaks off, nothing behind it can be found; all else --force can leave out.
+  Status check_container() {
+    const Findings findings = gguf_container_findings(set_);
+    const Finding* broken = first_container_error(findings);
+    if (broken == nullptr) return {};
+    const std::string& path = set_.files.front().path;
+    const bool is_whole = std::all_of(set_.files.begin(), set_.files.end(),
+                                      [](const gguf::SetFile& file) { return file.document.complete; });
+    if (!wishes_.force || !is_whole || broken->code == gguf::interrupted_code) {
+      return tl::make_unexpected(with_path(*broken, path));
+    }
+    Finding remark = *broken;
+    remark.severity = Severity::warning;
+    model_.remarks.push_back(std::move(remark));
+    return {};
+  }
+
+  Status take_keys(const gguf::SetFile& file) {
+    NameIndex names;
+    for (const gguf::KeyValue& key : file.document.keys) {
+      if (set_.is_split() && !wishes_.split_keys && key.key.starts_with("split.")) continue;
+      if (!names.insert(key.key).is_new) {
+        leave_out(file, at_key(key.key), "the key appears twice; the second is left out", key.offset);
+        continue;
+      }
+      MU_ASSIGN(gguf::OutKey copied, gguf::copy_key(*file.source, file.document, key));
+      model_.keys.push_back(std::move(copied));
+    }
+    return {};
+  }
+
+  Status take_tensors(std::size_t number) {
+    const gguf::SetFile& file = set_.files[number];
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      const GgufTensorPlace place = gguf_tensor_place(file.document, tensor);
+      const std::string where = at_tensor(tensor.name);
+      if (!place.problem.empty()) {
+        leave_out(file, where, std::string(place.problem) + "; it is left out", tensor.info_offset);
+      } else if (!names_.insert(tensor.name).is_new) {
+        leave_out(file, where, "the tensor appears twice; the second is left out", tensor.info_offset);
+      } else {
+        model_.tensors.push_back(
+            {{tensor.name, *tensor.type(), tensor.ne}, number, *place.offset, *place.bytes, file.document.alignment});
+      }
+    }
+    return {};
+  }
+
+  void leave_out(const gguf::SetFile& file, std::string where, std::string message, u64 offset) {
+    model_.remarks.push_back({.severity = Severity::warning,
+                              .code = "edit-left-out",
+                              .message = std::move(message),
+                              .where = std::move(where),
+                              .offset = offset,
+                              .file = set_.is_split() ? base_name_of(file.path) : std::string()});
+  }
+
+  const gguf::SplitSet& set_;
+  EditTake wishes_;
+  NameIndex names_;
+  EditedModel model_;
+};
+
+}  // namespace
+
+gguf::OutKey* EditedModel::find_key(std::string_view key) {
+  const auto found = std::find_if(keys.begin(), keys.end(), [&](const gguf::OutKey& each) { return each.key == key; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+EditedTensor* EditedModel::find_tensor(std::string_view name) {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const EditedTensor& each) { return each.out.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+u64 EditedModel::alignment() const {
+  u32 value = 32;
+  for (const gguf::OutKey& key : keys) {
+    if (key.key == "general.alignment" && key.encoded.size() == sizeof value) {
+      std::memcpy(&value, key.encoded.data(), sizeof value);
+    }
+  }
+  return value;
+}
+
+Result<EditedModel> edited_model(const gguf::SplitSet& set, EditTake take) {
+  return Taker(set, take).take();
+}
+
+bool is_layout_key(std::string_view key) {
+  return key == "general.alignment" || key == reserve_key || key.starts_with("split.");
+}
+
+}  // namespace modelutils::convert

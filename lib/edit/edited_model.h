@@ -1,0 +1,61 @@
+// A GGUF model as gguf-edit changes it: keys with their values in memory, tensors by where their data is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "edit/operation.h"
+#include "gguf/split_set.h"
+#include "gguf/write.h"
+
+namespace modelutils::convert {
+
+/// The key that takes room in a header and gives it back: a string of spaces.
+inline constexpr std::string_view reserve_key = "modelutils.reserve";
+/// Bytes of its record without the string itself.
+inline constexpr u64 reserve_record_bytes = 8 + reserve_key.size() + 4 + 8;
+
+struct EditedTensor {
+  gguf::OutTensor out;
+  std::size_t file = 0;  ///< of the set it comes from
+  u64 offset = 0;        ///< absolute, in that file
+  u64 bytes = 0;         ///< without padding
+  u64 alignment = 32;    ///< of that file
+};
+
+struct EditedModel {
+  u32 version = 3;
+  std::vector<gguf::OutKey> keys;  ///< those of the first file
+  std::vector<EditedTensor> tensors;
+  Findings remarks;  ///< what --force has overridden
+
+  gguf::OutKey* find_key(std::string_view key);
+  EditedTensor* find_tensor(std::string_view name);
+  /// What general.alignment says, 32 without it.
+  u64 alignment() const;
+};
+
+struct EditTake {
+  bool force = false;
+  bool split_keys = false;  ///< keep split.* of the first of several files
+};
+
+/// Takes over a model that is sound as a container. With `force`, what is not whole is left out, each with a remark: a
+/// key or a tensor that is there twice, tensors whose type is not known or whose data is not in the file. Errors: the
+/// first container rule of class error that the model breaks; "gguf-big-endian"; reading.
+Result<EditedModel> edited_model(const gguf::SplitSet& set, EditTake take);
+
+/// Applies the operations in order. Errors of kind usage: values, types and roles that do not parse; of kind no_match:
+/// globs that select nothing; of kind input: "edit-no-key", "edit-no-tensor", "edit-no-token", "edit-exists" (a name
+/// that is taken), "edit-reserved-key" (keys that only their own operations change; with `force` a remark), reading.
+Status apply_edits(EditedModel& model, const std::vector<EditOperation>& operations, bool force);
+
+/// --set-token: the key of the role, and the type of the token.
+Status set_token(EditedModel& model, const EditOperation& operation);
+
+/// Is the key one of the layout (general.alignment, split.*, modelutils.reserve), which only its own options change?
+bool is_layout_key(std::string_view key);
+
+}  // namespace modelutils::convert

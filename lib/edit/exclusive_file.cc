@@ -1,0 +1,108 @@
+#include "edit/exclusive_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "io/download_cache.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+Result<std::string> resolve(const std::string& path) {
+  char* resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+  std::string target = resolved;
+  ::free(resolved);
+  return target;
+}
+
+// The error, or with `force` a remark.
+Status refuse(std::string code, std::string message, const std::string& path, bool force, Findings& remarks) {
+  if (!force) return output_error(std::move(code), message + "; --force edits it all the same", path);
+  Finding remark;
+  remark.severity = Severity::warning;
+  remark.scope = Scope::model;
+  remark.code = std::move(code);
+  remark.message = std::move(message);
+  remarks.push_back(std::move(remark));
+  return {};
+}
+
+}  // namespace
+
+Status refuse_download_cache(const std::string& path) {
+  MU_ASSIGN(const std::string target, resolve(path));
+  const std::string_view cache = download_cache_of(target);
+  if (cache.empty()) return {};
+  return input_error(
+      "edit-in-cache",
+      fmt::format("is in a cache of {}, where a file's name is its checksum; write a copy with -o", cache), {}, {},
+      path);
+}
+
+Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, bool force, Findings& remarks) {
+  MU_TRY(refuse_download_cache(path));
+  MU_ASSIGN(const std::string target, resolve(path));
+  const int descriptor = ::open(target.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) {
+    return output_error("out-open", "cannot be opened for writing: " + errno_text(errno), path);
+  }
+  ExclusiveFile file;
+  file.path_ = path;
+  MU_ASSIGN(file.file_, RandomAccessFile::adopt(path, descriptor));
+  if (::fstat(descriptor, &file.status_) != 0) {
+    return output_error("out-open", "cannot be examined: " + errno_text(errno), path);
+  }
+  const uid_t user = ::geteuid();
+  if (user != 0 && file.status_.st_uid != user) {
+    return output_error("edit-owner", "belongs to another user, who alone can have a journal for it; use -o", path);
+  }
+  if (file.status_.st_nlink > 1) {
+    MU_TRY(refuse("edit-hard-links",
+                  fmt::format("has {} names (hard links), all of which would change", file.status_.st_nlink), path,
+                  force, remarks));
+  }
+  MU_TRY(file.take_lease(force, remarks));
+  return file;
+}
+
+Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
+#ifdef F_SETLEASE
+  // Whoever opens the file meanwhile would end this process by SIGIO; SIGURG is ignored unless somebody asks for it.
+  ::fcntl(file_->descriptor(), F_SETSIG, SIGURG);
+  if (::fcntl(file_->descriptor(), F_SETLEASE, F_WRLCK) == 0) return {};
+  const int reason = errno;
+  if (reason == EAGAIN) {
+    return refuse("edit-in-use", "is open in another process", path_, force, remarks);
+  }
+#else
+  const int reason = ENOSYS;
+#endif
+  return refuse("edit-no-lease",
+                "this file system cannot say whether another process has the file open (" + errno_text(reason) + ")",
+                path_, true, remarks);
+}
+
+Status ExclusiveFile::write(u64 offset, std::string_view bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(file_->descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return output_error("out-write", "cannot be written: " + errno_text(errno), path_);
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+    offset += static_cast<u64>(done);
+  }
+  return {};
+}
+
+Status ExclusiveFile::sync() const {
+  if (::fsync(file_->descriptor()) == 0) return {};
+  return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
+}
+
+}  // namespace modelutils::convert

@@ -1,0 +1,251 @@
+#include "edit/gguf_edit.h"
+
+#include <algorithm>
+
+#include "base/large_pages.h"
+#include "base/path.h"
+#include "edit/copy.h"
+#include "edit/exclusive_file.h"
+#include "edit/guards.h"
+#include "gguf/parse.h"
+#include "io/model_folder.h"
+#include "io/shared_blocks.h"
+#include "transfer/planned_source.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+Status check_options(const EditOptions& options) {
+  const bool is_output = !options.output.empty();
+  if (is_output && options.in_place) return usage_error("-o and --in-place cannot be combined");
+  if (!is_output && !options.in_place && !options.dry_run) {
+    return usage_error("one of -o, --in-place, --dry-run and --recover is needed");
+  }
+  const SplitOptions& split = options.split;
+  if (split.max_size && split.max_tensors) {
+    return usage_error("--split-max-size and --split-max-tensors cannot be combined");
+  }
+  if (split.max_size == u64{0}) return usage_error("--split-max-size must be at least 1");
+  if (split.max_tensors == u64{0}) return usage_error("--split-max-tensors must be at least 1");
+  if (split.no_tensor_first && !split.max_size && !split.max_tensors) {
+    return usage_error("--no-tensor-first-split needs --split-max-size or --split-max-tensors");
+  }
+  if (split.is_wanted() && options.in_place) return usage_error("a split model needs -o");
+  if (split.is_wanted() && is_output && is_standard_output(options.output)) {
+    return usage_error("a split model cannot be written to standard output");
+  }
+  constexpr u64 most_reserve = u64{1} << 30;
+  if (options.reserve && options.in_place) return usage_error("--reserve needs -o: in place there is no room to make");
+  if (options.reserve.value_or(0) > most_reserve) return usage_error("--reserve must be at most 1G");
+  return {};
+}
+
+OutputOptions output_options(const EditOptions& options, const gguf::SplitSet& set) {
+  OutputOptions output{.force = options.force, .inputs = {}, .binary = true};
+  for (const gguf::SetFile& file : set.files) output.inputs.push_back(file.path);
+  for (const EditOperation& operation : options.operations) {
+    if (operation.action == EditAction::copy_keys) output.inputs.push_back(operation.operands.front());
+    if (operation.action == EditAction::set_from) {
+      const std::string& operand = operation.operands.front();
+      output.inputs.push_back(operand.substr(operand.find('=') + 1));
+    }
+  }
+  return output;
+}
+
+class EditPlanner {
+ public:
+  explicit EditPlanner(const EditOptions& options) : options_(options) {}
+
+  Result<EditPlan> plan() {
+    MU_TRY(check_options(options_));
+    if (options_.in_place) MU_TRY(refuse_download_cache(options_.model));
+    MU_ASSIGN(plan_.before, gguf::open_set(options_.model));
+    for (const gguf::SetFile& file : plan_.before.files) {
+      if (dynamic_cast<const RandomAccessFile*>(file.source.get()) != nullptr) continue;
+      return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
+    }
+    EditTake take{.force = options_.force, .split_keys = options_.in_place};
+    MU_ASSIGN(model_, edited_model(plan_.before, take));
+    MU_TRY(apply_edits(model_, options_.operations, options_.force));
+    if (options_.in_place) {
+      MU_TRY(plan_in_place());
+    } else {
+      MU_TRY(plan_files());
+    }
+    MU_TRY(guard());
+    plan_.remarks.insert(plan_.remarks.begin(), model_.remarks.begin(), model_.remarks.end());
+    return std::move(plan_);
+  }
+
+ private:
+  Status plan_files() {
+    LayoutWishes wishes{options_.output, options_.split, options_.reserve, std::nullopt};
+    const gguf::SetFile& first = plan_.before.files.front();
+    const bool is_file = !options_.output.empty() && !is_standard_output(options_.output);
+    if (is_file && !plan_.before.is_split() &&
+        may_share_blocks(dynamic_cast<const RandomAccessFile&>(*first.source), folder_of(options_.output))) {
+      wishes.old_data_offset = first.document.data_offset;
+    }
+    MU_ASSIGN(plan_.files, lay_out(model_, wishes));
+    if (is_file) MU_TRY(check_outputs());
+    for (const EditedFile& file : plan_.files) {
+      const std::string& name = options_.output.empty() ? options_.model : file.path;
+      auto source = std::make_shared<PlannedSource>(file.layout.header, file.layout.file_size, name);
+      MU_ASSIGN(gguf::Document document, gguf::parse(*source));
+      plan_.after.files.push_back({name, std::move(source), std::move(document)});
+      MU_TRY(check_read_back(plan_.after.files.back(), file.layout.header));
+    }
+    return {};
+  }
+
+  Status check_outputs() const {
+    const OutputOptions output = output_options(options_, plan_.before);
+    for (const EditedFile& file : plan_.files) {
+      MU_TRY(AtomicOutput::check(file.path, output));
+      if (is_present(file.path)) MU_TRY(refuse_download_cache(file.path));
+    }
+    return {};
+  }
+
+  // Every file of a set keeps its tensors; the keys of the model are in the first.
+  Status plan_in_place() {
+    std::size_t tensor = 0;
+    plan_.headers.reserve(plan_.before.files.size());
+    for (std::size_t i = 0; i < plan_.before.files.size(); ++i) {
+      const gguf::SetFile& file = plan_.before.files[i];
+      std::vector<gguf::OutTensor> tensors;
+      for (; tensor < model_.tensors.size() && model_.tensors[tensor].file == i; ++tensor) {
+        tensors.push_back(model_.tensors[tensor].out);
+      }
+      const u64 alignment = i == 0 ? model_.alignment() : file.document.alignment;
+      std::vector<gguf::OutKey> keys;
+      if (i == 0) {
+        keys = std::move(model_.keys);
+      } else {
+        MU_ASSIGN(keys, keys_of(file));
+      }
+      MU_TRY(add_header(file, std::move(keys), tensors, alignment));
+    }
+    return {};
+  }
+
+  static Result<std::vector<gguf::OutKey>> keys_of(const gguf::SetFile& file) {
+    std::vector<gguf::OutKey> keys;
+    for (const gguf::KeyValue& key : file.document.keys) {
+      MU_ASSIGN(gguf::OutKey copied, gguf::copy_key(*file.source, file.document, key));
+      keys.push_back(std::move(copied));
+    }
+    return keys;
+  }
+
+  Status add_header(const gguf::SetFile& file, std::vector<gguf::OutKey> keys,
+                    const std::vector<gguf::OutTensor>& tensors, u64 alignment) {
+    const gguf::Document& document = file.document;
+    if (Status fits = fit_header(keys, tensors, alignment, document.data_offset); !fits) {
+      return tl::make_unexpected(in_file(std::move(fits.error()), file.path));
+    }
+    MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment, model_.version));
+    // Another alignment pads the last tensor in another way.
+    const bool is_same_end = alignment == document.alignment || layout.file_size == document.file_size;
+    bool is_same_data =
+        is_same_end && tensors.size() == document.tensors.size() && layout.header.size() == document.data_offset;
+    for (std::size_t i = 0; is_same_data && i < tensors.size(); ++i) {
+      is_same_data = layout.offsets[i] == document.data_offset + document.tensors[i].offset;
+    }
+    if (!is_same_data) {
+      return input_error("edit-in-place-data", "the edit would move tensor data, which --in-place cannot do; use -o",
+                         {}, {}, file.path);
+    }
+    keys.clear();  // the header has them now, and a vocabulary is large
+    keys.shrink_to_fit();
+    plan_.headers.push_back(std::move(layout));
+    const std::string& header = plan_.headers.back().header;
+    MU_ASSIGN(const bool is_changed, note_change(file, header));
+    if (!is_changed) {
+      plan_.after.files.push_back(file);
+      return {};
+    }
+    auto source = std::make_shared<PlannedSource>(header, *document.file_size, file.path, file.source);
+    MU_ASSIGN(gguf::Document planned, gguf::parse(*source));
+    plan_.after.files.push_back({file.path, std::move(source), std::move(planned)});
+    return check_read_back(plan_.after.files.back(), header);
+  }
+
+  Result<bool> note_change(const gguf::SetFile& file, std::string_view header) {
+    const u64 file_size = file.document.file_size.value_or(0);
+    if (file_size < header.size()) {
+      return input_error("edit-in-place-data", "the file ends before its data section begins; use -o", {}, {},
+                         file.path);
+    }
+    std::string before;
+    resize_to_fill(before, header.size());
+    MU_TRY(file.source->read_exact(0, std::as_writable_bytes(std::span(before))));
+    if (before == header) return false;
+    if (plan_.change) {
+      return input_error("edit-in-place-parts",
+                         "the edit changes several files of the model, which --in-place cannot do at once; use -o", {},
+                         {}, file.path);
+    }
+    plan_.change = HeaderChange{file.path, std::move(before), header, file_size};
+    return true;
+  }
+
+  // What the edit would break is refused, or with --force a remark.
+  Status guard() {
+    for (Finding& finding : broken_by_edit(plan_.before, plan_.after)) {
+      if (!options_.force) {
+        Error error = with_path(finding, options_.model);
+        error.message += "; --force writes it all the same";
+        return tl::make_unexpected(std::move(error));
+      }
+      finding.severity = Severity::warning;
+      plan_.remarks.push_back(std::move(finding));
+    }
+    return {};
+  }
+
+  const EditOptions& options_;
+  EditPlan plan_;
+  EditedModel model_;
+};
+
+}  // namespace
+
+Result<EditPlan> plan_edit(const EditOptions& given) {
+  EditOptions options = given;
+  MU_ASSIGN(options.operations, expand_scripts(std::move(options.operations)));
+  auto plan = EditPlanner(options).plan();
+  if (!plan) return tl::make_unexpected(in_file(std::move(plan.error()), options.model));
+  return plan;
+}
+
+Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPlan& plan, Progress& progress) {
+  std::vector<WrittenFile> written;
+  if (options.in_place) {
+    // A lease is given to whoever alone has the file open.
+    plan.before = {};
+    plan.after = {};
+    if (plan.change) MU_TRY(change_header(*plan.change, options.force, plan.remarks));
+    return written;
+  }
+  MU_TRY(write_edited(plan.files, plan.before, output_options(options, plan.before), progress));
+  for (const EditedFile& file : plan.files) written.push_back({file.path, file.layout.file_size, file.tensors});
+  return written;
+}
+
+Result<Recovery> recover_edit(const std::string& model, bool force, Findings& remarks) {
+  const std::optional<gguf::SplitName> name = gguf::parse_split_name(model);
+  if (!name) return recover_header(model, force, remarks);
+  Recovery most = Recovery::nothing_to_do;
+  for (u32 number = 1; number <= name->count; ++number) {
+    const std::string path = gguf::split_path(name->prefix, number, name->count);
+    if (path != model && !is_present(path)) continue;
+    MU_ASSIGN(const Recovery recovered, recover_header(path, force, remarks));
+    most = std::max(most, recovered);
+  }
+  return most;
+}
+
+}  // namespace modelutils::convert

@@ -1,0 +1,193 @@
+#include "edit/layout.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "io/shared_blocks.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+constexpr u64 default_alignment = 32;
+constexpr std::size_t max_parts = 65535;
+
+std::vector<gguf::OutKey>::iterator find_reserve(std::vector<gguf::OutKey>& keys) {
+  return std::find_if(keys.begin(), keys.end(), [](const gguf::OutKey& key) {
+    return key.key == reserve_key && key.type == gguf::ValueType::string;
+  });
+}
+
+void set_reserve(std::vector<gguf::OutKey>& keys, u64 bytes) {
+  gguf::OutKey filler =
+      gguf::make_key_string(std::string(reserve_key), std::string(static_cast<std::size_t>(bytes), ' '));
+  if (const auto there = find_reserve(keys); there != keys.end()) {
+    *there = std::move(filler);
+  } else {
+    keys.push_back(std::move(filler));
+  }
+}
+
+u64 round_up(u64 value, u64 multiple) {
+  return checked_round_up(value, multiple).value_or(value);
+}
+
+std::vector<gguf::OutTensor> out_tensors(const EditedModel& model, std::size_t begin, std::size_t end) {
+  std::vector<gguf::OutTensor> tensors;
+  tensors.reserve(end - begin);
+  for (std::size_t i = begin; i < end; ++i) tensors.push_back(model.tensors[i].out);
+  return tensors;
+}
+
+class Layouter {
+ public:
+  Layouter(const EditedModel& model, const LayoutWishes& wishes)
+      : model_(model), wishes_(wishes), keys_(model.keys), alignment_(model.alignment()) {}
+
+  Result<std::vector<EditedFile>> run() {
+    if (wishes_.reserve) reserve(*wishes_.reserve);
+    if (!wishes_.split.is_wanted()) {
+      if (wishes_.old_data_offset) make_congruent(*wishes_.old_data_offset);
+      MU_TRY(add_file(keys_, 0, model_.tensors.size(), wishes_.output));
+      return std::move(files_);
+    }
+    std::erase_if(keys_, [](const gguf::OutKey& key) { return key.key.starts_with("split."); });
+    MU_TRY(split());
+    return std::move(files_);
+  }
+
+ private:
+  void reserve(u64 bytes) {
+    if (bytes > 0) return set_reserve(keys_, bytes);
+    if (const auto there = find_reserve(keys_); there != keys_.end()) keys_.erase(there);
+  }
+
+  // Lengthens the filler, or adds one, until the data begins where it did modulo a block.
+  void make_congruent(u64 old_offset) {
+    constexpr u64 block = shared_block_bytes;
+    if (model_.tensors.empty() || alignment_ > block || old_offset % alignment_ != 0) return;
+    const u64 size = gguf::header_bytes(keys_, out_tensors(model_, 0, model_.tensors.size()));
+    if (round_up(size, alignment_) % block == old_offset % block) return;
+    const auto there = find_reserve(keys_);
+    const u64 filled = there == keys_.end() ? 0 : there->encoded.size() - sizeof(u64);
+    const u64 least = there == keys_.end() ? size + reserve_record_bytes : size;
+    const u64 wanted = least + (old_offset % block + block - least % block) % block;
+    set_reserve(keys_, filled + (wanted - least));
+  }
+
+  // The number of the first tensor of every part.
+  std::vector<std::size_t> part_starts() const {
+    const SplitOptions& options = wishes_.split;
+    std::vector<std::size_t> starts = {0};
+    if (options.no_tensor_first) starts.push_back(0);
+    u64 size = 0;
+    for (std::size_t i = 0; i < model_.tensors.size(); ++i) {
+      const u64 padded = round_up(model_.tensors[i].bytes, default_alignment);
+      const bool is_full = options.max_tensors ? i > 0 && i % *options.max_tensors == 0
+                                               : options.max_size && size > 0 && size + padded > *options.max_size;
+      if (is_full) {
+        starts.push_back(i);
+        size = 0;
+      }
+      size += padded;
+    }
+    return starts;
+  }
+
+  Status split() {
+    const std::vector<std::size_t> starts = part_starts();
+    const std::size_t count = starts.size();
+    if (count > max_parts) {
+      return usage_error(
+          fmt::format("the model would become {} files, at most {} are allowed; choose larger ones", count, max_parts));
+    }
+    std::string prefix = wishes_.output;
+    if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<gguf::OutKey> keys;
+      if (i == 0) {
+        keys = std::move(keys_);
+      } else if (alignment_ != default_alignment) {
+        keys.push_back(gguf::make_key("general.alignment", static_cast<u32>(alignment_)));
+      }
+      keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(i)));
+      keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(model_.tensors.size())));
+      keys.push_back(
+          gguf::make_key_u16("split.count", static_cast<u16>(count)));  // last, as llama.cpp's splitter has it
+      const std::size_t end = i + 1 < count ? starts[i + 1] : model_.tensors.size();
+      MU_TRY(
+          add_file(keys, starts[i], end, gguf::split_path(prefix, static_cast<u32>(i + 1), static_cast<u32>(count))));
+    }
+    return {};
+  }
+
+  Status add_file(const std::vector<gguf::OutKey>& keys, std::size_t begin, std::size_t end, std::string path) {
+    EditedFile file;
+    file.path = std::move(path);
+    file.tensors = end - begin;
+    MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(model_, begin, end), alignment_, model_.version));
+    for (std::size_t i = begin; i < end; ++i) {
+      const EditedTensor& tensor = model_.tensors[i];
+      add_piece(file.pieces, {tensor.file, tensor.offset, file.layout.offsets[i - begin], tensor.bytes},
+                tensor.alignment);
+    }
+    files_.push_back(std::move(file));
+    return {};
+  }
+
+  // Joined with the last piece where nothing but padding is between the two, and as much in both files.
+  static void add_piece(std::vector<EditedPiece>& pieces, const EditedPiece& piece, u64 old_alignment) {
+    if (!pieces.empty()) {
+      EditedPiece& last = pieces.back();
+      const u64 gap = piece.to - (last.to + last.size);
+      if (last.file == piece.file && gap < old_alignment && last.from + last.size + gap == piece.from) {
+        last.size += gap + piece.size;
+        return;
+      }
+    }
+    pieces.push_back(piece);
+  }
+
+  const EditedModel& model_;
+  const LayoutWishes& wishes_;
+  std::vector<gguf::OutKey> keys_;
+  u64 alignment_;
+  std::vector<EditedFile> files_;
+};
+
+}  // namespace
+
+Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWishes& wishes) {
+  return Layouter(model, wishes).run();
+}
+
+Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTensor>& tensors, u64 alignment,
+                  u64 data_offset) {
+  if (round_up(gguf::header_bytes(keys, tensors), alignment) == data_offset) return {};
+  const auto there = find_reserve(keys);
+  const u64 reserved = there == keys.end() ? 0 : reserve_record_bytes - 8 + there->encoded.size();
+  const u64 size = gguf::header_bytes(keys, tensors) - reserved;
+  if (data_offset % alignment == 0 && size + reserve_record_bytes <= data_offset) {
+    set_reserve(keys, data_offset - size - reserve_record_bytes);
+    return {};
+  }
+  if (round_up(size, alignment) == data_offset) {
+    if (there != keys.end()) keys.erase(there);
+    return {};
+  }
+  if (data_offset % alignment != 0) {
+    return output_error("edit-no-room", fmt::format("the data begins at byte {}, which is not a multiple of {}; use -o",
+                                                    data_offset, alignment));
+  }
+  if (size > data_offset) {
+    return output_error("edit-no-room", fmt::format("does not fit by {} bytes; use -o", size - data_offset));
+  }
+  return output_error("edit-no-room",
+                      fmt::format("would leave {} bytes between header and data, which is too much for padding and too "
+                                  "little for the key {}; use -o",
+                                  data_offset - size, reserve_key));
+}
+
+}  // namespace modelutils::convert

@@ -1,0 +1,180 @@
+// config.json against the shapes of the tensors. Shapes are logical: packed weights are seen unpacked.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "arch/families.h"
+#include "arch/geometry.h"
+#include "arch/names.h"
+#include "base/joined.h"
+#include "hf/tensor_names.h"
+#include "rules/directory/mlx_rule_parts.h"
+#include "rules/wording.h"
+
+namespace modelutils::mlx_rules {
+
+namespace {
+
+// Layer numbers beyond this are nonsense, whatever the tensors' names say.
+constexpr u64 most_layers = 65536;
+
+class Geometry {
+ public:
+  Geometry(const SafetensorsModel& model, const arch::Family& family, FindingLog& log)
+      : config_(*model.config), names_(family), sizes_(arch::stated_sizes(family, config_)), log_(log) {
+    // What config.json says without a field: as many heads of keys as of queries, the size of a head.
+    for (const arch::Key* key : arch::keys_of(family)) {
+      const bool implied = key->symbol == arch::symbol::kv_heads || key->symbol == arch::symbol::head_dim;
+      if (!implied || sizes_.find(key->symbol)) continue;
+      std::optional<u64> value;
+      if (key->derive != nullptr) value = key->derive(config_, sizes_);
+      if (!value) value = arch::evaluate(key->fallback, sizes_);
+      if (value) sizes_.set(key->symbol, *value);
+    }
+    for (const arch::Key* key : arch::keys_of(family)) {
+      if (key->symbol.empty() || key->derive_layers == nullptr || sizes_.get("L") > arch::max_layers) continue;
+      std::vector<u64> values = key->derive_layers(config_, sizes_);
+      if (!values.empty()) sizes_.set_layers(key->symbol, std::move(values));
+    }
+    for (const mlx::Module& module : model.modules.list) {
+      // A packed weight that cannot be unpacked is a finding of its own already.
+      if (!module.quantized || module.decodable) check_module(module);
+      note_layer(module);
+    }
+  }
+
+  void check_layers() {
+    if (layers_.empty()) return;
+    const u64 highest = layers_.rbegin()->first;
+    if (config_.block_count && *config_.block_count != highest + 1) {
+      log_.error(Scope::model, "hf-layers",
+                 fmt::format("is {}, but the tensors have {}", *config_.block_count, counted(highest + 1, "layer")),
+                 at_field("num_hidden_layers"));
+    }
+    // Every layer of these architectures has the same modules, but for those that a condition gives to some.
+    std::set<std::string_view> all;
+    for (const auto& [layer, modules] : layers_) all.insert(modules.begin(), modules.end());
+    for (u64 layer = 0; layer <= std::min(highest, most_layers); ++layer) {
+      const auto found = layers_.find(layer);
+      if (found == layers_.end()) {
+        log_.error(Scope::model, "hf-tensor-missing", "has no tensors at all", fmt::format("layer {}", layer));
+        continue;
+      }
+      if (found->second.size() == all.size()) continue;
+      if (!log_.keeps(Severity::error, "hf-tensor-missing")) {
+        log_.count_only(Severity::error, "hf-tensor-missing", all.size() - found->second.size());
+        continue;
+      }
+      for (const std::string_view module : all) {
+        if (!found->second.contains(module)) {
+          log_.error(Scope::model, "hf-tensor-missing", "is missing, but other layers have it",
+                     fmt::format("module 'model.layers.{}.{}'", layer, module));
+        }
+      }
+    }
+  }
+
+ private:
+  void note_layer(const mlx::Module& module) {
+    const std::string name = hf::canonical_name(module.path);
+    if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
+    const std::optional<u64> layer = names_.layer_of(name + ".");
+    if (!layer || *layer >= most_layers) return;
+    // A view of the file's own text: the canonical name is a copy, but what follows the number is the same.
+    const std::size_t number = name.find('.' + std::to_string(*layer) + '.');
+    const std::size_t rest = name.size() - name.find('.', number + 1) - 1;
+    const std::string_view role = module.path.substr(module.path.size() - rest);
+    auto& roles = layers_[*layer];
+    // Some mixtures may have dense layers, too.
+    const bool may_differ = names_.family().layers_may_differ && role.starts_with("mlp.");
+    if (!may_differ && !is_conditional(name)) roles.insert(role);
+  }
+
+  // May a layer be without this module?
+  bool is_conditional(const std::string& name) const {
+    auto match = names_.match(name + ".weight");
+    if (!match) match = names_.match(name);  // no suffix: a tensor by itself
+    return match && std::any_of(match->uses->begin(), match->uses->end(), [](const arch::SourceUse& use) {
+             return !use.in_layer || !use.row->when.empty() || use.row->need == arch::Need::optional;
+           });
+  }
+
+  // One dimension of a weight against an expression of the family's row.
+  void expect(const mlx::Module& module, u64 layer, std::size_t dim, std::string_view expression) {
+    const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
+    if (!wanted || module.shape[dim] == *wanted) return;
+    log_.error(Scope::model, code_for(expression),
+               fmt::format("has shape [{0}], but config.json gives {2} for dimension {1} ({3})", joined(module.shape),
+                           dim, *wanted, in_words(expression)),
+               fmt::format("tensor '{}.weight'", module.path));
+  }
+
+  static std::string_view code_for(std::string_view expression) {
+    const auto has = [&](std::string_view symbols) {
+      return expression.find_first_of(symbols) != std::string_view::npos;
+    };
+    if (has("V")) return "hf-vocabulary";
+    if (has("X")) return "hf-experts";
+    if (has("HKD")) return "hf-heads";
+    return has("F") ? "hf-feed-forward" : "hf-hidden-size";
+  }
+
+  // "H*D" -> "num_attention_heads × head_dim".
+  std::string in_words(std::string_view expression) const {
+    std::string words;
+    while (!expression.empty()) {
+      const std::size_t end = std::min(expression.find_first_of("*+"), expression.size());
+      words += field_for(expression.substr(0, end));
+      if (end < expression.size()) words += expression[end] == '*' ? " × " : " + ";
+      expression.remove_prefix(std::min(end + 1, expression.size()));
+    }
+    return words;
+  }
+  std::string_view field_for(std::string_view symbol) const {
+    for (const arch::Key* key : arch::keys_of(names_.family())) {
+      if (key->symbol == symbol && !key->fields.empty()) return arch::stated_field(config_, key->fields);
+    }
+    return symbol;
+  }
+
+  // Weights that are a tensor of the GGUF by themselves: the row says their shape.
+  void check_module(const mlx::Module& module) {
+    const std::string name = hf::canonical_name(module.path) + ".weight";
+    const auto match = names_.match(name);
+    if (!match || arch::is_prediction_layer(names_, config_, name) || match->expert ||
+        match->uses->front().side != arch::Side::weight)
+      return;
+    const arch::Tensor& row = *match->uses->front().row;
+    for (const arch::SourceUse& use : *match->uses) {
+      if (use.row != &row) return;
+      const std::vector<arch::SourcePart>& parts = names_.alternatives(row)[use.alternative].parts;
+      if (parts.size() != 1 || parts[0].is_of_elements) return;
+    }
+    const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
+    // Dimensions of one, which convolutions have, may be anywhere.
+    if (ne.size() != module.shape.size() || std::find(ne.begin(), ne.end(), "1") != ne.end()) return;
+    const u64 layer = match->layer.value_or(0);
+    for (std::size_t dim = 0; dim < ne.size(); ++dim) expect(module, layer, dim, ne[ne.size() - 1 - dim]);
+  }
+
+  const hf::Config& config_;
+  arch::Names names_;
+  arch::Sizes sizes_;
+  FindingLog& log_;
+  std::map<u64, std::set<std::string_view>> layers_;  // which modules each layer has
+};
+
+}  // namespace
+
+void check_geometry(const SafetensorsModel& model, FindingLog& log) {
+  const arch::Family* family = arch::find_family(*model.config);
+  if (family == nullptr || !model.quantization.foreign_method.empty()) return;
+  Geometry geometry(model, *family, log);
+  // A piece of a model (a single layer, an adapter) need not have them all.
+  if (embedding_of(model) != nullptr) geometry.check_layers();
+}
+
+}  // namespace modelutils::mlx_rules

@@ -1,0 +1,146 @@
+#include "rules/directory/mlx_rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "arch/families.h"
+#include "arch/names.h"
+#include "hf/tensor_names.h"
+#include "model/safetensors_catalog.h"
+#include "rules/directory/mlx_rule_parts.h"
+#include "rules/safetensors/rules.h"
+
+namespace modelutils {
+
+namespace mlx_rules {
+
+namespace {
+
+constexpr std::string_view embedding_row = "token_embd";  // of lib/arch's tables
+
+}  // namespace
+
+const mlx::Module* embedding_of(const SafetensorsModel& model) {
+  std::vector<std::string_view> names = {"model.embed_tokens"};
+  if (const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr; family != nullptr) {
+    const auto row = std::ranges::find(family->first_tensors, embedding_row, &arch::Tensor::name);
+    if (row == family->first_tensors.end()) return nullptr;
+    names.clear();
+    for (const arch::SourceAlternative& alternative : arch::parse_source(row->source)) {
+      names.push_back(alternative.parts.front().module);
+    }
+  }
+  for (const mlx::Module& module : model.modules.list) {
+    const bool may_be = std::ranges::any_of(names, [&](std::string_view name) { return module.path.ends_with(name); });
+    if (may_be && std::ranges::count(names, hf::canonical_name(module.path)) > 0) return &module;
+  }
+  return nullptr;
+}
+
+namespace {
+
+// Must config.json have one of the key's fields, since nothing else tells?
+bool states_it_alone(const arch::Key& key) {
+  const bool is_size_of_all = key.symbol == arch::symbol::feed_forward || key.symbol == arch::symbol::vocabulary;
+  return !key.fields.empty() && key.fallback.empty() && key.when.empty() && key.write == nullptr &&
+         key.derive == nullptr && key.derive_layers == nullptr && (key.need == arch::Need::required || is_size_of_all);
+}
+
+}  // namespace
+
+void check_fields(const SafetensorsModel& model, FindingLog& log) {
+  const hf::Config& config = *model.config;
+  const bool whole = embedding_of(model) != nullptr;
+  // A field of a wrong type is there: that it is of no use has been said (hf-config-field).
+  if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
+  if (config.model_type.empty()) {
+    log.tell(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
+             "is missing: the kind of model cannot be determined", at_field("model_type"));
+    return;
+  }
+  const arch::Family* known = arch::find_family(config);
+  if (known == nullptr) return;
+  Severity severity = is_mlx(model) ? Severity::error : Severity::warning;
+  if (!whole || known->class_has_defaults) severity = Severity::note;
+  const auto is_there = [&](std::string_view fields) {
+    bool found = false;
+    arch::for_each_name(fields, [&](std::string_view field) { found = found || config.field(field); });
+    return found;
+  };
+  for (const arch::Key* key : arch::keys_of(*known)) {
+    if (!states_it_alone(*key) || is_there(key->fields)) continue;
+    log.tell(severity, Scope::model, "hf-config-missing",
+             fmt::format("is missing, but {} models need it", config.model_type),
+             at_field(arch::first_name(key->fields)));
+  }
+}
+
+}  // namespace mlx_rules
+
+FindingLog model_directory_rules(const SafetensorsModel& model) {
+  FindingLog log;
+  if (model.config_error) {
+    log.add(without_path(*model.config_error, Scope::model, "config.json"));
+  }
+  if (!model.config) return log;
+  log.add_all(model.config->findings);
+  log.add_all(model.quantization.findings);
+  log.add_all(model.modules.findings);
+  if (!model.quantization.foreign_method.empty()) {
+    log.note(Scope::model, "hf-quant-method",
+             fmt::format("the weights are quantised with '{}', not by MLX: how they are packed is not checked",
+                         model.quantization.foreign_method),
+             at_field("quantization_config"));
+  }
+  mlx_rules::check_fields(model, log);
+  mlx_rules::check_geometry(model, log);
+  return log;
+}
+
+namespace {
+
+// Tells --data which tensors belong together.
+void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < checked.catalog.tensors.size(); ++i) places.emplace(checked.catalog.tensors[i].name, i);
+  const auto place_of = [&](std::size_t index) {
+    if (index == mlx::no_tensor) return mlx::no_tensor;
+    const safetensors::Tensor& tensor = model.set.tensor(model.set.tensors[index]);
+    const auto found = places.find(tensor.name);
+    if (found == places.end()) return mlx::no_tensor;
+    const CatalogTensor& listed = checked.catalog.tensors[found->second];  // a name may appear twice
+    return listed.type == tensor.type && listed.bytes == tensor.bytes() ? found->second : mlx::no_tensor;
+  };
+  for (const mlx::Module& module : model.modules.list) {
+    if (!module.decodable) continue;
+    const mlx::ModeInfo& mode = mlx::mode_info(module.params->mode);
+    PackedWeight packed{*module.params, place_of(module.weight), place_of(module.scales),
+                        mode.has_biases ? place_of(module.biases) : mlx::no_tensor};
+    if (packed.weight == mlx::no_tensor || packed.scales == mlx::no_tensor) continue;
+    if (mode.has_biases && packed.biases == mlx::no_tensor) continue;
+    // E8M0 in bytes that safetensors can only call U8: as E8M0 their NaN code is found.
+    if (mode.mode == mlx::Mode::mxfp4 || mode.mode == mlx::Mode::mxfp8) {
+      checked.catalog.tensors[packed.scales].type = TensorType::F8_E8M0;
+    }
+    checked.packed.push_back(packed);
+  }
+}
+
+}  // namespace
+
+Result<CheckedModel> check_model_directory(const Model& opened) {
+  const SafetensorsModel& model = *opened.safetensors;
+  CheckedModel checked;
+  checked.format_text = is_mlx(model) ? "MLX" : "Hugging Face";
+  checked.findings = safetensors_container_rules(model.set);
+  checked.findings.add_all(model_directory_rules(model));
+  checked.findings.add_all(side_file_rules(model));
+  checked.catalog = safetensors_catalog(model.set);
+  checked.catalog.format = format_info(Format::mlx).name;
+  note_packed_weights(model, checked);
+  return checked;
+}
+
+}  // namespace modelutils

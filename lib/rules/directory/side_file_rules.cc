@@ -1,0 +1,64 @@
+// The text next to the weights: tokenizer, generation settings, special tokens, model card.
+#include <algorithm>
+
+#include "hf/generation_config.h"
+#include "json/reader.h"
+#include "rules/directory/mlx_rule_parts.h"
+#include "rules/directory/mlx_rules.h"
+#include "tokenizer/tokenizer.h"
+
+namespace modelutils {
+
+namespace {
+
+// If the file is there, it is a JSON object.
+void check_object(const ModelFolder& folder, std::string_view name, FindingLog& log) {
+  const auto document = json::load_if_present(folder, name);
+  if (!document) {
+    log.add(without_path(document.error(), Scope::model, name));
+  } else if (*document && !(*document)->root.is_object()) {
+    log.error(Scope::model, "hf-side-file", "is not a JSON object", {}, {}, name);
+  }
+}
+
+// Rows of the embedding, which every token id must be below.
+std::optional<u64> embedding_rows(const SafetensorsModel& model) {
+  const mlx::Module* embedding = mlx_rules::embedding_of(model);
+  return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());
+}
+
+}  // namespace
+
+FindingLog side_file_rules(const SafetensorsModel& model) {
+  FindingLog log;
+  if (!model.set.is_directory) return log;
+  const ModelFolder& folder = model.folder;
+  const auto has = [&](std::string_view name) { return is_present(folder.file(name)); };
+  const bool readable =
+      has("tokenizer.json") || has("tokenizer.model") || has("spiece.model") || has("tekken.json") || has("vocab.json");
+  FindingLog tokenizer;
+  if (readable) {
+    tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
+  } else if (!has("tiktoken.model") && !has("vocab.txt")) {
+    log.tell(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
+             "hf-tokenizer-missing",
+             "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
+  }
+  if (const auto generation = hf::load_generation_config(folder)) {
+    log.add_all(generation->findings);
+  } else {
+    log.add(without_path(generation.error(), Scope::model, "generation_config.json"));
+  }
+  // The tokenizer's files end with the first that is broken; the others are looked at here.
+  for (const std::string_view name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}) {
+    const auto is_said = [&](const Finding& finding) { return finding.file == name; };
+    if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(folder, name, log);
+  }
+  if (const auto card = open_side_file(folder, "README.md"); !card) {
+    log.add(without_path(card.error(), Scope::model, "README.md"));
+  }
+  log.add_all(std::move(tokenizer));
+  return log;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,31 @@
+#include "rules/formats.h"
+
+#include <algorithm>
+#include <array>
+
+#include "rules/bump/rules.h"
+#include "rules/bump/v5_rules.h"
+#include "rules/directory/mlx_rules.h"
+#include "rules/gguf/rules.h"
+#include "rules/safetensors/rules.h"
+
+namespace modelutils {
+
+namespace {
+
+const std::array rules_table = {
+    FormatRules{.format = Format::gguf, .check = check_gguf, .catalog = catalog_of_gguf},
+    FormatRules{Format::mlx, check_model_directory},
+    FormatRules{Format::safetensors, check_safetensors},
+    FormatRules{Format::bump, check_bump, true},
+    FormatRules{Format::bump4, check_bump5, true},
+    FormatRules{Format::bump5, check_bump5, true},
+};
+
+}  // namespace
+
+const FormatRules& rules_of(Format format) {
+  return *std::ranges::find(rules_table, format, &FormatRules::format);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,291 @@
+#include "rules/gguf/loader_rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "arch/expected_tensors.h"
+#include "arch/families.h"
+#include "arch/gguf_sizes.h"
+#include "arch/names.h"
+#include "base/joined.h"
+#include "gguf/keys.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+// Which layers have the tensors that the family's loader looks for; `has` tells whether the file has a tensor.
+template <typename Has>
+void set_marks(const arch::Family& family, arch::Sizes& sizes, Has has) {
+  for (const arch::Mark& mark : family.marks) {
+    std::vector<u64> values;
+    for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
+      values.push_back(has(fmt::format("blk.{}.{}.weight", layer, mark.tensor)) ? 1 : 0);
+    }
+    sizes.set_layers(mark.symbol, std::move(values));
+  }
+}
+
+class LoaderRules {
+ public:
+  LoaderRules(const gguf::SplitSet& set, bool with_vocabulary)
+      : set_(set), keys_(set.files.front().document), with_vocabulary_(with_vocabulary) {}
+
+  FindingLog check() {
+    const arch::Family* family = arch::find_family(keys_);
+    if (family == nullptr) {
+      log_.error(Scope::model, "loader-architecture",
+                 fmt::format("is '{}', which is not a supported architecture", keys_.architecture()),
+                 at_key("general.architecture"));
+      return std::move(log_);
+    }
+    check_keys(*family);
+    Result<arch::Sizes> sizes = arch::read_gguf_sizes(*family, keys_, set_.files.front());
+    if (!sizes) {
+      log_.add(without_path(sizes.error(), Scope::model));
+      return std::move(log_);
+    }
+    for (const auto& group : family->layer_tensors) {
+      for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
+    }
+    check_relations(*family, *sizes);
+    check_tensors(*family, *sizes);
+    return std::move(log_);
+  }
+
+ private:
+  void check_keys(const arch::Family& family) {
+    for (const arch::Key* row : arch::keys_of(family)) {
+      if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
+      const std::string key = keys_.arch_key(row->name);
+      if (!has_value(key, row->type))
+        log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key(key));
+    }
+    if (!with_vocabulary_) return;
+    const auto model = keys_.string_value("tokenizer.ggml.model");
+    if (!model)
+      log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key("tokenizer.ggml.model"));
+    if (keys_.array_value("tokenizer.ggml.tokens") == nullptr) {
+      log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key("tokenizer.ggml.tokens"));
+    }
+    if (model == "gpt2" && keys_.array_value("tokenizer.ggml.merges") == nullptr) {
+      log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it for a byte-level vocabulary",
+                 at_key("tokenizer.ggml.merges"));
+    }
+  }
+
+  // A number for each layer, or one for all.
+  void check_numbers(const arch::Tensor& row, u64 layers) {
+    const std::string key(arch::key_of_numbers(row));
+    if (key.empty() || keys_.float_value(key)) return;
+    const gguf::ArrayRef* array = keys_.array_value(key);
+    if (array != nullptr && array->count == layers) return;
+    log_.error(Scope::model, "loader-key",
+               array == nullptr ? "is missing, but llama.cpp requires it"
+                                : fmt::format("is an array of {}, but needs one number for each of the {} layers",
+                                              array->count, layers),
+               at_key(key));
+  }
+
+  // Sizes that the runtime takes for equal.
+  void check_relations(const arch::Family& family, const arch::Sizes& sizes) {
+    for (const arch::Relation& relation : family.relations) {
+      const std::optional<u64> left = arch::evaluate(relation.left, sizes);
+      const std::optional<u64> right = arch::evaluate(relation.right, sizes);
+      if (!left || !right || *left == *right) continue;
+      log_.error(Scope::model, "loader-key",
+                 fmt::format("give {} and {}, which must be equal: {}{}{}", *left, *right, relation.field,
+                             relation.field.empty() ? "" : " ", relation.because),
+                 "keys " + joined(keys_behind(family, {relation.left, relation.right})));
+    }
+  }
+
+  // The names of the keys that state the sizes in these expressions, each once.
+  static std::vector<std::string_view> keys_behind(const arch::Family& family,
+                                                   std::initializer_list<std::string_view> expressions) {
+    constexpr auto is_part = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+    std::vector<std::string_view> names;
+    for (std::string_view expression : expressions) {
+      while (!expression.empty()) {
+        const std::size_t size = std::ranges::find_if_not(expression, is_part) - expression.begin();
+        for (const arch::Key* key : arch::keys_of(family)) {
+          if (key->symbol.empty() || key->symbol != expression.substr(0, size)) continue;
+          if (std::ranges::find(names, key->name) == names.end()) names.push_back(key->name);
+        }
+        expression.remove_prefix(std::max<std::size_t>(size, 1));
+      }
+    }
+    return names;
+  }
+
+  bool has_value(const std::string& key, arch::KeyType type) const {
+    switch (type) {
+      case arch::KeyType::f32: return keys_.float_value(key).has_value();
+      case arch::KeyType::flag: return keys_.bool_value(key).has_value();
+      case arch::KeyType::text: return keys_.string_value(key).has_value();
+      case arch::KeyType::u32: return keys_.unsigned_value(key).has_value();
+      default: return keys_.key(key) != nullptr;
+    }
+  }
+
+  // Of each layer the sizes that say what it is like: layers of one kind have the same marked tensors.
+  static std::vector<std::vector<u64>> kinds_of_layers(const arch::Family& family, const arch::Sizes& sizes) {
+    std::vector<std::vector<u64>> kinds(static_cast<std::size_t>(sizes.get(arch::symbol::layers)));
+    for (const arch::Key* key : arch::keys_of(family)) {
+      if (sizes.values(key->symbol).size() < 2) continue;
+      for (u64 layer = 0; layer < kinds.size(); ++layer) kinds[layer].push_back(sizes.get(key->symbol, layer));
+    }
+    return kinds;
+  }
+
+  static bool has_mark(const arch::Family& family, const arch::Tensor& row) {
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
+  }
+
+  // Tensors by whose presence the loader decides what else a layer has: layers may differ in them.
+  static std::set<std::string_view> deciding_tensors(const arch::Family& family) {
+    std::set<std::string_view> names;
+    for (const arch::Mark& mark : family.marks) {
+      for (const auto& group : family.layer_tensors) {
+        for (const arch::Tensor& row : group) {
+          const auto symbols = arch::unknown_symbols(row.when, {});
+          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(mark.tensor);
+        }
+      }
+    }
+    return names;
+  }
+
+  void check_tensors(const arch::Family& family, arch::Sizes& sizes) {
+    std::unordered_map<std::string_view, const gguf::TensorInfo*> left;
+    for (const gguf::SetFile& file : set_.files) {
+      for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
+    }
+    const std::vector<std::vector<u64>> kinds = kinds_of_layers(family, sizes);
+    set_marks(family, sizes, [&](const std::string& name) { return left.contains(name); });
+    const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
+    const std::set<std::string_view> deciding = deciding_tensors(family);
+    using Place = std::tuple<const arch::Tensor*, arch::Side, std::vector<u64>>;
+    const auto place_of = [&](const arch::ExpectedTensor& expected) {
+      const bool by_kind = has_mark(family, *expected.row);
+      return Place(expected.row, expected.side,
+                   by_kind ? kinds[static_cast<std::size_t>(expected.layer)] : std::vector<u64>{});
+    };
+    std::set<Place> in_some_layer;
+    for (const arch::ExpectedTensor& expected : all) {
+      const bool is_optional = expected.in_layer && expected.need == arch::Need::optional;
+      if (is_optional && !deciding.contains(expected.row->name) && left.contains(expected.name))
+        in_some_layer.insert(place_of(expected));
+    }
+    for (const arch::ExpectedTensor& expected : all) {
+      const auto found = left.find(expected.name);
+      if (found == left.end()) {
+        if (expected.need == arch::Need::required) {
+          log_.error(Scope::model, "loader-tensor-missing", "is missing, but llama.cpp requires it",
+                     at_tensor(expected.name));
+        } else if (expected.in_layer && in_some_layer.contains(place_of(expected))) {
+          log_.warning(Scope::model, "loader-tensor-uneven",
+                       "is missing, but other layers have it: the model loads but computes something else",
+                       at_tensor(expected.name));
+        }
+        continue;
+      }
+      check_tensor(expected, *found->second);
+      left.erase(found);
+    }
+    for (const auto& [name, tensor] : left) {
+      log_.error(Scope::model, "loader-tensor-extra",
+                 "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
+                 at_tensor(name));
+    }
+  }
+
+  void check_tensor(const arch::ExpectedTensor& expected, const gguf::TensorInfo& tensor) {
+    const std::string where = at_tensor(tensor.name);
+    if (!is_same_shape(expected.ne, tensor.ne)) {
+      const bool vocabulary = expected.name == "token_embd.weight" || expected.name == "output.weight";
+      log_.error(Scope::model,
+                 vocabulary && tensor.ne.size() == 2 && tensor.ne[0] == expected.ne[0] ? "loader-vocabulary"
+                                                                                       : "loader-tensor-shape",
+                 fmt::format("has shape {}, but the hyper-parameters and the vocabulary imply {}",
+                             shape_text(tensor.ne), shape_text(expected.ne)),
+                 where);
+    }
+    const std::optional<TensorType> type = tensor.type();
+    if (!type) return;  // a rule of the container says so
+    constexpr std::array unusable = {TensorType::Q8_1, TensorType::Q8_K, TensorType::I8, TensorType::I16,
+                                     TensorType::I32,  TensorType::I64,  TensorType::F64};
+    if (expected.must_be_f32 && *type != TensorType::F32) {
+      log_.error(Scope::model, "loader-tensor-type",
+                 fmt::format("is {}, but llama.cpp requires F32 here", type_name(*type)), where);
+    } else if (std::find(unusable.begin(), unusable.end(), *type) != unusable.end()) {
+      log_.error(Scope::model, "loader-tensor-type",
+                 fmt::format("is {}, which llama.cpp does not support for weights", type_name(*type)), where);
+    }
+  }
+
+  const gguf::SplitSet& set_;
+  gguf::Index keys_;
+  bool with_vocabulary_;
+  FindingLog log_;
+};
+
+}  // namespace
+
+bool is_whole_model(const gguf::SplitSet& set) {
+  const gguf::Index keys(set.files.front().document);
+  if (keys.string_value("general.type").value_or("model") != "model") return false;
+  const arch::Family* family = arch::find_family(keys);
+  if (family == nullptr) return false;
+  // With the arrays of sizes that differ from layer to layer, where they can be read.
+  auto read = arch::read_gguf_sizes(*family, keys, set.files.front());
+  arch::Sizes sizes = read ? std::move(*read) : arch::stated_gguf_sizes(*family, keys);
+  std::unordered_set<std::string_view> names;
+  const arch::Names rows(*family);
+  u64 layers = 0;
+  std::set<u64> layers_seen;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      names.insert(tensor.name);
+      const std::optional<u64> layer = rows.find_gguf(tensor.name).layer;
+      if (!layer || *layer >= arch::max_layers) continue;
+      layers_seen.insert(*layer);
+      layers = std::max(layers, *layer + 1);
+    }
+  }
+  if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
+    sizes.set(arch::symbol::layers, layers);
+  }
+  set_marks(*family, sizes, [&](const std::string& name) { return names.contains(name); });
+  u64 required = 0;
+  u64 found = 0;
+  bool has_both_ends = true;
+  for (const arch::ExpectedTensor& expected : arch::expected_tensors(*family, sizes)) {
+    if (expected.need != arch::Need::required) continue;
+    ++required;
+    const bool is_there = names.contains(expected.name);
+    found += is_there;
+    has_both_ends = has_both_ends && (expected.in_layer || is_there);
+  }
+  if (required <= 2) return false;
+  if (4 * found >= 3 * required) return true;
+  // Where sizes cannot be read, nobody knows what a layer must have: what is in front of the layers, all of them and
+  // what comes after them are a whole model.
+  return !read && has_both_ends && layers > 1 && layers_seen.size() == layers;
+}
+
+FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {
+  if (set.files.empty()) return {};
+  return LoaderRules(set, with_vocabulary).check();
+}
+
+}  // namespace modelutils

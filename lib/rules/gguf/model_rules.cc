@@ -1,0 +1,176 @@
+// Architecture and hyper-parameters against the tensors.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "arch/families.h"
+#include "base/joined.h"
+#include "base/log.h"
+#include "rules/gguf/rule_parts.h"
+#include "rules/wording.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+class ModelRules {
+ public:
+  ModelRules(const gguf::Index& index, const TensorFacts& facts, FindingLog& log)
+      : index_(index), facts_(facts), log_(log), known_(arch::find_family(index)) {}
+
+  void check() {
+    log_info("architecture '{}': {}", index_.architecture(),
+             known_ != nullptr ? "its keys and tensors are checked as llama.cpp reads them"
+                               : "not known here, so only the rules for all models apply");
+    check_architecture();
+    if (facts_.any_quantized && index_.key("general.quantization_version") == nullptr) {
+      log_.warning(Scope::model, "gguf-quantization-version",
+                   "the key is missing, although there are quantised tensors", at_key("general.quantization_version"));
+    }
+    if (!facts_.any) {
+      log_.note(Scope::model, "gguf-no-tensors", "the file has no tensors: it contains only keys, not a model");
+      return;
+    }
+    if (is_part_of_a_model()) return;
+    check_against("block_count", facts_.blocks, "the tensors have", "layer");
+    check_against("embedding_length", facts_.embedding_size, "a row of token_embd.weight has", "element");
+    check_per_layer_arrays();
+    check_experts();
+    check_heads();
+    check_rope();
+    check_required();
+  }
+
+ private:
+  // Of a key that is missing, nothing.
+  std::optional<u64> offset_of(std::string_view name) const {
+    const gguf::KeyValue* entry = index_.key(name);
+    return entry == nullptr ? std::nullopt : std::optional(entry->offset);
+  }
+
+  void check_architecture() {
+    const gguf::KeyValue* entry = index_.key("general.architecture");
+    if (entry == nullptr) {
+      // An importance matrix belongs to any architecture that has such tensors.
+      if (!facts_.any || index_.string_value("general.type") == "imatrix") return;
+      return log_.warning(Scope::model, "gguf-architecture-missing",
+                          "the key is missing: no program can tell what the tensors mean",
+                          at_key("general.architecture"));
+    }
+    if (entry->type() != gguf::ValueType::string) {
+      log_.error(Scope::model, "gguf-architecture-type",
+                 fmt::format("is of type {}, it must be STRING", gguf::value_type_name(entry->type())),
+                 at_key(entry->key), entry->offset);
+    } else if (index_.architecture().empty()) {
+      log_.warning(Scope::model, "gguf-architecture-missing", "is empty: no program can tell what the tensors mean",
+                   at_key(entry->key), entry->offset);
+    }
+  }
+
+  // Adapters, importance matrices, vision parts: they carry some of a model's tensors and few of its keys.
+  bool is_part_of_a_model() const {
+    const auto type = index_.string_value("general.type");
+    return type && *type != "model";
+  }
+
+  // A known architecture refuses what contradicts its tensors; of others one can only say that it is odd.
+  Severity contradiction() const { return known_ != nullptr ? Severity::error : Severity::warning; }
+
+  void check_against(std::string_view suffix, std::optional<u64> found, std::string_view who, std::string_view what) {
+    const std::string name = index_.arch_key(suffix);
+    const std::optional<u64> stated = index_.unsigned_value(name);
+    if (!stated || !found || *stated == *found) return;
+    log_.tell(contradiction(), Scope::model, "gguf-hyper-parameter",
+              fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(name), offset_of(name));
+  }
+
+  // Keys that may hold one number for each layer must then have one for each.
+  void check_per_layer_arrays() {
+    const std::optional<u64> layers = index_.unsigned_value(index_.arch_key("block_count"));
+    if (!layers) return;
+    for (const std::string_view suffix : {"feed_forward_length", "attention.head_count", "attention.head_count_kv"}) {
+      const std::string name = index_.arch_key(suffix);
+      const gguf::ArrayRef* array = index_.array_value(name);
+      if (array == nullptr || array->count == *layers) continue;
+      log_.tell(contradiction(), Scope::model, "gguf-per-layer-count",
+                fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
+                            counted(*layers, "layer")),
+                at_key(name), offset_of(name));
+    }
+  }
+
+  void check_experts() {
+    const std::string name = index_.arch_key("expert_used_count");
+    const u64 used = index_.unsigned_value(name).value_or(0);
+    const u64 experts = index_.unsigned_value(index_.arch_key("expert_count")).value_or(0);
+    if (used <= experts && (experts == 0 || used != 0)) return;
+    const bool has_key = index_.key(name) != nullptr;
+    log_.tell(contradiction(), Scope::model, "gguf-experts",
+              fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts), at_key(name),
+              offset_of(has_key ? name : index_.arch_key("expert_count")));
+  }
+
+  // Only for architectures that are known to have attention heads: others say 0.
+  static bool has_heads(const arch::Family& family) {
+    const std::vector<const arch::Key*> keys = arch::keys_of(family);
+    return std::ranges::any_of(keys, [](const arch::Key* key) { return key->symbol == arch::symbol::heads; });
+  }
+  void check_heads() {
+    const std::string name = index_.arch_key("attention.head_count");
+    const std::optional<u64> heads = index_.unsigned_value(name);
+    if (known_ == nullptr || !heads || !has_heads(*known_)) return;
+    const std::optional<u64> width = index_.unsigned_value(index_.arch_key("embedding_length"));
+    if (*heads == 0) {
+      log_.warning(Scope::model, "gguf-heads", "is 0", at_key(name), offset_of(name));
+    } else if (width && *width % *heads != 0 && index_.key(index_.arch_key("attention.key_length")) == nullptr) {
+      log_.warning(
+          Scope::model, "gguf-heads",
+          fmt::format("is {}, which does not divide the embedding length {}, and there is no attention.key_length",
+                      *heads, *width),
+          at_key(name), offset_of(name));
+    }
+  }
+
+  void check_rope() {
+    const std::string type_key = index_.arch_key("rope.scaling.type");
+    const auto type = index_.string_value(type_key);
+    constexpr std::array<std::string_view, 4> types = {"none", "linear", "yarn", "longrope"};
+    if (type && std::ranges::find(types, *type) == types.end()) {
+      log_.warning(Scope::model, "gguf-rope", fmt::format("is '{}', llama.cpp supports {}", *type, joined(types)),
+                   at_key(type_key), offset_of(type_key));
+    }
+    for (const std::string_view suffix : {"rope.freq_base", "rope.freq_base_swa"}) {
+      const std::string name = index_.arch_key(suffix);
+      const std::optional<double> base = index_.float_value(name);
+      if (!base || (std::isfinite(*base) && *base > 0)) continue;
+      log_.warning(Scope::model, "gguf-rope", fmt::format("is {}, it must be a finite number greater than 0", *base),
+                   at_key(name), offset_of(name));
+    }
+  }
+
+  // What llama.cpp cannot do without. Only a note: test files and parts of models lack it and are sound files.
+  void check_required() {
+    if (known_ == nullptr) return;
+    for (const arch::Key* row : arch::keys_of(*known_)) {
+      if (row->need != arch::Need::required || row->name == "attention.head_count") continue;
+      const std::string name = index_.arch_key(row->name);
+      if (index_.key(name) != nullptr) continue;
+      log_.note(Scope::model, "gguf-key-missing", "the key is missing, but llama.cpp requires it", at_key(name));
+    }
+  }
+
+  const gguf::Index& index_;
+  const TensorFacts& facts_;
+  FindingLog& log_;
+  const arch::Family* known_;
+};
+
+}  // namespace
+
+void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log) {
+  ModelRules(index, facts, log).check();
+}
+
+}  // namespace modelutils::gguf_rules

@@ -1,0 +1,128 @@
+#include "rules/gguf/rules.h"
+
+#include <charconv>
+
+#include "base/path.h"
+#include "model/gguf_catalog.h"
+#include "rules/gguf/loader_rules.h"
+#include "rules/gguf/projector_rules.h"
+#include "rules/gguf/rule_parts.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+// 1 + N of "blk.N.…", nothing for other names.
+std::optional<u64> block_number_plus_one(std::string_view name) {
+  constexpr std::string_view prefix = "blk.";
+  constexpr u64 absurd = 1'000'000;
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  u64 number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end == name.data() + name.size() || *end != '.' || number > absurd) return std::nullopt;
+  return number + 1;
+}
+
+gguf_rules::TensorFacts facts_of(const gguf::SplitSet& set) {
+  gguf_rules::TensorFacts facts;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      facts.any = true;
+      const std::optional<TensorType> type = tensor.type();
+      if (type && type_info(*type).is_quantized) facts.any_quantized = true;
+      if (const auto blocks = block_number_plus_one(tensor.name))
+        facts.blocks = std::max(facts.blocks.value_or(0), *blocks);
+      if (tensor.name == "token_embd.weight" && tensor.ne.size() == 2) {
+        facts.embedding_size = tensor.ne[0];
+        facts.embedding_rows = tensor.ne[1];
+      }
+    }
+  }
+  return facts;
+}
+
+// Takes over what one file's rules found, named after the file if it is one of several.
+void take(FindingLog& log, FindingLog part, const gguf::SplitSet& set, const gguf::SetFile& file) {
+  if (set.is_split()) part.set_file(base_name_of(file.path));
+  log.add_all(std::move(part));
+}
+
+}  // namespace
+
+FindingLog gguf_container_rules(const gguf::Document& document) {
+  FindingLog log(document.findings);
+  gguf_rules::check_key_names(document, log);
+  gguf_rules::check_alignment(document, log);
+  gguf_rules::check_tensor_names(document, log);
+  gguf_rules::check_tensor_infos(document, log);
+  if (document.complete) {
+    if (document.keys.empty() && document.tensors.empty()) {
+      log.warning(Scope::container, "gguf-empty", "the file has neither keys nor tensors");
+    }
+    gguf_rules::check_layout(document, log);
+  }
+  return log;
+}
+
+Findings gguf_container_findings(const gguf::Document& document) {
+  return gguf_container_rules(document).findings();
+}
+
+Findings gguf_container_findings(const gguf::SplitSet& set) {
+  FindingLog log(set.findings);
+  for (const gguf::SetFile& file : set.files) take(log, gguf_container_rules(file.document), set, file);
+  return log.findings();
+}
+
+FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
+  FindingLog log(set.findings);
+  for (const gguf::SetFile& file : set.files) {
+    FindingLog part = gguf_container_rules(file.document);
+    if (file.document.complete) {
+      gguf_rules::check_padding(*file.source, file.document, part);
+      gguf_rules::check_tail(*file.source, file.document, part);
+    }
+    gguf_rules::check_values(*file.source, file.document, part);
+    take(log, std::move(part), set, file);
+  }
+  const gguf::SetFile& first = set.files.front();
+  const gguf::Index index(first.document);
+  const gguf_rules::TensorFacts facts = facts_of(set);
+  FindingLog part;
+  gguf_rules::check_known_keys(first.document, index, part);
+  // With parts missing, neither the keys nor the tensors need be those of the model.
+  const bool is_whole = first_container_error(set.findings) == nullptr;
+  if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
+  if (is_whole) gguf_rules::check_file_type(set, index, part);
+  if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
+  gguf_rules::check_chat_templates(first.document, part);
+  gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, part);
+  take(log, std::move(part), set, first);
+  return log;
+}
+
+Result<CheckedModel> check_gguf(const Model& model) {
+  const gguf::SplitSet& set = *model.gguf;
+  CheckedModel checked;
+  checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
+  checked.findings = gguf_structure_rules(set);
+  // What is wrong with the container or its parts explains what is missing.
+  if (first_container_error(checked.findings.findings()) == nullptr) {
+    checked.findings.add_all(projector_findings(set));
+    if (is_whole_model(set)) {
+      const bool has_vocabulary =
+          gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
+      checked.findings.add_all(loader_findings(set, has_vocabulary));
+    }
+  }
+  checked.catalog = catalog_of_gguf(model);
+  return checked;
+}
+
+Catalog catalog_of_gguf(const Model& model) {
+  return gguf_catalog(*model.gguf);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,273 @@
+// The vocabulary: lengths of its arrays, special ids, duplicate tokens, merges.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "gguf/parse.h"
+#include "rules/gguf/rule_parts.h"
+#include "rules/gguf/vocabulary.h"
+#include "rules/wording.h"
+#include "tokenizer/charsmap.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tokenizer.h"
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+constexpr std::string_view tokens_key = "tokenizer.ggml.tokens";
+constexpr std::string_view merges_key = "tokenizer.ggml.merges";
+
+// More tokens than any vocabulary has are not put into a table: that would take as much memory as a hostile file likes.
+constexpr u64 most_tokens = u64{1} << 22;
+
+class TokenRules {
+ public:
+  TokenRules(const ByteSource& source, const gguf::Document& document, const gguf::Index& index, FindingLog& log)
+      : source_(source), document_(document), index_(index), log_(log) {}
+
+  void check(const TensorFacts& facts, TokenTexts texts) {
+    const gguf::ArrayRef* tokens = string_array(tokens_key);
+    if (tokens == nullptr) return;
+    count_ = tokens->count;
+    check_lengths();
+    check_token_types();
+    check_special_ids();
+    check_embedding(facts);
+    check_byte_level();
+    check_charsmap();
+    if (texts == TokenTexts::known) return;
+    if (count_ > most_tokens) {
+      return log_.warning(
+          Scope::model, "gguf-tokens-too-many",
+          fmt::format("{} tokens are more than any real vocabulary has: duplicates and merges were not checked",
+                      count_),
+          at_key(tokens_key), offset_of(tokens_key));
+    }
+    const gguf::ArrayRef* merges = string_array(merges_key);
+    const bool byte_level = index_.string_value("tokenizer.ggml.model") == "gpt2";
+    const auto scan =
+        scan_vocabulary(source_, document_, *tokens, merges, byte_level ? ordinary_tokens() : std::vector<bool>());
+    if (!scan) return log_.add(without_path(scan.error()));
+    report_tokens(*scan, *tokens);
+    if (merges != nullptr) report_merges(*scan, *merges);
+    if (byte_level) report_unreachable(*scan, merges);
+  }
+
+ private:
+  std::optional<u64> offset_of(std::string_view key) const {
+    const gguf::KeyValue* entry = index_.key(key);
+    return entry == nullptr ? std::nullopt : std::optional(entry->offset);
+  }
+
+  const gguf::ArrayRef* string_array(std::string_view key) const {
+    const gguf::ArrayRef* array = index_.array_value(key);
+    return array != nullptr && array->element_type == gguf::ValueType::string ? array : nullptr;
+  }
+
+  // Loaders read as many scores and types as there are tokens.
+  void check_lengths() {
+    for (const std::string_view key : {"tokenizer.ggml.scores", "tokenizer.ggml.token_type"}) {
+      const gguf::ArrayRef* array = index_.array_value(key);
+      if (array == nullptr || array->count == count_) continue;
+      log_.tell(array->count < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-array-length",
+                fmt::format("has {}, but there are {}", counted(array->count, "element"), counted(count_, "token")),
+                at_key(key), offset_of(key));
+    }
+  }
+
+  void check_special_ids() {
+    for (const gguf::KeyValue& entry : document_.keys) {
+      if (!entry.key.starts_with("tokenizer.ggml.") || !entry.key.ends_with("_token_id")) continue;
+      const std::optional<u64> id = index_.unsigned_value(entry.key);
+      if (!id) continue;
+      if (*id < count_) {
+        check_special_type(entry, *id);
+        continue;
+      }
+      log_.warning(
+          Scope::model, "gguf-token-id",
+          fmt::format("is {}, but the highest token is {}: llama.cpp ignores it", *id, static_cast<i64>(count_) - 1),
+          at_key(entry.key), entry.offset);
+    }
+  }
+
+  // A special token that is not of type CONTROL is found in any user's text, and shown in what the model writes.
+  void check_special_type(const gguf::KeyValue& entry, u64 id) {
+    const std::optional<i64> type =
+        id < types_.size() ? std::optional(types_[static_cast<std::size_t>(id)]) : std::nullopt;
+    if (type != number(tokenizer::TokenType::normal) && type != number(tokenizer::TokenType::byte)) return;
+    // RWKV's world vocabulary has no token for the end of a turn: an empty line is one.
+    if (entry.key == "tokenizer.ggml.eot_token_id" && index_.string_value("tokenizer.ggml.model") == "rwkv") return;
+    // Padding is neither typed nor written.
+    const bool is_padding = entry.key == "tokenizer.ggml.padding_token_id";
+    log_.tell(is_padding ? Severity::note : Severity::warning, Scope::model, "gguf-token-special-type",
+              fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
+                          type == number(tokenizer::TokenType::byte) ? "BYTE" : "NORMAL"),
+              at_key(entry.key), entry.offset);
+  }
+  static i64 number(tokenizer::TokenType type) { return static_cast<i64>(type); }
+
+  std::vector<bool> ordinary_tokens() const {
+    std::vector<bool> ordinary(types_.size());
+    for (std::size_t i = 0; i < types_.size(); ++i) ordinary[i] = types_[i] == number(tokenizer::TokenType::normal);
+    return ordinary;
+  }
+
+  void check_embedding(const TensorFacts& facts) {
+    if (!facts.embedding_rows || *facts.embedding_rows == count_) return;
+    log_.tell(*facts.embedding_rows < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-count",
+              fmt::format("there are {}, but token_embd.weight has {}", counted(count_, "token"),
+                          counted(*facts.embedding_rows, "row")),
+              at_key(tokens_key), offset_of(tokens_key));
+  }
+
+  // What loaders need of a byte-level vocabulary, and refuse a whole model for.
+  void check_byte_level() {
+    if (index_.string_value("tokenizer.ggml.model") != "gpt2") return;
+    constexpr std::string_view pre_key = "tokenizer.ggml.pre";
+    const auto pre = index_.string_value(pre_key);
+    if (pre && !tokenizer::is_known_pre(*pre)) {
+      log_.warning(Scope::model, "gguf-tokenizer-pre",
+                   fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre),
+                   at_key(pre_key), offset_of(pre_key));
+    }
+    if (index_.key(merges_key) == nullptr) {
+      log_.warning(Scope::model, "gguf-merges-missing",
+                   "the key is missing: llama.cpp refuses to load a byte-level vocabulary without it",
+                   at_key(merges_key), offset_of(merges_key));
+    }
+  }
+
+  // llama.cpp looks every text up in it.
+  void check_charsmap() {
+    constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr || array->count == 0 || index_.string_value("tokenizer.ggml.model") != "t5") return;
+    const auto bytes = tokenizer::read_charsmap(source_, *array);
+    if (bytes) return;
+    if (bytes.error().code != "tok-charsmap") return log_.add(without_path(bytes.error()));
+    log_.error(Scope::model, "gguf-charsmap", bytes.error().message, at_key(key), offset_of(key));
+  }
+
+  void check_token_types() {
+    constexpr i64 last_type = 6;
+    constexpr u64 step = 64 * 1024;
+    constexpr std::string_view key = "tokenizer.ggml.token_type";
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr ||
+        (array->element_type != gguf::ValueType::i32 && array->element_type != gguf::ValueType::u32)) {
+      return;
+    }
+    u64 bad = 0;
+    u64 first_index = 0;
+    for (u64 first = 0; first < array->count; first += step) {
+      const auto types = gguf::read_numbers<i64>(source_, document_, *array, first, step);
+      if (!types) return log_.add(without_path(types.error()));
+      for (std::size_t i = 0; i < types->size(); ++i) {
+        const i64 type = (*types)[i];
+        if ((type < 0 || type > last_type) && bad++ == 0) first_index = first + i;
+        if (types_.size() < std::min(count_, most_tokens)) {
+          types_.push_back(type < 0 || type > last_type ? u8{0} : static_cast<u8>(type));
+        }
+      }
+    }
+    if (bad == 0) return;
+    log_.warning(Scope::model, "gguf-token-type",
+                 fmt::format("{} of {} {} a type other than 0 to 6, the first is token {}", bad,
+                             counted(count_, "token"), verb(bad, "has", "have"), first_index),
+                 at_key(key), array->offset + first_index * 4);
+  }
+
+  void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
+    for (const DuplicateToken& duplicate : scan.duplicates) {
+      log_.error(Scope::model, "gguf-token-duplicate",
+                 fmt::format("token {} has the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
+                             string_at(source_, document_, duplicate.offset)),
+                 at_key(tokens_key), duplicate.offset);
+    }
+    if (const u64 more = scan.duplicate_count - scan.duplicates.size(); more != 0) {
+      log_.count_only(Severity::error, "gguf-token-duplicate", more);
+    }
+    if (const StringTally& empty = scan.tokens_empty; empty.number != 0) {
+      log_.warning(
+          Scope::model, "gguf-token-empty",
+          fmt::format("{} without text, the first is token {}", counted(empty.number, "token"), empty.first_index),
+          at_key(tokens_key), empty.first_offset);
+    }
+    report_not_utf8(scan.tokens_not_utf8, tokens_key, tokens.count);
+  }
+
+  // Tokens that no text can become: no merge makes them, or the pre-tokenizer always cuts them.
+  void report_unreachable(const VocabularyScan& scan, const gguf::ArrayRef* merges) {
+    constexpr u64 a_few = 8;  // real vocabularies that fit have none, those that do not have hundreds
+    constexpr std::string_view pre_key = "tokenizer.ggml.pre";
+    const std::string pre(index_.string_value(pre_key).value_or("default"));
+    const auto known = tokenizer::known_pre(pre);
+    const bool whole_words = known && known->ignore_merges;
+    if (const StringTally& lost = scan.not_merged;
+        lost.number != 0 && merges != nullptr && merges->count != 0 && !whole_words) {
+      log_.tell(lost.number < a_few ? Severity::note : Severity::warning, Scope::model, "gguf-token-unreachable",
+                fmt::format("{} cannot be produced: no merge makes {}, the first is token {} ('{}')",
+                            counted(lost.number, "token"), verb(lost.number, "it", "them"), lost.first_index,
+                            string_at(source_, document_, lost.first_offset)),
+                at_key(tokens_key), lost.first_offset);
+    }
+    const u32 digits = tokenizer::digits_together(pre);
+    const StringTally& cut = digits == 1 ? scan.two_digits : scan.four_digits;
+    if (digits == 0 || cut.number < a_few) return;
+    log_.warning(
+        Scope::model, "gguf-tokenizer-pre-unfit",
+        fmt::format("'{}' leaves at most {} together, but {} {} more, the first is token {} ('{}'): the vocabulary was "
+                    "made for another pre-tokenizer",
+                    pre, counted(digits, "digit"), counted(cut.number, "token"), verb(cut.number, "has", "have"),
+                    cut.first_index, string_at(source_, document_, cut.first_offset)),
+        at_key(pre_key), offset_of(pre_key));
+  }
+
+  // Loaders take merges as they are, so each kind of trouble is one warning, however many merges have it.
+  void report_merges(const VocabularyScan& scan, const gguf::ArrayRef& merges) {
+    if (const StringTally& bad = scan.merges_not_split; bad.number != 0) {
+      log_.warning(Scope::model, "gguf-merge-split",
+                   fmt::format("{} of {} {} not split into two tokens, the first is merge {} ('{}')", bad.number,
+                               counted(merges.count, "merge"), verb(bad.number, "does", "do"), bad.first_index,
+                               string_at(source_, document_, bad.first_offset)),
+                   at_key(merges_key), bad.first_offset);
+    }
+    if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
+      log_.warning(
+          Scope::model, "gguf-merge-token",
+          fmt::format(
+              "{} of {} {} a token that is not in the vocabulary, the first is merge {} ('{}'), which needs '{}'",
+              bad.number, counted(merges.count, "merge"), verb(bad.number, "needs", "need"), bad.first_index,
+              string_at(source_, document_, bad.first_offset), scan.first_missing),
+          at_key(merges_key), bad.first_offset);
+    }
+    report_not_utf8(scan.merges_not_utf8, merges_key, merges.count);
+  }
+
+  void report_not_utf8(const StringTally& tally, std::string_view key, u64 strings) {
+    if (tally.number == 0) return;
+    log_.warning(Scope::model, "gguf-value-utf8",
+                 fmt::format("{} of {} {} not UTF-8, the first is element {}", tally.number, counted(strings, "string"),
+                             verb(tally.number, "is", "are"), tally.first_index),
+                 at_key(key), tally.first_offset);
+  }
+
+  const ByteSource& source_;
+  const gguf::Document& document_;
+  const gguf::Index& index_;
+  FindingLog& log_;
+  u64 count_ = 0;
+  std::vector<u8> types_;  // of tokenizer.ggml.token_type; 0 for what is none
+};
+
+}  // namespace
+
+void check_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
+                  const TensorFacts& facts, TokenTexts texts, FindingLog& log) {
+  TokenRules(source, document, index, log).check(facts, texts);
+}
+
+}  // namespace modelutils::gguf_rules

@@ -1,0 +1,43 @@
+#include "rules/safetensors/rules.h"
+
+#include "model/peft_adapter.h"
+#include "model/safetensors_catalog.h"
+#include "rules/safetensors/rule_parts.h"
+
+namespace modelutils {
+
+FindingLog safetensors_container_rules(const safetensors::Document& document) {
+  FindingLog log(document.findings);
+  if (document.data_offset == 0) return log;  // not even the header could be found
+  safetensors_rules::check_tensors(document, log);
+  safetensors_rules::check_layout(document, log);
+  return log;
+}
+
+FindingLog safetensors_container_rules(const safetensors::ShardSet& set) {
+  const bool name_files = set.is_directory || !set.index_path.empty();
+  FindingLog all(set.findings);
+  for (const safetensors::ShardFile& file : set.files) {
+    FindingLog log = safetensors_container_rules(file.document);
+    if (name_files) log.set_file(file.base_name);
+    all.add_all(std::move(log));
+  }
+  return all;
+}
+
+Findings safetensors_container_findings(const safetensors::ShardSet& set) {
+  return safetensors_container_rules(set).findings();
+}
+
+Result<CheckedModel> check_safetensors(const Model& model) {
+  CheckedModel checked;
+  const SafetensorsModel& opened = *model.safetensors;
+  const std::optional<PeftAdapter> adapter =
+      opened.set.is_directory ? peft_adapter(opened.folder) : std::optional<PeftAdapter>();
+  checked.format_text = adapter ? adapter->text() : "safetensors";
+  checked.findings = safetensors_container_rules(model.safetensors->set);
+  checked.catalog = safetensors_catalog(model.safetensors->set);
+  return checked;
+}
+
+}  // namespace modelutils

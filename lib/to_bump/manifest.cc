@@ -1,0 +1,271 @@
+#include "to_bump/manifest.h"
+
+#include <fmt/core.h>
+
+#include <map>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "json/writer.h"
+
+namespace modelutils {
+
+namespace {
+
+// An entry of either version.
+struct Listed {
+  std::string_view dtype;
+  u64 size;
+  bool has_source;
+};
+
+std::vector<Listed> listed(const GgufToBumpReport& report) {
+  std::vector<Listed> entries;
+  for (const BumpEntry& entry : report.mapping.entries) {
+    entries.push_back({bump::dtype_name(entry.entry.dtype), entry.entry.size, !entry.sources.empty()});
+  }
+  if (!report.v5) return entries;
+  for (const Bump5Entry& entry : report.v5->entries) {
+    const bool is_vocabulary = bump::v5::role_info(entry.entry.slot.role).content == bump::v5::Content::vocabulary;
+    entries.push_back({entry.entry.word(), entry.entry.size, is_vocabulary || !entry.sources.empty()});
+  }
+  return entries;
+}
+
+struct Total {
+  u64 entries = 0;
+  u64 bytes = 0;
+};
+
+std::map<std::string_view, Total> totals_by_dtype(const std::vector<Listed>& entries) {
+  std::map<std::string_view, Total> totals;
+  for (const Listed& entry : entries) {
+    Total& total = totals[entry.dtype];
+    ++total.entries;
+    total.bytes += entry.size;
+  }
+  return totals;
+}
+
+// The numbers of the header by its own names, and for BUMPWGT3 the two that it lacks.
+void write_dimensions(json::Writer& out, const GgufToBumpReport& report) {
+  if (report.v5) {
+    for (const auto& field : bump::v5::header_fields()) out.member(field.name, report.v5->header.*field.value);
+    return;
+  }
+  const bump::Dimensions& d = report.mapping.hyper.dimensions;
+  const bump::Header header = bump::header_of(d);
+  for (const bump::HeaderField& field : bump::header_fields()) out.member(field.name, header.*field.value);
+  out.member("num_kv_heads", d.kv_heads);
+  out.member("intermediate_size", d.intermediate);
+}
+
+// Tensors written as another type (BUMPWGT5).
+void write_substitutes(json::Writer& out, const Bump5Mapping& mapping) {
+  out.key("substitutes");
+  out.begin_array();
+  for (const auto& [types, count] : mapping.substitutes) {
+    out.begin_object();
+    out.member("from", type_name(types.first));
+    out.member("to", type_name(types.second));
+    out.member("tensors", count);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_optional(json::Writer& out, std::string_view name, const std::optional<std::string>& text) {
+  out.key(name);
+  if (text) {
+    out.string(*text);
+  } else {
+    out.null();
+  }
+}
+
+void write_sources(json::Writer& out, const BumpEntry& entry) {
+  write_optional(out, "source",
+                 entry.sources.empty() ? std::nullopt : std::optional<std::string>(entry.sources.front()));
+  if (entry.sources.size() < 2) return;
+  out.key("sources");
+  out.begin_array();
+  for (const std::string& source : entry.sources) out.string(source);
+  out.end_array();
+}
+
+void write_entry(json::Writer& out, const BumpEntry& entry, const std::string* sha256) {
+  out.begin_object();
+  out.member("name", entry.entry.name());
+  out.member("dtype", bump::dtype_name(entry.entry.dtype));
+  out.member("file_offset", entry.entry.offset);
+  out.member("size", entry.entry.size);
+  write_sources(out, entry);
+  if (sha256 != nullptr) out.member("sha256", *sha256);
+  out.end_object();
+}
+
+void append_remarks(std::string& text, const GgufToBumpReport& report) {
+  for (const UnplacedTensor& item : report.plan().unplaced) {
+    if (!item.dropped) continue;
+    text += fmt::format("dropped: {} ({}, {}: {})\n", escape(item.tensor.name), type_name(item.tensor.type),
+                        byte_text(item.tensor.bytes), item.reason);
+  }
+  for (const std::string& note : report.notes) text += "note: " + escape(note) + "\n";
+}
+
+}  // namespace
+
+std::string bump_manifest_text(const GgufToBumpReport& report, const std::vector<std::string>& entry_sha256) {
+  json::Writer out(json::Writer::Style::pretty);
+  out.begin_object();
+  out.member("schema", "bump-manifest/1");
+  out.member("dtype_codes", bump::numbering_name(report.numbering));
+  out.member("file_size", report.mapping.file_size);
+  out.member("payload_sha256", hex(report.sha256));
+  out.key("dimensions");
+  out.begin_object();
+  write_dimensions(out, report);
+  out.end_object();
+  out.key("entries");
+  out.begin_array();
+  for (std::size_t i = 0; i < report.mapping.entries.size(); ++i) {
+    write_entry(out, report.mapping.entries[i], &entry_sha256[i]);
+  }
+  out.end_array();
+  out.end_object();
+  return out.text() + "\n";
+}
+
+std::string gguf_to_bump_json(const GgufToBumpReport& report) {
+  const BumpPlan& plan = report.plan();
+  const std::vector<Listed> entries = listed(report);
+  json::Writer out;
+  out.begin_object();
+  out.member("schema", "gguf2bump/1");
+  out.key("inputs");
+  out.begin_array();
+  for (const std::string& input : report.inputs) out.string(input);
+  out.end_array();
+  if (report.v5) out.member("bump_version", u64{5});
+  write_optional(out, "output", report.paths.output);
+  write_optional(out, "config", report.paths.config);
+  write_optional(out, "manifest", report.paths.manifest);
+  if (report.v5) write_optional(out, "map", report.paths.map);
+  out.member("dry_run", report.dry_run);
+  out.member("architecture", plan.hyper.architecture);
+  out.member("dtype_codes", bump::numbering_name(report.numbering));
+  if (!entries.empty()) {
+    out.key("dimensions");
+    out.begin_object();
+    write_dimensions(out, report);
+    out.end_object();
+    out.key("dtypes");
+    out.begin_object();
+    for (const auto& [name, total] : totals_by_dtype(entries)) {
+      out.key(name);
+      out.begin_object();
+      out.member("entries", total.entries);
+      out.member("bytes", total.bytes);
+      out.end_object();
+    }
+    out.end_object();
+    out.member("entries", static_cast<u64>(entries.size()));
+    out.member("file_size", report.file_size);
+    if (report.v5) write_substitutes(out, *report.v5);
+  }
+  if (!report.dry_run && report.refusals.empty()) {
+    out.member("payload_sha256", hex(report.sha256));
+    out.key("disk_bytes");
+    if (report.disk_bytes) {
+      out.number(*report.disk_bytes);
+    } else {
+      out.null();
+    }
+  }
+  out.key("dropped");
+  out.begin_array();
+  for (const UnplacedTensor& item : plan.unplaced) {
+    if (!item.dropped) continue;
+    out.begin_object();
+    out.member("tensor", item.tensor.name);
+    out.member("type", type_name(item.tensor.type));
+    out.member("bytes", item.tensor.bytes);
+    out.member("reason", item.reason);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("refused");
+  out.begin_array();
+  for (const Error& error : report.refusals) {
+    out.begin_object();
+    out.member("code", error.code);
+    out.member("where", error.where);
+    out.member("message", error.message);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("notes");
+  out.begin_array();
+  for (const std::string& note : report.notes) out.string(note);
+  out.end_array();
+  out.member("seconds", report.seconds);
+  out.end_object();
+  return out.text() + "\n";
+}
+
+std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
+  const BumpPlan& plan = report.plan();
+  const std::vector<Listed> entries = listed(report);
+  const bump::Dimensions& d = plan.hyper.dimensions;
+  if (plan.hyper.architecture.empty()) return {};  // not even the hyper-parameters could be read
+  std::string text = fmt::format(
+      "architecture  {}\n"
+      "layers        {}\n"
+      "embedding     {} × {}\n"
+      "heads         {} × {} ({} for keys and values)\n"
+      "intermediate  {}\n"
+      "context       {}\n",
+      escape(plan.hyper.architecture), d.layers, d.vocab, d.embed, d.heads, d.head_dim, d.kv_heads, d.intermediate,
+      d.context);
+  if (d.aligned_head != d.head_dim) text += fmt::format("heads padded  to {}\n", d.aligned_head);
+  if (report.v5) {
+    text += "format        BUMPWGT5\n";
+  } else {
+    text += fmt::format("dtype codes   {}\n", bump::numbering_name(report.numbering));
+  }
+  if (!entries.empty()) {
+    u64 zeros = 0;
+    for (const Listed& entry : entries) zeros += entry.has_source ? 0 : entry.size;
+    for (const auto& [name, total] : totals_by_dtype(entries)) {
+      text += fmt::format("{:<12}  {}, {}\n", name, counted(total.entries, "entry", "entries"), byte_text(total.bytes));
+    }
+    text += fmt::format("file          {} bytes ({}), {} of them zeros with no source\n", report.file_size,
+                        byte_text(report.file_size), byte_text(zeros));
+  }
+  const BumpOutputPaths& paths = report.paths;
+  if (paths.output) text += fmt::format("output        {}\n", escape(*paths.output));
+  if (paths.config) text += fmt::format("config        {}\n", escape(*paths.config));
+  if (paths.manifest) text += fmt::format("manifest      {}\n", escape(*paths.manifest));
+  if (paths.map) text += fmt::format("map           {}\n", escape(*paths.map));
+  append_remarks(text, report);
+  return text;
+}
+
+std::string gguf_to_bump_summary(const GgufToBumpReport& report) {
+  std::string text;
+  append_remarks(text, report);
+  const u64 size = report.file_size;
+  const std::optional<std::string>& output = report.paths.output;
+  text += fmt::format("{}: {}, {}", output == "-" ? "standard output" : escape(output.value_or("")),
+                      counted(listed(report).size(), "entry", "entries"), byte_text(size));
+  if (report.disk_bytes && *report.disk_bytes < size)
+    text += fmt::format(" ({} on disk)", byte_text(*report.disk_bytes));
+  text += fmt::format(" in {:.1f} s", report.seconds);
+  if (report.seconds >= 0.1)
+    text += fmt::format(", {}/s", byte_text(static_cast<u64>(static_cast<double>(size) / report.seconds)));
+  text += fmt::format("\npayload sha256 {}\n", hex(report.sha256));
+  return text;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,292 @@
+#include "to_bump/mapping.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked_math.h"
+#include "io/same_bytes.h"
+#include "to_bump/source.h"
+
+namespace modelutils {
+
+namespace {
+
+using bump::Dimensions;
+using bump::Dtype;
+using bump::Role;
+using bump::RoleInfo;
+
+class EntryMapper {
+ public:
+  EntryMapper(const gguf::SplitSet& set, const BumpRequest& request) : set_(set), request_(request) {}
+
+  Result<BumpMapping> map() {
+    const gguf::Index index(set_.files.front().document);
+    source_.emplace(set_, request_, mapping_.refusals);
+    MU_ASSIGN(std::optional<BumpHyperParameters> hyper,
+              read_bump_hyper_parameters(set_, index, request_, mapping_.refusals));
+    if (hyper) {
+      mapping_.hyper = std::move(*hyper);
+      map_entries();
+    }
+    sort_out_the_rest(hyper.has_value());
+    if (!mapping_.refusals.empty()) mapping_.entries.clear();
+    return std::move(mapping_);
+  }
+
+ private:
+  Dimensions& dimensions() { return mapping_.hyper.dimensions; }
+
+  void map_entries() {
+    const LocatedTensor* embedding = source_->find("token_embd.weight");
+    dimensions().vocab = embedding != nullptr && embedding->ne.size() == 2 ? embedding->ne[1] : 1;
+    if (dimensions().vocab > ~u32{0})
+      source_->refuse("gguf2bump-shape", embedding->name, "has more than 2^32 - 1 rows");
+    const u64 count = bump::entry_count(dimensions().layers);
+    mapping_.entries.reserve(std::min<u64>(count, 2 * source_->tensors().size() + 4));
+    u64 offset = bump::codes_offset + count;
+    for (u64 i = 0; i < count; ++i) {
+      BumpEntry out;
+      std::tie(out.entry.role, out.entry.layer) = bump::entry_at(i, dimensions().layers);
+      out.entry.offset = offset;
+      if (!map_entry(out)) continue;
+      const std::optional<u64> size = bump::entry_bytes(out.entry.role, out.entry.dtype, dimensions());
+      const std::optional<u64> next = size ? checked_add(offset, *size) : std::nullopt;
+      if (!next || *next > u64{1} << 62) {
+        mapping_.refusals.add("gguf2bump-size", {}, {}, "the file would be larger than 2^62 bytes");
+        return;
+      }
+      out.entry.size = *size;
+      offset = *next;
+      if (mapping_.refusals.empty()) mapping_.entries.push_back(std::move(out));
+    }
+    mapping_.file_size = offset;
+    if (embedding != nullptr) mapping_.token_embedding = *embedding;
+  }
+
+  bool map_entry(BumpEntry& out) {
+    const Dimensions& d = dimensions();
+    const RoleInfo& role = bump::role_info(out.entry.role);
+    const u64 pad = d.aligned_head - d.head_dim;
+    switch (role.role) {
+      case Role::pos_emb: {
+        const std::optional<u64> bytes = bump::entry_bytes(role.role, Dtype::fp32, d);
+        return zeros(out, bytes.value_or(0));
+      }
+      case Role::final_ln_bias: return zeros(out, d.aligned_embed * 4);
+      case Role::token_emb: return matrix(out, {d.embed, d.vocab}, 1, 0);
+      case Role::wq: return matrix(out, {d.embed, d.heads * d.head_dim}, d.heads, pad) && split(out, d.heads);
+      case Role::wk: return matrix(out, {d.embed, d.kv_heads * d.head_dim}, d.kv_heads, pad) && split(out, d.kv_heads);
+      case Role::wv: return matrix(out, {d.embed, d.kv_heads * d.head_dim}, d.kv_heads, pad);
+      case Role::wo: return output_projection(out) && pack_by_head(out);
+      case Role::w1: return gate_and_up(out);
+      case Role::w2: return matrix(out, {d.intermediate, d.embed}, 1, 0);
+      case Role::bq: return vector(out, 0, d.heads, d.head_dim, pad, false) && split(out, d.heads);
+      case Role::bk: return vector(out, 0, d.kv_heads, d.head_dim, pad, false) && split(out, d.kv_heads);
+      case Role::bv: return vector(out, 0, d.kv_heads, d.head_dim, pad, false);
+      case Role::b1: {
+        const bool gate = vector(out, 0, 1, d.intermediate, 0, false);
+        const bool up = vector(out, 1, 1, d.intermediate, 0, false);
+        return gate && up;
+      }
+      case Role::bo:
+      case Role::b2: return vector(out, 0, 1, d.embed, d.aligned_embed - d.embed, false);
+      case Role::ln1_gamma:
+      case Role::ln2_gamma:
+      case Role::final_ln_weight: return vector(out, 0, 1, d.embed, d.aligned_embed - d.embed, true);
+    }
+    return false;
+  }
+
+  std::string source_name(const BumpEntry& out, std::size_t which) const {
+    const RoleInfo& role = bump::role_info(out.entry.role);
+    return role.in_layer ? block_tensor_name(out.entry.layer, role.sources[which]) : std::string(role.sources[which]);
+  }
+
+  static bool zeros(BumpEntry& out, u64 bytes) {
+    BumpPart part;
+    part.zeros = bytes;
+    out.parts.push_back(part);
+    return true;
+  }
+
+  /// A vector of `heads` × `length` elements of a float type, widened, `pad` zero elements after each head.
+  bool vector(BumpEntry& out, std::size_t which, u64 heads, u64 length, u64 pad, bool required) {
+    const std::string name = source_name(out, which);
+    const LocatedTensor* tensor = source_->take(name, {heads * length}, required);
+    if (tensor == nullptr) return !required && zeros(out, heads * (length + pad) * 4);
+    if (!source_->is_plain_vector(*tensor)) return false;
+    mapping_.has_qkv_bias |= out.entry.role == Role::bq;
+    mapping_.has_mlp_bias |= out.entry.role == Role::b1 || out.entry.role == Role::b2;
+    BumpPart part = part_as(*tensor, TensorType::F32);
+    part.repeat = pad == 0 ? 1 : heads;
+    part.run = tensor->bytes / part.repeat;
+    part.zeros = pad * 4;
+    out.parts.push_back(part);
+    out.sources.push_back(name);
+    return true;
+  }
+
+  /// The tensor's dtype in the file, or nothing and a refusal that names the flag that would help.
+  std::optional<Dtype> carried_dtype(const LocatedTensor& tensor) {
+    const std::optional<Dtype> dtype = bump::dtype_of(tensor.type);
+    if (dtype && bump::code_of(*dtype, request_.codes())) return dtype;
+    std::string message = fmt::format("is {}, which has no dtype code in the {} numbering", type_name(tensor.type),
+                                      bump::numbering_name(request_.codes()));
+    if (dtype) message += "; pass --dtype-codes renumbered, which has one";
+    mapping_.refusals.add("gguf2bump-type", "tensor", tensor.name, std::move(message),
+                          fmt::format("it, of type {}", type_name(tensor.type)));
+    return std::nullopt;
+  }
+
+  /// A matrix whose rows are in `heads` groups, `pad` zero rows after each.
+  bool matrix(BumpEntry& out, std::vector<u64> ne, u64 heads, u64 pad) {
+    const std::string name = source_name(out, 0);
+    const LocatedTensor* tensor = source_->take(name, std::move(ne), true);
+    const std::optional<Dtype> dtype = tensor == nullptr ? std::nullopt : carried_dtype(*tensor);
+    if (!dtype) return false;
+    out.entry.dtype = *dtype;
+    BumpPart part = part_of(*tensor, BumpPart::Kind::copy);
+    if (pad != 0) {
+      part.repeat = heads;
+      part.run = tensor->bytes / heads;
+      part.zeros = pad * row_bytes(tensor->type, tensor->ne[0]).value_or(0);
+    }
+    out.parts.push_back(part);
+    out.sources.push_back(name);
+    return true;
+  }
+
+  /// wo: with padded heads its columns are padded for each head, which block types allow at whole blocks only.
+  bool output_projection(BumpEntry& out) {
+    const Dimensions& d = dimensions();
+    if (!matrix(out, {d.heads * d.head_dim, d.embed}, 1, 0)) return false;
+    if (d.aligned_head == d.head_dim) return true;
+    BumpPart& part = out.parts.back();
+    const std::optional<u64> run = row_bytes(part.type, d.head_dim);
+    const std::optional<u64> padding = row_bytes(part.type, d.aligned_head - d.head_dim);
+    if (!run || !padding) {
+      source_->refuse("gguf2bump-align-head", out.sources.back(),
+                      fmt::format("is {} in blocks of {} elements: heads of {} cannot be padded to {}; {}",
+                                  type_name(part.type), type_info(part.type).block_elements, d.head_dim, d.aligned_head,
+                                  run ? "choose a multiple of the block size"
+                                      : "they do not fill whole blocks, so leave out --align-head"));
+      return false;
+    }
+    part.repeat = d.embed * d.heads;
+    part.run = *run;
+    part.zeros = *padding;
+    return true;
+  }
+
+  /// Q, K and their biases with the elements of each head that are rotated together, one in each half: first all first
+  /// ones of the pairs, then all second ones, then what is not rotated. GGUF has them as pairs in llama alone.
+  bool split(BumpEntry& out, u64 heads) {
+    if (!request_.split_halves || mapping_.hyper.architecture != "llama" || out.sources.empty()) return true;
+    const Dimensions& d = dimensions();
+    const u64 rotated = mapping_.hyper.rope_dimensions;
+    if (rotated > d.head_dim || rotated % 2 != 0) {
+      source_->refuse("gguf2bump-repack", out.sources.front(),
+                      fmt::format("has heads of {} elements of which {} are rotated: they have no two halves",
+                                  d.head_dim, rotated));
+      return false;
+    }
+    const BumpPart whole = out.parts.front();
+    const u64 row = whole.run * whole.repeat / (heads * d.head_dim);
+    out.parts.clear();
+    for (u64 head = 0; head < heads; ++head) {
+      BumpPart part = whole;
+      part.offset = whole.offset + head * d.head_dim * row;
+      part.repeat = rotated / 2;
+      part.run = row;
+      part.stride = 2 * row;
+      part.zeros = 0;
+      out.parts.push_back(part);
+      part.offset += row;
+      out.parts.push_back(part);
+      part.offset += (rotated - 1) * row;
+      part.repeat = 1;
+      part.run = (d.head_dim - rotated) * row;
+      part.stride = 0;
+      part.zeros = whole.zeros;
+      out.parts.push_back(part);
+    }
+    return true;
+  }
+
+  /// F32 wo head by head, E rows of D columns each.
+  bool pack_by_head(BumpEntry& out) {
+    if (!request_.split_halves || out.entry.dtype != Dtype::fp32) return true;
+    const Dimensions& d = dimensions();
+    const BumpPart whole = out.parts.front();
+    const u64 run = d.head_dim * 4;
+    out.parts.clear();
+    for (u64 head = 0; head < d.heads; ++head) {
+      BumpPart part = whole;
+      part.offset = whole.offset + head * run;
+      part.repeat = d.embed;
+      part.run = run;
+      part.stride = d.heads * run;
+      part.zeros = (d.aligned_head - d.head_dim) * 4;
+      out.parts.push_back(part);
+    }
+    return true;
+  }
+
+  bool gate_and_up(BumpEntry& out) {
+    const Dimensions& d = dimensions();
+    const bool has_gate = matrix(out, {d.embed, d.intermediate}, 1, 0);
+    const std::string name = source_name(out, 1);
+    const LocatedTensor* up = source_->take(name, {d.embed, d.intermediate}, true);
+    if (!has_gate || up == nullptr) return false;
+    if (up->type != out.parts.front().type) {
+      source_->refuse("gguf2bump-gate-up", name,
+                      fmt::format("is {}, but '{}' is {}; w1 holds both and has a single dtype", type_name(up->type),
+                                  out.sources.front(), type_name(out.parts.front().type)));
+      return false;
+    }
+    out.parts.push_back(part_of(*up, BumpPart::Kind::copy));
+    out.sources.push_back(name);
+    return true;
+  }
+
+  /// What no entry took. `has_dimensions` is false if the hyper-parameters could not be read: then nothing was placed.
+  void sort_out_the_rest(bool has_dimensions) {
+    for (const LocatedTensor& tensor : source_->tensors()) {
+      mapping_.has_experts |= is_expert_tensor(tensor.name);
+      mapping_.has_output |= tensor.name == "output.weight";
+    }
+    if (!has_dimensions) return;
+    const LocatedTensor* embedding = source_->find("token_embd.weight");
+    for (const LocatedTensor* tensor : source_->left_over()) {
+      if (tensor->name == "output.weight" && embedding != nullptr && embedding->type == tensor->type &&
+          embedding->ne == tensor->ne) {
+        mapping_.output = *tensor;
+      } else if (tensor->name == "rope_freqs.weight") {
+        mapping_.rope_freqs = *tensor;
+      } else {
+        source_->set_aside(*tensor, reason_without_place(tensor->name, 3), mapping_.unplaced);
+      }
+    }
+  }
+
+  const gguf::SplitSet& set_;
+  const BumpRequest& request_;
+  BumpMapping mapping_;
+  std::optional<BumpSource> source_;
+};
+
+}  // namespace
+
+Result<BumpMapping> map_gguf_to_bump(const gguf::SplitSet& set, const BumpRequest& request) {
+  return EntryMapper(set, request).map();
+}
+
+Result<bool> same_bytes(const gguf::SplitSet& set, const LocatedTensor& a, const LocatedTensor& b) {
+  if (a.bytes != b.bytes) return false;
+  return same_bytes(*set.files[a.file].source, a.offset, *set.files[b.file].source, b.offset, a.bytes);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,58 @@
+// Rows of GGUF tensors -> what a directory's tensors hold: packed words, scales and biases, or plain values.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "mlx/quantize.h"
+#include "model/tensor_catalog.h"
+#include "to_directory/forms.h"
+#include "to_directory/rows.h"
+#include "to_directory/tensor_map.h"
+#include "transfer/conversion_report.h"
+
+namespace modelutils::convert {
+
+/// Bytes of one row of the shape in each of the tensors that a module becomes.
+struct EncodedSizes {
+  u64 weight = 0;  ///< packed words, or the values
+  u64 scales = 0;  ///< 0 if not packed
+  u64 biases = 0;  ///< 0 but in affine mode
+};
+EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const StoredForm& form);
+
+struct EncodedRows {
+  std::vector<std::byte> weight, scales, biases;
+};
+
+/// Some of its rows.
+struct EncodedPiece {
+  MutableBytes weight, scales, biases;
+};
+
+/// For one tensor and one thread.
+class DirectoryEncoder {
+ public:
+  DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const StoredForm& form)
+      : tensor_(tensor), form_(form), reader_(catalog, tensor) {}
+
+  /// Rows [first, first + count) of the shape. `error`, if given, collects the difference to the exact values (not for
+  /// FormWay::blocks). Errors: reading.
+  Status encode(u64 first, u64 count, EncodedRows& out, MeasuredError* error);
+
+ private:
+  Status encode_blocks(u64 first, u64 count, EncodedRows& out);
+  // Of values_, which are whole rows.
+  void encode_plain(const EncodedPiece& out, MeasuredError* error);
+  void encode_groups(const EncodedPiece& out, MeasuredError* error);
+  void quantize_groups(std::span<const float> values, std::span<u8> codes, std::span<mlx::ScaleAndBias> lattices) const;
+
+  const DirectoryTensor& tensor_;
+  const StoredForm& form_;
+  DirectoryReader reader_;
+  std::vector<std::byte> rows_;
+  std::vector<float> values_, carried_;
+};
+
+}  // namespace modelutils::convert

@@ -1,0 +1,348 @@
+#include "to_directory/forms.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/log.h"
+#include "mlx/block_form.h"
+#include "mlx/quantize.h"
+#include "to_directory/block_facts.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr double most_rms = 0.01;  // as verify --against has it
+
+class Chooser {
+ public:
+  Chooser(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors, const FormOptions& options,
+          unsigned threads)
+      : catalog_(catalog), tensors_(tensors), options_(options), threads_(threads) {}
+
+  Result<std::vector<StoredForm>> choose() {
+    std::vector<StoredForm> forms(tensors_.size());
+    std::vector<LookAt> looks;
+    for (const DirectoryTensor& tensor : tensors_) looks.push_back({look_of(tensor)});
+    MU_ASSIGN(facts_, look_at_tensors(catalog_, tensors_, looks, threads_));
+    MU_TRY(look_again([&](std::size_t i) { return look_behind_scales(i); }));
+    MU_TRY(look_again([&](std::size_t i) { return look_at_doubtful(i); }));
+    choose_order();
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      Result<StoredForm> form = choose_one(i);
+      if (!form) {
+        if (form.error().where.empty()) form.error().where = at_tensor(tensors_[i].name);
+        return tl::make_unexpected(std::move(form.error()));
+      }
+      forms[i] = std::move(*form);
+      log_debug("{} becomes {}", tensors_[i].name, forms[i].text());
+    }
+    return forms;
+  }
+
+ private:
+  // What a tensor is on its way to.
+  enum class Kind : u8 { plain, blocks, values };
+
+  std::optional<TensorType> type_of(const DirectoryTensor& tensor) const {
+    std::optional<TensorType> type;
+    for (const DirectoryPart& part : tensor.parts) {
+      const std::optional<TensorType> here = catalog_.tensors[part.tensor].type;
+      if (type && type != here) return std::nullopt;
+      type = here;
+    }
+    return type;
+  }
+
+  bool is_quantized(const DirectoryTensor& tensor) const {
+    return std::any_of(tensor.parts.begin(), tensor.parts.end(), [&](const DirectoryPart& part) {
+      return type_info(*catalog_.tensors[part.tensor].type).is_quantized;
+    });
+  }
+
+  Kind kind_of(const DirectoryTensor& tensor) const {
+    if (options_.dequantize || !tensor.may_quantize || !is_quantized(tensor)) return Kind::plain;
+    const std::optional<TensorType> type = type_of(tensor);
+    const auto params = type ? mlx::exact_params(*type) : std::nullopt;
+    return params && !tensor.by_element && tensor.unit % params->group_size == 0 ? Kind::blocks : Kind::values;
+  }
+
+  static bool is_affine(TensorType type) { return mlx::exact_params(type)->mode == mlx::Mode::affine; }
+
+  Look look_of(const DirectoryTensor& tensor) const {
+    switch (kind_of(tensor)) {
+      case Kind::blocks: {
+        const bool rounds = !options_.exact && options_.scales != TensorType::F32;
+        return rounds && may_need_errors(*type_of(tensor)) ? Look::blocks_and_errors : Look::blocks;
+      }
+      case Kind::values: return Look::values;
+      case Kind::plain: break;
+    }
+    if (has_doubles(tensor)) return Look::values;  // all of them: any may have more bits than F32
+    const bool is_given = options_.dequantize || options_.dtype;
+    return is_given && !options_.exact ? Look::none : Look::values_until_settled;
+  }
+
+  // Looks once more at the tensors for which `look_of` gives something.
+  template <typename LookOf>
+  Status look_again(const LookOf& look_of) {
+    std::vector<LookAt> looks(tensors_.size());
+    for (std::size_t i = 0; i < looks.size(); ++i) looks[i] = look_of(i);
+    if (std::all_of(looks.begin(), looks.end(), [](const LookAt& at) { return at.look == Look::none; })) return {};
+    MU_ASSIGN(const std::vector<BlockFacts> found, look_at_tensors(catalog_, tensors_, looks, threads_));
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      if (looks[i].look == Look::none) continue;
+      const u64 foreign_scales = facts_[i].foreign_scales;
+      facts_[i] = found[i];
+      facts_[i].foreign_scales = foreign_scales;
+    }
+    return {};
+  }
+
+  // Blocks whose scales mean something else in MLX go on as values.
+  LookAt look_behind_scales(std::size_t i) const {
+    return {facts_[i].foreign_scales > 0 ? Look::values : Look::none, TensorType::F16};
+  }
+
+  // Hardly any matrix loses more than half a percent; which do need not be known exactly, but none may be missed.
+  LookAt look_at_doubtful(std::size_t i) const {
+    const Kind kind = kind_of(tensors_[i]);
+    const bool is_searched = kind == Kind::values || (kind == Kind::blocks && facts_[i].foreign_scales > 0);
+    if (!is_searched || options_.fallback || options_.exact || !facts_[i].finite) return {};
+    if (tensors_[i].shape.back() % mlx::search_group != 0) return {};
+    constexpr double margin = 0.9;
+    const TensorType scales = scales_of_values(facts_[i]);
+    const bool is_sure = scales != TensorType::BF16 && facts_[i].lattice_rms() <= margin * most_rms;
+    return {is_sure ? Look::none : Look::search, scales};
+  }
+
+  TensorType scales_of_values(const BlockFacts& facts) const {
+    const TensorType wanted = options_.scales.value_or(TensorType::F16);
+    return wanted == TensorType::F16 && facts.f16_overflows ? TensorType::F32 : wanted;
+  }
+
+  // Scales of these types are products, which 16 bits hardly ever hold; others fit F16 unless they overflow.
+  bool may_need_errors(TensorType type) const {
+    if (options_.scales == TensorType::BF16) return true;
+    switch (type) {
+      case TensorType::Q4_K:
+      case TensorType::Q5_K:
+      case TensorType::IQ4_XS:
+      case TensorType::IQ2_XXS:
+      case TensorType::IQ3_XXS:
+      case TensorType::IQ3_S:
+      case TensorType::IQ1_S:
+      case TensorType::IQ1_M: return true;
+      default: return false;
+    }
+  }
+
+  // One type for everything if there is one: other types next to it make the activations F32. Else that of most packed
+  // weights, or of the plain ones if there are none: what is BF16 in the file stays so if a few norms are F16, in which
+  // activations of such a model may overflow.
+  void choose_order() {
+    u64 as_bf16 = 0;
+    u64 as_f16 = 0;
+    u64 plain_as_bf16 = 0;
+    u64 plain_as_f16 = 0;  // what neither holds is F32, whatever the others are
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Kind kind = kind_of(tensors_[i]);
+      if (kind == Kind::blocks && !is_affine(*type_of(tensors_[i]))) continue;
+      if (kind != Kind::plain) {
+        (kind == Kind::blocks && facts_[i].fits_bf16 ? as_bf16 : as_f16) += tensors_[i].elements();
+      } else if (facts_[i].fits_bf16) {
+        plain_as_bf16 += tensors_[i].elements();
+      } else if (facts_[i].fits_f16) {
+        plain_as_f16 += tensors_[i].elements();
+      }
+    }
+    const bool is_bf16 = as_bf16 + as_f16 > 0 ? as_bf16 > as_f16
+                         : options_.dtype     ? options_.dtype == TensorType::BF16
+                                              : plain_as_bf16 >= plain_as_f16;
+    order_ = is_bf16 ? std::array{TensorType::BF16, TensorType::F16} : std::array{TensorType::F16, TensorType::BF16};
+  }
+
+  static bool fits(const BlockFacts& facts, TensorType type) {
+    return type == TensorType::F32 || (type == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16);
+  }
+
+  Result<StoredForm> choose_one(std::size_t i) {
+    switch (kind_of(tensors_[i])) {
+      case Kind::blocks: return of_blocks(tensors_[i], facts_[i]);
+      case Kind::values: return of_values(tensors_[i], facts_[i], why_no_blocks(tensors_[i]));
+      case Kind::plain: break;
+    }
+    return plain(tensors_[i], facts_[i]);
+  }
+
+  // Why a matrix cannot keep its codes.
+  std::string why_no_blocks(const DirectoryTensor& tensor) const {
+    const std::optional<TensorType> type = type_of(tensor);
+    if (!type) return "it is made of tensors of several types";
+    if (mlx::exact_params(*type)) return "its elements change places";
+    if (*type == TensorType::Q8_1 || *type == TensorType::Q8_K) {
+      return fmt::format("MLX has no form of {}", type_name(*type));
+    }
+    return "no packed form of MLX has one scale for each 16 weights";
+  }
+
+  tl::unexpected<Error> inexact(const StoredForm& form, std::string_view remedy) const {
+    return input_error("convert-inexact",
+                       fmt::format("would become {} with an error ({}){}", form.text(), form.reason, remedy));
+  }
+  tl::unexpected<Error> inexact(const StoredForm& form) const {
+    return inexact(form, "; --fallback f32 carries it exactly");
+  }
+
+  static StoredForm plain_of(TensorType type, std::optional<bool> exact, std::string reason) {
+    StoredForm form;
+    form.type = type;
+    form.exact = exact;
+    form.reason = std::move(reason);
+    return form;
+  }
+
+  Result<StoredForm> of_blocks(const DirectoryTensor& tensor, const BlockFacts& facts) {
+    const TensorType type = *type_of(tensor);
+    StoredForm form;
+    form.way = FormWay::blocks;
+    form.params = *mlx::exact_params(type);
+    if (form.params.mode != mlx::Mode::affine) {
+      if (facts.foreign_scales > 0) {
+        return of_values(tensor, facts,
+                         fmt::format("{} scale bytes have another meaning in MLX", facts.foreign_scales));
+      }
+      form.type = TensorType::U8;
+      return form;
+    }
+    if (!facts.finite) return plain_of(TensorType::F32, true, "has block scales that are not finite");
+    form.merged = facts.merged;
+    form.params.group_size *= form.merged;
+    if (type == TensorType::Q4_1) form.params.bits = facts.code_bits <= 3 ? 2 : facts.code_bits <= 7 ? 3 : 4;
+    set_scales(facts, form);
+    if (!options_.exact || *form.exact) return form;
+    if (options_.fallback && options_.fallback->is_plain && options_.fallback->type == TensorType::F32) {
+      return plain_of(TensorType::F32, true, form.reason);
+    }
+    return tl::make_unexpected(inexact(form).value());
+  }
+
+  void set_scales(const BlockFacts& facts, StoredForm& form) const {
+    if (options_.scales) {
+      form.type = *options_.scales;
+      if (fits(facts, form.type)) return;
+      if (form.type == TensorType::F16 && facts.f16_overflows) {
+        form.type = TensorType::F32;
+        form.reason = "scales are too large for F16";
+        return;
+      }
+      return set_rounded(facts, form);
+    }
+    for (const TensorType type : order_) {
+      form.type = type;
+      if (fits(facts, type)) return;
+    }
+    form.type = TensorType::F16;
+    if (!options_.exact && !facts.f16_overflows && facts.f16_rms() <= most_rms) return set_rounded(facts, form);
+    form.type = TensorType::F32;
+    form.reason = facts.f16_overflows ? "scales are too large for F16" : "16 bits do not hold its scales";
+  }
+
+  static void set_rounded(const BlockFacts& facts, StoredForm& form) {
+    form.exact = false;
+    form.rms = form.type == TensorType::F16 ? facts.f16_rms() : facts.bf16_rms();
+    form.reason = fmt::format("scales are rounded to {}", type_name(form.type));
+  }
+
+  Result<StoredForm> of_values(const DirectoryTensor& tensor, const BlockFacts& facts, std::string reason) {
+    if (!facts.finite) return plain_of(TensorType::F32, true, "has values that are not finite");
+    const std::optional<FallbackForm>& fallback = options_.fallback;
+    if (fallback && fallback->is_plain) {
+      const bool exact = fits(facts, fallback->type) && facts.fits_f32;
+      StoredForm form =
+          plain_of(fallback->type, exact ? std::optional(true) : std::nullopt, exact ? std::string() : reason);
+      if (options_.exact && !exact) return tl::make_unexpected(inexact(form).value());
+      return form;
+    }
+    StoredForm form;
+    form.way = fallback ? FormWay::quantize : FormWay::search;
+    form.params = fallback ? fallback->params : FallbackForm{}.params;
+    form.exact = std::nullopt;
+    form.reason = std::move(reason);
+    form.type = form.params.mode == mlx::Mode::affine ? scales_of_values(facts) : TensorType::U8;
+    if (options_.exact) return tl::make_unexpected(inexact(form).value());
+    if (tensor.shape.back() % form.params.group_size != 0) {
+      return plain_of(facts.f16_overflows ? TensorType::BF16 : TensorType::F16, std::nullopt,
+                      fmt::format("rows do not fill groups of {}", form.params.group_size));
+    }
+    if (fallback || facts.lattice_rms() <= most_rms) return form;
+    const std::string why = form.reason + ", and 8 bits would cost more than 1 %";
+    if (facts.f16_rms() <= most_rms) return plain_of(TensorType::F16, std::nullopt, why);
+    if (facts.bf16_rms() <= most_rms) return plain_of(TensorType::BF16, std::nullopt, why);
+    return plain_of(TensorType::F32, true, why);
+  }
+
+  Result<StoredForm> plain(const DirectoryTensor& tensor, const BlockFacts& facts) const {
+    const std::optional<TensorType> type = type_of(tensor);
+    const bool is_stored_so = type && !tensor.by_element && tensor.operation == arch::Operation::none;
+    if (is_stored_so && is_integer(*type)) return plain_of(*type, true, {});
+    std::optional<TensorType> wanted = options_.dtype && !is_quantized(tensor) ? options_.dtype : options_.dequantize;
+    if (!wanted) wanted = options_.dtype;
+    if (wanted) return of_type(*wanted, tensor, facts);
+    for (const TensorType narrow : order_) {
+      if (fits(facts, narrow) && facts.fits_f32) return plain_of(narrow, true, {});
+    }
+    return of_type(TensorType::F32, tensor, facts);
+  }
+
+  // The bits as they are, or the values as far as the type holds them; whether it does is known here if it has to be.
+  Result<StoredForm> of_type(TensorType wanted, const DirectoryTensor& tensor, const BlockFacts& facts) const {
+    const bool is_wider = wanted == TensorType::F32 && !has_doubles(tensor);
+    const bool is_copy = type_of(tensor) == wanted && tensor.operation == arch::Operation::none;
+    const bool is_looked_at = options_.exact || has_doubles(tensor);
+    const bool exact = is_wider || is_copy || (is_looked_at && fits(facts, wanted) && facts.fits_f32);
+    StoredForm form = plain_of(wanted, exact ? std::optional(true) : std::nullopt, {});
+    if (exact) return form;
+    if (wanted == TensorType::F32 || options_.exact) {
+      form.reason = fmt::format("values are rounded to {}", type_name(wanted));
+    }
+    if (!options_.exact) return form;
+    return tl::make_unexpected(inexact(form, {}).value());
+  }
+
+  bool has_doubles(const DirectoryTensor& tensor) const {
+    return std::any_of(tensor.parts.begin(), tensor.parts.end(), [&](const DirectoryPart& part) {
+      return catalog_.tensors[part.tensor].type == TensorType::F64;
+    });
+  }
+
+  static bool is_integer(TensorType type) {
+    return type == TensorType::I8 || type == TensorType::I16 || type == TensorType::I32 || type == TensorType::I64;
+  }
+
+  const Catalog& catalog_;
+  const std::vector<DirectoryTensor>& tensors_;
+  const FormOptions& options_;
+  const unsigned threads_;
+  std::vector<BlockFacts> facts_;
+  std::array<TensorType, 2> order_ = {TensorType::BF16, TensorType::F16};
+};
+
+}  // namespace
+
+std::string StoredForm::text() const {
+  if (!is_packed()) return std::string(type_name(type));
+  const std::string packed =
+      fmt::format("{} {}-bit, group {}", mlx::mode_name(params.mode), params.bits, params.group_size);
+  return params.mode == mlx::Mode::affine ? fmt::format("{}, {} scales", packed, type_name(type)) : packed;
+}
+
+Result<std::vector<StoredForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
+                                             const FormOptions& options, unsigned threads) {
+  return Chooser(catalog, tensors, options, threads).choose();
+}
+
+}  // namespace modelutils

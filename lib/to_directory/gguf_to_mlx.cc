@@ -1,0 +1,141 @@
+#include "to_directory/gguf_to_mlx.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "io/atomic_directory.h"
+#include "rules/formats.h"
+#include "to_directory/plan.h"
+#include "to_directory/stream.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+Status check_directory_options(const GgufToMlxOptions& options) {
+  if (options.output.empty() && !options.dry_run) return usage_error("-o DIR is missing");
+  if (options.output == "-") return usage_error("-o names a directory; it cannot be standard output");
+  if (options.shard_size == 0) return usage_error("--shard-size must be at least 1");
+  if (options.raw_names && !options.forms.dequantize) return usage_error("--raw-names needs --dequantize");
+  if (options.forms.dequantize && options.forms.fallback) {
+    return usage_error("--fallback has no effect with --dequantize");
+  }
+  if (options.forms.dequantize && options.forms.scales) return usage_error("--scales has no effect with --dequantize");
+  if (options.no_tokenizer && !options.pre.empty()) return usage_error("--pre has no effect with --no-tokenizer");
+  if (options.raw_names && !options.model_type.empty()) {
+    return usage_error("--model-type has no effect with --raw-names");
+  }
+  return {};
+}
+
+DirectoryOptions directory_options(const DirectoryPlan& plan, const GgufToMlxOptions& options) {
+  DirectoryOptions output;
+  output.force = options.force;
+  output.is_ours = is_name_of_ours;
+  for (const gguf::SetFile& file : plan.set.files) output.inputs.push_back(file.path);
+  return output;
+}
+
+// What would be in the way, as a warning.
+void remark_directory(DirectoryPlan& plan, const GgufToMlxOptions& options) {
+  if (options.output.empty()) return;
+  const Status free = AtomicDirectory::check(options.output, directory_options(plan, options));
+  if (free) return;
+  Finding remark = without_path(free.error(), Scope::model);
+  remark.severity = Severity::warning;
+  remark.where = options.output;
+  plan.report.remarks.add(std::move(remark));
+}
+
+// What was written, read as any other model. `input` names the file of which it was made.
+Status check_directory(const AtomicDirectory& directory, bool has_config, const std::string& input) {
+  const auto bug = [](Error error) {
+    error.kind = ErrorKind::internal;
+    error.message = fmt::format("what was written breaks a rule ({}): {}", error.code, error.message);
+    error.code = "convert-self-check";
+    return tl::make_unexpected(std::move(error));
+  };
+  Result<PathProbe> probe = probe_path(directory.staging_path());
+  if (!probe) return bug(probe.error());
+  if (!probe->format) return bug(unknown_format(*probe));
+  Result<Model> model = open_model(std::move(*probe));
+  if (!model) return bug(model.error());
+  Result<CheckedModel> checked = rules_of(model->format).check(*model);
+  if (!checked) return bug(checked.error());
+  for (const Finding& finding : checked->findings.findings()) {
+    if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
+    if (!has_config && finding.scope != Scope::container) continue;
+    if (finding.code == "hf-tokenizer-missing") continue;
+    if (finding.scope == Scope::container) return bug(finding);
+    // Keys with a number for each layer can say what a member for all of them, or a pattern, cannot.
+    return input_error(
+        "convert-reverse",
+        fmt::format("would contradict config.json, which cannot say all that the keys say: {}", finding.message),
+        finding.where, {}, input);
+  }
+  return {};
+}
+
+Status write_tokenizer(const DirectoryPlan& plan, AtomicDirectory& directory, std::vector<AtomicOutput>& files) {
+  if (!plan.tokenizer) return {};
+  for (const std::string_view name : plan.tokenizer->file_names()) {
+    MU_ASSIGN(AtomicOutput file, directory.create_file(name));
+    Status written;
+    plan.tokenizer->write_file(name, [&](std::string_view piece) {
+      if (written) written = file.append(std::as_bytes(std::span(piece)));
+    });
+    MU_TRY(std::move(written));
+    files.push_back(std::move(file));
+  }
+  return {};
+}
+
+// Everything but the directory's own name.
+Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicDirectory& directory,
+                   Progress& progress) {
+  std::vector<AtomicOutput> files;
+  files.reserve(plan.report.files.size());
+  for (const PlannedShard& shard : plan.shards) {
+    MU_ASSIGN(AtomicOutput file, directory.create_file(shard.name));
+    files.push_back(std::move(file));
+  }
+  MU_TRY(stream_directory(plan, files, options.threads, progress));
+  for (const auto& [name, content] : plan.side_files) {
+    MU_ASSIGN(AtomicOutput file, directory.create_file(name));
+    MU_TRY(file.append(std::as_bytes(std::span(content))));
+    files.push_back(std::move(file));
+  }
+  MU_TRY(write_tokenizer(plan, directory, files));
+  progress.finish();
+  MU_TRY(directory.close_files(files));
+  return check_directory(directory, !options.raw_names, options.input);
+}
+
+}  // namespace
+
+Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
+  MU_TRY(check_directory_options(options));
+  Result<DirectoryPlan> planned = plan_directory(options);
+  if (!planned) {
+    Error& error = planned.error();
+    if (error.kind == ErrorKind::input && error.file.empty()) error.file = options.input;
+    return tl::make_unexpected(std::move(error));
+  }
+  DirectoryPlan plan = std::move(*planned);
+  if (options.dry_run) {
+    remark_directory(plan, options);
+    return std::move(plan.report);
+  }
+  MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
+  progress.restart("writing", plan.total_bytes());
+  if (Status written = write_files(plan, options, directory, progress); !written) {
+    return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
+  }
+  MU_TRY(directory.commit());
+  return std::move(plan.report);
+}
+
+}  // namespace modelutils::convert

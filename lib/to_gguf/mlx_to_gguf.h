@@ -1,0 +1,40 @@
+// MLX or Hugging Face directory -> GGUF that llama.cpp loads: planned from headers and scales, then streamed, checked,
+// renamed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "io/model_folder.h"
+#include "io/progress.h"
+#include "transfer/conversion_report.h"
+#include "transfer/mlx_target.h"
+
+namespace modelutils::convert {
+
+struct MlxToGgufOptions {
+  std::string directory;
+  std::string output;  ///< "-" streams to standard output
+  RepackOptions repack;
+  std::string pre;        ///< --pre
+  std::string pre_force;  ///< --pre-force
+  std::optional<std::string> name;
+  bool no_vocab = false;
+  OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
+  bool ignore_index = false;                  ///< go by the shards that are there, not by their index
+  std::optional<u64> split_max_size;          ///< padded bytes of tensor data in one file
+  bool force = false;
+  bool dry_run = false;
+  unsigned threads = default_threads();
+};
+
+/// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under
+/// the final names on an error.
+///
+/// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
+/// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
+Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
+
+}  // namespace modelutils::convert

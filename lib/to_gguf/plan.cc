@@ -1,0 +1,279 @@
+#include "to_gguf/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "arch/families.h"
+#include "arch/key_writer.h"
+#include "base/checked_math.h"
+#include "base/log.h"
+#include "hf/generation_config.h"
+#include "hf/model_card.h"
+#include "io/file_kind.h"
+#include "rules/directory/mlx_rules.h"
+#include "rules/safetensors/rules.h"
+#include "tensor/shape.h"
+#include "to_gguf/general_keys.h"
+#include "to_gguf/tokenizer_keys.h"
+#include "tokenizer/tokenizer.h"
+
+namespace modelutils::convert {
+
+namespace {
+
+constexpr u64 alignment = 32;  // parts of a split model have no key that could say another
+
+class Planner {
+ public:
+  explicit Planner(const MlxToGgufOptions& options) : options_(options) {}
+
+  Result<GgufPlan> plan() {
+    MU_ASSIGN(SafetensorsModel opened, open_sound_model());
+    MU_ASSIGN(plan_.model, understand_model(std::move(opened)));
+    plan_.model->directory = options_.directory;
+    MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
+    plan_.report.left_out = plan_.map.left_out;
+    for (const std::string& name : plan_.model->left_out) {
+      plan_.report.left_out.push_back(name + " (belongs in another file, or is computed at run time)");
+    }
+    MU_TRY(choose_recipes());
+    MU_TRY(make_keys());
+    MU_TRY(lay_out_files());
+    plan_.report.input = options_.directory;
+    plan_.report.architecture = plan_.model->family->gguf;
+    plan_.report.dry_run = options_.dry_run;
+    return std::move(plan_);
+  }
+
+ private:
+  // Whatever verify calls an error in the directory is refused.
+  Result<SafetensorsModel> open_sound_model() {
+    MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
+    probe.ignore_index = options_.ignore_index;
+    if (!probe.is_directory) {
+      const FileKind kind = file_kind(probe.head);
+      return input_error("convert-not-directory",
+                         kind == FileKind::unknown
+                             ? "is not a directory; pass the model's directory"
+                             : fmt::format("is {}; pass the model's directory", file_kind_text(kind)),
+                         {}, {}, options_.directory);
+    }
+    if (!probe.format) {
+      SafetensorsModel nothing;  // understand_model() says what is missing
+      nothing.set.path = options_.directory;
+      return nothing;
+    }
+    MU_ASSIGN(Model model, open_model(std::move(probe)));
+    // Not by the table of formats: st-dump plans, too, and would bring along the rules of every format.
+    MU_ASSIGN(const CheckedModel checked,
+              model.format == Format::mlx ? check_model_directory(model) : check_safetensors(model));
+    for (const Finding& finding : checked.findings.findings()) {
+      if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
+      // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.
+      if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
+      return tl::make_unexpected(with_path(finding, options_.directory));
+    }
+    return std::move(*model.safetensors);
+  }
+
+  Status choose_recipes() {
+    const std::vector<MappedTensor>& tensors = plan_.map.tensors;
+    plan_.recipes.resize(tensors.size());
+    const Look look = options_.dry_run ? Look::size : Look::all;
+    MU_TRY(parallel_for(tensors.size(), options_.threads, [&](u64 i, unsigned) -> Status {
+      MU_ASSIGN(plan_.recipes[i], make_recipe(*plan_.model, tensors[i], options_.repack, look));
+      return {};
+    }));
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const MappedTensor& tensor = tensors[i];
+      const TensorRecipe& recipe = plan_.recipes[i];
+      const std::optional<u64> bytes = tensor_bytes(recipe.type, tensor.ne);
+      if (!bytes) {
+        return input_error(
+            "convert-shape",
+            fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
+            at_tensor(tensor.name), {}, options_.directory);
+      }
+      if (recipe.target.may_overflow) {
+        plan_.report.remarks.warning(
+            Scope::model, "convert-overflow",
+            "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
+            at_tensor(recipe.source));
+      }
+      plan_.report.tensors.push_back({tensor.name,
+                                      recipe.source,
+                                      recipe.form,
+                                      recipe.type,
+                                      tensor.ne,
+                                      *bytes,
+                                      recipe.measured ? std::optional(recipe.exact) : std::nullopt,
+                                      recipe.reason,
+                                      false,
+                                      {}});
+    }
+    return {};
+  }
+
+  Status make_keys() {
+    MU_ASSIGN(arch::ModelKeys hyper,
+              arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes, plan_.model->is_mlx));
+    FindingLog& remarks = plan_.report.remarks;
+    tokenizer::TokenizerOptions tokenizer_options;
+    tokenizer_options.embedding_rows = plan_.map.sizes.get(arch::symbol::vocabulary);
+    tokenizer_options.config = &plan_.model->config;
+    tokenizer_options.pre = options_.pre;
+    tokenizer_options.pre_force = options_.pre_force;
+    const ModelFolder& folder = plan_.model->opened.folder;
+    MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config(folder));
+    remarks.add_all(generation.findings);
+    tokenizer_options.generation = &generation;
+    std::optional<tokenizer::Tokenizer> tokenizer;
+    if (!options_.no_vocab) {
+      MU_ASSIGN(tokenizer, tokenizer::read_tokenizer(folder, tokenizer_options));
+      remarks.add_all(tokenizer->findings);
+    }
+    MU_ASSIGN(const hf::ModelCard card, hf::read_model_card(folder, remarks));
+    GeneralFacts facts = general_facts();
+    facts.sampling = hf::read_sampling(generation, remarks);
+    facts.identity = find_identity(card, plan_.model->config, options_.directory, facts.parameters);
+    MU_ASSIGN(plan_.report.name, model_name(tokenizer, facts.identity.name));
+    facts.identity.name = plan_.report.name;
+    keys_ = general_keys(facts);
+    append(model_card_keys(card));
+    append(std::move(hyper.keys));
+    for (const LayerNumbers& numbers : plan_.map.numbers) {
+      MU_ASSIGN(const std::vector<float> values, read_numbers(*plan_.model, numbers));
+      keys_.push_back(gguf::make_key_f32s(numbers.key, values));
+    }
+    append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
+    *folder.memory = {};  // large vocabularies
+    remarks.add_all(hyper.remarks);
+    return {};
+  }
+
+  void append(std::vector<gguf::OutKey> more) {
+    keys_.insert(keys_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+
+  // The loader treats a name with "phi-3" in it as a promise about the vocabulary: it fails without the tokens, and
+  // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
+  Result<std::string> model_name(const std::optional<tokenizer::Tokenizer>& tokenizer, const std::string& found) {
+    std::string name = options_.name.value_or(found);
+    const bool says_phi3 = tokenizer::promises_phi3_tokens(name);
+    const std::string wanted(plan_.model->family->wanted_name);
+    const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
+    if (!says_phi3 && !options_.name && may_say_it && !wanted.empty()) {
+      return name.empty() ? wanted : wanted + " " + name;
+    }
+    if (!says_phi3 || may_say_it) return name;
+    if (options_.name) {
+      return input_error("convert-name",
+                         "a name with 'phi3' or 'phi-3' makes llama.cpp look up tokens that this vocabulary lacks; "
+                         "choose another with --name",
+                         "--name", {}, options_.directory);
+    }
+    return std::string();
+  }
+
+  GeneralFacts general_facts() const {
+    GeneralFacts facts;
+    facts.architecture = plan_.model->family->gguf;
+    facts.n_expert = plan_.map.sizes.get(arch::symbol::experts);
+    std::map<TensorType, u64> elements_of;
+    for (std::size_t i = 0; i < plan_.recipes.size(); ++i) {
+      const MappedTensor& tensor = plan_.map.tensors[i];
+      const TensorType type = plan_.recipes[i].type;
+      const u64 elements = element_count(tensor.ne).value_or(0);
+      facts.parameters += elements;
+      if (tensor.name.find("_exps.") != std::string::npos) facts.expert_parameters += elements;
+      if (tensor.ne.size() > 1) elements_of[type] += elements;
+    }
+    const auto most = std::max_element(elements_of.begin(), elements_of.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != elements_of.end()) facts.file_type = file_type_code(most->first);
+    return facts;
+  }
+
+  // Tensors for each file: as many as fit into the limit, at least one.
+  std::vector<std::size_t> file_starts() const {
+    std::vector<std::size_t> starts = {0};
+    if (!options_.split_max_size) return starts;
+    u64 size = 0;
+    for (std::size_t i = 0; i < plan_.report.tensors.size(); ++i) {
+      const u64 padded = checked_round_up(plan_.report.tensors[i].bytes, alignment).value_or(0);
+      if (size > 0 && size + padded > *options_.split_max_size) {
+        starts.push_back(i);
+        size = 0;
+      }
+      size += padded;
+    }
+    return starts;
+  }
+
+  Status lay_out_files() {
+    const std::vector<std::size_t> starts = file_starts();
+    const std::size_t count = starts.size();
+    const std::size_t tensors = plan_.report.tensors.size();
+    if (count > 65535) {
+      return usage_error(
+          fmt::format("--split-max-size would make {} files, at most 65535 are allowed; choose a larger size", count));
+    }
+    for (std::size_t f = 0; f < count; ++f) {
+      const std::size_t end = f + 1 < count ? starts[f + 1] : tensors;
+      std::vector<gguf::OutKey> keys;
+      if (f == 0) keys = keys_;
+      if (count > 1) {
+        keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(f)));
+        keys.push_back(gguf::make_key_u16("split.count", static_cast<u16>(count)));
+        keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(tensors)));
+      }
+      MU_TRY(lay_out_file(keys, starts[f], end, count > 1 ? split_path(f, count) : options_.output));
+    }
+    return {};
+  }
+
+  Status lay_out_file(const std::vector<gguf::OutKey>& keys, std::size_t begin, std::size_t end, std::string path) {
+    std::vector<gguf::OutTensor> tensors;
+    for (std::size_t i = begin; i < end; ++i) {
+      tensors.push_back({plan_.report.tensors[i].name, plan_.recipes[i].type, plan_.map.tensors[i].ne});
+    }
+    PlannedFile file;
+    file.path = std::move(path);
+    file.first_tensor = begin;
+    MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
+    for (std::size_t i = begin; i < end; ++i) {
+      const MappedTensor& tensor = plan_.map.tensors[i];
+      const u64 rows = tensor.units();
+      file.stream.push_back(
+          {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows, row_granule(tensor)});
+    }
+    plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
+    plan_.files.push_back(std::move(file));
+    return {};
+  }
+
+  std::string split_path(std::size_t number, std::size_t count) const {
+    std::string prefix = options_.output;
+    if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
+    return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number + 1, count);
+  }
+
+  const MlxToGgufOptions& options_;
+  GgufPlan plan_;
+  std::vector<gguf::OutKey> keys_;
+};
+
+}  // namespace
+
+u64 GgufPlan::total_bytes() const {
+  return report.bytes();
+}
+
+Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
+  const LogStep step("plan");
+  return Planner(options).plan();
+}
+
+}  // namespace modelutils::convert

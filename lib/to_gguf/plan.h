@@ -1,0 +1,38 @@
+// The plan of an MLX -> GGUF conversion: every output file with its header, every tensor with its recipe and place.
+// Made before a byte of weights is read or written; everything that can be refused is refused here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "gguf/write.h"
+#include "model/hf_model.h"
+#include "to_gguf/mlx_to_gguf.h"
+#include "to_gguf/stream.h"
+#include "to_gguf/tensor_map.h"
+#include "to_gguf/tensor_recipe.h"
+
+namespace modelutils::convert {
+
+struct PlannedFile {
+  std::string path;
+  std::size_t first_tensor = 0;  ///< into GgufPlan::recipes
+  std::vector<StreamTensor> stream;
+  gguf::OutLayout layout;
+};
+
+struct GgufPlan {
+  std::unique_ptr<HfModel> model;
+  TensorMap map;
+  std::vector<TensorRecipe> recipes;  ///< one for each tensor of the map
+  std::vector<PlannedFile> files;
+  ConversionReport report;  ///< without measured errors
+
+  u64 total_bytes() const;
+};
+
+Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options);
+
+}  // namespace modelutils::convert

@@ -1,0 +1,238 @@
+#include "to_gguf/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "mlx/dequantize.h"
+#include "tensor/dequantize.h"
+#include "tensor/half.h"
+#include "to_gguf/transposed_rows.h"
+#include "transfer/operation.h"
+
+namespace modelutils {
+
+namespace {
+
+u64 bytes_per_row(const SourceMatrix& matrix, const StoredTensor& tensor, u64 rows) {
+  return matrix.quantized || &tensor == &matrix.values ? tensor.bytes / rows : 0;
+}
+
+// Reads one of the stored tensors of a part (its values, scales or biases) by the part's view.
+class PartReader {
+ public:
+  PartReader(const HfModel& model, const arch::RowView& view, const StoredTensor& tensor, u64 row_bytes)
+      : model_(model), view_(view), tensor_(tensor), row_bytes_(row_bytes) {}
+
+  /// Rows [first, first + count) of the view to `out`.
+  Status read(u64 first, u64 count, MutableBytes out) {
+    if (row_bytes_ == 0) return {};
+    const u64 dense = view_.dense_rows();
+    return dense > 1 ? read_blocks(dense, first, count, out) : read_runs(first, count, out);
+  }
+
+ private:
+  Status read_source(u64 row, MutableBytes out) const {
+    return model_.source(tensor_).read_exact(tensor_.offset + row * row_bytes_, out);
+  }
+
+  // The innermost rows follow one another in the source.
+  Status read_runs(u64 first, u64 count, MutableBytes out) {
+    const bool is_run = view_.axes.back().stride == 1;
+    const u64 run = is_run ? view_.axes.back().count : 1;
+    for (u64 row = first; row < first + count;) {
+      const u64 start = view_.source_row(row);
+      u64 length = 0;
+      // Runs that meet are read at once.
+      while (row < first + count && view_.source_row(row) == start + length) {
+        const u64 more = std::min(run - row % run, first + count - row);
+        length += more;
+        row += more;
+      }
+      MU_TRY(read_source(start, out.first(length * row_bytes_)));
+      out = out.subspan(length * row_bytes_);
+    }
+    return {};
+  }
+
+  // Blocks of rows that lie side by side in the source, in another order: read them at once, then put them in order.
+  Status read_blocks(u64 dense, u64 first, u64 count, MutableBytes out) {
+    block_.resize(dense * row_bytes_);
+    for (u64 row = first; row < first + count; row += dense) {
+      u64 start = view_.source_row(row);
+      for (u64 k = 1; k < dense; ++k) start = std::min(start, view_.source_row(row + k));
+      MU_TRY(read_source(start, block_));
+      for (u64 k = 0; k < dense; ++k) {
+        std::memcpy(out.data() + (row - first + k) * row_bytes_,
+                    block_.data() + (view_.source_row(row + k) - start) * row_bytes_, row_bytes_);
+      }
+    }
+    return {};
+  }
+
+  const HfModel& model_;
+  const arch::RowView& view_;
+  const StoredTensor& tensor_;
+  u64 row_bytes_;
+  std::vector<std::byte> block_;
+};
+
+void decode(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out) {
+  if (matrix.quantized) {
+    mlx::dequantize(*matrix.quantized, {rows.values, matrix.scales.type, rows.scales, matrix.biases.type, rows.biases},
+                    out);
+  } else {
+    dequantize(matrix.values.type, rows.values, out);
+  }
+}
+
+// One part of a tensor that is read whole, its elements as float32 in the order of the source.
+Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatrix& matrix) {
+  StoredRows rows;
+  const auto read = [&](const StoredTensor& stored, std::vector<std::byte>& bytes) {
+    bytes.resize(stored.bytes);
+    return model.source(stored).read_exact(stored.offset, bytes);
+  };
+  MU_TRY(read(matrix.values, rows.values));
+  if (matrix.quantized) {
+    MU_TRY(read(matrix.scales, rows.scales));
+    if (matrix.biases.bytes > 0) MU_TRY(read(matrix.biases, rows.biases));
+  }
+  std::vector<float> values(static_cast<std::size_t>(matrix.rows * matrix.columns));
+  decode(matrix, rows, values);
+  return values;
+}
+
+}  // namespace
+
+u64 row_granule(const MappedTensor& tensor) {
+  u64 granule = 1;
+  if (tensor.is_whole || tensor.is_transposed) return granule;
+  for (const MappedPart& part : tensor.parts) granule = std::max(granule, part.view.dense_rows());
+  return granule / std::gcd(granule, tensor.pieces);
+}
+
+namespace {
+
+// Rows with their factors, as elements of values_type().
+Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& rows) {
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+  std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
+  decode(matrix, rows, values);
+  u64 part_start = 0;  // in rows of the tensor
+  for (const MappedPart& part : tensor.parts) {
+    const u64 from = std::max(first, part_start);
+    part_start += part.view.rows();
+    const u64 to = std::min(first + count, part_start);
+    for (u64 i = (from - first) * tensor.columns(); from < to && i < (to - first) * tensor.columns(); ++i) {
+      values[static_cast<std::size_t>(i)] *= part.factor;
+    }
+  }
+  for (std::size_t i = 0; !tensor.column_lengths.empty() && i < values.size(); ++i) {
+    values[i] /= tensor.column_lengths[i % tensor.column_lengths.size()];
+  }
+  const TensorType type = values_type(matrix);
+  rows.values.resize(values.size() * type_info(type).block_bytes);
+  if (type == TensorType::F32) {
+    std::memcpy(rows.values.data(), values.data(), rows.values.size());
+    return {};
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const u16 half = type == TensorType::F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
+    std::memcpy(rows.values.data() + 2 * i, &half, 2);
+  }
+  return {};
+}
+
+// `first` and `count` in rows, or pieces of rows.
+Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
+  const u64 source_rows = tensor.parts.front().view.source_rows;
+  const u64 value_bytes = bytes_per_row(kind, kind.values, source_rows);
+  const u64 scale_bytes = bytes_per_row(kind, kind.scales, source_rows);
+  const u64 bias_bytes = bytes_per_row(kind, kind.biases, source_rows);
+  out.values.resize(count * value_bytes);
+  out.scales.resize(count * scale_bytes);
+  out.biases.resize(count * bias_bytes);
+  u64 part_start = 0;  // in rows of the tensor, or pieces
+  for (const MappedPart& part : tensor.parts) {
+    const u64 rows = part.view.rows();
+    const u64 from = std::max(first, part_start);
+    const u64 to = std::min(first + count, part_start + rows);
+    if (from < to) {
+      const SourceMatrix& matrix = model.matrices[part.matrix];
+      const auto read = [&](const StoredTensor& stored, u64 row_bytes, std::vector<std::byte>& bytes) {
+        return PartReader(model, part.view, stored, row_bytes)
+            .read(from - part_start, to - from,
+                  MutableBytes(bytes).subspan((from - first) * row_bytes, (to - from) * row_bytes));
+      };
+      MU_TRY(read(matrix.values, value_bytes, out.values));
+      MU_TRY(read(matrix.scales, scale_bytes, out.scales));
+      MU_TRY(read(matrix.biases, bias_bytes, out.biases));
+    }
+    part_start += rows;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
+  MU_TRY(read_raw_rows(model, tensor, first * tensor.pieces, count * tensor.pieces, out));
+  return tensor.is_scaled ? scale_rows(model, tensor, first, count, out) : Status{};
+}
+
+void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+  if (tensor.has_computed_rows()) return dequantize(values_type(matrix), rows.values, out);
+  decode(matrix, rows, out);
+}
+
+Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor) {
+  if (tensor.parts.empty()) return tensor.generated;
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(tensor.columns() * tensor.rows()));
+  for (const MappedPart& part : tensor.parts) {
+    MU_ASSIGN(const std::vector<float> source, read_elements(model, model.matrices[part.matrix]));
+    const u64 count = part.view.rows();
+    for (u64 i = 0; i < count; ++i) {
+      const float value = source[static_cast<std::size_t>(part.view.source_row(i))];
+      values.push_back(apply_operation(tensor.operation, tensor.operand, value) * part.factor);
+    }
+  }
+  return values;
+}
+
+Result<std::vector<float>> column_lengths(const HfModel& model, const MappedTensor& tensor) {
+  constexpr float at_least = 1e-7f;  // what mlx-lm adds
+  constexpr u64 values_at_once = u64{1} << 16;
+  const u64 columns = tensor.columns();
+  const u64 step =
+      std::max<u64>(values_at_once / std::max<u64>(columns, 1) / row_granule(tensor), 1) * row_granule(tensor);
+  std::vector<double> sums(static_cast<std::size_t>(columns));
+  std::vector<float> values;
+  StoredRows rows;
+  for (u64 first = 0; first < tensor.rows(); first += step) {
+    const u64 count = std::min(step, tensor.rows() - first);
+    MU_TRY(read_stored_rows(model, tensor, first, count, rows));
+    values.resize(static_cast<std::size_t>(count * columns));
+    decode_rows(model, tensor, rows, values);
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i % sums.size()] += static_cast<double>(values[i]) * values[i];
+  }
+  std::vector<float> lengths;
+  for (const double sum : sums) lengths.push_back(static_cast<float>(std::sqrt(sum)) + at_least);
+  return lengths;
+}
+
+Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers) {
+  std::vector<float> values;
+  for (const std::size_t matrix : numbers.matrices) {
+    MU_ASSIGN(const std::vector<float> one, read_elements(model, model.matrices[matrix]));
+    values.push_back(one.front());
+  }
+  return values;
+}
+
+}  // namespace modelutils

@@ -1,0 +1,375 @@
+#include "to_gguf/tensor_map.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "arch/expected_tensors.h"
+#include "arch/geometry.h"
+#include "arch/rope.h"
+#include "base/checked_math.h"
+#include "base/counted.h"
+#include "io/same_bytes.h"
+#include "tensor/shape.h"
+#include "to_gguf/rows.h"
+#include "to_gguf/sources.h"
+
+namespace modelutils {
+
+u64 MappedTensor::rows() const {
+  u64 product = 1;
+  for (std::size_t d = 1; d < ne.size(); ++d) product *= ne[d];
+  return product;
+}
+
+namespace {
+
+std::vector<u64> without_ones(std::vector<u64> shape) {
+  std::erase(shape, u64{1});
+  return shape;
+}
+
+class NameMapper {
+ public:
+  explicit NameMapper(const HfModel& model) : model_(model), names_(*model.family), sources_(model, names_) {}
+
+  Result<TensorMap> map() {
+    MU_TRY(sources_.collect());
+    arch::Sizes known;
+    known.set("mlx", model_.is_mlx ? 1 : 0);
+    known.set("hf", model_.is_mlx ? 0 : 1);
+    known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
+    MU_TRY(require_embedding());
+    MU_ASSIGN(result_.sizes,
+              arch::solve_sizes(family(), model_.config, sources_.layers(), sources_.shape_facts(), std::move(known)));
+    MU_TRY(arch::check_rope_tensors(family(), model_.config));
+    set_marks();
+    for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
+      MU_TRY(place(expected));
+    }
+    for (const auto& group : family().layer_tensors) {
+      for (const arch::Tensor& row : group) {
+        if (!arch::key_of_numbers(row).empty()) MU_TRY(place_numbers(row));
+      }
+    }
+    MU_TRY(refuse_leftovers());
+    return std::move(result_);
+  }
+
+ private:
+  const arch::Family& family() const { return *model_.family; }
+
+  tl::unexpected<Error> fail(std::string code, std::string where, std::string message) const {
+    return input_error(std::move(code), std::move(message), std::move(where), {}, model_.directory);
+  }
+  tl::unexpected<Error> fail_at(const arch::ExpectedTensor& expected, std::string code, std::string message) const {
+    return fail(std::move(code), at_tensor(expected.name), std::move(message));
+  }
+
+  // Without it there is not even a width to speak of.
+  Status require_embedding() const {
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name == "token_embd" && find_source(row, 0, arch::Side::weight).parts.empty()) {
+        return fail("convert-missing", at_tensor("token_embd.weight"), "has no source in the directory");
+      }
+    }
+    return {};
+  }
+
+  void set_marks() {
+    for (const arch::Mark& mark : family().marks) {
+      std::vector<u64> values(sources_.layers(), 0);
+      for (const std::span<const arch::Tensor> group : family().layer_tensors) {
+        for (const arch::Tensor& row : group) {
+          for (u64 layer = 0; row.name == mark.tensor && layer < values.size(); ++layer) {
+            values[static_cast<std::size_t>(layer)] = find_source(row, layer, arch::Side::weight).parts.empty() ? 0 : 1;
+          }
+        }
+      }
+      result_.sizes.set_layers(mark.symbol, std::move(values));
+    }
+  }
+
+  struct Found {
+    const arch::SourceAlternative* alternative = nullptr;
+    std::vector<const PartMatrices*> parts;
+  };
+  // The first alternative that holds for the model and is there as a whole.
+  Found find_source(const arch::Tensor& row, u64 layer, arch::Side side) const {
+    const std::vector<arch::SourceAlternative>& alternatives = names_.alternatives(row);
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+      if (!arch::holds(alternatives[i].condition, result_.sizes, layer)) continue;
+      std::vector<const PartMatrices*> parts = sources_.parts(row, layer, side, i);
+      if (!parts.empty()) return {&alternatives[i], std::move(parts)};
+    }
+    return {};
+  }
+
+  Status place(const arch::ExpectedTensor& expected) {
+    Found found = find_source(*expected.row, expected.layer, expected.side);
+    if (expected.row->name == "output") {
+      MU_TRY(choose_output_head(found));
+    }
+    MappedTensor tensor;
+    tensor.name = expected.name;
+    tensor.must_be_f32 = expected.must_be_f32;
+    tensor.ne = expected.ne;
+    if (const std::string_view generator = arch::generator_of(*expected.row); !generator.empty()) {
+      MU_ASSIGN(auto made, arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
+      if (!made) return {};
+      tensor.is_whole = true;
+      tensor.generated = std::move(*made);
+      result_.tensors.push_back(std::move(tensor));
+      return {};
+    }
+    if (found.parts.empty()) {
+      if (expected.need != arch::Need::required) return {};
+      return fail_at(expected, "convert-missing", "has no source in the directory");
+    }
+    if (expected.ne.empty()) {
+      return fail_at(expected, "convert-config", "has a shape that cannot be derived from anything");
+    }
+    tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
+    if (tensor.is_whole) tensor.must_be_f32 = true;
+    for (std::size_t i = 0; i < found.parts.size(); ++i) {
+      MU_TRY(add_part(expected, found.alternative->parts[i], found.parts.size() == 1, *found.parts[i], tensor));
+    }
+    MU_TRY(check_rows(expected, tensor));
+    if (!tensor.is_whole && found.alternative->parts.front().operation == arch::Operation::unit_columns) {
+      MU_ASSIGN(tensor.column_lengths, column_lengths(model_, tensor));
+      tensor.is_scaled = true;
+    }
+    sources_.use(found.parts);
+    result_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  Status place_numbers(const arch::Tensor& row) {
+    LayerNumbers numbers{std::string(arch::key_of_numbers(row)), {}};
+    for (u64 layer = 0; layer < result_.sizes.get(arch::symbol::layers); ++layer) {
+      const Found found = find_source(row, layer, arch::Side::weight);
+      if (found.parts.empty()) {
+        return fail("convert-missing", at_key(numbers.key),
+                    fmt::format("has no source in the directory for layer {}", layer));
+      }
+      const std::size_t index = found.parts.front()->begin()->second;
+      const SourceMatrix& matrix = model_.matrices[index];
+      if (matrix.rows != 1 || matrix.columns != 1) {
+        return fail("convert-shape", at_tensor(matrix.name), "is not a single number");
+      }
+      sources_.use(found.parts);
+      numbers.matrices.push_back(index);
+    }
+    result_.numbers.push_back(std::move(numbers));
+    return {};
+  }
+
+  // Vectors that become a matrix: their elements are put in order, not their rows.
+  bool is_vector(const Found& found) const {
+    const SourceMatrix& matrix = model_.matrices[found.parts.front()->begin()->second];
+    return !matrix.quantized && without_ones(matrix.shape).size() <= 1;
+  }
+
+  // The rows of one part, of all its experts.
+  Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone,
+                  const PartMatrices& matrices, MappedTensor& tensor) {
+    const SourceMatrix& first = model_.matrices[matrices.begin()->second];
+    // Operations are of weights; the bias of a norm stays as it is.
+    if (expected.side == arch::Side::weight) set_operation(part, tensor);
+    const bool is_scaled = part.operation == arch::Operation::times && family().factor != nullptr;
+    const auto factor = static_cast<float>(is_scaled ? family().factor(model_.config, part.operand) : 1.0);
+    u64 next = 0;
+    for (const auto& [number, index] : matrices) {
+      const SourceMatrix& matrix = model_.matrices[index];
+      if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
+      if (!same_storage(matrix, first)) {
+        return fail("convert-experts", at_tensor(matrix.name),
+                    "differs in shape or type from the first expert, but one GGUF tensor must hold them all");
+      }
+      const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
+      const bool by_element = tensor.is_whole || part.is_of_elements;
+      const u64 units = by_element ? elements.value_or(0) : rows_of(matrix, tensor);
+      const bool is_as_stored = part.view.empty() || (part.is_of_elements && expected.side == arch::Side::bias);
+      std::optional<arch::RowView> view =
+          is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
+      if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
+      tensor.must_be_f32 |= expected.row->plain && matrix.quantized;
+      if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
+      tensor.parts.push_back({index, std::move(*view), factor});
+    }
+    tensor.is_scaled = tensor.is_scaled || factor != 1;
+    return part.view.empty() && is_alone
+               ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt)
+               : Status{};
+  }
+
+  // What is computed element by element makes a tensor small; factors serve matrices, too.
+  static void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
+    if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
+    if (part.operation == arch::Operation::unit_columns) return;
+    if (tensor.operation == arch::Operation::none) {
+      tensor.operation = part.operation;
+      std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
+    }
+    tensor.is_whole = tensor.must_be_f32 = true;
+  }
+
+  // Where a view moves whole runs of columns, rows stay as they are stored, in pieces; quantised ones if every piece is
+  // made of whole groups. Otherwise single elements are picked.
+  static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
+    const u64 length = view.axes.back().count;
+    std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
+    if (runs && tensor.columns() % length == 0 && (!matrix.quantized || length % matrix.quantized->group_size == 0)) {
+      tensor.pieces = tensor.columns() / length;
+      view = std::move(*runs);
+    } else {
+      tensor.is_transposed = true;
+    }
+  }
+
+  // Rows of ne0 elements; convolutions keep a last dimension of 1.
+  static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
+    const u64 columns = tensor.columns();
+    if (matrix.columns == columns || matrix.quantized || columns == 0) return matrix.rows;
+    const u64 elements = matrix.rows * matrix.columns;  // fits: the bytes do
+    return matrix.shape.back() == 1 && elements % columns == 0 ? elements / columns : matrix.rows;
+  }
+
+  static bool same_storage(const SourceMatrix& a, const SourceMatrix& b) {
+    return a.shape == b.shape && a.values.type == b.values.type && a.quantized == b.quantized &&
+           a.scales.type == b.scales.type && a.biases.type == b.biases.type;
+  }
+
+  tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+                                    std::optional<u64> stacked = {}) const {
+    std::vector<u64> ne = reversed(matrix.shape);
+    if (stacked) ne.push_back(*stacked);
+    return fail_at(
+        expected, "convert-shape",
+        fmt::format("would have shape {}, but the hyper-parameters imply {}", shape_text(ne), shape_text(expected.ne)));
+  }
+
+  Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+                     std::optional<u64> stacked) const {
+    std::vector<u64> ne = reversed(matrix.shape);
+    if (stacked) ne.push_back(*stacked);
+    // Routers of one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
+    if (ne == expected.ne || (!matrix.quantized && without_ones(ne) == without_ones(expected.ne))) return {};
+    while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
+    return ne == expected.ne ? Status{} : wrong_shape(expected, matrix, stacked);
+  }
+
+  // All parts together are what is expected, and stored alike.
+  Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
+    const SourceMatrix& first = model_.matrices[tensor.parts.front().matrix];
+    u64 units = 0;
+    for (const MappedPart& part : tensor.parts) {
+      const SourceMatrix& matrix = model_.matrices[part.matrix];
+      units = checked_add(units, part.view.rows()).value_or(0);
+      if (tensor.is_whole) continue;
+      if (tensor.is_transposed && part.view.rows() % tensor.columns() != 0) return wrong_shape(expected, matrix);
+      const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
+      if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
+        return wrong_shape(expected, matrix);
+      if (matrix.values.type != first.values.type || matrix.quantized != first.quantized ||
+          matrix.scales.type != first.scales.type || matrix.biases.type != first.biases.type) {
+        return fail("convert-experts", at_tensor(matrix.name),
+                    "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
+      }
+    }
+    const u64 wanted = tensor.is_whole || tensor.is_transposed ? checked_product(expected.ne).value_or(0)
+                                                               : tensor.rows() * tensor.pieces;
+    return units == wanted ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
+  }
+
+  // Tied embeddings: docs/conversion.md.
+  Status choose_output_head(Found& found) {
+    const arch::OutputHead policy = family().head;
+    if (!found.parts.empty()) {
+      const std::size_t head = found.parts.front()->begin()->second;
+      MU_ASSIGN(const bool is_embedding, embedding_is_head(head));
+      if (is_embedding) {
+        result_.left_out.push_back("lm_head.weight (the embedding is the output head)");
+        sources_.drop(head);
+        found = {};
+      }
+    }
+    if (found.parts.empty() && policy == arch::OutputHead::always) found = embedding_source();
+    return {};
+  }
+
+  Found embedding_source() const {
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name == "token_embd") return find_source(row, 0, arch::Side::weight);
+    }
+    return {};
+  }
+
+  // Is `head` there although the embedding serves? Tied models say so; but some classes of mlx-lm do not look at that,
+  // and what they saved is then a head of its own. Where models are tied by default, one that says nothing, or has no
+  // place for another head, is asked for its bytes.
+  Result<bool> embedding_is_head(std::size_t head) const {
+    const std::optional<bool> tied = model_.config.tie_word_embeddings;
+    const bool has_no_place = family().head == arch::OutputHead::never;
+    if (tied.value_or(false)) {
+      if (!model_.is_mlx || has_no_place) return true;
+    } else if (!family().tied_by_default) {
+      return false;
+    }
+    if (!tied && has_no_place) return true;
+    const Found embedding = embedding_source();
+    if (embedding.parts.empty()) return false;
+    return same_content(model_.matrices[head], model_.matrices[embedding.parts.front()->begin()->second]);
+  }
+
+  Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
+    if (a.shape != b.shape || a.quantized != b.quantized) return false;
+    for (const auto& part : {&SourceMatrix::values, &SourceMatrix::scales, &SourceMatrix::biases}) {
+      const StoredTensor& left = a.*part;
+      const StoredTensor& right = b.*part;
+      if (left.type != right.type || left.bytes != right.bytes) return false;
+      MU_ASSIGN(const bool same,
+                same_bytes(model_.source(left), left.offset, model_.source(right), right.offset, left.bytes));
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  // A head where the loader takes none is told from the other leftovers.
+  Status refuse_leftovers() {
+    if (family().head == arch::OutputHead::never) {
+      for (const arch::Tensor& row : family().last_tensors) {
+        if (row.name != "output") continue;
+        Found head = find_source(row, 0, arch::Side::weight);
+        MU_TRY(choose_output_head(head));
+        if (!head.parts.empty()) {
+          return fail("convert-output-head", at_tensor("lm_head.weight"),
+                      "differs from the embedding, but llama.cpp supports no output head for this architecture");
+        }
+      }
+    }
+    const std::vector<std::string> unmapped = sources_.unused();
+    if (unmapped.empty()) return {};
+    constexpr std::size_t shown = 10;
+    std::string list;
+    for (std::size_t i = 0; i < std::min(shown, unmapped.size()); ++i) list += (i > 0 ? ", " : "") + unmapped[i];
+    if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
+    return fail("convert-unmapped", {},
+                fmt::format("{} {} no place in a GGUF of architecture {}: {}", counted(unmapped.size(), "tensor"),
+                            verb(unmapped.size(), "has", "have"), family().gguf, list));
+  }
+
+  const HfModel& model_;
+  arch::Names names_;
+  HfSources sources_;
+  TensorMap result_;
+};
+
+}  // namespace
+
+Result<TensorMap> map_tensors(const HfModel& model) {
+  return NameMapper(model).map();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,116 @@
+#include "to_gguf/transposed_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mlx/dequantize.h"
+
+namespace modelutils {
+
+namespace {
+
+// Reads elements of one matrix that follow one another in a row.
+class StripReader {
+ public:
+  StripReader(const HfModel& model, const SourceMatrix& matrix)
+      : model_(model), matrix_(matrix), size_(type_info(values_type(matrix)).block_bytes) {}
+
+  u64 element_bytes() const { return size_; }
+
+  /// Elements [first, first + count) of the matrix.
+  Status read(u64 first, u64 count, MutableBytes out) {
+    if (!matrix_.quantized) {
+      return model_.source(matrix_.values).read_exact(matrix_.values.offset + first * size_, out);
+    }
+    while (count > 0) {
+      const u64 column = first % matrix_.columns;
+      const u64 here = std::min(count, matrix_.columns - column);
+      MU_TRY(read_row(first / matrix_.columns));
+      std::memcpy(out.data(), values_.data() + column, here * size_);
+      out = out.subspan(here * size_);
+      first += here;
+      count -= here;
+    }
+    return {};
+  }
+
+ private:
+  Status read_row(u64 row) {
+    if (row == row_) return {};
+    row_ = row;
+    MU_TRY(read_part(matrix_.values, row, codes_));
+    MU_TRY(read_part(matrix_.scales, row, scales_));
+    if (matrix_.biases.bytes > 0) MU_TRY(read_part(matrix_.biases, row, biases_));
+    values_.resize(matrix_.columns);
+    mlx::dequantize(*matrix_.quantized, {codes_, matrix_.scales.type, scales_, matrix_.biases.type, biases_}, values_);
+    return {};
+  }
+
+  Status read_part(const StoredTensor& stored, u64 row, std::vector<std::byte>& bytes) const {
+    bytes.resize(stored.bytes / matrix_.rows);
+    return model_.source(stored).read_exact(stored.offset + row * bytes.size(), bytes);
+  }
+
+  const HfModel& model_;
+  const SourceMatrix& matrix_;
+  u64 size_;
+  std::vector<std::byte> codes_, scales_, biases_;
+  std::vector<float> values_;  // of the row read last
+  u64 row_ = ~u64{0};
+};
+
+// The rows that the last axes of a view make together come from strips of the source where the axis before those runs
+// along its rows: how many such rows, or 1.
+u64 rows_of_strips(const arch::RowView& view, u64 columns) {
+  u64 product = 1;
+  std::size_t axis = view.axes.size();
+  while (axis > 0 && product < columns) product *= view.axes[--axis].count;
+  const bool has_strips = product == columns && axis > 0 && view.axes[axis - 1].stride == 1;
+  return has_strips ? view.axes[axis - 1].count : 1;
+}
+
+// Rows [first, first + count) of one part.
+Status read_part(const HfModel& model, const MappedPart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
+  StripReader reader(model, model.matrices[part.matrix]);
+  const u64 size = reader.element_bytes();
+  const u64 most = rows_of_strips(part.view, columns);
+  std::vector<std::byte> strip;
+  for (u64 row = first; row < first + count;) {
+    const u64 length = std::min(most - row % most, first + count - row);
+    strip.resize(length * size);
+    for (u64 column = 0; column < columns; ++column) {
+      MU_TRY(reader.read(part.view.source_row(row * columns + column), length, strip));
+      for (u64 i = 0; i < length; ++i) {
+        std::memcpy(out.data() + ((row - first + i) * columns + column) * size, strip.data() + i * size, size);
+      }
+    }
+    row += length;
+  }
+  return {};
+}
+
+}  // namespace
+
+TensorType values_type(const SourceMatrix& matrix) {
+  return matrix.quantized ? TensorType::F32 : matrix.values.type;
+}
+
+Status read_transposed_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  const u64 row_bytes =
+      tensor.columns() * type_info(values_type(model.matrices[tensor.parts.front().matrix])).block_bytes;
+  out.values.resize(count * row_bytes);
+  u64 part_start = 0;  // in rows of the tensor
+  for (const MappedPart& part : tensor.parts) {
+    const u64 rows = part.view.rows() / tensor.columns();
+    const u64 from = std::max(first, part_start);
+    const u64 to = std::min(first + count, part_start + rows);
+    if (from < to) {
+      MU_TRY(read_part(model, part, tensor.columns(), from - part_start, to - from,
+                       MutableBytes(out.values).subspan((from - first) * row_bytes, (to - from) * row_bytes)));
+    }
+    part_start += rows;
+  }
+  return {};
+}
+
+}  // namespace modelutils

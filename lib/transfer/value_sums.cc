@@ -1,0 +1,250 @@
+#include "transfer/value_sums.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace modelutils {
+
+namespace {
+
+bool is_equal(float a, float b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+// One after another, in doubles: for what floats cannot add up.
+ValueSums careful_sums(std::span<const float> a, std::span<const float> b) {
+  ValueSums sums;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool is_finite = std::isfinite(a[i]) && std::isfinite(b[i]);
+    if (!is_equal(a[i], b[i])) {
+      ++sums.different;
+      if (!is_finite) ++sums.unordered;
+    }
+    if (!is_finite) continue;
+    const double value = static_cast<double>(a[i]), other = static_cast<double>(b[i]);
+    const double difference = other - value;
+    sums.aa += value * value;
+    sums.bb += other * other;
+    sums.ab += value * other;
+    sums.dd += difference * difference;
+    sums.max_abs = std::max(sums.max_abs, std::abs(difference));
+  }
+  return sums;
+}
+
+// Could a sum of squares of floats, found in floats, have lost more than its last bits? Squares below 2^-126 lose some,
+// those of 2^-149 all; up to 2^32 of these are nothing beside 2^-90.
+bool can_be_sum(double sum) {
+  return sum >= 0x1p-90 && sum < std::numeric_limits<double>::infinity();
+}
+
+// Are these sums right but for their last bits? Products of both sides are between their squares.
+bool can_be_sums(const ValueSums& sums) {
+  return can_be_sum(sums.aa) && can_be_sum(sums.bb) && (sums.different == 0 || can_be_sum(sums.dd));
+}
+
+// Element i belongs to lane i % 16, however wide a vector is: the order of additions, and so the result, is the same on
+// every machine. What is left in the end when lanes k and k + 8 are put together, and of doubles k and k + 4 of these.
+struct Lanes {
+  static constexpr std::size_t count = 16;
+  static constexpr std::size_t run = 256;  // elements that are added up as floats, before these sums become doubles
+  std::array<double, count / 4> aa, bb, ab, dd;
+  std::array<float, count / 2> largest;  // of d²
+  std::array<i32, count / 2> different;
+};
+
+// Vectors of WIDTH bytes; a Half has as many floats as Doubles has doubles.
+template <std::size_t WIDTH>
+struct Vectors {
+  using Doubles [[gnu::vector_size(WIDTH)]] = double;
+  using Floats [[gnu::vector_size(WIDTH)]] = float;
+  using Half [[gnu::vector_size(WIDTH / 2)]] = float;
+  using Counts [[gnu::vector_size(WIDTH)]] = i32;
+};
+
+template <typename Vector>
+[[gnu::always_inline]] inline void load_vector(const float* from, Vector& to) {
+  std::memcpy(&to, from, sizeof(Vector));
+}
+
+template <typename Vector, typename Number>
+[[gnu::always_inline]] inline void store_vector(const Vector& from, Number* to) {
+  std::memcpy(to, &from, sizeof(Vector));
+}
+
+template <typename Half, typename Doubles>
+[[gnu::always_inline]] inline void load_widened(const float* from, Doubles& to) {
+#if defined(__x86_64__) && !defined(__clang__) && defined(__OPTIMIZE__)
+  if constexpr (sizeof(Doubles) == 32) {  // g++ 12 makes four instructions of the conversion below
+    __asm__("vcvtps2pd %1, %0" : "=x"(to) : "m"(*reinterpret_cast<const float(*)[4]>(from)));
+    return;
+  }
+#endif
+  Half half;
+  load_vector(from, half);
+  to = __builtin_convertvector(half, Doubles);
+}
+
+// Adds the sums of a run, lane k and lane k + 8 together, to those of doubles.
+template <std::size_t WIDTH>
+[[gnu::always_inline]] inline void add_run(const typename Vectors<WIDTH>::Floats* run,
+                                           typename Vectors<WIDTH>::Doubles* sums) {
+  constexpr std::size_t doubles = WIDTH / sizeof(double), floats = WIDTH / sizeof(float);
+  constexpr std::size_t half = Lanes::count / 2;
+  float folded[half];
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < half / floats; ++k) store_vector(run[k] + run[k + half / floats], folded + k * floats);
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < half / doubles; ++k) {
+    typename Vectors<WIDTH>::Doubles wide;
+    load_widened<typename Vectors<WIDTH>::Half>(folded + k * doubles, wide);
+    sums[k] += wide;
+  }
+}
+
+template <std::size_t WIDTH>
+[[gnu::always_inline]] inline void add_up(const float* a, const float* b, std::size_t size, Lanes& lanes) {
+  using Doubles = typename Vectors<WIDTH>::Doubles;
+  using Floats = typename Vectors<WIDTH>::Floats;
+  using Counts = typename Vectors<WIDTH>::Counts;
+  constexpr std::size_t doubles = WIDTH / sizeof(double), floats = WIDTH / sizeof(float);
+  constexpr std::size_t vectors = Lanes::count / floats, sums = Lanes::count / 2 / doubles;
+  Doubles aa[sums] = {}, bb[sums] = {}, ab[sums] = {}, dd[sums] = {};
+  Floats largest[vectors] = {};
+  Counts different[vectors] = {};
+  for (std::size_t i = 0; i < size;) {
+    const std::size_t end = std::min(i + Lanes::run, size);
+    Floats run_aa[vectors] = {}, run_bb[vectors] = {}, run_ab[vectors] = {}, run_dd[vectors] = {};
+    for (; i < end; i += Lanes::count) {
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < vectors; ++k) {
+        Floats value, other;
+        load_vector(a + i + k * floats, value);
+        load_vector(b + i + k * floats, other);
+        const Floats difference = other - value;
+        const Floats square = difference * difference;
+        run_aa[k] += value * value;
+        run_bb[k] += other * other;
+        run_ab[k] += value * other;
+        run_dd[k] += square;
+        largest[k] = square > largest[k] ? square : largest[k];
+        different[k] -= value != other;
+      }
+    }
+    add_run<WIDTH>(run_aa, aa);
+    add_run<WIDTH>(run_bb, bb);
+    add_run<WIDTH>(run_ab, ab);
+    add_run<WIDTH>(run_dd, dd);
+  }
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < sums / 2; ++k) {
+    store_vector(aa[k] + aa[k + sums / 2], &lanes.aa[k * doubles]);
+    store_vector(bb[k] + bb[k + sums / 2], &lanes.bb[k * doubles]);
+    store_vector(ab[k] + ab[k + sums / 2], &lanes.ab[k * doubles]);
+    store_vector(dd[k] + dd[k + sums / 2], &lanes.dd[k * doubles]);
+  }
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < vectors / 2; ++k) {
+    const Floats other = largest[k + vectors / 2];
+    store_vector(largest[k] > other ? largest[k] : other, &lanes.largest[k * floats]);
+    store_vector(different[k] + different[k + vectors / 2], &lanes.different[k * floats]);
+  }
+}
+
+// The largest |b - a| in each lane of doubles, exactly as a double has it.
+template <std::size_t WIDTH>
+[[gnu::always_inline]] inline void find_largest(const float* a, const float* b, std::size_t size,
+                                                std::array<double, Lanes::count / 2>& lanes) {
+  using Doubles = typename Vectors<WIDTH>::Doubles;
+  using Half = typename Vectors<WIDTH>::Half;
+  constexpr std::size_t doubles = WIDTH / sizeof(double), vectors = Lanes::count / 2 / doubles;
+  Doubles most[vectors] = {}, least[vectors] = {};
+  for (std::size_t i = 0; i < size; i += Lanes::count / 2) {
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < vectors; ++k) {
+      Doubles value, other;
+      load_widened<Half>(a + i + k * doubles, value);
+      load_widened<Half>(b + i + k * doubles, other);
+      const Doubles difference = other - value;
+      most[k] = difference > most[k] ? difference : most[k];
+      least[k] = difference < least[k] ? difference : least[k];
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < vectors; ++k) {
+    store_vector(most[k] > -least[k] ? most[k] : -least[k], &lanes[k * doubles]);
+  }
+}
+
+}  // namespace
+
+void ValueSums::add(const ValueSums& other) {
+  aa += other.aa;
+  bb += other.bb;
+  ab += other.ab;
+  dd += other.dd;
+  max_abs = std::max(max_abs, other.max_abs);
+  different += other.different;
+  unordered += other.unordered;
+}
+
+double ValueSums::rms() const {
+  if (dd == 0) return 0;
+  return aa > 0 ? std::sqrt(dd / aa) : std::numeric_limits<double>::infinity();
+}
+
+double ValueSums::cosine() const {
+  if (dd == 0) return 1;
+  if (aa == 0 || bb == 0) return 0;
+  // The difference tells more of vectors that are nearly equal, and nothing of a short one beside a long one.
+  const double product = aa <= 16 * bb && bb <= 16 * aa ? (aa + bb - dd) / 2 : ab;
+  return std::clamp(product / std::sqrt(aa * bb), -1.0, 1.0);
+}
+
+ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
+  Lanes lanes;  // add_up() sets all of it
+  const std::size_t whole = a.size() - a.size() % Lanes::count;
+  run_with(
+      instructions, [&, x = a.data(), y = b.data() ](auto width)
+                        __attribute__((always_inline)) { add_up<decltype(width)::value>(x, y, whole, lanes); });
+  ValueSums sums;
+  const auto sum_of = [](const std::array<double, 4>& parts) { return (parts[0] + parts[2]) + (parts[1] + parts[3]); };
+  sums.aa = sum_of(lanes.aa);
+  sums.bb = sum_of(lanes.bb);
+  sums.ab = sum_of(lanes.ab);
+  sums.dd = sum_of(lanes.dd);
+  float largest = 0;
+  for (const float square : lanes.largest) largest = std::max(largest, square);
+  i32 different = 0;
+  for (const i32 count : lanes.different) different += count;
+  sums.different = static_cast<u32>(different);
+  if (!can_be_sums(sums)) {
+    sums = careful_sums(a, b);
+    sums.max_abs = std::max(sums.max_abs, known);
+    return sums;
+  }
+  sums.max_abs = known;
+  // Rounding keeps the order: only so can there be a difference larger than what is known.
+  const auto rounded = static_cast<float>(known);
+  if (largest > 0 && largest >= rounded * rounded) {
+    std::array<double, Lanes::count / 2> exact;
+    run_with(
+        instructions, [&, x = a.data(), y = b.data() ](auto width)
+                          __attribute__((always_inline)) { find_largest<decltype(width)::value>(x, y, whole, exact); });
+    sums.max_abs = std::max(known, std::ranges::max(exact));
+  }
+  if (whole < a.size()) sums.add(careful_sums(a.subspan(whole), b.subspan(whole)));
+  return sums;
+}
+
+std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!is_equal(a[i], b[i])) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace modelutils
