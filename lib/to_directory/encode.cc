@@ -11,7 +11,7 @@
 #include "tensor/narrow.h"
 #include "transfer/measure_error.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -21,7 +21,7 @@ constexpr u64 value_elements = u64{32} << 10;
 
 }  // namespace
 
-EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const StoredForm& form) {
+EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form) {
   const u64 columns = tensor.row_elements();
   if (!form.is_packed()) return {columns * type_info(form.type).block_bytes, 0, 0};
   const u64 scales = columns / form.params.group_size * type_info(form.type).block_bytes;
@@ -154,4 +154,4 @@ void DirectoryEncoder::encode_groups(const EncodedPiece& out, MeasuredError* err
   measure(values_, carried_, *error);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

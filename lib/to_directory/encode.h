@@ -12,7 +12,7 @@
 #include "to_directory/tensor_map.h"
 #include "transfer/conversion_report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 /// Bytes of one row of the shape in each of the tensors that a module becomes.
 struct EncodedSizes {
@@ -20,7 +20,7 @@ struct EncodedSizes {
   u64 scales = 0;  ///< 0 if not packed
   u64 biases = 0;  ///< 0 but in affine mode
 };
-EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const StoredForm& form);
+EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form);
 
 struct EncodedRows {
   std::vector<std::byte> weight, scales, biases;
@@ -34,7 +34,7 @@ struct EncodedPiece {
 /// For one tensor and one thread.
 class DirectoryEncoder {
  public:
-  DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const StoredForm& form)
+  DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const DirectoryForm& form)
       : tensor_(tensor), form_(form), reader_(catalog, tensor) {}
 
   /// Rows [first, first + count) of the shape. `error`, if given, collects the difference to the exact values (not for
@@ -49,10 +49,10 @@ class DirectoryEncoder {
   void quantize_groups(std::span<const float> values, std::span<u8> codes, std::span<mlx::ScaleAndBias> lattices) const;
 
   const DirectoryTensor& tensor_;
-  const StoredForm& form_;
+  const DirectoryForm& form_;
   DirectoryReader reader_;
   std::vector<std::byte> rows_;
   std::vector<float> values_, carried_;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -11,7 +11,7 @@
 #include "to_directory/plan.h"
 #include "to_directory/stream.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -138,4 +138,4 @@ Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& p
   return std::move(plan.report);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -17,7 +17,7 @@
 #include "to_directory/config_from_keys.h"
 #include "to_directory/quantization.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -111,7 +111,7 @@ class DirectoryPlanner {
     u64 bytes = 0;
   };
 
-  static Parts parts_of(const DirectoryTensor& tensor, const StoredForm& form) {
+  static Parts parts_of(const DirectoryTensor& tensor, const DirectoryForm& form) {
     const EncodedSizes row = encoded_sizes(tensor, form);
     Parts parts;
     parts.bytes = (row.weight + row.scales + row.biases) * tensor.rows();
@@ -247,7 +247,7 @@ class DirectoryPlanner {
   void report_tensors() {
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
       const DirectoryTensor& tensor = plan_.map.tensors[i];
-      const StoredForm& form = plan_.forms[i];
+      const DirectoryForm& form = plan_.forms[i];
       DirectoryTensorReport report;
       report.name = tensor.name;
       for (const DirectoryPart& part : tensor.parts) {
@@ -276,14 +276,14 @@ class DirectoryPlanner {
   void remark_float32() {
     const auto count = [&](TensorType type) {
       return std::count_if(plan_.forms.begin(), plan_.forms.end(),
-                           [&](const StoredForm& form) { return form.type == type; });
+                           [&](const DirectoryForm& form) { return form.type == type; });
     };
     const auto all = static_cast<std::ptrdiff_t>(plan_.forms.size());
     const auto wide = count(TensorType::F32);
     const auto half = count(TensorType::F16);
     const auto brain = count(TensorType::BF16);
     const bool is_packed =
-        std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const StoredForm& form) { return form.is_packed(); });
+        std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const DirectoryForm& form) { return form.is_packed(); });
     if (options_.raw_names || (wide == all && !is_packed)) return;
     std::string what;
     if (wide > 0) {
@@ -338,4 +338,4 @@ bool is_name_of_ours(std::string_view name) {
                     [](char c, char wanted) { return wanted == '#' ? c >= '0' && c <= '9' : c == wanted; });
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -20,7 +20,7 @@
 #include "to_directory/tensor_map.h"
 #include "tokenizer/tokenizer_files_from_keys.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 struct PlannedShard {
   std::string name;  ///< "model.safetensors", "model-00001-of-00003.safetensors"
@@ -39,7 +39,7 @@ struct DirectoryPlan {
   gguf::SplitSet set;
   Catalog catalog;
   DirectoryMap map;
-  std::vector<StoredForm> forms;       ///< one for each tensor of the map
+  std::vector<DirectoryForm> forms;    ///< one for each tensor of the map
   std::vector<PlannedModule> modules;  ///< the same
   std::vector<PlannedShard> shards;
   std::vector<std::pair<std::string, std::string>> side_files;  ///< name and content of the others
@@ -54,4 +54,4 @@ Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options);
 /// Is it a name of a file that gguf2mlx writes?
 bool is_name_of_ours(std::string_view name);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

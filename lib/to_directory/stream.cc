@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "io/write_back.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -138,4 +138,4 @@ Status stream_directory(DirectoryPlan& plan, std::vector<AtomicOutput>& files, u
   return DirectoryStreamer(plan, files, std::max(threads, 1u), progress).stream();
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -9,10 +9,10 @@
 #include "io/progress.h"
 #include "to_directory/plan.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 /// Writes headers and tensors of all shards; `files` has one open output for each. Fills in what the report says of
 /// tensors that are measured as they are written.
 Status stream_directory(DirectoryPlan& plan, std::vector<AtomicOutput>& files, unsigned threads, Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

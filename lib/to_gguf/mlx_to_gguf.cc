@@ -8,7 +8,7 @@
 #include "to_gguf/plan.h"
 #include "to_gguf/self_check.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 namespace {
 
@@ -129,4 +129,4 @@ Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& pr
   return std::move(plan.report);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -14,7 +14,7 @@
 #include "to_gguf/tensor_map.h"
 #include "to_gguf/tensor_recipe.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 struct PlannedFile {
   std::string path;
@@ -35,4 +35,4 @@ struct GgufPlan {
 
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -7,7 +7,7 @@
 #include "rules/gguf/rules.h"
 #include "transfer/planned_source.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 namespace {
 
@@ -78,4 +78,4 @@ Status check_written(const GgufPlan& plan, const std::vector<AtomicOutput>& outp
   return checked;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

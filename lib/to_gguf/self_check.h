@@ -7,7 +7,7 @@
 #include "io/atomic_output.h"
 #include "to_gguf/plan.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 /// The planned headers, before a byte is written (data reads as zeros). Error "convert-self-check".
 Status check_plan(const GgufPlan& plan, bool with_vocabulary);
@@ -16,4 +16,4 @@ Status check_plan(const GgufPlan& plan, bool with_vocabulary);
 /// "convert-self-check", "out-write" (another size), "out-check" (a disk that does not give back what it took).
 Status check_written(const GgufPlan& plan, const std::vector<AtomicOutput>& outputs, bool with_vocabulary);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "io/write_back.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 namespace {
 
@@ -115,4 +115,4 @@ Status stream_gguf(AtomicOutput& output, const gguf::OutLayout& layout, const st
                               : stream_to_pipe(output, layout, chunks, threads, encode, progress);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

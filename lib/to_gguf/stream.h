@@ -11,7 +11,7 @@
 #include "io/progress.h"
 #include "tensor/types.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 /// One tensor as the streamer sees it.
 struct StreamTensor {
@@ -30,4 +30,4 @@ using EncodeRows = std::function<Status(std::size_t tensor, u64 first, u64 count
 Status stream_gguf(AtomicOutput& output, const gguf::OutLayout& layout, const std::vector<StreamTensor>& tensors,
                    unsigned threads, const EncodeRows& encode, Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf
