@@ -22,11 +22,7 @@ struct EncodedSizes {
 };
 EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form);
 
-struct EncodedRows {
-  std::vector<std::byte> weight, scales, biases;
-};
-
-/// Some of its rows.
+/// Some rows.
 struct EncodedPiece {
   MutableBytes weight, scales, biases;
 };
@@ -37,12 +33,12 @@ class DirectoryEncoder {
   DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const DirectoryForm& form)
       : tensor_(tensor), form_(form), reader_(catalog, tensor) {}
 
-  /// Rows [first, first + count) of the shape. `error`, if given, collects the difference to the exact values (not for
-  /// FormWay::blocks). Errors: reading.
-  Status encode(u64 first, u64 count, EncodedRows& out, MeasuredError* error);
+  /// Rows [first, first + count) of the shape; `out` has the bytes that encoded_sizes() says. `error`, if given,
+  /// collects the difference to the exact values (not for FormWay::blocks). Errors: reading.
+  Status encode(u64 first, u64 count, const EncodedPiece& out, MeasuredError* error);
 
  private:
-  Status encode_blocks(u64 first, u64 count, EncodedRows& out);
+  Status encode_blocks(u64 first, u64 count, const EncodedPiece& out);
   // Of values_, which are whole rows.
   void encode_plain(const EncodedPiece& out, MeasuredError* error);
   void encode_groups(const EncodedPiece& out, MeasuredError* error);

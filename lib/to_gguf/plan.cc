@@ -244,13 +244,16 @@ class Planner {
     }
     PlannedFile file;
     file.path = std::move(path);
-    file.first_tensor = begin;
     MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
     for (std::size_t i = begin; i < end; ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
-      const u64 rows = tensor.units();
-      file.stream.push_back(
-          {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows, row_granule(tensor)});
+      StreamTensor stream;
+      stream.file = plan_.files.size();
+      stream.rows = tensor.units();
+      stream.granule = row_granule(tensor);
+      stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
+      stream.is_measured = !plan_.recipes[i].exact;
+      plan_.stream.push_back(stream);
     }
     plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
     plan_.files.push_back(std::move(file));
