@@ -5,7 +5,7 @@
 
 #include "cli/gguf2mlx_options.h"
 #include "io/text_output.h"
-#include "report/directory_report.h"
+#include "report/transfer_report.h"
 
 using namespace modelutils;
 
@@ -13,14 +13,14 @@ namespace {
 
 // The report is a result, the summary a message.
 int show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const to_directory::DirectoryReport& report) {
+         const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
-    out << directory_json(report);
+    out << transfer_json(report);
   } else if (plan || !common.quiet) {
-    out << directory_text(report, plan || common.verbosity > 0);
+    out << transfer_text(report, plan || common.verbosity > 0);
   }
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   return cli::exit_ok;

@@ -6,7 +6,7 @@
 #include "cli/mlx2gguf_options.h"
 #include "io/atomic_output.h"
 #include "io/text_output.h"
-#include "report/conversion_report.h"
+#include "report/transfer_report.h"
 
 using namespace modelutils;
 
@@ -14,7 +14,7 @@ namespace {
 
 // The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
 int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const ConversionReport& report) {
+         const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) {
     messages.remark(remark, report.input);
   }
@@ -22,9 +22,9 @@ int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common
   const bool stdout_is_free = plan || !is_standard_output(options.convert.output);
   TextOutput out(stdout_is_free && (plan || !options.report.empty()) ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
-    out << conversion_json(report);
+    out << transfer_json(report);
   } else if (plan || !common.quiet) {
-    out << conversion_text(report, plan || common.verbosity > 0);
+    out << transfer_text(report, plan || common.verbosity > 0);
   }
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   return cli::exit_ok;

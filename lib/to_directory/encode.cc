@@ -9,7 +9,6 @@
 #include "mlx/dequantize.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
-#include "transfer/measure_error.h"
 
 namespace modelutils::to_directory {
 

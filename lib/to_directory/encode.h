@@ -10,7 +10,7 @@
 #include "to_directory/forms.h"
 #include "to_directory/rows.h"
 #include "to_directory/tensor_map.h"
-#include "transfer/conversion_report.h"
+#include "transfer/report.h"
 
 namespace modelutils::to_directory {
 

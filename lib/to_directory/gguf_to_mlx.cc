@@ -113,7 +113,7 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
   };
   MU_ASSIGN(const std::vector<MeasuredError> errors, stream_tensors(files, plan.stream, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    DirectoryTensorReport& report = plan.report.tensors[i];
+    TensorReport& report = plan.report.tensors[i];
     if (report.exact) continue;
     report.rms = errors[i].relative_rms();
     report.exact = errors[i].squared_error == 0 && errors[i].max_abs == 0;
@@ -145,7 +145,7 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
 
 }  // namespace
 
-Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
+Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
   MU_TRY(check_directory_options(options));
   Result<DirectoryPlan> planned = plan_directory(options);
   if (!planned) {

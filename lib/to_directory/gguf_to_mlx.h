@@ -9,7 +9,7 @@
 #include "io/model_folder.h"
 #include "io/progress.h"
 #include "to_directory/forms.h"
-#include "to_directory/report.h"
+#include "transfer/report.h"
 
 namespace modelutils::to_directory {
 
@@ -36,6 +36,6 @@ struct GgufToMlxOptions {
 /// Errors: everything that verify calls an error in the file; "convert-…", "config-…" and "hf-tok-…"
 /// (docs/findings.md); those of AtomicDirectory; "convert-self-check" if what was written breaks a rule of ours (a
 /// bug).
-Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress);
+Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_directory

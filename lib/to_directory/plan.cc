@@ -36,6 +36,7 @@ class DirectoryPlanner {
   explicit DirectoryPlanner(const GgufToMlxOptions& options) : options_(options) {}
 
   Result<DirectoryPlan> plan() {
+    plan_.report.kind = ReportKind::gguf2mlx;
     plan_.report.input = options_.input;
     plan_.report.output = options_.output;
     plan_.report.dry_run = options_.dry_run;
@@ -255,17 +256,17 @@ class DirectoryPlanner {
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
       const DirectoryTensor& tensor = plan_.map.tensors[i];
       const DirectoryForm& form = plan_.forms[i];
-      DirectoryTensorReport report;
+      TensorReport report;
       report.name = tensor.name;
       for (const DirectoryPart& part : tensor.parts) {
         const CatalogTensor& source = plan_.catalog.tensors[part.tensor];
         report.source += (report.source.empty() ? "" : " + ") + source.name;
         const std::string type(type_name(*source.type));
-        if (report.source_type.find(type) == std::string::npos) {
-          report.source_type += (report.source_type.empty() ? "" : " + ") + type;
+        if (report.source_form.find(type) == std::string::npos) {
+          report.source_form += (report.source_form.empty() ? "" : " + ") + type;
         }
       }
-      if (tensor.parts.empty()) report.source = report.source_type = "key";
+      if (tensor.parts.empty()) report.source = report.source_form = "key";
       report.form = form.text();
       report.shape = tensor.shape;
       for (const StreamTensor::Part& part : plan_.stream[i].parts) report.bytes += part.row_bytes * tensor.rows();

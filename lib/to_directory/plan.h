@@ -16,9 +16,9 @@
 #include "to_directory/encode.h"
 #include "to_directory/forms.h"
 #include "to_directory/gguf_to_mlx.h"
-#include "to_directory/report.h"
 #include "to_directory/tensor_map.h"
 #include "tokenizer/tokenizer_files_from_keys.h"
+#include "transfer/report.h"
 #include "transfer/stream.h"
 
 namespace modelutils::to_directory {
@@ -37,7 +37,7 @@ struct DirectoryPlan {
   std::vector<PlannedShard> shards;
   std::vector<std::pair<std::string, std::string>> side_files;  ///< name and content of the others
   std::optional<tokenizer::RebuiltTokenizer> tokenizer;         ///< whose files are written piece by piece
-  DirectoryReport report;
+  TransferReport report;
 
   u64 total_bytes() const;
 };

@@ -69,8 +69,9 @@ Status stream(GgufPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threa
   };
   MU_ASSIGN(const std::vector<MeasuredError> errors, stream_tensors(files, plan.stream, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    plan.report.tensors[i].measured = plan.stream[i].is_measured;
-    plan.report.tensors[i].error = errors[i];
+    if (!plan.stream[i].is_measured) continue;
+    plan.report.tensors[i].rms = errors[i].relative_rms();
+    plan.report.tensors[i].max_abs = errors[i].max_abs;
   }
   return {};
 }
@@ -90,7 +91,7 @@ Status check_options(const MlxToGgufOptions& options) {
 
 }  // namespace
 
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& progress) {
+Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& progress) {
   MU_TRY(check_options(given));
   MlxToGgufOptions options = given;
   if (options.directory.ends_with(".safetensors.index.json")) {

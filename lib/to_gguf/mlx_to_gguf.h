@@ -9,8 +9,8 @@
 #include "base/parallel.h"
 #include "io/model_folder.h"
 #include "io/progress.h"
-#include "transfer/conversion_report.h"
 #include "transfer/mlx_target.h"
+#include "transfer/report.h"
 
 namespace modelutils::to_gguf {
 
@@ -35,6 +35,6 @@ struct MlxToGgufOptions {
 ///
 /// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
 /// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
+Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_gguf

@@ -108,12 +108,12 @@ class Planner {
       plan_.report.tensors.push_back({tensor.name,
                                       recipe.source,
                                       recipe.form,
-                                      recipe.type,
+                                      std::string(type_name(recipe.type)),
                                       tensor.ne,
                                       *bytes,
                                       recipe.measured ? std::optional(recipe.exact) : std::nullopt,
                                       recipe.reason,
-                                      false,
+                                      {},
                                       {}});
     }
     return {};

@@ -27,7 +27,7 @@ struct GgufPlan {
   std::vector<TensorRecipe> recipes;  ///< one for each tensor of the map
   std::vector<PlannedFile> files;
   std::vector<StreamTensor> stream;  ///< one for each tensor of the map
-  ConversionReport report;           ///< without measured errors
+  TransferReport report;             ///< without measured errors
 
   u64 total_bytes() const;
 };

@@ -9,7 +9,7 @@
 #include "to_gguf/scales.h"
 #include "to_gguf/tensor_map.h"
 #include "transfer/carriers.h"
-#include "transfer/conversion_report.h"
+#include "transfer/report.h"
 
 namespace modelutils::to_gguf {
 

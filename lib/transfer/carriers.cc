@@ -8,7 +8,6 @@
 
 #include "tensor/dequantize.h"
 #include "transfer/fp8_carrier.h"
-#include "transfer/measure_error.h"
 #include "transfer/q8_0_best.h"
 #include "transfer/repack_blocks.h"
 

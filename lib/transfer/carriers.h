@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "forms/stored_form.h"
-#include "transfer/conversion_report.h"
 #include "transfer/encoders.h"
 #include "transfer/mlx_target.h"
+#include "transfer/report.h"
 
 namespace modelutils {
 

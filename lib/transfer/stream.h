@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "io/atomic_output.h"
 #include "io/progress.h"
-#include "transfer/conversion_report.h"
+#include "transfer/report.h"
 
 namespace modelutils {
 

@@ -20,7 +20,7 @@ namespace modelutils::to_gguf {
 
 // What a conversion left on the disk.
 struct Converted {
-  ConversionReport report;
+  TransferReport report;
   std::string path;
   gguf::SplitSet set;
   Catalog catalog;
@@ -66,7 +66,7 @@ class MlxToGguf : public ::testing::Test {
   Converted convert(const MlxToGgufOptions& options) {
     Converted result;
     Progress silent;
-    Result<ConversionReport> report = mlx_to_gguf(options, silent);
+    Result<TransferReport> report = mlx_to_gguf(options, silent);
     if (!report) {
       ADD_FAILURE() << options.directory << ": " << report.error().where << ": " << report.error().message << " ["
                     << report.error().code << "]";
@@ -87,7 +87,7 @@ class MlxToGguf : public ::testing::Test {
   std::string refusal(const MlxToGgufOptions& options) {
     std::filesystem::remove(options.output);
     Progress silent;
-    const Result<ConversionReport> report = mlx_to_gguf(options, silent);
+    const Result<TransferReport> report = mlx_to_gguf(options, silent);
     EXPECT_EQ(std::filesystem::exists(options.output), report.has_value());
     std::filesystem::remove(options.output);
     return report ? "converted" : report.error().code;

@@ -1,9 +1,8 @@
-#include "transfer/conversion_report.h"
+#include "transfer/report.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "transfer/measure_error.h"
 #include "transfer/value_sums.h"
 
 namespace modelutils {
@@ -19,17 +18,17 @@ double MeasuredError::relative_rms() const {
   return squared_value > 0 ? std::sqrt(squared_error / squared_value) : HUGE_VAL;
 }
 
-u64 ConversionReport::inexact_tensors() const {
+u64 TransferReport::inexact_tensors() const {
   return static_cast<u64>(
       std::count_if(tensors.begin(), tensors.end(), [](const TensorReport& tensor) { return tensor.exact == false; }));
 }
 
-u64 ConversionReport::unmeasured_tensors() const {
+u64 TransferReport::unmeasured_tensors() const {
   return static_cast<u64>(
       std::count_if(tensors.begin(), tensors.end(), [](const TensorReport& tensor) { return !tensor.exact; }));
 }
 
-u64 ConversionReport::bytes() const {
+u64 TransferReport::bytes() const {
   u64 sum = 0;
   for (const OutputFile& file : files) sum += file.bytes;
   return sum;
