@@ -33,13 +33,6 @@ KindTotals totals_by_form(const TransferReport& report) {
   return totals;
 }
 
-void write_texts(json::Writer& out, std::string_view name, std::span<const std::string> texts) {
-  out.key(name);
-  out.begin_array();
-  for (const std::string& text : texts) out.string(text);
-  out.end_array();
-}
-
 void write_or_null(json::Writer& out, std::string_view name, const std::string& text) {
   out.key(name);
   if (text.empty()) {
