@@ -13,7 +13,7 @@ namespace {
 
 // The report is a result, the summary a message.
 int show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const convert::DirectoryReport& report) {
+         const to_directory::DirectoryReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
@@ -33,7 +33,7 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   options.settle();
   Progress progress("planning", 0, cli::use_progress(command.common()));
-  const auto report = convert::gguf_to_mlx(options.convert, progress);
+  const auto report = to_directory::gguf_to_mlx(options.convert, progress);
   progress.finish();
   if (!report) return messages.error(report.error());
   return show(options, command.common(), messages, *report);

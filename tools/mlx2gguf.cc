@@ -14,7 +14,7 @@ namespace {
 
 // The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
 int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const convert::ConversionReport& report) {
+         const ConversionReport& report) {
   for (const Finding& remark : report.remarks.findings()) {
     messages.remark(remark, report.input);
   }
@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
   options.convert.repack.fallback = *type_from_name(options.fallback);
   if (options.follow_links) options.convert.links = OutsideLinks::follow;
   Progress progress("planning", 0, cli::use_progress(command.common()));
-  const auto report = convert::mlx_to_gguf(options.convert, progress);
+  const auto report = to_gguf::mlx_to_gguf(options.convert, progress);
   progress.finish();
   if (!report) {
     if (report.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough

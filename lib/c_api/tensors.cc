@@ -45,12 +45,13 @@ mu_tensor describe(const mu_model& model, const ViewTensor& tensor) {
   info.bytes = place.bytes;
   info.offset = place.offset;
   info.file = place.file;
-  info.packing = tensor.packing ? packing_of(tensor.packing->mode) : MU_PACKING_NONE;
-  info.bits = tensor.packing ? tensor.packing->bits : 0;
-  info.group_size = tensor.packing ? tensor.packing->group_size : 0;
+  const bool packs = tensor.form.kind == FormKind::mlx;
+  info.packing = packs ? packing_of(tensor.form.params.mode) : MU_PACKING_NONE;
+  info.bits = packs ? tensor.form.params.bits : 0;
+  info.group_size = packs ? tensor.form.params.group_size : 0;
   info.is_part = tensor.is_part ? 1 : 0;
-  info.scales = part_index(tensor.scales);
-  info.biases = part_index(tensor.biases);
+  info.scales = part_index(tensor.planes[1]);
+  info.biases = part_index(tensor.planes[2]);
   return info;
 }
 

@@ -10,7 +10,7 @@
 
 #include "io/download_cache.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -105,4 +105,4 @@ Status ExclusiveFile::sync() const {
   return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -12,7 +12,7 @@
 #include "io/shared_blocks.h"
 #include "transfer/planned_source.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -248,4 +248,4 @@ Result<Recovery> recover_edit(const std::string& model, bool force, Findings& re
   return most;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -11,7 +11,7 @@
 #include "edit/operation.h"
 #include "io/progress.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 struct EditOptions {
   std::string model;
@@ -53,4 +53,4 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
 /// --recover, for every file of a set. Errors: those of recover_header().
 Result<Recovery> recover_edit(const std::string& model, bool force, Findings& remarks);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -49,7 +49,7 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
     const safetensors::Tensor& tensor = model.set.tensor(ref);
     refs.push_back({tensor.name, tensor.type, tensor.shape});
   }
-  model.modules = mlx::find_modules(refs, model.quantization);
+  model.modules = find_stored_modules(refs, model.quantization);
   return model;
 }
 
@@ -69,10 +69,8 @@ bool is_mlx(const SafetensorsModel& model) {
 
 std::vector<bool> quantization_parts(const SafetensorsModel& model) {
   std::vector<bool> parts(model.set.tensors.size());
-  for (const mlx::Module& module : model.modules.list) {
-    if (!module.quantized) continue;
-    parts[module.scales] = true;
-    if (module.biases != mlx::no_tensor) parts[module.biases] = true;
+  for (const Module& module : model.modules.list) {
+    module.for_each_part([&](std::size_t part) { parts[part] = true; });
   }
   return parts;
 }
@@ -83,8 +81,8 @@ std::vector<u64> parameters_of_tensors(const SafetensorsModel& model) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i]) parameters[i] = model.set.tensor(model.set.tensors[i]).elements().value_or(0);
   }
-  for (const mlx::Module& module : model.modules.list) {
-    if (module.decodable) parameters[module.weight] = checked_product(module.shape).value_or(0);
+  for (const Module& module : model.modules.list) {
+    if (module.decodable) parameters[module.weight()] = checked_product(module.shape).value_or(0);
   }
   return parameters;
 }

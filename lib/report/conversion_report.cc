@@ -16,10 +16,6 @@ namespace modelutils {
 
 namespace {
 
-using convert::ConversionReport;
-using convert::OutputFile;
-using convert::TensorReport;
-
 KindTotals totals_by_type(const ConversionReport& report) {
   return totals_by_kind(report.tensors, [](const TensorReport& tensor) { return type_name(tensor.type); });
 }

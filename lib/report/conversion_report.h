@@ -8,10 +8,10 @@
 namespace modelutils {
 
 /// One JSON object and a line feed.
-std::string conversion_json(const convert::ConversionReport& report);
+std::string conversion_json(const ConversionReport& report);
 
 /// For people: what is not exact, tensors of one source form, type and reason together (with `all` a line for each
 /// tensor, exact ones too), the files if they are several, then the totals. Escaped.
-std::string conversion_text(const convert::ConversionReport& report, bool all);
+std::string conversion_text(const ConversionReport& report, bool all);
 
 }  // namespace modelutils

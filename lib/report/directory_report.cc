@@ -16,9 +16,8 @@ namespace modelutils {
 
 namespace {
 
-using convert::DirectoryReport;
-using convert::DirectoryTensorReport;
-using convert::OutputFile;
+using to_directory::DirectoryReport;
+using to_directory::DirectoryTensorReport;
 
 KindTotals totals_by_form(const DirectoryReport& report) {
   return totals_by_kind(report.tensors,

@@ -8,10 +8,10 @@
 namespace modelutils {
 
 /// One JSON object and a line feed.
-std::string directory_json(const convert::DirectoryReport& report);
+std::string directory_json(const to_directory::DirectoryReport& report);
 
 /// For people: what is not exact, tensors of one source type, form and reason together (with `all` a line for each
 /// tensor, exact ones too), what was assumed and left out, then the totals. Escaped.
-std::string directory_text(const convert::DirectoryReport& report, bool all);
+std::string directory_text(const to_directory::DirectoryReport& report, bool all);
 
 }  // namespace modelutils

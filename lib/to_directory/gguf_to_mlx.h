@@ -11,7 +11,7 @@
 #include "to_directory/forms.h"
 #include "to_directory/report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 inline constexpr u64 default_shard_size = 5'000'000'000;
 
@@ -38,4 +38,4 @@ struct GgufToMlxOptions {
 /// bug).
 Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

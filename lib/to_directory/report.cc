@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 u64 DirectoryReport::inexact_tensors() const {
   return static_cast<u64>(
@@ -20,4 +20,4 @@ u64 DirectoryReport::bytes() const {
   return sum;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -8,7 +8,7 @@
 #include "base/finding_log.h"
 #include "transfer/conversion_report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 struct DirectoryTensorReport {
   std::string name;                  ///< in the directory (of packed ones: the weight's)
@@ -36,4 +36,4 @@ struct DirectoryReport {
   u64 bytes() const;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

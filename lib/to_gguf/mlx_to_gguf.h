@@ -12,7 +12,7 @@
 #include "transfer/conversion_report.h"
 #include "transfer/mlx_target.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 struct MlxToGgufOptions {
   std::string directory;
@@ -37,4 +37,4 @@ struct MlxToGgufOptions {
 /// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
 Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

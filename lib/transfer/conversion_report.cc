@@ -6,7 +6,7 @@
 #include "transfer/measure_error.h"
 #include "transfer/value_sums.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 void MeasuredError::add(const MeasuredError& other) {
   squared_error += other.squared_error;
@@ -43,4 +43,4 @@ void measure(std::span<const float> exact, std::span<const float> carried, Measu
   error.max_abs = std::max(error.max_abs, is_lost ? HUGE_VAL : sums.max_abs);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -9,7 +9,7 @@
 #include "base/finding_log.h"
 #include "tensor/types.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 /// Measured against the exact float32 values.
 struct MeasuredError {
@@ -56,4 +56,4 @@ struct ConversionReport {
   u64 bytes() const;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

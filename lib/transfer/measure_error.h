@@ -5,9 +5,9 @@
 
 #include "transfer/conversion_report.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 /// Adds what `carried` differs from `exact` by. NaN in both places is no difference.
 void measure(std::span<const float> exact, std::span<const float> carried, MeasuredError& error);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -39,7 +39,7 @@ class Geometry {
       std::vector<u64> values = key->derive_layers(config_, sizes_);
       if (!values.empty()) sizes_.set_layers(key->symbol, std::move(values));
     }
-    for (const mlx::Module& module : model.modules.list) {
+    for (const Module& module : model.modules.list) {
       // A packed weight that cannot be unpacked is a finding of its own already.
       if (!module.quantized || module.decodable) check_module(module);
       note_layer(module);
@@ -78,7 +78,7 @@ class Geometry {
   }
 
  private:
-  void note_layer(const mlx::Module& module) {
+  void note_layer(const Module& module) {
     const std::string name = hf::canonical_name(module.path);
     if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
     const std::optional<u64> layer = names_.layer_of(name + ".");
@@ -103,7 +103,7 @@ class Geometry {
   }
 
   // One dimension of a weight against an expression of the family's row.
-  void expect(const mlx::Module& module, u64 layer, std::size_t dim, std::string_view expression) {
+  void expect(const Module& module, u64 layer, std::size_t dim, std::string_view expression) {
     const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
     log_.error(Scope::model, code_for(expression),
@@ -141,7 +141,7 @@ class Geometry {
   }
 
   // Weights that are a tensor of the GGUF by themselves: the row says their shape.
-  void check_module(const mlx::Module& module) {
+  void check_module(const Module& module) {
     const std::string name = hf::canonical_name(module.path) + ".weight";
     const auto match = names_.match(name);
     if (!match || arch::is_prediction_layer(names_, config_, name) || match->expert ||

@@ -11,7 +11,7 @@
 #include "tensor/shape.h"
 #include "to_directory/block_facts.h"
 #include "to_directory/tensor_map.h"
-#include "to_gguf/mlx_scales.h"
+#include "to_gguf/rows.h"
 #include "to_gguf/tensor_map.h"
 #include "verify/against/tensors.h"
 
@@ -22,7 +22,7 @@ namespace {
 std::string form_text(const HfModel& model, const MappedTensor& tensor) {
   if (tensor.parts.empty()) return "computed from config.json";
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  return matrix.quantized ? form_of(matrix).text() : std::string(type_name(matrix.values.type));
+  return text_with_scales(matrix.form);
 }
 
 bool holds(TensorType narrow, TensorType wide) {
@@ -32,14 +32,15 @@ bool holds(TensorType narrow, TensorType wide) {
 // Does the packed matrix have the blocks' own form, and do its scales hold theirs?
 Result<bool> is_exact_packing(const SourceMatrix& matrix, const Catalog& catalog, const CatalogTensor& tensor) {
   const std::optional<mlx::Params> params = mlx::exact_params(*tensor.type);
-  if (!params || params->mode != matrix.quantized->mode) return false;
+  const mlx::Params& packed = matrix.form.params;
+  if (!params || matrix.form.kind != FormKind::mlx || params->mode != packed.mode) return false;
   if (params->mode == mlx::Mode::affine) {
-    const bool is_narrowed = tensor.type == TensorType::Q4_1 && matrix.quantized->bits < params->bits;
-    if (matrix.quantized->bits != params->bits && !is_narrowed) return false;
+    const bool is_narrowed = tensor.type == TensorType::Q4_1 && packed.bits < params->bits;
+    if (packed.bits != params->bits && !is_narrowed) return false;
   }
   MU_ASSIGN(const BlockFacts facts, facts_of_blocks(catalog, tensor, default_threads()));
   if (params->mode != mlx::Mode::affine) return facts.foreign_scales == 0;
-  const TensorType scales = matrix.scales.type;
+  const TensorType scales = matrix.form.types[1];
   return facts.finite && (scales == TensorType::F32 || (scales == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16));
 }
 
@@ -47,7 +48,8 @@ Result<bool> is_exact_form(const HfModel& model, const MappedTensor& mapped, con
                            const CatalogTensor& tensor) {
   if (mapped.parts.empty()) return false;
   const SourceMatrix& matrix = model.matrices[mapped.parts.front().matrix];
-  if (!matrix.quantized) return mapped.operation == arch::Operation::none && holds(matrix.values.type, *tensor.type);
+  if (!matrix.is_quantized())
+    return mapped.operation == arch::Operation::none && holds(matrix.form.type(), *tensor.type);
   if (mapped.has_computed_rows()) return false;
   return is_exact_packing(matrix, catalog, tensor);
 }
@@ -84,8 +86,9 @@ Result<FindingLog> compare_directory_with_gguf(const CheckedModel&, const Model&
                fmt::format("has shape {}, but the source has {}", shape_text(mapped.ne), shape_text(tensor.ne)));
       continue;
     }
-    pairs.push_back({tensor.name, [&catalog, &tensor] { return values_for_comparison(catalog, tensor); },
-                     [&model, &mapped] { return values_for_comparison(*model, mapped); },
+    pairs.push_back({tensor.name,
+                     [&catalog, &tensor] { return std::make_unique<MatrixValues>(values_of(catalog, tensor)); },
+                     [&model, &mapped] { return values_of(*model, mapped); },
                      [&model, &mapped, &catalog, &tensor] { return is_exact_form(*model, mapped, catalog, tensor); },
                      form_text(*model, mapped)});
   }

@@ -13,7 +13,7 @@ Result<FindingLog> compare_gguf_with_gguf(const CheckedModel& checked, const Mod
   std::vector<ExpectedSource> sources;
   for (const CatalogTensor& tensor : catalog.tensors) {
     sources.push_back(
-        {tensor.name, tensor.ne, [&] { return values_for_comparison(catalog, tensor); },
+        {tensor.name, tensor.ne, [&] { return std::make_unique<MatrixValues>(values_of(catalog, tensor)); },
          [&](TensorType type) -> Result<bool> { return type == tensor.type || type == TensorType::F32; }});
   }
   return compare_with_sources(sources, checked.catalog);

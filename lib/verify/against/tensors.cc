@@ -77,7 +77,7 @@ Result<FindingLog> compare_with_sources(std::span<const ExpectedSource> sources,
     } else {
       const TensorType type = *converted->type;
       pairs.push_back({source.name, source.values,
-                       [&catalog, converted] { return values_for_comparison(catalog, *converted); },
+                       [&catalog, converted] { return std::make_unique<MatrixValues>(values_of(catalog, *converted)); },
                        [&source, type] { return source.is_exact_form(type); }, std::string(type_name(type))});
     }
   }

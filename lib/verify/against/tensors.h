@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/finding_log.h"
-#include "compare/tensor_values.h"
+#include "forms/tensor_values.h"
 #include "model/tensor_catalog.h"
 
 namespace modelutils {

@@ -16,7 +16,7 @@
 #include "to_gguf/mlx_to_gguf.h"
 #include "verify/against/gguf_directory.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 // What a conversion left on the disk.
 struct Converted {
@@ -31,7 +31,7 @@ struct Converted {
     u64 count = 1;
     for (u64 dim : tensor->ne) count *= dim;
     std::vector<float> out(count);
-    EXPECT_TRUE(read_values(catalog, *tensor, 0, out)) << name;
+    EXPECT_TRUE(values_of(catalog, *tensor).read_values(0, out)) << name;
     return out;
   }
   const gguf::KeyValue* key(std::string_view name) const { return set.files.front().document.find(name); }
@@ -110,4 +110,4 @@ class MlxToGguf : public ::testing::Test {
   test::TempDir folder_;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -13,7 +13,7 @@
 #include "report/conversion_report.h"
 #include "support/temp_dir.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 namespace {
 
 TEST_F(MlxToGguf, SplitsIntoFilesThatReadAsOneModel) {
@@ -245,4 +245,4 @@ TEST_F(MlxToGguf, CompatAvoidsNewTypes) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -4,15 +4,12 @@
 #include "base/error.h"
 #include "model/hf_model.h"
 #include "to_gguf/tensor_map.h"
-#include "transfer/mlx_target.h"
+#include "transfer/carriers.h"
 
 namespace modelutils {
 
-/// The MLX form of a quantised matrix.
-MlxForm form_of(const SourceMatrix& matrix);
-
 /// Adds what all scales and biases of a tensor tell, whose parts are quantised. `with_codes` reads the weights, too,
-/// for the modes where groups of zeros do not count. Errors: reading.
+/// for forms where groups of zeros do not count. Errors: reading.
 Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool with_codes, ScaleAnalysis& analysis);
 
 }  // namespace modelutils
