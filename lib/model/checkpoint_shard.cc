@@ -46,8 +46,8 @@ Result<std::optional<safetensors::ShardContent>> read_checkpoint(std::shared_ptr
     if (!name.starts_with(prefix)) continue;
     name.remove_prefix(prefix.size());
     const u64 begin = contiguous->offset_of(i);
-    document.tensors.push_back({name, type_name(tensor.type), tensor.shape, begin, begin + tensor.bytes,
-                                tensor.pickle_offset, tensor.type});
+    document.tensors.push_back(
+        {name, type_name(tensor.type), tensor.shape, begin, begin + tensor.bytes, tensor.pickle_offset, tensor.type});
   }
   document.names.reserve(document.tensors.size());
   for (const safetensors::Tensor& tensor : document.tensors) document.names.insert(tensor.name);

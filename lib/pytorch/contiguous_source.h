@@ -12,7 +12,8 @@
 namespace modelutils::pytorch {
 
 /// The bytes of the file, and behind them, at offsets of their own, the elements of each tensor that is not one run of
-/// the file: gathered by stride, inflated. Offsets in the file are those of the file. Safe to read from several threads.
+/// the file: gathered by stride, inflated. Offsets in the file are those of the file. Safe to read from several
+/// threads.
 class ContiguousSource : public ByteSource {
  public:
   ContiguousSource(std::shared_ptr<ByteSource> file, const Document& document);

@@ -14,12 +14,12 @@ namespace modelutils::pytorch {
 
 /// The elements of one or more tensors, in one run.
 struct Storage {
-  std::string key;        ///< its name in the file: record ROOT/data/KEY
-  u32 element_bytes = 1;  ///< as its class says; 1 for an untyped storage
-  u64 elements = 0;       ///< as its persistent id says
-  bool is_there = false;  ///< the bytes below are in the file
-  u64 bytes = 0;          ///< that the file holds of it, after inflating
-  u64 offset = 0;         ///< absolute; of a deflated record the offset of the compressed bytes
+  std::string key;                    ///< its name in the file: record ROOT/data/KEY
+  u32 element_bytes = 1;              ///< as its class says; 1 for an untyped storage
+  u64 elements = 0;                   ///< as its persistent id says
+  bool is_there = false;              ///< the bytes below are in the file
+  u64 bytes = 0;                      ///< that the file holds of it, after inflating
+  u64 offset = 0;                     ///< absolute; of a deflated record the offset of the compressed bytes
   std::optional<ZipRecord> deflated;  ///< the record, where it is compressed
 };
 
@@ -43,8 +43,8 @@ struct Tensor {
 struct Document {
   std::string name;  ///< of the source, for messages
   u64 file_size = 0;
-  bool is_legacy = false;     ///< the stream of pickles that torch wrote before 1.6
-  std::string root;           ///< folder of the records: "archive"; empty in the legacy form
+  bool is_legacy = false;  ///< the stream of pickles that torch wrote before 1.6
+  std::string root;        ///< folder of the records: "archive"; empty in the legacy form
   std::vector<ZipRecord> records;
   std::vector<Storage> storages;
   std::vector<Tensor> tensors;  ///< in the order of the pickle, each name once; only those with all their bytes

@@ -35,8 +35,7 @@ struct InflatedSource::State {
   ~State() { inflateEnd(&stream); }
 };
 
-InflatedSource::InflatedSource(const ByteSource& source, const ZipRecord& record)
-    : source_(source), record_(record) {}
+InflatedSource::InflatedSource(const ByteSource& source, const ZipRecord& record) : source_(source), record_(record) {}
 
 InflatedSource::~InflatedSource() = default;
 
@@ -51,7 +50,8 @@ Status InflatedSource::restart(u64 offset) const {
   if (!state_) {
     state_ = std::make_unique<State>();
     if (inflateInit2(&state_->stream, -MAX_WBITS) != Z_OK) {
-      return tl::make_unexpected(Error{.kind = ErrorKind::internal, .code = "internal", .message = "zlib cannot start"});
+      return tl::make_unexpected(
+          Error{.kind = ErrorKind::internal, .code = "internal", .message = "zlib cannot start"});
     }
     state_->points.push_back({});
   } else {
@@ -108,7 +108,7 @@ Status InflatedSource::advance(MutableBytes out) const {
     const bool is_block_end = (stream.data_type & 128) != 0 && (stream.data_type & 64) == 0;
     if (is_block_end && !state.ended && state.output >= state.points.back().output + point_distance) {
       State::ResumePoint point{state.output, state.next_input - stream.avail_in, stream.data_type & 7,
-                           std::vector<std::byte>(history_bytes)};
+                               std::vector<std::byte>(history_bytes)};
       uInt kept = 0;
       inflateGetDictionary(&stream, reinterpret_cast<Bytef*>(point.window.data()), &kept);
       point.window.resize(kept);

@@ -121,7 +121,8 @@ Status LegacyReader::read_storages(const PickleMachine& object, const PickleMach
     const auto count = load<u64>(count_bytes.data());
     const std::optional<u64> bytes = checked_mul(count, width->second);
     if (!bytes || !fits(position_ + count_bytes.size(), *bytes, document_.file_size)) {
-      error("pt-storage", fmt::format("the storage '{}' claims {} elements, more than the file has left", name, count), position_);
+      error("pt-storage", fmt::format("the storage '{}' claims {} elements, more than the file has left", name, count),
+            position_);
       return {};
     }
     if (!found.emplace(name, Found{position_ + count_bytes.size(), count}).second) {
@@ -131,7 +132,9 @@ Status LegacyReader::read_storages(const PickleMachine& object, const PickleMach
     position_ += count_bytes.size() + *bytes;
   }
   if (position_ < document_.file_size) {
-    error("pt-legacy", fmt::format("{} bytes after the last storage are unaccounted for", document_.file_size - position_), position_);
+    error("pt-legacy",
+          fmt::format("{} bytes after the last storage are unaccounted for", document_.file_size - position_),
+          position_);
   }
   const auto locate = [&](Storage& storage) {
     const auto at = found.find(storage.key);
@@ -140,7 +143,10 @@ Status LegacyReader::read_storages(const PickleMachine& object, const PickleMach
       return false;
     }
     if (at->second.elements < storage.elements) {
-      error("pt-storage", fmt::format("the storage '{}' has {} elements, its tensors want {}", storage.key, at->second.elements, storage.elements), at->second.offset);
+      error("pt-storage",
+            fmt::format("the storage '{}' has {} elements, its tensors want {}", storage.key, at->second.elements,
+                        storage.elements),
+            at->second.offset);
       return false;
     }
     storage.offset = at->second.offset;

@@ -30,7 +30,9 @@ bool begins_with_global(std::string_view head) {
   head.remove_prefix(1);
   for (int line = 0; line < 2; ++line) {
     const std::size_t end = head.find('\n');
-    const auto is_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; };
+    const auto is_name = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    };
     if (end == 0 || end == head.npos || !std::ranges::all_of(head.substr(0, end), is_name)) return false;
     head.remove_prefix(end + 1);
   }
@@ -97,8 +99,10 @@ const ZipRecord* ZipCheckpoint::find_pickle() {
   const ZipRecord* pickle = nullptr;
   for (const ZipRecord& candidate : document_.records) {
     if (root_of(candidate.name) != root_of(document_.records.front().name)) {
-      error("pt-root", fmt::format("is not in the folder '{}' of the first record: which of the two a loader takes depends on the loader",
-                                   root_of(document_.records.front().name)),
+      error("pt-root",
+            fmt::format(
+                "is not in the folder '{}' of the first record: which of the two a loader takes depends on the loader",
+                root_of(document_.records.front().name)),
             Place{"record", candidate.name}.text(), candidate.header_offset);
     }
     if (candidate.name.ends_with("/constants.pkl")) {
@@ -127,7 +131,9 @@ Status ZipCheckpoint::check_version() {
 Status ZipCheckpoint::check_byte_order() {
   MU_ASSIGN(const std::string order, text_of("byteorder"));
   if (!order.empty() && order != "little") {
-    error("pt-byteorder", fmt::format("its byte order is '{}'; only little is read, and older versions of torch ignore the record", order));
+    error("pt-byteorder",
+          fmt::format("its byte order is '{}'; only little is read, and older versions of torch ignore the record",
+                      order));
   }
   return {};
 }
@@ -150,7 +156,8 @@ bool ZipCheckpoint::locate(Storage& storage) {
                                Place{"record", found->name}.text(), found->data_offset);
   }
   if (found->is_deflated && found->bytes > free_inflated_bytes && found->bytes / most_inflation > found->stored_bytes) {
-    error("pt-record-size", fmt::format("inflates {} bytes to {}, more than {} times", found->stored_bytes, found->bytes, most_inflation),
+    error("pt-record-size",
+          fmt::format("inflates {} bytes to {}, more than {} times", found->stored_bytes, found->bytes, most_inflation),
           Place{"record", found->name}.text(), found->data_offset);
     return false;
   }
@@ -188,10 +195,13 @@ Status ZipCheckpoint::parse() {
   document_.findings.add_all(machine.take_findings());
   if (!is_whole) return {};
   if (machine.used() < bytes->size()) {
-    error("pt-pickle", fmt::format("{} bytes after the end of data.pkl's pickle are unaccounted for", bytes->size() - machine.used()),
-          Place{"record", pickle->name}.text());
+    error(
+        "pt-pickle",
+        fmt::format("{} bytes after the end of data.pkl's pickle are unaccounted for", bytes->size() - machine.used()),
+        Place{"record", pickle->name}.text());
   }
-  add_tensors(machine, [this](Storage& storage) { return locate(storage); }, document_);
+  add_tensors(
+      machine, [this](Storage& storage) { return locate(storage); }, document_);
   document_.complete = true;
   return {};
 }
@@ -209,7 +219,8 @@ Result<Document> parse(const ByteSource& source) {
   document.name = source.name();
   const std::optional<u64> size = source.size();
   if (!size) {
-    return input_error("pt-size", "a PyTorch checkpoint cannot be read from a pipe: its directory is at the end", {}, {}, source.name());
+    return input_error("pt-size", "a PyTorch checkpoint cannot be read from a pipe: its directory is at the end", {},
+                       {}, source.name());
   }
   document.file_size = *size;
   const std::string head = read_head(source, recognition_bytes);
@@ -225,7 +236,8 @@ Result<Document> parse(const ByteSource& source) {
 Result<FindingLog> check_records(const ByteSource& source, const Document& document) {
   FindingLog findings;
   for (const ZipRecord& record : document.records) {
-    if (record.is_deflated && record.bytes > free_inflated_bytes && record.bytes / most_inflation > record.stored_bytes) {
+    if (record.is_deflated && record.bytes > free_inflated_bytes &&
+        record.bytes / most_inflation > record.stored_bytes) {
       continue;  // refused when the document was read, if anything uses it
     }
     Status checked = check_crc(source, record);

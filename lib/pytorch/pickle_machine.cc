@@ -24,8 +24,8 @@ struct RefusedOpcode {
   u8 code;
   std::string_view name;
 };
-constexpr RefusedOpcode refused[] = {{'P', "PERSID"},     {0x82, "EXT1"},        {0x83, "EXT2"},
-                                     {0x84, "EXT4"},      {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"}};
+constexpr RefusedOpcode refused[] = {{'P', "PERSID"}, {0x82, "EXT1"},        {0x83, "EXT2"},
+                                     {0x84, "EXT4"},  {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"}};
 
 }  // namespace
 
@@ -125,9 +125,7 @@ bool PickleMachine::step(u8 code) {
       ended_ = true;
       return broken(fmt::format("a frame of {} bytes, {} are left", size, bytes_.size() - position_));
     }
-    case '.':
-      stopped_ = true;
-      return pop(root_);
+    case '.': stopped_ = true; return pop(root_);
     case '(':
       if (marks_.size() >= max_marks) return fail("pt-limit", fmt::format("has more than {} open MARKs", max_marks));
       marks_.push_back(static_cast<u32>(stack_.size()));
@@ -148,16 +146,52 @@ bool PickleMachine::step(u8 code) {
       ValueId top = 0;
       return pop(top) && push(top) && push(top);
     }
-    case 'N': case 'I': case 'F': case 'J': case 'K': case 'L': case 'M': case 'G': case 0x88: case 0x89: case 0x8a: case 0x8b:
-      return push_number(code);
-    case 'S': case 'T': case 'U': case 'V': case 'X': case 0x8c: case 0x8d: case 'B': case 'C': case 0x8e: case 0x96:
-      return push_text(code);
-    case 't': case ')': case 0x85: case 0x86: case 0x87: case 'l': case ']': case 'd': case '}': case 0x8f: case 0x91:
-      return push_container(code);
-    case 'a': case 'e': case 's': case 'u': case 0x90:
-      return change_container(code);
-    case 'p': case 'q': case 'r': case 'g': case 'h': case 'j': case 0x94:
-      return change_memo(code);
+    case 'N':
+    case 'I':
+    case 'F':
+    case 'J':
+    case 'K':
+    case 'L':
+    case 'M':
+    case 'G':
+    case 0x88:
+    case 0x89:
+    case 0x8a:
+    case 0x8b: return push_number(code);
+    case 'S':
+    case 'T':
+    case 'U':
+    case 'V':
+    case 'X':
+    case 0x8c:
+    case 0x8d:
+    case 'B':
+    case 'C':
+    case 0x8e:
+    case 0x96: return push_text(code);
+    case 't':
+    case ')':
+    case 0x85:
+    case 0x86:
+    case 0x87:
+    case 'l':
+    case ']':
+    case 'd':
+    case '}':
+    case 0x8f:
+    case 0x91: return push_container(code);
+    case 'a':
+    case 'e':
+    case 's':
+    case 'u':
+    case 0x90: return change_container(code);
+    case 'p':
+    case 'q':
+    case 'r':
+    case 'g':
+    case 'h':
+    case 'j':
+    case 0x94: return change_memo(code);
     case 'c': {
       std::string_view module, name;
       return take_line(module) && take_line(name) && push_global(module, name);
@@ -182,16 +216,11 @@ bool PickleMachine::step(u8 code) {
       const GlobalUse& global = globals_[static_cast<std::size_t>(values_[object_class].number)];
       return instance_of(std::string(global.module), std::string(global.name), 0);
     }
-    case 0x93:
-      return stack_global();
-    case 'R':
-      return reduce(false);
-    case 0x81:
-      return reduce(true);
-    case 'b':
-      return build();
-    case 'Q':
-      return persistent_id();
+    case 0x93: return stack_global();
+    case 'R': return reduce(false);
+    case 0x81: return reduce(true);
+    case 'b': return build();
+    case 'Q': return persistent_id();
     default: {
       const auto known = std::ranges::find(refused, code, &RefusedOpcode::code);
       return fail("pt-opcode", known == std::end(refused)
@@ -426,8 +455,9 @@ bool PickleMachine::stack_global() {
 
 /// An object made by an opcode that torch never writes: its class is named.
 bool PickleMachine::instance_of(std::string_view module, std::string_view name, u64 arguments) {
-  GlobalUse use{std::string(module), std::string(name), {}, opcode_at_, opcode_at_,
-                fmt::format("{} argument{}", arguments, arguments == 1 ? "" : "s")};
+  GlobalUse use{
+      std::string(module), std::string(name), {},
+      opcode_at_,          opcode_at_,        fmt::format("{} argument{}", arguments, arguments == 1 ? "" : "s")};
   if (globals_.size() >= max_globals) return fail("pt-limit", fmt::format("names more than {} globals", max_globals));
   globals_.push_back(std::move(use));
   return push(values_.add({ValueKind::opaque, false, 0, 0}));
@@ -437,7 +467,8 @@ bool PickleMachine::reduce(bool is_new_object) {
   ValueId arguments = 0, function = 0;
   if (!pop(arguments) || !pop(function)) return false;
   const std::string_view opcode = is_new_object ? "NEWOBJ" : "REDUCE";
-  if (!values_.is(arguments, ValueKind::tuple)) return broken(fmt::format("{} with arguments that are not a tuple", opcode));
+  if (!values_.is(arguments, ValueKind::tuple))
+    return broken(fmt::format("{} with arguments that are not a tuple", opcode));
   if (values_.is(function, ValueKind::opaque)) return push(values_.add({ValueKind::opaque, false, 0, 0}));
   if (!values_.is(function, ValueKind::global)) {
     return broken(fmt::format("{} calls {}", opcode, kind_name(values_[function].kind)));

@@ -19,9 +19,9 @@ struct GlobalUse {
   std::string module;
   std::string name;
   std::optional<KnownGlobal> known;
-  u64 position = 0;               ///< of the opcode in the pickle
-  std::optional<u64> called_at;   ///< of the first opcode that would call it
-  std::string arguments;          ///< of that call, for people: "'curl …'"
+  u64 position = 0;              ///< of the opcode in the pickle
+  std::optional<u64> called_at;  ///< of the first opcode that would call it
+  std::string arguments;         ///< of that call, for people: "'curl …'"
 
   std::string full_name() const { return module + "." + name; }
 };

@@ -5,9 +5,10 @@
 namespace modelutils::pytorch {
 
 std::string_view kind_name(ValueKind kind) {
-  constexpr std::array<std::string_view, 16> names = {
-      "None",  "a bool", "a number", "a number beyond 64 bits", "a float",   "a text",   "bytes",     "a tuple",
-      "a list", "a dict", "a set",    "a global",                "a storage", "a tensor", "an object", "an object"};
+  constexpr std::array<std::string_view, 16> names = {"None",      "a bool",   "a number",  "a number beyond 64 bits",
+                                                      "a float",   "a text",   "bytes",     "a tuple",
+                                                      "a list",    "a dict",   "a set",     "a global",
+                                                      "a storage", "a tensor", "an object", "an object"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -83,7 +83,8 @@ bool PickleMachine::rebuild_storage(std::span<const ValueId> id, ValueId& made) 
   if (!whole_number(id[4], "the length of a storage", use.elements)) return false;
   if (id.size() >= with_view && !values_.is(id[5], ValueKind::none)) {
     // (key, offset, size): the storage is that part of its root.
-    const std::span<const ValueId> view = values_.is(id[5], ValueKind::tuple) ? values_.items(id[5]) : std::span<const ValueId>();
+    const std::span<const ValueId> view =
+        values_.is(id[5], ValueKind::tuple) ? values_.items(id[5]) : std::span<const ValueId>();
     u64 size = 0;
     if (view.size() != 3) return fail("pt-storage", "the view of a storage is not (key, offset, size)");
     if (!whole_number(view[1], "the offset of a storage's view", use.view_offset) ||
@@ -100,13 +101,16 @@ bool PickleMachine::rebuild_storage(std::span<const ValueId> id, ValueId& made) 
 }
 
 bool PickleMachine::rebuild_tensor(GlobalRole role, std::span<const ValueId> arguments, ValueId& made) {
-  // v1: storage, offset, size, stride; v2: and requires_grad, hooks[, metadata]; v3: and requires_grad, hooks, dtype[, metadata]
+  // v1: storage, offset, size, stride; v2: and requires_grad, hooks[, metadata]; v3: and requires_grad, hooks, dtype[,
+  // metadata]
   const std::size_t fewest = role == GlobalRole::rebuild_tensor ? 4 : role == GlobalRole::rebuild_tensor_v2 ? 6 : 7;
   if (arguments.size() < fewest || arguments.size() > fewest + 1) {
-    return fail("pt-tensor", fmt::format("a tensor is rebuilt from {} arguments; {} are expected", arguments.size(), fewest));
+    return fail("pt-tensor",
+                fmt::format("a tensor is rebuilt from {} arguments; {} are expected", arguments.size(), fewest));
   }
   if (!values_.is(arguments[0], ValueKind::storage)) {
-    return fail("pt-tensor", fmt::format("a tensor is rebuilt from {}; a storage is expected", kind_name(values_[arguments[0]].kind)));
+    return fail("pt-tensor", fmt::format("a tensor is rebuilt from {}; a storage is expected",
+                                         kind_name(values_[arguments[0]].kind)));
   }
   const StorageUse& storage = storages_[static_cast<std::size_t>(values_[arguments[0]].number)];
   TensorUse use;
@@ -116,7 +120,8 @@ bool PickleMachine::rebuild_tensor(GlobalRole role, std::span<const ValueId> arg
   use.position = opcode_at_;
   if (role == GlobalRole::rebuild_tensor_v3) {
     const Value& dtype = values_[arguments[6]];
-    const GlobalUse* global = dtype.kind == ValueKind::global ? &globals_[static_cast<std::size_t>(dtype.number)] : nullptr;
+    const GlobalUse* global =
+        dtype.kind == ValueKind::global ? &globals_[static_cast<std::size_t>(dtype.number)] : nullptr;
     if (global == nullptr || !global->known || global->known->role != GlobalRole::dtype) {
       return fail("pt-tensor", "the dtype of a tensor is not one of torch's");
     }
@@ -150,10 +155,12 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple) {
       values_[made].takes_state = true;
       if (arguments.empty()) return push(made);
       // As Python 2 writes it: a list of pairs; a Counter gets a dict.
-      for (const ValueId entry : arguments.size() == 1 && values_.is(arguments[0], ValueKind::list)
-                                     ? std::vector<ValueId>(values_.items(arguments[0]).begin(), values_.items(arguments[0]).end())
-                                     : std::vector<ValueId>()) {
-        if ((!values_.is(entry, ValueKind::list) && !values_.is(entry, ValueKind::tuple)) || values_.items(entry).size() != 2) {
+      for (const ValueId entry :
+           arguments.size() == 1 && values_.is(arguments[0], ValueKind::list)
+               ? std::vector<ValueId>(values_.items(arguments[0]).begin(), values_.items(arguments[0]).end())
+               : std::vector<ValueId>()) {
+        if ((!values_.is(entry, ValueKind::list) && !values_.is(entry, ValueKind::tuple)) ||
+            values_.items(entry).size() != 2) {
           return broken("an OrderedDict is made of entries that are not pairs");
         }
         const std::vector<ValueId> pair(values_.items(entry).begin(), values_.items(entry).end());
@@ -161,20 +168,17 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple) {
       }
       return push(made);
     }
-    case GlobalRole::set:
-      return push(values_.add_container(ValueKind::set));
+    case GlobalRole::set: return push(values_.add_container(ValueKind::set));
     case GlobalRole::encode:
-    case GlobalRole::plain:
-      return push(values_.add({ValueKind::object, false, 0, 0}));
-    case GlobalRole::numpy_dtype:
-      return push(values_.add({ValueKind::object, true, 0, 0}));
+    case GlobalRole::plain: return push(values_.add({ValueKind::object, false, 0, 0}));
+    case GlobalRole::numpy_dtype: return push(values_.add({ValueKind::object, true, 0, 0}));
     case GlobalRole::size:
-      if (arguments.size() != 1 || !values_.is(arguments[0], ValueKind::tuple)) return broken("torch.Size of something else than a tuple");
+      if (arguments.size() != 1 || !values_.is(arguments[0], ValueKind::tuple))
+        return broken("torch.Size of something else than a tuple");
       return push(arguments[0]);
     case GlobalRole::rebuild_tensor:
     case GlobalRole::rebuild_tensor_v2:
-    case GlobalRole::rebuild_tensor_v3:
-      return rebuild_tensor(global.known->role, arguments, made) && push(made);
+    case GlobalRole::rebuild_tensor_v3: return rebuild_tensor(global.known->role, arguments, made) && push(made);
     case GlobalRole::rebuild_parameter:
     case GlobalRole::rebuild_parameter_with_state:
     case GlobalRole::parameter: {
@@ -186,8 +190,7 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple) {
       return push(values_.add(parameter));
     }
     case GlobalRole::dtype:
-    case GlobalRole::storage_class:
-      break;
+    case GlobalRole::storage_class: break;
   }
   return broken(fmt::format("calls {}, which is not a function", global.full_name()));
 }

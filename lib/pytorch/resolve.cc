@@ -71,7 +71,9 @@ void Resolver::add(const NamedTensor& named) {
   const TensorUse& use = machine_.tensors()[named.tensor];
   const StorageUse& storage_use = machine_.storages()[static_cast<std::size_t>(machine_.values()[use.storage].number)];
   if (!use.type) {
-    return error("pt-tensor", fmt::format("has elements of {} bytes of a type that safetensors does not have", use.element_bytes), named);
+    return error("pt-tensor",
+                 fmt::format("has elements of {} bytes of a type that safetensors does not have", use.element_bytes),
+                 named);
   }
   // Like torch: the product over all sizes must fit, even if one of them is 0.
   const std::optional<u64> elements = checked_product(use.shape);
@@ -80,11 +82,14 @@ void Resolver::add(const NamedTensor& named) {
   const std::optional<u64> end = reach(use, *elements);
   // What a storage holds, in elements of the tensor.
   const std::optional<u64> storage_bytes = checked_mul(storage_use.elements, storage_use.storage_class.element_bytes);
-  if (!storage_bytes || *storage_bytes > most_bytes) return error("pt-storage", "its storage has more bytes than 63 bits hold", named);
+  if (!storage_bytes || *storage_bytes > most_bytes)
+    return error("pt-storage", "its storage has more bytes than 63 bits hold", named);
   const std::optional<u64> last = end ? checked_add(*end, storage_use.view_offset) : std::nullopt;
   if (!last || *last > *storage_bytes / use.element_bytes) {
-    return error("pt-tensor", fmt::format("reaches element {} of its storage, which has {}",
-                                          last ? fmt::format("{}", *last) : "2^64 or more", *storage_bytes / use.element_bytes), named);
+    return error("pt-tensor",
+                 fmt::format("reaches element {} of its storage, which has {}",
+                             last ? fmt::format("{}", *last) : "2^64 or more", *storage_bytes / use.element_bytes),
+                 named);
   }
   const std::size_t storage = storage_of(storage_use);
   if (*bytes > 0 && !document_.storages[storage].is_there) return;  // that is a finding of its own
@@ -104,7 +109,8 @@ void Resolver::add(const NamedTensor& named) {
 /// no model, and would cost whoever reads its values as much as its sizes say.
 void Resolver::check_expansion() {
   constexpr u64 times = 16, free_bytes = u64{1} << 30;
-  const u64 most = checked_add(checked_mul(document_.file_size, times).value_or(most_bytes), free_bytes).value_or(most_bytes);
+  const u64 most =
+      checked_add(checked_mul(document_.file_size, times).value_or(most_bytes), free_bytes).value_or(most_bytes);
   u64 total = 0;
   for (std::size_t i = 0; i < document_.tensors.size(); ++i) {
     const Tensor& tensor = document_.tensors[i];

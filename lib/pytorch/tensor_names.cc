@@ -70,8 +70,9 @@ class Walk {
     if (!seen_.emplace(id, true).second) return;
     if (levels_.size() == max_depth) {
       if (!too_deep_) {
-        findings_.error(Scope::container, "pt-limit",
-                        fmt::format("values are nested more than {} levels deep; tensors below are not listed", max_depth));
+        findings_.error(
+            Scope::container, "pt-limit",
+            fmt::format("values are nested more than {} levels deep; tensors below are not listed", max_depth));
       }
       too_deep_ = true;
       return;

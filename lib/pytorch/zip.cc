@@ -194,8 +194,10 @@ Status ZipReader::read_records(const Directory& directory) {
   for (u64 i = 0; i < directory.count; ++i) {
     const u64 at = reader.offset();
     if (!fits(at - directory.offset, central_bytes, directory.bytes) || reader.read<u32>() != central_signature) {
-      error("pt-zip-end", fmt::format("the end record counts {} records, but only {} are in the central directory",
-                                      directory.count, i), {}, at);
+      error(
+          "pt-zip-end",
+          fmt::format("the end record counts {} records, but only {} are in the central directory", directory.count, i),
+          {}, at);
       return {};
     }
     Header header;
@@ -223,25 +225,28 @@ Status ZipReader::read_records(const Directory& directory) {
       error("pt-zip-header", "its zip64 sizes are missing", at_record(header.name), at);
       continue;
     }
-    ZipRecord record{header.name, header_offset, 0,         header.stored_bytes, header.bytes,
-                     header.crc,  header.method == method_deflated};
-    const u16 allowed = static_cast<u16>(flag_descriptor | flag_utf8 |
-                                         (record.is_deflated ? flags_deflate_level : u16{0}));
+    ZipRecord record{
+        header.name, header_offset, 0, header.stored_bytes, header.bytes, header.crc, header.method == method_deflated};
+    const u16 allowed =
+        static_cast<u16>(flag_descriptor | flag_utf8 | (record.is_deflated ? flags_deflate_level : u16{0}));
     if (!is_safe_name(header.name)) {
       error("pt-zip-name", "leads out of the archive, or is not a name that torch writes", at_record(header.name), at);
     }
     if ((header.flags & ~allowed) != 0) {
-      error("pt-zip-header", fmt::format("has the flags {:#06x}: encrypted or patched records are not allowed", header.flags),
+      error("pt-zip-header",
+            fmt::format("has the flags {:#06x}: encrypted or patched records are not allowed", header.flags),
             at_record(header.name), at);
       continue;
     }
     if (header.method != method_stored && header.method != method_deflated) {
-      error("pt-zip-header", fmt::format("has compression method {}; 0 (stored) and 8 (deflated) are allowed", header.method),
+      error("pt-zip-header",
+            fmt::format("has compression method {}; 0 (stored) and 8 (deflated) are allowed", header.method),
             at_record(header.name), at);
       continue;
     }
     if (!record.is_deflated && record.bytes != record.stored_bytes) {
-      error("pt-zip-header", fmt::format("is stored, but has {} bytes and {} stored ones", record.bytes, record.stored_bytes),
+      error("pt-zip-header",
+            fmt::format("is stored, but has {} bytes and {} stored ones", record.bytes, record.stored_bytes),
             at_record(header.name), at);
       continue;
     }
@@ -336,15 +341,16 @@ void ZipReader::check_places(u64 data_limit) {
       error("pt-zip-overlap", "shares bytes with another record", at_record(record->name), record->header_offset);
     }
     if (record == by_place.front() && record->header_offset != 0) {
-      error("pt-zip-overlap", fmt::format("{} bytes in front of the first record are unaccounted for", record->header_offset),
-            {}, 0);
+      error("pt-zip-overlap",
+            fmt::format("{} bytes in front of the first record are unaccounted for", record->header_offset), {}, 0);
     }
     end = std::max(end, record->data_offset + record->stored_bytes);
   }
   // A descriptor has at most 24 bytes; what else no record owns is hidden from every reader of the directory.
   constexpr u64 most_between = 24;
   if (archive_.complete && data_limit > end && data_limit - end > most_between) {
-    error("pt-zip-overlap", fmt::format("{} bytes after the last record are unaccounted for", data_limit - end), {}, end);
+    error("pt-zip-overlap", fmt::format("{} bytes after the last record are unaccounted for", data_limit - end), {},
+          end);
   }
 }
 
@@ -383,8 +389,10 @@ Result<ZipArchive> read_zip(const ByteSource& source) {
 namespace {
 
 Error record_error(std::string code, std::string message, const ZipRecord& record) {
-  return Error{.code = std::move(code), .message = std::move(message),
-               .where = Place{"record", record.name}.text(), .offset = record.data_offset};
+  return Error{.code = std::move(code),
+               .message = std::move(message),
+               .where = Place{"record", record.name}.text(),
+               .offset = record.data_offset};
 }
 
 /// Calls `take` with the inflated bytes, piece by piece, then compares the CRC-32.
@@ -411,8 +419,8 @@ Status for_each_piece(const ByteSource& source, const ZipRecord& record, Take ta
 
 Result<std::vector<std::byte>> read_record(const ByteSource& source, const ZipRecord& record, u64 most) {
   if (record.bytes > most) {
-    return tl::make_unexpected(record_error(
-        "pt-record-size", fmt::format("has {} bytes; at most {} are read", record.bytes, most), record));
+    return tl::make_unexpected(
+        record_error("pt-record-size", fmt::format("has {} bytes; at most {} are read", record.bytes, most), record));
   }
   std::vector<std::byte> bytes;
   if (!record.is_deflated) bytes.reserve(record.bytes);

@@ -70,11 +70,12 @@ std::string checkpoint_text(const convert::CheckpointReport& report, bool all) {
   }
   if (!report.wrapper.empty()) text += fmt::format("'{}.' is taken off the names\n", report.wrapper);
   if (!report.left_out.empty()) {
-    text += fmt::format("left out: {} next to the weights, the first is {}\n", counted(report.left_out.size(), "tensor"),
-                        escape(report.left_out.front()));
+    text += fmt::format("left out: {} next to the weights, the first is {}\n",
+                        counted(report.left_out.size(), "tensor"), escape(report.left_out.front()));
   }
   if (report.dry_run) {
-    for (const auto& file : report.files) text += fmt::format("would write {}: {}\n", escape(file.name), counted(file.bytes, "byte"));
+    for (const auto& file : report.files)
+      text += fmt::format("would write {}: {}\n", escape(file.name), counted(file.bytes, "byte"));
   }
   return text + fmt::format("{}, {} bytes, bit for bit\n", counted(report.tensors.size(), "tensor"), bytes);
 }

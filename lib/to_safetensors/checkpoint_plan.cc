@@ -142,7 +142,8 @@ class CheckpointPlanner {
     u64 filled = 0;
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       const u64 bytes = tensor(chosen_[i].ref).bytes();
-      const bool is_full = !shards.back().empty() && (filled > options_.shard_size || bytes > options_.shard_size - filled);
+      const bool is_full =
+          !shards.back().empty() && (filled > options_.shard_size || bytes > options_.shard_size - filled);
       if (plan_.to_directory && is_full) {
         shards.emplace_back();
         filled = 0;
@@ -165,8 +166,11 @@ class CheckpointPlanner {
         file.tensors.push_back(chosen_[i].ref);
         weight_map[chosen_[i].name] = file.name;
         total += source.bytes();
-        plan_.report.tensors.push_back({chosen_[i].name, std::string(source.dtype),
-                                        {source.shape.begin(), source.shape.end()}, source.bytes(), file.name});
+        plan_.report.tensors.push_back({chosen_[i].name,
+                                        std::string(source.dtype),
+                                        {source.shape.begin(), source.shape.end()},
+                                        source.bytes(),
+                                        file.name});
         for (const auto& [dropped, kept] : plan_.report.shared) {
           if (kept == chosen_[i].name) metadata.emplace_back(dropped, kept);
         }
@@ -199,14 +203,16 @@ class CheckpointPlanner {
   }
 
   Status list_side_files() {
-    MU_ASSIGN(const DirectoryNames names, DirectoryNames::read(options_.input, [](std::string_view name, EntryKind kind) {
+    MU_ASSIGN(const DirectoryNames names,
+              DirectoryNames::read(options_.input, [](std::string_view name, EntryKind kind) {
                 return (kind == EntryKind::file || kind == EntryKind::link) && !name.starts_with('.');
               }));
     std::vector<std::string> left;
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string name(names.name(i));
       if (name.find(".index") != name.npos && name.ends_with(".json")) continue;
-      const bool is_copied = std::ranges::any_of(copied_endings, [&](std::string_view end) { return name.ends_with(end); });
+      const bool is_copied =
+          std::ranges::any_of(copied_endings, [&](std::string_view end) { return name.ends_with(end); });
       if (is_copied) {
         plan_.copied.push_back(name);
       } else if (!name.ends_with(".bin")) {

@@ -17,8 +17,8 @@ struct CheckpointPlan {
   Model model;
   bool to_directory = false;
   std::vector<PlannedCheckpointFile> files;
-  std::string index;                        ///< text of model.safetensors.index.json; empty for one file
-  std::vector<std::string> copied;          ///< base names of files beside the weights
+  std::string index;                ///< text of model.safetensors.index.json; empty for one file
+  std::vector<std::string> copied;  ///< base names of files beside the weights
   CheckpointReport report;
 
   const safetensors::ShardSet& set() const { return model.safetensors->set; }

@@ -14,8 +14,8 @@
 namespace modelutils::convert {
 
 struct CheckpointOptions {
-  std::string input;   ///< a checkpoint, its index, or a directory with pytorch_model*.bin
-  std::string output;  ///< FILE.safetensors of a single file, else a directory
+  std::string input;               ///< a checkpoint, its index, or a directory with pytorch_model*.bin
+  std::string output;              ///< FILE.safetensors of a single file, else a directory
   u64 shard_size = 5'000'000'000;  ///< bytes of tensors in one file, if more than one tensor is in it
   bool force = false;
   bool dry_run = false;

@@ -19,19 +19,32 @@ std::string numbers(const std::vector<i32>& values) {
 }
 }  // namespace
 
-std::string u16_bytes(u32 value) { return bytes_of(value, 2); }
-std::string u32_bytes(u64 value) { return bytes_of(value, 4); }
-std::string u64_bytes(u64 value) { return bytes_of(value, 8); }
-std::string text(std::string_view value) { return "X" + u32_bytes(value.size()) + std::string(value); }
-std::string integer(i32 value) { return "J" + u32_bytes(static_cast<u32>(value)); }
+std::string u16_bytes(u32 value) {
+  return bytes_of(value, 2);
+}
+std::string u32_bytes(u64 value) {
+  return bytes_of(value, 4);
+}
+std::string u64_bytes(u64 value) {
+  return bytes_of(value, 8);
+}
+std::string text(std::string_view value) {
+  return "X" + u32_bytes(value.size()) + std::string(value);
+}
+std::string integer(i32 value) {
+  return "J" + u32_bytes(static_cast<u32>(value));
+}
 std::string global(std::string_view module, std::string_view name) {
   return "c" + std::string(module) + "\n" + std::string(name) + "\n";
 }
-std::string tuple(std::string_view items) { return "(" + std::string(items) + "t"; }
+std::string tuple(std::string_view items) {
+  return "(" + std::string(items) + "t";
+}
 std::string storage(std::string_view storage_class, std::string_view key, i32 elements) {
   return tuple(text("storage") + global("torch", storage_class) + text(key) + text("cpu") + integer(elements)) + "Q";
 }
-std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes, const std::vector<i32>& strides) {
+std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes,
+                   const std::vector<i32>& strides) {
   return global("torch._utils", "_rebuild_tensor_v2") +
          tuple(std::string(storage) + integer(offset) + numbers(sizes) + numbers(strides) + "\x89" +
                global("collections", "OrderedDict") + ")R") +
@@ -71,7 +84,8 @@ std::string zip(const std::vector<ZipPart>& parts, const ZipFaults& faults) {
   std::string file = faults.front, directory;
   for (const ZipPart& part : parts) {
     const std::string stored = part.deflate ? deflated(part.content) : part.content;
-    const u32 crc = static_cast<u32>(crc32(0, reinterpret_cast<const Bytef*>(part.content.data()), static_cast<uInt>(part.content.size())));
+    const u32 crc = static_cast<u32>(
+        crc32(0, reinterpret_cast<const Bytef*>(part.content.data()), static_cast<uInt>(part.content.size())));
     const u32 method = part.method >= 0 ? static_cast<u32>(part.method) : part.deflate ? 8 : 0;
     const std::string name = part.local_name.empty() ? part.name : part.local_name;
     const auto sizes = [&](u64 own_crc, u64 bytes) {
@@ -93,7 +107,8 @@ std::string zip(const std::vector<ZipPart>& parts, const ZipFaults& faults) {
   file += directory;
   if (faults.without_end) return file;
   const u32 count = faults.count >= 0 ? static_cast<u32>(faults.count) : static_cast<u32>(parts.size());
-  return file + "PK\5\6" + u32_bytes(0) + u16_bytes(count) + u16_bytes(count) + u32_bytes(directory.size()) + u32_bytes(at) + u16_bytes(0);
+  return file + "PK\5\6" + u32_bytes(0) + u16_bytes(count) + u16_bytes(count) + u32_bytes(directory.size()) +
+         u32_bytes(at) + u16_bytes(0);
 }
 
 std::string checkpoint(std::string_view pickle, const std::vector<std::pair<std::string, std::string>>& storages) {

@@ -25,7 +25,8 @@ std::string tuple(std::string_view items);
 /// A storage: class, key, number of elements.
 std::string storage(std::string_view storage_class, std::string_view key, i32 elements);
 /// _rebuild_tensor_v2 of a storage: offset, sizes, strides.
-std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes, const std::vector<i32>& strides);
+std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes,
+                   const std::vector<i32>& strides);
 /// PROTO 2, a dict of these keys and values, STOP.
 std::string dict(const std::vector<std::pair<std::string, std::string>>& entries);
 }  // namespace pickle
@@ -37,17 +38,17 @@ struct ZipPart {
   bool deflate = false;
   std::string local_name = {};  ///< name in the local header, where it differs
   u16 flags = 0;
-  int method = -1;              ///< in both headers
+  int method = -1;  ///< in both headers
   int local_method = -1;
-  i64 crc = -1;                 ///< in the central directory
-  i64 central_bytes = -1;       ///< size in the central directory
-  i64 header_offset = -1;       ///< in the central directory
+  i64 crc = -1;            ///< in the central directory
+  i64 central_bytes = -1;  ///< size in the central directory
+  i64 header_offset = -1;  ///< in the central directory
 };
 
 struct ZipFaults {
-  int count = -1;               ///< of records, in the end record
-  std::string front = {};       ///< bytes in front of the first record
-  std::string gap = {};         ///< bytes behind the last record
+  int count = -1;          ///< of records, in the end record
+  std::string front = {};  ///< bytes in front of the first record
+  std::string gap = {};    ///< bytes behind the last record
   i64 directory_offset = -1;
   bool without_end = false;
 };

@@ -25,11 +25,12 @@ Command pt2st_command(Pt2stArguments& arguments) {
                .kind = ValueKind::file,
                .in_usage = true},
               convert.output);
-  command.add_size({.names = "--shard-size",
-                    .value_name = "SIZE",
-                    .help = "Most bytes of tensors in one file of a directory (default 5G); K, M and G are powers of 1000",
-                    .kind = ValueKind::size},
-                   arguments.shard_size);
+  command.add_size(
+      {.names = "--shard-size",
+       .value_name = "SIZE",
+       .help = "Most bytes of tensors in one file of a directory (default 5G); K, M and G are powers of 1000",
+       .kind = ValueKind::size},
+      arguments.shard_size);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the folder"},
               arguments.follow_links);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);

@@ -184,8 +184,9 @@ constexpr Tensor experts[] = {
      .stored = "[hf] X,2*Fx,E"},
     {.name = "ffn_gate_up_exps",
      .ne = "E,2*Fx,X",
-     .source = "[back & mlx] experts.switch_glu.gate_proj{X Fx -> X=# Fx} + experts.switch_glu.up_proj{X Fx -> X=# Fx} | "
-               "[back & hf] experts.gate_up_proj{X t:2 Fx -> X t Fx}",
+     .source =
+         "[back & mlx] experts.switch_glu.gate_proj{X Fx -> X=# Fx} + experts.switch_glu.up_proj{X Fx -> X=# Fx} | "
+         "[back & hf] experts.gate_up_proj{X t:2 Fx -> X t Fx}",
      .need = Need::optional,
      .when = "X",
      .stored = "[mlx] X,Fx,E | X,2*Fx,E"},

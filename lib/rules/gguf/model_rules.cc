@@ -83,7 +83,8 @@ class ModelRules {
     const std::string name = index_.arch_key("nextn_predict_layers");
     const u64 extra = index_.unsigned_value(name).value_or(0);
     const std::optional<u64> stated = index_.unsigned_value(index_.arch_key("block_count"));
-    if (known_ == nullptr || !known_->cache.may_lack_prediction || extra == 0 || !stated || !facts_.blocks) return false;
+    if (known_ == nullptr || !known_->cache.may_lack_prediction || extra == 0 || !stated || !facts_.blocks)
+      return false;
     if (*facts_.blocks >= *stated || *facts_.blocks + extra != *stated) return false;
     log_.note(Scope::model, "gguf-prediction-absent",
               fmt::format("counts {} that {} not in the file: llama.cpp loads the model without {}",

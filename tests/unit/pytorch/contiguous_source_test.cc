@@ -28,7 +28,8 @@ std::shared_ptr<MemoryFile> memory(const std::string& content) {
 /// The tensor's values as element numbers, read in pieces of every size from 1 to 7 bytes and at once.
 std::vector<int> values_of(const std::shared_ptr<MemoryFile>& file) {
   const auto document = parse(*file);
-  EXPECT_TRUE(document && document->findings.empty()) << (document && !document->findings.empty() ? document->findings.front().message : "");
+  EXPECT_TRUE(document && document->findings.empty())
+      << (document && !document->findings.empty() ? document->findings.front().message : "");
   if (!document || document->tensors.empty()) return {};
   const ContiguousSource source(file, *document);
   const u64 begin = source.offset_of(0), size = document->tensors.at(0).bytes;
@@ -49,8 +50,8 @@ std::vector<int> values_of(const std::shared_ptr<MemoryFile>& file) {
 }
 
 std::vector<int> view(i32 offset, const std::vector<i32>& sizes, const std::vector<i32>& strides) {
-  return values_of(memory(test::checkpoint(dict({{"w", tensor(storage("ShortStorage", "0", 24), offset, sizes, strides)}}),
-                                           {{"0", counting(48)}})));
+  return values_of(memory(test::checkpoint(
+      dict({{"w", tensor(storage("ShortStorage", "0", 24), offset, sizes, strides)}}), {{"0", counting(48)}})));
 }
 
 // Element numbers by hand: offset + Σ index × stride, the last index fastest.
@@ -73,7 +74,8 @@ TEST(ContiguousSource, DeflatedStorages) {
 }
 
 TEST(ContiguousSource, WhatIsOneRunKeepsItsPlaceInTheFile) {
-  const std::string content = test::checkpoint(dict({{"w", tensor(storage("ShortStorage", "0", 24), 2, {4}, {1})}}), {{"0", counting(48)}});
+  const std::string content =
+      test::checkpoint(dict({{"w", tensor(storage("ShortStorage", "0", 24), 2, {4}, {1})}}), {{"0", counting(48)}});
   const auto file = memory(content);
   const auto document = parse(*file);
   const ContiguousSource source(file, *document);

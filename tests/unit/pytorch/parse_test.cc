@@ -29,8 +29,8 @@ const std::string four = storage("FloatStorage", "0", 4);
 const std::string bytes16(16, '\1');
 
 TEST(Parse, TensorsWithTheirPlaces) {
-  const Document document =
-      read(checkpoint(dict({{"w", tensor(four, 0, {2, 2}, {2, 1})}, {"t", tensor(four, 1, {3}, {1})}}), {{"0", bytes16}}));
+  const Document document = read(
+      checkpoint(dict({{"w", tensor(four, 0, {2, 2}, {2, 1})}, {"t", tensor(four, 1, {3}, {1})}}), {{"0", bytes16}}));
   EXPECT_TRUE(document.findings.empty()) << document.findings.front().message;
   EXPECT_TRUE(document.complete);
   EXPECT_EQ(document.root, "archive");
@@ -46,7 +46,8 @@ TEST(Parse, TensorsWithTheirPlaces) {
 TEST(Parse, NamesAndWrappers) {
   const std::string w = tensor(four, 0, {4}, {1});
   const std::string inner = "}(" + text("a") + w + "K\7" + w + "N" + w + "u";
-  const Document document = read(checkpoint(dict({{"state_dict", inner}, {"optimizer", "](" + w + w + "e"}}), {{"0", bytes16}}));
+  const Document document =
+      read(checkpoint(dict({{"state_dict", inner}, {"optimizer", "](" + w + w + "e"}}), {{"0", bytes16}}));
   std::vector<std::string> names;
   for (const Tensor& each : document.tensors) names.push_back(each.name);
   EXPECT_EQ(names, (std::vector<std::string>{"state_dict.a", "state_dict.7", "optimizer.0", "optimizer.1"}));
@@ -54,7 +55,8 @@ TEST(Parse, NamesAndWrappers) {
 }
 
 TEST(Parse, OfAKeySetTwiceTheLastValueCounts) {
-  const Document document = read(checkpoint(dict({{"a", tensor(four, 0, {4}, {1})}, {"a", tensor(four, 0, {2}, {1})}}), {{"0", bytes16}}));
+  const Document document =
+      read(checkpoint(dict({{"a", tensor(four, 0, {4}, {1})}, {"a", tensor(four, 0, {2}, {1})}}), {{"0", bytes16}}));
   ASSERT_EQ(document.tensors.size(), 1u);
   EXPECT_EQ(document.tensors[0].elements, 2u);
 }
@@ -67,7 +69,9 @@ TEST(Parse, GraphsOfSharedListsEnd) {
 }
 
 TEST(Parse, SizesThatDoNotFit) {
-  const auto code = [](const std::string& made) { return first_code(checkpoint(dict({{"w", made}}), {{"0", bytes16}})); };
+  const auto code = [](const std::string& made) {
+    return first_code(checkpoint(dict({{"w", made}}), {{"0", bytes16}}));
+  };
   EXPECT_EQ(code(tensor(four, 0, {5}, {1})), "pt-tensor");
   EXPECT_EQ(code(tensor(four, 1, {4}, {1})), "pt-tensor");
   EXPECT_EQ(code(tensor(four, 0, {2}, {4})), "pt-tensor");
@@ -88,10 +92,18 @@ TEST(Parse, Archives) {
   EXPECT_EQ(first_code(zip({{.name = "a/b", .content = "x"}})), "pt-no-pickle");
   EXPECT_EQ(first_code("PK\3\4"), "pt-zip-end");
   EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}})), "pt-version");
-  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}, {.name = "a/version", .content = "99\n"}})), "pt-version");
-  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}, {.name = "b/version", .content = "3\n"}})), "pt-root");
-  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}, {.name = "a/version", .content = "3\n"}, {.name = "a/byteorder", .content = "big"}})), "pt-byteorder");
-  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}, {.name = "a/version", .content = "3\n"}, {.name = "a/constants.pkl", .content = sound}})), "pt-torchscript");
+  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}, {.name = "a/version", .content = "99\n"}})),
+            "pt-version");
+  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound}, {.name = "b/version", .content = "3\n"}})),
+            "pt-root");
+  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound},
+                            {.name = "a/version", .content = "3\n"},
+                            {.name = "a/byteorder", .content = "big"}})),
+            "pt-byteorder");
+  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound},
+                            {.name = "a/version", .content = "3\n"},
+                            {.name = "a/constants.pkl", .content = sound}})),
+            "pt-torchscript");
   EXPECT_EQ(first_code(checkpoint(sound + "N.")), "pt-pickle");
   EXPECT_EQ(first_code(checkpoint(sound)), "");
 }
@@ -104,7 +116,10 @@ TEST(Parse, DeepNamesEnd) {
 
 // The stream of pickles that torch wrote before 1.6, by hand.
 std::string legacy(const std::string& object, const std::string& keys, const std::string& storages) {
-  return "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19." "\x80\x02M\xe9\x03." "\x80\x02}." + object + keys + storages;
+  return "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+         "\x80\x02M\xe9\x03."
+         "\x80\x02}." +
+         object + keys + storages;
 }
 
 TEST(Parse, LegacyForm) {
@@ -121,7 +136,9 @@ TEST(Parse, LegacyForm) {
   EXPECT_EQ(first_code(legacy(object, "\x80\x02}.", data)), "pt-legacy");
   EXPECT_EQ(first_code(legacy(object, keys, data + "x")), "pt-legacy");
   EXPECT_EQ(first_code("\x80\x02N."), "pt-legacy");
-  EXPECT_EQ(first_code("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19." "\x80\x02M\x01\x00."), "pt-pickle");
+  EXPECT_EQ(first_code("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+                       "\x80\x02M\x01\x00."),
+            "pt-pickle");
 }
 
 class Pipe : public ByteSource {

@@ -105,12 +105,12 @@ TEST(PickleMachine, EveryAllowedOpcodeLeavesItsValue) {
 
 TEST(PickleMachine, RefusedOpcodesAreNamed) {
   for (const auto& [pickle, name] : std::vector<std::pair<std::string, std::string>>{{"Pid\n.", "PERSID"},
-                                                                                    {"\x82\x01.", "EXT1"},
-                                                                                    {"\x83\x01\x00."s, "EXT2"},
-                                                                                    {"\x84\x01\x00\x00\x00."s, "EXT4"},
-                                                                                    {"\x97.", "NEXT_BUFFER"},
-                                                                                    {"N\x98.", "READONLY_BUFFER"},
-                                                                                    {"\xff.", "0xff"}}) {
+                                                                                     {"\x82\x01.", "EXT1"},
+                                                                                     {"\x83\x01\x00."s, "EXT2"},
+                                                                                     {"\x84\x01\x00\x00\x00."s, "EXT4"},
+                                                                                     {"\x97.", "NEXT_BUFFER"},
+                                                                                     {"N\x98.", "READONLY_BUFFER"},
+                                                                                     {"\xff.", "0xff"}}) {
     const Ran ran = run(pickle);
     EXPECT_FALSE(ran.whole);
     ASSERT_EQ(ran.findings.size(), 1u);
@@ -120,8 +120,8 @@ TEST(PickleMachine, RefusedOpcodesAreNamed) {
 }
 
 TEST(PickleMachine, ObjectsOfOtherOpcodesNameTheirClass) {
-  for (const std::string& pickle : {"(ios\nsystem\n."s, "(" + global("os", "system") + "o.",
-                                    global("os", "system") + ")}\x92."}) {
+  for (const std::string& pickle :
+       {"(ios\nsystem\n."s, "(" + global("os", "system") + "o.", global("os", "system") + ")}\x92."}) {
     const Ran ran = run(pickle);
     EXPECT_TRUE(ran.whole);
     ASSERT_FALSE(ran.findings.empty());
@@ -134,17 +134,41 @@ TEST(PickleMachine, SaysWhatWouldBeCalledAndWhere) {
   const Ran ran = run("\x80\x02" + global("os", "system") + tuple(text("curl x")) + "R.");
   EXPECT_TRUE(ran.whole);
   ASSERT_EQ(ran.findings.errors(), 1u);
-  EXPECT_NE(ran.findings.front().message.find("calls os.system with 'curl x' at byte 26 of data.pkl"), std::string::npos)
+  EXPECT_NE(ran.findings.front().message.find("calls os.system with 'curl x' at byte 26 of data.pkl"),
+            std::string::npos)
       << ran.findings.front().message;
   EXPECT_EQ(ran.findings.front().offset, 1026u);  // the pickle begins at byte 1000 of the file
 }
 
 TEST(PickleMachine, BrokenPickles) {
-  for (const std::string& pickle : {""s, "N"s, "."s, "t."s, "(0."s, "}Na."s, "]K\1Ns."s, "}(Nu."s, "Nb."s, "]b."s, "NNR."s,
-                                    "N)R."s, "h\x01."s, "g1\n."s, "gx\n."s, "\x80\x06N."s, "\x95" + u64_bytes(9) + "N.",
-                                    "X\xff\xff\xff\xffN."s, "\x8d" + u64_bytes(u64{1} << 63) + "N.",
-                                    "\x8b\xff\xff\xff\xff."s, "\x8b\x01\x00\x00\x80."s, "T\xff\xff\xff\xff."s, "K\1K\2\x93."s,
-                                    "Sabc\n."s, "S'\\x'\n."s, "V\\u0041\n."s, "I1x\n."s, "cos\nsystem"s}) {
+  for (const std::string& pickle : {""s,
+                                    "N"s,
+                                    "."s,
+                                    "t."s,
+                                    "(0."s,
+                                    "}Na."s,
+                                    "]K\1Ns."s,
+                                    "}(Nu."s,
+                                    "Nb."s,
+                                    "]b."s,
+                                    "NNR."s,
+                                    "N)R."s,
+                                    "h\x01."s,
+                                    "g1\n."s,
+                                    "gx\n."s,
+                                    "\x80\x06N."s,
+                                    "\x95" + u64_bytes(9) + "N.",
+                                    "X\xff\xff\xff\xffN."s,
+                                    "\x8d" + u64_bytes(u64{1} << 63) + "N.",
+                                    "\x8b\xff\xff\xff\xff."s,
+                                    "\x8b\x01\x00\x00\x80."s,
+                                    "T\xff\xff\xff\xff."s,
+                                    "K\1K\2\x93."s,
+                                    "Sabc\n."s,
+                                    "S'\\x'\n."s,
+                                    "V\\u0041\n."s,
+                                    "I1x\n."s,
+                                    "cos\nsystem"s}) {
     const Ran ran = run(pickle);
     EXPECT_FALSE(ran.whole) << pickle;
     EXPECT_EQ(pickle_code(pickle), "pt-pickle") << pickle;
@@ -152,10 +176,11 @@ TEST(PickleMachine, BrokenPickles) {
 }
 
 TEST(PickleMachine, PersistentIdsAreStoragesAndNothingElse) {
-  for (const std::string& pickle : {"NQ."s, tuple(text("storage")) + "Q.",
-                                    tuple(text("module") + global("torch", "FloatStorage") + text("0") + text("cpu") + integer(1)) + "Q.",
-                                    tuple(text("storage") + "}" + text("0") + text("cpu") + integer(1)) + "Q.",
-                                    storage("float32", "0", 1) + ".", storage("FloatStorage", "a/b", 1) + "."}) {
+  for (const std::string& pickle :
+       {"NQ."s, tuple(text("storage")) + "Q.",
+        tuple(text("module") + global("torch", "FloatStorage") + text("0") + text("cpu") + integer(1)) + "Q.",
+        tuple(text("storage") + "}" + text("0") + text("cpu") + integer(1)) + "Q.", storage("float32", "0", 1) + ".",
+        storage("FloatStorage", "a/b", 1) + "."}) {
     EXPECT_EQ(pickle_code(pickle), "pt-storage") << pickle;
   }
   EXPECT_EQ(pickle_code(storage("FloatStorage", "0", -1) + "."), "pt-tensor");

@@ -38,7 +38,8 @@ class Pt2st : public testing::Test {
     const safetensors::Tensor& tensor = set->tensor(ref);
     std::string bytes(tensor.bytes(), '\0');
     const auto& file = set->file(ref);
-    EXPECT_TRUE(file.source->read_exact(file.document.data_offset + tensor.begin, std::as_writable_bytes(std::span(bytes))));
+    EXPECT_TRUE(
+        file.source->read_exact(file.document.data_offset + tensor.begin, std::as_writable_bytes(std::span(bytes))));
     return bytes;
   }
 
@@ -48,7 +49,9 @@ class Pt2st : public testing::Test {
 };
 
 TEST_F(Pt2st, OneFileBitForBit) {
-  const std::string in = dir.write("m.pt", checkpoint(dict({{"w", tensor(four, 0, {2, 2}, {2, 1})}, {"t", tensor(four, 0, {2, 2}, {1, 2})}}), {{"0", "abcd"}}));
+  const std::string in = dir.write(
+      "m.pt", checkpoint(dict({{"w", tensor(four, 0, {2, 2}, {2, 1})}, {"t", tensor(four, 0, {2, 2}, {1, 2})}}),
+                         {{"0", "abcd"}}));
   const auto report = convert(in, dir.file("m.safetensors"));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(values(dir.file("m.safetensors"), "w"), "abcd");
@@ -58,7 +61,8 @@ TEST_F(Pt2st, OneFileBitForBit) {
 
 TEST_F(Pt2st, TiedHeadsGiveWayToTheEmbedding) {
   const std::string w = tensor(four, 0, {4}, {1});
-  const std::string in = dir.write("m.pt", checkpoint(dict({{"a_lm_head.weight", w}, {"embed.weight", w}}), {{"0", "abcd"}}));
+  const std::string in =
+      dir.write("m.pt", checkpoint(dict({{"a_lm_head.weight", w}, {"embed.weight", w}}), {{"0", "abcd"}}));
   const auto report = convert(in, dir.file("m.safetensors"));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->shared, (std::vector<std::pair<std::string, std::string>>{{"a_lm_head.weight", "embed.weight"}}));
@@ -68,7 +72,9 @@ TEST_F(Pt2st, TiedHeadsGiveWayToTheEmbedding) {
 
 TEST_F(Pt2st, WrappersAndOptimizers) {
   const std::string w = tensor(four, 0, {4}, {1});
-  const std::string in = dir.write("m.ckpt", checkpoint(dict({{"state_dict", "}(" + text("w") + w + "u"}, {"optimizer", "]" + w + "a"}}), {{"0", "abcd"}}));
+  const std::string in = dir.write(
+      "m.ckpt",
+      checkpoint(dict({{"state_dict", "}(" + text("w") + w + "u"}, {"optimizer", "]" + w + "a"}}), {{"0", "abcd"}}));
   const auto report = convert(in, dir.file("m.safetensors"));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->wrapper, "state_dict");
@@ -78,8 +84,10 @@ TEST_F(Pt2st, WrappersAndOptimizers) {
 
 TEST_F(Pt2st, DirectoriesWithShards) {
   std::filesystem::create_directory(dir.file("in"));
-  dir.write("in/pytorch_model.bin",
-            checkpoint(dict({{"a", tensor(four, 0, {4}, {1})}, {"b", tensor(storage("ByteStorage", "1", 4), 0, {4}, {1})}}), {{"0", "abcd"}, {"1", "efgh"}}));
+  dir.write(
+      "in/pytorch_model.bin",
+      checkpoint(dict({{"a", tensor(four, 0, {4}, {1})}, {"b", tensor(storage("ByteStorage", "1", 4), 0, {4}, {1})}}),
+                 {{"0", "abcd"}, {"1", "efgh"}}));
   dir.write("in/config.json", "{}");
   dir.write("in/modeling.py", "import os");
   shard_size = 4;
