@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 
 #include "base/log.h"
@@ -40,10 +41,27 @@ class Chooser {
       forms[i] = std::move(*form);
       log_debug("{} becomes {}", tensors_[i].name, forms[i].text());
     }
+    level_stacks(forms);
     return forms;
   }
 
  private:
+  // Plain tensors that differ only in a number and come from one stack get one type: readers stack them again.
+  void level_stacks(std::vector<DirectoryForm>& forms) const {
+    std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> stacks;
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+      if (forms[i].is_packed() || tensors_[i].parts.size() != 1) continue;
+      std::string name = tensors_[i].name;
+      std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+      stacks[{tensors_[i].parts.front().tensor, std::move(name)}].push_back(i);
+    }
+    for (const auto& [stack, members] : stacks) {
+      const auto differs = [&](std::size_t i) { return forms[i].type != forms[members.front()].type; };
+      if (std::ranges::none_of(members, differs)) continue;
+      for (const std::size_t i : members) forms[i] = plain_of(TensorType::F32, true, {});
+    }
+  }
+
   // What a tensor is on its way to.
   enum class Kind : u8 { plain, blocks, values };
 
