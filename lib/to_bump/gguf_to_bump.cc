@@ -195,7 +195,7 @@ class Conversion {
                          fmt::format("{}; pass --drop '{}' to accept the loss", reason, tensor.name));
   }
 
-  OutputOptions output_options() const { return {.force = options_.force, .inputs = report_.inputs, .binary = true}; }
+  OutputOptions output_options() const { return {.force = options_.force, .inputs = {}, .binary = true}; }
 
   // What would be in the way of the outputs.
   void note_outputs() {
