@@ -134,6 +134,7 @@ Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& p
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
   }
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(directory.commit());
   return std::move(plan.report);
 }

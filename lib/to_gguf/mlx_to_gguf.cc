@@ -125,6 +125,7 @@ Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& pr
   for (std::size_t i = 0; i < outputs.size(); ++i) MU_TRY(streamer.stream(i, outputs[i]));
   progress.finish();
   MU_TRY(check_written(plan, outputs, !options.no_vocab));
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(AtomicOutput::commit_all(outputs));
   return std::move(plan.report);
 }
