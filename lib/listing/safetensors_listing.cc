@@ -74,6 +74,7 @@ class Totals {
 
 std::string SafetensorsListing::kind() const {
   if (!model_.is_model_directory()) {
+    if (model_.set.has_checkpoints) return "PyTorch checkpoint";
     if (!model_.set.is_directory) return "safetensors";
     const std::optional<PeftAdapter> adapter = peft_adapter(model_.folder);
     return adapter ? adapter->text() : "directory of safetensors files";
@@ -88,9 +89,11 @@ void SafetensorsListing::list_files(Listing& listing) const {
   std::optional<u64> size = 0;
   for (const safetensors::ShardFile& file : model_.set.files) {
     const safetensors::Document& document = file.document;
-    listing.files.push_back({file.path, file.base_name, document.file_size, document.header_bytes, 0,
-                             document.data_offset, document.tensors.size()});
-    size = size && document.file_size ? checked_add(*size, *document.file_size) : std::nullopt;
+    std::optional<u64> file_size = document.file_size;
+    if (file_size) *file_size -= document.gathered_bytes;
+    listing.files.push_back({file.path, file.base_name, file_size, document.header_bytes, 0, document.data_offset,
+                             document.tensors.size()});
+    size = size && file_size ? checked_add(*size, *file_size) : std::nullopt;
   }
   listing.facts.file_size = size;
 }

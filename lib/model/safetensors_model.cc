@@ -4,6 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/path.h"
+#include "model/checkpoint_shard.h"
 
 namespace modelutils {
 
@@ -36,7 +37,7 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 Result<SafetensorsModel> open_safetensors_model(const std::string& path, ModulesWanted modules, OutsideLinks links,
                                                 FolderFile opened, bool ignore_index) {
   SafetensorsModel model;
-  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index));
+  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index, read_checkpoint));
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
   if (path != "-") read_config(model);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "io/directory_names.h"
+#include "model/checkpoint_shard.h"
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
@@ -116,6 +117,7 @@ class ModelVerifier::Run {
     }
     report_.checked = checked_text(*rules, *model);
     read_data(*model);
+    if (options_.data && opened->safetensors) log_.add_all(check_checkpoint_records(opened->safetensors->set));
     if (options_.against) {
       const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
       log_.add_all(compare_with_source(*model, *opened, *options_.against));
