@@ -31,7 +31,8 @@ std::vector<Chunk> chunks_of(const CheckpointPlan& plan) {
     for (std::size_t i = 0; i < file.tensors.size(); ++i) {
       const auto [begin, end] = file.layout.offsets[i];
       for (u64 at = begin; at < end; at += chunk_bytes) {
-        chunks.push_back({f, file.tensors[i], at - begin, file.layout.header.size() + at, std::min(chunk_bytes, end - at)});
+        chunks.push_back(
+            {f, file.tensors[i], at - begin, file.layout.header.size() + at, std::min(chunk_bytes, end - at)});
       }
     }
   }
@@ -108,6 +109,7 @@ Status write_single(const CheckpointPlan& plan, const CheckpointOptions& options
   MU_TRY(stream(plan, {&file, 1}, options.threads, progress));
   progress.finish();
   MU_TRY(check_written(file.staging_path()));
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   return file.commit();
 }
 
@@ -115,7 +117,8 @@ Status copy_side_file(const CheckpointPlan& plan, const std::string& name, Atomi
   MU_ASSIGN(const FolderFile from, open_in_folder(plan.set().folder, name));
   const u64 size = from.file->file_size();
   if (size > most_side_file) {
-    return input_error("pt2st-input", fmt::format("has {} bytes, too many for a file next to the weights", size), {}, {}, plan.set().folder + name);
+    return input_error("pt2st-input", fmt::format("has {} bytes, too many for a file next to the weights", size), {},
+                       {}, plan.set().folder + name);
   }
   std::vector<std::byte> buffer(std::min(size, chunk_bytes));
   for (u64 at = 0; at < size; at += buffer.size()) {
@@ -126,7 +129,8 @@ Status copy_side_file(const CheckpointPlan& plan, const std::string& name, Atomi
   return {};
 }
 
-Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, AtomicDirectory& directory, Progress& progress) {
+Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, AtomicDirectory& directory,
+                   Progress& progress) {
   std::vector<AtomicOutput> files;
   for (const PlannedCheckpointFile& file : plan.files) {
     MU_ASSIGN(AtomicOutput output, directory.create_file(file.name));
@@ -160,6 +164,7 @@ Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, P
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
   }
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   return directory.commit();
 }
 

@@ -2,6 +2,7 @@
 // streamed, checked, renamed. Nothing of the checkpoint is run. Source: docs/formats/pytorch.md.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,14 +14,18 @@
 
 namespace modelutils::convert {
 
+struct CheckpointReport;
+
 struct CheckpointOptions {
-  std::string input;   ///< a checkpoint, its index, or a directory with pytorch_model*.bin
-  std::string output;  ///< FILE.safetensors of a single file, else a directory
+  std::string input;               ///< a checkpoint, its index, or a directory with pytorch_model*.bin
+  std::string output;              ///< FILE.safetensors of a single file, else a directory
   u64 shard_size = 5'000'000'000;  ///< bytes of tensors in one file, if more than one tensor is in it
   bool force = false;
   bool dry_run = false;
   OutsideLinks links = OutsideLinks::warn;
   unsigned threads = default_threads();
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const CheckpointReport&)> deliver;
 };
 
 struct WrittenTensor {
