@@ -12,8 +12,8 @@ using namespace modelutils;
 namespace {
 
 // The report is a result, the summary a message.
-int show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const TransferReport& report) {
+Status show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
+            const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
@@ -22,8 +22,7 @@ int show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common
   } else if (plan || !common.quiet) {
     out << transfer_text(report, plan || common.verbosity > 0);
   }
-  if (const Status written = out.flush(); !written) return messages.error(written.error());
-  return cli::exit_ok;
+  return out.flush();
 }
 
 int run(int argc, char** argv) {
@@ -33,10 +32,18 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   options.settle();
   Progress progress("planning", 0, cli::use_progress(command.common()));
+  const auto show_it = [&](const TransferReport& report) {
+    progress.finish();
+    return show(options, command.common(), messages, report);
+  };
+  if (!options.report.empty()) options.convert.deliver = show_it;
   const auto report = to_directory::gguf_to_mlx(options.convert, progress);
   progress.finish();
   if (!report) return messages.error(report.error());
-  return show(options, command.common(), messages, *report);
+  if (options.convert.dry_run || options.report.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return cli::exit_ok;
 }
 
 }  // namespace

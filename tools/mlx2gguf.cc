@@ -13,8 +13,8 @@ using namespace modelutils;
 namespace {
 
 // The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
-int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const TransferReport& report) {
+Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
+            const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) {
     messages.remark(remark, report.input);
   }
@@ -26,8 +26,7 @@ int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common
   } else if (plan || !common.quiet) {
     out << transfer_text(report, plan || common.verbosity > 0);
   }
-  if (const Status written = out.flush(); !written) return messages.error(written.error());
-  return cli::exit_ok;
+  return out.flush();
 }
 
 int run(int argc, char** argv) {
@@ -41,13 +40,21 @@ int run(int argc, char** argv) {
   options.convert.repack.fallback = *type_from_name(options.fallback);
   if (options.follow_links) options.convert.links = OutsideLinks::follow;
   Progress progress("planning", 0, cli::use_progress(command.common()));
+  const auto show_it = [&](const TransferReport& report) {
+    progress.finish();
+    return show(options, command.common(), messages, report);
+  };
+  if (!options.report.empty()) options.convert.deliver = show_it;
   const auto report = to_gguf::mlx_to_gguf(options.convert, progress);
   progress.finish();
   if (!report) {
     if (report.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
     return messages.error(report.error());
   }
-  return show(options, command.common(), messages, *report);
+  if (options.convert.dry_run || options.report.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return cli::exit_ok;
 }
 
 }  // namespace

@@ -11,8 +11,6 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr u64 max_width = u64{1} << 31;  // far above any model; keeps products of two inside 64 bits
-
 class Reader {
  public:
   Reader(const Family& family, const gguf::Index& index, const gguf::SetFile& file)
@@ -35,11 +33,6 @@ class Reader {
   }
 
  private:
-  static u64 limit_of(std::string_view symbol) {
-    if (symbol == symbol::layers) return max_layers;
-    return symbol == symbol::experts || symbol == symbol::experts_used ? max_experts : max_width;
-  }
-
   tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
     return input_error("loader-key", std::move(message), at_key(key));
   }
@@ -47,7 +40,7 @@ class Reader {
   Status read_key(const Key& key) {
     const std::string name = index_.arch_key(key.name);
     const bool required = key.need == Need::required;
-    const u64 limit = limit_of(key.symbol);
+    const u64 limit = largest_size(key.symbol);
     const bool may_be_layers = key.type == KeyType::u32_or_layers || key.type == KeyType::flag_layers;
     if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
     if (key.type == KeyType::u32_of_some && index_.array_value(name) != nullptr) return read_some(key, name, limit);

@@ -189,6 +189,7 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
   }
   log_info("{}: '{}' (model_type '{}') is converted as {}", model->config.path, model->config.architecture,
            model->config.model_type, model->family->gguf);
+  MU_TRY(arch::check_stated_sizes(*model->family, model->config));
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
   MatrixCollector collector(*model);
   MU_TRY(collector.collect());

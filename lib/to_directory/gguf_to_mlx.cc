@@ -163,6 +163,7 @@ Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& pr
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
   }
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(directory.commit());
   return std::move(plan.report);
 }

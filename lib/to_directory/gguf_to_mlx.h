@@ -2,6 +2,7 @@
 // scales, then streamed, checked, renamed.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -28,6 +29,8 @@ struct GgufToMlxOptions {
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const TransferReport&)> deliver;
 };
 
 /// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left behind

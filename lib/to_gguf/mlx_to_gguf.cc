@@ -109,6 +109,7 @@ Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& prog
   MU_TRY(stream(plan, outputs, options.threads, progress));
   progress.finish();
   MU_TRY(check_written(plan, outputs));
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(AtomicOutput::commit_all(outputs));
   return std::move(plan.report);
 }

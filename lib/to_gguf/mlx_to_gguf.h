@@ -2,6 +2,7 @@
 // renamed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,8 @@ struct MlxToGgufOptions {
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const TransferReport&)> deliver;
 };
 
 /// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under

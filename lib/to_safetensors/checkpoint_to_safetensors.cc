@@ -75,6 +75,7 @@ Status write_single(const CheckpointPlan& plan, const CheckpointOptions& options
   MU_TRY(stream(plan, {&file, 1}, options.threads, progress));
   progress.finish();
   MU_TRY(check_written(file.staging_path()));
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   return file.commit();
 }
 
@@ -129,6 +130,7 @@ Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, P
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
   }
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   return directory.commit();
 }
 

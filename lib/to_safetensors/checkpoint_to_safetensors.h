@@ -2,6 +2,7 @@
 // streamed, checked, renamed. Nothing of the checkpoint is run. Source: docs/formats/pytorch.md.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 
 namespace modelutils::to_safetensors {
 
+struct CheckpointReport;
+
 struct CheckpointOptions {
   std::string input;               ///< a checkpoint, its index, or a directory with pytorch_model*.bin
   std::string output;              ///< FILE.safetensors of a single file, else a directory
@@ -21,6 +24,8 @@ struct CheckpointOptions {
   bool dry_run = false;
   OutsideLinks links = OutsideLinks::warn;
   unsigned threads = default_threads();
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const CheckpointReport&)> deliver;
 };
 
 struct WrittenTensor {

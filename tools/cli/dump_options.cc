@@ -138,6 +138,15 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (arguments.no_tensors && chosen.is_about_tensors) {
     return usage_error(fmt::format("--no-tensors and {} cannot be combined", chosen.flag));
   }
+  if (arguments.no_tensors && !arguments.tensors.empty()) {
+    return usage_error("--no-tensors and --tensors cannot be combined");
+  }
+  if (arguments.list == "keys" && !arguments.tensors.empty()) {
+    return usage_error("--list keys and --tensors cannot be combined");
+  }
+  if (arguments.list == "tensors" && !arguments.keys.empty()) {
+    return usage_error("--list tensors and --keys cannot be combined");
+  }
   if (arguments.raw && !arguments.values) return usage_error("--raw goes with --values");
   if (arguments.count && !arguments.values) return usage_error("--count goes with --values");
 

@@ -35,7 +35,7 @@ class Geometry {
       if (value) sizes_.set(key->symbol, *value);
     }
     for (const arch::Key* key : arch::keys_of(family)) {
-      if (key->symbol.empty() || key->derive_layers == nullptr || sizes_.get("L") > arch::max_layers) continue;
+      if (key->symbol.empty() || key->derive_layers == nullptr) continue;
       std::vector<u64> values = key->derive_layers(config_, sizes_);
       if (!values.empty()) sizes_.set_layers(key->symbol, std::move(values));
     }
@@ -43,6 +43,12 @@ class Geometry {
       // A packed weight that cannot be unpacked is a finding of its own already.
       if (!module.quantized || module.decodable) check_module(module);
       note_layer(module);
+    }
+  }
+
+  void check_sizes() {
+    if (const Status bounded = arch::check_stated_sizes(names_.family(), config_); !bounded) {
+      log_.error(Scope::model, "hf-size", bounded.error().message, at_field(bounded.error().where));
     }
   }
 
@@ -167,14 +173,22 @@ class Geometry {
   std::map<u64, std::set<std::string_view>> layers_;  // which modules each layer has
 };
 
+bool has_unread_shard(const SafetensorsModel& model) {
+  return std::ranges::any_of(model.set.findings, [](const Finding& finding) {
+    return finding.code == "st-shard-open" || finding.code == "st-shard-format";
+  });
+}
+
 }  // namespace
 
 void check_geometry(const SafetensorsModel& model, FindingLog& log) {
   const arch::Family* family = arch::find_family(*model.config);
   if (family == nullptr || !model.quantization.foreign_method.empty()) return;
   Geometry geometry(model, *family, log);
-  // A piece of a model (a single layer, an adapter) need not have them all.
-  if (embedding_of(model) != nullptr) geometry.check_layers();
+  geometry.check_sizes();
+  // A piece of a model (a single layer, an adapter) need not have them all; what a shard that cannot be read holds is
+  // unknown, not missing.
+  if (embedding_of(model) != nullptr && !has_unread_shard(model)) geometry.check_layers();
 }
 
 }  // namespace modelutils::mlx_rules
