@@ -14,7 +14,7 @@
 #include "support/opened_model.h"
 #include "support/temp_dir.h"
 #include "to_gguf/mlx_to_gguf.h"
-#include "verify/against/gguf_directory.h"
+#include "verify/against/models.h"
 
 namespace modelutils::to_gguf {
 
@@ -97,7 +97,8 @@ class MlxToGguf : public ::testing::Test {
   std::string parity_errors(const Converted& converted, const std::string& source) {
     CheckedModel checked;
     checked.catalog = converted.catalog;
-    const Result<FindingLog> log = compare_with_mlx(checked, *test::opened(converted.path), *test::opened(source));
+    const Result<FindingLog> log =
+        compare_models_strictly(checked, *test::opened(converted.path), *test::opened(source));
     if (!log) return log.error().code + ": " + log.error().message;
     std::string text;
     for (const Finding& finding : log->findings()) {
