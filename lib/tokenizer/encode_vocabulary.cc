@@ -33,6 +33,11 @@ constexpr std::array models = {
     ModelRow{"plamo2", EncodeKind::plamo2, 1, 2, 0, {}, false, false, false, false},
 };
 
+// llama.cpp reads texts as C strings.
+void cut_at_zero(std::string& text) {
+  text.resize(std::min(text.size(), text.find('\0')));
+}
+
 u8 trait_of(i32 type) {
   switch (static_cast<TokenType>(type)) {
     case TokenType::normal: return trait_normal;
@@ -75,6 +80,7 @@ class VocabularyLoader {
       return input_error("tok-missing", "is missing, but this tokenizer needs it", at_key("tokenizer.ggml.merges"));
     }
     out_.merges = std::move(keys_.merges);
+    for (std::string& merge : out_.merges) cut_at_zero(merge);
     return {};
   }
 
@@ -82,6 +88,7 @@ class VocabularyLoader {
     out_.texts = std::move(keys_.tokens);
     const std::size_t count = out_.texts.size();
     for (std::size_t id = 0; id < count; ++id) {
+      cut_at_zero(out_.texts[id]);
       if (out_.texts[id].empty()) out_.texts[id] = fmt::format("[EMPTY_{}]", id);
       out_.longest = std::max(out_.longest, out_.texts[id].size());
     }
