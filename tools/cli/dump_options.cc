@@ -161,6 +161,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   DumpRequest request;
   request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
+  request.select.token_texts = chosen.form == nullptr && !json;
   request.json = json;
   request.value = arguments.get;
   request.values = arguments.values;
