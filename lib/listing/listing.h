@@ -118,6 +118,7 @@ struct ListingRequest {
   std::vector<std::string> tensor_globs;  ///< a module is listed if its weight matches
   bool config_keys = false;               ///< also the fields of config.json
   bool tensors = true;                    ///< also tensors and modules
+  bool token_texts = false;               ///< also the texts of tokens that keys name
 };
 
 /// Does any of the globs match (or are there none)?

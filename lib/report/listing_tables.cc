@@ -128,6 +128,9 @@ Status ListingTables::write_keys() {
     Result<std::string> value = preview(key.value, budget);
     if (!value && status) status = tl::make_unexpected(value.error());
     values.push_back(value ? std::move(*value) : std::string("?"));
+    for (const NamedToken& token : listing_.facts.tokens) {
+      if (token.key == key.name) values.back() += " " + escape(token.text, budget);
+    }
     shortened_ = shortened_ || values.back().ends_with("…") || values.back().ends_with("…]");
   }
   const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
