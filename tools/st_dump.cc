@@ -3,7 +3,7 @@
 #include "io/model_folder.h"
 #include "listing/safetensors_listing.h"
 #include "rules/safetensors/rules.h"
-#include "to_gguf/planned_model.h"
+#include "to_gguf/plan.h"
 
 namespace {
 
