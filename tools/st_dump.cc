@@ -1,6 +1,7 @@
 // st-dump: what is in a safetensors file, a sharded model or an MLX directory?
 #include "cli/dump_tool.h"
 #include "io/model_folder.h"
+#include "listing/directory_tokenizer.h"
 #include "listing/safetensors_listing.h"
 #include "rules/safetensors/rules.h"
 #include "to_gguf/planned_model.h"
@@ -18,6 +19,7 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& request) {
     MU_ASSIGN(const gguf::SplitSet set, convert::planned_model(path));
     return memory::fit(set, wanted);
   };
+  result.tokenizer = [model] { return directory_tokenizer(*model); };
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
   if (const std::optional<Error>& error = model->config_error) {
     if (is_read_failure(*error) && model->set.is_directory) {

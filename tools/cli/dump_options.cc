@@ -118,7 +118,8 @@ Command st_dump_command(DumpArguments& arguments) {
                      .kind = ValueKind::file,
                      .file_patterns = {"*.safetensors", "*.json"}},
                     arguments.paths);
-  add_selection(command, arguments, "Print one value of __metadata__ (or, of a directory, of config.json) as it is");
+  add_selection(command, arguments, "Print one value of __metadata__ or, of a directory, of config.json (rope_scaling.type is a member of a "
+                "member), chat_template or the text of a token (eos_token) as it is");
   command.add(form_flag("--json", "One JSON object for each path (schema st-dump/1)"), arguments.json);
   command.add(form_flag("--modules", "Every module that owns a weight: logical shape, mode, bits, group size"),
               arguments.modules);
