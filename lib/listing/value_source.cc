@@ -14,6 +14,7 @@ ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
   source.shape = source.stored_shape = tensor.ne;
   source.elements = checked_product(tensor.ne).value_or(0);
   source.bytes = tensor.bytes;
+  source.first_is_fastest = true;
   source.read_values = [&](u64 first, std::span<float> out) { return read_value_range(catalog, tensor, first, out); };
   source.read_bytes = [&](u64 offset, MutableBytes out) -> Status {
     if (catalog.big_endian) {

@@ -27,7 +27,8 @@ void add_selection(Command& command, DumpArguments& arguments, std::string_view 
               arguments.tensors);
   command.add({.names = "--no-tensors", .help = "Do not list tensors", .group = "Selection"}, arguments.no_tensors);
   command.add(selection("--get", "KEY", std::string(get_help), ValueKind::key), arguments.get);
-  command.add(selection("--values", "NAME", "Print the values of one tensor, dequantised", ValueKind::tensor),
+  command.add(selection("--values", "NAME", "Print the values of one tensor, dequantised; NAME[10:20,0:4] prints a part of it",
+                        ValueKind::tensor),
               arguments.values);
   command.add(selection("--count", "N", "With --values: at most N", ValueKind::number), arguments.count);
   command.add({.names = "--raw", .help = "With --values: the stored words as unsigned numbers", .group = "Selection"},
@@ -164,6 +165,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   request.form = chosen.form;
   request.select.token_texts = chosen.form == nullptr && !json;
   request.json = json;
+  request.csv = csv;
   request.value = arguments.get;
   request.values = arguments.values;
   request.count = arguments.count;
