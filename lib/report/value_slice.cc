@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/counted.h"
+
 namespace modelutils {
 
 namespace {
@@ -39,7 +41,7 @@ Result<ValueSlice> ValueSlice::parse(std::string_view text, const ValueSource& t
     if (*begin >= *end || *end > size) return refuse(fmt::format("'{}' is outside 0:{}", one, size));
     slice.ranges_.push_back({*begin, *end, size});
   }
-  if (more || !rest.empty()) return refuse(fmt::format("the tensor has {} dimensions", tensor.shape.size()));
+  if (more || !rest.empty()) return refuse("the tensor has " + counted(tensor.shape.size(), "dimension"));
   return slice;
 }
 
