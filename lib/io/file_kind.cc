@@ -97,13 +97,20 @@ FileKind markup_kind(std::string_view head) {
 
 // What hubs and web servers answer with where there is no file, or none for this user.
 bool is_error_text(std::string_view head) {
-  constexpr std::string_view beginnings[] = {"entry not found",        "not found",
-                                             "404",                    "403",
-                                             "401",                    "repository not found",
-                                             "invalid username or password", "access to model",
-                                             "access denied",          "unauthorized",
-                                             "forbidden",              "internal server error",
-                                             "{\"error\":",            "{\"message\":"};
+  constexpr std::string_view beginnings[] = {"entry not found",
+                                             "not found",
+                                             "404",
+                                             "403",
+                                             "401",
+                                             "repository not found",
+                                             "invalid username or password",
+                                             "access to model",
+                                             "access denied",
+                                             "unauthorized",
+                                             "forbidden",
+                                             "internal server error",
+                                             "{\"error\":",
+                                             "{\"message\":"};
   return std::any_of(std::begin(beginnings), std::end(beginnings),
                      [&](std::string_view text) { return starts_with_ignoring_case(head, text); });
 }

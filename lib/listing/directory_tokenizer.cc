@@ -17,8 +17,8 @@ u64 embedding_rows_of(const SafetensorsModel& model) {
                                                      "word_embeddings.weight", "embeddings.weight"};
   for (const auto& ref : model.set.tensors) {
     const safetensors::Tensor& tensor = model.set.tensor(ref);
-    const bool is_embedding = std::any_of(names.begin(), names.end(),
-                                          [&](std::string_view name) { return tensor.name.ends_with(name); });
+    const bool is_embedding =
+        std::any_of(names.begin(), names.end(), [&](std::string_view name) { return tensor.name.ends_with(name); });
     if (is_embedding && tensor.shape.size() == 2) return tensor.shape.front();
   }
   return model.config ? model.config->vocab_size.value_or(0) : 0;

@@ -16,7 +16,7 @@ Result<std::vector<u64>> histogram_of(const ValueSource& tensor, const Statistic
   std::vector<float> values;
   for (u64 first = 0; first < tensor.elements; first += values.size()) {
     values.resize(std::min(piece, tensor.elements - first));
-    MU_TRY(tensor.read_values(first, values));
+    MU_TRY(tensor.values->read_values(first, values));
     for (const float value : values) {
       if (!std::isfinite(value)) continue;
       const auto bin = static_cast<std::size_t>(std::max(0.0, (static_cast<double>(value) - statistics.min) * scale));
@@ -35,7 +35,9 @@ Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource>
     row.tensor = &tensors[item];
     row.problem = tensors[item].problem;
     if (!row.problem.empty()) return {};
-    auto statistics = statistics_of(tensors[item].elements, tensors[item].read_values);
+    auto statistics = statistics_of(tensors[item].elements, [&](u64 first, std::span<float> out) {
+      return tensors[item].values->read_values(first, out);
+    });
     if (statistics) {
       row.statistics = *statistics;
       MU_ASSIGN(row.histogram, histogram_of(tensors[item], row.statistics));

@@ -18,10 +18,11 @@ struct TensorStatistics {
   const ValueSource* tensor = nullptr;
   Statistics statistics;
   std::vector<u64> histogram;  ///< of the finite values, between min and max in equal steps; empty if these are equal
-  std::string problem;  ///< instead of statistics: it cannot be read, or its type has no decoder
+  std::string problem;         ///< instead of statistics: it cannot be read, or its type has no decoder
 };
 
-/// Of each tensor, in the same order; reads everything twice. The sources must outlive the result. Errors: those of reading.
+/// Of each tensor, in the same order; reads everything twice. The sources must outlive the result. Errors: those of
+/// reading.
 Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource> tensors,
                                                     unsigned threads = default_threads());
 

@@ -60,7 +60,9 @@ Status dump_statistics(TextOutput& out, ListingSource& source, const Listing& li
   const std::vector<ValueSource> sources = source.values_of(listing);
   MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(sources));
   if (!request.json && !request.csv && !request.options.first) out << "\n";
-  write_statistics(out, rows, {request.json, request.csv, request.options.first, shown_path, request.options.width, Style(request.options.color)});
+  write_statistics(out, rows,
+                   {request.json, request.csv, request.options.first, shown_path, request.options.width,
+                    Style(request.options.color)});
   return {};
 }
 

@@ -19,7 +19,7 @@ struct DumpRequest {
   ListingOptions options;
   const ListingForm* form = nullptr;  ///< of listing_forms(); nothing: text, or JSON
   bool json = false;
-  bool csv = false;  ///< of statistics
+  bool csv = false;                   ///< of statistics
   std::optional<std::string> value;   ///< of this key
   std::optional<std::string> values;  ///< of this tensor
   std::optional<u64> count;           ///< at most so many of them

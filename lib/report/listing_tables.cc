@@ -48,7 +48,8 @@ void append_or_unknown(Cell& cell, std::optional<u64> number, void (*append)(std
 }
 
 std::string module_form(const ListedModule& module) {
-  if (!module.mode.empty()) return fmt::format("{} {}-bit, group {}", module.mode, module.bits, module.group_size);
+  if (module.group_size > 0) return fmt::format("{} {}-bit, group {}", module.mode, module.bits, module.group_size);
+  if (!module.mode.empty()) return fmt::format("{} {}-bit", module.mode, module.bits);
   return escape(module.type_name) + (module.quantized ? ", packed" : "");
 }
 

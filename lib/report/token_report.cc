@@ -122,10 +122,10 @@ class TokenList {
     bool any = false;
     for (u32 id = 0; id < is_wanted.size(); ++id) {
       const std::string& text = keys_.tokens[id];
-      const bool is = what == "all"                ? true
-                      : what == "special"          ? is_special(id)
+      const bool is = what == "all"               ? true
+                      : what == "special"         ? is_special(id)
                       : what.starts_with(by_text) ? text == std::string_view(what).substr(by_text.size())
-                                                   : glob_match(what, text);
+                                                  : glob_match(what, text);
       if (!is) continue;
       is_wanted[id] = any = true;
     }
@@ -141,9 +141,7 @@ class TokenList {
     return of == "control" || of == "unknown" || of == "user-defined" || !roles_[id].empty();
   }
 
-  std::string_view type(u32 id) const {
-    return id < keys_.types.size() ? token_type_name(keys_.types[id]) : "normal";
-  }
+  std::string_view type(u32 id) const { return id < keys_.types.size() ? token_type_name(keys_.types[id]) : "normal"; }
   std::string score(u32 id) const { return id < keys_.scores.size() ? float_text(keys_.scores[id]) : std::string(); }
   std::string roles(u32 id, std::string_view separator) const {
     std::string text;

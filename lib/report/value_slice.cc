@@ -33,10 +33,9 @@ Result<ValueSlice> ValueSlice::parse(std::string_view text, const ValueSource& t
     rest.remove_prefix(more ? one.size() + 1 : rest.size());
     const std::size_t colon = one.find(':');
     const std::optional<u64> begin = slice_number(one.substr(0, colon), 0);
-    const std::optional<u64> end =
-        colon != std::string_view::npos ? slice_number(one.substr(colon + 1), size)
-        : one.empty() || !begin || *begin == ~u64{0} ? std::optional(size)
-                                                     : std::optional(*begin + 1);
+    const std::optional<u64> end = colon != std::string_view::npos ? slice_number(one.substr(colon + 1), size)
+                                   : one.empty() || !begin || *begin == ~u64{0} ? std::optional(size)
+                                                                                : std::optional(*begin + 1);
     if (!begin || !end) return refuse("write a range for each dimension, as in [10:20,0:4]");
     if (*begin >= *end || *end > size) return refuse(fmt::format("'{}' is outside 0:{}", one, size));
     slice.ranges_.push_back({*begin, *end, size});

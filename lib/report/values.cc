@@ -89,10 +89,10 @@ void write_csv_of(TextOutput& out, std::span<const TensorStatistics> rows, const
     std::string bins;
     for (const u64 bin : row.histogram) bins += (bins.empty() ? "" : " ") + std::to_string(bin);
     if (!options.path.empty()) out << csv_field(options.path) << ",";
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.tensor->name), csv_field(row.tensor->type),
-                       elements ? std::to_string(*elements) : std::string(), number(s.min), number(s.max),
-                       number(s.mean), number(s.deviation), count(s.zeros), count(s.nans), count(s.infs), bins,
-                       csv_field(row.problem));
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.tensor->name),
+                       csv_field(row.tensor->type), elements ? std::to_string(*elements) : std::string(), number(s.min),
+                       number(s.max), number(s.mean), number(s.deviation), count(s.zeros), count(s.nans), count(s.infs),
+                       bins, csv_field(row.problem));
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_cells = 4 * 1024 * 1024;  // of the table of common words: 8 MiB
 constexpr std::size_t most_columns = 60;             // of a changed run
-constexpr std::size_t kept_columns = 24;                  // columns of what is the same, on each side
+constexpr std::size_t kept_columns = 24;             // columns of what is the same, on each side
 constexpr std::size_t most_runs = 24;
 
 bool is_blank(char c) {

@@ -8,9 +8,9 @@ using namespace modelutils;
 namespace {
 
 constexpr std::string_view models[] = {"gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "gemma4", "whitespace"};
-constexpr std::string_view pres[] = {"",        "gpt-2",     "llama-bpe",  "qwen2",  "deepseek-llm", "gpt-4o",
-                                     "kimi-k2", "superbpe",  "exaone-moe", "afmoe",  "jais-2",       "chameleon",
-                                     "falcon",  "sarvam-moe", "tekken",    "unknown"};
+constexpr std::string_view pres[] = {"",        "gpt-2",      "llama-bpe",  "qwen2",  "deepseek-llm", "gpt-4o",
+                                     "kimi-k2", "superbpe",   "exaone-moe", "afmoe",  "jais-2",       "chameleon",
+                                     "falcon",  "sarvam-moe", "tekken",     "unknown"};
 
 std::string_view line(std::string_view& rest) {
   const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -21,7 +21,8 @@ std::string_view line(std::string_view& rest) {
 
 }  // namespace
 
-// Two bytes for the model and the pre-tokenizer, then lines: a type and a token, an empty one, merges, an empty one, the text.
+// Two bytes for the model and the pre-tokenizer, then lines: a type and a token, an empty one, merges, an empty one,
+// the text.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);

@@ -1,4 +1,5 @@
-// How pre-tokenizers cut texts. The expected pieces are those that llama.cpp's regexes and its hand-written splits give.
+// How pre-tokenizers cut texts. The expected pieces are those that llama.cpp's regexes and its hand-written splits
+// give.
 #include "tokenizer/encode_pre.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,8 @@ TEST(EncodePre, Gpt2CutsContractionsInSmallLettersOnly) {
 }
 
 TEST(EncodePre, Llama3TakesThreeDigitsAndAnyCase) {
-  EXPECT_EQ(pre_pieces("llama-bpe", "IT'S 12345\n\nend!!\n"), (Pieces{"IT", "'S", " ", "123", "45", "\n\n", "end", "!!\n"}));
+  EXPECT_EQ(pre_pieces("llama-bpe", "IT'S 12345\n\nend!!\n"),
+            (Pieces{"IT", "'S", " ", "123", "45", "\n\n", "end", "!!\n"}));
 }
 
 TEST(EncodePre, Qwen2TakesDigitsOneByOne) {
@@ -77,13 +79,57 @@ TEST(EncodePre, LinesOnly) {
 }
 
 TEST(EncodePre, EveryNameOfThoseThatLlamaCppKnowsIsMade) {
-  for (const std::string_view name :
-       {"llama3", "deepseek-llm", "deepseek-coder", "deepseek-v3", "falcon", "mpt", "starcoder", "jina-v2-de", "refact",
-        "command-r", "stablelm2", "olmo", "dbrx", "smaug-bpe", "poro-chat", "chatglm-bpe", "viking", "jais", "tekken",
-        "smollm", "codeshell", "bloom", "gpt3-finnish", "exaone", "chameleon", "minerva-7b", "megrez", "trillion",
-        "bailingmoe", "seed-coder", "hunyuan", "hunyuan-dense", "grok-2", "minimax-m2", "solar-open", "exaone4",
-        "exaone-moe", "jais-2", "youtu", "joyai-llm", "laguna", "minicpm5", "sarvam-moe", "spark2_5", "whitespace",
-        "granite-embed-multi-97m", "granite-embed-multi-311m", "talkie", "cohere2moe", "hy_v4", "ufakzeka"}) {
+  for (const std::string_view name : {"llama3",
+                                      "deepseek-llm",
+                                      "deepseek-coder",
+                                      "deepseek-v3",
+                                      "falcon",
+                                      "mpt",
+                                      "starcoder",
+                                      "jina-v2-de",
+                                      "refact",
+                                      "command-r",
+                                      "stablelm2",
+                                      "olmo",
+                                      "dbrx",
+                                      "smaug-bpe",
+                                      "poro-chat",
+                                      "chatglm-bpe",
+                                      "viking",
+                                      "jais",
+                                      "tekken",
+                                      "smollm",
+                                      "codeshell",
+                                      "bloom",
+                                      "gpt3-finnish",
+                                      "exaone",
+                                      "chameleon",
+                                      "minerva-7b",
+                                      "megrez",
+                                      "trillion",
+                                      "bailingmoe",
+                                      "seed-coder",
+                                      "hunyuan",
+                                      "hunyuan-dense",
+                                      "grok-2",
+                                      "minimax-m2",
+                                      "solar-open",
+                                      "exaone4",
+                                      "exaone-moe",
+                                      "jais-2",
+                                      "youtu",
+                                      "joyai-llm",
+                                      "laguna",
+                                      "minicpm5",
+                                      "sarvam-moe",
+                                      "spark2_5",
+                                      "whitespace",
+                                      "granite-embed-multi-97m",
+                                      "granite-embed-multi-311m",
+                                      "talkie",
+                                      "cohere2moe",
+                                      "hy_v4",
+                                      "ufakzeka"}) {
     EXPECT_TRUE(EncodePre::make(name).has_value()) << name;
   }
 }
