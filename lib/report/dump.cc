@@ -89,6 +89,12 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
   return form.write(out, listing, request.options);
 }
 
+Error statistics_of_pipe() {
+  return {.code = "io-pipe",
+          .message = "--stats reads the data of tensors, of which a pipe keeps only the header; write it to a file first",
+          .file = "standard input"};
+}
+
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request) {
   if (request.json) return write_fit_json(out, path, report);
   if (!request.options.first) out << "\n";

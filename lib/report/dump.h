@@ -34,6 +34,9 @@ struct DumpRequest {
 /// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
 Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request);
 
+/// "io-pipe": statistics of a model on standard input that is a pipe.
+Error statistics_of_pipe();
+
 /// The same for whether it fits.
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request);
 

@@ -29,10 +29,7 @@ class Dumper {
   int show(TextOutput& out, const std::string& path) {
     if (request_.statistics && path == "-" && !stdin_is_seekable()) {
       all_is_read_ = false;
-      return messages_.error({.code = "io-pipe",
-                              .message = "--stats reads the data of tensors, of which a pipe keeps only the header; "
-                                         "write it to a file first",
-                              .file = "standard input"});
+      return messages_.error(statistics_of_pipe());
     }
     Result<Opened> opened = open_(path, request_);
     if (!opened) {
