@@ -90,9 +90,10 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
 }
 
 Error statistics_of_pipe() {
-  return {.code = "io-pipe",
-          .message = "--stats reads the data of tensors, of which a pipe keeps only the header; write it to a file first",
-          .file = "standard input"};
+  return {
+      .code = "io-pipe",
+      .message = "--stats reads the data of tensors, of which a pipe keeps only the header; write it to a file first",
+      .file = "standard input"};
 }
 
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request) {

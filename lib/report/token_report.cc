@@ -114,7 +114,7 @@ class TokenList {
     if (!what.empty() && end == what.data() + what.size()) {
       if (error != std::errc() || number >= is_wanted.size()) {
         return input_error("key-no-token", fmt::format("there is no token {}: the vocabulary has {}", what,
-                                                          counted(is_wanted.size(), "token")));
+                                                       counted(is_wanted.size(), "token")));
       }
       is_wanted[number] = true;
       return {};
@@ -215,7 +215,7 @@ Status write_tokens(TextOutput& out, EncodeKeys keys, const TokenRequest& reques
   for (const u32 id : *request.ids) {
     if (id < encoder.size()) continue;
     return input_error("key-no-token", fmt::format("there is no token {}: the vocabulary has {}", id,
-                                                      counted(encoder.size(), "token")));
+                                                   counted(encoder.size(), "token")));
   }
   if (form.json) {
     write_ids_json(out, encoder, *request.ids, form, true);
