@@ -29,7 +29,7 @@ constexpr TensorType candidates[] = {TensorType::IQ1_S,  TensorType::IQ2_XXS, Te
 // A type that a tensor could have.
 struct Option {
   TensorType type;
-  u64 bytes = 0;
+  u64 bytes = 0;     // in the file, with the padding behind it
   double error = 0;  // relative to the values, times the number of elements
 };
 
@@ -91,14 +91,12 @@ class Chooser {
   std::vector<TensorType> within(u64 least, u64 max_bytes) const {
     std::vector<TensorType> types = smallest();
     std::vector<std::size_t> option(types.size(), 0);
-    const u64 alignment = source_.alignment();
     u64 size = least;
     for (const Step& step : steps_) {
-      // What a tensor takes with its padding can grow by an alignment less or more than its bytes.
-      if (option[step.tensor] != step.from || step.bytes > max_bytes || size + step.bytes + alignment > max_bytes) continue;
+      if (option[step.tensor] != step.from || size > max_bytes || step.bytes > max_bytes - size) continue;
       types[step.tensor] = options_[step.tensor][step.to].type;
       option[step.tensor] = step.to;
-      size += (step.bytes + alignment - 1) / alignment * alignment;
+      size += step.bytes;
     }
     return types;
   }
@@ -163,10 +161,12 @@ class Chooser {
     return {};
   }
 
+  u64 padded(u64 bytes) const { return (bytes + source_.alignment() - 1) / source_.alignment() * source_.alignment(); }
+
   std::vector<Option> options_of(const SourceTensor& tensor, bool weighted) const {
     std::map<std::pair<u64, TensorType>, Option> found;
     const auto add = [&](TensorType type) {
-      const u64 bytes = row_bytes(type, tensor.ne[0]).value_or(0) * tensor.rows();
+      const u64 bytes = padded(row_bytes(type, tensor.ne[0]).value_or(0) * tensor.rows());
       found.try_emplace({bytes, type}, Option{type, bytes});
     };
     for (const TensorType type : candidates) {
@@ -178,7 +178,7 @@ class Chooser {
     std::vector<Option> options;
     for (const auto& [order, option] : found) options.push_back(option);
     // Nothing takes more than the source does.
-    const u64 most = tensor.row_size() * tensor.rows();
+    const u64 most = padded(tensor.row_size() * tensor.rows());
     std::erase_if(options, [&](const Option& option) {
       return option.bytes > most || (option.bytes == most && option.type != tensor.type);
     });

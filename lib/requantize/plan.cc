@@ -205,7 +205,7 @@ class Planner {
     return quantize::mix_order(names);
   }
 
-  // Keys and order as llama-quantize writes them: what it sets goes to the end.
+  // Keys, order and dimensions as llama-quantize writes them: what it sets goes to the end, trailing dimensions of 1 go.
   Status lay_out() {
     std::vector<gguf::OutKey> keys;
     for (const gguf::OutKey& key : plan_.source->keys()) {
@@ -220,7 +220,9 @@ class Planner {
     std::vector<gguf::OutTensor> out;
     for (const std::size_t i : order()) {
       const SourceTensor& tensor = plan_.source->tensors()[i];
-      out.push_back({tensor.name, choices_[i].type, tensor.ne});
+      std::vector<u64> ne = tensor.ne;
+      while (ne.size() > 1 && ne.back() == 1) ne.pop_back();
+      out.push_back({tensor.name, choices_[i].type, std::move(ne)});
     }
     MU_ASSIGN(plan_.layout, gguf::layout(keys, out, plan_.source->alignment()));
     return {};
