@@ -14,15 +14,6 @@ constexpr float eighth = 0.125f;
 constexpr float up[8] = {-1 + eighth, eighth, 1 + eighth, 0, -1 + eighth, eighth, 1 + eighth, 0};
 constexpr float down[8] = {-1 - eighth, -eighth, 1 - eighth, 0, -1 - eighth, -eighth, 1 - eighth, 0};
 
-template <typename Ints>
-[[gnu::always_inline]] inline bool any_lane(Ints mask) {
-  u64 parts[sizeof(Ints) / 8];
-  std::memcpy(parts, &mask, sizeof mask);
-  u64 any = 0;
-  for (const u64 part : parts) any |= part;
-  return any != 0;
-}
-
 // The best cuts of a group and what they mean.
 struct Cuts {
   float score = -FLT_MAX;

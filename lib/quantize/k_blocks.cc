@@ -142,10 +142,10 @@ template <std::size_t WIDTH>
     d = search_scale<16>(blocks.scales, blocks.weight_sums, 32, scales);
   } else {
     float largest = 0;
-    for (u32 v = 0; v < S::vectors; ++v) {
-      turn(values + v * S::L::count * 16, 16, S::L::count, blocks.x[v]);
-      blocks.keep(v, descend_scale<16>(blocks.x[v].at, 4, blocks.levels[v]));
-    }
+    for (u32 v = 0; v < S::vectors; ++v) turn(values + v * S::L::count * 16, 16, S::L::count, blocks.x[v]);
+    typename S::Floats found[S::vectors];
+    descend_scales<16, S::vectors>(blocks.x, 4, blocks.levels, found);
+    for (u32 v = 0; v < S::vectors; ++v) blocks.keep(v, found[v]);
     for (const float scale : blocks.scales) largest = magnitude_of(scale) > magnitude_of(largest) ? scale : largest;
     const float inverse = largest != 0 ? -32.0f / largest : 0;
     for (u32 k = 0; k < 16; ++k) {

@@ -22,6 +22,16 @@ struct Lanes {
   using Codes [[gnu::vector_size(WIDTH / 4)]] = u8;
 };
 
+/// Does a comparison hold in any lane?
+template <typename Ints>
+[[gnu::always_inline]] inline bool any_lane(Ints mask) {
+  u64 parts[sizeof(Ints) / 8];
+  std::memcpy(parts, &mask, sizeof mask);
+  u64 any = 0;
+  for (const u64 part : parts) any |= part;
+  return any != 0;
+}
+
 /// Stores the low byte of each lane.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void store_codes(typename Lanes<WIDTH>::Ints values, u8* out) {
@@ -80,6 +90,12 @@ template <typename Floats, typename Ints = IntsOf<Floats>>
   const Ints fits = magnitude_of(values) < 2147483648.0f;
   const Ints whole = __builtin_convertvector(fits ? values : Floats{}, Ints);
   return fits ? whole : Ints{} + std::numeric_limits<i32>::min();
+}
+
+/// The same of values that are known to fit, as scaled values are unless their scale is infinite.
+template <typename Floats, typename Ints = IntsOf<Floats>>
+[[gnu::always_inline]] inline Ints truncated_lanes(Floats values, bool all_fit) {
+  return all_fit ? __builtin_convertvector(values, Ints) : truncated_lanes(values);
 }
 
 /// Nearest integer, halves away from zero, as roundf has it; out of an int32's range as truncated().

@@ -148,40 +148,56 @@ template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
   return {is_flat ? none : scale, is_flat ? -flat_min : -min};
 }
 
-/// Q3_K without weights: levels -4 … 3 by coordinate descent, five rounds, weights x². Levels are stored with 4 added.
-template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
-[[gnu::always_inline]] inline Floats descend_scale(const Floats* x, int limit, Ints* levels) {
+/// Q3_K without weights: levels -limit … limit - 1 by coordinate descent, at most five rounds, weights x². Levels are
+/// stored with `limit` added. Several vectors of sub-blocks at once: each step waits for the one before it.
+template <u32 SIZE, u32 VECTORS, std::size_t WIDTH, typename Floats = typename Lanes<WIDTH>::Floats,
+          typename Ints = typename Lanes<WIDTH>::Ints>
+[[gnu::always_inline]] inline void descend_scales(const Turned<WIDTH, SIZE>* x, int limit, Ints (*levels)[SIZE],
+                                                  Floats* scales) {
   const Floats none{};
-  const Largest<Floats> largest = largest_of<SIZE>(x);
-  const Ints is_zero = largest.magnitude < negligible;
-  const Floats inverse = -as_float(limit) / (is_zero ? none + 1.0f : largest.value);
-  Floats sum_xl{}, sum_l2{};
-  for (u32 i = 0; i < SIZE; ++i) {
-    levels[i] = clamped(nearest<Floats>(inverse * x[i]), -limit, limit - 1);
-    const Floats level = as_float(levels[i]);
-    const Floats weight = x[i] * x[i];
-    sum_xl += weight * x[i] * level;
-    sum_l2 += weight * level * level;
-  }
-  for (int round = 0; round < 5; ++round) {
+  Ints is_zero[VECTORS];
+  Floats sum_xl[VECTORS] = {};
+  Floats sum_l2[VECTORS] = {};
+  for (u32 v = 0; v < VECTORS; ++v) {
+    const Largest<Floats> largest = largest_of<SIZE>(x[v].at);
+    is_zero[v] = largest.magnitude < negligible;
+    const Floats inverse = -as_float(limit) / (is_zero[v] ? none + 1.0f : largest.value);
     for (u32 i = 0; i < SIZE; ++i) {
-      const Floats weight = x[i] * x[i];
-      const Floats level = as_float(levels[i]);
-      const Floats rest_xl = sum_xl - weight * x[i] * level;
-      const Floats rest_l2 = sum_l2 - weight * level * level;
-      const Ints fitted = clamped(nearest<Floats>(x[i] * rest_l2 / rest_xl), -limit, limit - 1);
-      const Floats fitted_level = as_float(fitted);
-      const Floats new_xl = rest_xl + weight * x[i] * fitted_level;
-      const Floats new_l2 = rest_l2 + weight * fitted_level * fitted_level;
-      const Ints better = (rest_xl > none) & (fitted != levels[i]) & (new_l2 > none) &
-                          (new_xl * new_xl * sum_l2 > sum_xl * sum_xl * new_l2);
-      levels[i] = better ? fitted : levels[i];
-      sum_xl = better ? new_xl : sum_xl;
-      sum_l2 = better ? new_l2 : sum_l2;
+      levels[v][i] = clamped(nearest<Floats>(inverse * x[v].at[i]), -limit, limit - 1);
+      const Floats level = as_float(levels[v][i]);
+      const Floats weight = x[v].at[i] * x[v].at[i];
+      sum_xl[v] += weight * x[v].at[i] * level;
+      sum_l2[v] += weight * level * level;
     }
   }
-  for (u32 i = 0; i < SIZE; ++i) levels[i] = is_zero ? Ints{} : levels[i] + limit;
-  return is_zero | (sum_l2 <= none) ? none : sum_xl / sum_l2;
+  for (int round = 0; round < 5; ++round) {
+    Ints changed{};
+    for (u32 i = 0; i < SIZE; ++i) {
+      for (u32 v = 0; v < VECTORS; ++v) {
+        const Floats value = x[v].at[i];
+        const Floats weight = value * value;
+        const Floats level = as_float(levels[v][i]);
+        const Floats rest_xl = sum_xl[v] - weight * value * level;
+        const Floats rest_l2 = sum_l2[v] - weight * level * level;
+        const Ints fitted = clamped(nearest<Floats>(value * rest_l2 / rest_xl), -limit, limit - 1);
+        const Floats fitted_level = as_float(fitted);
+        const Floats new_xl = rest_xl + weight * value * fitted_level;
+        const Floats new_l2 = rest_l2 + weight * fitted_level * fitted_level;
+        const Ints better = (rest_xl > none) & (fitted != levels[v][i]) & (new_l2 > none) &
+                            (new_xl * new_xl * sum_l2[v] > sum_xl[v] * sum_xl[v] * new_l2);
+        levels[v][i] = better ? fitted : levels[v][i];
+        sum_xl[v] = better ? new_xl : sum_xl[v];
+        sum_l2[v] = better ? new_l2 : sum_l2[v];
+        changed |= better;
+      }
+    }
+    // A sub-block that did not change in a round would not change in another.
+    if (!any_lane(changed)) break;
+  }
+  for (u32 v = 0; v < VECTORS; ++v) {
+    for (u32 i = 0; i < SIZE; ++i) levels[v][i] = is_zero[v] ? Ints{} : levels[v][i] + limit;
+    scales[v] = is_zero[v] | (sum_l2[v] <= none) ? none : sum_xl[v] / sum_l2[v];
+  }
 }
 
 /// A scale for values of which none counts that is below zero, as levels up to `top`: nine inverse scales, then up to

@@ -1,6 +1,8 @@
 // Blocks of 32 elements with one scale, without importance: rounded to levels of the largest magnitude, or of the range
 // from the smallest to the largest value. Elements are in lanes here: the sums that would depend on their order do not
 // occur.
+#include <cfloat>
+
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/lanes.h"
@@ -41,7 +43,15 @@ struct Values {
 };
 
 // The largest magnitude with its sign; of equal ones, the first decides.
-[[gnu::always_inline]] inline float signed_largest(const float* values, float magnitude) {
+template <std::size_t WIDTH>
+[[gnu::always_inline]] inline float signed_largest(const Values<WIDTH>& x, const float* values, float magnitude) {
+  typename Values<WIDTH>::Ints positive{}, negative{};
+  for (const auto& some : x.at) {
+    positive |= some == typename Values<WIDTH>::Floats{} + magnitude;
+    negative |= some == typename Values<WIDTH>::Floats{} - magnitude;
+  }
+  if (!any_lane(negative)) return magnitude;
+  if (!any_lane(positive)) return -magnitude;
   for (u32 i = 0; i < 32; ++i) {
     if (magnitude_of(values[i]) == magnitude) return values[i];
   }
@@ -61,12 +71,13 @@ template <std::size_t WIDTH>
 [[gnu::always_inline]] inline float symmetric(const float* values, int half, typename Lanes<WIDTH>::Ints* codes) {
   const Values<WIDTH> x(values);
   const float magnitude = x.largest_magnitude();
-  const float max = magnitude > 0 ? signed_largest(values, magnitude) : 0;
+  const float max = magnitude > 0 ? signed_largest(x, values, magnitude) : 0;
   const float d = max / as_float(-half);
   const float inverse = d != 0 ? 1.0f / d : 0.0f;
   const float shift = as_float(half) + 0.5f;
+  const bool all_fit = magnitude_of(inverse) <= FLT_MAX;
   for (u32 v = 0; v < x.vectors; ++v) {
-    codes[v] = byte_at_most(truncated_lanes(x.at[v] * inverse + shift), 2 * half - 1);
+    codes[v] = byte_at_most(truncated_lanes(x.at[v] * inverse + shift, all_fit), 2 * half - 1);
   }
   return d;
 }
@@ -96,8 +107,9 @@ template <std::size_t WIDTH>
   }
   const float d = max == min ? 0.0f : (max - min) / as_float(top);
   const float inverse = d != 0 ? 1.0f / d : 0.0f;
+  const bool all_fit = inverse <= FLT_MAX;
   for (u32 v = 0; v < x.vectors; ++v) {
-    const auto level = truncated_lanes((x.at[v] - min) * inverse + 0.5f);
+    const auto level = truncated_lanes((x.at[v] - min) * inverse + 0.5f, all_fit);
     codes[v] = top == 15 ? byte_at_most(level, top) : level;
   }
   return {d, min};
