@@ -40,9 +40,8 @@ namespace modelutils::encode {
   for (u32 half = 0; half < 2; ++half) {
     const u8* from = codes + 128 * half;
     for (u32 i = 0; i < 32; ++i) {
-      out[32 * half + i] =
-          static_cast<u8>((from[i] >> shift & 3) | (from[i + 32] >> shift & 3) << 2 | (from[i + 64] >> shift & 3) << 4 |
-                          (from[i + 96] >> shift & 3) << 6);
+      out[32 * half + i] = static_cast<u8>((from[i] >> shift & 3) | (from[i + 32] >> shift & 3) << 2 |
+                                           (from[i + 64] >> shift & 3) << 4 | (from[i + 96] >> shift & 3) << 6);
     }
   }
 }

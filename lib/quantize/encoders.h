@@ -14,7 +14,7 @@ struct Rows {
   const float* importance;  ///< one for each element of a row; nullptr: none
   u8* out;                  ///< whole blocks, any address
   u64 rows;
-  u64 ne0;  ///< elements of a row: a multiple of the block's
+  u64 ne0;               ///< elements of a row: a multiple of the block's
   bool correct = false;  ///< write what the format means where ggml writes something else
   Instructions instructions = best_instructions();
 };
@@ -33,15 +33,15 @@ template <typename Body>
   }
 }
 
-Encoder f16, bf16;                                                  // plain.cc
-Encoder q4_0, q4_1, q5_0, q5_1, q8_0;                               // simple.cc
+Encoder f16, bf16;                                                   // plain.cc
+Encoder q4_0, q4_1, q5_0, q5_1, q8_0;                                // simple.cc
 Encoder weighted_q4_0, weighted_q4_1, weighted_q5_0, weighted_q5_1;  // simple_weighted.cc
-Encoder q1_0, q2_0, tq1_0, tq2_0;                                   // ternary.cc
-Encoder mxfp4, nvfp4;                                               // fp4.cc
-Encoder q2_k, q3_k, q4_k, q5_k, q6_k;                               // k_blocks.cc
-Encoder iq4_nl, iq4_xs;                                             // iq4.cc
-Encoder iq2_xxs, iq2_xs, iq2_s;                                     // iq2.cc
-Encoder iq3_xxs, iq3_s;                                             // iq3.cc
-Encoder iq1_s, iq1_m;                                               // iq1.cc
+Encoder q1_0, q2_0, tq1_0, tq2_0;                                    // ternary.cc
+Encoder mxfp4, nvfp4;                                                // fp4.cc
+Encoder q2_k, q3_k, q4_k, q5_k, q6_k;                                // k_blocks.cc
+Encoder iq4_nl, iq4_xs;                                              // iq4.cc
+Encoder iq2_xxs, iq2_xs, iq2_s;                                      // iq2.cc
+Encoder iq3_xxs, iq3_s;                                              // iq3.cc
+Encoder iq1_s, iq1_m;                                                // iq1.cc
 
 }  // namespace modelutils::encode

@@ -37,8 +37,8 @@ template <std::size_t WIDTH>
   return largest;
 }
 
-// The exponent byte: two below that of the largest magnitude. What is so near to a power of two that its logarithm, as a
-// float, is a whole number counts as that power. Numbers below 2^-125 wrap around.
+// The exponent byte: two below that of the largest magnitude. What is so near to a power of two that its logarithm, as
+// a float, is a whole number counts as that power. Numbers below 2^-125 wrap around.
 u8 exponent_byte(float largest) {
   if (!(largest > 0)) return 0;
   const float logarithm = static_cast<float>(std::log2(static_cast<double>(largest)));

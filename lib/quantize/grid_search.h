@@ -84,10 +84,11 @@ template <std::size_t WIDTH, u32 SIZE, u32 BITS>
   }
 }
 
-/// What the levels of IQ2 and IQ3 stand for, by the low three bits at their place in a pattern: with two bits a level, the
-/// third belongs to the next one.
+/// What the levels of IQ2 and IQ3 stand for, by the low three bits at their place in a pattern: with two bits a level,
+/// the third belongs to the next one.
 template <u32 BITS>
-constexpr float odd_values[8] = {1, 3, 5, 7, BITS == 2 ? 1 : 9, BITS == 2 ? 3 : 11, BITS == 2 ? 5 : 13, BITS == 2 ? 7 : 15};
+constexpr float odd_values[8] = {
+    1, 3, 5, 7, BITS == 2 ? 1 : 9, BITS == 2 ? 3 : 11, BITS == 2 ? 5 : 13, BITS == 2 ? 7 : 15};
 
 /// How the search goes over inverse scales (base + step·t) / divisor, t from -tries to tries.
 struct GridTries {
@@ -104,10 +105,10 @@ struct GridGroup {
   static constexpr u32 sets = COUNT / SIZE;
   static constexpr u32 mask = (1u << bits) - 1;
 
-  float x[COUNT];        ///< one of a set may be below zero (IQ2_XXS, IQ2_XS, IQ3_XXS)
+  float x[COUNT];  ///< one of a set may be below zero (IQ2_XXS, IQ2_XS, IQ3_XXS)
   float weights[COUNT];
-  float roots[COUNT];    ///< of the weights
-  u32 patterns[sets];    ///< the outcome, all on the grid
+  float roots[COUNT];  ///< of the weights
+  u32 patterns[sets];  ///< the outcome, all on the grid
   bool was_on_grid[sets];
 
   [[gnu::always_inline]] void set_roots() {
@@ -159,7 +160,8 @@ struct GridGroup {
         }
         tried[set] = pattern;
         for (u32 i = 0; i < SIZE; ++i) {
-          const typename L::Floats q = as_float(2 * (pattern >> static_cast<int>(bits * i) & static_cast<int>(mask)) + 1);
+          const typename L::Floats q =
+              as_float(2 * (pattern >> static_cast<int>(bits * i) & static_cast<int>(mask)) + 1);
           const float weight = weights[SIZE * set + i];
           sum_mq += weight * x[SIZE * set + i] * q;
           sum_q2 += weight * q * q;

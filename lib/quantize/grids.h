@@ -1,5 +1,5 @@
-// The grids of the codebook types from the encoder's side: for every pattern of levels its grid index, or the grid points
-// around it. Source: docs/formats/quantize.md, "Grids".
+// The grids of the codebook types from the encoder's side: for every pattern of levels its grid index, or the grid
+// points around it. Source: docs/formats/quantize.md, "Grids".
 #pragma once
 
 #include <span>

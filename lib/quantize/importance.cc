@@ -114,8 +114,9 @@ Status ImportanceMatrix::read_legacy() {
   ByteReader reader(*source_);
   const i32 count = reader.read<i32>();
   if (!reader.ok() || count < 1 || !reader.may_hold(static_cast<u64>(count), 16)) {
-    return broken(reader, path_, "is neither GGUF nor an importance matrix of the older format: no number of entries "
-                                 "that the file could hold");
+    return broken(reader, path_,
+                  "is neither GGUF nor an importance matrix of the older format: no number of entries "
+                  "that the file could hold");
   }
   for (i32 i = 0; i < count; ++i) {
     const i32 length = reader.read<i32>();

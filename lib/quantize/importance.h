@@ -16,10 +16,10 @@ namespace modelutils::quantize {
 
 /// What is known of one tensor. Sums stay in the file until asked for.
 struct ImportanceEntry {
-  std::string name;            ///< of the model's tensor
-  u64 values = 0;              ///< columns × matrices
-  u64 sums_offset = 0;         ///< absolute offset of the sums, float32
-  std::vector<i64> counts;     ///< how often each matrix was used: one for all, or one for each expert
+  std::string name;         ///< of the model's tensor
+  u64 values = 0;           ///< columns × matrices
+  u64 sums_offset = 0;      ///< absolute offset of the sums, float32
+  std::vector<i64> counts;  ///< how often each matrix was used: one for all, or one for each expert
 };
 
 class ImportanceMatrix {
@@ -39,8 +39,8 @@ class ImportanceMatrix {
 
   /// The sums as they stand.
   Result<std::vector<float>> sums(const ImportanceEntry& entry) const;
-  /// The weights as a quantiser uses them: sums divided by the count of their matrix, 1 for a matrix that was never used.
-  /// Errors: reading; "imatrix-not-finite".
+  /// The weights as a quantiser uses them: sums divided by the count of their matrix, 1 for a matrix that was never
+  /// used. Errors: reading; "imatrix-not-finite".
   Result<std::vector<float>> weights(const ImportanceEntry& entry) const;
 
  private:

@@ -80,8 +80,8 @@ template <std::size_t WIDTH, u32 SETS>
   for (u32 k = 0; k < SETS; ++k) {
     if (grid.index(patterns[k]) >= 0) continue;
     all_on_grid = false;
-    patterns[k] = nearest_neighbour<WIDTH, 8, 2>(grid.neighbours(patterns[k]), x + 8 * k, weights + 8 * k, scale,
-                                                 *levels[k]);
+    patterns[k] =
+        nearest_neighbour<WIDTH, 8, 2>(grid.neighbours(patterns[k]), x + 8 * k, weights + 8 * k, scale, *levels[k]);
   }
   if (all_on_grid) return scale;
   float sum_qx = 0;
@@ -126,8 +126,8 @@ template <std::size_t WIDTH>
       sum_x[i + 1] = sum_x[i] + weights[order[i]] * x[order[i]];
       sum_w[i + 1] = sum_w[i] + weights[order[i]];
     }
-    const Cuts cuts = best_cuts<WIDTH, count, 2>(
-        [&](u32 i1, u32 i2, Floats* qx, Floats* q2) __attribute__((always_inline)) {
+    const Cuts cuts =
+        best_cuts<WIDTH, count, 2>([&](u32 i1, u32 i2, Floats * qx, Floats * q2) __attribute__((always_inline)) {
           Floats x2, w2;
           std::memcpy(&x2, sum_x + i2, sizeof x2);
           std::memcpy(&w2, sum_w + i2, sizeof w2);
@@ -203,8 +203,8 @@ template <std::size_t WIDTH>
         sum_w[half][i + 1] = belongs ? sum_w[half][i] + w[at] : sum_w[half][i];
       }
     }
-    const Cuts cuts = best_cuts<WIDTH, count, 4>(
-        [&](u32 i1, u32 i2, Floats* qx, Floats* q2) __attribute__((always_inline)) {
+    const Cuts cuts =
+        best_cuts<WIDTH, count, 4>([&](u32 i1, u32 i2, Floats * qx, Floats * q2) __attribute__((always_inline)) {
           Floats half_qx[2][2], half_q2[2][2];  // of each half, up and down
           for (u32 half = 0; half < 2; ++half) {
             Floats x2, w2;
@@ -216,8 +216,7 @@ template <std::size_t WIDTH>
               const float below = level[0] * level[0] - level[1] * level[1];
               const float above = level[1] * level[1] - level[2] * level[2];
               half_qx[half][k] = sum_x[half][count] * level[2] - both;
-              half_q2[half][k] =
-                  sum_w[half][count] * level[2] * level[2] + sum_w[half][i1] * below + w2 * above;
+              half_q2[half][k] = sum_w[half][count] * level[2] * level[2] + sum_w[half][i1] * below + w2 * above;
             }
           }
           for (u32 k = 0; k < 4; ++k) {

@@ -1,5 +1,5 @@
-// K blocks (docs/formats/quantize.md): a search for each sub-block, one a lane, then 4-, 6- or 8-bit scales of them, then
-// the levels once more with the scales as stored. Where a scale as stored is 0, the search's levels stay.
+// K blocks (docs/formats/quantize.md): a search for each sub-block, one a lane, then 4-, 6- or 8-bit scales of them,
+// then the levels once more with the scales as stored. Where a scale as stored is 0, the search's levels stay.
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/searches.h"
@@ -156,8 +156,8 @@ template <std::size_t WIDTH>
   }
   for (u32 k = 0; k < 8; ++k) out[96 + k] = static_cast<u8>((scales[k] & 15) | (scales[k + 8] & 15) << 4);
   for (u32 k = 0; k < 4; ++k) {
-    out[104 + k] = static_cast<u8>(scales[k] >> 4 | scales[k + 4] >> 4 << 2 | scales[k + 8] >> 4 << 4 |
-                                   scales[k + 12] >> 4 << 6);
+    out[104 + k] =
+        static_cast<u8>(scales[k] >> 4 | scales[k + 4] >> 4 << 2 | scales[k + 8] >> 4 << 4 | scales[k + 12] >> 4 << 6);
   }
   d = put_half(out + 108, d);
   float stored[16];

@@ -73,8 +73,7 @@ template <typename Ints>
   return static_cast<float>(value);
 }
 template <typename Ints>
-  requires(!std::is_arithmetic_v<Ints>)
-[[gnu::always_inline]] inline auto as_float(Ints values) {
+requires(!std::is_arithmetic_v<Ints>) [[gnu::always_inline]] inline auto as_float(Ints values) {
   using Floats [[gnu::vector_size(sizeof(Ints))]] = float;
   return __builtin_convertvector(values, Floats);
 }

@@ -62,11 +62,9 @@ struct RolePart {
   Role role;
 };
 constexpr RolePart role_parts[] = {
-    {"attn_qkv.weight", Role::value}, {"attn_kv_b.weight", Role::value},
-    {"attn_v.weight", Role::value},   {"attn_k.weight", Role::key},
-    {"attn_q.weight", Role::query},   {"attn_output.weight", Role::attention_output},
-    {"ffn_up", Role::ffn_up},         {"ffn_gate", Role::ffn_gate},
-    {"ffn_down", Role::ffn_down},
+    {"attn_qkv.weight", Role::value}, {"attn_kv_b.weight", Role::value}, {"attn_v.weight", Role::value},
+    {"attn_k.weight", Role::key},     {"attn_q.weight", Role::query},    {"attn_output.weight", Role::attention_output},
+    {"ffn_up", Role::ffn_up},         {"ffn_gate", Role::ffn_gate},      {"ffn_down", Role::ffn_down},
 };
 
 // Trailing dimensions of 1 do not count.
@@ -193,31 +191,19 @@ class Chooser {
     const u64 layers = model_.layers;
     const u64 shared = model_.kv_heads == 0 ? 0 : model_.heads / model_.kv_heads;
     switch (rule.when) {
-      case When::always:
-        return true;
-      case When::first_two:
-        return number < 2;
-      case When::first_four:
-        return number < 4;
-      case When::more_values:
-        return gets_more(number, values_);
+      case When::always: return true;
+      case When::first_two: return number < 2;
+      case When::first_four: return number < 4;
+      case When::more_values: return gets_more(number, values_);
       case When::eighth:
-      case When::eighth_counted:
-        return number < layers / 8;
-      case When::sixteenth:
-        return number < layers / 16;
-      case When::more:
-        return gets_more(number, layers);
-      case When::middle:
-        return number >= layers / 8 && number < 7 * layers / 8;
-      case When::shared_heads:
-        return shared >= 4;
-      case When::shared_or_experts:
-        return shared >= 4 || model_.experts >= 4;
-      case When::eight_experts:
-        return model_.experts == 8;
-      case When::eight_and_more:
-        return model_.experts == 8 && gets_more(number, layers);
+      case When::eighth_counted: return number < layers / 8;
+      case When::sixteenth: return number < layers / 16;
+      case When::more: return gets_more(number, layers);
+      case When::middle: return number >= layers / 8 && number < 7 * layers / 8;
+      case When::shared_heads: return shared >= 4;
+      case When::shared_or_experts: return shared >= 4 || model_.experts >= 4;
+      case When::eight_experts: return model_.experts == 8;
+      case When::eight_and_more: return model_.experts == 8 && gets_more(number, layers);
     }
     return false;
   }
@@ -247,9 +233,8 @@ bool may_quantize(const MixTensor& tensor) {
   if (tensor.name == "position_embd.weight" || tensor.name == "token_types.weight") return false;
   const bool has_values = type_info(tensor.type).is_quantized || tensor.type == TensorType::F32 ||
                           tensor.type == TensorType::F16 || tensor.type == TensorType::BF16;
-  return has_values && std::none_of(untouched_parts.begin(), untouched_parts.end(), [&](std::string_view part) {
-           return contains(tensor.name, part);
-         });
+  return has_values && std::none_of(untouched_parts.begin(), untouched_parts.end(),
+                                    [&](std::string_view part) { return contains(tensor.name, part); });
 }
 
 bool mix_needs_importance(std::string_view name, TensorType type, const Mix& mix) {
@@ -261,12 +246,9 @@ bool mix_needs_importance(std::string_view name, TensorType type, const Mix& mix
     case TensorType::IQ2_XXS:
     case TensorType::IQ2_XS:
     case TensorType::IQ2_S:
-    case TensorType::IQ3_XXS:
-      return true;
-    case TensorType::Q2_K:
-      return mix.name == "Q2_K_S";
-    default:
-      return false;
+    case TensorType::IQ3_XXS: return true;
+    case TensorType::Q2_K: return mix.name == "Q2_K_S";
+    default: return false;
   }
 }
 
@@ -295,25 +277,15 @@ Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name)
     case TensorType::IQ2_S:
     case TensorType::IQ3_XXS:
     case TensorType::IQ3_S:
-    case TensorType::IQ4_XS:
-      next = TensorType::IQ4_NL;
-      break;
+    case TensorType::IQ4_XS: next = TensorType::IQ4_NL; break;
     case TensorType::Q2_0:
     case TensorType::Q2_K:
     case TensorType::Q3_K:
     case TensorType::TQ1_0:
-    case TensorType::TQ2_0:
-      next = TensorType::Q4_0;
-      break;
-    case TensorType::Q4_K:
-      next = TensorType::Q5_0;
-      break;
-    case TensorType::Q5_K:
-      next = TensorType::Q5_1;
-      break;
-    case TensorType::Q6_K:
-      next = TensorType::Q8_0;
-      break;
+    case TensorType::TQ2_0: next = TensorType::Q4_0; break;
+    case TensorType::Q4_K: next = TensorType::Q5_0; break;
+    case TensorType::Q5_K: next = TensorType::Q5_1; break;
+    case TensorType::Q6_K: next = TensorType::Q8_0; break;
     default:
       if (type_info(type).block_elements > 32) {
         return input_error("quantize-no-fallback",

@@ -24,18 +24,18 @@ Role role_of(std::string_view name);
 /// tensors so far, G: heads for each key-value head, E: experts.
 enum class When : u8 {
   always,
-  first_two,        ///< i < 2
-  first_four,       ///< i < 4
-  more_values,      ///< more(i, N)
-  eighth,           ///< l < L/8
-  sixteenth,        ///< l < L/16
-  more,             ///< more(l, L): the first and the last eighth, and every third between
-  middle,           ///< L/8 ≤ l < 7·L/8
-  eighth_counted,   ///< c < L/8, with experts, too
-  shared_heads,     ///< G ≥ 4
+  first_two,          ///< i < 2
+  first_four,         ///< i < 4
+  more_values,        ///< more(i, N)
+  eighth,             ///< l < L/8
+  sixteenth,          ///< l < L/16
+  more,               ///< more(l, L): the first and the last eighth, and every third between
+  middle,             ///< L/8 ≤ l < 7·L/8
+  eighth_counted,     ///< c < L/8, with experts, too
+  shared_heads,       ///< G ≥ 4
   shared_or_experts,  ///< G ≥ 4 or E ≥ 4
-  eight_experts,    ///< E = 8
-  eight_and_more,   ///< E = 8 and more(l, L)
+  eight_experts,      ///< E = 8
+  eight_and_more,     ///< E = 8 and more(l, L)
 };
 
 /// A rule's other conditions.
@@ -51,12 +51,12 @@ struct MixRule {
 };
 
 struct Mix {
-  std::string_view name;  ///< "Q4_K_M"
-  u32 file_type;          ///< general.file_type
-  TensorType type;        ///< of what no rule is about
+  std::string_view name;           ///< "Q4_K_M"
+  u32 file_type;                   ///< general.file_type
+  TensorType type;                 ///< of what no rule is about
   std::span<const MixRule> rules;  ///< the first that holds decides
-  bool is_low = false;    ///< IQ1_*, IQ2_*: no further rules for large models and experts
-  bool output_q5 = false;  ///< output.weight is Q5_K, not Q6_K
+  bool is_low = false;             ///< IQ1_*, IQ2_*: no further rules for large models and experts
+  bool output_q5 = false;          ///< output.weight is Q5_K, not Q6_K
 };
 
 /// All mixes by their numbers.
@@ -70,10 +70,10 @@ const Mix* mix_of_file_type(u64 code);
 /// What a mix needs to know of the model.
 struct MixModel {
   std::string architecture;
-  u64 layers = 0;      ///< block_count
-  u64 heads = 0;       ///< of layer 0
-  u64 kv_heads = 0;    ///< of layer 0
-  u64 experts = 0;     ///< expert_count
+  u64 layers = 0;    ///< block_count
+  u64 heads = 0;     ///< of layer 0
+  u64 kv_heads = 0;  ///< of layer 0
+  u64 experts = 0;   ///< expert_count
 };
 
 struct MixTensor {
@@ -90,8 +90,8 @@ struct TypeOverride {
 
 struct MixOptions {
   const Mix* mix = nullptr;
-  bool pure = false;             ///< the mix's default type for everything that may be touched
-  bool has_importance = false;   ///< a matrix was given, whatever it covers
+  bool pure = false;                             ///< the mix's default type for everything that may be touched
+  bool has_importance = false;                   ///< a matrix was given, whatever it covers
   std::span<const TypeOverride> overrides = {};  ///< the first that selects a tensor decides, before the mix
 };
 

@@ -77,12 +77,9 @@ constexpr MixRule iq3_s_rules[] = {
     o_with_experts,
 };
 constexpr MixRule iq3_xs_rules[] = {
-    {Role::value, When::shared_heads, Q4_K},
-    o_with_experts,
-    {Role::key, When::always, IQ3_XXS},
-    {Role::query, When::always, IQ3_XXS},
-    {Role::ffn_gate, When::middle, IQ3_XXS},
-    {Role::ffn_up, When::middle, IQ3_XXS},
+    {Role::value, When::shared_heads, Q4_K}, o_with_experts,
+    {Role::key, When::always, IQ3_XXS},      {Role::query, When::always, IQ3_XXS},
+    {Role::ffn_gate, When::middle, IQ3_XXS}, {Role::ffn_up, When::middle, IQ3_XXS},
 };
 constexpr MixRule iq3_xxs_rules[] = {
     {Role::value, When::shared_heads, Q4_K},
@@ -96,29 +93,20 @@ constexpr MixRule iq3_xxs_rules[] = {
     {Role::embedding, When::always, IQ3_S},
 };
 constexpr MixRule iq2_m_rules[] = {
-    {Role::value, When::shared_or_experts, Q4_K},
-    {Role::value, When::always, IQ3_S},
-    {Role::key, When::eight_experts, Q4_K},
-    {Role::attention_output, When::eight_experts, Q5_K},
-    {Role::attention_output, When::always, IQ3_S},
-    {Role::ffn_down, When::eighth_counted, IQ3_S},
+    {Role::value, When::shared_or_experts, Q4_K},  {Role::value, When::always, IQ3_S},
+    {Role::key, When::eight_experts, Q4_K},        {Role::attention_output, When::eight_experts, Q5_K},
+    {Role::attention_output, When::always, IQ3_S}, {Role::ffn_down, When::eighth_counted, IQ3_S},
     {Role::embedding, When::always, IQ3_S},
 };
 constexpr MixRule iq2_xs_rules[] = {
-    {Role::value, When::shared_or_experts, Q4_K},
-    {Role::value, When::always, Q2_K},
-    {Role::key, When::eight_experts, Q4_K},
-    {Role::attention_output, When::eight_experts, Q5_K},
-    {Role::ffn_down, When::eighth_counted, Q2_K},
-    {Role::embedding, When::always, Q2_K},
+    {Role::value, When::shared_or_experts, Q4_K}, {Role::value, When::always, Q2_K},
+    {Role::key, When::eight_experts, Q4_K},       {Role::attention_output, When::eight_experts, Q5_K},
+    {Role::ffn_down, When::eighth_counted, Q2_K}, {Role::embedding, When::always, Q2_K},
 };
 constexpr MixRule iq1_rules[] = {
-    {Role::value, When::shared_or_experts, Q4_K},
-    {Role::value, When::always, Q2_K},
-    {Role::key, When::eight_experts, Q4_K},
-    {Role::attention_output, When::eight_experts, Q5_K},
-    {Role::attention_output, When::always, IQ2_XXS},
-    {Role::ffn_down, When::eighth_counted, Q2_K},
+    {Role::value, When::shared_or_experts, Q4_K},    {Role::value, When::always, Q2_K},
+    {Role::key, When::eight_experts, Q4_K},          {Role::attention_output, When::eight_experts, Q5_K},
+    {Role::attention_output, When::always, IQ2_XXS}, {Role::ffn_down, When::eighth_counted, Q2_K},
     {Role::embedding, When::always, Q2_K},
 };
 constexpr MixRule ternary_rules[] = {{Role::embedding, When::always, Q4_K}};

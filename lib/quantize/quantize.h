@@ -9,8 +9,8 @@
 
 namespace modelutils {
 
-/// Is `type` one that quantize_rows() encodes? All of ggml's block types but Q8_1 and Q8_K, which no file needs, and F32,
-/// F16, BF16.
+/// Is `type` one that quantize_rows() encodes? All of ggml's block types but Q8_1 and Q8_K, which no file needs, and
+/// F32, F16, BF16.
 bool has_encoder(TensorType type);
 
 /// Does ggml refuse to encode `type` without importance weights (IQ1_S, IQ2_XXS, IQ2_XS)?
@@ -25,10 +25,10 @@ struct QuantizeOptions {
 };
 
 /// Encodes whole rows of `ne0` elements (a multiple of the type's block), one after another, into exactly as many bytes
-/// as they take. A row depends on nothing but its own values and the weights. The bytes are those that ggml's base library
-/// writes on x86-64, whatever the machine. Values that are not finite give blocks without a meaning: the caller refuses
-/// them (narrow_facts()), and blocks whose scale an F16 does not hold (check_blocks()). Precondition: has_encoder(type),
-/// and weights if needs_importance(type).
+/// as they take. A row depends on nothing but its own values and the weights. The bytes are those that ggml's base
+/// library writes on x86-64, whatever the machine. Values that are not finite give blocks without a meaning: the caller
+/// refuses them (narrow_facts()), and blocks whose scale an F16 does not hold (check_blocks()). Precondition:
+/// has_encoder(type), and weights if needs_importance(type).
 void quantize_rows(TensorType type, std::span<const float> values, u64 ne0, MutableBytes out,
                    const QuantizeOptions& options = {});
 

@@ -38,7 +38,7 @@ template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
   // A zero sub-block would divide by zero: any other number does, since nothing of it is kept.
   const Floats divisor = is_zero ? none + 1.0f : largest.value;
 
-  const auto sums = [&](Floats inverse, Floats& sum_xl, Floats& sum_l2) __attribute__((always_inline)) {
+  const auto sums = [&](Floats inverse, Floats & sum_xl, Floats & sum_l2) __attribute__((always_inline)) {
     sum_xl = none;
     sum_l2 = none;
     for (u32 i = 0; i < SIZE; ++i) {
@@ -70,11 +70,11 @@ template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
 
 /// How search_scale_and_min() goes about it.
 struct MinSearch {
-  int top;         ///< levels are 0 … top
-  float first;     ///< inverse scales (first + step·t + top) / (max - min), t from 0 to tries
+  int top;      ///< levels are 0 … top
+  float first;  ///< inverse scales (first + step·t + top) / (max - min), t from 0 to tries
   float step;
   int tries;
-  bool absolute;   ///< the error is Σw|diff|, else Σw·diff²
+  bool absolute;  ///< the error is Σw|diff|, else Σw·diff²
 };
 
 template <typename Floats>

@@ -69,7 +69,7 @@ void ranged_rows(const Rows& rows, u32 bytes, int top, const Put& put) {
 
 void weighted_q4_0(const Rows& rows) {
   symmetric_rows(
-      rows, 18, 8, [](u8* out, float d, float, const u8* codes) __attribute__((always_inline)) {
+      rows, 18, 8, [](u8 * out, float d, float, const u8* codes) __attribute__((always_inline)) {
         put_half(out, d);
         put_nibbles(out + 2, codes);
       });
@@ -77,7 +77,7 @@ void weighted_q4_0(const Rows& rows) {
 
 void weighted_q5_0(const Rows& rows) {
   symmetric_rows(
-      rows, 22, 16, [](u8* out, float d, float, const u8* codes) __attribute__((always_inline)) {
+      rows, 22, 16, [](u8 * out, float d, float, const u8* codes) __attribute__((always_inline)) {
         put_half(out, d);
         put_u32(out + 2, fifth_bits(codes));
         put_nibbles(out + 6, codes);
@@ -86,7 +86,7 @@ void weighted_q5_0(const Rows& rows) {
 
 void weighted_q4_1(const Rows& rows) {
   ranged_rows(
-      rows, 20, 15, [](u8* out, float d, float min, const u8* codes) __attribute__((always_inline)) {
+      rows, 20, 15, [](u8 * out, float d, float min, const u8* codes) __attribute__((always_inline)) {
         put_half(out, d);
         put_half(out + 2, min);
         put_nibbles(out + 4, codes);
@@ -95,7 +95,7 @@ void weighted_q4_1(const Rows& rows) {
 
 void weighted_q5_1(const Rows& rows) {
   ranged_rows(
-      rows, 24, 31, [](u8* out, float d, float min, const u8* codes) __attribute__((always_inline)) {
+      rows, 24, 31, [](u8 * out, float d, float min, const u8* codes) __attribute__((always_inline)) {
         put_half(out, d);
         put_half(out + 2, min);
         put_u32(out + 4, fifth_bits(codes));

@@ -1,5 +1,5 @@
-// Blocks whose levels are signs, or -1, 0 and 1: the largest magnitude (Q1_0: the mean one) is the scale. The importance
-// of values makes no difference.
+// Blocks whose levels are signs, or -1, 0 and 1: the largest magnitude (Q1_0: the mean one) is the scale. The
+// importance of values makes no difference.
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/lanes.h"
@@ -30,7 +30,8 @@ template <std::size_t WIDTH>
     std::memcpy(&some, values + i, sizeof some);
     const auto whole = rounded_lanes(some * inverse);
     const auto level = clamped(whole + 1, 0, high);
-    const auto codes = whole == typename L::Ints{} + std::numeric_limits<i32>::min() ? typename L::Ints{} + other : level;
+    const auto codes =
+        whole == typename L::Ints{} + std::numeric_limits<i32>::min() ? typename L::Ints{} + other : level;
     store_codes<WIDTH>(codes, out + i);
   }
 }

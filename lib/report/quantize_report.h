@@ -10,8 +10,8 @@ namespace modelutils {
 /// One JSON object and a line feed.
 std::string quantize_json(const requantize::QuantizeReport& report);
 
-/// For people: what each type holds and how far values moved, the worst layers first (with `all` a line for each tensor),
-/// then the totals. Escaped.
+/// For people: what each type holds and how far values moved, the worst layers first (with `all` a line for each
+/// tensor), then the totals. Escaped.
 std::string quantize_text(const requantize::QuantizeReport& report, bool all);
 
 }  // namespace modelutils

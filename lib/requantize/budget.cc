@@ -22,9 +22,9 @@ constexpr u64 sample_rows = 16;
 constexpr u64 sample_elements = u64{1} << 16;
 
 // From the smallest to the largest. The first ones are only tried where there are weights.
-constexpr TensorType candidates[] = {TensorType::IQ1_S,  TensorType::IQ2_XXS, TensorType::IQ2_XS, TensorType::IQ2_S,
-                                     TensorType::Q2_K,   TensorType::IQ3_XXS, TensorType::Q3_K,   TensorType::IQ4_XS,
-                                     TensorType::Q4_K,   TensorType::Q5_K,    TensorType::Q6_K,   TensorType::Q8_0};
+constexpr TensorType candidates[] = {TensorType::IQ1_S, TensorType::IQ2_XXS, TensorType::IQ2_XS, TensorType::IQ2_S,
+                                     TensorType::Q2_K,  TensorType::IQ3_XXS, TensorType::Q3_K,   TensorType::IQ4_XS,
+                                     TensorType::Q4_K,  TensorType::Q5_K,    TensorType::Q6_K,   TensorType::Q8_0};
 
 // A type that a tensor could have.
 struct Option {
@@ -44,9 +44,13 @@ struct Step {
 
 class Chooser {
  public:
-  Chooser(const Source& source, const quantize::ImportanceMatrix* matrix,
-          std::span<const quantize::MixChoice> choices, unsigned threads)
-      : source_(source), matrix_(matrix), choices_(choices), threads_(std::max(threads, 1u)), options_(choices.size()) {}
+  Chooser(const Source& source, const quantize::ImportanceMatrix* matrix, std::span<const quantize::MixChoice> choices,
+          unsigned threads)
+      : source_(source),
+        matrix_(matrix),
+        choices_(choices),
+        threads_(std::max(threads, 1u)),
+        options_(choices.size()) {}
 
   Status measure() {
     MU_TRY(parallel_for(choices_.size(), threads_, [&](u64 i, unsigned thread) -> Status {
@@ -108,8 +112,8 @@ class Chooser {
       const SourceTensor& tensor = source_.tensors()[i];
       if (choices_[i].touched) bytes[types[i]] += row_bytes(types[i], tensor.ne[0]).value_or(0) * tensor.rows();
     }
-    const auto most = std::max_element(bytes.begin(), bytes.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     const quantize::Mix* mix = most == bytes.end() ? nullptr : quantize::mix_from_name(type_name(most->first));
     return mix != nullptr ? mix : quantize::mix_from_name("Q4_K_M");
   }
@@ -238,8 +242,8 @@ Result<Budget> choose_within(const Source& source, const quantize::ImportanceMat
   }
   budget.mix = chooser.mix_named_after(budget.types);
   MU_TRY(limits.size_of(budget.types));
-  budget.sample = fmt::format("up to {} rows of each tensor, evenly spread, at most {} values", sample_rows,
-                              sample_elements);
+  budget.sample =
+      fmt::format("up to {} rows of each tensor, evenly spread, at most {} values", sample_rows, sample_elements);
   return budget;
 }
 

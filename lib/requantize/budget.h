@@ -1,5 +1,5 @@
-// --max-size and --gpu: the types that leave the least error within a number of bytes. The error of each candidate is measured on
-// a fixed sample of rows; then whatever removes the most error for a byte is taken, as long as it fits.
+// --max-size and --gpu: the types that leave the least error within a number of bytes. The error of each candidate is
+// measured on a fixed sample of rows; then whatever removes the most error for a byte is taken, as long as it fits.
 #pragma once
 
 #include <functional>

@@ -66,8 +66,9 @@ Status TensorEncoder::copy_piece(const PlannedTensor& planned, u64 first, u64 co
   const BlockCheck check = check_blocks(planned.type, out);
   if (check.first && !check.first->is_warning) {
     const SourceTensor& source = plan_.source->tensors()[planned.source];
-    return refuse(request_, source, "quantize-not-finite",
-                  fmt::format("{} in {}: {}", check.first->what, source.form, "the source has values without a meaning"));
+    return refuse(
+        request_, source, "quantize-not-finite",
+        fmt::format("{} in {}: {}", check.first->what, source.form, "the source has values without a meaning"));
   }
   return {};
 }
@@ -96,10 +97,9 @@ Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 
     const u64 at = first + row;
     const u64 some = worker.weights == nullptr ? count - row : std::min(count - row, matrix_rows - at % matrix_rows);
     const std::span<const float> weights =
-        worker.weights == nullptr
-            ? std::span<const float>()
-            : std::span<const float>(*worker.weights)
-                  .subspan(at / matrix_rows % (worker.weights->size() / ne0) * ne0, ne0);
+        worker.weights == nullptr ? std::span<const float>()
+                                  : std::span<const float>(*worker.weights)
+                                        .subspan(at / matrix_rows % (worker.weights->size() / ne0) * ne0, ne0);
     const auto exact = values.subspan(row * ne0, some * ne0);
     const MutableBytes blocks = out.subspan(row * row_out, some * row_out);
     quantize_rows(planned.type, exact, ne0, blocks, {.importance = weights, .correct = request_.correct});
@@ -145,8 +145,9 @@ void TensorEncoder::settle(QuantizeReport& report) {
     report.remarks.add({.severity = Severity::warning,
                         .scope = Scope::data,
                         .code = "quantize-iq3s-misplaced",
-                        .message = "IQ3_S blocks with a group of zeros before other values decode wrong, as ggml writes "
-                                   "them (--correct writes what they mean)",
+                        .message =
+                            "IQ3_S blocks with a group of zeros before other values decode wrong, as ggml writes "
+                            "them (--correct writes what they mean)",
                         .where = at_tensor(report.tensors[i].name)});
   }
 }

@@ -49,7 +49,8 @@ class Planner {
     if (!request_.importance.empty()) {
       MU_ASSIGN(plan_.importance, quantize::ImportanceMatrix::open(request_.importance));
     }
-    for (const SourceTensor& tensor : plan_.source->tensors()) tensors_.push_back({tensor.name, tensor.ne, tensor.type});
+    for (const SourceTensor& tensor : plan_.source->tensors())
+      tensors_.push_back({tensor.name, tensor.ne, tensor.type});
     overrides_ = request_.overrides;
     MU_TRY(check_overrides());
     if (!request_.like.empty()) MU_TRY(take_types_of_other());
@@ -177,10 +178,6 @@ class Planner {
       const TensorType type = choices_[i].type;
       PlannedTensor planned{.source = i, .type = type, .copied = type == tensor.type};
       if (!planned.copied) {
-        if (!has_encoder(type)) {
-          return input_error("quantize-no-encoder", fmt::format("nothing can be quantised to {}", type_name(type)),
-                             at_tensor(tensor.name), {}, request_.input);
-        }
         MU_ASSIGN(planned.importance, importance_of(plan_.importance.get(), tensor, type, mix_));
         remark_low_source(tensor, type);
       }
@@ -191,12 +188,13 @@ class Planner {
 
   void remark_low_source(const SourceTensor& tensor, TensorType type) {
     if (!type_info(tensor.type).is_quantized || bits_of(tensor.type) >= bits_of(type)) return;
-    plan_.report.remarks.add({.severity = Severity::warning,
-                              .scope = Scope::model,
-                              .code = "quantize-gains-nothing",
-                              .message = fmt::format("{} → {} takes more room and gains nothing (--keep-exact keeps it)",
-                                                     type_name(tensor.type), type_name(type)),
-                              .where = at_tensor(tensor.name)});
+    plan_.report.remarks.add(
+        {.severity = Severity::warning,
+         .scope = Scope::model,
+         .code = "quantize-gains-nothing",
+         .message = fmt::format("{} → {} takes more room and gains nothing (--keep-exact keeps it)",
+                                type_name(tensor.type), type_name(type)),
+         .where = at_tensor(tensor.name)});
   }
 
   std::vector<std::size_t> order() const {
@@ -205,7 +203,8 @@ class Planner {
     return quantize::mix_order(names);
   }
 
-  // Keys, order and dimensions as llama-quantize writes them: what it sets goes to the end, trailing dimensions of 1 go.
+  // Keys, order and dimensions as llama-quantize writes them: what it sets goes to the end, trailing dimensions of 1
+  // go.
   Status lay_out() {
     std::vector<gguf::OutKey> keys;
     for (const gguf::OutKey& key : plan_.source->keys()) {
@@ -307,7 +306,8 @@ Result<const quantize::ImportanceEntry*> importance_of(const quantize::Importanc
       entry = nullptr;
     }
   }
-  const bool needed = needs_importance(type) || (mix != nullptr && quantize::mix_needs_importance(tensor.name, type, *mix));
+  const bool needed =
+      needs_importance(type) || (mix != nullptr && quantize::mix_needs_importance(tensor.name, type, *mix));
   if (entry == nullptr && needed) {
     return input_error("quantize-needs-importance",
                        fmt::format("{} is of no use without importance weights{}", type_name(type),

@@ -30,7 +30,8 @@ struct QuantizePlan {
 
 Result<QuantizePlan> plan_quantize(const QuantizeRequest& request);
 
-/// The importance entry of a tensor that becomes `type`, or nullptr. Errors: "imatrix-size", "quantize-needs-importance".
+/// The importance entry of a tensor that becomes `type`, or nullptr. Errors: "imatrix-size",
+/// "quantize-needs-importance".
 Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix,
                                                        const SourceTensor& tensor, TensorType type,
                                                        const quantize::Mix* mix);

@@ -29,7 +29,8 @@ Status check_written(const QuantizePlan& plan, const AtomicOutput& output) {
   const auto document = gguf::parse(**opened);
   if (!document) return refuse(document.error().message);
   const Findings findings = gguf_container_findings(*document);
-  if (const Finding* broken = first_container_error(findings)) return refuse(broken->message + " [" + broken->code + "]");
+  if (const Finding* broken = first_container_error(findings))
+    return refuse(broken->message + " [" + broken->code + "]");
   std::string header(plan.layout.header.size(), '\0');
   if (const Status read = (*opened)->read_exact(0, std::as_writable_bytes(std::span(header))); !read) {
     return refuse(read.error().message);

@@ -13,16 +13,17 @@
 namespace modelutils::requantize {
 
 struct QuantizeRequest {
-  std::string input;   ///< a GGUF file, any part of a split model, or a directory
-  std::string output;  ///< "-" streams to standard output
+  std::string input = {};   ///< a GGUF file, any part of a split model, or a directory
+  std::string output = {};  ///< "-" streams to standard output
   const quantize::Mix* mix = nullptr;
-  std::vector<quantize::TypeOverride> overrides;  ///< of --tensor, then of the recipe: the first that selects decides
-  std::string like;        ///< a GGUF whose types are taken
-  std::string importance;  ///< an importance matrix
-  std::optional<u64> max_size;  ///< bytes of the whole file
-  std::optional<u64> gpu;       ///< bytes of memory into which the model is to fit with `context` tokens
-  std::optional<u64> context;
-  convert::MlxToGgufOptions conversion;   ///< of a directory: tokenizer, name, links
+  std::vector<quantize::TypeOverride> overrides =
+      {};                            ///< of --tensor, then of the recipe: the first that selects decides
+  std::string like = {};             ///< a GGUF whose types are taken
+  std::string importance = {};       ///< an importance matrix
+  std::optional<u64> max_size = {};  ///< bytes of the whole file
+  std::optional<u64> gpu = {};       ///< bytes of memory into which the model is to fit with `context` tokens
+  std::optional<u64> context = {};
+  convert::MlxToGgufOptions conversion = {};  ///< of a directory: tokenizer, name, links
   bool pure = false;
   bool keep_exact = false;  ///< what is quantised already is copied where the wanted type has as many bits or more
   bool exact = false;       ///< refuse a tensor that changes
@@ -32,8 +33,8 @@ struct QuantizeRequest {
   unsigned threads = default_threads();
 };
 
-/// Quantises, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under the
-/// final name on an error.
+/// Quantises, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under
+/// the final name on an error.
 ///
 /// Errors: those of open_model_source(), choose_types(), ImportanceMatrix and AtomicOutput; "quantize-…"
 /// (docs/findings.md); "glob-no-match" for an override that selects nothing that may be quantised.

@@ -34,10 +34,10 @@ struct QuantizedTensor {
   TensorType type = TensorType::F32;
   u64 bytes = 0;
   u64 source_bytes = 0;
-  bool copied = true;      ///< its blocks are those of the source
-  bool weighted = false;   ///< with importance
-  std::string reason;      ///< why this type, where the mix does not say
-  bool measured = false;   ///< `error` holds numbers
+  bool copied = true;     ///< its blocks are those of the source
+  bool weighted = false;  ///< with importance
+  std::string reason;     ///< why this type, where the mix does not say
+  bool measured = false;  ///< `error` holds numbers
   TensorError error = {};
 };
 
@@ -45,11 +45,11 @@ struct QuantizeReport {
   std::string input;
   std::string output;
   std::string architecture;
-  std::string mix;          ///< name; empty where types were chosen one by one
-  std::string importance;   ///< path; empty: none
-  u64 file_bytes = 0;       ///< of the output, header and padding included
+  std::string mix;                       ///< name; empty where types were chosen one by one
+  std::string importance;                ///< path; empty: none
+  u64 file_bytes = 0;                    ///< of the output, header and padding included
   std::vector<QuantizedTensor> tensors;  ///< in the order of the file
-  std::string sample;       ///< which rows were looked at to choose types; empty: none
+  std::string sample;                    ///< which rows were looked at to choose types; empty: none
   FindingLog remarks;
   bool dry_run = false;
 

@@ -102,8 +102,8 @@ class GgufSource : public Source {
 // The GGUF that mlx2gguf would make, but for what has no exact type, which is F32: its rows are made when asked for.
 class DirectorySource : public Source {
  public:
-  static Result<std::unique_ptr<Source>> open(const std::string& path,
-                                              const convert::MlxToGgufOptions& conversion, unsigned threads) {
+  static Result<std::unique_ptr<Source>> open(const std::string& path, const convert::MlxToGgufOptions& conversion,
+                                              unsigned threads) {
     auto source = std::make_unique<DirectorySource>();
     source->scratch_.resize(std::max(threads, 1u));
     MU_TRY(source->read(path, conversion));

@@ -52,9 +52,10 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
   for (const quantize::Mix& mix : quantize::all_mixes()) names.emplace_back(mix.name);
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  command.add(type_flag("--type", "MIX", "Mix of types by llama-quantize's name (gguf-quantize: default Q4_K_M): " + list,
-                        ValueKind::text),
-              arguments.type);
+  command.add(
+      type_flag("--type", "MIX", "Mix of types by llama-quantize's name (gguf-quantize: default Q4_K_M): " + list,
+                ValueKind::text),
+      arguments.type);
   command.add(type_flag("--tensor", "GLOB=TYPE", "Type of the tensors that a pattern selects; the first one decides",
                         ValueKind::tensor),
               arguments.tensors);
@@ -63,26 +64,26 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
               arguments.recipe);
   command.add(type_flag("--like", "OTHER.gguf", "Take the types of another file's tensors", ValueKind::file),
               arguments.like);
-  command.add(type_flag("--pure", "", "The default type of the mix for everything that may be quantised",
-                        ValueKind::text),
-              arguments.pure);
+  command.add(
+      type_flag("--pure", "", "The default type of the mix for everything that may be quantised", ValueKind::text),
+      arguments.pure);
   command.add(type_flag("--imatrix", "FILE", "Importance matrix of llama-imatrix, GGUF or .dat", ValueKind::file),
               arguments.importance);
-  command.add_size(type_flag("--max-size", "SIZE",
-                             "Best types for a file of at most SIZE bytes; K, M and G are powers of 1000",
-                             ValueKind::size),
-                   arguments.max_size);
-  command.add_memory(type_flag("--gpu", "SIZE",
-                               "Best types for a GPU with so much memory; K, M and G are powers of 1024",
-                               ValueKind::size),
-                     arguments.gpu);
-  command.add_memory(type_flag("--context", "N", "With --gpu: tokens of context (default: as trained; 32K is 32768)",
-                               ValueKind::size),
-                     arguments.context);
-  command.add(type_flag("--keep-exact", "",
-                        "Copy what is quantised already where the new type would have as many bits or more",
-                        ValueKind::text),
-              arguments.keep_exact);
+  command.add_size(
+      type_flag("--max-size", "SIZE", "Best types for a file of at most SIZE bytes; K, M and G are powers of 1000",
+                ValueKind::size),
+      arguments.max_size);
+  command.add_memory(
+      type_flag("--gpu", "SIZE", "Best types for a GPU with so much memory; K, M and G are powers of 1024",
+                ValueKind::size),
+      arguments.gpu);
+  command.add_memory(
+      type_flag("--context", "N", "With --gpu: tokens of context (default: as trained; 32K is 32768)", ValueKind::size),
+      arguments.context);
+  command.add(
+      type_flag("--keep-exact", "", "Copy what is quantised already where the new type would have as many bits or more",
+                ValueKind::text),
+      arguments.keep_exact);
   command.add(type_flag("--correct", "", "IQ3_S: write what the format means where ggml misplaces what follows zeros",
                         ValueKind::text),
               arguments.correct);
@@ -92,7 +93,8 @@ Command quantize_command(QuantizeArguments& arguments) {
   Command command("gguf-quantize", "Quantise a model: GGUF, MLX or Hugging Face in, GGUF of a smaller mix out");
   requantize::QuantizeRequest& request = arguments.request;
   command.description(
-      "Blocks are those of ggml, byte for byte, and mixes those of llama-quantize, with and without an importance matrix. "
+      "Blocks are those of ggml, byte for byte, and mixes those of llama-quantize, with and without an importance "
+      "matrix. "
       "What has the wanted type already is copied. Every error is measured against what the source says. The output is "
       "written to a temporary file, checked, and only then renamed.");
   command.add_path({.names = "MODEL",
@@ -109,7 +111,9 @@ Command quantize_command(QuantizeArguments& arguments) {
               request.output);
   add_type_flags(command, arguments.types);
   command.add({.names = "--exact", .help = "Fail if any tensor changes"}, request.exact);
-  command.add({.names = "--threads", .value_name = "N", .help = "Threads (default: one for each core)",
+  command.add({.names = "--threads",
+               .value_name = "N",
+               .help = "Threads (default: one for each core)",
                .kind = ValueKind::number},
               arguments.threads);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},

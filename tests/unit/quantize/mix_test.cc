@@ -94,9 +94,8 @@ void check_case(const Reference& reference, json::Element expected, std::span<co
   ASSERT_NE(mix, nullptr);
   const bool with_matrix = json::bool_member(expected, "imatrix").value_or(false);
   const bool pure = json::bool_member(expected, "pure").value_or(false);
-  const auto choices =
-      choose_types(reference.model, reference.tensors,
-                   {.mix = mix, .pure = pure, .has_importance = with_matrix, .overrides = overrides});
+  const auto choices = choose_types(reference.model, reference.tensors,
+                                    {.mix = mix, .pure = pure, .has_importance = with_matrix, .overrides = overrides});
   if (const auto refused = json::string_member(expected, "refused")) {
     if (!choices) {
       EXPECT_EQ(choices.error().code, "quantize-no-fallback");

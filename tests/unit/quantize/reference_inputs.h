@@ -1,4 +1,5 @@
-// Values and importance weights for encoders, made from integers and single float operations: the same on every machine.
+// Values and importance weights for encoders, made from integers and single float operations: the same on every
+// machine.
 #pragma once
 
 #include <string_view>
