@@ -90,18 +90,10 @@ bool gets_more(u64 l, u64 n) {
   return l < n / 8 || l >= 7 * n / 8 || (l - n / 8) % 3 == 2;
 }
 
-// Models whose V matrices are so small that they get more bits.
-bool has_small_values(const MixModel& model) {
-  if (model.architecture == "jais2") return model.layers == 68;
-  if (model.layers != 80) return false;
-  if (model.architecture == "llama") return model.heads != model.kv_heads && model.experts != 8;
-  return model.architecture == "qwen2" || model.architecture == "deci" || model.architecture == "olmo";
-}
-
 class Chooser {
  public:
   Chooser(const MixModel& model, std::span<const MixTensor> tensors, const MixOptions& options)
-      : model_(model), options_(options), mix_(*options.mix), is_falcon_(model.architecture == "falcon") {
+      : model_(model), options_(options), mix_(*options.mix), is_falcon_(is_falcon(model)) {
     for (const MixTensor& tensor : tensors) {
       const Role role = role_of(tensor.name);
       if (role == Role::value) ++values_;
@@ -165,11 +157,11 @@ class Chooser {
     return mix_.type == TensorType::Q8_0 ? TensorType::Q8_0 : TensorType::Q6_K;
   }
 
-  // MXFP4_MOE: stacks of experts. Some of bailingmoe3's stacks are attention's.
+  // MXFP4_MOE: stacks of experts.
   TensorType of_experts(const MixTensor& tensor, Role role) const {
     const bool is_ffn = role == Role::ffn_up || role == Role::ffn_gate || role == Role::ffn_down;
     const bool stacked = tensor.ne.size() > 2 && tensor.ne[2] > 1;
-    return stacked && (model_.architecture != "bailingmoe3" || is_ffn) ? TensorType::MXFP4 : TensorType::Q8_0;
+    return stacked && (is_ffn || !has_other_stacks(model_)) ? TensorType::MXFP4 : TensorType::Q8_0;
   }
 
   // The number that rules for this role look at: of V tensors so far, or the layer of FFN tensors. Counts on.

@@ -103,6 +103,13 @@ struct MixChoice {
   bool fell_back = false;   ///< its rows do not fit the type that it should have had
 };
 
+// Architectures that the rules name (mix_table.cc).
+bool is_falcon(const MixModel& model);
+/// Are V matrices so small that they get more bits: "70B" models?
+bool has_small_values(const MixModel& model);
+/// Does attention have stacks of matrices as well as the experts?
+bool has_other_stacks(const MixModel& model);
+
 /// May a mix give this tensor another type: at least two dimensions, and not one of the small or delicate ones?
 bool may_quantize(const MixTensor& tensor);
 

@@ -157,6 +157,12 @@ struct Alias {
 };
 constexpr Alias aliases[] = {{"Q3_K", "Q3_K_M"}, {"Q4_K", "Q4_K_M"}, {"Q5_K", "Q5_K_M"}, {"MXFP4", "MXFP4_MOE"}};
 
+struct LargeModel {
+  std::string_view architecture;
+  u64 layers;
+};
+constexpr LargeModel large_models[] = {{"llama", 80}, {"qwen2", 80}, {"deci", 80}, {"olmo", 80}, {"jais2", 68}};
+
 bool is_same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
     return std::toupper(static_cast<unsigned char>(x)) == std::toupper(static_cast<unsigned char>(y));
@@ -164,6 +170,22 @@ bool is_same_name(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+bool is_falcon(const MixModel& model) {
+  return model.architecture == "falcon";
+}
+
+bool has_small_values(const MixModel& model) {
+  // Of llama, only those that share heads and have no eight experts.
+  if (model.architecture == "llama" && (model.heads == model.kv_heads || model.experts == 8)) return false;
+  return std::any_of(std::begin(large_models), std::end(large_models), [&](const LargeModel& large) {
+    return model.architecture == large.architecture && model.layers == large.layers;
+  });
+}
+
+bool has_other_stacks(const MixModel& model) {
+  return model.architecture == "bailingmoe3";
+}
 
 std::span<const Mix> all_mixes() {
   return mixes;

@@ -59,7 +59,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.example("mlx2gguf Llama-3.2-1B-Instruct-4bit -o llama.gguf", "Convert a model");
   command.example("mlx2gguf model-6bit -o m.gguf --fallback f16",
                   "Keep more precision where there is no exact block type");
-  command.example("mlx2gguf Llama-3.2-1B -o llama-q4.gguf --type Q4_K_M", "Quantise at once, as gguf-quantize does");
+  command.example("mlx2gguf model -o m.gguf --type Q4_K_M", "Quantise at once, as gguf-quantize does");
   command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
   return command;
 }

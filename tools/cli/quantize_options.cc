@@ -126,9 +126,8 @@ Command quantize_command(QuantizeArguments& arguments) {
                .kind = ValueKind::choice,
                .choices = {"json"}},
               arguments.report);
-  command.example("gguf-quantize model-f16.gguf -o model-q4.gguf", "Q4_K_M");
-  command.example("gguf-quantize Llama-3.2-1B -o llama-iq4.gguf --type IQ4_XS --imatrix llama.imatrix",
-                  "From a directory, with an importance matrix");
+  command.example("gguf-quantize model.gguf -o m.gguf", "Q4_K_M");
+  command.example("gguf-quantize model -o m.gguf --type IQ4_XS", "From a directory");
   command.example("gguf-quantize model.gguf -o m.gguf --type Q5_K_M --tensor 'token_embd.weight=Q8_0'",
                   "One tensor better than the mix has it");
   command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best that fits");
