@@ -49,6 +49,11 @@ int run(int argc, char** argv) {
 
   if (options.follow_links) options.convert.links = OutsideLinks::follow;
   Progress progress("planning", 0, cli::use_progress(command.common()));
+  const auto show_it = [&](const GgufToBumpReport& done) {
+    progress.finish();
+    return show(options, command.common().quiet, done);
+  };
+  if (!options.report.empty()) options.convert.deliver = show_it;
   const auto report = convert_gguf_to_bump(options.convert, progress);
   progress.finish();
   if (!report) {
@@ -57,7 +62,9 @@ int run(int argc, char** argv) {
   }
   int status = cli::exit_ok;
   for (const Error& refusal : report->refusals) status = std::max(status, messages.error(refusal));
-  if (const Status shown = show(options, command.common().quiet, *report); !shown) return messages.error(shown.error());
+  const bool is_shown = !options.report.empty() && !report->dry_run && report->refusals.empty();
+  if (is_shown) return status;
+  if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   return status;
 }
 

@@ -5,25 +5,24 @@
 
 #include "cli/gguf2mlx_options.h"
 #include "io/text_output.h"
-#include "report/directory_report.h"
+#include "report/transfer_report.h"
 
 using namespace modelutils;
 
 namespace {
 
 // The report is a result, the summary a message.
-int show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const convert::DirectoryReport& report) {
+Status show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
+            const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
-    out << directory_json(report);
+    out << transfer_json(report);
   } else if (plan || !common.quiet) {
-    out << directory_text(report, plan || common.verbosity > 0);
+    out << transfer_text(report, plan || common.verbosity > 0);
   }
-  if (const Status written = out.flush(); !written) return messages.error(written.error());
-  return cli::exit_ok;
+  return out.flush();
 }
 
 int run(int argc, char** argv) {
@@ -33,10 +32,18 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   options.settle();
   Progress progress("planning", 0, cli::use_progress(command.common()));
-  const auto report = convert::gguf_to_mlx(options.convert, progress);
+  const auto show_it = [&](const TransferReport& report) {
+    progress.finish();
+    return show(options, command.common(), messages, report);
+  };
+  if (!options.report.empty()) options.convert.deliver = show_it;
+  const auto report = to_directory::gguf_to_mlx(options.convert, progress);
   progress.finish();
   if (!report) return messages.error(report.error());
-  return show(options, command.common(), messages, *report);
+  if (options.convert.dry_run || options.report.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return cli::exit_ok;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
   const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));
   cli::Opened result{set, gguf_listing(*set, path), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
   result.fit = [set](const memory::FitRequest& request) { return memory::fit(*set, request); };
+  result.tokenizer = [set] { return tokenizer::read_encode_keys(*set); };
   return result;
 }
 

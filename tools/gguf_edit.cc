@@ -18,13 +18,13 @@ using namespace modelutils;
 namespace {
 
 int recover(const cli::GgufEditArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
-  const convert::EditOptions& edit = options.edit;
+  const edit::EditOptions& edit = options.edit;
   if (!options.operations.empty() || edit.split.is_wanted() || edit.reserve || !edit.output.empty() || edit.in_place ||
       edit.dry_run) {
     return messages.error(usage_error("--recover cannot be combined with anything but --force").value());
   }
   Findings remarks;
-  const auto recovered = convert::recover_edit(edit.model, edit.force, remarks);
+  const auto recovered = edit::recover_edit(edit.model, edit.force, remarks);
   for (const Finding& remark : remarks) messages.remark(remark, edit.model);
   if (!recovered) return messages.error(in_file(recovered.error(), edit.model));
   constexpr std::string_view texts[] = {"no edit was interrupted", "the edit is undone", "the edit is completed"};
@@ -42,7 +42,7 @@ Model as_model(gguf::SplitSet set) {
 }
 
 // As model-diff shows it.
-int show_changes(convert::EditPlan plan, const cli::CommonOptions& common, const cli::Messages& messages) {
+int show_changes(edit::EditPlan plan, const cli::CommonOptions& common, const cli::Messages& messages) {
   CompareOptions options;
   const gguf::Document& before = plan.before.files.front().document;
   const gguf::Document& after = plan.after.files.front().document;
@@ -69,15 +69,15 @@ int run(int argc, char** argv) {
   if (const auto status = command.parse(argc, argv)) return *status;
   const cli::Messages messages(command);
   if (options.recover) return recover(options, command.common(), messages);
-  convert::EditOptions& edit = options.edit;
+  edit::EditOptions& edit = options.edit;
   edit.operations = cli::edit_operations(options.operations);
-  auto plan = convert::plan_edit(edit);
+  auto plan = edit::plan_edit(edit);
   if (!plan) return messages.error(plan.error());
   const std::size_t shown = plan->remarks.size();
   for (const Finding& remark : plan->remarks) messages.remark(remark, edit.model);
   if (edit.dry_run) return show_changes(std::move(*plan), command.common(), messages);
   Progress progress("writing", 0, cli::use_progress(command.common()));
-  const auto written = convert::perform_edit(edit, *plan, progress);
+  const auto written = edit::perform_edit(edit, *plan, progress);
   progress.finish();
   for (std::size_t i = shown; i < plan->remarks.size(); ++i) messages.remark(plan->remarks[i], edit.model);
   if (!written) {
@@ -85,7 +85,7 @@ int run(int argc, char** argv) {
     return messages.error(in_file(written.error(), edit.model));
   }
   TextOutput out(STDERR_FILENO);
-  for (const convert::WrittenFile& file : *written) {
+  for (const edit::WrittenFile& file : *written) {
     if (command.common().quiet || is_standard_output(file.path)) continue;
     out << fmt::format("{}: {}, {}\n", escape(file.path), counted(file.tensors, "tensor"), byte_text(file.bytes));
   }

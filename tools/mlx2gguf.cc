@@ -7,15 +7,15 @@
 #include "cli/quantize_tool.h"
 #include "io/atomic_output.h"
 #include "io/text_output.h"
-#include "report/conversion_report.h"
+#include "report/transfer_report.h"
 
 using namespace modelutils;
 
 namespace {
 
 // The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
-int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-         const convert::ConversionReport& report) {
+Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
+            const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) {
     messages.remark(remark, report.input);
   }
@@ -23,17 +23,16 @@ int show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common
   const bool stdout_is_free = plan || !is_standard_output(options.convert.output);
   TextOutput out(stdout_is_free && (plan || !options.report.empty()) ? STDOUT_FILENO : STDERR_FILENO);
   if (options.report == "json") {
-    out << conversion_json(report);
+    out << transfer_json(report);
   } else if (plan || !common.quiet) {
-    out << conversion_text(report, plan || common.verbosity > 0);
+    out << transfer_text(report, plan || common.verbosity > 0);
   }
-  if (const Status written = out.flush(); !written) return messages.error(written.error());
-  return cli::exit_ok;
+  return out.flush();
 }
 
 // --type and its like: the directory is quantised at once.
 int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
-  const convert::MlxToGgufOptions& convert = options.convert;
+  const to_gguf::MlxToGgufOptions& convert = options.convert;
   if (convert.split_max_size) {
     return messages.error(usage_error("--split-max-size cannot be combined with the options of types").value());
   }
@@ -61,13 +60,21 @@ int run(int argc, char** argv) {
   if (options.types.is_wanted()) return quantize(options, command.common(), messages);
   options.convert.repack.fallback = *type_from_name(options.fallback);
   Progress progress("planning", 0, cli::use_progress(command.common()));
-  const auto report = convert::mlx_to_gguf(options.convert, progress);
+  const auto show_it = [&](const TransferReport& report) {
+    progress.finish();
+    return show(options, command.common(), messages, report);
+  };
+  if (!options.report.empty()) options.convert.deliver = show_it;
+  const auto report = to_gguf::mlx_to_gguf(options.convert, progress);
   progress.finish();
   if (!report) {
     if (report.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
     return messages.error(report.error());
   }
-  return show(options, command.common(), messages, *report);
+  if (options.convert.dry_run || options.report.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return cli::exit_ok;
 }
 
 }  // namespace

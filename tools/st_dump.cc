@@ -15,7 +15,7 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& request) {
   const auto model = std::make_shared<const SafetensorsModel>(std::move(opened));
   cli::Opened result{model, safetensors_listing(*model), safetensors_container_findings(model->set), {}, {}};
   result.fit = [path](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
-    MU_ASSIGN(const gguf::SplitSet set, convert::planned_model(path));
+    MU_ASSIGN(const gguf::SplitSet set, to_gguf::planned_model(path));
     return memory::fit(set, wanted);
   };
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.

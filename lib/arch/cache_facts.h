@@ -77,6 +77,8 @@ struct CacheFacts {
   Windows windows = {};
   Recurrence recurrence = {};
   PredictionBlocks prediction = PredictionBlocks::unknown;
+  bool may_lack_prediction =
+      false;  ///< the loader also takes a file whose last `nextn_predict_layers` blocks are not there
   Indexer indexer = Indexer::none;
   u64 cached_layers = 0;            ///< only so many of the first blocks have keys and values of their own; 0: all
   bool shares_last_layers = false;  ///< attention.shared_kv_layers of the last blocks have none

@@ -30,6 +30,7 @@ enum class Need : u8 { absent, optional, required };
 /// Type of a GGUF key. Loaders refuse another width.
 enum class KeyType : u8 {
   u32,
+  u32_of_some,    ///< one number; a file may also have an array with it in some layers and 0 in the others
   u32_or_layers,  ///< one number, or an array of one for each layer
   f32,
   f32_or_layers,

@@ -52,7 +52,7 @@ class Solver {
     return key == nullptr ? symbol : stated_field(config_, key->fields);
   }
 
-  std::optional<u64> stated_value(const Key& key) const { return stated_count(config_, key.fields); }
+  std::optional<u64> stated_value(const Key& key) const { return stated_size(config_, key); }
 
   // Is the number of config.json wanted? Not if it is known, and not of experts that no tensor shows: dense models may
   // keep such fields.
@@ -240,6 +240,23 @@ Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_
   return Solver(family, config, facts, std::move(sizes)).solve(n_layer);
 }
 
+std::optional<u64> stated_size(const hf::Config& config, const Key& key) {
+  const std::optional<u64> stated = stated_count(config, key.fields);
+  return stated && *stated <= largest_size(key.symbol) ? stated : std::nullopt;
+}
+
+Status check_stated_sizes(const Family& family, const hf::Config& config) {
+  for (const Key* key : keys_of(family)) {
+    if (key->symbol.empty()) continue;
+    const std::optional<u64> stated = stated_count(config, key->fields);
+    const u64 largest = largest_size(key->symbol);
+    if (!stated || *stated <= largest) continue;
+    return input_error("convert-config", fmt::format("is {}, at most {} are supported", *stated, largest),
+                       std::string(stated_field(config, key->fields)), {}, config.path);
+  }
+  return {};
+}
+
 Sizes stated_sizes(const Family& family, const hf::Config& config) {
   Sizes sizes;
   for (const Key* key : keys_of(family)) {
@@ -249,7 +266,7 @@ Sizes stated_sizes(const Family& family, const hf::Config& config) {
       sizes.settle(key->symbol);
       if (!sizes.values(key->symbol).empty()) continue;
     }
-    if (const std::optional<u64> stated = stated_count(config, key->fields)) sizes.set(key->symbol, *stated);
+    if (const std::optional<u64> stated = stated_size(config, *key)) sizes.set(key->symbol, *stated);
   }
   return sizes;
 }

@@ -31,7 +31,15 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
 Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_layer, std::span<const ShapeFact> facts,
                           Sizes sizes);
 
-/// What config.json alone says of the sizes of a family: fields and what can be derived of them; no fallbacks.
+/// The size that config.json states for a row, if it is at most largest_size(): whoever counts up to a size of
+/// config.json takes it from here.
+std::optional<u64> stated_size(const hf::Config& config, const Key& key);
+
+/// The first size that config.json states and that is more than largest_size(). Error "convert-config".
+Status check_stated_sizes(const Family& family, const hf::Config& config);
+
+/// What config.json alone says of the sizes of a family: fields and what can be derived of them; no fallbacks. What is
+/// out of bounds counts as not stated.
 Sizes stated_sizes(const Family& family, const hf::Config& config);
 
 /// Is `canonical` a tensor of a layer behind the last one, which serves to predict several tokens at once? Only models

@@ -2,14 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/counted.h"
 #include "gguf/parse.h"
 
 namespace modelutils::arch {
 
 namespace {
-
-constexpr u64 max_width = u64{1} << 31;  // far above any model; keeps products of two inside 64 bits
 
 class Reader {
  public:
@@ -21,23 +21,18 @@ class Reader {
     for (const Key* key : keys) {
       if (!key->symbol.empty()) MU_TRY(read_key(*key));
     }
+    if (const gguf::ArrayRef* tokens = index_.array_value("tokenizer.ggml.tokens")) {
+      sizes_.set(symbol::vocabulary, tokens->count);
+    }
     // Defaults may build on what is further down.
     for (const Key* key : keys) {
       if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
       if (const auto value = evaluate(key->loader_default, sizes_)) sizes_.set(key->symbol, *value);
     }
-    if (const gguf::ArrayRef* tokens = index_.array_value("tokenizer.ggml.tokens")) {
-      sizes_.set(symbol::vocabulary, tokens->count);
-    }
     return check_experts();
   }
 
  private:
-  static u64 limit_of(std::string_view symbol) {
-    if (symbol == symbol::layers) return max_layers;
-    return symbol == symbol::experts || symbol == symbol::experts_used ? max_experts : max_width;
-  }
-
   tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
     return input_error("loader-key", std::move(message), at_key(key));
   }
@@ -45,9 +40,10 @@ class Reader {
   Status read_key(const Key& key) {
     const std::string name = index_.arch_key(key.name);
     const bool required = key.need == Need::required;
-    const u64 limit = limit_of(key.symbol);
+    const u64 limit = largest_size(key.symbol);
     const bool may_be_layers = key.type == KeyType::u32_or_layers || key.type == KeyType::flag_layers;
     if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
+    if (key.type == KeyType::u32_of_some && index_.array_value(name) != nullptr) return read_some(key, name, limit);
     const std::optional<u64> value = index_.unsigned_value(name);
     if (!value && (required || index_.key(name) != nullptr)) {
       return unusable(name, required ? "is missing or not a whole number, but llama.cpp requires one"
@@ -62,7 +58,29 @@ class Reader {
     return {};
   }
 
+  // The one number of the layers that have any.
+  Status read_some(const Key& key, const std::string& name, u64 limit) {
+    MU_ASSIGN(const std::vector<u64> values, numbers_of_layers(name, limit));
+    u64 found = 0;
+    for (const u64 value : values) {
+      if (found != 0 && value != 0 && value != found) {
+        return unusable(name, fmt::format("contains {} and {}; layers that have it must agree", found, value));
+      }
+      found = std::max(found, value);
+    }
+    if (found == 0) return unusable(name, "has no layer with a number above 0");
+    sizes_.set(key.symbol, found);
+    return {};
+  }
+
   Status read_layers(const Key& key, const std::string& name, u64 limit) {
+    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(name, limit));
+    sizes_.set_layers(key.symbol, std::move(values));
+    sizes_.settle(key.symbol);
+    return {};
+  }
+
+  Result<std::vector<u64>> numbers_of_layers(const std::string& name, u64 limit) const {
     const gguf::ArrayRef& array = *index_.array_value(name);
     const u64 layers = sizes_.get(symbol::layers);
     if (gguf::value_size(array.element_type) == 0 || array.count != layers) {
@@ -73,9 +91,7 @@ class Reader {
     for (const u64 value : values) {
       if (value > limit) return unusable(name, fmt::format("contains {}, at most {} is allowed", value, limit));
     }
-    sizes_.set_layers(key.symbol, std::move(values));
-    sizes_.settle(key.symbol);
-    return {};
+    return values;
   }
 
   Result<Sizes> check_experts() {
@@ -99,6 +115,20 @@ class Reader {
 
 Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, const gguf::SetFile& file) {
   return Reader(family, index, file).read();
+}
+
+void leave_out_prediction(const Family& family, const gguf::Index& index, Sizes& sizes) {
+  const u64 extra = index.unsigned_value(index.arch_key("nextn_predict_layers")).value_or(0);
+  const u64 blocks = sizes.get(symbol::layers);
+  if (family.cache.prediction == PredictionBlocks::unknown || extra == 0 || extra >= blocks) return;
+  for (const Key* key : keys_of(family)) {
+    std::vector<u64> values = sizes.values(key->symbol);
+    if (values.size() != blocks || blocks == 1) continue;
+    values.resize(static_cast<std::size_t>(blocks - extra));
+    sizes.set_layers(key->symbol, std::move(values));
+    sizes.settle(key->symbol);
+  }
+  sizes.set(symbol::layers, blocks - extra);
 }
 
 Sizes stated_gguf_sizes(const Family& family, const gguf::Index& index) {

@@ -13,6 +13,10 @@ namespace modelutils::arch {
 /// key that is absent, zero or unusable; limits are the loader's (512 layers, 512 experts). Reads arrays of numbers.
 Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, const gguf::SetFile& file);
 
+/// Takes the last `nextn_predict_layers` blocks off the layers, where the family's loader treats them apart: sizes are
+/// then those of the trunk.
+void leave_out_prediction(const Family& family, const gguf::Index& index, Sizes& sizes);
+
 /// What the keys alone say, as far as they are usable: never an error. For choosing a family and for summaries.
 Sizes stated_gguf_sizes(const Family& family, const gguf::Index& index);
 

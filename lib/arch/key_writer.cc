@@ -107,6 +107,7 @@ class RowWriter {
     if (key.write != nullptr) return key.write(out_, key);
     switch (key.type) {
       case KeyType::u32:
+      case KeyType::u32_of_some:
       case KeyType::u32_or_layers: return write_count(key);
       case KeyType::f32: return write_real(key);
       case KeyType::flag: return write_flag(key);

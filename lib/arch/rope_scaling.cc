@@ -15,9 +15,10 @@ std::vector<float> llama3_rope_freqs(double theta, u64 n_rot, const Llama3Rope& 
     const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(n_rot));
     const double wavelength = 2.0 * std::numbers::pi / frequency;
     double divisor = p.factor;
-    if (wavelength < p.original_context / p.high_freq_factor) {
+    const double high = p.original_context / p.high_freq_factor, low = p.original_context / p.low_freq_factor;
+    if (wavelength < high || (low == high && wavelength == low)) {  // between equal factors there is nothing to blend
       divisor = 1;
-    } else if (wavelength <= p.original_context / p.low_freq_factor) {
+    } else if (wavelength <= low) {
       const double smooth =
           (p.original_context / wavelength - p.low_freq_factor) / (p.high_freq_factor - p.low_freq_factor);
       divisor = 1.0 / ((1.0 - smooth) / p.factor + smooth);

@@ -129,6 +129,12 @@ class Evaluator {
 
 }  // namespace
 
+u64 largest_size(std::string_view symbol) {
+  constexpr u64 max_width = u64{1} << 31;
+  if (symbol == symbol::layers) return max_layers;
+  return symbol == symbol::experts || symbol == symbol::experts_used ? max_experts : max_width;
+}
+
 void Sizes::set(std::string_view symbol, u64 value) {
   set_layers(symbol, {value});
 }

@@ -31,6 +31,11 @@ inline constexpr std::string_view shared_expert_ff = "Fs";  ///< width of the sh
 inline constexpr u64 max_layers = 512;
 inline constexpr u64 max_experts = 512;
 
+/// The largest value of a symbol that any file may state, be it a key of a GGUF or a field of config.json: what is made
+/// for each layer or element is never more than this. Of layers and experts the loader's limit; of widths far more than
+/// any model has, so that products of two fit into 64 bits.
+u64 largest_size(std::string_view symbol);
+
 /// Values of symbols; those of per-layer symbols may differ from layer to layer.
 class Sizes {
  public:

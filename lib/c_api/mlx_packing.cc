@@ -22,21 +22,21 @@ struct Plan {
 };
 
 Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weight) {
-  if (!weight.packing) {
+  if (weight.form.kind != FormKind::mlx) {
     return input_error("api-type", "the tensor is not a weight packed by MLX", at_tensor(weight.name), {},
                        model.view.path());
   }
   const std::vector<CatalogTensor>& stored = model.view.catalog().tensors;
-  const CatalogTensor& scales = stored[weight.scales];
+  const CatalogTensor& scales = stored[weight.planes[1]];
   mlx::MatrixSizes sizes;
-  sizes.params = *weight.packing;
+  sizes.params = weight.form.params;
   sizes.columns = columns_of(weight);
   sizes.rows = rows_of(weight);
   sizes.scale_type = *scales.type;
   sizes.weight_bytes = stored[weight.stored].bytes;
   sizes.scales_bytes = scales.bytes;
-  if (weight.biases != mlx::no_tensor) {
-    const CatalogTensor& biases = stored[weight.biases];
+  if (weight.planes[2] != mlx::no_tensor) {
+    const CatalogTensor& biases = stored[weight.planes[2]];
     sizes.biases_bytes = biases.bytes;
     if (biases.type != scales.type) {
       return input_error("mlx-pack-mismatch", "scales and biases have different types", at_tensor(weight.name), {},
@@ -86,12 +86,11 @@ mu_packed describe(const Plan& plan) {
 }
 
 // Reads one part of every module, one after the other. Gives the rest of the buffer.
-Result<MutableBytes> read_parts(const mu_model& model, const Plan& plan, std::size_t ViewTensor::*part,
-                                MutableBytes out) {
+Result<MutableBytes> read_parts(const mu_model& model, const Plan& plan, std::size_t plane, MutableBytes out) {
   const Catalog& catalog = model.view.catalog();
   for (const ViewTensor* weight : plan.weights) {
-    if (weight->*part == mlx::no_tensor) continue;
-    const CatalogTensor& stored = catalog.tensors[weight->*part];
+    if (weight->planes[plane] == mlx::no_tensor) continue;
+    const CatalogTensor& stored = catalog.tensors[weight->planes[plane]];
     MU_TRY(catalog.files[stored.file].source->read_exact(stored.offset, out.first(stored.bytes)));
     out = out.subspan(stored.bytes);
   }
@@ -122,9 +121,9 @@ mu_status mu_pack(const mu_model* model, const uint64_t* weights, uint64_t count
     if (*total != 0) {
       if (out == nullptr) return null_argument("out");
       const MutableBytes buffer(static_cast<std::byte*>(out), *total);
-      MU_ASSIGN(const MutableBytes behind_codes, read_parts(*model, plan, &ViewTensor::stored, buffer));
-      MU_ASSIGN(const MutableBytes behind_scales, read_parts(*model, plan, &ViewTensor::scales, behind_codes));
-      MU_TRY(read_parts(*model, plan, &ViewTensor::biases, behind_scales));
+      MU_ASSIGN(const MutableBytes behind_codes, read_parts(*model, plan, 0, buffer));
+      MU_ASSIGN(const MutableBytes behind_scales, read_parts(*model, plan, 1, behind_codes));
+      MU_TRY(read_parts(*model, plan, 2, behind_scales));
       if (plan.narrows) changed = mlx::bf16_to_f16_in_place(behind_codes);
     }
     if (inexact != nullptr) *inexact = changed;

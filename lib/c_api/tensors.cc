@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "c_api/handle.h"
+#include "pytorch/contiguous_source.h"
 
 using namespace modelutils;
 using namespace modelutils::c_api;
@@ -44,12 +45,13 @@ mu_tensor describe(const mu_model& model, const ViewTensor& tensor) {
   info.bytes = place.bytes;
   info.offset = place.offset;
   info.file = place.file;
-  info.packing = tensor.packing ? packing_of(tensor.packing->mode) : MU_PACKING_NONE;
-  info.bits = tensor.packing ? tensor.packing->bits : 0;
-  info.group_size = tensor.packing ? tensor.packing->group_size : 0;
+  const bool packs = tensor.form.kind == FormKind::mlx;
+  info.packing = packs ? packing_of(tensor.form.params.mode) : MU_PACKING_NONE;
+  info.bits = packs ? tensor.form.params.bits : 0;
+  info.group_size = packs ? tensor.form.params.group_size : 0;
   info.is_part = tensor.is_part ? 1 : 0;
-  info.scales = part_index(tensor.scales);
-  info.biases = part_index(tensor.biases);
+  info.scales = part_index(tensor.planes[1]);
+  info.biases = part_index(tensor.planes[2]);
   return info;
 }
 
@@ -59,7 +61,9 @@ Result<Bytes> mapped(const mu_model& model, std::size_t file) {
   std::shared_ptr<MappedFile>& mapping = model.mappings[file];
   if (!mapping) {
     const CatalogFile& source = model.view.catalog().files[file];
-    const auto* regular = dynamic_cast<const RandomAccessFile*>(source.source.get());
+    const auto* checkpoint = dynamic_cast<const pytorch::ContiguousSource*>(source.source.get());
+    const ByteSource* opened = checkpoint == nullptr ? source.source.get() : &checkpoint->file();
+    const auto* regular = dynamic_cast<const RandomAccessFile*>(opened);
     if (regular == nullptr) return input_error("io-map", "is not a regular file", {}, {}, source.path);
     MU_ASSIGN(mapping, MappedFile::map(*regular));
   }
@@ -96,9 +100,14 @@ mu_status mu_tensor_data(const mu_model* model, uint64_t index, const void** dat
     if (data == nullptr) return null_argument("data");
     const CatalogTensor& place = stored(*model, *tensor);
     MU_ASSIGN(const Bytes file, mapped(*model, place.file));
+    const CatalogFile& source = model->view.catalog().files[place.file];
+    if (place.offset >= file.size() && fits(place.offset, place.bytes, source.source->size().value_or(0))) {
+      return input_error("io-map", "the tensor is not one run of bytes in the file; mu_tensor_read() puts it together",
+                         at_tensor(tensor->name), {}, source.path);
+    }
     if (!fits(place.offset, place.bytes, file.size())) {
       return input_error("io-shrunk", "the file became shorter while it was being read", at_tensor(tensor->name), {},
-                         model->view.catalog().files[place.file].path);
+                         source.path);
     }
     static constexpr std::byte nothing{};
     *data = place.bytes == 0 ? &nothing : file.data() + place.offset;

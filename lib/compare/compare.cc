@@ -18,6 +18,7 @@ Result<ComparedModel> look_at(const std::shared_ptr<const Model>& model, const C
     case Format::bump4:
     case Format::bump5: return compared_bump5(model, view);
     case Format::mlx:
+    case Format::pytorch:
     case Format::safetensors: return compared_directory(model, view);
   }
   return internal_error("a format that cannot be compared");
@@ -30,6 +31,7 @@ KeyKind kind_of(const Model& model) {
     case Format::bump4:
     case Format::bump5: return KeyKind::bump;
     case Format::mlx:
+    case Format::pytorch:
     case Format::safetensors: break;
   }
   return KeyKind::directory;

@@ -12,8 +12,10 @@
 #include "listing/gguf_listing.h"
 #include "listing/safetensors_keys.h"
 #include "listing/safetensors_listing.h"
-#include "mlx/quantization.h"
+#include "model/hf_model.h"
+#include "model/model_view.h"
 #include "tensor/shape.h"
+#include "to_gguf/rows.h"
 #include "to_gguf/tokenizer_keys.h"
 #include "tokenizer/tokenizer.h"
 
@@ -31,12 +33,6 @@ struct OpenedDirectory {
   std::deque<std::string> texts;
   gguf::SetFile tokenizer;  // as the keys of a GGUF in memory
 };
-
-std::string packed_text(const mlx::Params& params) {
-  const bool has_one_form = mlx::mode_info(params.mode).fixed_parameters;
-  return has_one_form ? std::string(mlx::mode_name(params.mode))
-                      : fmt::format("{}-bit/{}", params.bits, params.group_size);
-}
 
 double plain_bits(std::optional<TensorType> type) {
   return type ? 8.0 * type_info(*type).block_bytes / type_info(*type).block_elements : 0.0;
@@ -102,7 +98,7 @@ class DirectoryLook {
       tensor.type = "F32";
       tensor.bits = 32;
       if (!mapped.parts.empty()) describe(mapped, tensor);
-      tensor.values = [hf = opened.hf.get(), &mapped] { return values_for_comparison(*hf, mapped); };
+      tensor.values = [hf = opened.hf.get(), &mapped] { return values_of(*hf, mapped); };
       side_.tensors.push_back(std::move(tensor));
     }
     if (const std::size_t count = opened.hf->left_out.size(); count > 0) {
@@ -114,15 +110,15 @@ class DirectoryLook {
 
   void describe(const MappedTensor& mapped, ComparedTensor& tensor) const {
     const SourceMatrix& first = opened_->hf->matrices[mapped.parts.front().matrix];
-    tensor.type = first.quantized ? packed_text(*first.quantized) : std::string(type_name(first.values.type));
-    tensor.bits = first.quantized ? first.quantized->bits : plain_bits(first.values.type);
-    tensor.offset = first.values.offset;
+    tensor.type = form_info(first.form).short_text(first.form);
+    tensor.bits = form_info(first.form).bits(first.form);
+    tensor.offset = first.weight().offset;
     std::size_t last = ~std::size_t{0};
     for (const MappedPart& part : mapped.parts) {
       if (part.matrix == last) continue;
       last = part.matrix;
       const SourceMatrix& matrix = opened_->hf->matrices[part.matrix];
-      tensor.bytes += matrix.values.bytes + matrix.scales.bytes + matrix.biases.bytes;
+      tensor.bytes += matrix.bytes();
     }
   }
 
@@ -146,18 +142,18 @@ class DirectoryLook {
 
   void set_values(const ViewTensor& found, ComparedTensor& tensor) {
     tensor.ne = found.ne;
-    if (found.packing) {
-      tensor.type = packed_text(*found.packing);
-      tensor.bits = found.packing->bits;
-      for (const std::size_t part : {found.scales, found.biases}) {
-        if (part != mlx::no_tensor) tensor.bytes += opened_->view->catalog().tensors[part].bytes;
+    if (found.is_packed()) {
+      tensor.type = form_info(found.form).short_text(found.form);
+      tensor.bits = form_info(found.form).bits(found.form);
+      for (std::size_t i = 1; i < max_planes; ++i) {
+        if (found.planes[i] != no_tensor) tensor.bytes += opened_->view->catalog().tensors[found.planes[i]].bytes;
       }
     }
     if (view_.naming == Naming::gguf) {
       if (auto name = opened_->view->gguf_name(found)) tensor.name = std::move(*name);
       tensor.problem = "the directory's tensors cannot be mapped to GGUF's: " + unmapped_;
     } else {
-      tensor.values = [view = &*opened_->view, &found] { return values_for_comparison(*view, found); };
+      tensor.values = [view = &*opened_->view, &found] { return std::make_unique<MatrixValues>(view->values(found)); };
     }
   }
 

@@ -86,7 +86,7 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model) {
     tensor.problem = listed.problem;
     if (listed.problem.empty()) {
       tensor.values = [catalog = &opened->catalog, entry = &*stored] {
-        return values_for_comparison(*catalog, *entry);
+        return std::make_unique<MatrixValues>(values_of(*catalog, *entry));
       };
       ++stored;
     }

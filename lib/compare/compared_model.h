@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "compare/tensor_values.h"
+#include "forms/tensor_values.h"
 #include "listing/listing.h"
 #include "model/model.h"
 

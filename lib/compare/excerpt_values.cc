@@ -17,18 +17,18 @@ u64 place_of(u64 index, const Padding& padding) {
 class ExcerptValues : public TensorValues {
  public:
   ExcerptValues(const Catalog& catalog, const CatalogTensor& tensor, const Excerpt& excerpt)
-      : TensorValues({*tensor.type, {}, {}, {}, false}, excerpt.rows * excerpt.columns, excerpt.columns),
+      : TensorValues(plain_form(*tensor.type), excerpt.rows * excerpt.columns, excerpt.columns),
         file_(*catalog.files[tensor.file].source),
         excerpt_(excerpt),
         offset_(tensor.offset),
         row_bytes_(*row_bytes(*tensor.type, tensor.ne.front())) {}
 
   Status read(u64 first, u64 count, StoredRows& out) const override {
-    const TypeInfo& type = type_info(storage().type);
+    const TypeInfo& type = type_info(form().type());
     const auto bytes_of = [&](u64 elements) { return elements / type.block_elements * type.block_bytes; };
-    out.values.resize(count * bytes_of(excerpt_.columns));
+    out.values().resize(count * bytes_of(excerpt_.columns));
     std::vector<std::byte> row(row_bytes_);
-    MutableBytes left(out.values);
+    MutableBytes left(out.values());
     for (u64 i = first; i < first + count; ++i) {
       const u64 stored = excerpt_.first_row + place_of(i, excerpt_.row_padding);
       MU_TRY(file_.read_exact(offset_ + stored * row_bytes_, row));
@@ -44,7 +44,7 @@ class ExcerptValues : public TensorValues {
   }
 
   void decode(const StoredRows& rows, std::span<float> out) const override {
-    dequantize(storage().type, rows.values, out);
+    dequantize(form().type(), rows.values(), out);
   }
 
  private:
@@ -80,7 +80,7 @@ ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& store
   tensor.bytes = stored.bytes;
   tensor.offset = stored.offset;
   if (excerpt == nullptr) {
-    tensor.values = [&catalog, &stored] { return values_for_comparison(catalog, stored); };
+    tensor.values = [&catalog, &stored] { return std::make_unique<MatrixValues>(values_of(catalog, stored)); };
   } else if (stored.type) {
     set_excerpt(catalog, stored, *excerpt, tensor);
   } else {

@@ -28,11 +28,7 @@ bool same_stored(const StoredRows& a, const StoredRows& b) {
   const auto same = [](const std::vector<std::byte>& x, const std::vector<std::byte>& y) {
     return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
   };
-  return same(a.values, b.values) && same(a.scales, b.scales) && same(a.biases, b.biases);
-}
-
-u64 stored_bytes(const StoredRows& rows) {
-  return rows.values.size() + rows.scales.size() + rows.biases.size();
+  return std::ranges::equal(a.planes, b.planes, same);
 }
 
 // The largest number if there is none in 64 bits.
@@ -53,6 +49,13 @@ struct Job {
   u64 pieces() const { return (a->elements() + piece - 1) / piece; }
 };
 
+// Are equal bytes equal values? Of a type that nobody knows there is nothing but bytes.
+bool is_stored_alike(const Job& job) {
+  const StoredForm& a = job.a->form();
+  const StoredForm& b = job.b->form();
+  return a == b || a.kind == FormKind::opaque || b.kind == FormKind::opaque;
+}
+
 bool can_decode_some(const Job& job) {
   return job.a->can_decode_some() && job.b->can_decode_some();
 }
@@ -68,10 +71,11 @@ void raise_to(double value, std::atomic<double>& number) {
   }
 }
 
-// Elements of a tensor that is stored so, in so many bytes; about, if they are packed.
-u64 elements_in(const Storage& storage, u64 bytes) {
-  if (storage.packing) return bytes * 8 / storage.packing->bits;
-  const TypeInfo& type = type_info(storage.type);
+// Elements of a tensor that is stored so, in so many bytes; about, if it has scales.
+u64 elements_in(const StoredForm& form, u64 bytes) {
+  const double bits = form_info(form).bits(form);
+  if (!form.is_plain()) return bits == 0 ? bytes : static_cast<u64>(static_cast<double>(bytes) * 8 / bits);
+  const TypeInfo& type = type_info(form.type());
   return bytes / type.block_bytes * type.block_elements;
 }
 
@@ -121,7 +125,7 @@ class Measurer {
       return;
     }
     if (job.a->elements() == 0) {
-      results_[i].equal_bytes = job.a->storage() == job.b->storage();
+      results_[i].equal_bytes = job.a->form() == job.b->form();
       results_[i].decoded = !results_[i].equal_bytes;
       return;
     }
@@ -165,7 +169,7 @@ class Measurer {
     Status done = fill(*job.a, scratch.a);
     if (done) done = fill(*job.b, scratch.b);
     if (done) {
-      if (options_.progress != nullptr) options_.progress->advance(stored_bytes(scratch.a) + stored_bytes(scratch.b));
+      if (options_.progress != nullptr) options_.progress->advance(scratch.a.bytes() + scratch.b.bytes());
       return true;
     }
     const std::lock_guard lock(mutex_);
@@ -180,8 +184,8 @@ class Measurer {
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       Job& job = jobs_[i];
-      if (!is_open(i) || job.a->storage() != job.b->storage()) continue;
-      job.piece = whole_granules(job, elements_in(job.a->storage(), piece_bytes));
+      if (!is_open(i) || !is_stored_alike(job)) continue;
+      job.piece = whole_granules(job, elements_in(job.a->form(), piece_bytes));
       chosen.push_back(i);
     }
     for_pieces(chosen, [&](std::size_t i, u64 piece, unsigned thread) {
@@ -204,7 +208,7 @@ class Measurer {
         continue;
       }
       const u64 read_at_once =
-          std::min(elements_in(job.a->storage(), decoded_bytes / 2), elements_in(job.b->storage(), decoded_bytes / 2));
+          std::min(elements_in(job.a->form(), decoded_bytes / 2), elements_in(job.b->form(), decoded_bytes / 2));
       job.piece = whole_granules(job, can_decode_some(job) ? read_at_once : whole_elements);
       results_[i].decoded = true;
       chosen.push_back(i);

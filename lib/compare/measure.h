@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "compare/piece_sums.h"
-#include "compare/tensor_values.h"
+#include "forms/tensor_values.h"
 #include "io/progress.h"
 #include "transfer/value_sums.h"
 

@@ -10,7 +10,7 @@
 #include "edit/edited_model.h"
 #include "edit/value.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -252,4 +252,4 @@ Status apply_edits(EditedModel& model, const std::vector<EditOperation>& operati
   return {};
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -9,7 +9,7 @@
 #include "io/write_back.h"
 #include "rules/gguf/rules.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -104,4 +104,4 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   return AtomicOutput::commit_all(outputs);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -7,7 +7,7 @@
 #include "io/atomic_output.h"
 #include "io/progress.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 /// Writes every file under its temporary name (in order into a pipe), reads its header back, and then gives all of them
 /// their names. `progress` is restarted with the bytes to be written. Errors: reading; those of AtomicOutput;
@@ -15,4 +15,4 @@ namespace modelutils::convert {
 Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& set, const OutputOptions& options,
                     Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

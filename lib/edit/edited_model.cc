@@ -9,7 +9,7 @@
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -121,4 +121,4 @@ bool is_layout_key(std::string_view key) {
   return key == "general.alignment" || key == reserve_key || key.starts_with("split.");
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -10,7 +10,7 @@
 #include "gguf/split_set.h"
 #include "gguf/write.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 /// The key that takes room in a header and gives it back: a string of spaces.
 inline constexpr std::string_view reserve_key = "modelutils.reserve";
@@ -58,4 +58,4 @@ Status set_token(EditedModel& model, const EditOperation& operation);
 /// Is the key one of the layout (general.alignment, split.*, modelutils.reserve), which only its own options change?
 bool is_layout_key(std::string_view key);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

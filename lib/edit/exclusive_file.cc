@@ -10,7 +10,7 @@
 
 #include "io/download_cache.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -40,10 +40,7 @@ Status refuse_download_cache(const std::string& path) {
   MU_ASSIGN(const std::string target, resolve(path));
   const std::string_view cache = download_cache_of(target);
   if (cache.empty()) return {};
-  return input_error(
-      "edit-in-cache",
-      fmt::format("is in a cache of {}, where a file's name is its checksum; write a copy with -o", cache), {}, {},
-      path);
+  return input_error("edit-in-cache", in_cache_text(cache) + "; write a copy with -o", {}, {}, path);
 }
 
 Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, bool force, Findings& remarks) {
@@ -65,8 +62,9 @@ Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, bool force, F
   }
   if (file.status_.st_nlink > 1) {
     MU_TRY(refuse("edit-hard-links",
-                  fmt::format("has {} names (hard links), all of which would change", file.status_.st_nlink), path,
-                  force, remarks));
+                  fmt::format("has {} names (hard links), all of which would change, even one in a download cache",
+                              file.status_.st_nlink),
+                  path, force, remarks));
   }
   MU_TRY(file.take_lease(force, remarks));
   return file;
@@ -105,4 +103,4 @@ Status ExclusiveFile::sync() const {
   return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

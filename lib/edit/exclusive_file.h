@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "io/random_access_file.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 /// Refuses, whatever is forced, a file whose name is its checksum. Errors of kind input: "edit-in-cache", "io-open".
 Status refuse_download_cache(const std::string& path);
@@ -39,4 +39,4 @@ class ExclusiveFile {
   struct stat status_ {};
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

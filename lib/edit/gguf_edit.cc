@@ -12,7 +12,7 @@
 #include "io/shared_blocks.h"
 #include "transfer/planned_source.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -41,17 +41,9 @@ Status check_options(const EditOptions& options) {
   return {};
 }
 
-OutputOptions output_options(const EditOptions& options, const gguf::SplitSet& set) {
-  OutputOptions output{.force = options.force, .inputs = {}, .binary = true};
-  for (const gguf::SetFile& file : set.files) output.inputs.push_back(file.path);
-  for (const EditOperation& operation : options.operations) {
-    if (operation.action == EditAction::copy_keys) output.inputs.push_back(operation.operands.front());
-    if (operation.action == EditAction::set_from) {
-      const std::string& operand = operation.operands.front();
-      output.inputs.push_back(operand.substr(operand.find('=') + 1));
-    }
-  }
-  return output;
+// What is read (the model, scripts, values, other models) is known where it is opened: io/read_files.h.
+OutputOptions output_options(const EditOptions& options) {
+  return {.force = options.force, .inputs = {}, .binary = true};
 }
 
 class EditPlanner {
@@ -101,10 +93,9 @@ class EditPlanner {
   }
 
   Status check_outputs() const {
-    const OutputOptions output = output_options(options_, plan_.before);
+    const OutputOptions output = output_options(options_);
     for (const EditedFile& file : plan_.files) {
       MU_TRY(AtomicOutput::check(file.path, output));
-      if (is_present(file.path)) MU_TRY(refuse_download_cache(file.path));
     }
     return {};
   }
@@ -230,7 +221,7 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
     if (plan.change) MU_TRY(change_header(*plan.change, options.force, plan.remarks));
     return written;
   }
-  MU_TRY(write_edited(plan.files, plan.before, output_options(options, plan.before), progress));
+  MU_TRY(write_edited(plan.files, plan.before, output_options(options), progress));
   for (const EditedFile& file : plan.files) written.push_back({file.path, file.layout.file_size, file.tensors});
   return written;
 }
@@ -248,4 +239,4 @@ Result<Recovery> recover_edit(const std::string& model, bool force, Findings& re
   return most;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -11,7 +11,7 @@
 #include "edit/operation.h"
 #include "io/progress.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 struct EditOptions {
   std::string model;
@@ -44,7 +44,7 @@ struct EditPlan {
 ///
 /// Errors: "convert-…" never; those of apply_edits(), edited_model(), lay_out(); a rule that the edit would break,
 /// under its own code (kind input); in place also "edit-in-cache", "edit-in-place-data", "edit-in-place-parts" (kind
-/// input), "edit-no-room" (kind output); with an output those of AtomicOutput::check(), "edit-in-cache".
+/// input), "edit-no-room" (kind output); with an output those of AtomicOutput::check().
 Result<EditPlan> plan_edit(const EditOptions& options);
 
 /// Does what was planned. Gives the files written; none in place. Errors: those of write_edited() and change_header().
@@ -53,4 +53,4 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
 /// --recover, for every file of a set. Errors: those of recover_header().
 Result<Recovery> recover_edit(const std::string& model, bool force, Findings& remarks);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

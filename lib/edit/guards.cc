@@ -10,7 +10,7 @@
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rules.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -119,4 +119,4 @@ Status check_read_back(const gguf::SetFile& file, std::string_view header) {
   return {};
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "gguf/split_set.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 /// What the rules find in `after` and not in `before`: every error, and the warnings that say that a loader ignores or
 /// refuses a key (an id beyond the vocabulary, arrays of another length than it, a known key of a wrong type, text that
@@ -16,4 +16,4 @@ Findings broken_by_edit(const gguf::SplitSet& before, const gguf::SplitSet& afte
 /// "edit-self-check" (a bug).
 Status check_read_back(const gguf::SetFile& file, std::string_view header);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

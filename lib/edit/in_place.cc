@@ -12,7 +12,7 @@
 #include "io/sync_folder.h"
 #include "io/temporary_name.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -136,4 +136,4 @@ Result<Recovery> recover_header(const std::string& path, bool force, Findings& r
   return is_complete ? Recovery::completed : Recovery::restored;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

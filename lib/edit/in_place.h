@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "gguf/edit_journal.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 struct HeaderChange {
   std::string path;
@@ -37,4 +37,4 @@ enum class Recovery : u8 {
 /// --recover. Errors: as change_header(); "edit-journal-foreign" for a journal that does not count.
 Result<Recovery> recover_header(const std::string& path, bool force, Findings& remarks);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

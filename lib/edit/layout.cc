@@ -7,7 +7,7 @@
 #include "base/checked_math.h"
 #include "io/shared_blocks.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -190,4 +190,4 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTe
                                   data_offset - size, reserve_key));
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

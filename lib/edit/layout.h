@@ -7,7 +7,7 @@
 
 #include "edit/edited_model.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 /// --split-…: parts with the names, numbers and tensors that llama.cpp's splitter gives them.
 struct SplitOptions {
@@ -48,4 +48,4 @@ Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWi
 Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTensor>& tensors, u64 alignment,
                   u64 data_offset);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

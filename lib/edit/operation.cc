@@ -8,7 +8,7 @@
 #include "base/closest_name.h"
 #include "io/random_access_file.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -140,4 +140,4 @@ Result<std::string> read_operand_file(const std::string& path) {
   }
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 enum class EditAction : u8 {
   set,
@@ -57,4 +57,4 @@ Result<std::vector<EditOperation>> expand_scripts(std::vector<EditOperation> ope
 /// A text file that an operation names, whole; "-" is standard input. Errors: reading; "edit-file-size" above 256 MiB.
 Result<std::string> read_operand_file(const std::string& path);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

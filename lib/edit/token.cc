@@ -7,7 +7,7 @@
 #include "edit/edited_model.h"
 #include "tokenizer/token_roles.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -99,4 +99,4 @@ Status set_token(EditedModel& model, const EditOperation& operation) {
   return {};
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -11,7 +11,7 @@
 #include "gguf/value_names.h"
 #include "json/reader.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 namespace {
 
@@ -140,4 +140,4 @@ Result<std::string> encode_file_text(const EditType& type, std::string_view text
   return out + elements;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

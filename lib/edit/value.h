@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "gguf/write.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 
 /// The type of a value: a scalar, or an array of scalars.
 struct EditType {
@@ -30,4 +30,4 @@ Result<std::string> encode_value(const EditType& type, std::string_view text);
 /// The same from the text of a file: one last line feed is left off; arrays have one element per line.
 Result<std::string> encode_file_text(const EditType& type, std::string_view text);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -27,10 +27,10 @@ class RopeCheck {
     positive("rope_scaling.high_freq_factor", s.high_freq_factor);
     positive("rope_scaling.original_max_position_embeddings", s.original_max_position_embeddings);
     positive("rope_scaling.attention_factor", s.attention_factor);
-    if (s.low_freq_factor && s.high_freq_factor && *s.low_freq_factor >= *s.high_freq_factor) {
+    if (s.low_freq_factor && s.high_freq_factor && *s.low_freq_factor > *s.high_freq_factor) {
       findings_.error(
           Scope::model, "hf-rope",
-          fmt::format("is {}; it must be greater than low_freq_factor {}", *s.high_freq_factor, *s.low_freq_factor),
+          fmt::format("is {}; it must be at least low_freq_factor {}", *s.high_freq_factor, *s.low_freq_factor),
           at_field("rope_scaling.high_freq_factor"));
     }
     for (const auto& [name, factors] :

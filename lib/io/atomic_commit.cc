@@ -11,6 +11,7 @@
 
 #include "base/path.h"
 #include "io/atomic_output.h"
+#include "io/read_files.h"
 #include "io/rename.h"
 #include "io/sync_folder.h"
 
@@ -86,6 +87,10 @@ Status AtomicOutput::place() {
   if (!replace_ || ::lstat(path_.c_str(), &there) != 0) return place_new();
   if (S_ISDIR(there.st_mode))
     return output_error("out-directory", "is a directory now; the output must be a file", path_);
+  // What was opened for reading since the output was made counts as well.
+  if (was_read(there)) {
+    return output_error("out-is-input", "is one of the inputs; choose another name for the output", path_);
+  }
   return replace_existing();
 }
 

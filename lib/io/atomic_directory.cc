@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "base/path.h"
+#include "io/output_place.h"
+#include "io/read_files.h"
 #include "io/rename.h"
 #include "io/sync_folder.h"
 #include "io/temporary_name.h"
@@ -62,7 +64,7 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-// Calls visit(name, is a regular file) for every entry; its first complaint ends it.
+// Calls visit(name, status) for every entry; its first complaint ends it.
 template <typename Visit>
 Status for_each_entry(const std::string& path, const Visit& visit) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
@@ -75,8 +77,8 @@ Status for_each_entry(const std::string& path, const Visit& visit) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat there {};
-    const bool is_file = ::lstat((path + "/" + name).c_str(), &there) == 0 && S_ISREG(there.st_mode);
-    MU_TRY(visit(name, is_file));
+    if (::lstat((path + "/" + name).c_str(), &there) != 0) there.st_mode = 0;
+    MU_TRY(visit(name, there));
   }
 }
 
@@ -87,14 +89,17 @@ Status may_be_replaced(const std::string& path, const struct stat& there, const 
     if (is_within(input, path))
       return refused(path, fmt::format("contains the source '{}' and is not replaced", input));
   }
-  return for_each_entry(path, [&](const std::string& name, bool is_file) -> Status {
-    if (is_file && options.is_ours && options.is_ours(name)) return {};
+  return for_each_entry(path, [&](const std::string& name, const struct stat& entry) -> Status {
+    if (was_read(entry))
+      return refused(path, fmt::format("contains '{}', which is one of the inputs, and is not replaced", name));
+    if (S_ISREG(entry.st_mode) && options.is_ours && options.is_ours(name)) return {};
     return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", name));
   });
 }
 
 // Is there something to be replaced? Refuses what must not be.
 Result<bool> look(const std::string& path, const DirectoryOptions& options) {
+  MU_TRY(refuse_output_in_cache(path));
   struct stat there {};
   if (::lstat(path.c_str(), &there) != 0) {
     if (errno != ENOENT) return output_error("out-open", "cannot be looked at: " + errno_text(errno), path);
@@ -197,8 +202,8 @@ Status AtomicDirectory::replace() {
     }
   }
   staging_.clear();
-  const Status removed = for_each_entry(old, [&](const std::string& name, bool is_file) -> Status {
-    if (is_file && options_.is_ours(name)) ::unlink((old + "/" + name).c_str());
+  const Status removed = for_each_entry(old, [&](const std::string& name, const struct stat& entry) -> Status {
+    if (S_ISREG(entry.st_mode) && options_.is_ours(name)) ::unlink((old + "/" + name).c_str());
     return {};
   });
   if (!removed || ::rmdir(old.c_str()) != 0) {

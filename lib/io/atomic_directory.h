@@ -22,8 +22,8 @@ struct DirectoryOptions {
 
 /// All errors are of kind output. "out-exists": there is something, without force; "out-directory": it is not a
 /// directory; "out-replace": it must not be replaced (it is a link, a mount point, the working directory, a folder with
-/// the working directory or an input in it, or holds what is not ours); "out-open", "out-write", "out-sync",
-/// "out-rename".
+/// the working directory or an input in it, or holds what is not ours); "out-in-cache"; "out-open", "out-write",
+/// "out-sync", "out-rename".
 class AtomicDirectory {
  public:
   static Result<AtomicDirectory> create(const std::string& path, const DirectoryOptions& options);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "io/output_place.h"
+#include "io/read_files.h"
 #include "io/standard_output.h"
 #include "io/temporary_name.h"
 
@@ -39,12 +41,17 @@ Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const
   return {};
 }
 
+tl::unexpected<Error> is_input(const std::string& path) {
+  return output_error("out-is-input", "is one of the inputs; choose another name for the output", path);
+}
+
 Status is_no_input(const struct stat& there, const std::string& path, const OutputOptions& options) {
   if (!S_ISREG(there.st_mode)) return {};
+  if (was_read(there)) return is_input(path);
   for (const std::string& input : options.inputs) {
     struct stat other {};
     if (::stat(input.c_str(), &other) == 0 && same_file(there, other)) {
-      return output_error("out-is-input", "is one of the inputs; choose another name for the output", path);
+      return is_input(path);
     }
   }
   return {};
@@ -67,6 +74,7 @@ Result<std::optional<mode_t>> AtomicOutput::look(const std::string& path, const 
   if (exists) MU_TRY(is_no_input(there, path, options));
   if (exists && S_ISDIR(there.st_mode))
     return output_error("out-directory", "is a directory; the output must be a file", path);
+  if (!exists || S_ISREG(there.st_mode)) MU_TRY(refuse_output_in_cache(path));
   struct stat link {};
   if (!exists && ::lstat(path.c_str(), &link) == 0) {
     return output_error("out-link",

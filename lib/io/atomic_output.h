@@ -17,7 +17,8 @@ namespace modelutils {
 
 struct OutputOptions {
   bool force = false;               ///< may replace an existing regular file
-  std::vector<std::string> inputs;  ///< an output that is the same file as one of these is refused
+  std::vector<std::string> inputs;  ///< refused, too: files that will be read; those read already are known
+                                    ///< (io/read_files.h)
   bool binary = true;               ///< binary output is never written to a terminal
 };
 
@@ -26,8 +27,9 @@ struct OutputOptions {
 bool is_standard_output(const std::string& path);
 
 /// One output file. "-" is standard output; a device or FIFO is written in place and needs no force. All errors are of
-/// kind output: "out-exists", "out-is-input", "out-directory", "out-link", "out-terminal", "out-open", "out-write" (a
-/// full disk says so), "out-sync", "out-rename". A path that is a symbolic link stays one: its target is replaced.
+/// kind output: "out-exists", "out-is-input", "out-in-cache", "out-directory", "out-link", "out-terminal", "out-open",
+/// "out-write" (a full disk says so), "out-sync", "out-rename". A path that is a symbolic link stays one: its target is
+/// replaced.
 class AtomicOutput {
  public:
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);

@@ -1,5 +1,7 @@
 #include "io/download_cache.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -35,6 +37,10 @@ std::string_view download_cache_of(std::string_view resolved_path) {
   }
   if (parts.size() > 1 && parts[parts.size() - 2] == "blobs" && is_ollama_blob(parts.back())) return "Ollama";
   return {};
+}
+
+std::string in_cache_text(std::string_view cache) {
+  return fmt::format("is in a cache of {}, where a file's name is its checksum", cache);
 }
 
 }  // namespace modelutils

@@ -10,4 +10,7 @@ namespace modelutils {
 /// (blobs/sha256-…); empty if in none.
 std::string_view download_cache_of(std::string_view resolved_path);
 
+/// For people, of a file in such a cache: "is in a cache of Ollama, where …".
+std::string in_cache_text(std::string_view cache);
+
 }  // namespace modelutils

@@ -10,6 +10,7 @@
 
 #include "base/checked_math.h"
 #include "base/log.h"
+#include "io/read_files.h"
 #include "io/standard_output.h"
 #include "io/stream_source.h"
 
@@ -33,6 +34,7 @@ Result<OpenFile> examine(const std::string& path, int descriptor) {
     ::close(descriptor);
     return tl::make_unexpected(std::move(safe.error()));
   }
+  note_read_file(file.status);
   return file;
 }
 
@@ -104,6 +106,7 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
       return input_error("io-open", "standard input is closed", {}, {}, "standard input");
     }
     MU_TRY(refuse_standard_output(file.status, "standard input"));
+    note_read_file(file.status);
   } else {
     MU_ASSIGN(const int descriptor, open_descriptor(path, O_NOCTTY));
     MU_ASSIGN(file, examine(path, descriptor));

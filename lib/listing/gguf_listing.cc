@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "gguf/parse.h"
 #include "listing/gguf_summary.h"
+#include "listing/named_tokens.h"
 #include "model/gguf_catalog.h"
 
 namespace modelutils {
@@ -133,6 +134,7 @@ Listing GgufListing::list(const ListingRequest& request) {
   listing.part = gguf::lone_part(set_);
   listing.big_endian = first().document.big_endian;
   listing.facts = summarize(set_);
+  if (request.token_texts) listing.facts.tokens = named_tokens(set_);
   list_files(listing);
   list_keys(listing, request);
   list_tensors(listing, request);

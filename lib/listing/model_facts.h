@@ -32,6 +32,14 @@ struct NamedNumber {
   u64 number = 0;
 };
 
+/// A token that a key gives a role.
+struct NamedToken {
+  std::string_view role;  ///< "eos"
+  std::string_view key;   ///< "tokenizer.ggml.eos_token_id"
+  u64 id = 0;
+  std::string text;  ///< raw text of the file
+};
+
 /// Text is raw text of the file; what is not stated is empty.
 struct ModelFacts {
   std::string architecture;  ///< general.architecture; of a config.json architectures[0], else model_type
@@ -41,6 +49,7 @@ struct ModelFacts {
   std::string mix;        ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
   std::string tokenizer;  ///< tokenizer.ggml.model
   std::string tokenizer_pre;
+  std::vector<NamedToken> tokens;  ///< of listings for people
   std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;
   std::optional<Range> feed_forward, heads, heads_kv;
   std::optional<memory::CacheSummary> cache;      ///< nothing where the runtime of the architecture is not known

@@ -74,6 +74,7 @@ class Totals {
 
 std::string SafetensorsListing::kind() const {
   if (!model_.is_model_directory()) {
+    if (model_.set.has_checkpoints) return "PyTorch checkpoint";
     if (!model_.set.is_directory) return "safetensors";
     const std::optional<PeftAdapter> adapter = peft_adapter(model_.folder);
     return adapter ? adapter->text() : "directory of safetensors files";
@@ -88,9 +89,11 @@ void SafetensorsListing::list_files(Listing& listing) const {
   std::optional<u64> size = 0;
   for (const safetensors::ShardFile& file : model_.set.files) {
     const safetensors::Document& document = file.document;
-    listing.files.push_back({file.path, file.base_name, document.file_size, document.header_bytes, 0,
-                             document.data_offset, document.tensors.size()});
-    size = size && document.file_size ? checked_add(*size, *document.file_size) : std::nullopt;
+    std::optional<u64> file_size = document.file_size;
+    if (file_size) *file_size -= document.gathered_bytes;
+    listing.files.push_back({file.path, file.base_name, file_size, document.header_bytes, 0, document.data_offset,
+                             document.tensors.size()});
+    size = size && file_size ? checked_add(*size, *file_size) : std::nullopt;
   }
   listing.facts.file_size = size;
 }
@@ -149,24 +152,27 @@ void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& re
   listing.module_count = model_.modules.list.size();
   if (!request.tensors) return;
   std::vector<u32> module_of(model_.set.tensors.size(), ListedTensor::no_module);
-  for (const mlx::Module& module : model_.modules.list) {
-    const Tensor& weight = model_.set.tensor(model_.set.tensors[module.weight]);
+  for (const Module& module : model_.modules.list) {
+    const Tensor& weight = model_.set.tensor(model_.set.tensors[module.weight()]);
     if (!selects(request.tensor_globs, weight.name)) continue;
-    if (module.decodable) module_of[module.weight] = static_cast<u32>(listing.modules.size());
+    if (module.decodable) module_of[module.weight()] = static_cast<u32>(listing.modules.size());
     ListedModule& listed = listing.modules.emplace_back();
     listed.path = module.path;
     listed.type_name = weight.dtype;
     listed.type = weight.type;
     listed.quantized = module.quantized;
-    if (module.params) {
-      listed.mode = mlx::mode_name(module.params->mode);
-      listed.bits = module.params->bits;
-      listed.group_size = module.params->group_size;
+    if (module.form && module.form->kind == FormKind::mlx) {
+      listed.mode = mlx::mode_name(module.form->params.mode);
+      listed.bits = module.form->params.bits;
+      listed.group_size = module.form->params.group_size;
+    } else if (module.form) {
+      listed.mode = form_info(*module.form).name;
+      listed.bits = static_cast<u32>(form_info(*module.form).bits(*module.form));
     }
     listed.shape = module.shape;
     listed.parameters = checked_product(module.shape);
     listed.bytes = weight.bytes();
-    if (module.quantized) listed.bytes += bytes_of(module.scales) + bytes_of(module.biases);
+    module.for_each_part([&](std::size_t part) { listed.bytes += bytes_of(part); });
   }
   for (ListedTensor& tensor : listing.tensors) {
     if (tensor.index < module_of.size()) tensor.module = module_of[tensor.index];
@@ -189,7 +195,7 @@ void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& p
   facts.parameters = all;
   // Of packed weights without usable settings nobody knows how many elements they hold.
   listing.counts_packed_as_stored = std::ranges::any_of(
-      model_.modules.list, [](const mlx::Module& module) { return module.quantized && !module.decodable; });
+      model_.modules.list, [](const Module& module) { return module.quantized && !module.decodable; });
   if (all != 0 && !listing.counts_packed_as_stored) {
     facts.bits_per_weight = 8.0 * static_cast<double>(bytes) / static_cast<double>(all);
   }
@@ -197,20 +203,21 @@ void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& p
 
 // Modules that are quantised by how they are, all other tensors by their dtype.
 void SafetensorsListing::count_forms(Listing& listing) const {
-  const auto is_packed = [](const mlx::Module& module) { return module.quantized; };
+  const auto is_packed = [](const Module& module) { return module.quantized; };
   if (std::ranges::none_of(model_.modules.list, is_packed)) return;
   Totals totals(listing.forms);
   std::vector<bool> counted(model_.set.tensors.size());
-  for (const mlx::Module& module : model_.modules.list) {
+  for (const Module& module : model_.modules.list) {
     if (!module.quantized) continue;
-    const std::string form = module.params ? fmt::format("{} {}-bit, group {}", mlx::mode_name(module.params->mode),
-                                                         module.params->bits, module.params->group_size)
-                                           : std::string("in a form that config.json does not give");
-    totals.add(form, std::nullopt, bytes_of(module.weight) + bytes_of(module.scales) + bytes_of(module.biases),
-               checked_product(module.shape).value_or(0));
-    for (const std::size_t part : {module.weight, module.scales, module.biases}) {
-      if (part != mlx::no_tensor) counted[part] = true;
-    }
+    const std::string form =
+        module.form ? form_info(*module.form).text(*module.form) : "in a form that config.json does not give";
+    u64 bytes = bytes_of(module.weight());
+    counted[module.weight()] = true;
+    module.for_each_part([&](std::size_t part) {
+      bytes += bytes_of(part);
+      counted[part] = true;
+    });
+    totals.add(form, std::nullopt, bytes, checked_product(module.shape).value_or(0));
   }
   for (std::size_t place = 0; place < counted.size(); ++place) {
     if (counted[place]) continue;

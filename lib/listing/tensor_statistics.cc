@@ -9,7 +9,9 @@ Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource>
     row.tensor = &tensors[item];
     row.problem = tensors[item].problem;
     if (!row.problem.empty()) return {};
-    auto statistics = statistics_of(tensors[item].elements, tensors[item].read_values);
+    auto statistics = statistics_of(tensors[item].elements, [&](u64 first, std::span<float> out) {
+      return tensors[item].values->read_values(first, out);
+    });
     if (statistics) {
       row.statistics = *statistics;
     } else if (statistics.error().code == "tensor-no-decoder") {

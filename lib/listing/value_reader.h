@@ -25,7 +25,7 @@ class ValueReader {
       const u64 now = std::min(piece_elements, count - first);
       if (form_ == Form::decoded) {
         values_.resize(now);
-        MU_TRY(tensor_.read_values(first, values_));
+        MU_TRY(tensor_.values->read_values(first, values_));
         for (const float value : values_) {
           if (!emit(value)) return {};
         }

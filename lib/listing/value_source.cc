@@ -6,6 +6,13 @@
 
 namespace modelutils {
 
+Status ValueSource::read_bytes(u64 offset, MutableBytes out) const {
+  if (values->form().big_endian) {
+    return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded", at_tensor(name));
+  }
+  return stored.file->read_exact(stored.offset + offset, out);
+}
+
 ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
   ValueSource source;
   source.name = tensor.name;
@@ -14,13 +21,8 @@ ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
   source.shape = source.stored_shape = tensor.ne;
   source.elements = checked_product(tensor.ne).value_or(0);
   source.bytes = tensor.bytes;
-  source.read_values = [&](u64 first, std::span<float> out) { return read_value_range(catalog, tensor, first, out); };
-  source.read_bytes = [&](u64 offset, MutableBytes out) -> Status {
-    if (catalog.big_endian) {
-      return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded", at_tensor(tensor.name));
-    }
-    return catalog.files[tensor.file].source->read_exact(tensor.offset + offset, out);
-  };
+  source.values = std::make_shared<MatrixValues>(values_of(catalog, tensor));
+  source.stored = plane_of(catalog, tensor);
   return source;
 }
 

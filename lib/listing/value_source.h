@@ -1,7 +1,7 @@
 // The values of a tensor, whatever its format: what --values and --stats of the dumpers read from.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,14 +20,17 @@ struct ValueSource {
   std::string name;                       ///< raw text of the file
   std::string type;                       ///< what the values are: "Q4_K", "affine 4-bit, group 64"
   std::optional<TensorType> stored_type;  ///< what the bytes are
-  bool packed = false;                    ///< a weight that MLX packed
+  bool packed = false;                    ///< a weight that is made of several stored tensors
   std::vector<u64> shape;                 ///< logical, in the order of the model's own format, like the next
   std::vector<u64> stored_shape;
   std::string problem;  ///< why the values cannot be read; then nothing below is set
   u64 elements = 0;     ///< logical
   u64 bytes = 0;        ///< stored
-  std::function<Status(u64 first, std::span<float> out)> read_values;  ///< any range of elements
-  std::function<Status(u64 offset, MutableBytes out)> read_bytes;      ///< any range of bytes
+  std::shared_ptr<const TensorValues> values;
+  StoredPlane stored;  ///< of `bytes` bytes
+
+  /// Any range of the stored bytes, which must be those of a machine of today. Errors: reading, "tensor-no-decoder".
+  Status read_bytes(u64 offset, MutableBytes out) const;
 };
 
 /// A tensor of a view. (In a file of its own: who needs no view need not link what views need.)

@@ -13,13 +13,13 @@ ValueSource value_source(const ModelView& view, const ViewTensor& tensor) {
   source.name = std::string(tensor.name);
   source.type = type_text(tensor);
   source.stored_type = stored.type;
-  source.packed = tensor.packing.has_value();
+  source.packed = tensor.is_packed();
   source.shape = in_order(tensor.ne);
   source.stored_shape = in_order(stored.ne);
   source.elements = tensor.elements;
   source.bytes = stored.bytes;
-  source.read_values = [&](u64 first, std::span<float> out) { return view.read_values(tensor, first, out); };
-  source.read_bytes = [&](u64 offset, MutableBytes out) { return view.read_bytes(tensor, offset, out); };
+  source.values = std::make_shared<MatrixValues>(view.values(tensor));
+  source.stored = plane_of(view.catalog(), stored);
   return source;
 }
 

@@ -17,6 +17,8 @@
 #include "io/file_kind.h"
 #include "model/bump5_catalog.h"
 #include "model/peft_adapter.h"
+#include "pytorch/parse.h"
+#include "safetensors/folder.h"
 #include "safetensors/parse.h"
 #include "safetensors/shard_set.h"
 
@@ -30,8 +32,18 @@ bool is_gguf(const PathProbe& probe) {
   return probe.head.starts_with("GGUF");
 }
 
+std::string folder_with_slash(const std::string& path) {
+  return path.ends_with('/') ? path : path + '/';
+}
+
 bool is_model_directory(const PathProbe& probe) {
   return probe.is_directory && is_present(ModelFolder(probe.path).file("config.json"));
+}
+
+bool is_pytorch(const PathProbe& probe) {
+  if (probe.is_directory) return safetensors::Folder(folder_with_slash(probe.path)).holds_checkpoints();
+  return pytorch::is_checkpoint(probe.head, probe.path) ||
+         safetensors::is_checkpoint_index_name(base_name_of(probe.path));
 }
 
 bool is_safetensors(const PathProbe& probe) {
@@ -79,6 +91,7 @@ bool is_old_imatrix(std::string_view head) {
 constexpr std::array infos = {
     FormatInfo{Format::gguf, "gguf", "a GGUF model", ".gguf"},
     FormatInfo{Format::mlx, "mlx", "an MLX model", {}},
+    FormatInfo{Format::pytorch, "pytorch", "a PyTorch checkpoint", {}},
     FormatInfo{Format::safetensors, "safetensors", "a safetensors model", ".safetensors"},
     FormatInfo{Format::bump4, "bumpwgt4", "a BUMPWGT4 model", ".bump"},
     FormatInfo{Format::bump5, "bumpwgt5", "a BUMPWGT5 model", ".bump"},
@@ -86,7 +99,8 @@ constexpr std::array infos = {
 };
 
 // How each is recognised, in the order of `infos`; the more specific one comes first.
-constexpr std::array recognisers = {is_gguf, is_model_directory, is_safetensors, is_bump4, is_bump5, is_bump};
+constexpr std::array recognisers = {is_gguf,  is_model_directory, is_pytorch, is_safetensors,
+                                    is_bump4, is_bump5,           is_bump};
 static_assert(infos.size() == recognisers.size());
 
 Result<FolderFile> open_file(const std::string& path) {
@@ -139,7 +153,7 @@ Error unknown_format(const PathProbe& probe) {
   } else if (is_old_imatrix(probe.head)) {
     message = "is an importance matrix in the form before GGUF; llama-imatrix converts it (--in-file, -o)";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
-    message = "unrecognised format: not GGUF, safetensors, MLX or BUMPWGT3";
+    message = "unrecognised format: not GGUF, safetensors, PyTorch, MLX or BUMPWGT3";
   } else {
     message = fmt::format("is {}", file_kind_text(kind));
   }

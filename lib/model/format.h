@@ -17,6 +17,7 @@ enum class Format : u8 {
   gguf,
   mlx,          ///< a directory with a config.json: MLX's or Hugging Face's
   safetensors,  ///< a file, an index, or a directory of them without config.json
+  pytorch,      ///< a checkpoint, its index, or a directory of them without config.json
   bump,         ///< BUMPWGT3, or a version of it that we do not know, which the rules then refuse
   bump4,
   bump5,

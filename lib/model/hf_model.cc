@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "arch/families.h"
@@ -10,6 +11,7 @@
 #include "arch/names.h"
 #include "base/checked_math.h"
 #include "base/log.h"
+#include "forms/foreign_forms.h"
 #include "hf/tensor_names.h"
 #include "model/peft_adapter.h"
 #include "model/safetensors_catalog.h"
@@ -34,7 +36,8 @@ class MatrixCollector {
   explicit MatrixCollector(HfModel& model) : model_(model), names_(*model.family) {}
 
   Status collect() {
-    if (const std::string& method = model_.opened.quantization.foreign_method; !method.empty()) {
+    const std::string& method = model_.opened.quantization.foreign_method;
+    if (!method.empty() && !is_understood()) {
       return input_error(
           "convert-foreign-method",
           fmt::format(
@@ -43,13 +46,15 @@ class MatrixCollector {
           "quantization_config.quant_method", {}, model_.config.path);
     }
     const std::vector<bool> is_part = quantization_parts(model_.opened);
-    std::unordered_map<std::size_t, const mlx::Module*> by_weight;
-    for (const mlx::Module& module : model_.opened.modules.list) by_weight.emplace(module.weight, &module);
+    std::unordered_map<std::size_t, const Module*> by_weight;
+    for (const Module& module : model_.opened.modules.list) by_weight.emplace(module.weight(), &module);
     for (std::size_t i = 0; i < is_part.size(); ++i) {
       if (is_part[i]) continue;
       const std::string_view stored_name = model_.shards.tensor(model_.shards.tensors[i]).name;
       const std::string name = hf::canonical_name(stored_name);
-      if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, model_.config, name)) {
+      const bool is_of_activations = !method.empty() && is_activation_scale(name);
+      if (is_of_activations || hf::classify_name(name) != hf::NameClass::keep ||
+          arch::is_prediction_layer(names_, model_.config, name)) {
         model_.left_out.push_back(std::string(stored_name));
         continue;
       }
@@ -60,6 +65,21 @@ class MatrixCollector {
   }
 
  private:
+  static bool is_plain(std::optional<TensorType> type) {
+    return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16;
+  }
+
+  // Of a directory that another method quantised: is the form of every tensor known?
+  bool is_understood() const {
+    const SafetensorsModel& opened = model_.opened;
+    std::vector<bool> known = quantization_parts(opened);
+    for (const Module& module : opened.modules.list) known[module.weight()] = module.decodable;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (!known[i] && !is_plain(opened.set.tensor(opened.set.tensors[i]).type)) return false;
+    }
+    return true;
+  }
+
   // Has the tensor the bytes that its type and shape ask for? Whoever decodes it relies on that.
   Status check_place(const std::string& name, safetensors::TensorRef ref) const {
     const std::string_view problem =
@@ -67,30 +87,37 @@ class MatrixCollector {
     return problem.empty() ? Status{} : Status(module_error(name, "cannot be read: " + std::string(problem)));
   }
 
-  Status add(const std::string& name, std::size_t index, const mlx::Module* module) {
+  // The other planes of a quantised weight.
+  Status add_planes(const Module& module, SourceMatrix& matrix) const {
+    if (!module.form) {
+      return module_error(matrix.name, "has scales, but no usable quantisation parameters in config.json");
+    }
+    if (!module.decodable) return module_error(matrix.name, "has scales or biases that do not fit its weight");
+    matrix.form = *module.form;
+    matrix.shape = module.shape;
+    for (std::size_t i = 1; i < max_planes; ++i) {
+      if (form_info(matrix.form).plane(matrix.form, i, matrix.shape.back()).line_bytes == 0) continue;
+      if (module.planes[i] == no_tensor) return module_error(matrix.name, "has scales but no biases");
+      MU_TRY(check_place(matrix.name, model_.shards.tensors[module.planes[i]]));
+      matrix.planes[i] = stored(model_.shards, model_.shards.tensors[module.planes[i]]);
+    }
+    return {};
+  }
+
+  Status add(const std::string& name, std::size_t index, const Module* module) {
     const safetensors::Tensor& tensor = model_.shards.tensor(model_.shards.tensors[index]);
     SourceMatrix matrix;
     matrix.name = name;
-    matrix.values = stored(model_.shards, model_.shards.tensors[index]);
+    matrix.planes[0] = stored(model_.shards, model_.shards.tensors[index]);
     MU_TRY(check_place(name, model_.shards.tensors[index]));
     if (!tensor.type) return module_error(name, fmt::format("has the unknown dtype '{}'", tensor.dtype));
     if (module != nullptr && module->quantized) {
-      if (!module->params)
-        return module_error(name, "has scales, but no usable quantisation parameters in config.json");
-      if (!module->decodable) return module_error(name, "has scales or biases that do not fit its weight");
-      matrix.quantized = module->params;
-      matrix.shape = module->shape;
-      MU_TRY(check_place(name, model_.shards.tensors[module->scales]));
-      matrix.scales = stored(model_.shards, model_.shards.tensors[module->scales]);
-      if (mlx::mode_info(module->params->mode).has_biases) {
-        if (module->biases == mlx::no_tensor) return module_error(name, "has scales but no biases");
-        MU_TRY(check_place(name, model_.shards.tensors[module->biases]));
-        matrix.biases = stored(model_.shards, model_.shards.tensors[module->biases]);
-      }
+      MU_TRY(add_planes(*module, matrix));
     } else {
       matrix.shape.assign(tensor.shape.begin(), tensor.shape.end());
       const TensorType type = *tensor.type;
-      if (type != TensorType::F32 && type != TensorType::F16 && type != TensorType::BF16) {
+      matrix.form = plain_form(type);
+      if (!is_plain(type)) {
         return module_error(
             name,
             fmt::format("is {}; only F32, F16, BF16 and weights quantised by MLX can be converted", type_name(type)));
@@ -103,17 +130,31 @@ class MatrixCollector {
       matrix.rows = *rows;
     }
     if (matrix.rows == 0 || matrix.columns == 0) return module_error(name, "is empty");
-    if (matrix.values.bytes % matrix.rows != 0) return module_error(name, "has rows of unequal size");
+    if (matrix.weight().bytes % matrix.rows != 0) return module_error(name, "has rows of unequal size");
     model_.matrices.push_back(std::move(matrix));
     return {};
   }
 
   HfModel& model_;
   arch::Names names_;
-  mlx::Quantization quantization_;
 };
 
 }  // namespace
+
+u64 SourceMatrix::bytes() const {
+  u64 total = 0;
+  for (const StoredTensor& plane : planes) total += plane.bytes;
+  return total;
+}
+
+StoredMatrix HfModel::stored(const SourceMatrix& matrix) const {
+  StoredMatrix result;
+  result.form = matrix.form;
+  result.elements = matrix.rows * matrix.columns;
+  result.columns = matrix.columns;
+  for (std::size_t i = 0; i < max_planes; ++i) result.planes[i] = plane(matrix.planes[i]);
+  return result;
+}
 
 HfModel::HfModel(SafetensorsModel model)
     : opened(std::move(model)),
@@ -148,6 +189,7 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
   }
   log_info("{}: '{}' (model_type '{}') is converted as {}", model->config.path, model->config.architecture,
            model->config.model_type, model->family->gguf);
+  MU_TRY(arch::check_stated_sizes(*model->family, model->config));
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
   MatrixCollector collector(*model);
   MU_TRY(collector.collect());

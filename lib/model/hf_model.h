@@ -9,6 +9,7 @@
 
 #include "arch/family.h"
 #include "base/error.h"
+#include "forms/stored_matrix.h"
 #include "hf/config.h"
 #include "mlx/quantization.h"
 #include "model/safetensors_model.h"
@@ -24,20 +25,20 @@ struct StoredTensor {
   TensorType type = TensorType::F32;
 };
 
-/// A matrix, stack of matrices or vector as it is stored: plain, or quantised by MLX. Rows run along the last
+/// A matrix, stack of matrices or vector as it is stored: plain, or quantised. Rows run along the last
 /// dimension; a vector is one row.
 struct SourceMatrix {
   std::string name;        ///< canonical, with its suffix ("model.layers.0.mlp.up_proj.weight")
   std::vector<u64> shape;  ///< logical, safetensors order
   u64 rows = 1;
-  u64 columns = 0;      ///< elements of a row
-  StoredTensor values;  ///< the weight: packed codes if quantised
-  std::optional<mlx::Params> quantized;
-  StoredTensor scales;  ///< if quantised
-  StoredTensor biases;  ///< if quantised in affine mode
+  u64 columns = 0;  ///< elements of a row
+  StoredForm form;
+  std::array<StoredTensor, max_planes> planes;  ///< [0]: the weight; those that the form has not are of 0 bytes
 
-  u64 row_bytes() const { return values.bytes / rows; }
-  u64 groups_per_row() const { return quantized ? columns / quantized->group_size : 0; }
+  bool is_quantized() const { return !form.is_plain(); }
+  const StoredTensor& weight() const { return planes[0]; }
+  /// With scales and biases.
+  u64 bytes() const;
 };
 
 struct HfModel {
@@ -57,6 +58,9 @@ struct HfModel {
 
   /// File of a stored tensor.
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
+  StoredPlane plane(const StoredTensor& tensor) const { return {&source(tensor), tensor.offset}; }
+  /// For reading its rows.
+  StoredMatrix stored(const SourceMatrix& matrix) const;
 };
 
 /// What a directory's model is, for conversion and comparison. Presumes that verify's rules for it found no error (the

@@ -19,6 +19,7 @@ Result<Model> open_model(PathProbe probe) {
                 open_safetensors_model(found.path, ModulesWanted::if_quantized, found.links, {}, found.ignore_index));
       break;
     }
+    case Format::pytorch:
     case Format::safetensors: {
       if (found.is_shard_group) {
         MU_ASSIGN(model.safetensors, open_shard_group(found.path, found.links));

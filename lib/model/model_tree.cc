@@ -18,6 +18,7 @@
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
+#include "pytorch/parse.h"
 #include "safetensors/folder.h"
 #include "safetensors/parse.h"
 #include "safetensors/shard_set.h"
@@ -73,6 +74,7 @@ class Walk {
     bool has_config = false;
     bool has_weights = false;
     bool has_index = false;
+    bool has_checkpoints = false;
     bool has_manifests = false;  // of Ollama
     // Files that are parts of the entry that the folder itself is.
     std::vector<std::string> covered = {};
@@ -144,6 +146,7 @@ class Walk {
     switch (class_of_name(name)) {
       case NameClass::safetensors: return folder.has_weights = true;
       case NameClass::index: return folder.has_index = true;
+      case NameClass::checkpoint: return folder.has_checkpoints = true;
       case NameClass::gguf:
       case NameClass::bump:
       case NameClass::unknown: return true;
@@ -158,7 +161,7 @@ class Walk {
 
   // A folder that is a model as a whole: an entry, and its files are none.
   void find_folder_model(Folder& folder) {
-    if (folder.has_index || (folder.has_config && folder.has_weights)) {
+    if (folder.has_index || (folder.has_config && (folder.has_weights || folder.has_checkpoints))) {
       const safetensors::Folder weights(joined(folder.path, ""));
       const std::optional<std::string> index = weights.index();
       folder.covered = index ? shards_of(folder, weights, *index) : weights.model_files();
@@ -239,10 +242,11 @@ class Walk {
       case NameClass::config:
       case NameClass::unfinished:
       case NameClass::other: ++rest_.files; return;
+      case NameClass::checkpoint:
       case NameClass::unknown: break;
     }
     const std::optional<std::string> head = head_of(path);
-    if (head && is_model(*head)) return tell(std::move(entry), folder, {std::string(name)});
+    if (head && is_model(*head, name)) return tell(std::move(entry), folder, {std::string(name)});
     ++rest_.files;
     const FileKind found = head ? file_kind(*head) : FileKind::unknown;
     if (found != FileKind::unknown && found != FileKind::empty)
@@ -250,9 +254,10 @@ class Walk {
   }
 
   // Of a file whose name says nothing.
-  static bool is_model(std::string_view head) {
+  static bool is_model(std::string_view head, std::string_view name) {
     const FileKind kind = file_kind(head);
-    return kind == FileKind::gguf || kind == FileKind::bumpwgt || safetensors::is_safetensors(head, "");
+    return kind == FileKind::gguf || kind == FileKind::bumpwgt || safetensors::is_safetensors(head, "") ||
+           pytorch::is_checkpoint(head, name);
   }
 
   static bool is_directory(const std::string& path) {

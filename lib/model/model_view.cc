@@ -9,7 +9,6 @@
 #include "base/checked_math.h"
 #include "gguf/keys.h"
 #include "hf/tensor_names.h"
-#include "mlx/dequantize.h"
 #include "model/format.h"
 #include "model/gguf_catalog.h"
 #include "model/safetensors_catalog.h"
@@ -18,9 +17,6 @@
 namespace modelutils {
 
 namespace {
-
-// Elements decoded at a time: the codes and values of one piece stay in the first cache levels.
-constexpr std::size_t piece_elements = 32 * 1024;
 
 Status out_of_range(const ViewTensor& tensor) {
   return input_error("model-range", "the requested range lies outside the tensor", at_tensor(tensor.name));
@@ -45,6 +41,7 @@ ModelView ModelView::of_gguf(std::string path, gguf::SplitSet set) {
     tensor.type = stored.type;
     tensor.ne = stored.ne;
     tensor.stored = i;
+    tensor.form = form_of(*view.catalog_, stored);
     view.tensors_.push_back(std::move(tensor));
   }
   view.index_tensors();
@@ -74,19 +71,17 @@ ModelView ModelView::of_safetensors(std::string path, SafetensorsModel model) {
     tensor.type = stored[i].type;
     tensor.ne = stored[i].ne;
     tensor.stored = i;
+    tensor.form = form_of(*view.catalog_, stored[i]);
     view.tensors_.push_back(std::move(tensor));
   }
-  const mlx::Modules modules = mlx::find_modules(refs, opened.quantization);
-  for (const mlx::Module& module : modules.list) {
-    if (!module.quantized) continue;
-    view.tensors_[module.scales].is_part = true;
-    if (module.biases != mlx::no_tensor) view.tensors_[module.biases].is_part = true;
+  const Modules modules = find_stored_modules(refs, opened.quantization);
+  for (const Module& module : modules.list) {
+    module.for_each_part([&](std::size_t part) { view.tensors_[part].is_part = true; });
     if (!module.decodable) continue;
-    ViewTensor& weight = view.tensors_[module.weight];
+    ViewTensor& weight = view.tensors_[module.weight()];
     weight.ne = reversed(module.shape);
-    weight.packing = module.params;
-    weight.scales = module.scales;
-    weight.biases = module.biases;
+    weight.form = *module.form;
+    weight.planes = module.planes;
   }
   view.findings_.add_all(modules.findings);
   view.index_tensors();
@@ -138,47 +133,22 @@ Status ModelView::read_bytes(const ViewTensor& tensor, u64 offset, MutableBytes 
   return catalog_->files[stored.file].source->read_exact(stored.offset + offset, out);
 }
 
-Status ModelView::read_values(const ViewTensor& tensor, u64 first, std::span<float> out) const {
-  if (!fits(first, out.size(), tensor.elements)) return out_of_range(tensor);
-  return tensor.packing ? read_packed(tensor, first, out)
-                        : read_value_range(*catalog_, catalog_->tensors[tensor.stored], first, out);
+MatrixValues ModelView::values(const ViewTensor& tensor) const {
+  StoredMatrix matrix = matrix_of(*catalog_, catalog_->tensors[tensor.stored]);
+  if (tensor.is_packed()) {
+    matrix.form = tensor.form;
+    matrix.elements = tensor.elements;
+    for (std::size_t i = 1; i < max_planes; ++i) {
+      if (tensor.planes[i] != no_tensor) matrix.planes[i] = plane_of(*catalog_, catalog_->tensors[tensor.planes[i]]);
+    }
+  }
+  if (!tensor.ne.empty()) matrix.columns = tensor.ne.front();
+  return MatrixValues(std::move(matrix), tensor.name, catalog_->files[catalog_->tensors[tensor.stored].file].path);
 }
 
-Status ModelView::read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const {
-  const mlx::Params params = *tensor.packing;
-  const CatalogTensor& weight = catalog_->tensors[tensor.stored];
-  const CatalogTensor& scales = catalog_->tensors[tensor.scales];
-  const CatalogTensor* biases = tensor.biases == mlx::no_tensor || !mlx::mode_info(params.mode).has_biases
-                                    ? nullptr
-                                    : &catalog_->tensors[tensor.biases];
-  const auto read = [&](const CatalogTensor& stored, u64 width, u64 group, u64 groups, std::vector<std::byte>& to) {
-    to.resize(groups * width);
-    return catalog_->files[stored.file].source->read_exact(stored.offset + group * width, to);
-  };
-  std::vector<std::byte> codes, scale_bytes, bias_bytes;
-  std::vector<float> piece;
-  const u64 most = std::max<u64>(1, piece_elements / params.group_size);
-  while (!out.empty()) {
-    // A row is a whole number of groups, so groups can be counted through the whole tensor.
-    const u64 group = first / params.group_size;
-    const auto skip = static_cast<std::size_t>(first % params.group_size);
-    const u64 groups = std::min<u64>(most, (skip + out.size() + params.group_size - 1) / params.group_size);
-    MU_TRY(read(weight, params.group_bytes(), group, groups, codes));
-    MU_TRY(read(scales, type_info(*scales.type).block_bytes, group, groups, scale_bytes));
-    mlx::Groups part{codes, *scales.type, scale_bytes, *scales.type, {}};
-    if (biases != nullptr) {
-      MU_TRY(read(*biases, type_info(*biases->type).block_bytes, group, groups, bias_bytes));
-      part.bias_type = *biases->type;
-      part.biases = bias_bytes;
-    }
-    piece.resize(groups * params.group_size);
-    mlx::dequantize(params, part, piece);
-    const std::size_t use = std::min<std::size_t>(out.size(), piece.size() - skip);
-    std::copy_n(piece.begin() + static_cast<std::ptrdiff_t>(skip), use, out.begin());
-    out = out.subspan(use);
-    first += use;
-  }
-  return {};
+Status ModelView::read_values(const ViewTensor& tensor, u64 first, std::span<float> out) const {
+  if (!fits(first, out.size(), tensor.elements)) return out_of_range(tensor);
+  return values(tensor).read_values(first, out);
 }
 
 namespace {
@@ -207,11 +177,7 @@ Result<ModelView> open_view(const std::string& path) {
 }
 
 std::string type_text(const ViewTensor& tensor) {
-  if (tensor.packing) {
-    return fmt::format("{} {}-bit, group {}", mlx::mode_name(tensor.packing->mode), tensor.packing->bits,
-                       tensor.packing->group_size);
-  }
-  return std::string(tensor.type ? type_name(*tensor.type) : "unknown");
+  return form_info(tensor.form).text(tensor.form);
 }
 
 }  // namespace modelutils

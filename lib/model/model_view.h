@@ -13,24 +13,28 @@
 #include "arch/names.h"
 #include "base/error.h"
 #include "base/finding_log.h"
+#include "forms/tensor_values.h"
 #include "gguf/split_set.h"
 #include "model/safetensors_model.h"
 #include "model/tensor_catalog.h"
 
 namespace modelutils {
 
-/// One tensor as a user thinks of it. A weight that MLX packed has its logical shape here; its scales and biases are
+/// One tensor as a user thinks of it. A weight that was packed has its logical shape here; its scales and biases are
 /// entries of their own, marked as parts.
 struct ViewTensor {
-  std::string_view name;                ///< as in the file
-  std::optional<TensorType> type;       ///< as stored: U32 for packed weights
-  std::vector<u64> ne;                  ///< logical, contiguous dimension first
-  u64 elements = 0;                     ///< product of ne
-  std::size_t stored = 0;               ///< place in Catalog::tensors
-  std::optional<mlx::Params> packing;   ///< of a weight that MLX packed (then the next two are set)
-  std::size_t scales = mlx::no_tensor;  ///< place in Catalog::tensors
-  std::size_t biases = mlx::no_tensor;  ///< the same; none in the FP modes
-  bool is_part = false;                 ///< scales or biases of a packed weight: no parameters of its own
+  std::string_view name;           ///< as in the file
+  std::optional<TensorType> type;  ///< as stored: U32 for packed weights
+  std::vector<u64> ne;             ///< logical, contiguous dimension first
+  u64 elements = 0;                ///< product of ne
+  std::size_t stored = 0;          ///< place in Catalog::tensors
+  StoredForm form;                 ///< of its values
+  std::array<std::size_t, max_planes> planes{no_tensor, no_tensor, no_tensor,
+                                             no_tensor};  ///< places in Catalog::tensors
+  bool is_part = false;  ///< scales or biases of another's weight: no parameters of its own
+
+  /// Is it a weight that is made of several stored tensors?
+  bool is_packed() const { return planes[1] != no_tensor; }
 };
 
 class ModelView {
@@ -62,6 +66,9 @@ class ModelView {
   /// of reading; "model-range"; "tensor-no-decoder".
   Status read_values(const ViewTensor& tensor, u64 first, std::span<float> out) const;
 
+  /// The same for many ranges. The view must outlive it.
+  MatrixValues values(const ViewTensor& tensor) const;
+
   const Catalog& catalog() const { return *catalog_; }
   /// Each the model's own form, where it has it.
   const gguf::SplitSet* gguf() const { return gguf_.get(); }
@@ -77,7 +84,6 @@ class ModelView {
  private:
   ModelView() = default;
   void index_tensors();
-  Status read_packed(const ViewTensor& tensor, u64 first, std::span<float> out) const;
 
   std::string path_;
   std::unique_ptr<Catalog> catalog_;    // views point into it

@@ -4,6 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/path.h"
+#include "model/checkpoint_shard.h"
 
 namespace modelutils {
 
@@ -36,7 +37,7 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 Result<SafetensorsModel> open_safetensors_model(const std::string& path, ModulesWanted modules, OutsideLinks links,
                                                 FolderFile opened, bool ignore_index) {
   SafetensorsModel model;
-  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index));
+  MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index, read_checkpoint));
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
   if (path != "-") read_config(model);
@@ -48,7 +49,7 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
     const safetensors::Tensor& tensor = model.set.tensor(ref);
     refs.push_back({tensor.name, tensor.type, tensor.shape});
   }
-  model.modules = mlx::find_modules(refs, model.quantization);
+  model.modules = find_stored_modules(refs, model.quantization);
   return model;
 }
 
@@ -68,10 +69,8 @@ bool is_mlx(const SafetensorsModel& model) {
 
 std::vector<bool> quantization_parts(const SafetensorsModel& model) {
   std::vector<bool> parts(model.set.tensors.size());
-  for (const mlx::Module& module : model.modules.list) {
-    if (!module.quantized) continue;
-    parts[module.scales] = true;
-    if (module.biases != mlx::no_tensor) parts[module.biases] = true;
+  for (const Module& module : model.modules.list) {
+    module.for_each_part([&](std::size_t part) { parts[part] = true; });
   }
   return parts;
 }
@@ -82,8 +81,8 @@ std::vector<u64> parameters_of_tensors(const SafetensorsModel& model) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i]) parameters[i] = model.set.tensor(model.set.tensors[i]).elements().value_or(0);
   }
-  for (const mlx::Module& module : model.modules.list) {
-    if (module.decodable) parameters[module.weight] = checked_product(module.shape).value_or(0);
+  for (const Module& module : model.modules.list) {
+    if (module.decodable) parameters[module.weight()] = checked_product(module.shape).value_or(0);
   }
   return parameters;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "forms/modules.h"
 #include "hf/config.h"
-#include "mlx/modules.h"
 #include "mlx/quantization.h"
 #include "safetensors/shard_set.h"
 
@@ -22,7 +22,7 @@ struct SafetensorsModel {
   mlx::Quantization quantization;     ///< what the config says
   /// Modules over `set.tensors` (indexes are places there). Found only where something can be quantised: a config
   /// exists, or a name ends in ".scales" or ".biases". Otherwise empty.
-  mlx::Modules modules;
+  Modules modules;
   bool has_modules = false;
 
   /// Is the path a directory with a config.json (the format "mlx": MLX's or Hugging Face's)?
@@ -57,7 +57,7 @@ std::vector<u64> parameters_of_tensors(const SafetensorsModel& model);
 /// Their sum.
 u64 parameter_count(const SafetensorsModel& model);
 
-/// For each place in `set.tensors`: is it the scales or biases of a quantised module?
+/// For each place in `set.tensors`: is it a part of a quantised module (scales, biases …), not its weight?
 std::vector<bool> quantization_parts(const SafetensorsModel& model);
 
 }  // namespace modelutils

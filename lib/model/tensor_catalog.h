@@ -9,6 +9,7 @@
 
 #include "base/byte_source.h"
 #include "base/error.h"
+#include "forms/tensor_values.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -38,11 +39,11 @@ struct Catalog {
   const CatalogTensor* find(std::string_view name) const;
 };
 
-/// Reads `count` elements of a tensor from element `first` on as float32 (both multiples of the type's block elements,
-/// or reaching the tensor's end). Codes: those of reading, "tensor-no-decoder".
-Status read_values(const Catalog& catalog, const CatalogTensor& tensor, u64 first, std::span<float> out);
-
-/// The same for any `first` and length inside the tensor: whole blocks are read, and the part asked for is kept.
-Status read_value_range(const Catalog& catalog, const CatalogTensor& tensor, u64 first, std::span<float> out);
+/// Of a tensor as it is stored, whatever others belong to it.
+StoredForm form_of(const Catalog& catalog, const CatalogTensor& tensor);
+StoredPlane plane_of(const Catalog& catalog, const CatalogTensor& tensor);
+/// One whose type is not known has as many elements as bytes. The catalog must outlive it.
+StoredMatrix matrix_of(const Catalog& catalog, const CatalogTensor& tensor);
+MatrixValues values_of(const Catalog& catalog, const CatalogTensor& tensor);
 
 }  // namespace modelutils

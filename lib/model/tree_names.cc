@@ -42,6 +42,7 @@ NameClass class_of_name(std::string_view base_name) {
   if (extension == "gguf") return NameClass::gguf;
   if (extension == "safetensors") return NameClass::safetensors;
   if (extension == "bump") return NameClass::bump;
+  if (safetensors::is_checkpoint_name(base_name)) return NameClass::checkpoint;
   if (base_name == "config.json") return NameClass::config;
   if (safetensors::is_index_name(base_name)) return NameClass::index;
   if (std::ranges::find(unfinished_extensions, extension) != unfinished_extensions.end()) return NameClass::unfinished;

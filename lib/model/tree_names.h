@@ -10,7 +10,8 @@ namespace modelutils {
 enum class NameClass : u8 {
   gguf,
   safetensors,
-  index,  ///< of safetensors shards
+  index,       ///< of safetensors shards
+  checkpoint,  ///< pytorch_model*.bin
   bump,
   config,      ///< config.json
   unfinished,  ///< a download that has not come to its end

@@ -75,4 +75,11 @@ void dump_fit(TextOutput& out, const memory::FitReport& report, const std::strin
   write_fit_text(out, path, report, {request.fit_layers, request.options.color, request.options.width});
 }
 
+Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request) {
+  const ListingOptions& options = request.options;
+  return write_tokens(out, std::move(keys), *request.tokens,
+                      {request.json, options.for_terminal, options.first, options.width, Style(options.color),
+                       options.several ? path : std::string()});
+}
+
 }  // namespace modelutils

@@ -6,6 +6,7 @@
 
 #include "memory/fit.h"
 #include "report/listing_forms.h"
+#include "report/token_report.h"
 
 namespace modelutils {
 
@@ -25,6 +26,7 @@ struct DumpRequest {
   bool statistics = false;
   std::optional<memory::FitRequest> fit;  ///< whether it fits, instead of a listing: dump_fit()
   bool fit_layers = false;
+  std::optional<TokenRequest> tokens;  ///< tokens, instead of a listing: dump_tokens()
   Names names = Names::none;
 };
 
@@ -33,5 +35,8 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
 
 /// The same for whether it fits.
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request);
+
+/// The same for tokens. Errors: those of write_tokens().
+Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request);
 
 }  // namespace modelutils

@@ -83,4 +83,11 @@ Status write_array_types(json::Writer& json, ListedArray listed) {
   return {};
 }
 
+void write_texts(json::Writer& out, std::string_view name, std::span<const std::string> texts) {
+  out.key(name);
+  out.begin_array();
+  for (const std::string& text : texts) out.string(text);
+  out.end_array();
+}
+
 }  // namespace modelutils

@@ -29,4 +29,7 @@ Status write_json_value(json::Writer& json, const ListedValue& value);
 /// The member "array_types": element types from the outside in, as gguf-py's field.types. Errors: those of reading.
 Status write_array_types(json::Writer& json, ListedArray listed);
 
+/// An array of texts.
+void write_texts(json::Writer& out, std::string_view name, std::span<const std::string> texts);
+
 }  // namespace modelutils

@@ -148,7 +148,7 @@ void write_modules(json::Writer& json, const Listing& listing) {
     json.key("bits");
     module.mode.empty() ? json.null() : json.number(module.bits);
     json.key("group_size");
-    module.mode.empty() ? json.null() : json.number(module.group_size);
+    module.group_size == 0 ? json.null() : json.number(module.group_size);
     write_shape(json, module.shape);
     json.end_object();
   }

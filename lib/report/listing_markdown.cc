@@ -133,7 +133,8 @@ class MarkdownDump {
                           known              ? std::string(module.mode)
                           : module.quantized ? std::string("?")
                                              : markdown(escape(module.type_name)),
-                          known ? std::to_string(module.bits) : "", known ? std::to_string(module.group_size) : "",
+                          known ? std::to_string(module.bits) : "",
+                          module.group_size > 0 ? std::to_string(module.group_size) : "",
                           bits_per_weight(module.parameters, module.bytes));
     }
   }

@@ -48,7 +48,8 @@ void append_or_unknown(Cell& cell, std::optional<u64> number, void (*append)(std
 }
 
 std::string module_form(const ListedModule& module) {
-  if (!module.mode.empty()) return fmt::format("{} {}-bit, group {}", module.mode, module.bits, module.group_size);
+  if (module.group_size > 0) return fmt::format("{} {}-bit, group {}", module.mode, module.bits, module.group_size);
+  if (!module.mode.empty()) return fmt::format("{} {}-bit", module.mode, module.bits);
   return escape(module.type_name) + (module.quantized ? ", packed" : "");
 }
 
@@ -127,6 +128,9 @@ Status ListingTables::write_keys() {
     Result<std::string> value = preview(key.value, budget);
     if (!value && status) status = tl::make_unexpected(value.error());
     values.push_back(value ? std::move(*value) : std::string("?"));
+    for (const NamedToken& token : listing_.facts.tokens) {
+      if (token.key == key.name) values.back() += " " + escape(token.text, budget);
+    }
     shortened_ = shortened_ || values.back().ends_with("…") || values.back().ends_with("…]");
   }
   const auto row = [&](std::size_t i, std::vector<Cell>& cells) {

@@ -162,6 +162,12 @@ class TextDump {
       if (!facts_.tokenizer_pre.empty()) kind += (kind.empty() ? "" : ", ") + escape(facts_.tokenizer_pre, 32);
       fact("vocabulary", {thousands(*facts_.vocabulary) + " tokens", kind.empty() ? "" : faint(kind)});
     }
+    std::vector<std::string> tokens;
+    constexpr std::size_t longest = 32;
+    for (const NamedToken& token : facts_.tokens) {
+      tokens.push_back(fmt::format("{} {} {}", token.role, token.id, style_(Paint::text, escape(token.text, longest))));
+    }
+    fact("tokens", tokens);
   }
 
   // What llama.cpp keeps for each token, in the layers that keep all of them.

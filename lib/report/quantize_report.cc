@@ -9,7 +9,6 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "base/numbers.h"
-#include "report/conversion_parts.h"
 #include "report/json_value.h"
 #include "report/remarks_json.h"
 #include "tensor/shape.h"
@@ -26,8 +25,24 @@ double bits_per_weight(u64 bytes, u64 elements) {
   return elements == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(elements);
 }
 
-KindTotals totals_by_target(const QuantizeReport& report) {
-  return totals_by_kind(report.tensors, [](const QuantizedTensor& tensor) { return type_name(tensor.type); });
+// {TYPE: {"tensors", "bytes"}}
+void write_type_totals(json::Writer& out, const QuantizeReport& report) {
+  std::map<std::string_view, std::pair<u64, u64>> totals;
+  for (const QuantizedTensor& tensor : report.tensors) {
+    auto& [tensors, bytes] = totals[type_name(tensor.type)];
+    ++tensors;
+    bytes += tensor.bytes;
+  }
+  out.key("types");
+  out.begin_object();
+  for (const auto& [name, total] : totals) {
+    out.key(name);
+    out.begin_object();
+    out.member("tensors", total.first);
+    out.member("bytes", total.second);
+    out.end_object();
+  }
+  out.end_object();
 }
 
 void write_tensor(json::Writer& out, const QuantizedTensor& tensor) {
@@ -79,7 +94,8 @@ std::string error_words(const QuantizedTensor& tensor) {
 
 std::string tensor_line(const QuantizedTensor& tensor, std::size_t width) {
   return fmt::format("{:<{}}  {}  {} → {}{}{}\n", escape(tensor.name), width, shape_text(tensor.ne), tensor.source,
-                     type_name(tensor.type), error_words(tensor), reason_text(tensor.reason));
+                     type_name(tensor.type), error_words(tensor),
+                     tensor.reason.empty() ? "" : " (" + tensor.reason + ")");
 }
 
 std::string types_text(const QuantizeReport& report) {
@@ -148,7 +164,7 @@ std::string quantize_json(const QuantizeReport& report) {
   out.member("source_bytes", report.source_bytes());
   out.key("bits_per_weight");
   out.number(bits_per_weight(report.bytes(), report.elements()));
-  write_totals(out, "types", totals_by_target(report));
+  write_type_totals(out, report);
   out.end_object();
   out.end_object();
   out.end_line();

@@ -14,7 +14,7 @@ class TensorEncoder {
  public:
   TensorEncoder(const QuantizePlan& plan, const QuantizeRequest& request);
 
-  /// convert::EncodeRows. Errors: reading; "quantize-not-finite", "quantize-overflow", "quantize-inexact",
+  /// EncodeRows. Errors: reading; "quantize-not-finite", "quantize-overflow", "quantize-inexact",
   /// "imatrix-not-finite".
   Status encode(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread);
 

@@ -140,7 +140,7 @@ class Planner {
   // The memory plan of the model with the header that was laid out.
   Result<bool> fits_gpu() const {
     gguf::SplitSet set;
-    auto header = std::make_shared<convert::PlannedSource>(plan_.layout.header, plan_.layout.file_size, request_.input);
+    auto header = std::make_shared<PlannedSource>(plan_.layout.header, plan_.layout.file_size, request_.input);
     MU_ASSIGN(gguf::Document document, gguf::parse(*header));
     set.files.push_back({request_.input, std::move(header), std::move(document)});
     memory::FitRequest wanted;
@@ -260,10 +260,11 @@ class Planner {
       const PlannedTensor& planned = plan_.tensors[i];
       const SourceTensor& tensor = plan_.source->tensors()[planned.source];
       const u64 rows = tensor.rows();
-      plan_.stream.push_back({.offset = plan_.layout.offsets[i],
-                              .row_bytes = rows == 0 ? 0 : plan_.layout.bytes[i] / rows,
-                              .rows = rows,
-                              .granule = tensor.granule});
+      StreamTensor stream;
+      stream.rows = rows;
+      stream.granule = tensor.granule;
+      stream.parts[0] = {plan_.layout.offsets[i], rows == 0 ? 0 : plan_.layout.bytes[i] / rows};
+      plan_.stream.push_back(stream);
       const MixChoice& choice = choices_[planned.source];
       report.tensors.push_back({.name = tensor.name,
                                 .ne = tensor.ne,

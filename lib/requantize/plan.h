@@ -8,7 +8,7 @@
 #include "quantize/importance.h"
 #include "requantize/quantize_model.h"
 #include "requantize/source.h"
-#include "to_gguf/stream.h"
+#include "transfer/stream.h"
 
 namespace modelutils::requantize {
 
@@ -23,7 +23,7 @@ struct QuantizePlan {
   std::unique_ptr<Source> source;
   std::shared_ptr<const quantize::ImportanceMatrix> importance;  ///< nullptr: none
   std::vector<PlannedTensor> tensors;                            ///< in the order of the output
-  std::vector<convert::StreamTensor> stream;                     ///< of the same
+  std::vector<StreamTensor> stream;                              ///< of the same
   gguf::OutLayout layout;
   QuantizeReport report;
 };

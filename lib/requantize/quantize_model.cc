@@ -50,14 +50,15 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
   MU_ASSIGN(AtomicOutput output, AtomicOutput::create(request.output, options));
   progress.restart("quantising", plan.layout.file_size);
   TensorEncoder encoder(plan, request);
-  const convert::EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) {
-    return encoder.encode(tensor, first, count, out, thread);
-  };
-  MU_TRY(convert::stream_gguf(output, plan.layout, plan.stream, request.threads, encode, progress));
+  const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
+                                MeasuredError*) { return encoder.encode(tensor, first, count, out[0], thread); };
+  const StreamFile files[] = {{&output, plan.layout.header, plan.layout.file_size}};
+  MU_TRY(stream_tensors(files, plan.stream, request.threads, encode, progress));
   progress.finish();
   MU_TRY(check_written(plan, output));
-  MU_TRY(output.commit());
   encoder.settle(plan.report);
+  if (request.deliver) MU_TRY(request.deliver(plan.report));
+  MU_TRY(output.commit());
   return std::move(plan.report);
 }
 

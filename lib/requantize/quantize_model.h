@@ -1,6 +1,7 @@
 // A model -> a GGUF of another mix of types: planned from headers, then streamed, checked, renamed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ struct QuantizeRequest {
   std::optional<u64> max_size = {};  ///< bytes of the whole file
   std::optional<u64> gpu = {};       ///< bytes of memory into which the model is to fit with `context` tokens
   std::optional<u64> context = {};
-  convert::MlxToGgufOptions conversion = {};  ///< of a directory: tokenizer, name, links
+  to_gguf::MlxToGgufOptions conversion = {};  ///< of a directory: tokenizer, name, links
   bool pure = false;
   bool keep_exact = false;  ///< what is quantised already is copied where the wanted type has as many bits or more
   bool exact = false;       ///< refuse a tensor that changes
@@ -31,6 +32,8 @@ struct QuantizeRequest {
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
+  /// Hands over the report before the output gets its name: an error of it is one of the run. Not in a dry run.
+  std::function<Status(const QuantizeReport&)> deliver = {};
 };
 
 /// Quantises, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under

@@ -102,7 +102,7 @@ class GgufSource : public Source {
 // The GGUF that mlx2gguf would make, but for what has no exact type, which is F32: its rows are made when asked for.
 class DirectorySource : public Source {
  public:
-  static Result<std::unique_ptr<Source>> open(const std::string& path, const convert::MlxToGgufOptions& conversion,
+  static Result<std::unique_ptr<Source>> open(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
                                               unsigned threads) {
     auto source = std::make_unique<DirectorySource>();
     source->scratch_.resize(std::max(threads, 1u));
@@ -111,19 +111,19 @@ class DirectorySource : public Source {
   }
 
   Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) const override {
-    return convert::encode_rows(*plan_.model, plan_.map.tensors[tensor], plan_.recipes[tensor], first, count, out,
+    return to_gguf::encode_rows(*plan_.model, plan_.map.tensors[tensor], plan_.recipes[tensor], first, count, out,
                                 scratch_[thread], nullptr);
   }
 
  private:
-  Status read(const std::string& path, const convert::MlxToGgufOptions& conversion) {
-    convert::MlxToGgufOptions options = conversion;
+  Status read(const std::string& path, const to_gguf::MlxToGgufOptions& conversion) {
+    to_gguf::MlxToGgufOptions options = conversion;
     options.directory = path;
     options.output = "-";  // one file
     options.repack.fallback = TensorType::F32;
-    MU_ASSIGN(plan_, convert::plan_gguf(options));
-    const convert::PlannedFile& file = plan_.files.front();
-    const convert::PlannedSource header(file.layout.header, file.layout.file_size, path);
+    MU_ASSIGN(plan_, to_gguf::plan_gguf(options));
+    const to_gguf::PlannedFile& file = plan_.files.front();
+    const PlannedSource header(file.layout.header, file.layout.file_size, path);
     MU_ASSIGN(const gguf::Document document, gguf::parse(header));
     for (std::size_t i = 0; i < document.tensors.size(); ++i) {
       const gguf::TensorInfo& info = document.tensors[i];
@@ -131,7 +131,7 @@ class DirectorySource : public Source {
                           .ne = info.ne,
                           .type = *info.type(),
                           .form = plan_.recipes[i].form,
-                          .granule = file.stream[i].granule});
+                          .granule = plan_.stream[i].granule});
     }
     MU_ASSIGN(keys_, keys_of(header, document));
     MU_ASSIGN(model_, mix_model_of(header, document));
@@ -145,7 +145,7 @@ class DirectorySource : public Source {
     return {};
   }
 
-  convert::GgufPlan plan_;
+  to_gguf::GgufPlan plan_;
   mutable std::vector<StoredRows> scratch_;  // one for each thread
 };
 
@@ -161,7 +161,7 @@ u64 SourceTensor::row_size() const {
   return row_bytes(type, ne.front()).value_or(0);
 }
 
-Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const convert::MlxToGgufOptions& conversion,
+Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
                                                   unsigned threads) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error) || path.ends_with(".safetensors.index.json")) {

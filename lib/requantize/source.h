@@ -52,7 +52,7 @@ class Source {
 /// Opens a GGUF file, any part of a split model, or a directory (or its index). Errors: those of opening; every error
 /// of class container of a GGUF file; those of mlx2gguf for a directory; "io-not-regular" for a pipe,
 /// "quantize-big-endian", "quantize-no-tensors". `conversion`: the options of mlx2gguf that go with a directory.
-Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const convert::MlxToGgufOptions& conversion,
+Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
                                                   unsigned threads);
 
 }  // namespace modelutils::requantize

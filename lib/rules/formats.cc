@@ -7,6 +7,7 @@
 #include "rules/bump/v5_rules.h"
 #include "rules/directory/mlx_rules.h"
 #include "rules/gguf/rules.h"
+#include "rules/pytorch/rules.h"
 #include "rules/safetensors/rules.h"
 
 namespace modelutils {
@@ -16,6 +17,7 @@ namespace {
 const std::array rules_table = {
     FormatRules{.format = Format::gguf, .check = check_gguf, .catalog = catalog_of_gguf},
     FormatRules{Format::mlx, check_model_directory},
+    FormatRules{Format::pytorch, check_pytorch},
     FormatRules{Format::safetensors, check_safetensors},
     FormatRules{Format::bump, check_bump, true},
     FormatRules{Format::bump4, check_bump5, true},

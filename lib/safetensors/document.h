@@ -58,9 +58,12 @@ struct Document {
   bool has_metadata = false;     ///< a `__metadata__` object stands in the header
   std::vector<MetadataEntry> metadata;
   std::vector<Tensor> tensors;  ///< in the order of the header; of a duplicate name each copy
-  bool complete = false;        ///< the JSON object was read to its end
-  NameIndex names;              ///< of `tensors` by place; empty if !complete, or with duplicates or unreadable entries
-  FindingLog findings;          ///< what the parser met: syntax, fields, numbers, duplicates, unknown members
+  /// Of a set read from PyTorch checkpoints: bytes of the source behind the file's own, where tensors are put together
+  /// from their strides. Such a document has no header; its offsets count from the source's first byte.
+  u64 gathered_bytes = 0;
+  bool complete = false;  ///< the JSON object was read to its end
+  NameIndex names;        ///< of `tensors` by place; empty if !complete, or with duplicates or unreadable entries
+  FindingLog findings;    ///< what the parser met: syntax, fields, numbers, duplicates, unknown members
 
   /// Bytes behind the header; nothing if the file's size is not known.
   std::optional<u64> data_bytes() const;

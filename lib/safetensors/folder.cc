@@ -11,6 +11,7 @@ namespace modelutils::safetensors {
 namespace {
 
 constexpr std::string_view extension = ".safetensors";
+constexpr std::string_view checkpoint_prefix = "pytorch_model", checkpoint_extension = ".bin";
 
 /// Takes the digits at the end of `text` off it.
 std::optional<u64> take_number(std::string_view& text) {
@@ -32,7 +33,7 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
 }  // namespace
 
 std::optional<ShardName> shard_name(std::string_view base_name) {
-  if (!take_suffix(base_name, extension)) return std::nullopt;
+  if (!take_suffix(base_name, is_checkpoint_name(base_name) ? checkpoint_extension : extension)) return std::nullopt;
   const std::optional<u64> count = take_number(base_name);
   if (!count || !take_suffix(base_name, "-of-")) return std::nullopt;
   const std::optional<u64> number = take_number(base_name);
@@ -40,8 +41,18 @@ std::optional<ShardName> shard_name(std::string_view base_name) {
   return ShardName{base_name, *number, *count};
 }
 
+bool is_checkpoint_name(std::string_view base_name) {
+  return base_name.starts_with(checkpoint_prefix) && base_name.ends_with(checkpoint_extension);
+}
+
+bool is_checkpoint_index_name(std::string_view base_name) {
+  return base_name.starts_with(checkpoint_prefix) && base_name.ends_with(".json") &&
+         base_name.find(".bin.index") != base_name.npos;
+}
+
 bool is_index_name(std::string_view base_name) {
-  return base_name.ends_with(".json") && base_name.find(".safetensors.index") != base_name.npos;
+  return (base_name.ends_with(".json") && base_name.find(".safetensors.index") != base_name.npos) ||
+         is_checkpoint_index_name(base_name);
 }
 
 Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
@@ -54,6 +65,10 @@ Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
     if (name.starts_with('.')) continue;
     if (name.ends_with(extension)) {
       weights.push_back(std::move(name));
+    } else if (is_checkpoint_name(name)) {
+      checkpoints.push_back(std::move(name));
+    } else if (is_checkpoint_index_name(name)) {
+      checkpoint_indexes.push_back(std::move(name));
     } else if (is_index_name(name)) {
       indexes.push_back(std::move(name));
     }
@@ -61,15 +76,18 @@ Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
 }
 
 std::optional<std::string> Folder::index() const {
-  if (indexes.empty()) return std::nullopt;
-  const auto usual = std::find(indexes.begin(), indexes.end(), "model.safetensors.index.json");
-  return usual == indexes.end() ? indexes.front() : *usual;
+  const std::vector<std::string>& files = index_files();
+  if (files.empty()) return std::nullopt;
+  const auto usual = std::find(files.begin(), files.end(),
+                               holds_checkpoints() ? "pytorch_model.bin.index.json" : "model.safetensors.index.json");
+  return usual == files.end() ? files.front() : *usual;
 }
 
 std::vector<std::string> Folder::model_files() const {
   const auto is_aside = [](std::string_view name) {
     return name.starts_with("consolidated") || name.starts_with("adapter");
   };
+  if (holds_checkpoints()) return checkpoints;
   std::vector<std::string> chosen;
   std::copy_if(weights.begin(), weights.end(), std::back_inserter(chosen),
                [](std::string_view name) { return name.starts_with("model"); });

@@ -12,7 +12,7 @@
 
 namespace modelutils::safetensors {
 
-/// "model-00001-of-00003.safetensors".
+/// "model-00001-of-00003.safetensors", "pytorch_model-00001-of-00003.bin".
 struct ShardName {
   std::string_view prefix;  ///< "model"
   u64 number = 0;           ///< 1
@@ -20,7 +20,13 @@ struct ShardName {
 };
 std::optional<ShardName> shard_name(std::string_view base_name);
 
-/// "*.safetensors.index*.json"
+/// "pytorch_model*.bin", as transformers looks for it.
+bool is_checkpoint_name(std::string_view base_name);
+
+/// "pytorch_model*.bin.index*.json"
+bool is_checkpoint_index_name(std::string_view base_name);
+
+/// "*.safetensors.index*.json", or an index of checkpoints
 bool is_index_name(std::string_view base_name);
 
 /// What lies in a folder, sorted by name.
@@ -32,6 +38,15 @@ struct Folder {
   std::vector<std::string> weights;  ///< "*.safetensors", hidden files left out
   std::vector<std::string> indexes;  ///< "*.safetensors.index*.json"
 
+  std::vector<std::string> checkpoints;         ///< "pytorch_model*.bin"
+  std::vector<std::string> checkpoint_indexes;  ///< "pytorch_model*.bin.index*.json"
+
+  /// Are PyTorch checkpoints the model, since there is nothing of safetensors?
+  bool holds_checkpoints() const {
+    return weights.empty() && indexes.empty() && !(checkpoints.empty() && checkpoint_indexes.empty());
+  }
+  /// `indexes`, or those of the checkpoints where these are the model.
+  const std::vector<std::string>& index_files() const { return holds_checkpoints() ? checkpoint_indexes : indexes; }
   /// The index to use: model.safetensors.index.json if it is there. Nothing if there is none.
   std::optional<std::string> index() const;
   /// The weights to use without an index: model*, else all but consolidated* and adapters, else what there is.

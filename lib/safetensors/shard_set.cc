@@ -31,7 +31,8 @@ std::vector<std::string> shards_like(const ShardName& own, const Folder& folder)
 /// Builds a set: opens files, merges their tensors, compares with the index.
 class SetBuilder {
  public:
-  SetBuilder(ShardSet& set, OutsideLinks links) : set_(set), links_(links) {}
+  SetBuilder(ShardSet& set, OutsideLinks links, CheckpointReader checkpoints = nullptr)
+      : set_(set), links_(links), checkpoints_(checkpoints) {}
 
   void add_file(std::string path, std::string name, std::shared_ptr<ByteSource> source, Document document) {
     set_.files.push_back({std::move(path), std::move(name), std::move(source), std::move(document)});
@@ -40,6 +41,8 @@ class SetBuilder {
   /// Opens files of the folder; what cannot be opened or is not a safetensors file is a finding.
   void open_files(const Folder& folder, const std::vector<std::string>& names);
   void report_link(const FolderFile& file, const std::string& name);
+  /// Checkpoints that are not read, because there are safetensors files.
+  void report_checkpoints(const Folder& folder);
   /// Shards without an index: all of a group should be there.
   void report_groups(const std::vector<std::string>& base_names, bool wants_index = true);
   /// The same for a single file of such a group, about what is missing alone.
@@ -49,6 +52,8 @@ class SetBuilder {
   void merge();
 
  private:
+  Result<ShardContent> read(std::shared_ptr<ByteSource> source) const;
+
   static constexpr u32 no_file = ~u32{0};
 
   void merge_tensor(u32 file, u32 entry);
@@ -59,6 +64,7 @@ class SetBuilder {
 
   ShardSet& set_;
   OutsideLinks links_;
+  CheckpointReader checkpoints_;
   NameIndex index_names_;         // of the index's entries, by their place
   std::vector<u32> shard_files_;  // by shard of the index: place in set_.files
 };
@@ -76,14 +82,32 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
       continue;
     }
     report_link(*opened, name);
-    auto document = parse(*opened->file);
-    if (!document) {
-      set_.findings.error(Scope::container, "st-shard-format", std::move(document.error().message), {},
-                          document.error().offset, name);
+    auto content = read(std::move(opened->file));
+    if (!content) {
+      set_.findings.error(Scope::container, "st-shard-format", std::move(content.error().message), {},
+                          content.error().offset, name);
       continue;
     }
-    add_file(folder.path + name, name, std::move(opened->file), std::move(*document));
+    add_file(folder.path + name, name, std::move(content->source), std::move(content->document));
   }
+}
+
+Result<ShardContent> SetBuilder::read(std::shared_ptr<ByteSource> source) const {
+  if (!set_.has_checkpoints) {
+    MU_ASSIGN(Document document, parse(*source));
+    return ShardContent{std::move(source), std::move(document)};
+  }
+  const std::string name = source->name();
+  MU_ASSIGN(std::optional<ShardContent> content, checkpoints_(std::move(source), true));
+  if (!content) return input_error("st-not-safetensors", "is not a PyTorch checkpoint", {}, {}, name);
+  return std::move(*content);
+}
+
+void SetBuilder::report_checkpoints(const Folder& folder) {
+  if (folder.checkpoints.empty() || folder.holds_checkpoints()) return;
+  set_.findings.note(Scope::container, "st-checkpoint-unused",
+                     "is a PyTorch checkpoint next to the safetensors files, which are read instead", {}, {},
+                     folder.checkpoints.front());
 }
 
 void SetBuilder::report_link(const FolderFile& file, const std::string& name) {
@@ -235,8 +259,9 @@ std::vector<std::string> set_of_its_own(const Folder& folder, const ShardIndex& 
 }
 
 /// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
-Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, FolderFile index_file = {}) {
-  SetBuilder builder(set, links);
+Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, CheckpointReader checkpoints,
+                    FolderFile index_file = {}) {
+  SetBuilder builder(set, links, checkpoints);
   const std::string index_name = base_name_of(set.index_path);
   auto opened = index_file.file ? Result<FolderFile>(std::move(index_file)) : open_in_folder(folder.path, index_name);
   if (!opened) {
@@ -267,11 +292,12 @@ Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, Fol
   }
   builder.open_files(folder, usable ? set.index->shards : folder.model_files());
   builder.merge();
+  builder.report_checkpoints(folder);
   if (usable) builder.report_unlisted(folder);
   return {};
 }
 
-Status open_directory(ShardSet& set, OutsideLinks links, bool ignore_index) {
+Status open_directory(ShardSet& set, OutsideLinks links, bool ignore_index, CheckpointReader checkpoints) {
   set.is_directory = true;
   set.folder = set.path.ends_with('/') ? set.path : set.path + '/';
   Folder folder(set.folder);
@@ -279,25 +305,31 @@ Status open_directory(ShardSet& set, OutsideLinks links, bool ignore_index) {
     folder.problem->file = set.path;
     return tl::make_unexpected(std::move(*folder.problem));
   }
+  set.has_checkpoints = folder.holds_checkpoints();
+  if (set.has_checkpoints && checkpoints == nullptr) {
+    return input_error("st-no-model", "holds a PyTorch checkpoint, not safetensors files", {}, {}, set.path);
+  }
   if (const std::optional<std::string> index = folder.index(); index && !ignore_index) {
     set.index_path = set.folder + *index;
-    return open_indexed(set, folder, links);
+    return open_indexed(set, folder, links, checkpoints);
   }
   const std::vector<std::string> names = folder.model_files();
   if (names.empty()) {
     return input_error("st-no-model", "contains no model: no *.safetensors file and no index", {}, {}, set.path);
   }
-  SetBuilder builder(set, links);
+  SetBuilder builder(set, links, checkpoints);
   builder.open_files(folder, names);
   builder.merge();
-  builder.report_groups(names, folder.indexes.empty());
+  builder.report_checkpoints(folder);
+  builder.report_groups(names, folder.index_files().empty());
   return {};
 }
 
-Status open_index_file(ShardSet& set, OutsideLinks links, FolderFile opened) {
+Status open_index_file(ShardSet& set, OutsideLinks links, FolderFile opened, CheckpointReader checkpoints) {
   set.folder = folder_of(set.path);
   set.index_path = set.path;
-  MU_TRY(open_indexed(set, Folder(set.folder), links, std::move(opened)));
+  set.has_checkpoints = checkpoints != nullptr && is_checkpoint_index_name(base_name_of(set.path));
+  MU_TRY(open_indexed(set, Folder(set.folder), links, checkpoints, std::move(opened)));
   if (!is_index_name(base_name_of(set.path)) && !set.index->usable) {
     return input_error("st-not-safetensors",
                        "is a JSON file, but not an index of safetensors files (it has no weight_map)", {}, {},
@@ -306,14 +338,23 @@ Status open_index_file(ShardSet& set, OutsideLinks links, FolderFile opened) {
   return {};
 }
 
-Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source) {
+Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source, CheckpointReader checkpoints) {
   if (source == nullptr) {
     MU_ASSIGN(source, open_source(set.path));
   }
-  MU_ASSIGN(Document document, parse(*source));
   SetBuilder builder(set, OutsideLinks::follow);  // whoever names a file means it
   const bool is_file = std::dynamic_pointer_cast<RandomAccessFile>(source) != nullptr && set.path != "-";
   const std::string path = set.path == "-" ? source->name() : set.path;
+  if (is_file && checkpoints != nullptr) {
+    MU_ASSIGN(std::optional<ShardContent> content, checkpoints(source, false));
+    if (content) {
+      set.has_checkpoints = true;
+      builder.add_file(path, base_name_of(path), std::move(content->source), std::move(content->document));
+      builder.merge();
+      return {};
+    }
+  }
+  MU_ASSIGN(Document document, parse(*source));
   builder.add_file(path, base_name_of(path), std::move(source), std::move(document));
   builder.merge();
   if (is_file && shard_name(set.files.front().base_name)) {
@@ -357,7 +398,7 @@ FindingLog ShardSet::all_findings() const {
 
 bool is_model_folder(const std::string& path) {
   const Folder folder(path.ends_with('/') ? path : path + '/');
-  return folder.problem || !folder.indexes.empty() || !folder.weights.empty();
+  return folder.problem || folder.index() || !folder.model_files().empty();
 }
 
 bool is_index(std::string_view path, std::string_view head) {
@@ -380,16 +421,17 @@ Result<ShardSet> open_shards(const std::string& path, OutsideLinks links) {
   return set;
 }
 
-Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened, bool ignore_index) {
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened, bool ignore_index,
+                          CheckpointReader checkpoints) {
   ShardSet set;
   set.path = path;
   std::error_code ignored;
   if (path != "-" && std::filesystem::is_directory(path, ignored)) {
-    MU_TRY(open_directory(set, links, ignore_index));
+    MU_TRY(open_directory(set, links, ignore_index, checkpoints));
   } else if (path.ends_with(".json")) {
-    MU_TRY(open_index_file(set, links, std::move(opened)));
+    MU_TRY(open_index_file(set, links, std::move(opened), checkpoints));
   } else {
-    MU_TRY(open_single(set, std::move(opened.file)));
+    MU_TRY(open_single(set, std::move(opened.file), checkpoints));
   }
   return set;
 }

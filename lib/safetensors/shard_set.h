@@ -23,6 +23,16 @@ struct ShardFile {
   Document document;
 };
 
+/// A file that another reader understood: what its tensors are read from, and what it holds.
+struct ShardContent {
+  std::shared_ptr<ByteSource> source;
+  Document document;
+};
+
+/// Reads a PyTorch checkpoint for a set (model/checkpoint_shard.h); nothing if the file is not one. `is_part`: of a
+/// model's folder, whose weights alone are wanted.
+using CheckpointReader = Result<std::optional<ShardContent>> (*)(std::shared_ptr<ByteSource> source, bool is_part);
+
 /// Where a tensor is: files[file].document.tensors[entry].
 struct TensorRef {
   u32 file = 0;
@@ -33,6 +43,7 @@ struct ShardSet {
   std::string path;                 ///< as the user gave it
   std::string folder;               ///< of the files; empty for the current one, else ends in '/'
   bool is_directory = false;        ///< `path` is a directory
+  bool has_checkpoints = false;     ///< the files are PyTorch checkpoints
   std::optional<ShardIndex> index;  ///< if there is one and it could be read
   std::string index_path;           ///< of the index, readable or not; empty without one
   std::vector<ShardFile> files;     ///< sorted by name; those that could be opened and parsed
@@ -58,8 +69,8 @@ struct ShardSet {
   NameIndex names;  ///< of `tensors` by place; empty for one file whose document has them already. Use find()
 };
 
-/// Is there anything in this directory that open_set() would open: an index, or a *.safetensors file? One that cannot
-/// be listed counts: open_set() says why.
+/// Is there anything in this directory that open_set() would open: an index, a *.safetensors file, or
+/// pytorch_model*.bin? One that cannot be listed counts: open_set() says why.
 bool is_model_folder(const std::string& path);
 /// Is this the path of an index: "*.safetensors.index*.json", or a JSON file in whose beginning a weight_map stands?
 bool is_index(std::string_view path, std::string_view head);
@@ -74,8 +85,10 @@ bool is_index(std::string_view path, std::string_view head);
 /// or is not a safetensors file, are findings. `opened`: the file or index `path`, where it is open already.
 /// An index none of whose shards is there, while what is there is a complete set of its own, is a finding
 /// ("st-index-stale"), and the set is opened without it. `ignore_index`: as if a directory had no index.
+/// `checkpoints` reads a file that is a PyTorch checkpoint, and the pytorch_model*.bin of a directory without
+/// safetensors, by the same rules (without it they are refused).
 Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},
-                          bool ignore_index = false);
+                          bool ignore_index = false, CheckpointReader checkpoints = nullptr);
 
 /// Opens the shards "PREFIX-00001-of-00003.safetensors" that lie in the folder of one of them, `path`, as a model
 /// without an index: what lacks is a finding. Errors: "io-open" if the folder cannot be listed.

@@ -47,6 +47,7 @@ class Conversion {
     if (report_.refusals.empty() && !options_.dry_run) MU_TRY(write());
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
     report_.seconds = elapsed.count();
+    if (report_.refusals.empty() && !options_.dry_run) MU_TRY(commit());
     return std::move(report_);
   }
 
@@ -169,9 +170,9 @@ class Conversion {
     if (mapping.rope_freqs && !report_.rope) {
       cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs",
                    "rope_scaling in config.json cannot express its values");
-    } else if (mapping.rope_freqs && !report_.paths.config) {
-      report_.notes.emplace_back(
-          "rope_freqs.weight is lost: only rope_scaling in config.json can carry it, and no config.json is written");
+    } else if (mapping.rope_freqs && !wants_config_) {
+      cannot_carry(*mapping.rope_freqs, "gguf2bump-rope-freqs",
+                   "only rope_scaling in config.json can carry it, and no config.json is written");
     }
     if (mapping.output) {
       MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));
@@ -195,7 +196,7 @@ class Conversion {
                          fmt::format("{}; pass --drop '{}' to accept the loss", reason, tensor.name));
   }
 
-  OutputOptions output_options() const { return {.force = options_.force, .inputs = report_.inputs, .binary = true}; }
+  OutputOptions output_options() const { return {.force = options_.force, .inputs = {}, .binary = true}; }
 
   // What would be in the way of the outputs.
   void note_outputs() {
@@ -241,16 +242,21 @@ class Conversion {
     } else if (manifest_) {
       MU_TRY(append(manifest_, bump_manifest_text(report_, streamed.entry_sha256)));
     }
+    struct stat status {};
+    if (weights_->is_seekable() && ::fstat(weights_->descriptor(), &status) == 0) {
+      report_.disk_bytes = static_cast<u64>(status.st_blocks) * 512;
+    }
+    return {};
+  }
+
+  Status commit() {
+    if (options_.deliver) MU_TRY(options_.deliver(report_));
     std::vector<AtomicOutput*> outputs;
     for (auto* output : {&weights_, &config_, &manifest_, &map_}) {
       if (*output) outputs.push_back(&**output);
     }
     MU_TRY(AtomicOutput::commit_all(outputs));
     folder_.keep();
-    struct stat status {};
-    if (weights_->is_seekable() && ::fstat(weights_->descriptor(), &status) == 0) {
-      report_.disk_bytes = static_cast<u64>(status.st_blocks) * 512;
-    }
     return {};
   }
 

@@ -2,6 +2,7 @@
 // docs/formats/bump5.md.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace modelutils {
 
+struct GgufToBumpReport;
+
 struct GgufToBumpOptions {
   std::string input;  ///< a GGUF file, or one of a split model
   /// "-" is standard output; may be absent with dry_run. For BUMPWGT5 also a folder.
@@ -27,6 +30,8 @@ struct GgufToBumpOptions {
   OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of a split model's folder: a note, or none
   bool force = false;
   bool dry_run = false;
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const GgufToBumpReport&)> deliver;
 };
 
 /// Files that are (or would be) written.

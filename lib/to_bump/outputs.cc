@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/atomic_output.h"
+#include "io/output_place.h"
 #include "model/bump5_catalog.h"
 
 namespace modelutils {
@@ -87,12 +88,10 @@ Status complete_v5(BumpOutputPaths& paths) {
 }
 
 Status check_names(const BumpOutputPaths& paths) {
-  std::vector<fs::path> names;
+  std::vector<std::string> names;
   for (const auto& output : {paths.output, paths.config, paths.manifest, paths.map}) {
     if (!output) continue;
-    std::error_code ignored;  // what cannot be looked at is refused when it is opened
-    fs::path name = is_standard_output(*output) ? "-" : fs::weakly_canonical(*output, ignored);
-    if (name.empty()) name = *output;
+    std::string name = is_standard_output(*output) ? "-" : output_place(*output);
     if (std::find(names.begin(), names.end(), name) != names.end()) {
       if (name == "-") return usage_error("only one output can go to standard output");
       if (is_regular_output(*output)) return usage_error(fmt::format("two outputs have the same name: {}", *output));

@@ -41,21 +41,6 @@ Result<const Family*> find_family(const gguf::SplitSet& set, const gguf::Index& 
   return family;
 }
 
-// The last blocks of some files predict further tokens: config.json does not count them among its layers.
-void leave_out_prediction(const Family& family, const gguf::Index& index, arch::Sizes& sizes) {
-  const u64 extra = index.unsigned_value(index.arch_key("nextn_predict_layers")).value_or(0);
-  const u64 blocks = sizes.get(symbol::layers);
-  if (family.cache.prediction == arch::PredictionBlocks::unknown || extra == 0 || extra >= blocks) return;
-  for (const arch::Key* key : arch::keys_of(family)) {
-    std::vector<u64> values = sizes.values(key->symbol);
-    if (values.size() != blocks || blocks == 1) continue;
-    values.resize(static_cast<std::size_t>(blocks - extra));
-    sizes.set_layers(key->symbol, std::move(values));
-    sizes.settle(key->symbol);
-  }
-  sizes.set(symbol::layers, blocks - extra);
-}
-
 // The family that the user means among those with the same architecture.
 Result<const Family*> choose_family(const Family& found, std::string_view model_type) {
   if (model_type.empty() || has_name(found.model_types, model_type)) return &found;
@@ -180,7 +165,7 @@ Result<HfConfig> hf_config_from_keys(const gguf::SplitSet& set, const HfConfigOp
   HfConfig config;
   config.family = family;
   MU_ASSIGN(config.sizes, arch::read_gguf_sizes(*family, index, set.files.front()));
-  leave_out_prediction(*family, index, config.sizes);
+  arch::leave_out_prediction(*family, index, config.sizes);
   arch::ConfigWriter out(*family, set, index, config.sizes);
   if (const std::vector<u64> shape = out.shape("token_embd.weight"); shape.size() == 2) {
     config.sizes.set(symbol::vocabulary, shape[1]);

@@ -9,9 +9,8 @@
 #include "mlx/dequantize.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
-#include "transfer/measure_error.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -21,18 +20,15 @@ constexpr u64 value_elements = u64{32} << 10;
 
 }  // namespace
 
-EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const StoredForm& form) {
+EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form) {
   const u64 columns = tensor.row_elements();
   if (!form.is_packed()) return {columns * type_info(form.type).block_bytes, 0, 0};
   const u64 scales = columns / form.params.group_size * type_info(form.type).block_bytes;
   return {columns / 8 * form.params.bits, scales, form.params.mode == mlx::Mode::affine ? scales : 0};
 }
 
-Status DirectoryEncoder::encode(u64 first, u64 count, EncodedRows& out, MeasuredError* error) {
+Status DirectoryEncoder::encode(u64 first, u64 count, const EncodedPiece& out, MeasuredError* error) {
   const EncodedSizes sizes = encoded_sizes(tensor_, form_);
-  out.weight.resize(count * sizes.weight);
-  out.scales.resize(count * sizes.scales);
-  out.biases.resize(count * sizes.biases);
   if (form_.way == FormWay::blocks) return encode_blocks(first, count, out);
   const bool is_copy = form_.way == FormWay::plain && !tensor_.by_element && reader_.type() == form_.type &&
                        tensor_.operation == arch::Operation::none;
@@ -47,9 +43,9 @@ Status DirectoryEncoder::encode(u64 first, u64 count, EncodedRows& out, Measured
       error->squared_error += reader_.rounding().squared_error;
       error->max_abs = std::max(error->max_abs, reader_.rounding().max_abs);
     }
-    const EncodedPiece piece = {MutableBytes(out.weight).subspan(done * sizes.weight, here * sizes.weight),
-                                MutableBytes(out.scales).subspan(done * sizes.scales, here * sizes.scales),
-                                MutableBytes(out.biases).subspan(done * sizes.biases, here * sizes.biases)};
+    const EncodedPiece piece = {out.weight.subspan(done * sizes.weight, here * sizes.weight),
+                                out.scales.subspan(done * sizes.scales, here * sizes.scales),
+                                out.biases.subspan(done * sizes.biases, here * sizes.biases)};
     if (form_.way == FormWay::plain) {
       encode_plain(piece, error);
     } else {
@@ -59,9 +55,10 @@ Status DirectoryEncoder::encode(u64 first, u64 count, EncodedRows& out, Measured
   return {};
 }
 
-Status DirectoryEncoder::encode_blocks(u64 first, u64 count, EncodedRows& out) {
-  MU_TRY(reader_.read_rows(first, count, rows_));
+Status DirectoryEncoder::encode_blocks(u64 first, u64 count, const EncodedPiece& out) {
   const TensorType type = *reader_.type();
+  rows_.resize(count * *row_bytes(type, tensor_.unit));
+  MU_TRY(reader_.read_rows(first, count, rows_));
   const TypeInfo& info = type_info(type);
   const u64 batch = std::max<u64>(batch_elements / info.block_elements, 1);
   const u64 blocks = rows_.size() / info.block_bytes;
@@ -75,9 +72,8 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, EncodedRows& out) {
     const Bytes bytes = Bytes(rows_).subspan(block * info.block_bytes, here * info.block_bytes);
     const u64 element = block * info.block_elements;
     const u64 elements = here * info.block_elements;
-    mlx::take_packed(
-        type, form_.params.bits, bytes,
-        MutableBytes(out.weight).subspan(element / 8 * form_.params.bits, elements / 8 * form_.params.bits));
+    mlx::take_packed(type, form_.params.bits, bytes,
+                     out.weight.subspan(element / 8 * form_.params.bits, elements / 8 * form_.params.bits));
     const u64 first_group = element / group;
     const u64 groups = elements / group;
     if (!is_affine) {
@@ -154,4 +150,4 @@ void DirectoryEncoder::encode_groups(const EncodedPiece& out, MeasuredError* err
   measure(values_, carried_, *error);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -10,9 +10,9 @@
 #include "to_directory/forms.h"
 #include "to_directory/rows.h"
 #include "to_directory/tensor_map.h"
-#include "transfer/conversion_report.h"
+#include "transfer/report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 /// Bytes of one row of the shape in each of the tensors that a module becomes.
 struct EncodedSizes {
@@ -20,13 +20,9 @@ struct EncodedSizes {
   u64 scales = 0;  ///< 0 if not packed
   u64 biases = 0;  ///< 0 but in affine mode
 };
-EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const StoredForm& form);
+EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form);
 
-struct EncodedRows {
-  std::vector<std::byte> weight, scales, biases;
-};
-
-/// Some of its rows.
+/// Some rows.
 struct EncodedPiece {
   MutableBytes weight, scales, biases;
 };
@@ -34,25 +30,25 @@ struct EncodedPiece {
 /// For one tensor and one thread.
 class DirectoryEncoder {
  public:
-  DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const StoredForm& form)
+  DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const DirectoryForm& form)
       : tensor_(tensor), form_(form), reader_(catalog, tensor) {}
 
-  /// Rows [first, first + count) of the shape. `error`, if given, collects the difference to the exact values (not for
-  /// FormWay::blocks). Errors: reading.
-  Status encode(u64 first, u64 count, EncodedRows& out, MeasuredError* error);
+  /// Rows [first, first + count) of the shape; `out` has the bytes that encoded_sizes() says. `error`, if given,
+  /// collects the difference to the exact values (not for FormWay::blocks). Errors: reading.
+  Status encode(u64 first, u64 count, const EncodedPiece& out, MeasuredError* error);
 
  private:
-  Status encode_blocks(u64 first, u64 count, EncodedRows& out);
+  Status encode_blocks(u64 first, u64 count, const EncodedPiece& out);
   // Of values_, which are whole rows.
   void encode_plain(const EncodedPiece& out, MeasuredError* error);
   void encode_groups(const EncodedPiece& out, MeasuredError* error);
   void quantize_groups(std::span<const float> values, std::span<u8> codes, std::span<mlx::ScaleAndBias> lattices) const;
 
   const DirectoryTensor& tensor_;
-  const StoredForm& form_;
+  const DirectoryForm& form_;
   DirectoryReader reader_;
   std::vector<std::byte> rows_;
   std::vector<float> values_, carried_;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 
 #include "base/log.h"
@@ -23,8 +24,8 @@ class Chooser {
           unsigned threads)
       : catalog_(catalog), tensors_(tensors), options_(options), threads_(threads) {}
 
-  Result<std::vector<StoredForm>> choose() {
-    std::vector<StoredForm> forms(tensors_.size());
+  Result<std::vector<DirectoryForm>> choose() {
+    std::vector<DirectoryForm> forms(tensors_.size());
     std::vector<LookAt> looks;
     for (const DirectoryTensor& tensor : tensors_) looks.push_back({look_of(tensor)});
     MU_ASSIGN(facts_, look_at_tensors(catalog_, tensors_, looks, threads_));
@@ -32,7 +33,7 @@ class Chooser {
     MU_TRY(look_again([&](std::size_t i) { return look_at_doubtful(i); }));
     choose_order();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      Result<StoredForm> form = choose_one(i);
+      Result<DirectoryForm> form = choose_one(i);
       if (!form) {
         if (form.error().where.empty()) form.error().where = at_tensor(tensors_[i].name);
         return tl::make_unexpected(std::move(form.error()));
@@ -40,10 +41,27 @@ class Chooser {
       forms[i] = std::move(*form);
       log_debug("{} becomes {}", tensors_[i].name, forms[i].text());
     }
+    level_stacks(forms);
     return forms;
   }
 
  private:
+  // Plain tensors that differ only in a number and come from one stack get one type: readers stack them again.
+  void level_stacks(std::vector<DirectoryForm>& forms) const {
+    std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> stacks;
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+      if (forms[i].is_packed() || tensors_[i].parts.size() != 1) continue;
+      std::string name = tensors_[i].name;
+      std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+      stacks[{tensors_[i].parts.front().tensor, std::move(name)}].push_back(i);
+    }
+    for (const auto& [stack, members] : stacks) {
+      const auto differs = [&](std::size_t i) { return forms[i].type != forms[members.front()].type; };
+      if (std::ranges::none_of(members, differs)) continue;
+      for (const std::size_t i : members) forms[i] = plain_of(TensorType::F32, true, {});
+    }
+  }
+
   // What a tensor is on its way to.
   enum class Kind : u8 { plain, blocks, values };
 
@@ -169,7 +187,7 @@ class Chooser {
     return type == TensorType::F32 || (type == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16);
   }
 
-  Result<StoredForm> choose_one(std::size_t i) {
+  Result<DirectoryForm> choose_one(std::size_t i) {
     switch (kind_of(tensors_[i])) {
       case Kind::blocks: return of_blocks(tensors_[i], facts_[i]);
       case Kind::values: return of_values(tensors_[i], facts_[i], why_no_blocks(tensors_[i]));
@@ -189,25 +207,25 @@ class Chooser {
     return "no packed form of MLX has one scale for each 16 weights";
   }
 
-  tl::unexpected<Error> inexact(const StoredForm& form, std::string_view remedy) const {
+  tl::unexpected<Error> inexact(const DirectoryForm& form, std::string_view remedy) const {
     return input_error("convert-inexact",
                        fmt::format("would become {} with an error ({}){}", form.text(), form.reason, remedy));
   }
-  tl::unexpected<Error> inexact(const StoredForm& form) const {
+  tl::unexpected<Error> inexact(const DirectoryForm& form) const {
     return inexact(form, "; --fallback f32 carries it exactly");
   }
 
-  static StoredForm plain_of(TensorType type, std::optional<bool> exact, std::string reason) {
-    StoredForm form;
+  static DirectoryForm plain_of(TensorType type, std::optional<bool> exact, std::string reason) {
+    DirectoryForm form;
     form.type = type;
     form.exact = exact;
     form.reason = std::move(reason);
     return form;
   }
 
-  Result<StoredForm> of_blocks(const DirectoryTensor& tensor, const BlockFacts& facts) {
+  Result<DirectoryForm> of_blocks(const DirectoryTensor& tensor, const BlockFacts& facts) {
     const TensorType type = *type_of(tensor);
-    StoredForm form;
+    DirectoryForm form;
     form.way = FormWay::blocks;
     form.params = *mlx::exact_params(type);
     if (form.params.mode != mlx::Mode::affine) {
@@ -230,7 +248,7 @@ class Chooser {
     return tl::make_unexpected(inexact(form).value());
   }
 
-  void set_scales(const BlockFacts& facts, StoredForm& form) const {
+  void set_scales(const BlockFacts& facts, DirectoryForm& form) const {
     if (options_.scales) {
       form.type = *options_.scales;
       if (fits(facts, form.type)) return;
@@ -251,23 +269,23 @@ class Chooser {
     form.reason = facts.f16_overflows ? "scales are too large for F16" : "16 bits do not hold its scales";
   }
 
-  static void set_rounded(const BlockFacts& facts, StoredForm& form) {
+  static void set_rounded(const BlockFacts& facts, DirectoryForm& form) {
     form.exact = false;
     form.rms = form.type == TensorType::F16 ? facts.f16_rms() : facts.bf16_rms();
     form.reason = fmt::format("scales are rounded to {}", type_name(form.type));
   }
 
-  Result<StoredForm> of_values(const DirectoryTensor& tensor, const BlockFacts& facts, std::string reason) {
+  Result<DirectoryForm> of_values(const DirectoryTensor& tensor, const BlockFacts& facts, std::string reason) {
     if (!facts.finite) return plain_of(TensorType::F32, true, "has values that are not finite");
     const std::optional<FallbackForm>& fallback = options_.fallback;
     if (fallback && fallback->is_plain) {
       const bool exact = fits(facts, fallback->type) && facts.fits_f32;
-      StoredForm form =
+      DirectoryForm form =
           plain_of(fallback->type, exact ? std::optional(true) : std::nullopt, exact ? std::string() : reason);
       if (options_.exact && !exact) return tl::make_unexpected(inexact(form).value());
       return form;
     }
-    StoredForm form;
+    DirectoryForm form;
     form.way = fallback ? FormWay::quantize : FormWay::search;
     form.params = fallback ? fallback->params : FallbackForm{}.params;
     form.exact = std::nullopt;
@@ -285,7 +303,7 @@ class Chooser {
     return plain_of(TensorType::F32, true, why);
   }
 
-  Result<StoredForm> plain(const DirectoryTensor& tensor, const BlockFacts& facts) const {
+  Result<DirectoryForm> plain(const DirectoryTensor& tensor, const BlockFacts& facts) const {
     const std::optional<TensorType> type = type_of(tensor);
     const bool is_stored_so = type && !tensor.by_element && tensor.operation == arch::Operation::none;
     if (is_stored_so && is_integer(*type)) return plain_of(*type, true, {});
@@ -299,12 +317,12 @@ class Chooser {
   }
 
   // The bits as they are, or the values as far as the type holds them; whether it does is known here if it has to be.
-  Result<StoredForm> of_type(TensorType wanted, const DirectoryTensor& tensor, const BlockFacts& facts) const {
+  Result<DirectoryForm> of_type(TensorType wanted, const DirectoryTensor& tensor, const BlockFacts& facts) const {
     const bool is_wider = wanted == TensorType::F32 && !has_doubles(tensor);
     const bool is_copy = type_of(tensor) == wanted && tensor.operation == arch::Operation::none;
     const bool is_looked_at = options_.exact || has_doubles(tensor);
     const bool exact = is_wider || is_copy || (is_looked_at && fits(facts, wanted) && facts.fits_f32);
-    StoredForm form = plain_of(wanted, exact ? std::optional(true) : std::nullopt, {});
+    DirectoryForm form = plain_of(wanted, exact ? std::optional(true) : std::nullopt, {});
     if (exact) return form;
     if (wanted == TensorType::F32 || options_.exact) {
       form.reason = fmt::format("values are rounded to {}", type_name(wanted));
@@ -333,15 +351,15 @@ class Chooser {
 
 }  // namespace
 
-std::string StoredForm::text() const {
+std::string DirectoryForm::text() const {
   if (!is_packed()) return std::string(type_name(type));
   const std::string packed =
       fmt::format("{} {}-bit, group {}", mlx::mode_name(params.mode), params.bits, params.group_size);
   return params.mode == mlx::Mode::affine ? fmt::format("{}, {} scales", packed, type_name(type)) : packed;
 }
 
-Result<std::vector<StoredForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
-                                             const FormOptions& options, unsigned threads) {
+Result<std::vector<DirectoryForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
+                                                const FormOptions& options, unsigned threads) {
   return Chooser(catalog, tensors, options, threads).choose();
 }
 

@@ -31,7 +31,7 @@ enum class FormWay : u8 {
   quantize,  ///< values, by the rule of mx.quantize
 };
 
-struct StoredForm {
+struct DirectoryForm {
   FormWay way = FormWay::plain;
   TensorType type = TensorType::F32;  ///< of plain values, or of scales and biases (U8 in the FP modes)
   mlx::Params params;                 ///< of packed ones
@@ -47,7 +47,7 @@ struct StoredForm {
 
 /// Chooses the forms of all tensors. Reads the blocks of quantised tensors once, and of plain ones as far as it takes
 /// to see that a type does not hold them. Errors: "convert-inexact" (with options.exact), reading, "tensor-no-decoder".
-Result<std::vector<StoredForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
-                                             const FormOptions& options, unsigned threads);
+Result<std::vector<DirectoryForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
+                                                const FormOptions& options, unsigned threads);
 
 }  // namespace modelutils

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "io/atomic_directory.h"
 #include "rules/formats.h"
 #include "to_directory/plan.h"
-#include "to_directory/stream.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -93,6 +91,37 @@ Status write_tokenizer(const DirectoryPlan& plan, AtomicDirectory& directory, st
   return {};
 }
 
+// Writes headers and tensors of all shards; fills in what the report says of tensors that are measured.
+Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threads, Progress& progress) {
+  struct Worker {
+    std::size_t tensor = ~std::size_t{0};
+    std::unique_ptr<DirectoryEncoder> encoder;
+  };
+  std::vector<StreamFile> files;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    files.push_back({&outputs[i], plan.shards[i].layout.header, plan.shards[i].layout.file_size});
+  }
+  std::vector<Worker> workers(std::max(threads, 1u));
+  const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
+                                MeasuredError* error) {
+    Worker& worker = workers[thread];
+    if (worker.tensor != i) {
+      worker.encoder = std::make_unique<DirectoryEncoder>(plan.catalog, plan.map.tensors[i], plan.forms[i]);
+      worker.tensor = i;
+    }
+    return worker.encoder->encode(first, count, {out[0], out[1], out[2]}, error);
+  };
+  MU_ASSIGN(const std::vector<MeasuredError> errors, stream_tensors(files, plan.stream, threads, encode, progress));
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    TensorReport& report = plan.report.tensors[i];
+    if (report.exact) continue;
+    report.rms = errors[i].relative_rms();
+    report.exact = errors[i].squared_error == 0 && errors[i].max_abs == 0;
+    if (*report.exact) report.reason.clear();
+  }
+  return {};
+}
+
 // Everything but the directory's own name.
 Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicDirectory& directory,
                    Progress& progress) {
@@ -102,7 +131,7 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
     MU_ASSIGN(AtomicOutput file, directory.create_file(shard.name));
     files.push_back(std::move(file));
   }
-  MU_TRY(stream_directory(plan, files, options.threads, progress));
+  MU_TRY(stream(plan, files, options.threads, progress));
   for (const auto& [name, content] : plan.side_files) {
     MU_ASSIGN(AtomicOutput file, directory.create_file(name));
     MU_TRY(file.append(std::as_bytes(std::span(content))));
@@ -116,7 +145,7 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
 
 }  // namespace
 
-Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
+Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress) {
   MU_TRY(check_directory_options(options));
   Result<DirectoryPlan> planned = plan_directory(options);
   if (!planned) {
@@ -134,8 +163,9 @@ Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& p
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
   }
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(directory.commit());
   return std::move(plan.report);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

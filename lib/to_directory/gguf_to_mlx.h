@@ -2,6 +2,7 @@
 // scales, then streamed, checked, renamed.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -9,9 +10,9 @@
 #include "io/model_folder.h"
 #include "io/progress.h"
 #include "to_directory/forms.h"
-#include "to_directory/report.h"
+#include "transfer/report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 inline constexpr u64 default_shard_size = 5'000'000'000;
 
@@ -28,6 +29,8 @@ struct GgufToMlxOptions {
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const TransferReport&)> deliver;
 };
 
 /// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left behind
@@ -36,6 +39,6 @@ struct GgufToMlxOptions {
 /// Errors: everything that verify calls an error in the file; "convert-…", "config-…" and "hf-tok-…"
 /// (docs/findings.md); those of AtomicDirectory; "convert-self-check" if what was written breaks a rule of ours (a
 /// bug).
-Result<DirectoryReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress);
+Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/counted.h"
@@ -16,8 +17,9 @@
 #include "rules/gguf/rules.h"
 #include "to_directory/config_from_keys.h"
 #include "to_directory/quantization.h"
+#include "to_directory/rows.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -34,6 +36,7 @@ class DirectoryPlanner {
   explicit DirectoryPlanner(const GgufToMlxOptions& options) : options_(options) {}
 
   Result<DirectoryPlan> plan() {
+    plan_.report.kind = ReportKind::gguf2mlx;
     plan_.report.input = options_.input;
     plan_.report.output = options_.output;
     plan_.report.dry_run = options_.dry_run;
@@ -111,7 +114,7 @@ class DirectoryPlanner {
     u64 bytes = 0;
   };
 
-  static Parts parts_of(const DirectoryTensor& tensor, const StoredForm& form) {
+  static Parts parts_of(const DirectoryTensor& tensor, const DirectoryForm& form) {
     const EncodedSizes row = encoded_sizes(tensor, form);
     Parts parts;
     parts.bytes = (row.weight + row.scales + row.biases) * tensor.rows();
@@ -148,7 +151,7 @@ class DirectoryPlanner {
       return usage_error(fmt::format("--shard-size would make {} files, at most {} are allowed; choose a larger size",
                                      starts.size(), most_shards));
     }
-    plan_.modules.resize(parts.size());
+    plan_.stream.resize(parts.size());
     const safetensors::OutMetadata metadata = {{"format", is_mlx_ ? "mlx" : "pt"}};
     for (std::size_t f = 0; f < starts.size(); ++f) {
       const std::size_t end = f + 1 < starts.size() ? starts[f + 1] : parts.size();
@@ -168,12 +171,17 @@ class DirectoryPlanner {
     MU_ASSIGN(shard.layout, safetensors::layout(metadata, tensors));
     std::size_t next = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      PlannedModule& module = plan_.modules[i];
-      module.shard = plan_.shards.size();
-      module.row = encoded_sizes(plan_.map.tensors[i], plan_.forms[i]);
+      const DirectoryTensor& tensor = plan_.map.tensors[i];
+      StreamTensor& stream = plan_.stream[i];
+      stream.file = plan_.shards.size();
+      stream.rows = tensor.rows();
+      // Elements that change places are read from as many rows as possible at once.
+      if (tensor.by_element) stream.chunk_rows = rows_at_once(tensor);
+      stream.is_measured = !plan_.forms[i].exact;
+      const EncodedSizes row = encoded_sizes(tensor, plan_.forms[i]);
+      const std::array<u64, max_parts> row_bytes = {row.weight, row.scales, row.biases};
       for (std::size_t p = 0; p < parts[i].tensors.size(); ++p, ++next) {
-        module.offsets[p] = shard.layout.header.size() + shard.layout.offsets[next].first;
-        module.end = shard.layout.header.size() + shard.layout.offsets[next].second;
+        stream.parts[p] = {shard.layout.header.size() + shard.layout.offsets[next].first, row_bytes[p]};
         weight_map_[tensors[next].name] = shard.name;
         total_size_ += shard.layout.offsets[next].second - shard.layout.offsets[next].first;
       }
@@ -247,22 +255,21 @@ class DirectoryPlanner {
   void report_tensors() {
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
       const DirectoryTensor& tensor = plan_.map.tensors[i];
-      const StoredForm& form = plan_.forms[i];
-      DirectoryTensorReport report;
+      const DirectoryForm& form = plan_.forms[i];
+      TensorReport report;
       report.name = tensor.name;
       for (const DirectoryPart& part : tensor.parts) {
         const CatalogTensor& source = plan_.catalog.tensors[part.tensor];
         report.source += (report.source.empty() ? "" : " + ") + source.name;
         const std::string type(type_name(*source.type));
-        if (report.source_type.find(type) == std::string::npos) {
-          report.source_type += (report.source_type.empty() ? "" : " + ") + type;
+        if (report.source_form.find(type) == std::string::npos) {
+          report.source_form += (report.source_form.empty() ? "" : " + ") + type;
         }
       }
-      if (tensor.parts.empty()) report.source = report.source_type = "key";
+      if (tensor.parts.empty()) report.source = report.source_form = "key";
       report.form = form.text();
       report.shape = tensor.shape;
-      const EncodedSizes& row = plan_.modules[i].row;
-      report.bytes = (row.weight + row.scales + row.biases) * tensor.rows();
+      for (const StreamTensor::Part& part : plan_.stream[i].parts) report.bytes += part.row_bytes * tensor.rows();
       report.exact = form.exact;
       report.rms = form.exact ? std::optional(form.rms) : std::nullopt;
       report.reason = form.reason;
@@ -276,14 +283,14 @@ class DirectoryPlanner {
   void remark_float32() {
     const auto count = [&](TensorType type) {
       return std::count_if(plan_.forms.begin(), plan_.forms.end(),
-                           [&](const StoredForm& form) { return form.type == type; });
+                           [&](const DirectoryForm& form) { return form.type == type; });
     };
     const auto all = static_cast<std::ptrdiff_t>(plan_.forms.size());
     const auto wide = count(TensorType::F32);
     const auto half = count(TensorType::F16);
     const auto brain = count(TensorType::BF16);
     const bool is_packed =
-        std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const StoredForm& form) { return form.is_packed(); });
+        std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const DirectoryForm& form) { return form.is_packed(); });
     if (options_.raw_names || (wide == all && !is_packed)) return;
     std::string what;
     if (wide > 0) {
@@ -338,4 +345,4 @@ bool is_name_of_ours(std::string_view name) {
                     [](char c, char wanted) { return wanted == '#' ? c >= '0' && c <= '9' : c == wanted; });
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

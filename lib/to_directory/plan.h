@@ -16,35 +16,28 @@
 #include "to_directory/encode.h"
 #include "to_directory/forms.h"
 #include "to_directory/gguf_to_mlx.h"
-#include "to_directory/report.h"
 #include "to_directory/tensor_map.h"
 #include "tokenizer/tokenizer_files_from_keys.h"
+#include "transfer/report.h"
+#include "transfer/stream.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 struct PlannedShard {
   std::string name;  ///< "model.safetensors", "model-00001-of-00003.safetensors"
   safetensors::OutLayout layout;
 };
 
-/// Where the rows of a module go: its weight, scales and biases, all in one file.
-struct PlannedModule {
-  std::size_t shard = 0;
-  std::array<u64, 3> offsets{};  ///< absolute
-  EncodedSizes row;              ///< bytes of one row in each
-  u64 end = 0;                   ///< absolute end of the last of them
-};
-
 struct DirectoryPlan {
   gguf::SplitSet set;
   Catalog catalog;
   DirectoryMap map;
-  std::vector<StoredForm> forms;       ///< one for each tensor of the map
-  std::vector<PlannedModule> modules;  ///< the same
+  std::vector<DirectoryForm> forms;  ///< one for each tensor of the map
+  std::vector<StreamTensor> stream;  ///< the same: weight, scales, biases
   std::vector<PlannedShard> shards;
   std::vector<std::pair<std::string, std::string>> side_files;  ///< name and content of the others
   std::optional<tokenizer::RebuiltTokenizer> tokenizer;         ///< whose files are written piece by piece
-  DirectoryReport report;
+  TransferReport report;
 
   u64 total_bytes() const;
 };
@@ -54,4 +47,4 @@ Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options);
 /// Is it a name of a file that gguf2mlx writes?
 bool is_name_of_ours(std::string_view name);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 
 namespace {
 
@@ -13,11 +13,11 @@ hf::ConfigMembers params_members(const mlx::Params& params) {
 }
 
 // The type of most values that are not packed, or else of the scales.
-TensorType usual_type(const DirectoryMap& map, const std::vector<StoredForm>& forms) {
+TensorType usual_type(const DirectoryMap& map, const std::vector<DirectoryForm>& forms) {
   std::map<TensorType, u64> plain;
   std::map<TensorType, u64> scales;
   for (std::size_t i = 0; i < forms.size(); ++i) {
-    const StoredForm& form = forms[i];
+    const DirectoryForm& form = forms[i];
     (form.is_packed() ? scales : plain)[form.type] += map.tensors[i].elements();
   }
   plain.erase(TensorType::U8);
@@ -30,7 +30,8 @@ TensorType usual_type(const DirectoryMap& map, const std::vector<StoredForm>& fo
 
 }  // namespace
 
-std::optional<hf::ConfigMembers> quantization_members(const DirectoryMap& map, const std::vector<StoredForm>& forms) {
+std::optional<hf::ConfigMembers> quantization_members(const DirectoryMap& map,
+                                                      const std::vector<DirectoryForm>& forms) {
   std::vector<std::pair<mlx::Params, u64>> uses;
   for (std::size_t i = 0; i < forms.size(); ++i) {
     if (!forms[i].is_packed()) continue;
@@ -56,9 +57,9 @@ std::optional<hf::ConfigMembers> quantization_members(const DirectoryMap& map, c
   return members;
 }
 
-std::string_view torch_dtype(const DirectoryMap& map, const std::vector<StoredForm>& forms) {
+std::string_view torch_dtype(const DirectoryMap& map, const std::vector<DirectoryForm>& forms) {
   const TensorType type = usual_type(map, forms);
   return type == TensorType::BF16 ? "bfloat16" : type == TensorType::F16 ? "float16" : "float32";
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

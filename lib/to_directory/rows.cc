@@ -38,8 +38,7 @@ DirectoryReader::DirectoryReader(const Catalog& catalog, const DirectoryTensor& 
   }
 }
 
-Status DirectoryReader::read_rows(u64 first, u64 count, std::vector<std::byte>& out) {
-  out.resize(count * *row_bytes(*type_, tensor_.unit));
+Status DirectoryReader::read_rows(u64 first, u64 count, MutableBytes out) {
   for (const Source& source : sources_) MU_TRY(read_part_rows(source, first, count, out));
   return {};
 }

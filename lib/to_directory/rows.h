@@ -19,8 +19,9 @@ class DirectoryReader {
   /// The type that all parts have; nothing if they differ, or there are none.
   std::optional<TensorType> type() const { return type_; }
 
-  /// Rows [first, first + count) as stored, one after another. Precondition: type(), units are rows.
-  Status read_rows(u64 first, u64 count, std::vector<std::byte>& out);
+  /// Rows [first, first + count) as stored, one after another. Precondition: type(), units are rows, and `out` has
+  /// their bytes.
+  Status read_rows(u64 first, u64 count, MutableBytes out);
 
   /// The values of units [first, first + count), what was done to them undone. Of large tensors whose elements change
   /// places a range is best made of many whole rows of the shape. Errors: reading, "tensor-no-decoder".

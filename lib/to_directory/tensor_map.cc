@@ -103,6 +103,7 @@ class Reverser {
     sizes.set("mlx", is_mlx ? 1 : 0);
     sizes.set("hf", is_mlx ? 0 : 1);
     sizes.set("traditional", 0);
+    sizes.set("back", 1);  // rows that only files of others have hold in this direction alone
     const CatalogTensor* embedding = find(embedding_name);
     if (sizes.get(arch::symbol::vocabulary) == 0 && embedding != nullptr && embedding->ne.size() == 2) {
       sizes.set(arch::symbol::vocabulary, embedding->ne[1]);
@@ -153,16 +154,46 @@ class Reverser {
                               shape_text(expected.ne)));
     }
     const arch::SourceAlternative* alternative = choose(*expected.row, expected.layer);
+    if (alternative == nullptr && names_.alternatives(*expected.row).front().condition == "!back") {
+      result_.left_out.push_back(expected.name + " (a copy that only the loader wants)");
+      return {};
+    }
     if (alternative == nullptr) {
       return fail("convert-reverse", at_tensor(expected.name), "has no name in a directory of this kind");
     }
     u64 first = 0;
+    if (is_by_expert(*alternative)) {
+      MU_TRY(add_by_expert(expected, *alternative, index, first));
+      return check_rows(expected, index, first);
+    }
     for (const arch::SourcePart& part : alternative->parts) {
       const u64 copies = part.is_stacked() ? tensor.ne.back() : 1;
       for (u64 number = 0; number < copies; ++number) {
         MU_TRY(add_part(expected, part, alternative->parts.size() == 1, number, copies, index, first));
       }
     }
+    return check_rows(expected, index, first);
+  }
+
+  // A tensor in which the rows of several tensors take turns, expert by expert.
+  static bool is_by_expert(const arch::SourceAlternative& alternative) {
+    return alternative.parts.front().view.find('#') != std::string_view::npos;
+  }
+  Status add_by_expert(const arch::ExpectedTensor& expected, const arch::SourceAlternative& alternative,
+                       std::size_t index, u64& first) {
+    for (u64 number = 0; number < catalog_.tensors[index].ne.back(); ++number) {
+      for (const arch::SourcePart& part : alternative.parts) {
+        std::string view(part.view);
+        view.replace(view.find('#'), 1, std::to_string(number));
+        arch::SourcePart of_expert = part;
+        of_expert.view = view;
+        MU_TRY(add_part(expected, of_expert, false, 0, 1, index, first));
+      }
+    }
+    return {};
+  }
+
+  Status check_rows(const arch::ExpectedTensor& expected, std::size_t index, u64 first) const {
     const u64 units = units_of_.at(index);
     if (first != units) {
       return fail("convert-shape", at_tensor(expected.name),

@@ -9,7 +9,7 @@
 #include "hf/model_id.h"
 #include "to_gguf/optional_keys.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 namespace {
 
@@ -178,4 +178,4 @@ Keys model_card_keys(const hf::ModelCard& card) {
   return keys;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

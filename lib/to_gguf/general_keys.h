@@ -12,7 +12,7 @@
 #include "hf/model_card.h"
 #include "tensor/types.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 /// What the model is called. Empty where nothing tells.
 struct Identity {
@@ -48,4 +48,4 @@ u32 file_type_code(TensorType type);
 /// rest of the card is part of find_identity().
 std::vector<gguf::OutKey> model_card_keys(const hf::ModelCard& card);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -1,14 +1,14 @@
 #include "to_gguf/mlx_to_gguf.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <mutex>
 
 #include "base/path.h"
 #include "io/atomic_output.h"
 #include "to_gguf/plan.h"
 #include "to_gguf/self_check.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 namespace {
 
@@ -56,40 +56,25 @@ Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const Mlx
   return outputs;
 }
 
-class Streamer {
- public:
-  Streamer(GgufPlan& plan, const MlxToGgufOptions& options, Progress& progress)
-      : plan_(plan), options_(options), progress_(progress), scratch_(std::max(options.threads, 1u)) {}
-
-  Status stream(std::size_t number, AtomicOutput& output) {
-    const PlannedFile& file = plan_.files[number];
-    const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) {
-      return encode_one(file.first_tensor + tensor, first, count, out, thread);
-    };
-    return stream_gguf(output, file.layout, file.stream, std::max(options_.threads, 1u), encode, progress_);
+// Errors are measured while the exact values are at hand anyway: for tensors that are not exact.
+Status stream(GgufPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threads, Progress& progress) {
+  std::vector<StreamFile> files;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    files.push_back({&outputs[i], plan.files[i].layout.header, plan.files[i].layout.file_size});
   }
-
- private:
-  // Errors are measured while the exact values are at hand anyway: for tensors that are not exact.
-  Status encode_one(std::size_t index, u64 first, u64 count, MutableBytes out, unsigned thread) {
-    const TensorRecipe& recipe = plan_.recipes[index];
-    MeasuredError error;
-    MU_TRY(encode_rows(*plan_.model, plan_.map.tensors[index], recipe, first, count, out, scratch_[thread],
-                       recipe.exact ? nullptr : &error));
-    if (!recipe.exact) {
-      const std::lock_guard lock(mutex_);
-      plan_.report.tensors[index].measured = true;
-      plan_.report.tensors[index].error.add(error);
-    }
-    return {};
+  std::vector<StoredRows> scratch(std::max(threads, 1u));
+  const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
+                                MeasuredError* error) {
+    return encode_rows(*plan.model, plan.map.tensors[i], plan.recipes[i], first, count, out[0], scratch[thread], error);
+  };
+  MU_ASSIGN(const std::vector<MeasuredError> errors, stream_tensors(files, plan.stream, threads, encode, progress));
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!plan.stream[i].is_measured) continue;
+    plan.report.tensors[i].rms = errors[i].relative_rms();
+    plan.report.tensors[i].max_abs = errors[i].max_abs;
   }
-
-  GgufPlan& plan_;
-  const MlxToGgufOptions& options_;
-  Progress& progress_;
-  std::vector<StoredRows> scratch_;
-  std::mutex mutex_;
-};
+  return {};
+}
 
 Status check_options(const MlxToGgufOptions& options) {
   if (options.split_max_size && is_standard_output(options.output)) {
@@ -106,7 +91,7 @@ Status check_options(const MlxToGgufOptions& options) {
 
 }  // namespace
 
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& progress) {
+Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& progress) {
   MU_TRY(check_options(given));
   MlxToGgufOptions options = given;
   if (options.directory.ends_with(".safetensors.index.json")) {
@@ -121,12 +106,12 @@ Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& pr
   }
   MU_ASSIGN(std::vector<AtomicOutput> outputs, create_outputs(plan, options));
   progress.restart("writing", plan.total_bytes());
-  Streamer streamer(plan, options, progress);
-  for (std::size_t i = 0; i < outputs.size(); ++i) MU_TRY(streamer.stream(i, outputs[i]));
+  MU_TRY(stream(plan, outputs, options.threads, progress));
   progress.finish();
-  MU_TRY(check_written(plan, outputs, !options.no_vocab));
+  MU_TRY(check_written(plan, outputs));
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(AtomicOutput::commit_all(outputs));
   return std::move(plan.report);
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

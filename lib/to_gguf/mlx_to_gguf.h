@@ -2,6 +2,7 @@
 // renamed.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -9,10 +10,10 @@
 #include "base/parallel.h"
 #include "io/model_folder.h"
 #include "io/progress.h"
-#include "transfer/conversion_report.h"
 #include "transfer/mlx_target.h"
+#include "transfer/report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 struct MlxToGgufOptions {
   std::string directory;
@@ -28,6 +29,8 @@ struct MlxToGgufOptions {
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
+  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  std::function<Status(const TransferReport&)> deliver;
 };
 
 /// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under
@@ -35,6 +38,6 @@ struct MlxToGgufOptions {
 ///
 /// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
 /// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
-Result<ConversionReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
+Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -9,6 +9,7 @@
 #include "arch/key_writer.h"
 #include "base/checked_math.h"
 #include "base/log.h"
+#include "forms/foreign_forms.h"
 #include "hf/generation_config.h"
 #include "hf/model_card.h"
 #include "io/file_kind.h"
@@ -19,7 +20,7 @@
 #include "to_gguf/tokenizer_keys.h"
 #include "tokenizer/tokenizer.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 namespace {
 
@@ -36,7 +37,9 @@ class Planner {
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     plan_.report.left_out = plan_.map.left_out;
     for (const std::string& name : plan_.model->left_out) {
-      plan_.report.left_out.push_back(name + " (belongs in another file, or is computed at run time)");
+      plan_.report.left_out.push_back(name + (is_activation_scale(name)
+                                                  ? " (scales activations, which a GGUF does not quantise)"
+                                                  : " (belongs in another file, or is computed at run time)"));
     }
     MU_TRY(choose_recipes());
     MU_TRY(make_keys());
@@ -105,12 +108,12 @@ class Planner {
       plan_.report.tensors.push_back({tensor.name,
                                       recipe.source,
                                       recipe.form,
-                                      recipe.type,
+                                      std::string(type_name(recipe.type)),
                                       tensor.ne,
                                       *bytes,
                                       recipe.measured ? std::optional(recipe.exact) : std::nullopt,
                                       recipe.reason,
-                                      false,
+                                      {},
                                       {}});
     }
     return {};
@@ -241,13 +244,16 @@ class Planner {
     }
     PlannedFile file;
     file.path = std::move(path);
-    file.first_tensor = begin;
     MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
     for (std::size_t i = begin; i < end; ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
-      const u64 rows = tensor.units();
-      file.stream.push_back(
-          {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / rows, rows, row_granule(tensor)});
+      StreamTensor stream;
+      stream.file = plan_.files.size();
+      stream.rows = tensor.units();
+      stream.granule = row_granule(tensor);
+      stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
+      stream.is_measured = !plan_.recipes[i].exact;
+      plan_.stream.push_back(stream);
     }
     plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
     plan_.files.push_back(std::move(file));
@@ -276,4 +282,4 @@ Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
   return Planner(options).plan();
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

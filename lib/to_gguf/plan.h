@@ -10,16 +10,14 @@
 #include "gguf/write.h"
 #include "model/hf_model.h"
 #include "to_gguf/mlx_to_gguf.h"
-#include "to_gguf/stream.h"
 #include "to_gguf/tensor_map.h"
 #include "to_gguf/tensor_recipe.h"
+#include "transfer/stream.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 struct PlannedFile {
   std::string path;
-  std::size_t first_tensor = 0;  ///< into GgufPlan::recipes
-  std::vector<StreamTensor> stream;
   gguf::OutLayout layout;
 };
 
@@ -28,11 +26,12 @@ struct GgufPlan {
   TensorMap map;
   std::vector<TensorRecipe> recipes;  ///< one for each tensor of the map
   std::vector<PlannedFile> files;
-  ConversionReport report;  ///< without measured errors
+  std::vector<StreamTensor> stream;  ///< one for each tensor of the map
+  TransferReport report;             ///< without measured errors
 
   u64 total_bytes() const;
 };
 
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -4,7 +4,7 @@
 #include "io/random_access_file.h"
 #include "to_gguf/plan.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 Result<gguf::SplitSet> planned_model(const std::string& directory) {
   MlxToGgufOptions options;
@@ -24,4 +24,4 @@ Result<gguf::SplitSet> planned_model(const std::string& directory) {
   return set;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

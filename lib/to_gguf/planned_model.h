@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "gguf/split_set.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 /// The GGUF that mlx2gguf makes of a directory without options, except that it has no tokenizer: keys and tensors, no
 /// data. Errors: those of plan_gguf().
 Result<gguf::SplitSet> planned_model(const std::string& directory);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "mlx/dequantize.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
 #include "to_gguf/transposed_rows.h"
@@ -15,15 +14,11 @@ namespace modelutils {
 
 namespace {
 
-u64 bytes_per_row(const SourceMatrix& matrix, const StoredTensor& tensor, u64 rows) {
-  return matrix.quantized || &tensor == &matrix.values ? tensor.bytes / rows : 0;
-}
-
-// Reads one of the stored tensors of a part (its values, scales or biases) by the part's view.
+// Reads one of the planes of a part (its values, scales or biases) by the part's view.
 class PartReader {
  public:
-  PartReader(const HfModel& model, const arch::RowView& view, const StoredTensor& tensor, u64 row_bytes)
-      : model_(model), view_(view), tensor_(tensor), row_bytes_(row_bytes) {}
+  PartReader(const arch::RowView& view, const StoredPlane& plane, const PlaneLayout& layout)
+      : view_(view), plane_(plane), layout_(layout), row_bytes_(layout.line_bytes) {}
 
   /// Rows [first, first + count) of the view to `out`.
   Status read(u64 first, u64 count, MutableBytes out) {
@@ -34,7 +29,7 @@ class PartReader {
 
  private:
   Status read_source(u64 row, MutableBytes out) const {
-    return model_.source(tensor_).read_exact(tensor_.offset + row * row_bytes_, out);
+    return read_lines(plane_, layout_, row, out.size() / row_bytes_, out);
   }
 
   // The innermost rows follow one another in the source.
@@ -71,40 +66,32 @@ class PartReader {
     return {};
   }
 
-  const HfModel& model_;
   const arch::RowView& view_;
-  const StoredTensor& tensor_;
+  const StoredPlane& plane_;
+  const PlaneLayout& layout_;
   u64 row_bytes_;
   std::vector<std::byte> block_;
 };
 
 void decode(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out) {
-  if (matrix.quantized) {
-    mlx::dequantize(*matrix.quantized, {rows.values, matrix.scales.type, rows.scales, matrix.biases.type, rows.biases},
-                    out);
-  } else {
-    dequantize(matrix.values.type, rows.values, out);
-  }
+  form_info(matrix.form).decode(matrix.form, matrix.columns, planes_of(rows), out);
 }
 
 // One part of a tensor that is read whole, its elements as float32 in the order of the source.
 Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatrix& matrix) {
   StoredRows rows;
-  const auto read = [&](const StoredTensor& stored, std::vector<std::byte>& bytes) {
-    bytes.resize(stored.bytes);
-    return model.source(stored).read_exact(stored.offset, bytes);
-  };
-  MU_TRY(read(matrix.values, rows.values));
-  if (matrix.quantized) {
-    MU_TRY(read(matrix.scales, rows.scales));
-    if (matrix.biases.bytes > 0) MU_TRY(read(matrix.biases, rows.biases));
-  }
+  MU_TRY(read_rows(model.stored(matrix), 0, matrix.rows, rows));
   std::vector<float> values(static_cast<std::size_t>(matrix.rows * matrix.columns));
   decode(matrix, rows, values);
   return values;
 }
 
 }  // namespace
+
+PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows) {
+  const PlaneLayout layout = form_info(matrix.form).plane(matrix.form, plane, matrix.columns);
+  return layout.rows == 1 ? PlaneLayout{matrix.planes[plane].bytes / source_rows} : layout;
+}
 
 u64 row_granule(const MappedTensor& tensor) {
   u64 granule = 1;
@@ -133,14 +120,14 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
     values[i] /= tensor.column_lengths[i % tensor.column_lengths.size()];
   }
   const TensorType type = values_type(matrix);
-  rows.values.resize(values.size() * type_info(type).block_bytes);
+  rows.values().resize(values.size() * type_info(type).block_bytes);
   if (type == TensorType::F32) {
-    std::memcpy(rows.values.data(), values.data(), rows.values.size());
+    std::memcpy(rows.values().data(), values.data(), rows.values().size());
     return {};
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const u16 half = type == TensorType::F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
-    std::memcpy(rows.values.data() + 2 * i, &half, 2);
+    std::memcpy(rows.values().data() + 2 * i, &half, 2);
   }
   return {};
 }
@@ -148,13 +135,11 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
 // `first` and `count` in rows, or pieces of rows.
 Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
-  const u64 source_rows = tensor.parts.front().view.source_rows;
-  const u64 value_bytes = bytes_per_row(kind, kind.values, source_rows);
-  const u64 scale_bytes = bytes_per_row(kind, kind.scales, source_rows);
-  const u64 bias_bytes = bytes_per_row(kind, kind.biases, source_rows);
-  out.values.resize(count * value_bytes);
-  out.scales.resize(count * scale_bytes);
-  out.biases.resize(count * bias_bytes);
+  std::array<PlaneLayout, max_planes> layouts;
+  for (std::size_t i = 0; i < max_planes; ++i) {
+    layouts[i] = layout_of(kind, i, tensor.parts.front().view.source_rows);
+    out.planes[i].resize(count * layouts[i].line_bytes);
+  }
   u64 part_start = 0;  // in rows of the tensor, or pieces
   for (const MappedPart& part : tensor.parts) {
     const u64 rows = part.view.rows();
@@ -162,14 +147,13 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
     const u64 to = std::min(first + count, part_start + rows);
     if (from < to) {
       const SourceMatrix& matrix = model.matrices[part.matrix];
-      const auto read = [&](const StoredTensor& stored, u64 row_bytes, std::vector<std::byte>& bytes) {
-        return PartReader(model, part.view, stored, row_bytes)
-            .read(from - part_start, to - from,
-                  MutableBytes(bytes).subspan((from - first) * row_bytes, (to - from) * row_bytes));
-      };
-      MU_TRY(read(matrix.values, value_bytes, out.values));
-      MU_TRY(read(matrix.scales, scale_bytes, out.scales));
-      MU_TRY(read(matrix.biases, bias_bytes, out.biases));
+      for (std::size_t i = 0; i < max_planes; ++i) {
+        const u64 bytes = layouts[i].line_bytes;
+        const StoredPlane plane = model.plane(matrix.planes[i]);
+        MU_TRY(PartReader(part.view, plane, layouts[i])
+                   .read(from - part_start, to - from,
+                         MutableBytes(out.planes[i]).subspan((from - first) * bytes, (to - from) * bytes)));
+      }
     }
     part_start += rows;
   }
@@ -186,7 +170,7 @@ Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
 
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  if (tensor.has_computed_rows()) return dequantize(values_type(matrix), rows.values, out);
+  if (tensor.has_computed_rows()) return dequantize(values_type(matrix), rows.values(), out);
   decode(matrix, rows, out);
 }
 
@@ -233,6 +217,52 @@ Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers
     values.push_back(one.front());
   }
   return values;
+}
+
+namespace {
+
+class MappedValues : public TensorValues {
+ public:
+  MappedValues(const HfModel& model, const MappedTensor& tensor)
+      : TensorValues(form_of_rows(model, tensor), tensor.columns() * tensor.rows(),
+                     tensor.columns() * (tensor.is_whole ? tensor.rows() : row_granule(tensor))),
+        model_(model),
+        tensor_(tensor) {}
+
+  Status read(u64 first, u64 count, StoredRows& out) const override {
+    if (!tensor_.is_whole) {
+      const u64 granule = row_granule(tensor_);
+      return read_stored_rows(model_, tensor_, first * granule, count * granule, out);
+    }
+    MU_ASSIGN(const std::vector<float> values, read_whole(model_, tensor_));
+    out.values().resize(values.size() * sizeof(float));
+    std::memcpy(out.values().data(), values.data(), out.values().size());
+    return {};
+  }
+
+  void decode(const StoredRows& rows, std::span<float> out) const override {
+    if (tensor_.is_whole) {
+      std::memcpy(out.data(), rows.values().data(), out.size_bytes());
+    } else {
+      decode_rows(model_, tensor_, rows, out);
+    }
+  }
+
+ private:
+  static StoredForm form_of_rows(const HfModel& model, const MappedTensor& tensor) {
+    if (tensor.is_whole) return plain_form(TensorType::F32);
+    const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+    return tensor.has_computed_rows() ? plain_form(values_type(matrix)) : matrix.form;
+  }
+
+  const HfModel& model_;
+  const MappedTensor& tensor_;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorValues> values_of(const HfModel& model, const MappedTensor& tensor) {
+  return std::make_unique<MappedValues>(model, tensor);
 }
 
 }  // namespace modelutils

@@ -1,31 +1,32 @@
 // Reading rows of a mapped tensor: as stored (for repacking) and as exact float32 values.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "base/error.h"
+#include "forms/tensor_values.h"
 #include "model/hf_model.h"
 #include "to_gguf/tensor_map.h"
 
 namespace modelutils {
-
-/// Rows as stored, one after another in the order of the GGUF tensor.
-struct StoredRows {
-  std::vector<std::byte> values;  ///< packed codes or plain elements
-  std::vector<std::byte> scales;  ///< empty if not quantised
-  std::vector<std::byte> biases;  ///< affine only
-};
 
 /// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage, and is not read whole);
 /// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Rows that are computed are
 /// elements of values_type() (hf_transposed.h). Errors: reading.
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
 
+/// How a plane of a matrix follows the `source_rows` rows, or pieces of rows, that a part's view sees.
+PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows);
+
 /// What `first` and `count` above must be multiples of: the rows of a head where they are put into another order, or 1.
 u64 row_granule(const MappedTensor& tensor);
 
 /// Exact float32 values of rows of `tensor` as read_stored_rows() gave them; `out` has rows × columns elements.
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out);
+
+/// The values of a GGUF tensor that a directory's tensors make. Both must outlive it.
+std::unique_ptr<TensorValues> values_of(const HfModel& model, const MappedTensor& tensor);
 
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor);

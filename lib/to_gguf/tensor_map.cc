@@ -39,6 +39,7 @@ class NameMapper {
     arch::Sizes known;
     known.set("mlx", model_.is_mlx ? 1 : 0);
     known.set("hf", model_.is_mlx ? 0 : 1);
+    known.set("back", 0);
     known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
     MU_TRY(require_embedding());
     MU_ASSIGN(result_.sizes,
@@ -168,7 +169,7 @@ class NameMapper {
   // Vectors that become a matrix: their elements are put in order, not their rows.
   bool is_vector(const Found& found) const {
     const SourceMatrix& matrix = model_.matrices[found.parts.front()->begin()->second];
-    return !matrix.quantized && without_ones(matrix.shape).size() <= 1;
+    return !matrix.is_quantized() && without_ones(matrix.shape).size() <= 1;
   }
 
   // The rows of one part, of all its experts.
@@ -194,7 +195,7 @@ class NameMapper {
       std::optional<arch::RowView> view =
           is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
       if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
-      tensor.must_be_f32 |= expected.row->plain && matrix.quantized;
+      tensor.must_be_f32 |= expected.row->plain && matrix.is_quantized();
       if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
       tensor.parts.push_back({index, std::move(*view), factor});
     }
@@ -220,7 +221,8 @@ class NameMapper {
   static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
     const u64 length = view.axes.back().count;
     std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
-    if (runs && tensor.columns() % length == 0 && (!matrix.quantized || length % matrix.quantized->group_size == 0)) {
+    if (runs && tensor.columns() % length == 0 &&
+        length % form_info(matrix.form).unit(matrix.form, matrix.columns) == 0) {
       tensor.pieces = tensor.columns() / length;
       view = std::move(*runs);
     } else {
@@ -231,14 +233,13 @@ class NameMapper {
   // Rows of ne0 elements; convolutions keep a last dimension of 1.
   static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
     const u64 columns = tensor.columns();
-    if (matrix.columns == columns || matrix.quantized || columns == 0) return matrix.rows;
+    if (matrix.columns == columns || matrix.is_quantized() || columns == 0) return matrix.rows;
     const u64 elements = matrix.rows * matrix.columns;  // fits: the bytes do
     return matrix.shape.back() == 1 && elements % columns == 0 ? elements / columns : matrix.rows;
   }
 
   static bool same_storage(const SourceMatrix& a, const SourceMatrix& b) {
-    return a.shape == b.shape && a.values.type == b.values.type && a.quantized == b.quantized &&
-           a.scales.type == b.scales.type && a.biases.type == b.biases.type;
+    return a.shape == b.shape && a.form == b.form;
   }
 
   tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
@@ -255,7 +256,7 @@ class NameMapper {
     std::vector<u64> ne = reversed(matrix.shape);
     if (stacked) ne.push_back(*stacked);
     // Routers of one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
-    if (ne == expected.ne || (!matrix.quantized && without_ones(ne) == without_ones(expected.ne))) return {};
+    if (ne == expected.ne || (!matrix.is_quantized() && without_ones(ne) == without_ones(expected.ne))) return {};
     while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
     return ne == expected.ne ? Status{} : wrong_shape(expected, matrix, stacked);
   }
@@ -272,8 +273,7 @@ class NameMapper {
       const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
       if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
         return wrong_shape(expected, matrix);
-      if (matrix.values.type != first.values.type || matrix.quantized != first.quantized ||
-          matrix.scales.type != first.scales.type || matrix.biases.type != first.biases.type) {
+      if (matrix.form != first.form) {
         return fail("convert-experts", at_tensor(matrix.name),
                     "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
       }
@@ -324,11 +324,12 @@ class NameMapper {
   }
 
   Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
-    if (a.shape != b.shape || a.quantized != b.quantized) return false;
-    for (const auto& part : {&SourceMatrix::values, &SourceMatrix::scales, &SourceMatrix::biases}) {
-      const StoredTensor& left = a.*part;
-      const StoredTensor& right = b.*part;
-      if (left.type != right.type || left.bytes != right.bytes) return false;
+    if (a.shape != b.shape || a.form != b.form) return false;
+    for (std::size_t i = 0; i < max_planes; ++i) {
+      const StoredTensor& left = a.planes[i];
+      const StoredTensor& right = b.planes[i];
+      if (left.bytes == 0 && right.bytes == 0) continue;
+      if (left.bytes != right.bytes) return false;
       MU_ASSIGN(const bool same,
                 same_bytes(model_.source(left), left.offset, model_.source(right), right.offset, left.bytes));
       if (!same) return false;

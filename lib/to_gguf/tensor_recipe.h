@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 #include "model/hf_model.h"
-#include "to_gguf/mlx_scales.h"
 #include "to_gguf/rows.h"
+#include "to_gguf/scales.h"
 #include "to_gguf/tensor_map.h"
-#include "transfer/conversion_report.h"
-#include "transfer/mlx_repack.h"
+#include "transfer/carriers.h"
+#include "transfer/report.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 struct TensorRecipe {
   TensorType type = TensorType::F32;
@@ -39,4 +39,4 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
 Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
                    MutableBytes out, StoredRows& scratch, MeasuredError* error);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

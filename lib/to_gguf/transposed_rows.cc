@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "mlx/dequantize.h"
-
 namespace modelutils {
 
 namespace {
@@ -13,14 +11,14 @@ namespace {
 class StripReader {
  public:
   StripReader(const HfModel& model, const SourceMatrix& matrix)
-      : model_(model), matrix_(matrix), size_(type_info(values_type(matrix)).block_bytes) {}
+      : matrix_(model.stored(matrix)), size_(type_info(values_type(matrix)).block_bytes) {}
 
   u64 element_bytes() const { return size_; }
 
   /// Elements [first, first + count) of the matrix.
   Status read(u64 first, u64 count, MutableBytes out) {
-    if (!matrix_.quantized) {
-      return model_.source(matrix_.values).read_exact(matrix_.values.offset + first * size_, out);
+    if (matrix_.form.is_plain()) {
+      return matrix_.planes[0].file->read_exact(matrix_.planes[0].offset + first * size_, out);
     }
     while (count > 0) {
       const u64 column = first % matrix_.columns;
@@ -38,23 +36,15 @@ class StripReader {
   Status read_row(u64 row) {
     if (row == row_) return {};
     row_ = row;
-    MU_TRY(read_part(matrix_.values, row, codes_));
-    MU_TRY(read_part(matrix_.scales, row, scales_));
-    if (matrix_.biases.bytes > 0) MU_TRY(read_part(matrix_.biases, row, biases_));
+    MU_TRY(read_rows(matrix_, row, 1, stored_));
     values_.resize(matrix_.columns);
-    mlx::dequantize(*matrix_.quantized, {codes_, matrix_.scales.type, scales_, matrix_.biases.type, biases_}, values_);
+    form_info(matrix_.form).decode(matrix_.form, matrix_.columns, planes_of(stored_), values_);
     return {};
   }
 
-  Status read_part(const StoredTensor& stored, u64 row, std::vector<std::byte>& bytes) const {
-    bytes.resize(stored.bytes / matrix_.rows);
-    return model_.source(stored).read_exact(stored.offset + row * bytes.size(), bytes);
-  }
-
-  const HfModel& model_;
-  const SourceMatrix& matrix_;
+  const StoredMatrix matrix_;
   u64 size_;
-  std::vector<std::byte> codes_, scales_, biases_;
+  StoredRows stored_;
   std::vector<float> values_;  // of the row read last
   u64 row_ = ~u64{0};
 };
@@ -92,13 +82,13 @@ Status read_part(const HfModel& model, const MappedPart& part, u64 columns, u64 
 }  // namespace
 
 TensorType values_type(const SourceMatrix& matrix) {
-  return matrix.quantized ? TensorType::F32 : matrix.values.type;
+  return matrix.is_quantized() ? TensorType::F32 : matrix.form.type();
 }
 
 Status read_transposed_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   const u64 row_bytes =
       tensor.columns() * type_info(values_type(model.matrices[tensor.parts.front().matrix])).block_bytes;
-  out.values.resize(count * row_bytes);
+  out.values().resize(count * row_bytes);
   u64 part_start = 0;  // in rows of the tensor
   for (const MappedPart& part : tensor.parts) {
     const u64 rows = part.view.rows() / tensor.columns();
@@ -106,7 +96,7 @@ Status read_transposed_rows(const HfModel& model, const MappedTensor& tensor, u6
     const u64 to = std::min(first + count, part_start + rows);
     if (from < to) {
       MU_TRY(read_part(model, part, tensor.columns(), from - part_start, to - from,
-                       MutableBytes(out.values).subspan((from - first) * row_bytes, (to - from) * row_bytes)));
+                       MutableBytes(out.values()).subspan((from - first) * row_bytes, (to - from) * row_bytes)));
     }
     part_start += rows;
   }

@@ -49,6 +49,9 @@ struct KnownPre {
 /// How many digits a pre-tokenizer leaves together: 1, 3, or 0 for any number (or a number that depends on more).
 u32 digits_together(std::string_view pre);
 
+/// Does llama.cpp take spaces away before punctuation when it makes text of tokens? True of no pre-tokenizer ("").
+bool tidies_spaces(std::string_view pre);
+
 /// Nothing for names that llama.cpp does not know.
 std::optional<KnownPre> known_pre(std::string_view name);
 

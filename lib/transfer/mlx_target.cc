@@ -13,14 +13,6 @@ namespace modelutils {
 
 namespace {
 
-float as_f32(TensorType type, const std::byte* at) {
-  switch (type) {
-    case TensorType::F16: return f16_to_f32(load<u16>(at));
-    case TensorType::BF16: return bf16_to_f32(load<u16>(at));
-    default: return load<float>(at);
-  }
-}
-
 void look_at(TensorType type, float value, ScaleAnalysis& analysis) {
   ++analysis.values;
   if (!(std::abs(value) < 65520.0f)) {  // NaN, too
@@ -45,8 +37,8 @@ void analyse_affine(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes
   const float greatest_code = static_cast<float>((1u << form.params.bits) - 1);
   const std::size_t groups = scales.size() / scale_size;
   for (std::size_t group = 0; group < groups; ++group) {
-    const float scale = as_f32(form.scale_type, scales.data() + group * scale_size);
-    const float bias = as_f32(form.bias_type, biases.data() + group * bias_size);
+    const float scale = scale_at(form.scale_type, scales.data() + group * scale_size);
+    const float bias = scale_at(form.bias_type, biases.data() + group * bias_size);
     // Where all codes are 0, every value is the bias: it does not matter that the scale is rounded.
     const bool scale_matters = codes.empty() || !(std::abs(scale) < 65520.0f) || !is_zero_group(form, codes, group);
     look_at(scale_matters ? form.scale_type : TensorType::F16, scale, analysis);
@@ -107,13 +99,13 @@ bool exponents_within(const ScaleAnalysis& analysis, u8 low, u8 high) {
 }
 
 Target decoded(TensorType type, bool exact, std::string reason) {
-  return {type, Recipe::decode, exact, std::move(reason), false};
+  return {type, Carry::encode, exact, std::move(reason), false};
 }
 
 Target affine_fallback(const MlxForm& form, const ScaleAnalysis& analysis, TensorType fallback, std::string reason) {
   if (fallback == TensorType::Q8_0) {
     if (form.columns % 32 == 0 && analysis.largest / 127 < 65504) {
-      return {TensorType::Q8_0, Recipe::q8_0_best, false, std::move(reason), false};
+      return {TensorType::Q8_0, Carry::q8_0_best, false, std::move(reason), false};
     }
     reason += form.columns % 32 == 0 ? "; values too large for Q8_0" : "; rows do not fill blocks of 32";
     fallback = TensorType::F16;
@@ -142,11 +134,10 @@ Target affine_target(const MlxForm& form, const ScaleAnalysis& analysis, TensorT
   const u32 bits = form.params.bits;
   const bool is_f32 = form.scale_type == TensorType::F32 || form.bias_type == TensorType::F32;
   if (bits <= 5 && fills_blocks && !(is_f32 && analysis.inexact > 0)) {
-    return {bits == 5 ? TensorType::Q5_1 : TensorType::Q4_1, Recipe::blocks, analysis.inexact == 0, inexact_text,
-            false};
+    return {bits == 5 ? TensorType::Q5_1 : TensorType::Q4_1, Carry::blocks, analysis.inexact == 0, inexact_text, false};
   }
   if (bits == 8 && fills_blocks && analysis.symmetric && analysis.inexact == 0) {
-    return {TensorType::Q8_0, Recipe::blocks, true, "symmetric: bias is -128 × scale in every group", false};
+    return {TensorType::Q8_0, Carry::blocks, true, "symmetric: bias is -128 × scale in every group", false};
   }
   if (bits <= 5 && fills_blocks)
     return affine_fallback(form, analysis, fallback, "f32 scales that f16 cannot represent");
@@ -159,9 +150,9 @@ Target mxfp4_target(const MlxForm& form, const ScaleAnalysis& analysis, bool com
   if (!exponents_within(analysis, 0, 254)) {
     return decoded(TensorType::F32, true, "scale 255 is not finite, and runtimes refuse it in MXFP4");
   }
-  if (!compat) return {TensorType::MXFP4, Recipe::blocks, true, {}, false};
+  if (!compat) return {TensorType::MXFP4, Carry::blocks, true, {}, false};
   if (form.columns % 32 == 0 && exponents_within(analysis, 104, 143)) {
-    return {TensorType::Q5_0, Recipe::blocks, true, "for runtimes without MXFP4", false};
+    return {TensorType::Q5_0, Carry::blocks, true, "for runtimes without MXFP4", false};
   }
   return decoded(TensorType::BF16, true, "for runtimes without MXFP4; exponents out of range for Q5_0");
 }
@@ -212,7 +203,7 @@ Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis,
       } else if (analysis.odd_scales > 0) {
         target = decoded(TensorType::F16, true, "scale bytes that runtimes read differently");
       } else {
-        target = {TensorType::NVFP4, Recipe::blocks, true, {}, false};
+        target = {TensorType::NVFP4, Carry::blocks, true, {}, false};
       }
       break;
     case mlx::Mode::mxfp8:

@@ -46,15 +46,17 @@ struct RepackOptions {
   bool compat = false;                     ///< avoid MXFP4 and NVFP4
 };
 
-enum class Recipe : u8 {
+/// How values get into a target type.
+enum class Carry : u8 {
+  copy,       ///< the stored bytes, which are of the type
   blocks,     ///< codes regrouped, scales copied: Q4_1, Q5_1, symmetric Q8_0, MXFP4, NVFP4, Q5_0 from mxfp4
   q8_0_best,  ///< each block in the better of the integer form and plain Q8_0
-  decode,     ///< exact float32 values, rounded to F16 or BF16, or kept
+  encode,     ///< exact float32 values, encoded (encoders.h)
 };
 
 struct Target {
   TensorType type = TensorType::F32;
-  Recipe recipe = Recipe::decode;
+  Carry carry = Carry::encode;
   bool exact = true;
   std::string reason;         ///< why, where it is not obvious
   bool may_overflow = false;  ///< a scale is so large that values of its group may be infinite or NaN

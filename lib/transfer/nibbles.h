@@ -10,7 +10,7 @@
 #include "base/byte_reader.h"
 #include "base/types.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 /// The bytes of `word` (32 bits) moved apart: byte k goes to byte 2k.
 constexpr u64 spread_bytes(u64 word) {
@@ -84,4 +84,4 @@ inline void regroup_four_parts(const u8* in, u8* out) {
 #endif
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

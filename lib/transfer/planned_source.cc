@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace modelutils::convert {
+namespace modelutils {
 
 Result<std::size_t> PlannedSource::read_some(u64 offset, MutableBytes out) const {
   if (offset >= file_size_) return std::size_t{0};
@@ -18,4 +18,4 @@ Result<std::size_t> PlannedSource::read_some(u64 offset, MutableBytes out) const
   return from_header;
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -7,7 +7,7 @@
 
 #include "base/byte_source.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 class PlannedSource : public ByteSource {
  public:
@@ -26,4 +26,4 @@ class PlannedSource : public ByteSource {
   std::shared_ptr<const ByteSource> rest_;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -6,11 +6,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/byte_reader.h"
 #include "mlx/dequantize.h"
 #include "tensor/half.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 namespace {
 
@@ -90,14 +89,6 @@ void try_integer(float scale, float bias, std::span<const u8, block_elements> co
   candidate.measure(exact);
 }
 
-float as_f32(TensorType type, const std::byte* at) {
-  switch (type) {
-    case TensorType::F16: return f16_to_f32(load<u16>(at));
-    case TensorType::BF16: return bf16_to_f32(load<u16>(at));
-    default: return load<float>(at);
-  }
-}
-
 }  // namespace
 
 void encode_q8_0_best(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, std::span<const float> exact,
@@ -120,8 +111,8 @@ void encode_q8_0_best(const MlxForm& form, Bytes codes, Bytes scales, Bytes bias
     if (has_codes) {
       const std::size_t group = b * block_elements / form.params.group_size;
       mlx::unpack_codes(form.params.bits, codes.subspan(b * packed, packed), unpacked);
-      try_integer(as_f32(form.scale_type, scales.data() + group * scale_size),
-                  as_f32(form.bias_type, biases.data() + group * bias_size), unpacked, values, *best);
+      try_integer(scale_at(form.scale_type, scales.data() + group * scale_size),
+                  scale_at(form.bias_type, biases.data() + group * bias_size), unpacked, values, *best);
     }
     if (best->error > 0) {
       try_constant(values, *other);
@@ -139,4 +130,4 @@ void encode_q8_0_best(const MlxForm& form, Bytes codes, Bytes scales, Bytes bias
   }
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -4,9 +4,9 @@
 #include <span>
 
 #include "base/types.h"
-#include "transfer/mlx_repack.h"
+#include "transfer/mlx_target.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
 /// Encodes values as Q8_0. For every block the candidates are: the integer form (d = scale, code = q + q0 with
 /// q0 = round(bias / scale), if that fits int8), the constant form (d = value, code 1), and plain Q8_0 (d = largest
@@ -15,4 +15,4 @@ namespace modelutils::convert {
 void encode_q8_0_best(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, std::span<const float> exact,
                       MutableBytes out);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

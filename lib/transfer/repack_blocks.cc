@@ -9,7 +9,7 @@
 #include "tensor/half.h"
 #include "transfer/nibbles.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 namespace {
 
 constexpr u32 block = 32;  // elements of a block of every type here but NVFP4
@@ -211,4 +211,4 @@ void repack_blocks(const MlxForm& form, TensorType type, Bytes codes, Bytes scal
   }
 }
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -4,9 +4,9 @@
 #include "base/types.h"
 #include "transfer/mlx_target.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 
-/// Repacks whole groups into blocks of target.type by Recipe::blocks. Sizes as for repack_rows().
+/// Repacks whole groups into blocks of target.type by Carry::blocks. Sizes as for repack_rows().
 void repack_blocks(const MlxForm& form, TensorType type, Bytes codes, Bytes scales, Bytes biases, MutableBytes out);
 
-}  // namespace modelutils::convert
+}  // namespace modelutils

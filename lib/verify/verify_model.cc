@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/counted.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "io/directory_names.h"
+#include "model/checkpoint_shard.h"
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
@@ -48,8 +50,15 @@ class ModelVerifier::Run {
     report_.path = target_.path;
     report_.is_below = target_.is_below;
     report_.is_no_model = target_.problem || target_.is_cache;
-    Status done = apply();
-    check_download(done);
+    Status done;
+    try {
+      done = apply();
+      check_download(done);
+    } catch (const std::bad_alloc&) {  // what this model took is given back by now, and the next may need less
+      ran_out_ = true;
+      values_.reset();
+      log_.error(Scope::container, "verify-memory", "cannot be checked with the memory that there is");
+    }
     if (!done) {
       report_.unreadable = in_file(std::move(done.error()), target_.path);
       log_.add(without_path(*report_.unreadable));
@@ -62,6 +71,8 @@ class ModelVerifier::Run {
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(report_);
   }
+
+  bool ran_out() const { return ran_out_; }
 
  private:
   // An Error means that the path is not recognised.
@@ -106,6 +117,7 @@ class ModelVerifier::Run {
     }
     report_.checked = checked_text(*rules, *model);
     read_data(*model);
+    if (options_.data && opened->safetensors) log_.add_all(check_checkpoint_records(opened->safetensors->set));
     if (options_.against) {
       const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
       log_.add_all(compare_with_source(*model, *opened, *options_.against));
@@ -315,6 +327,7 @@ class ModelVerifier::Run {
   const std::optional<Together>& together_;
   const VerifyTarget& target_;
   bool is_directory_ = false;
+  bool ran_out_ = false;  // of memory
   std::vector<DownloadedFile> downloads_;
   std::vector<std::string> shards_below_;
   Progress part_;
@@ -334,6 +347,14 @@ ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<Manifes
 
 VerifyReport ModelVerifier::verify(const VerifyTarget& target) {
   const ThreadBudget::Place place(threads_);
+  {
+    const std::shared_lock with_others(at_work_);
+    Run run(*this, target);
+    VerifyReport report = run.report();
+    const bool is_alone = options_.threads < 2 || options_.hash || manifest_;
+    if (is_alone || !run.ran_out()) return report;
+  }
+  const std::unique_lock alone(at_work_);
   return Run(*this, target).report();
 }
 

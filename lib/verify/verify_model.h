@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <shared_mutex>
 #include <string>
 
 #include "base/thread_budget.h"
@@ -35,7 +36,8 @@ class ModelVerifier {
   ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
                 Progress* whole, std::optional<Together> together = std::nullopt);
 
-  /// May be called by several threads at once unless there is a manifest to write or to compare with.
+  /// May be called by several threads at once unless there is a manifest to write or to compare with. A model that
+  /// finds no memory while others are at work is checked once more when they are done, alone.
   VerifyReport verify(const VerifyTarget& target);
 
   /// How often the data of every model is read.
@@ -50,6 +52,7 @@ class ModelVerifier {
   Progress* whole_;
   DigestMemo digests_;
   std::optional<Together> together_;
+  std::shared_mutex at_work_;  // exclusive: by the one that needs all memory
 };
 
 /// As probe_path(), with what to do about a pipe.

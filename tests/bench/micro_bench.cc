@@ -8,7 +8,7 @@
 
 #include "tensor/block_check.h"
 #include "tensor/dequantize.h"
-#include "transfer/mlx_repack.h"
+#include "transfer/carriers.h"
 #include "transfer/nibbles.h"
 
 namespace modelutils {
@@ -41,7 +41,7 @@ BENCHMARK(copy)->Name("memcpy");
 
 // Bytes are those written, as for memcpy.
 void repack(benchmark::State& state, mlx::Params params, TensorType scales, Target target) {
-  const MlxForm form = {params, scales, scales, columns};
+  const StoredForm form = mlx_form(params, TensorType::U32, scales, scales);
   const u64 row = *row_bytes(target.type, columns);
   const u64 rows = chunk / row;
   const u64 groups = rows * columns / params.group_size;
@@ -50,7 +50,7 @@ void repack(benchmark::State& state, mlx::Params params, TensorType scales, Targ
   std::vector<std::byte> out(rows * row);
   const Bytes biases = params.mode == mlx::Mode::affine ? Bytes(scale_bytes) : Bytes();
   for (auto _ : state) {
-    convert::repack_rows(form, target, Bytes(codes).subspan(1), scale_bytes, biases, out, nullptr);
+    carry_rows(form, columns, target, {Bytes(codes).subspan(1), scale_bytes, biases}, out, nullptr);
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
   }
@@ -58,20 +58,20 @@ void repack(benchmark::State& state, mlx::Params params, TensorType scales, Targ
 }
 using mlx::Mode;
 using enum TensorType;
-BENCHMARK_CAPTURE(repack, 4_bit_f16_to_Q4_1, {Mode::affine, 4, 64}, F16, {Q4_1, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 4_bit_bf16_to_Q4_1, {Mode::affine, 4, 64}, BF16, {Q4_1, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 4_bit_group_32_bf16_to_Q4_1, {Mode::affine, 4, 32}, BF16, {Q4_1, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 2_bit_to_Q4_1, {Mode::affine, 2, 64}, BF16, {Q4_1, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 3_bit_to_Q4_1, {Mode::affine, 3, 64}, BF16, {Q4_1, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 5_bit_to_Q5_1, {Mode::affine, 5, 64}, BF16, {Q5_1, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 8_bit_symmetric_to_Q8_0, {Mode::affine, 8, 64}, BF16, {Q8_0, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, 6_bit_to_best_Q8_0, {Mode::affine, 6, 64}, BF16, {Q8_0, Recipe::q8_0_best, false, {}});
-BENCHMARK_CAPTURE(repack, 8_bit_to_best_Q8_0, {Mode::affine, 8, 64}, BF16, {Q8_0, Recipe::q8_0_best, false, {}});
-BENCHMARK_CAPTURE(repack, 8_bit_to_F16, {Mode::affine, 8, 64}, BF16, {F16, Recipe::decode, false, {}});
-BENCHMARK_CAPTURE(repack, mxfp4_to_MXFP4, {Mode::mxfp4, 4, 32}, U8, {MXFP4, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, mxfp4_to_Q5_0, {Mode::mxfp4, 4, 32}, U8, {Q5_0, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, nvfp4_to_NVFP4, {Mode::nvfp4, 4, 16}, U8, {NVFP4, Recipe::blocks, true, {}});
-BENCHMARK_CAPTURE(repack, mxfp8_to_BF16, {Mode::mxfp8, 8, 32}, U8, {BF16, Recipe::decode, true, {}});
+BENCHMARK_CAPTURE(repack, 4_bit_f16_to_Q4_1, {Mode::affine, 4, 64}, F16, {Q4_1, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 4_bit_bf16_to_Q4_1, {Mode::affine, 4, 64}, BF16, {Q4_1, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 4_bit_group_32_bf16_to_Q4_1, {Mode::affine, 4, 32}, BF16, {Q4_1, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 2_bit_to_Q4_1, {Mode::affine, 2, 64}, BF16, {Q4_1, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 3_bit_to_Q4_1, {Mode::affine, 3, 64}, BF16, {Q4_1, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 5_bit_to_Q5_1, {Mode::affine, 5, 64}, BF16, {Q5_1, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 8_bit_symmetric_to_Q8_0, {Mode::affine, 8, 64}, BF16, {Q8_0, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, 6_bit_to_best_Q8_0, {Mode::affine, 6, 64}, BF16, {Q8_0, Carry::q8_0_best, false, {}});
+BENCHMARK_CAPTURE(repack, 8_bit_to_best_Q8_0, {Mode::affine, 8, 64}, BF16, {Q8_0, Carry::q8_0_best, false, {}});
+BENCHMARK_CAPTURE(repack, 8_bit_to_F16, {Mode::affine, 8, 64}, BF16, {F16, Carry::encode, false, {}});
+BENCHMARK_CAPTURE(repack, mxfp4_to_MXFP4, {Mode::mxfp4, 4, 32}, U8, {MXFP4, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, mxfp4_to_Q5_0, {Mode::mxfp4, 4, 32}, U8, {Q5_0, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, nvfp4_to_NVFP4, {Mode::nvfp4, 4, 16}, U8, {NVFP4, Carry::blocks, true, {}});
+BENCHMARK_CAPTURE(repack, mxfp8_to_BF16, {Mode::mxfp8, 8, 32}, U8, {BF16, Carry::encode, true, {}});
 
 void nibbles(benchmark::State& state, bool portable) {
   const std::vector<std::byte> from = random_bytes(chunk);
@@ -81,10 +81,10 @@ void nibbles(benchmark::State& state, bool portable) {
     u8* out = reinterpret_cast<u8*>(to.data());
     for (std::size_t at = 0; at < chunk; at += 32) {
       if (portable) {
-        convert::regroup_nibbles_portable(load<u64>(in + at), load<u64>(in + at + 8), out + at);
-        convert::regroup_nibbles_portable(load<u64>(in + at + 16), load<u64>(in + at + 24), out + at + 16);
+        regroup_nibbles_portable(load<u64>(in + at), load<u64>(in + at + 8), out + at);
+        regroup_nibbles_portable(load<u64>(in + at + 16), load<u64>(in + at + 24), out + at + 16);
       } else {
-        convert::regroup_two_blocks(in + at, out + at, out + at + 16);
+        regroup_two_blocks(in + at, out + at, out + at + 16);
       }
     }
     benchmark::DoNotOptimize(to.data());

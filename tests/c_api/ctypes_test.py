@@ -111,7 +111,10 @@ for folder, _, names in os.walk(data):
         opened += 1
         for i in range(mu.mu_tensor_count(model)):
             tensor = info(Tensor, mu.mu_tensor_info, model, i)
-            check(mu.mu_tensor_data(model, i, byref(pointer), byref(count)))
+            if mu.mu_tensor_data(model, i, byref(pointer), byref(count)) != 0:
+                # Of a checkpoint, a tensor with strides of its own is no run of bytes.
+                assert mu.mu_last_error_code() == b"io-map" and "pytorch" in path, path
+                continue
             assert count.value == tensor.bytes
         mu.mu_close(model)
 assert opened >= 15, opened

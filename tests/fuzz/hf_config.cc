@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "arch/families.h"
+#include "arch/geometry.h"
+#include "arch/key_writer.h"
 #include "arch/names.h"
 #include "hf/config.h"
 #include "mlx/modules.h"
@@ -35,7 +37,14 @@ const std::vector<arch::Names>& every_family() {
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const auto config = hf::parse_config({reinterpret_cast<const char*>(data), size}, "config.json");
   if (!config) return 0;
-  (void)arch::find_family(*config);
+  if (const arch::Family* family = arch::find_family(*config)) {
+    // As verify and the converters do, before any tensor is looked at.
+    (void)arch::check_stated_sizes(*family, *config);
+    const arch::Sizes sizes = arch::stated_sizes(*family, *config);
+    require(sizes.get(arch::symbol::layers) <= arch::max_layers);
+    (void)arch::refuse_unsupported(*family, *config, sizes);
+    (void)arch::solve_sizes(*family, *config, 2, {}, sizes);
+  }
   const mlx::Quantization quantization = mlx::read_quantization(*config);
   if (quantization.top) check_params(*quantization.top);
   for (const auto& [path, entry] : quantization.overrides) {

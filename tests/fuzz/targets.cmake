@@ -1,5 +1,6 @@
 modelutils_fuzz_target(bump5 bump5.cc)
 modelutils_fuzz_target(bump_parse bump_parse.cc)
+modelutils_fuzz_target(checkpoint checkpoint.cc)
 modelutils_fuzz_target(gguf_differential gguf_differential.cc)
 modelutils_fuzz_target(gguf_parse gguf_parse.cc)
 modelutils_fuzz_target(gguf_roundtrip gguf_roundtrip.cc)

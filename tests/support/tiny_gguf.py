@@ -4,7 +4,8 @@ import struct
 
 
 def text(value):
-    return struct.pack("<Q", len(value)) + value.encode()
+    encoded = value.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
 
 
 def key(name, value):

@@ -64,6 +64,10 @@ async function check(one) {
     if (pattern && !patterns[pattern].pre.includes(pre)) return { name, failed: `recognised as '${pre}'` };
     const result = await compare(name.startsWith("tekken:") ? source : model, gguf, errors);
     if (result.failed) return { name, ...result };
+    if (Number(process.env.ENCODE_COUNT ?? 0) > 0) {
+      const encoded = await run("node", [here("encode.mjs"), client, join(bin, "..", "tests", "encode_texts"), process.env.ENCODE_COUNT, "1", gguf]);
+      if (encoded.status !== 0) return { name, failed: encoded.stdout + encoded.stderr };
+    }
     if (existsSync(join(bin, "gguf2mlx"))) {
       const back = join(work, "back");
       const made = await run(join(bin, "gguf2mlx"), [gguf, "-o", back, "--errors=json"]);

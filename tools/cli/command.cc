@@ -170,6 +170,12 @@ Status Command::State::collect() {
   for (Entry& entry : entries) {
     if (entry.option != nullptr) entry.values = entry.option->results();
   }
+  // CLI11 asks for the number of values only where no other option follows.
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].ordered_count > 0 && entries[i].values.size() % entries[i].ordered_count != 0) {
+      return usage_error(fmt::format("{} needs {}", flags[i].long_name(), flags[i].value_name));
+    }
+  }
   bool only_paths = false;
   for (const std::string& argument : app.remaining()) {
     if (argument == "--" && !only_paths) {

@@ -1,5 +1,7 @@
 #include "cli/dump_options.h"
 
+#include "cli/token_options.h"
+
 #include <fmt/core.h>
 
 namespace modelutils::cli {
@@ -47,6 +49,7 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
               arguments.list);
   command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
+  add_token_flags(command, arguments);
   add_fit_flags(command, arguments.fit);
 }
 
@@ -65,7 +68,10 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
                              {"--stats", arguments.stats, true, true},
                              {"--list", arguments.list.has_value(), false, arguments.list != "keys"},
                              {"--modules", arguments.modules, true, true},
-                             {"--fit", arguments.fit.fit, true, true}};
+                             {"--fit", arguments.fit.fit, true, true},
+                             {"--tokens", !arguments.tokens.empty(), true},
+                             {"--tokenize", arguments.tokenize.has_value(), true},
+                             {"--detokenize", arguments.detokenize.has_value(), true}};
   const std::span<const ListingForm> forms = listing_forms();
   for (std::size_t i = 0; i < forms.size(); ++i) {
     all.push_back({forms[i].flag, arguments.forms[i], false, forms[i].is_about_tensors, &forms[i]});
@@ -126,17 +132,33 @@ Command st_dump_command(DumpArguments& arguments) {
 
 Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOptions& common) {
   Choice chosen;
+  bool csv = false;
   for (const Choice& choice : choices(arguments)) {
     if (!choice.given) continue;
+    // What these print may be CSV, too.
+    if (choice.flag == "--csv" && (chosen.flag == "--tokens" || chosen.flag == "--stats")) {
+      csv = true;
+      continue;
+    }
     if (chosen.given) return usage_error(fmt::format("{} and {} cannot be combined", chosen.flag, choice.flag));
     chosen = choice;
   }
   const bool json = arguments.json || arguments.json_array;
+  if (json && csv) return usage_error("--json and --csv cannot be combined");
   if (json && chosen.given && !chosen.may_be_json) {
     return usage_error(fmt::format("--json and {} cannot be combined", chosen.flag));
   }
   if (arguments.no_tensors && chosen.is_about_tensors) {
     return usage_error(fmt::format("--no-tensors and {} cannot be combined", chosen.flag));
+  }
+  if (arguments.no_tensors && !arguments.tensors.empty()) {
+    return usage_error("--no-tensors and --tensors cannot be combined");
+  }
+  if (arguments.list == "keys" && !arguments.tensors.empty()) {
+    return usage_error("--list keys and --tensors cannot be combined");
+  }
+  if (arguments.list == "tensors" && !arguments.keys.empty()) {
+    return usage_error("--list tensors and --keys cannot be combined");
   }
   if (arguments.raw && !arguments.values) return usage_error("--raw goes with --values");
   if (arguments.count && !arguments.values) return usage_error("--count goes with --values");
@@ -148,6 +170,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   DumpRequest request;
   request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
+  request.select.token_texts = chosen.form == nullptr && !json;
   request.json = json;
   request.value = arguments.get;
   request.values = arguments.values;
@@ -158,6 +181,8 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
     request.names = arguments.list == "keys" ? DumpRequest::Names::keys : DumpRequest::Names::tensors;
   }
   MU_ASSIGN(request.fit, fit_request(arguments.fit));
+  MU_ASSIGN(request.tokens, token_request(arguments));
+  if (request.tokens) request.tokens->csv = csv;
   request.fit_layers = common.verbosity > 0;
   request.options.arrays = arguments.json_array;
   request.options.modules = arguments.modules;

@@ -23,6 +23,11 @@ struct DumpArguments {
   bool json_array = false;
   bool modules = false;
   bool stats = false;
+  std::vector<std::string> tokens;
+  std::optional<std::string> tokenize;
+  std::optional<std::string> detokenize;
+  bool add_special = false;
+  bool parse_special = false;
   FitArguments fit;
   /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());

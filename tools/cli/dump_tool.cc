@@ -26,7 +26,7 @@ class Dumper {
       all_is_read_ = false;
       return messages_.error(in_file(std::move(opened.error()), path));
     }
-    const Status done = request_.fit ? fit(out, *opened, path) : dump_model(out, *opened->source, path, request_);
+    const Status done = show_opened(out, *opened, path);
     keys_.look_at([&](const auto& visit) { opened->source->each_key_name(request_.select.config_keys, visit); });
     tensors_.look_at([&](const auto& visit) { opened->source->each_tensor_name(visit); });
     request_.options.first = false;
@@ -52,6 +52,13 @@ class Dumper {
   }
 
  private:
+  Status show_opened(TextOutput& out, const Opened& opened, const std::string& path) const {
+    if (request_.fit) return fit(out, opened, path);
+    if (!request_.tokens) return dump_model(out, *opened.source, path, request_);
+    MU_ASSIGN(tokenizer::EncodeKeys keys, opened.tokenizer());
+    return dump_tokens(out, std::move(keys), path, request_);
+  }
+
   Status fit(TextOutput& out, const Opened& opened, const std::string& path) const {
     MU_ASSIGN(const memory::FitReport report, opened.fit(*request_.fit));
     dump_fit(out, report, path, request_);

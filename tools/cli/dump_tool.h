@@ -18,6 +18,8 @@ struct Opened {
   std::optional<Error> error;   ///< what could not be read and belongs to the model
   /// Will it fit?
   std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit = {};
+  /// What it says of its tokenizer.
+  std::function<Result<tokenizer::EncodeKeys>()> tokenizer = {};
 };
 
 using Open = std::function<Result<Opened>(const std::string& path, const DumpRequest& request)>;

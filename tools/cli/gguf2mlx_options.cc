@@ -10,13 +10,13 @@ void Gguf2mlxArguments::settle() {
   convert.forms.scales = type(scales);
   convert.forms.dequantize = type(dequantize);
   convert.forms.dtype = type(dtype);
-  convert.shard_size = shard_size.value_or(convert::default_shard_size);
+  convert.shard_size = shard_size.value_or(to_directory::default_shard_size);
   if (follow_links) convert.links = OutsideLinks::follow;
 }
 
 Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
   Command command("gguf2mlx", "Convert a GGUF file to a model directory that MLX or transformers loads");
-  convert::GgufToMlxOptions& convert = arguments.convert;
+  to_directory::GgufToMlxOptions& convert = arguments.convert;
   command.description(
       "Quantised blocks are carried bit for bit where MLX has a form for them: codes are copied, scales kept as far as "
       "16 bits hold them. What is not exact is reported tensor by tensor, with its error. With --dequantize the "

@@ -7,7 +7,7 @@
 namespace modelutils::cli {
 
 struct Gguf2mlxArguments {
-  convert::GgufToMlxOptions convert;
+  to_directory::GgufToMlxOptions convert;
   std::optional<u64> shard_size;
   std::string fallback, scales = "auto", dequantize, dtype, report;
   bool follow_links = false;

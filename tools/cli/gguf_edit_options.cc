@@ -6,24 +6,24 @@ namespace {
 
 constexpr std::string_view operations_group = "Operations, in the order given";
 
-ValueKind kind_of(convert::EditAction action) {
-  return action == convert::EditAction::script || action == convert::EditAction::copy_keys ? ValueKind::file
-                                                                                           : ValueKind::text;
+ValueKind kind_of(edit::EditAction action) {
+  return action == edit::EditAction::script || action == edit::EditAction::copy_keys ? ValueKind::file
+                                                                                     : ValueKind::text;
 }
 
 void add_operations(Command& command, std::vector<Occurrence>& target) {
-  for (const convert::EditActionInfo& info : convert::edit_actions()) {
+  for (const edit::EditActionInfo& info : edit::edit_actions()) {
     Flag flag{.names = "--" + std::string(info.name),
               .value_name = std::string(info.operands),
               .help = std::string(info.help),
               .group = std::string(operations_group),
               .kind = kind_of(info.action)};
-    if (info.action == convert::EditAction::copy_keys) flag.file_patterns = {"*.gguf"};
+    if (info.action == edit::EditAction::copy_keys) flag.file_patterns = {"*.gguf"};
     command.add_ordered(std::move(flag), info.operand_count(), target);
   }
 }
 
-void add_split(Command& command, convert::SplitOptions& split) {
+void add_split(Command& command, edit::SplitOptions& split) {
   command.add_size({.names = "--split-max-size",
                     .value_name = "SIZE",
                     .help = "Write several files of at most SIZE bytes of tensor data each; K, M and G are powers of "
@@ -43,7 +43,7 @@ void add_split(Command& command, convert::SplitOptions& split) {
 
 Command gguf_edit_command(GgufEditArguments& arguments) {
   Command command("gguf-edit", "Change keys, names and layout of a GGUF model");
-  convert::EditOptions& edit = arguments.edit;
+  edit::EditOptions& edit = arguments.edit;
   command.description(
       "Tensor data is copied or left where it is, never decoded. A part of a split model stands for the whole model, "
       "which -o writes as one file. What breaks a rule that the model kept (an id beyond the vocabulary, a missing "
@@ -88,10 +88,10 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
   return command;
 }
 
-std::vector<convert::EditOperation> edit_operations(const std::vector<Occurrence>& given) {
-  std::vector<convert::EditOperation> operations;
+std::vector<edit::EditOperation> edit_operations(const std::vector<Occurrence>& given) {
+  std::vector<edit::EditOperation> operations;
   for (const Occurrence& each : given) {
-    for (const convert::EditActionInfo& info : convert::edit_actions()) {
+    for (const edit::EditActionInfo& info : edit::edit_actions()) {
       if ("--" + std::string(info.name) == each.flag) operations.push_back({info.action, each.values, {}});
     }
   }

@@ -7,7 +7,7 @@
 namespace modelutils::cli {
 
 struct GgufEditArguments {
-  convert::EditOptions edit;
+  edit::EditOptions edit;
   std::vector<Occurrence> operations;
   bool recover = false;
 };
@@ -16,6 +16,6 @@ struct GgufEditArguments {
 Command gguf_edit_command(GgufEditArguments& arguments);
 
 /// The operations of the command line in the order in which they were given.
-std::vector<convert::EditOperation> edit_operations(const std::vector<Occurrence>& given);
+std::vector<edit::EditOperation> edit_operations(const std::vector<Occurrence>& given);
 
 }  // namespace modelutils::cli

@@ -4,7 +4,7 @@ namespace modelutils::cli {
 
 Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   Command command("mlx2gguf", "Convert an MLX or Hugging Face model directory to a GGUF file that llama.cpp runs");
-  convert::MlxToGgufOptions& convert = arguments.convert;
+  to_gguf::MlxToGgufOptions& convert = arguments.convert;
   command.description(
       "Quantised blocks are repacked bit for bit where a GGUF block type can hold them; tensors that cannot be carried "
       "exactly are reported one by one, with the measured error. The output is complete: hyper-parameters, tokenizer "

@@ -8,7 +8,7 @@
 namespace modelutils::cli {
 
 struct Mlx2ggufArguments {
-  convert::MlxToGgufOptions convert;
+  to_gguf::MlxToGgufOptions convert;
   std::string fallback = "q8_0";
   std::string report;
   TypeArguments types;

@@ -11,8 +11,8 @@ namespace modelutils::cli {
 namespace {
 
 // The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
-int show_quantized(const requantize::QuantizeRequest& request, std::string_view form, const CommonOptions& common,
-                   const Messages& messages, const requantize::QuantizeReport& report) {
+Status show_quantized(const requantize::QuantizeRequest& request, std::string_view form, const CommonOptions& common,
+                      const Messages& messages, const requantize::QuantizeReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = request.dry_run;
   const bool stdout_is_free = plan || !is_standard_output(request.output);
@@ -22,8 +22,7 @@ int show_quantized(const requantize::QuantizeRequest& request, std::string_view 
   } else if (plan || !common.quiet) {
     out << quantize_text(report, common.verbosity > 0);
   }
-  if (const Status written = out.flush(); !written) return messages.error(written.error());
-  return exit_ok;
+  return out.flush();
 }
 
 }  // namespace
@@ -32,13 +31,21 @@ int run_quantize(requantize::QuantizeRequest& request, const TypeArguments& type
                  const CommonOptions& common, const Messages& messages) {
   if (const Status settled = types.settle(request); !settled) return messages.error(settled.error());
   Progress progress("planning", 0, use_progress(common));
+  const auto show_it = [&](const requantize::QuantizeReport& report) {
+    progress.finish();
+    return show_quantized(request, report_form, common, messages, report);
+  };
+  if (!report_form.empty()) request.deliver = show_it;
   const auto report = requantize::quantize_model(request, progress);
   progress.finish();
   if (!report) {
     if (report.error().code == "out-closed") return exit_ok;  // whoever read the pipe has had enough
     return messages.error(in_file(report.error(), request.input));
   }
-  return show_quantized(request, report_form, common, messages, *report);
+  if (request.dry_run || report_form.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return exit_ok;
 }
 
 }  // namespace modelutils::cli

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "io/end_process.h"
 #include "io/interrupt.h"
+#include "io/read_files.h"
 #include "io/standard_output.h"
 
 namespace modelutils::cli {
@@ -62,6 +63,7 @@ int run_tool(const char* name, const std::function<int()>& body) {
   occupy_closed_descriptors();
   allow_many_files();
   guard_standard_output();
+  remember_read_files();
   install_signal_handlers();
   try {
     return body();

@@ -17,6 +17,7 @@
 #include "cli/gguf_edit_options.h"
 #include "cli/mlx2gguf_options.h"
 #include "cli/model_diff_options.h"
+#include "cli/pt2st_options.h"
 #include "cli/quantize_options.h"
 #include "cli/verify_options.h"
 #include "completion.h"
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
     write_all(cli::gguf_edit_command, folders);
     write_all(cli::quantize_command, folders);
     write_all(cli::model_diff_command, folders);
+    write_all(cli::pt2st_command, folders);
     return cli::exit_ok;
   });
 }

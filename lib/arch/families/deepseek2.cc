@@ -122,7 +122,7 @@ const Family deepseek_v3 = {
     .relations = relations,
     .checks = {check_query_rank},
     .config = {.fields = "n_routed_experts", .members = members},
-    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
 
 const Family deepseek_v2 = {
@@ -137,7 +137,7 @@ const Family deepseek_v2 = {
     .relations = relations,
     .checks = {check_query_rank, check_groups},
     .config = {.fields = "n_routed_experts", .members = members},
-    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
 
 const Family glm4_moe_lite = {
@@ -153,7 +153,7 @@ const Family glm4_moe_lite = {
     .relations = relations,
     .checks = {check_query_rank},
     .config = {.fields = "n_routed_experts", .members = members},
-    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached},
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
 
 }  // namespace modelutils::arch::families::deepseek2

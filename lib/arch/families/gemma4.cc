@@ -164,7 +164,8 @@ constexpr Tensor layer[] = {
     {.name = "post_norm", .ne = "E", .source = "post_per_layer_input_norm", .when = "P"},
 };
 // Of no use to the loader but for what it finds: global layers may have no matrix of values.
-constexpr Mark marks[] = {{"Vo", "attn_v"}};
+// Other files keep gate and up matrices of the experts in one tensor ("G").
+constexpr Mark marks[] = {{"Vo", "attn_v"}, {"G", "ffn_gate_up_exps"}};
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "router.proj", .when = "X", .f32 = true},
     {.name = "@ffn_gate_inp.scale", .ne = "E", .source = "router.scale", .when = "X"},
@@ -174,11 +175,21 @@ constexpr Tensor experts[] = {
     {.name = "ffn_gate_exps",
      .ne = "E,Fx,X",
      .source = "experts.switch_glu.gate_proj | experts.gate_up_proj{X t:2 Fx -> X t=0 Fx}",
-     .when = "X"},
+     .when = "X & !G",
+     .stored = "[hf] X,2*Fx,E"},
     {.name = "ffn_up_exps",
      .ne = "E,Fx,X",
      .source = "experts.switch_glu.up_proj | experts.gate_up_proj{X t:2 Fx -> X t=1 Fx}",
-     .when = "X"},
+     .when = "X & !G",
+     .stored = "[hf] X,2*Fx,E"},
+    {.name = "ffn_gate_up_exps",
+     .ne = "E,2*Fx,X",
+     .source =
+         "[back & mlx] experts.switch_glu.gate_proj{X Fx -> X=# Fx} + experts.switch_glu.up_proj{X Fx -> X=# Fx} | "
+         "[back & hf] experts.gate_up_proj{X t:2 Fx -> X t Fx}",
+     .need = Need::optional,
+     .when = "X",
+     .stored = "[mlx] X,Fx,E | X,2*Fx,E"},
     {.name = "ffn_down_exps",
      .ne = "Fx,E,X",
      .source = "experts.switch_glu.down_proj | experts.down_proj",

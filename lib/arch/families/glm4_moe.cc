@@ -33,7 +33,7 @@ const Family glm4_moe = {
     .layer_tensors = {layer, leading_feed_forward, experts_behind_dense, expert_choice_bias, deepseek_shared_experts},
     .fixed = {rotates_halves},
     .config = {.fields = "n_routed_experts", .members = members},
-    .cache = {.prediction = PredictionBlocks::cached},
+    .cache = {.prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
 
 }  // namespace modelutils::arch::families::glm4_moe

@@ -144,7 +144,9 @@ const Family mimo_v2_flash = {
     .fixed = fixed,
     .checks = {check_heads, check_weights},
     .config = {.fields = "n_routed_experts|swa_rope_theta", .members = members, .describe = describe},
-    .cache = {.windows = {.rule = Windows::Rule::list, .always = true}, .prediction = PredictionBlocks::uncached},
+    .cache = {.windows = {.rule = Windows::Rule::list, .always = true},
+              .prediction = PredictionBlocks::uncached,
+              .may_lack_prediction = true},
 };
 
 }  // namespace modelutils::arch::families::mimo_v2_flash

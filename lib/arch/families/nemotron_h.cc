@@ -36,12 +36,13 @@ constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, con
   keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
   keys[5].derive_layers = kv_heads;
   keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
+  keys[6].need = Need::optional;  // without it the loader takes the other epsilon
   keys[7].fields = "head_dim|attention_head_dim";
   return keys;
 };
 constexpr auto dense_sizes = with_kinds(dense_widths);
 constexpr auto mixture_sizes = with_kinds(expert_widths);
-// The loader asks for both epsilons and computes with the other one.
+// What the loader computes with where the file has no epsilon of its own for the norms of layers.
 constexpr auto ssm_sizes = [] {
   std::array<Key, 5> keys = {};
   std::copy(mamba_keys.begin(), mamba_keys.end(), keys.begin());

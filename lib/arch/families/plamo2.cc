@@ -26,7 +26,7 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-6", .head_dim = "128"});
-  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
+  keys[4].type = KeyType::u32_of_some;  // of attention layers; the others have none to tell
   keys[5].derive_layers = kv_heads;
   keys[7].fields = "hidden_size_per_head";
   return keys;

@@ -35,14 +35,20 @@ class Geometry {
       if (value) sizes_.set(key->symbol, *value);
     }
     for (const arch::Key* key : arch::keys_of(family)) {
-      if (key->symbol.empty() || key->derive_layers == nullptr || sizes_.get("L") > arch::max_layers) continue;
+      if (key->symbol.empty() || key->derive_layers == nullptr) continue;
       std::vector<u64> values = key->derive_layers(config_, sizes_);
       if (!values.empty()) sizes_.set_layers(key->symbol, std::move(values));
     }
-    for (const mlx::Module& module : model.modules.list) {
+    for (const Module& module : model.modules.list) {
       // A packed weight that cannot be unpacked is a finding of its own already.
       if (!module.quantized || module.decodable) check_module(module);
       note_layer(module);
+    }
+  }
+
+  void check_sizes() {
+    if (const Status bounded = arch::check_stated_sizes(names_.family(), config_); !bounded) {
+      log_.error(Scope::model, "hf-size", bounded.error().message, at_field(bounded.error().where));
     }
   }
 
@@ -78,7 +84,7 @@ class Geometry {
   }
 
  private:
-  void note_layer(const mlx::Module& module) {
+  void note_layer(const Module& module) {
     const std::string name = hf::canonical_name(module.path);
     if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
     const std::optional<u64> layer = names_.layer_of(name + ".");
@@ -103,7 +109,7 @@ class Geometry {
   }
 
   // One dimension of a weight against an expression of the family's row.
-  void expect(const mlx::Module& module, u64 layer, std::size_t dim, std::string_view expression) {
+  void expect(const Module& module, u64 layer, std::size_t dim, std::string_view expression) {
     const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
     log_.error(Scope::model, code_for(expression),
@@ -141,7 +147,7 @@ class Geometry {
   }
 
   // Weights that are a tensor of the GGUF by themselves: the row says their shape.
-  void check_module(const mlx::Module& module) {
+  void check_module(const Module& module) {
     const std::string name = hf::canonical_name(module.path) + ".weight";
     const auto match = names_.match(name);
     if (!match || arch::is_prediction_layer(names_, config_, name) || match->expert ||
@@ -167,14 +173,22 @@ class Geometry {
   std::map<u64, std::set<std::string_view>> layers_;  // which modules each layer has
 };
 
+bool has_unread_shard(const SafetensorsModel& model) {
+  return std::ranges::any_of(model.set.findings, [](const Finding& finding) {
+    return finding.code == "st-shard-open" || finding.code == "st-shard-format";
+  });
+}
+
 }  // namespace
 
 void check_geometry(const SafetensorsModel& model, FindingLog& log) {
   const arch::Family* family = arch::find_family(*model.config);
   if (family == nullptr || !model.quantization.foreign_method.empty()) return;
   Geometry geometry(model, *family, log);
-  // A piece of a model (a single layer, an adapter) need not have them all.
-  if (embedding_of(model) != nullptr) geometry.check_layers();
+  geometry.check_sizes();
+  // A piece of a model (a single layer, an adapter) need not have them all; what a shard that cannot be read holds is
+  // unknown, not missing.
+  if (embedding_of(model) != nullptr && !has_unread_shard(model)) geometry.check_layers();
 }
 
 }  // namespace modelutils::mlx_rules

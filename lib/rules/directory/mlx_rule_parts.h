@@ -11,7 +11,7 @@ namespace modelutils::mlx_rules {
 
 /// The embedding of the tokens; nullptr if there is none: a part of a model or a toy. Only in a whole language model is
 /// what is missing worth more than a note.
-const mlx::Module* embedding_of(const SafetensorsModel& model);
+const Module* embedding_of(const SafetensorsModel& model);
 
 /// Fields of config.json that a loader cannot do without.
 void check_fields(const SafetensorsModel& model, FindingLog& log);

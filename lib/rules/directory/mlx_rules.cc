@@ -22,7 +22,7 @@ constexpr std::string_view embedding_row = "token_embd";  // of lib/arch's table
 
 }  // namespace
 
-const mlx::Module* embedding_of(const SafetensorsModel& model) {
+const Module* embedding_of(const SafetensorsModel& model) {
   std::vector<std::string_view> names = {"model.embed_tokens"};
   if (const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr; family != nullptr) {
     const auto row = std::ranges::find(family->first_tensors, embedding_row, &arch::Tensor::name);
@@ -32,7 +32,7 @@ const mlx::Module* embedding_of(const SafetensorsModel& model) {
       names.push_back(alternative.parts.front().module);
     }
   }
-  for (const mlx::Module& module : model.modules.list) {
+  for (const Module& module : model.modules.list) {
     const bool may_be = std::ranges::any_of(names, [&](std::string_view name) { return module.path.ends_with(name); });
     if (may_be && std::ranges::count(names, hf::canonical_name(module.path)) > 0) return &module;
   }
@@ -113,11 +113,11 @@ void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
     const CatalogTensor& listed = checked.catalog.tensors[found->second];  // a name may appear twice
     return listed.type == tensor.type && listed.bytes == tensor.bytes() ? found->second : mlx::no_tensor;
   };
-  for (const mlx::Module& module : model.modules.list) {
-    if (!module.decodable) continue;
-    const mlx::ModeInfo& mode = mlx::mode_info(module.params->mode);
-    PackedWeight packed{*module.params, place_of(module.weight), place_of(module.scales),
-                        mode.has_biases ? place_of(module.biases) : mlx::no_tensor};
+  for (const Module& module : model.modules.list) {
+    if (!module.decodable || module.form->kind != FormKind::mlx) continue;
+    const mlx::ModeInfo& mode = mlx::mode_info(module.form->params.mode);
+    PackedWeight packed{module.form->params, place_of(module.weight()), place_of(module.planes[1]),
+                        mode.has_biases ? place_of(module.planes[2]) : mlx::no_tensor};
     if (packed.weight == mlx::no_tensor || packed.scales == mlx::no_tensor) continue;
     if (mode.has_biases && packed.biases == mlx::no_tensor) continue;
     // E8M0 in bytes that safetensors can only call U8: as E8M0 their NaN code is found.

@@ -23,7 +23,7 @@ void check_object(const ModelFolder& folder, std::string_view name, FindingLog& 
 
 // Rows of the embedding, which every token id must be below.
 std::optional<u64> embedding_rows(const SafetensorsModel& model) {
-  const mlx::Module* embedding = mlx_rules::embedding_of(model);
+  const Module* embedding = mlx_rules::embedding_of(model);
   return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());
 }
 

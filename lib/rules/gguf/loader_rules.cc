@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -54,6 +55,7 @@ class LoaderRules {
       log_.add(without_path(sizes.error(), Scope::model));
       return std::move(log_);
     }
+    arch::leave_out_prediction(*family, keys_, *sizes);
     for (const auto& group : family->layer_tensors) {
       for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
     }
@@ -203,10 +205,21 @@ class LoaderRules {
       left.erase(found);
     }
     for (const auto& [name, tensor] : left) {
+      // Blocks that predict further tokens follow the layers.
+      if (layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));
     }
+  }
+
+  // N of "blk.N.…".
+  static std::optional<u64> layer_of_block(std::string_view name) {
+    constexpr std::string_view prefix = "blk.";
+    u64 layer = 0;
+    if (!name.starts_with(prefix)) return std::nullopt;
+    const auto [end, error] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
+    return error == std::errc() ? std::optional(layer) : std::nullopt;
   }
 
   void check_tensor(const arch::ExpectedTensor& expected, const gguf::TensorInfo& tensor) {
@@ -249,6 +262,7 @@ bool is_whole_model(const gguf::SplitSet& set) {
   // With the arrays of sizes that differ from layer to layer, where they can be read.
   auto read = arch::read_gguf_sizes(*family, keys, set.files.front());
   arch::Sizes sizes = read ? std::move(*read) : arch::stated_gguf_sizes(*family, keys);
+  arch::leave_out_prediction(*family, keys, sizes);
   std::unordered_set<std::string_view> names;
   const arch::Names rows(*family);
   u64 layers = 0;

@@ -5,9 +5,7 @@
 #include <array>
 
 #include "verify/against/bump_gguf.h"
-#include "verify/against/directory_gguf.h"
-#include "verify/against/gguf_directory.h"
-#include "verify/against/gguf_gguf.h"
+#include "verify/against/models.h"
 #include "verify/against/v5_gguf.h"
 
 namespace modelutils {
@@ -25,9 +23,9 @@ const std::array parity_table = {
     ParityRules{Format::bump, Format::gguf, compare_bump_with_gguf},
     ParityRules{Format::bump4, Format::gguf, compare_bump5_with_gguf},
     ParityRules{Format::bump5, Format::gguf, compare_bump5_with_gguf},
-    ParityRules{Format::gguf, Format::mlx, compare_with_mlx},
-    ParityRules{Format::gguf, Format::gguf, compare_gguf_with_gguf},
-    ParityRules{Format::mlx, Format::gguf, compare_directory_with_gguf},
+    ParityRules{Format::gguf, Format::mlx, compare_models_strictly},
+    ParityRules{Format::gguf, Format::gguf, compare_models_strictly},
+    ParityRules{Format::mlx, Format::gguf, compare_models_strictly},
 };
 
 Result<const ParityRules*> find_parity(Format converted, const PathProbe& source) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -150,6 +152,16 @@ TEST(YarnBetas, OthersThanTheRuntimesOwnAreWarnedOf) {
   EXPECT_EQ(remarks(llama, R"(, "beta_fast": 1)"), 1);
   EXPECT_EQ(remarks(llama, R"(, "beta_slow": 4)"), 1);
   EXPECT_EQ(remarks(ministral3, R"(, "beta_fast": 1)"), 0);
+}
+
+// Llama 4 Scout's own configuration: frequencies are kept up to one wavelength and divided beyond it.
+TEST(Rope, EqualLlama3FactorsLeaveNothingToBlend) {
+  const std::vector<float> freqs = llama3_rope_freqs(500000, 128, {16, 1, 1, 8192});
+  ASSERT_EQ(freqs.size(), 64u);
+  for (std::size_t i = 0; i < freqs.size(); ++i) {
+    const double wavelength = 2 * 3.14159265358979 * std::pow(500000, 2.0 * static_cast<double>(i) / 128);
+    EXPECT_EQ(freqs[i], wavelength <= 8192 ? 1.0f : 16.0f) << i;
+  }
 }
 
 }  // namespace

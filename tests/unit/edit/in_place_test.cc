@@ -9,7 +9,7 @@
 #include "edit/exclusive_file.h"
 #include "support/temp_dir.h"
 
-namespace modelutils::convert {
+namespace modelutils::edit {
 namespace {
 
 class EditInPlace : public testing::Test {
@@ -64,4 +64,4 @@ TEST_F(EditInPlace, RefusesAFileThatIsNotTheOneOfThePlan) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils::edit

@@ -152,7 +152,7 @@ TEST(Config, RopeNumbersOutOfTheirRangeAreErrors) {
            R"({"partial_rotary_factor": 0})",
            R"({"rope_scaling": {"rope_type": "llama3", "factor": 0}})",
            R"({"rope_scaling": {"type": "linear", "factor": -2.0}})",
-           R"({"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4}})",
+           R"({"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 3}})",
            R"({"rope_scaling": {"type": "yarn", "factor": 8, "original_max_position_embeddings": 0}})",
            R"({"rope_scaling": {"type": "longrope", "long_factor": [1, 0], "short_factor": [1, 1]}})",
            R"({"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 0}}})",

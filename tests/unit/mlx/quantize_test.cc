@@ -273,7 +273,7 @@ TEST(Quantize, HasTheErrorsOfTheCorpus) {
     ASSERT_TRUE(set) << name;
     const Catalog catalog = gguf_catalog(*set);
     std::vector<float> values(6 * 512);
-    ASSERT_TRUE(read_values(catalog, catalog.tensors.front(), 0, values));
+    ASSERT_TRUE(values_of(catalog, catalog.tensors.front()).read_values(0, values));
     const double searched = *json::number_member(entry, "rel_rms_searched_fit");
     EXPECT_LE(relative_rms(values, carried(values, true)), searched * 1.01) << name;
     const double usual = *json::number_member(entry, "rel_rms_mx_quantize");

@@ -43,11 +43,11 @@ std::size_t check_model(const std::string& path, json::Element expected) {
     for (const json::Element dim : *dims) EXPECT_TRUE(dim.get(shape.emplace_back()));
     EXPECT_EQ(reversed(tensor->ne), shape);
     const std::string_view mode = *json::string_member(facts, "mode");
-    EXPECT_EQ(tensor->packing.has_value(), mode != "none");
-    if (tensor->packing) {
-      EXPECT_EQ(mlx::mode_name(tensor->packing->mode), mode);
-      EXPECT_EQ(tensor->packing->bits, json::u64_member(facts, "bits"));
-      EXPECT_EQ(tensor->packing->group_size, json::u64_member(facts, "group_size"));
+    EXPECT_EQ(tensor->form.kind == FormKind::mlx, mode != "none");
+    if (tensor->form.kind == FormKind::mlx) {
+      EXPECT_EQ(mlx::mode_name(tensor->form.params.mode), mode);
+      EXPECT_EQ(tensor->form.params.bits, json::u64_member(facts, "bits"));
+      EXPECT_EQ(tensor->form.params.group_size, json::u64_member(facts, "group_size"));
     }
     EXPECT_EQ(hash_of_values(*view, *tensor), json::string_member(facts, "sha256_f32"));
     ++tensors;

@@ -70,16 +70,16 @@ TEST(Values, AnyRangeOfABlockType) {
   const Catalog catalog =
       catalog_of(test::GgufBuilder().tensor({.name = "q", .ne = {32, count / 32}, .type = 8, .data = data}));
   std::vector<float> all(count);
-  ASSERT_TRUE(read_value_range(catalog, catalog.tensors[0], 0, all));
+  ASSERT_TRUE(values_of(catalog, catalog.tensors[0]).read_values(0, all));
   for (const auto& [first, size] : std::vector<std::pair<u64, u64>>{
            {0, 1}, {31, 2}, {5, 3}, {100, 20'000}, {count - 1, 1}, {16'383, 2}, {count, 0}, {1, count - 1}}) {
     std::vector<float> part(size);
-    ASSERT_TRUE(read_value_range(catalog, catalog.tensors[0], first, part)) << first;
+    ASSERT_TRUE(values_of(catalog, catalog.tensors[0]).read_values(first, part)) << first;
     EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(first))) << first;
   }
   std::vector<float> beyond(2);
-  EXPECT_FALSE(read_value_range(catalog, catalog.tensors[0], count - 1, beyond));
-  EXPECT_FALSE(read_value_range(catalog, catalog.tensors[0], ~u64{0}, beyond));
+  EXPECT_FALSE(values_of(catalog, catalog.tensors[0]).read_values(count - 1, beyond));
+  EXPECT_FALSE(values_of(catalog, catalog.tensors[0]).read_values(~u64{0}, beyond));
 }
 
 TEST(Statistics, AreThoseOfTheWholeHoweverItIsCut) {

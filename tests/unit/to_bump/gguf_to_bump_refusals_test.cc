@@ -306,7 +306,7 @@ TEST_F(Refusal, RopeFreqsThatConfigCanSay) {
   }
 }
 
-TEST_F(Refusal, RopeFreqsWithoutAConfigAreNoted) {
+TEST_F(Refusal, RopeFreqsWithoutAConfigAreLost) {
   LlamaModel model = model_with_long_heads();
   model.add_rope_freqs(llama3_rope_freqs(500000, 128, {}));
   const auto with_config = convert(model);
@@ -317,8 +317,9 @@ TEST_F(Refusal, RopeFreqsWithoutAConfigAreNoted) {
   no_config_ = true;
   const auto report = convert(model);
   ASSERT_TRUE(report);
-  ASSERT_EQ(report->notes.size(), 2u);
-  EXPECT_TRUE(report->notes[1].starts_with("rope_freqs.weight"));
+  ASSERT_EQ(report->refusals.size(), 1u);
+  EXPECT_EQ(report->refusals[0].code, "gguf2bump-rope-freqs");
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("weights.bump")));
 }
 
 TEST_F(Refusal, RopeFreqsThatConfigCannotSay) {

@@ -16,7 +16,7 @@
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_directory {
 namespace {
 
 // A GGUF of one matrix, and the module that it becomes.
@@ -39,8 +39,8 @@ struct OneMatrix {
     tensors.push_back(std::move(tensor));
   }
 
-  Result<StoredForm> form(const FormOptions& options = {}) const {
-    MU_ASSIGN(const std::vector<StoredForm> forms, choose_forms(catalog, tensors, options, 2));
+  Result<DirectoryForm> form(const FormOptions& options = {}) const {
+    MU_ASSIGN(const std::vector<DirectoryForm> forms, choose_forms(catalog, tensors, options, 2));
     return forms.front();
   }
 
@@ -52,17 +52,15 @@ struct OneMatrix {
   }
 
   // What the directory says, read with MLX's own meaning; rows in pieces of `step`.
-  std::vector<float> carried(const StoredForm& form, u64 step, MeasuredError* error = nullptr) const {
+  std::vector<float> carried(const DirectoryForm& form, u64 step, MeasuredError* error = nullptr) const {
     DirectoryEncoder encoder(catalog, tensors[0], form);
     std::vector<float> all;
     for (u64 first = 0; first < tensors[0].rows(); first += step) {
       const u64 count = std::min(step, tensors[0].rows() - first);
-      EncodedRows rows;
-      EXPECT_TRUE(encoder.encode(first, count, rows, error));
       const EncodedSizes sizes = encoded_sizes(tensors[0], form);
-      EXPECT_EQ(rows.weight.size(), count * sizes.weight);
-      EXPECT_EQ(rows.scales.size(), count * sizes.scales);
-      EXPECT_EQ(rows.biases.size(), count * sizes.biases);
+      std::vector<std::byte> weight(count * sizes.weight), scales(count * sizes.scales), biases(count * sizes.biases);
+      const EncodedPiece rows{weight, scales, biases};
+      EXPECT_TRUE(encoder.encode(first, count, rows, error));
       std::vector<float> out(count * tensors[0].row_elements());
       if (form.is_packed()) {
         mlx::dequantize(form.params, {rows.weight, form.type, rows.scales, form.type, rows.biases}, out);
@@ -430,7 +428,7 @@ TEST(DirectoryEncode, NoMatrixLosesMoreThanOnePercentUnasked) {
   ASSERT_TRUE(form);
   EXPECT_EQ(form->text(), "F16");
   EXPECT_LT(rms(matrix.values(), matrix.carried(*form, 1)), 0.001);
-  StoredForm searched;
+  DirectoryForm searched;
   searched.way = FormWay::search;
   searched.type = TensorType::F16;
   searched.params = {mlx::Mode::affine, 8, 32};
@@ -473,4 +471,4 @@ TEST(FallbackForm, HasTheNamesOfTheCommandLine) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_directory

@@ -11,7 +11,7 @@ namespace {
 using test::Written;
 
 TEST(ModelCardKeys, OnlyWhatIsKnown) {
-  EXPECT_TRUE(convert::model_card_keys({}).empty());
+  EXPECT_TRUE(to_gguf::model_card_keys({}).empty());
   hf::ModelCard card;
   card.license = "other";
   card.license_name = "the name";
@@ -21,7 +21,7 @@ TEST(ModelCardKeys, OnlyWhatIsKnown) {
   card.datasets = {"org/set"};
   card.base_models = {"org/base-7B-v0.2", "plain", "https://example.org/people/model", "https://example.org/model",
                       "a/"};
-  const Written written(convert::model_card_keys(card));
+  const Written written(to_gguf::model_card_keys(card));
   EXPECT_EQ(written.index().string_value("general.license"), "other");
   EXPECT_EQ(written.index().string_value("general.license.name"), "the name");
   EXPECT_EQ(written.index().string_value("general.license.link"), "https://example.org/licence");
@@ -55,7 +55,7 @@ TEST(ModelCardKeys, OnlyWhatIsKnown) {
 TEST(ModelCardKeys, ThePipelineIsATag) {
   hf::ModelCard card;
   card.pipeline_tag = "text-generation";
-  const auto tags = [&] { return Written(convert::model_card_keys(card)).strings("general.tags"); };
+  const auto tags = [&] { return Written(to_gguf::model_card_keys(card)).strings("general.tags"); };
   EXPECT_EQ(tags(), std::vector<std::string>{"text-generation"});
   card.tags = {"mlx"};
   EXPECT_EQ(tags(), (std::vector<std::string>{"mlx", "text-generation"}));
@@ -70,7 +70,7 @@ class FindIdentity : public testing::Test {
     std::filesystem::create_directories(dir.file(folder));
     const auto config = hf::parse_config(config_text, "config.json");
     EXPECT_TRUE(config);
-    const convert::Identity found = convert::find_identity(card, *config, dir.file(folder), 0);
+    const to_gguf::Identity found = to_gguf::find_identity(card, *config, dir.file(folder), 0);
     return found.organization + "|" + found.name + "|" + found.basename + "|" + found.size_label + "|" +
            found.finetune + "|" + found.version;
   }
@@ -111,12 +111,12 @@ TEST_F(FindIdentity, OfTheCardFirst) {
 }
 
 TEST(GeneralKeys, TypesAreThoseOfLlamaCppsConverter) {
-  convert::GeneralFacts facts;
+  to_gguf::GeneralFacts facts;
   facts.architecture = "llama";
   facts.identity = {"Name", "Org", "Base", "Tune", "v2", ""};
   facts.sampling = {.temperature = 0.5F, .top_p = 0.75F, .min_p = 0.25F, .top_k = 40};
   facts.parameters = 7241732096;
-  const Written written(convert::general_keys(facts));
+  const Written written(to_gguf::general_keys(facts));
   const auto real = [&](const char* key) { return std::get<float>(written.key(key)->value); };
   EXPECT_EQ(std::get<i32>(written.key("general.sampling.top_k")->value), 40);
   EXPECT_EQ(real("general.sampling.temp"), 0.5F);
@@ -131,7 +131,7 @@ TEST(GeneralKeys, TypesAreThoseOfLlamaCppsConverter) {
 }
 
 TEST(GeneralKeys, NothingIsWrittenEmpty) {
-  const Written written(convert::general_keys({}));
+  const Written written(to_gguf::general_keys({}));
   for (const char* key : {"name", "organization", "basename", "finetune", "version", "sampling.top_k", "sampling.temp",
                           "sampling.top_p", "sampling.min_p"}) {
     EXPECT_EQ(written.key(std::string("general.") + key), nullptr) << key;
@@ -139,10 +139,10 @@ TEST(GeneralKeys, NothingIsWrittenEmpty) {
 }
 
 TEST(SizeLabel, CountsParametersOrExperts) {
-  EXPECT_EQ(convert::size_label(7241732096, 0, 0), "7.2B");
-  EXPECT_EQ(convert::size_label(13015864320, 0, 0), "13B");
-  EXPECT_EQ(convert::size_label(494032768, 0, 0), "494M");
-  EXPECT_EQ(convert::size_label(46702792704, 45097156608, 8), "8x7.2B");
+  EXPECT_EQ(to_gguf::size_label(7241732096, 0, 0), "7.2B");
+  EXPECT_EQ(to_gguf::size_label(13015864320, 0, 0), "13B");
+  EXPECT_EQ(to_gguf::size_label(494032768, 0, 0), "494M");
+  EXPECT_EQ(to_gguf::size_label(46702792704, 45097156608, 8), "8x7.2B");
 }
 
 }  // namespace

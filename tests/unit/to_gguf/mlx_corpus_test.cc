@@ -12,10 +12,9 @@
 #include "model/hf_model.h"
 #include "support/temp_dir.h"
 #include "tensor/dequantize.h"
-#include "to_gguf/mlx_scales.h"
-#include "transfer/mlx_repack.h"
+#include "transfer/carriers.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 namespace {
 
 using Buffer = std::vector<std::byte>;
@@ -34,17 +33,18 @@ struct Outcome {
 };
 
 Outcome convert_matrix(const HfModel& model, const SourceMatrix& matrix, const RepackOptions& options) {
-  const Buffer codes = read(model, matrix.values);
-  const Buffer scales = read(model, matrix.scales);
-  const Buffer biases = read(model, matrix.biases);
-  const MlxForm form = form_of(matrix);
+  const Buffer codes = read(model, matrix.planes[0]);
+  const Buffer scales = read(model, matrix.planes[1]);
+  const Buffer biases = read(model, matrix.planes[2]);
+  const Carrier& carrier = carrier_of(matrix.form);
+  const StoredPlanes planes = {codes, scales, biases};
   ScaleAnalysis analysis;
-  analyse_scales(form, scales, biases, codes, analysis);
-  const Result<Target> target = choose_target(form, analysis, options, false);
+  carrier.analyse(matrix.form, matrix.columns, planes, analysis);
+  const Result<Target> target = carrier.choose(matrix.form, matrix.columns, analysis, options, false);
   EXPECT_TRUE(target) << matrix.name;
   Buffer out(matrix.rows * *row_bytes(target->type, matrix.columns));
   MeasuredError error;
-  repack_rows(form, *target, codes, scales, biases, out, &error);
+  carry_rows(matrix.form, matrix.columns, *target, planes, out, &error);
   std::vector<float> values(matrix.rows * matrix.columns);
   dequantize(target->type, out, values);
   for (float& value : values) value += 0.0f;
@@ -54,8 +54,8 @@ Outcome convert_matrix(const HfModel& model, const SourceMatrix& matrix, const R
 }
 
 // Mean relative RMS errors of the default for 6 and 8 bits (docs/formats/mlx.md), by bits, scale type and group.
-double published_error(const MlxForm& form) {
-  const bool bf16 = form.scale_type == TensorType::BF16;
+double published_error(const StoredForm& form) {
+  const bool bf16 = form.types[1] == TensorType::BF16;
   if (form.params.bits == 6) return bf16 ? 3.3e-3 : 4.6e-4;
   if (form.params.group_size == 32) return 5.3e-3;
   return bf16 ? 4.8e-3 : 4.3e-3;
@@ -77,20 +77,19 @@ TEST(MlxCorpus, EveryMatrixOfEveryModel) {
     ASSERT_TRUE(model) << model.error().message;
     ++models;
     for (const SourceMatrix& matrix : (*model)->matrices) {
-      if (!matrix.quantized) continue;
+      if (!matrix.is_quantized()) continue;
       SCOPED_TRACE(matrix.name);
       ++matrices;
       const auto entry = json::member(tensors, matrix.name);
       ASSERT_TRUE(entry);
       const std::string_view want = json::string_member(*entry, "sha256_f32").value_or("");
-      const MlxForm form = form_of(matrix);
 
       const Outcome usual = convert_matrix(**model, matrix, {});
       EXPECT_EQ(usual.error.max_abs == 0, usual.sha256 == want) << "the measured error says what the values say";
       if (usual.exact) {
         EXPECT_EQ(usual.sha256, want) << type_name(usual.type);
       } else if (!is_edge && usual.type == TensorType::Q8_0) {
-        EXPECT_LE(usual.error.relative_rms(), 1.15 * published_error(form));
+        EXPECT_LE(usual.error.relative_rms(), 1.15 * published_error(matrix.form));
       }
       const Outcome compatible = convert_matrix(**model, matrix, {TensorType::Q8_0, false, true});
       EXPECT_NE(compatible.type, TensorType::MXFP4);
@@ -115,4 +114,4 @@ TEST(MlxCorpus, EveryMatrixOfEveryModel) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

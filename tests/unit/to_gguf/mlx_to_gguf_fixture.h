@@ -14,13 +14,13 @@
 #include "support/opened_model.h"
 #include "support/temp_dir.h"
 #include "to_gguf/mlx_to_gguf.h"
-#include "verify/against/gguf_directory.h"
+#include "verify/against/models.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 
 // What a conversion left on the disk.
 struct Converted {
-  ConversionReport report;
+  TransferReport report;
   std::string path;
   gguf::SplitSet set;
   Catalog catalog;
@@ -31,7 +31,7 @@ struct Converted {
     u64 count = 1;
     for (u64 dim : tensor->ne) count *= dim;
     std::vector<float> out(count);
-    EXPECT_TRUE(read_values(catalog, *tensor, 0, out)) << name;
+    EXPECT_TRUE(values_of(catalog, *tensor).read_values(0, out)) << name;
     return out;
   }
   const gguf::KeyValue* key(std::string_view name) const { return set.files.front().document.find(name); }
@@ -66,7 +66,7 @@ class MlxToGguf : public ::testing::Test {
   Converted convert(const MlxToGgufOptions& options) {
     Converted result;
     Progress silent;
-    Result<ConversionReport> report = mlx_to_gguf(options, silent);
+    Result<TransferReport> report = mlx_to_gguf(options, silent);
     if (!report) {
       ADD_FAILURE() << options.directory << ": " << report.error().where << ": " << report.error().message << " ["
                     << report.error().code << "]";
@@ -87,7 +87,7 @@ class MlxToGguf : public ::testing::Test {
   std::string refusal(const MlxToGgufOptions& options) {
     std::filesystem::remove(options.output);
     Progress silent;
-    const Result<ConversionReport> report = mlx_to_gguf(options, silent);
+    const Result<TransferReport> report = mlx_to_gguf(options, silent);
     EXPECT_EQ(std::filesystem::exists(options.output), report.has_value());
     std::filesystem::remove(options.output);
     return report ? "converted" : report.error().code;
@@ -97,7 +97,8 @@ class MlxToGguf : public ::testing::Test {
   std::string parity_errors(const Converted& converted, const std::string& source) {
     CheckedModel checked;
     checked.catalog = converted.catalog;
-    const Result<FindingLog> log = compare_with_mlx(checked, *test::opened(converted.path), *test::opened(source));
+    const Result<FindingLog> log =
+        compare_models_strictly(checked, *test::opened(converted.path), *test::opened(source));
     if (!log) return log.error().code + ": " + log.error().message;
     std::string text;
     for (const Finding& finding : log->findings()) {
@@ -110,4 +111,4 @@ class MlxToGguf : public ::testing::Test {
   test::TempDir folder_;
 };
 
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

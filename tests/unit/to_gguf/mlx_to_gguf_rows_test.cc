@@ -3,7 +3,7 @@
 #include "gguf/parse.h"
 #include "mlx_to_gguf_fixture.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 namespace {
 
 void rename(test::HfDirectory& model, const std::string& from, const std::string& to) {
@@ -105,4 +105,4 @@ TEST_F(MlxToGguf, HeadsChangePlacesInRowsAndColumns) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

@@ -8,7 +8,7 @@
 #include "mlx_to_gguf_fixture.h"
 #include "to_gguf/general_keys.h"
 
-namespace modelutils::convert {
+namespace modelutils::to_gguf {
 namespace {
 
 std::vector<float> with_permuted_rows(const test::HfTensor& tensor, u64 heads) {
@@ -335,4 +335,4 @@ TEST_F(MlxToGguf, ASnapshotOfTheCacheIsNamedByItsRepository) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils::to_gguf

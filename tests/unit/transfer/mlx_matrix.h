@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "forms/stored_form.h"
 #include "tensor/half.h"
 #include "transfer/mlx_target.h"
 
@@ -21,6 +22,10 @@ inline double slow_small_float(u32 code, int exponent_bits, int mantissa_bits, i
   const double fraction = mantissa / std::ldexp(1.0, mantissa_bits) + (exponent == 0 ? 0 : 1);
   const double value = std::ldexp(fraction, (exponent == 0 ? 1 : exponent) - bias);
   return (code >> (exponent_bits + mantissa_bits)) % 2 != 0 ? -value : value;
+}
+
+inline StoredForm stored_form(const MlxForm& form) {
+  return mlx_form(form.params, TensorType::U32, form.scale_type, form.bias_type);
 }
 
 struct MlxMatrix {

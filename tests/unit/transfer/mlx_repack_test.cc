@@ -1,5 +1,5 @@
 // Each row of the table of docs/formats/mlx.md on generated matrices, against values computed the slow way.
-#include "transfer/mlx_repack.h"
+#include "transfer/carriers.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "tensor/half.h"
 #include "unit/transfer/mlx_matrix.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 namespace {
 
 using mlx::Mode;
@@ -53,8 +53,8 @@ std::vector<float> carry(const MlxMatrix& matrix, const Target& target, Measured
   const Moved biases(matrix.biases);
   const std::size_t size = matrix.rows * *row_bytes(target.type, matrix.form.columns);
   Buffer out(size + 2, std::byte{0xA5});
-  repack_rows(matrix.form, target, codes.view(), scales.view(), biases.view(), MutableBytes(out).subspan(1, size),
-              error);
+  carry_rows(test::stored_form(matrix.form), matrix.form.columns, target, {codes.view(), scales.view(), biases.view()},
+             MutableBytes(out).subspan(1, size), error);
   EXPECT_EQ(out.front(), std::byte{0xA5});
   EXPECT_EQ(out.back(), std::byte{0xA5});
   std::vector<float> values(matrix.elements());
@@ -76,9 +76,9 @@ void expect_exact(const MlxMatrix& matrix, const Target& target) {
   EXPECT_TRUE(std::ranges::equal(carry(matrix, target), got)) << "measuring changes nothing";
 }
 
-void expect_target(const Target& target, TensorType type, Recipe recipe, bool exact) {
+void expect_target(const Target& target, TensorType type, Carry carry, bool exact) {
   EXPECT_EQ(type_name(target.type), type_name(type));
-  EXPECT_EQ(target.recipe, recipe);
+  EXPECT_EQ(target.carry, carry);
   EXPECT_EQ(target.exact, exact);
 }
 
@@ -130,7 +130,7 @@ TEST(MlxRepack, AffineIntoQ41AndQ51) {
         matrix.randomize_codes(random);
         randomize_groups(matrix, random);
         const Target target = target_of(matrix);
-        expect_target(target, bits == 5 ? Q5_1 : Q4_1, Recipe::blocks, true);
+        expect_target(target, bits == 5 ? Q5_1 : Q4_1, Carry::blocks, true);
         EXPECT_EQ(target.reason, "");
         expect_exact(matrix, target);
         expect_exact(matrix, target_of(matrix, {Q8_0, true, true}));  // --exact and --compat change nothing
@@ -187,11 +187,11 @@ TEST(MlxRepack, SymmetricEightBitsIntoQ80) {
         matrix.set_group(g, scale, -128 * scale);
       }
       const Target target = target_of(matrix);
-      expect_target(target, Q8_0, Recipe::blocks, true);
+      expect_target(target, Q8_0, Carry::blocks, true);
       expect_exact(matrix, target);
-      expect_target(target_of(matrix, {F16, true, false}), Q8_0, Recipe::blocks, true);
+      expect_target(target_of(matrix, {F16, true, false}), Q8_0, Carry::blocks, true);
       matrix.set_group(7, 1, -127);
-      expect_target(target_of(matrix), Q8_0, Recipe::q8_0_best, false);
+      expect_target(target_of(matrix), Q8_0, Carry::q8_0_best, false);
     }
   }
 }
@@ -201,32 +201,32 @@ TEST(MlxRepack, Mxfp4) {
   MlxMatrix matrix(fp_form(Mode::mxfp4, 32), 255);
   for (u64 i = 0; i < matrix.elements(); ++i) matrix.set_code(i, static_cast<u32>(i * 7 + i / 32));
   for (u32 e = 0; e < 255; ++e) matrix.scales[e] = static_cast<std::byte>(e);
-  expect_target(target_of(matrix), MXFP4, Recipe::blocks, true);
+  expect_target(target_of(matrix), MXFP4, Carry::blocks, true);
   expect_exact(matrix, target_of(matrix));
-  expect_target(target_of(matrix, {Q8_0, false, true}), BF16, Recipe::decode, true);
+  expect_target(target_of(matrix, {Q8_0, false, true}), BF16, Carry::encode, true);
   expect_exact(matrix, target_of(matrix, {Q8_0, false, true}));
 
   MlxMatrix narrow(fp_form(Mode::mxfp4, 64), 20);
   for (u64 i = 0; i < narrow.elements(); ++i) narrow.set_code(i, static_cast<u32>(i * 5 + i / 32));
   for (u32 g = 0; g < 40; ++g) narrow.scales[g] = static_cast<std::byte>(104 + g);
-  expect_target(target_of(narrow, {Q8_0, true, true}), Q5_0, Recipe::blocks, true);
+  expect_target(target_of(narrow, {Q8_0, true, true}), Q5_0, Carry::blocks, true);
   expect_exact(narrow, target_of(narrow, {Q8_0, true, true}));
   for (const u8 e : {103, 144}) {
     narrow.scales[3] = std::byte{e};
-    expect_target(target_of(narrow, {Q8_0, false, true}), BF16, Recipe::decode, true);
+    expect_target(target_of(narrow, {Q8_0, false, true}), BF16, Carry::encode, true);
   }
   // Groups of zeros do not count if one looks at the codes, but never carry a scale that makes them NaN.
   for (u64 i = 96; i < 128; ++i) narrow.set_code(i, i % 2 != 0 ? 8 : 0);
   for (const u8 e : {0, 103, 144, 200, 254}) {
     narrow.scales[3] = std::byte{e};
-    expect_target(target_of(narrow, {Q8_0, false, true}), BF16, Recipe::decode, true);
+    expect_target(target_of(narrow, {Q8_0, false, true}), BF16, Carry::encode, true);
     const Target target = target_of(narrow, {Q8_0, false, true}, true);
-    expect_target(target, Q5_0, Recipe::blocks, true);
+    expect_target(target, Q5_0, Carry::blocks, true);
     expect_exact(narrow, target);
   }
   narrow.scales[3] = std::byte{255};
-  expect_target(target_of(narrow, {}, true), F32, Recipe::decode, true);
-  expect_target(target_of(narrow), F32, Recipe::decode, true);
+  expect_target(target_of(narrow, {}, true), F32, Carry::encode, true);
+  expect_target(target_of(narrow), F32, Carry::encode, true);
 }
 
 TEST(MlxRepack, Nvfp4) {
@@ -236,18 +236,18 @@ TEST(MlxRepack, Nvfp4) {
     for (u64 g = 0; g < matrix.groups(); ++g) matrix.scales[g] = static_cast<std::byte>(g % 127);
     const Target target = target_of(matrix, {Q8_0, true, false});
     if (columns % 64 == 0) {
-      expect_target(target, NVFP4, Recipe::blocks, true);
+      expect_target(target, NVFP4, Carry::blocks, true);
     } else {
-      expect_target(target, F16, Recipe::decode, true);
+      expect_target(target, F16, Carry::encode, true);
     }
     expect_exact(matrix, target);
-    expect_target(target_of(matrix, {Q8_0, true, true}), F16, Recipe::decode, true);
+    expect_target(target_of(matrix, {Q8_0, true, true}), F16, Carry::encode, true);
     expect_exact(matrix, target_of(matrix, {Q8_0, true, true}));
-    expect_exact(matrix, {BF16, Recipe::decode, true, {}});
+    expect_exact(matrix, {BF16, Carry::encode, true, {}});
     // MLX reads these bytes as 480 and as negative numbers, ggml does not.
     for (u64 g = 0; g < matrix.groups(); ++g) matrix.scales[g] = static_cast<std::byte>(127 + g % 129);
     EXPECT_EQ(analyse(matrix).odd_scales, matrix.groups());
-    expect_target(target_of(matrix), F16, Recipe::decode, true);
+    expect_target(target_of(matrix), F16, Carry::encode, true);
     expect_exact(matrix, target_of(matrix));
   }
 }
@@ -256,24 +256,24 @@ TEST(MlxRepack, Mxfp8) {
   MlxMatrix matrix(fp_form(Mode::mxfp8, 256), 244);  // every code under every exponent from 3 to 246
   for (u64 i = 0; i < matrix.elements(); ++i) matrix.set_code(i, static_cast<u32>(i % 256));
   for (u64 g = 0; g < matrix.groups(); ++g) matrix.scales[g] = static_cast<std::byte>(3 + g / 8);
-  expect_target(target_of(matrix, {Q8_0, true, true}), BF16, Recipe::decode, true);
+  expect_target(target_of(matrix, {Q8_0, true, true}), BF16, Carry::encode, true);
   expect_exact(matrix, target_of(matrix));
   // Below and above: the smallest codes are in group 96, the largest in 103.
   for (const auto& [e, group] : {std::pair<u8, u64>{2, 96}, {247, 103}}) {
     const std::byte before = matrix.scales[group];
     matrix.scales[group] = std::byte{e};
-    expect_target(target_of(matrix), F32, Recipe::decode, true);
+    expect_target(target_of(matrix), F32, Carry::encode, true);
     expect_exact(matrix, target_of(matrix));
     MeasuredError error;
-    (void)carry(matrix, {BF16, Recipe::decode, true, {}}, &error);
+    (void)carry(matrix, {BF16, Carry::encode, true, {}}, &error);
     // Too small for BF16; above, float32 itself is at its end.
     EXPECT_EQ(error.max_abs, e == 2 ? 0x1p-134 : 0);
     matrix.scales[group] = before;
   }
   for (u64 i = 3200; i < 3232; ++i) matrix.set_code(i, 0);
   matrix.scales[100] = std::byte{0};  // Metal's zero group
-  expect_target(target_of(matrix), F32, Recipe::decode, true);
-  expect_target(target_of(matrix, {}, true), BF16, Recipe::decode, true);
+  expect_target(target_of(matrix), F32, Carry::encode, true);
+  expect_target(target_of(matrix, {}, true), BF16, Carry::encode, true);
 }
 
 TEST(MlxRepack, BeyondF16BecomesF32WhateverTheFallback) {
@@ -289,7 +289,7 @@ TEST(MlxRepack, BeyondF16BecomesF32WhateverTheFallback) {
         matrix.set_group(5, type == F32 ? -65520.0f : -65536.0f, 70000);
         const Target target = target_of(matrix, {fallback, true, false});
         EXPECT_EQ(analyse(matrix).too_large, 2u);
-        expect_target(target, F32, Recipe::decode, true);
+        expect_target(target, F32, Carry::encode, true);
         EXPECT_NE(target.reason.find("2 of 16"), std::string::npos) << target.reason;
         expect_exact(matrix, target);
       }
@@ -300,7 +300,7 @@ TEST(MlxRepack, BeyondF16BecomesF32WhateverTheFallback) {
   matrix.set_group(0, std::numeric_limits<float>::quiet_NaN(), 1);
   EXPECT_EQ(analyse(matrix).too_large, 1u);
   EXPECT_EQ(analyse(matrix).largest, HUGE_VAL);
-  expect_target(target_of(matrix), F32, Recipe::decode, true);
+  expect_target(target_of(matrix), F32, Carry::encode, true);
   EXPECT_TRUE(std::isnan(carry(matrix, target_of(matrix))[0]));
 }
 
@@ -314,7 +314,7 @@ TEST(MlxRepack, RoundedScalesStayInTheirBlocks) {
     const ScaleAnalysis analysis = analyse(matrix);
     EXPECT_EQ(analysis.inexact, 1u);
     const Target target = target_of(matrix, {F32, false, false});
-    expect_target(target, bits == 5 ? Q5_1 : Q4_1, Recipe::blocks, false);
+    expect_target(target, bits == 5 ? Q5_1 : Q4_1, Carry::blocks, false);
     EXPECT_NE(target.reason.find("1 of 160"), std::string::npos) << target.reason;
     MeasuredError error;
     const std::vector<float> got = carry(matrix, target, &error);
@@ -341,11 +341,11 @@ TEST(MlxRepack, RoundedScalesStayInTheirBlocks) {
     const auto refused = choose_target(matrix.form, analysis, {Q8_0, true, false}, false);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, "convert-inexact");
-    expect_target(target_of(matrix, {F32, true, false}), F32, Recipe::decode, true);
+    expect_target(target_of(matrix, {F32, true, false}), F32, Carry::encode, true);
     // A group whose codes are all 0 is its bias alone.
     for (u64 i = 9 * 64; i < 10 * 64; ++i) matrix.set_code(i, 0);
     const Target exact = target_of(matrix, {Q8_0, true, false}, true);
-    expect_target(exact, bits == 5 ? Q5_1 : Q4_1, Recipe::blocks, true);
+    expect_target(exact, bits == 5 ? Q5_1 : Q4_1, Carry::blocks, true);
     expect_exact(matrix, exact);
     matrix.set_group(9, 0.25f, 0x1.02p-19f);
     EXPECT_EQ(analyse(matrix, true).inexact, 1u) << "an inexact bias always counts";
@@ -360,7 +360,7 @@ TEST(MlxRepack, Fallbacks) {
   // f32 scales that f16 does not hold.
   for (const auto& [fallback, limit] : {std::pair{Q8_0, 5e-3}, {F16, 3e-4}, {BF16, 3e-3}, {F32, 0.0}}) {
     const Target target = target_of(matrix, {fallback, false, false});
-    expect_target(target, fallback, fallback == Q8_0 ? Recipe::q8_0_best : Recipe::decode, fallback == F32);
+    expect_target(target, fallback, fallback == Q8_0 ? Carry::q8_0_best : Carry::encode, fallback == F32);
     EXPECT_NE(target.reason, "");
     MeasuredError error;
     (void)carry(matrix, target, &error);
@@ -376,28 +376,28 @@ TEST(MlxRepack, Fallbacks) {
         odd.set_group(g, 0.01f * static_cast<float>(1 + g % 5), -0.02f * static_cast<float>(g % 7));
       }
       const Target target = target_of(odd);
-      expect_target(target, Q8_0, Recipe::q8_0_best, false);
+      expect_target(target, Q8_0, Carry::q8_0_best, false);
       MeasuredError error;
       (void)carry(odd, target, &error);
       EXPECT_LE(error.relative_rms(), 1e-2);
       MlxMatrix short_rows(affine_form(bits, group, group == 48 ? 48 : 16), 20);
-      expect_target(target_of(short_rows), F16, Recipe::decode, false);
+      expect_target(target_of(short_rows), F16, Carry::encode, false);
     }
   }
   // Values beyond the F16 range, though their scales are not; then beyond Q8_0, too.
   MlxMatrix large(affine_form(8, 64, 64, F32), 2);
   large.set_group(0, 1000, -1);
-  expect_target(target_of(large, {F16, false, false}), F32, Recipe::decode, true);
-  expect_target(target_of(large, {BF16, false, false}), BF16, Recipe::decode, false);
-  expect_target(target_of(large), Q8_0, Recipe::q8_0_best, false);
+  expect_target(target_of(large, {F16, false, false}), F32, Carry::encode, true);
+  expect_target(target_of(large, {BF16, false, false}), BF16, Carry::encode, false);
+  expect_target(target_of(large), Q8_0, Carry::q8_0_best, false);
   large.set_group(0, 60000, -1);
-  expect_target(target_of(large), F32, Recipe::decode, true);
+  expect_target(target_of(large), F32, Carry::encode, true);
   // 255 × 300 = 76500, but the values lie between -38000 and 38500: no reason to leave F16.
   large.set_group(0, 300, -38000);
-  expect_target(target_of(large, {F16, false, false}), F16, Recipe::decode, false);
+  expect_target(target_of(large, {F16, false, false}), F16, Carry::encode, false);
   const auto wanted = choose_target(large.form, analyse(large), {}, true);
   ASSERT_TRUE(wanted);
-  expect_target(*wanted, F32, Recipe::decode, true);
+  expect_target(*wanted, F32, Carry::encode, true);
 }
 
 TEST(MlxRepack, ScalesThatMayOverflowAreTold) {
@@ -448,4 +448,4 @@ TEST(MlxRepack, PartsOfAnAnalysisAddUp) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils

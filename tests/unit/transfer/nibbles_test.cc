@@ -5,7 +5,7 @@
 #include <array>
 #include <random>
 
-namespace modelutils::convert {
+namespace modelutils {
 namespace {
 
 using Bytes32 = std::array<u8, 32>;
@@ -48,4 +48,4 @@ TEST(Nibbles, AllKernelsFollowTheDefinition) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils

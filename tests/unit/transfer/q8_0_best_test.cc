@@ -8,7 +8,7 @@
 #include "tensor/dequantize.h"
 #include "unit/transfer/mlx_matrix.h"
 
-namespace modelutils::convert {
+namespace modelutils {
 namespace {
 
 using test::Buffer;
@@ -98,4 +98,4 @@ TEST(Q80Best, ValuesBelowTheSmallestScaleAndBeyondTheLargest) {
 }
 
 }  // namespace
-}  // namespace modelutils::convert
+}  // namespace modelutils

@@ -1,0 +1,233 @@
+#include "forms/stored_form.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/byte_reader.h"
+#include "mlx/dequantize.h"
+#include "tensor/dequantize.h"
+#include "tensor/half.h"
+
+namespace modelutils {
+
+namespace {
+
+u64 bytes_of_elements(TensorType type, u64 elements) {
+  return elements / type_info(type).block_elements * type_info(type).block_bytes;
+}
+
+// A type that nobody knows.
+
+std::string opaque_text(const StoredForm& /*form*/) {
+  return "unknown";
+}
+
+double opaque_bits(const StoredForm& /*form*/) {
+  return 0;
+}
+
+u64 opaque_unit(const StoredForm& /*form*/, u64 /*columns*/) {
+  return 1;
+}
+
+PlaneLayout opaque_plane(const StoredForm& /*form*/, std::size_t plane, u64 columns) {
+  return {plane == 0 ? columns : 0};
+}
+
+bool opaque_has_decoder(const StoredForm& /*form*/) {
+  return false;
+}
+
+void decode_opaque(const StoredForm& /*form*/, u64 /*columns*/, const StoredPlanes& /*planes*/,
+                   std::span<float> /*out*/) {}
+
+// Elements or blocks of one type.
+
+std::string plain_text(const StoredForm& form) {
+  return std::string(type_name(form.type()));
+}
+
+double plain_bits(const StoredForm& form) {
+  return 8.0 * type_info(form.type()).block_bytes / type_info(form.type()).block_elements;
+}
+
+u64 plain_unit(const StoredForm& form, u64 /*columns*/) {
+  return type_info(form.type()).block_elements;
+}
+
+PlaneLayout plain_plane(const StoredForm& form, std::size_t plane, u64 columns) {
+  return {plane == 0 ? bytes_of_elements(form.type(), columns) : 0};
+}
+
+bool plain_has_decoder(const StoredForm& form) {
+  return has_decoder(form.type()) && !form.big_endian;
+}
+
+void decode_plain(const StoredForm& form, u64 /*columns*/, const StoredPlanes& planes, std::span<float> out) {
+  dequantize(form.type(), planes[0], out);
+}
+
+// MLX's groups.
+
+std::string mlx_text(const StoredForm& form) {
+  return fmt::format("{} {}-bit, group {}", mlx::mode_name(form.params.mode), form.params.bits, form.params.group_size);
+}
+
+std::string mlx_short_text(const StoredForm& form) {
+  const bool has_one_form = mlx::mode_info(form.params.mode).fixed_parameters;
+  return has_one_form ? std::string(mlx::mode_name(form.params.mode))
+                      : fmt::format("{}-bit/{}", form.params.bits, form.params.group_size);
+}
+
+double mlx_bits(const StoredForm& form) {
+  return form.params.bits;
+}
+
+u64 mlx_unit(const StoredForm& form, u64 /*columns*/) {
+  return form.params.group_size;
+}
+
+PlaneLayout mlx_plane(const StoredForm& form, std::size_t plane, u64 columns) {
+  const u64 groups = columns / form.params.group_size;
+  switch (plane) {
+    case 0: return {groups * form.params.group_bytes()};
+    case 1: return {groups * type_info(form.types[1]).block_bytes};
+    case 2: return {mlx::mode_info(form.params.mode).has_biases ? groups * type_info(form.types[2]).block_bytes : 0};
+    default: return {};
+  }
+}
+
+bool mlx_has_decoder(const StoredForm& /*form*/) {
+  return true;
+}
+
+void decode_mlx(const StoredForm& form, u64 /*columns*/, const StoredPlanes& planes, std::span<float> out) {
+  mlx::dequantize(form.params, {planes[0], form.types[1], planes[1], form.types[2], planes[2]}, out);
+}
+
+// F8_E4M3 and a scale for each rectangle: one product in float32.
+
+std::string fp8_text(const StoredForm& form) {
+  if (form.scale_rows == 0 && form.scale_columns == 0) return "FP8 E4M3 per tensor";
+  if (form.scale_columns == 0) {
+    return form.scale_rows == 1 ? "FP8 E4M3 per row" : fmt::format("FP8 E4M3 per {} rows", form.scale_rows);
+  }
+  return fmt::format("FP8 E4M3 in blocks of {} × {}", form.scale_rows, form.scale_columns);
+}
+
+std::string fp8_short_text(const StoredForm& /*form*/) {
+  return "fp8";
+}
+
+// The scale of a row need not be that of the next.
+u64 fp8_unit(const StoredForm& /*form*/, u64 columns) {
+  return columns;
+}
+
+u64 fp8_scale_columns(const StoredForm& form, u64 columns) {
+  return form.scale_columns == 0 ? std::max<u64>(columns, 1) : form.scale_columns;
+}
+
+PlaneLayout fp8_plane(const StoredForm& form, std::size_t plane, u64 columns) {
+  if (plane == 0) return {columns};
+  if (plane > 1) return {};
+  const u64 width = fp8_scale_columns(form, columns);
+  return {(columns / width + (columns % width != 0 ? 1 : 0)) * type_info(form.types[1]).block_bytes,
+          form.scale_rows == 0 ? PlaneLayout::all_rows : form.scale_rows};
+}
+
+void decode_fp8(const StoredForm& form, u64 columns, const StoredPlanes& planes, std::span<float> out) {
+  dequantize(TensorType::F8_E4M3, planes[0], out);
+  const u64 width = fp8_scale_columns(form, columns);
+  const u64 scale_bytes = type_info(form.types[1]).block_bytes;
+  Bytes scales = planes[1];
+  for (u64 row = 0; row < out.size(); row += columns) {
+    for (u64 column = 0; column < columns; column += width) {
+      const float scale = scale_at(form.types[1], scales.data());
+      scales = scales.subspan(scale_bytes);
+      for (float& value : out.subspan(row + column, std::min(width, columns - column))) value *= scale;
+    }
+  }
+}
+
+// clang-format off
+constexpr std::array table = {
+    FormInfo{FormKind::opaque, "unknown", opaque_text, opaque_text, opaque_bits, opaque_unit, opaque_plane, opaque_has_decoder, decode_opaque},
+    FormInfo{FormKind::plain, "plain", plain_text, plain_text, plain_bits, plain_unit, plain_plane, plain_has_decoder, decode_plain},
+    FormInfo{FormKind::mlx, "mlx", mlx_text, mlx_short_text, mlx_bits, mlx_unit, mlx_plane, mlx_has_decoder, decode_mlx},
+    FormInfo{FormKind::fp8, "fp8", fp8_text, fp8_short_text, plain_bits, fp8_unit, fp8_plane, plain_has_decoder, decode_fp8},
+};
+// clang-format on
+
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (static_cast<std::size_t>(table[i].kind) != i) return false;
+  }
+  return true;
+}
+static_assert(is_in_order());
+
+}  // namespace
+
+float scale_at(TensorType type, const std::byte* at) {
+  switch (type) {
+    case TensorType::F16: return f16_to_f32(load<u16>(at));
+    case TensorType::BF16: return bf16_to_f32(load<u16>(at));
+    default: return load<float>(at);
+  }
+}
+
+StoredForm opaque_form() {
+  StoredForm form;
+  form.kind = FormKind::opaque;
+  form.types[0] = TensorType::I8;
+  return form;
+}
+
+StoredForm plain_form(TensorType type) {
+  StoredForm form;
+  form.types[0] = type;
+  return form;
+}
+
+StoredForm mlx_form(const mlx::Params& params, TensorType codes, TensorType scales, TensorType biases) {
+  const bool has_biases = mlx::mode_info(params.mode).has_biases;
+  StoredForm form;
+  form.kind = FormKind::mlx;
+  form.types = {codes, scales, has_biases ? biases : TensorType::F32};
+  form.params = params;
+  return form;
+}
+
+StoredForm fp8_form(TensorType scale, u64 scale_rows, u64 scale_columns) {
+  StoredForm form;
+  form.kind = FormKind::fp8;
+  form.types = {TensorType::F8_E4M3, scale};
+  form.scale_rows = scale_rows;
+  form.scale_columns = scale_columns;
+  return form;
+}
+
+u64 StoredRows::bytes() const {
+  u64 total = 0;
+  for (const std::vector<std::byte>& plane : planes) total += plane.size();
+  return total;
+}
+
+StoredPlanes planes_of(const StoredRows& rows) {
+  StoredPlanes planes;
+  for (std::size_t i = 0; i < max_planes; ++i) planes[i] = rows.planes[i];
+  return planes;
+}
+
+const FormInfo& form_info(FormKind kind) {
+  return table[static_cast<std::size_t>(kind)];
+}
+
+std::string text_with_scales(const StoredForm& form) {
+  const std::string text = form_info(form).text(form);
+  return form.is_plain() ? text : fmt::format("{}, {} scales", text, type_name(form.types[1]));
+}
+
+}  // namespace modelutils

@@ -1,0 +1,167 @@
+// The legacy form: five pickles, one after another, then the storages. Each of the pickles may hold anything.
+// Source: docs/formats/pytorch.md, "Legacy form".
+#include <fmt/core.h>
+
+#include <array>
+#include <unordered_map>
+
+#include "base/byte_reader.h"
+#include "base/checked_math.h"
+#include "pytorch/resolve.h"
+
+namespace modelutils::pytorch {
+
+namespace {
+
+// 0x1950a86a20f9469cfc6c, little-endian as LONG1 has it.
+constexpr std::string_view magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
+constexpr i64 protocol_version = 1001;
+
+class LegacyReader {
+ public:
+  LegacyReader(const ByteSource& source, Document& document) : source_(source), document_(document) {}
+
+  Status parse();
+
+ private:
+  void error(std::string_view code, std::string message, std::optional<u64> offset = {}) {
+    document_.findings.error(Scope::container, code, std::move(message), {}, offset);
+  }
+  /// Runs the next pickle; nothing if it is broken, which is a finding. A piece is read and, if the pickle does not end
+  /// in it, one twice as long.
+  Result<std::optional<PickleMachine>> next(std::string_view name);
+  Status read_storages(const PickleMachine& object, const PickleMachine& keys);
+
+  const ByteSource& source_;
+  Document& document_;
+  u64 position_ = 0;
+};
+
+Result<std::optional<PickleMachine>> LegacyReader::next(std::string_view name) {
+  constexpr u64 first_piece = 1 << 20;
+  const u64 rest = document_.file_size - position_;
+  for (u64 size = std::min(first_piece, rest);; size = std::min({size * 2, rest, max_pickle_bytes})) {
+    std::vector<std::byte> bytes(size);
+    MU_TRY(source_.read_exact(position_, bytes));
+    PickleMachine machine(std::string(name), position_);
+    const bool is_whole = machine.run(bytes);
+    if (!is_whole && machine.ended() && size < std::min(rest, max_pickle_bytes)) continue;
+    document_.findings.add_all(machine.take_findings());
+    position_ += machine.used();
+    if (!is_whole) return std::optional<PickleMachine>();
+    return std::optional<PickleMachine>(std::move(machine));
+  }
+}
+
+Status LegacyReader::parse() {
+  MU_ASSIGN(std::optional<PickleMachine> first, next("the magic number's pickle"));
+  if (!first) return {};
+  const Values& values = first->values();
+  if (!values.is(first->root(), ValueKind::big_integer) || values.text(first->root()) != magic) {
+    error("pt-legacy", "is a Python pickle, but not a checkpoint: it does not begin with torch's magic number", 0);
+    // What would have been loaded is still worth knowing.
+    while (position_ < document_.file_size) {
+      MU_ASSIGN(std::optional<PickleMachine> more, next("the next pickle"));
+      if (!more || more->used() == 0) break;
+    }
+    return {};
+  }
+  const u64 version_at = position_;
+  MU_ASSIGN(std::optional<PickleMachine> version, next("the protocol's pickle"));
+  if (!version) return {};
+  const Value& number = version->values()[version->root()];
+  if (number.kind != ValueKind::integer || number.number != protocol_version) {
+    error("pt-legacy", fmt::format("its protocol is not {}", protocol_version), version_at);
+    return {};
+  }
+  MU_ASSIGN(const std::optional<PickleMachine> system, next("the system's pickle"));
+  if (!system) return {};
+  MU_ASSIGN(const std::optional<PickleMachine> object, next("the object's pickle"));
+  if (!object) return {};
+  MU_ASSIGN(const std::optional<PickleMachine> keys, next("the storage keys' pickle"));
+  if (!keys) return {};
+  return read_storages(*object, *keys);
+}
+
+Status LegacyReader::read_storages(const PickleMachine& object, const PickleMachine& keys) {
+  struct Found {
+    u64 offset = 0;
+    u64 elements = 0;
+  };
+  std::unordered_map<std::string, u32> element_bytes;
+  for (const StorageUse& use : object.storages()) {
+    const auto [known, is_new] = element_bytes.emplace(use.key, use.storage_class.element_bytes);
+    if (!is_new && known->second != use.storage_class.element_bytes) {
+      error("pt-storage", fmt::format("the storage '{}' has elements of two sizes", use.key));
+      return {};
+    }
+  }
+  std::unordered_map<std::string, Found> found;
+  if (!keys.values().is(keys.root(), ValueKind::list)) {
+    error("pt-legacy", "the list of storage keys is not a list");
+    return {};
+  }
+  for (const ValueId key : keys.values().items(keys.root())) {
+    if (!keys.values().is(key, ValueKind::text)) {
+      error("pt-legacy", "a storage key is not a text");
+      return {};
+    }
+    const std::string name(keys.values().text(key));
+    const auto width = element_bytes.find(name);
+    if (width == element_bytes.end()) {
+      error("pt-storage", fmt::format("the storage '{}' belongs to no tensor", name), position_);
+      return {};
+    }
+    std::array<std::byte, 8> count_bytes;
+    if (!fits(position_, count_bytes.size(), document_.file_size)) {
+      error("pt-storage", fmt::format("the storage '{}' is cut off", name), position_);
+      return {};
+    }
+    MU_TRY(source_.read_exact(position_, count_bytes));
+    const auto count = load<u64>(count_bytes.data());
+    const std::optional<u64> bytes = checked_mul(count, width->second);
+    if (!bytes || !fits(position_ + count_bytes.size(), *bytes, document_.file_size)) {
+      error("pt-storage", fmt::format("the storage '{}' claims {} elements, more than the file has left", name, count),
+            position_);
+      return {};
+    }
+    if (!found.emplace(name, Found{position_ + count_bytes.size(), count}).second) {
+      error("pt-storage", fmt::format("the storage '{}' is listed twice", name), position_);
+      return {};
+    }
+    position_ += count_bytes.size() + *bytes;
+  }
+  if (position_ < document_.file_size) {
+    error("pt-legacy",
+          fmt::format("{} bytes after the last storage are unaccounted for", document_.file_size - position_),
+          position_);
+  }
+  const auto locate = [&](Storage& storage) {
+    const auto at = found.find(storage.key);
+    if (at == found.end()) {
+      error("pt-storage", fmt::format("the storage '{}' is not in the list of keys", storage.key));
+      return false;
+    }
+    if (at->second.elements < storage.elements) {
+      error("pt-storage",
+            fmt::format("the storage '{}' has {} elements, its tensors want {}", storage.key, at->second.elements,
+                        storage.elements),
+            at->second.offset);
+      return false;
+    }
+    storage.offset = at->second.offset;
+    storage.bytes = at->second.elements * storage.element_bytes;
+    return true;
+  };
+  add_tensors(object, locate, document_);
+  document_.complete = true;
+  return {};
+}
+
+}  // namespace
+
+Status parse_legacy(const ByteSource& source, Document& document) {
+  return LegacyReader(source, document).parse();
+}
+
+}  // namespace modelutils::pytorch

@@ -1,0 +1,141 @@
+// A pickle's opcodes carried out on a stack of plain values. Nothing is imported and nothing is called: a name outside
+// the list of globals.h becomes an opaque value and a finding. Source: docs/formats/pytorch.md, "The pickle".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/finding_log.h"
+#include "pytorch/globals.h"
+#include "pytorch/pickle_values.h"
+
+namespace modelutils::pytorch {
+
+/// A global that the pickle asked for.
+struct GlobalUse {
+  std::string module;
+  std::string name;
+  std::optional<KnownGlobal> known;
+  u64 position = 0;              ///< of the opcode in the pickle
+  std::optional<u64> called_at;  ///< of the first opcode that would call it
+  std::string arguments;         ///< of that call, for people: "'curl …'"
+
+  std::string full_name() const { return module + "." + name; }
+};
+
+/// What a persistent id says of a storage.
+struct StorageUse {
+  std::string key;
+  KnownGlobal storage_class;
+  u64 elements = 0;
+  /// Legacy form: which elements of the root storage this one is.
+  u64 view_offset = 0;
+  u64 position = 0;
+};
+
+/// A tensor as its rebuilding call describes it; sizes and strides in elements, not judged yet.
+struct TensorUse {
+  ValueId storage = 0;  ///< a value of kind storage
+  std::optional<TensorType> type;
+  u32 element_bytes = 1;
+  u64 offset = 0;
+  std::vector<u64> shape;
+  std::vector<u64> strides;
+  u64 position = 0;
+};
+
+class PickleMachine {
+ public:
+  /// `base`: absolute offset of the pickle's first byte in the file, if it is stored there as it is. `name`: of the
+  /// pickle, for messages.
+  PickleMachine(std::string name, std::optional<u64> base) : name_(std::move(name)), base_(base) {}
+
+  /// Runs to STOP. False if the pickle is broken or refused, which is a finding then. `bytes` may go on behind STOP.
+  bool run(Bytes bytes);
+
+  /// After run() gave true: the value on top of the stack, and how many bytes were used.
+  ValueId root() const { return root_; }
+  u64 used() const { return position_; }
+  /// run() stopped because the bytes ended.
+  bool ended() const { return ended_; }
+
+  const Values& values() const { return values_; }
+  const std::vector<GlobalUse>& globals() const { return globals_; }
+  const std::vector<StorageUse>& storages() const { return storages_; }
+  const std::vector<TensorUse>& tensors() const { return tensors_; }
+  /// What was found, and a finding for each name outside the list. Call once, at the end.
+  FindingLog take_findings();
+
+ private:
+  struct Opcode;
+  static const Opcode* find_opcode(u8 code);
+
+  // Reading arguments: false (with a finding) if the bytes are not there.
+  bool take(u64 size, std::string_view& out);
+  bool take_line(std::string_view& out);
+  template <typename T>
+  bool take_number(T& out);
+  template <typename T>
+  bool take_counted(std::string_view& out);
+
+  bool fail(std::string_view code, std::string message);
+  bool broken(std::string message) { return fail("pt-pickle", std::move(message)); }
+
+  bool push(ValueId value);
+  bool pop(ValueId& value);
+  /// What was pushed since the last MARK, which is taken away.
+  bool pop_to_mark(std::vector<ValueId>& items);
+  bool top_container(ValueKind kind, ValueId& value, std::string_view opcode);
+
+  bool step(u8 code);
+  bool push_number(u8 code);
+  bool push_text(u8 code);
+  bool push_container(u8 code);
+  bool change_container(u8 code);
+  bool change_memo(u8 code);
+  bool push_long(std::string_view little_endian);
+  bool push_decimal(std::string_view line);
+  bool append(std::span<const ValueId> items);
+  bool set_items(std::span<const ValueId> items);
+  bool add_to_set(std::span<const ValueId> items);
+  bool remember(u64 slot);
+  bool recall(u64 slot);
+  bool parse_slot(std::string_view line, u64& slot);
+  bool push_global(std::string_view module, std::string_view name);
+  bool stack_global();
+  bool instance_of(std::string_view module, std::string_view name, u64 arguments);
+  bool reduce(bool is_new_object);
+  bool build();
+  bool persistent_id();
+
+  // rebuild.cc
+  bool call(GlobalUse& global, ValueId arguments);
+  bool rebuild_tensor(GlobalRole role, std::span<const ValueId> arguments, ValueId& made);
+  bool rebuild_storage(std::span<const ValueId> id, ValueId& made);
+  bool whole_number(ValueId id, std::string_view what, u64& number);
+  bool numbers(ValueId id, std::string_view what, std::vector<u64>& out);
+  std::string arguments_text(ValueId arguments) const;
+
+  std::string name_;
+  std::optional<u64> base_;
+  Bytes bytes_;
+  u64 position_ = 0;
+  u64 opcode_at_ = 0;
+  bool stopped_ = false;
+  bool ended_ = false;
+  ValueId root_ = 0;
+  Values values_;
+  std::vector<ValueId> stack_;
+  std::vector<u32> marks_;  // heights of the stack
+  std::vector<ValueId> memo_;
+  std::unordered_map<u64, ValueId> sparse_memo_;
+  std::vector<GlobalUse> globals_;
+  std::vector<StorageUse> storages_;
+  std::vector<TensorUse> tensors_;
+  FindingLog findings_;
+};
+
+}  // namespace modelutils::pytorch

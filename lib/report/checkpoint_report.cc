@@ -1,0 +1,82 @@
+#include "report/checkpoint_report.h"
+
+#include <fmt/core.h>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "json/writer.h"
+#include "report/json_value.h"
+#include "report/remarks_json.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+std::string checkpoint_json(const to_safetensors::CheckpointReport& report) {
+  json::Writer out;
+  out.begin_object();
+  out.member("schema", "pt2st/1");
+  out.member("input", report.input);
+  out.member("output", report.output);
+  out.member("dry_run", report.dry_run);
+  out.key("files");
+  out.begin_array();
+  for (const auto& file : report.files) {
+    out.begin_object();
+    out.member("name", file.name);
+    out.member("bytes", file.bytes);
+    out.member("tensors", file.tensors);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("tensors");
+  out.begin_array();
+  for (const to_safetensors::WrittenTensor& tensor : report.tensors) {
+    out.begin_object();
+    out.member("name", tensor.name);
+    out.member("dtype", tensor.dtype);
+    write_shape(out, tensor.shape);
+    out.member("bytes", tensor.bytes);
+    out.member("file", tensor.file);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("shared");
+  out.begin_array();
+  for (const auto& [name, kept] : report.shared) {
+    out.begin_object();
+    out.member("name", name);
+    out.member("kept", kept);
+    out.end_object();
+  }
+  out.end_array();
+  out.member("wrapper", report.wrapper);
+  write_texts(out, "left_out", report.left_out);
+  write_remarks(out, report.remarks);
+  out.end_object();
+  out.end_line();
+  return out.text();
+}
+
+std::string checkpoint_text(const to_safetensors::CheckpointReport& report, bool all) {
+  std::string text;
+  u64 bytes = 0;
+  for (const to_safetensors::WrittenTensor& tensor : report.tensors) {
+    bytes += tensor.bytes;
+    if (all) text += fmt::format("{}  {}  {}\n", escape(tensor.name), shape_text(tensor.shape), tensor.dtype);
+  }
+  for (const auto& [name, kept] : report.shared) {
+    text += fmt::format("{} is {}: written once\n", escape(name), escape(kept));
+  }
+  if (!report.wrapper.empty()) text += fmt::format("'{}.' is taken off the names\n", report.wrapper);
+  if (!report.left_out.empty()) {
+    text += fmt::format("left out: {} next to the weights, the first is {}\n",
+                        counted(report.left_out.size(), "tensor"), escape(report.left_out.front()));
+  }
+  if (report.dry_run) {
+    for (const auto& file : report.files)
+      text += fmt::format("would write {}: {}\n", escape(file.name), counted(file.bytes, "byte"));
+  }
+  return text + fmt::format("{}, {} bytes, bit for bit\n", counted(report.tensors.size(), "tensor"), bytes);
+}
+
+}  // namespace modelutils

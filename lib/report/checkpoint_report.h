@@ -1,0 +1,14 @@
+// What pt2st did, for scripts (pt2st/1, docs/json.md) and for people.
+#pragma once
+
+#include <string>
+
+#include "to_safetensors/checkpoint_to_safetensors.h"
+
+namespace modelutils {
+
+std::string checkpoint_json(const to_safetensors::CheckpointReport& report);
+/// `all`: each tensor, too.
+std::string checkpoint_text(const to_safetensors::CheckpointReport& report, bool all);
+
+}  // namespace modelutils

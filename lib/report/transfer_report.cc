@@ -1,0 +1,242 @@
+#include "report/transfer_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "report/json_value.h"
+#include "report/remarks_json.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+// Tensors of one form, and their bytes.
+struct KindTotal {
+  u64 tensors = 0;
+  u64 bytes = 0;
+};
+using KindTotals = std::map<std::string_view, KindTotal>;
+
+KindTotals totals_by_form(const TransferReport& report) {
+  KindTotals totals;
+  for (const TensorReport& tensor : report.tensors) {
+    KindTotal& total = totals[tensor.form];
+    ++total.tensors;
+    total.bytes += tensor.bytes;
+  }
+  return totals;
+}
+
+void write_or_null(json::Writer& out, std::string_view name, const std::string& text) {
+  out.key(name);
+  if (text.empty()) {
+    out.null();
+  } else {
+    out.string(text);
+  }
+}
+
+void write_tensor(json::Writer& out, const TensorReport& tensor, bool to_gguf) {
+  out.begin_object();
+  out.member("name", tensor.name);
+  out.member("source", tensor.source);
+  out.member(to_gguf ? "form" : "source_type", tensor.source_form);
+  out.member(to_gguf ? "type" : "form", tensor.form);
+  write_shape(out, tensor.shape);
+  out.member("bytes", tensor.bytes);
+  out.key("exact");
+  if (tensor.exact) {
+    out.boolean(*tensor.exact);
+  } else {
+    out.null();
+  }
+  if (!to_gguf) {
+    out.key("rms");
+    if (tensor.rms) {
+      out.number(*tensor.rms);
+    } else {
+      out.null();
+    }
+  }
+  if (!tensor.reason.empty()) out.member("reason", tensor.reason);
+  if (to_gguf && tensor.rms) {
+    out.member("relative_rms_error", *tensor.rms);
+    out.member("max_abs_error", *tensor.max_abs);
+  }
+  out.end_object();
+}
+
+void write_files(json::Writer& out, const TransferReport& report, bool to_gguf) {
+  out.key("files");
+  out.begin_array();
+  for (const OutputFile& file : report.files) {
+    out.begin_object();
+    write_or_null(out, to_gguf ? "path" : "name", file.path);
+    out.member("bytes", file.bytes);
+    out.member("tensors", file.tensors);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_totals(json::Writer& out, const TransferReport& report, bool to_gguf) {
+  out.key("totals");
+  out.begin_object();
+  out.member("tensors", static_cast<u64>(report.tensors.size()));
+  out.member("inexact_tensors", report.inexact_tensors());
+  if (!to_gguf || report.dry_run) out.member("unmeasured_tensors", report.unmeasured_tensors());
+  out.member("bytes", report.bytes());
+  out.key(to_gguf ? "types" : "forms");
+  out.begin_object();
+  for (const auto& [form, total] : totals_by_form(report)) {
+    out.key(form);
+    out.begin_object();
+    out.member("tensors", total.tensors);
+    out.member("bytes", total.bytes);
+    out.end_object();
+  }
+  out.end_object();
+  out.end_object();
+}
+
+}  // namespace
+
+std::string transfer_json(const TransferReport& report) {
+  const bool to_gguf = report.kind == ReportKind::mlx2gguf;
+  json::Writer out;
+  out.begin_object();
+  out.member("schema", to_gguf ? "mlx2gguf/1" : "gguf2mlx/1");
+  out.member("input", report.input);
+  if (!to_gguf) out.member("output", report.output);
+  out.member("architecture", report.architecture);
+  out.member(to_gguf ? "name" : "model_type", to_gguf ? report.name : report.model_type);
+  out.member("dry_run", report.dry_run);
+  write_files(out, report, to_gguf);
+  out.key("tensors");
+  out.begin_array();
+  for (const TensorReport& tensor : report.tensors) write_tensor(out, tensor, to_gguf);
+  out.end_array();
+  write_texts(out, "left_out", report.left_out);
+  if (!to_gguf) write_texts(out, "assumed", report.assumed);
+  write_remarks(out, report.remarks);
+  write_totals(out, report, to_gguf);
+  out.end_object();
+  out.end_line();
+  return out.text();
+}
+
+namespace {
+
+// Tensors that were treated alike.
+struct AlikeTensors {
+  const TensorReport* first;
+  u64 tensors = 0;
+  double rms = 0;  // the largest
+  double max_abs = 0;
+};
+
+// The tensors of the text, each its own group (`all`), or those that are not exact for one reason together, in the
+// order of the first of each.
+std::vector<AlikeTensors> alike(const TransferReport& report, bool all) {
+  std::vector<AlikeTensors> groups;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view, bool, bool>, std::size_t> places;
+  for (const TensorReport& tensor : report.tensors) {
+    if (!all && tensor.exact == true) continue;
+    const auto [place, is_new] = places.try_emplace(
+        std::tuple(std::string_view(tensor.source_form), std::string_view(tensor.form), std::string_view(tensor.reason),
+                   tensor.exact.has_value(), tensor.rms.has_value()),
+        groups.size());
+    if (all || is_new) {
+      place->second = groups.size();
+      groups.push_back({&tensor});
+    }
+    AlikeTensors& group = groups[place->second];
+    ++group.tensors;
+    group.rms = std::max(group.rms, tensor.rms.value_or(0));
+    group.max_abs = std::max(group.max_abs, tensor.max_abs.value_or(0));
+  }
+  return groups;
+}
+
+// The width of the names of tensors that are a group of their own.
+std::size_t name_width(const std::vector<AlikeTensors>& groups) {
+  std::size_t width = 4;
+  for (const AlikeTensors& group : groups) {
+    if (group.tensors == 1) width = std::max(width, group.first->name.size());
+  }
+  return width;
+}
+
+std::string error_text(const AlikeTensors& group) {
+  const TensorReport& tensor = *group.first;
+  if (!tensor.exact) return ", not measured";
+  if (*tensor.exact) return ", exact";
+  if (!tensor.rms) return ", not exact";
+  const std::string_view most = group.tensors == 1 ? "" : "up to ";
+  std::string text = fmt::format(", relative RMS error {}{:.2g}", most, group.rms);
+  if (tensor.max_abs) text += fmt::format(", largest {}{:.2g}", most, group.max_abs);
+  return text;
+}
+
+std::string group_text(const AlikeTensors& group, std::size_t width, bool to_gguf) {
+  const TensorReport& tensor = *group.first;
+  std::string text;
+  if (group.tensors == 1) {
+    text = fmt::format("{:<{}}  ", escape(tensor.name), width);
+    const std::string shape = shape_text(tensor.shape);
+    text += to_gguf ? fmt::format("{:>6}  {}  from {}", tensor.form, shape, tensor.source_form)
+                    : fmt::format("{}  {} from {}", shape, tensor.form, tensor.source_form);
+  } else {
+    text = counted(group.tensors, "tensor");
+    text += to_gguf ? fmt::format(" as {} from {}", tensor.form, tensor.source_form)
+                    : fmt::format(" from {}: {}", tensor.source_form, tensor.form);
+  }
+  text += error_text(group);
+  if (!tensor.reason.empty()) text += " (" + escape(tensor.reason) + ")";
+  return text + (group.tensors == 1 ? "\n" : "; -v lists them\n");
+}
+
+// "62 tensors (30 BF16, 32 F32), 973152 bytes, all exact\n"
+std::string counts_text(const TransferReport& report, std::string_view separator) {
+  std::string mix;
+  for (const auto& [form, total] : totals_by_form(report)) {
+    mix += fmt::format("{}{} {}", mix.empty() ? "" : separator, total.tensors, form);
+  }
+  // A tensor that is not measured is not counted as inexact.
+  std::string exactness;
+  if (const u64 inexact = report.inexact_tensors(); inexact > 0) exactness = fmt::format("{} not exact", inexact);
+  if (const u64 unmeasured = report.unmeasured_tensors(); unmeasured > 0) {
+    exactness += fmt::format("{}{} not measured", exactness.empty() ? "" : ", ", unmeasured);
+  }
+  return fmt::format("{} ({}), {}, {}\n", counted(report.tensors.size(), "tensor"), mix,
+                     counted(report.bytes(), "byte"), exactness.empty() ? "all exact" : exactness);
+}
+
+}  // namespace
+
+std::string transfer_text(const TransferReport& report, bool all) {
+  const bool to_gguf = report.kind == ReportKind::mlx2gguf;
+  std::string text;
+  const std::vector<AlikeTensors> groups = alike(report, all);
+  const std::size_t width = name_width(groups);
+  for (const AlikeTensors& group : groups) text += group_text(group, width, to_gguf);
+  for (const std::string& name : report.left_out) text += "left out: " + escape(name) + '\n';
+  std::string assumed;
+  for (const std::string& member : report.assumed) assumed += (assumed.empty() ? "" : ", ") + escape(member);
+  if (!assumed.empty()) text += "not in the file, defaults taken: " + assumed + '\n';
+  if (to_gguf ? report.files.size() > 1 : report.dry_run) {
+    for (const OutputFile& file : report.files) {
+      text += fmt::format("{}{}: {}, {}\n", report.dry_run ? "would write " : "", escape(file.path),
+                          counted(file.bytes, "byte"), counted(file.tensors, "tensor"));
+    }
+  }
+  return text + counts_text(report, to_gguf ? ", " : "; ");
+}
+
+}  // namespace modelutils

@@ -1,0 +1,243 @@
+#include "to_safetensors/checkpoint_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "base/path.h"
+#include "io/directory_names.h"
+#include "json/writer.h"
+#include "model/checkpoint_shard.h"
+#include "rules/formats.h"
+
+namespace modelutils::to_safetensors {
+
+namespace {
+
+constexpr std::string_view single_name = "model.safetensors";
+constexpr std::string_view index_name = "model.safetensors.index.json";
+// Heads that transformers ties to the embedding: of such a pair the Hub's converter keeps the embedding.
+constexpr std::array tied_heads = {"lm_head.weight", "embed_out.weight", "output.weight"};
+// What belongs to a model beside its weights, by the end of its name; programs do not.
+constexpr std::array copied_endings = {".json", ".jinja", ".md", ".model", ".txt", ".tiktoken"};
+
+bool is_tied_head(std::string_view name) {
+  return std::ranges::any_of(tied_heads, [&](std::string_view head) { return name.ends_with(head); });
+}
+
+class CheckpointPlanner {
+ public:
+  explicit CheckpointPlanner(const CheckpointOptions& options) : options_(options) {}
+
+  Result<CheckpointPlan> plan() {
+    MU_ASSIGN(PathProbe probe, probe_path(options_.input, options_.links));
+    if (!probe.format) return tl::make_unexpected(unknown_format(probe));
+    const bool is_directory = probe.is_directory;
+    MU_ASSIGN(plan_.model, open_model(std::move(probe)));
+    if (!plan_.model.safetensors || !plan_.set().has_checkpoints) {
+      return input_error("pt2st-input",
+                         fmt::format("is {}, not a PyTorch checkpoint", format_info(plan_.model.format).noun), {}, {},
+                         options_.input);
+    }
+    MU_ASSIGN(const CheckedModel checked, rules_of(plan_.model.format).check(plan_.model));
+    const Findings found = checked.findings.findings();
+    if (const Finding* broken = first_container_error(found)) {
+      return tl::make_unexpected(with_path(*broken, options_.input));
+    }
+    for (const Finding& finding : found) {
+      if (finding.code.starts_with("pt-") && finding.severity != Severity::error) plan_.report.remarks.add(finding);
+    }
+    plan_.to_directory = is_directory || plan_.set().files.size() > 1 || !options_.output.ends_with(".safetensors");
+    plan_.report.input = options_.input;
+    plan_.report.output = options_.output;
+    plan_.report.dry_run = options_.dry_run;
+    choose_tensors();
+    if (chosen_.empty()) return input_error("pt2st-input", "holds no tensors", {}, {}, options_.input);
+    drop_shared();
+    MU_TRY(lay_out());
+    if (is_directory) MU_TRY(list_side_files());
+    return std::move(plan_);
+  }
+
+ private:
+  struct Chosen {
+    safetensors::TensorRef ref;
+    std::string name;
+  };
+
+  const safetensors::Tensor& tensor(safetensors::TensorRef ref) const { return plan_.set().tensor(ref); }
+
+  /// Of a single file the weights under its wrapper; of a directory they have been chosen when it was opened.
+  void choose_tensors() {
+    const safetensors::ShardSet& set = plan_.set();
+    const pytorch::Document* first = checkpoint_of(set.files.front());
+    plan_.report.wrapper = first->wrapper;
+    const std::string prefix = set.is_directory || first->wrapper.empty() ? std::string() : first->wrapper + ".";
+    for (const safetensors::ShardFile& file : set.files) {
+      const pytorch::Document& document = *checkpoint_of(file);
+      const std::string own = document.wrapper.empty() ? std::string() : document.wrapper + ".";
+      for (const pytorch::Tensor& each : document.tensors) {
+        if (!each.name.starts_with(own)) plan_.report.left_out.push_back(each.name);
+      }
+    }
+    for (const safetensors::TensorRef ref : set.tensors) {
+      const std::string_view name = tensor(ref).name;
+      if (!name.starts_with(prefix)) continue;
+      chosen_.push_back({ref, std::string(name.substr(prefix.size()))});
+      if (chosen_.back().name.empty()) chosen_.back().name = "tensor";  // the root itself
+    }
+  }
+
+  /// Tensors that are the same elements in the same order are written once, as the Hub's converter does.
+  void drop_shared() {
+    using Place = std::tuple<u32, std::size_t, u64, std::string_view, std::vector<u64>, std::vector<u64>>;
+    std::map<Place, std::vector<std::size_t>> groups;
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      const safetensors::TensorRef ref = chosen_[i].ref;
+      const pytorch::Document& document = *checkpoint_of(plan_.set().files[ref.file]);
+      const pytorch::Tensor* made = original(document, ref);
+      if (made == nullptr || made->bytes == 0) continue;
+      groups[{ref.file, made->storage, made->offset, tensor(ref).dtype, made->shape, made->strides}].push_back(i);
+    }
+    std::vector<bool> is_dropped(chosen_.size());
+    std::map<std::string, std::string> kept_of;
+    for (const auto& [place, members] : groups) {
+      if (members.size() < 2) continue;
+      const std::size_t kept = *std::ranges::min_element(members, [&](std::size_t a, std::size_t b) {
+        return std::pair(is_tied_head(chosen_[a].name), std::string_view(chosen_[a].name)) <
+               std::pair(is_tied_head(chosen_[b].name), std::string_view(chosen_[b].name));
+      });
+      for (const std::size_t i : members) {
+        if (i == kept) continue;
+        is_dropped[i] = true;
+        kept_of[chosen_[i].name] = chosen_[kept].name;
+      }
+    }
+    plan_.report.shared.assign(kept_of.begin(), kept_of.end());
+    std::vector<Chosen> rest;
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      if (!is_dropped[i]) rest.push_back(std::move(chosen_[i]));
+    }
+    chosen_ = std::move(rest);
+  }
+
+  /// The checkpoint's own entry of a tensor of the set: the set has them in the same order, some left out.
+  const pytorch::Tensor* original(const pytorch::Document& document, safetensors::TensorRef ref) {
+    std::size_t& at = cursor_[ref.file];
+    const std::string_view name = tensor(ref).name;
+    for (; at < document.tensors.size(); ++at) {
+      if (std::string_view(document.tensors[at].name).ends_with(name) &&
+          document.tensors[at].pickle_offset == tensor(ref).entry_offset) {
+        return &document.tensors[at++];
+      }
+    }
+    return nullptr;
+  }
+
+  Status lay_out() {
+    std::vector<std::vector<std::size_t>> shards(1);
+    u64 filled = 0;
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      const u64 bytes = tensor(chosen_[i].ref).bytes();
+      const bool is_full =
+          !shards.back().empty() && (filled > options_.shard_size || bytes > options_.shard_size - filled);
+      if (plan_.to_directory && is_full) {
+        shards.emplace_back();
+        filled = 0;
+      }
+      filled += bytes;
+      shards.back().push_back(i);
+    }
+    std::map<std::string, std::string> weight_map;
+    u64 total = 0;
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      PlannedCheckpointFile file;
+      file.name = !plan_.to_directory  ? base_name_of(options_.output)
+                  : shards.size() == 1 ? std::string(single_name)
+                                       : fmt::format("model-{:05}-of-{:05}.safetensors", s + 1, shards.size());
+      safetensors::OutMetadata metadata = {{"format", "pt"}};
+      std::vector<safetensors::OutTensor> tensors;
+      for (const std::size_t i : shards[s]) {
+        const safetensors::Tensor& source = tensor(chosen_[i].ref);
+        tensors.push_back({chosen_[i].name, *source.type, {source.shape.begin(), source.shape.end()}});
+        file.tensors.push_back(chosen_[i].ref);
+        weight_map[chosen_[i].name] = file.name;
+        total += source.bytes();
+        plan_.report.tensors.push_back({chosen_[i].name,
+                                        std::string(source.dtype),
+                                        {source.shape.begin(), source.shape.end()},
+                                        source.bytes(),
+                                        file.name});
+        for (const auto& [dropped, kept] : plan_.report.shared) {
+          if (kept == chosen_[i].name) metadata.emplace_back(dropped, kept);
+        }
+      }
+      auto layout = safetensors::layout(metadata, tensors);
+      if (!layout) return tl::make_unexpected(in_file(std::move(layout.error()), options_.input));
+      file.layout = std::move(*layout);
+      plan_.report.files.push_back({file.name, file.layout.file_size, file.tensors.size()});
+      plan_.files.push_back(std::move(file));
+    }
+    if (shards.size() > 1) write_index(weight_map, total);
+    return {};
+  }
+
+  void write_index(const std::map<std::string, std::string>& weight_map, u64 total) {
+    json::Writer out;
+    out.begin_object();
+    out.key("metadata");
+    out.begin_object();
+    out.member("total_size", total);
+    out.end_object();
+    out.key("weight_map");
+    out.begin_object();
+    for (const auto& [name, file] : weight_map) out.member(name, file);
+    out.end_object();
+    out.end_object();
+    out.end_line();
+    plan_.index = out.text();
+    plan_.report.files.push_back({std::string(index_name), plan_.index.size(), 0});
+  }
+
+  Status list_side_files() {
+    MU_ASSIGN(const DirectoryNames names,
+              DirectoryNames::read(options_.input, [](std::string_view name, EntryKind kind) {
+                return (kind == EntryKind::file || kind == EntryKind::link) && !name.starts_with('.');
+              }));
+    std::vector<std::string> left;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string name(names.name(i));
+      if (name.find(".index") != name.npos && name.ends_with(".json")) continue;
+      const bool is_copied =
+          std::ranges::any_of(copied_endings, [&](std::string_view end) { return name.ends_with(end); });
+      if (is_copied) {
+        plan_.copied.push_back(name);
+      } else if (!name.ends_with(".bin")) {
+        left.push_back(name);
+      }
+    }
+    std::ranges::sort(left);
+    for (const std::string& name : left) {
+      plan_.report.remarks.note(Scope::model, "pt2st-left-out",
+                                "is not copied: only configuration, tokenizer and texts are", at_file(name));
+    }
+    std::ranges::sort(plan_.copied);
+    return {};
+  }
+
+  const CheckpointOptions& options_;
+  CheckpointPlan plan_;
+  std::vector<Chosen> chosen_;
+  std::map<u32, std::size_t> cursor_;  // by file: where in its tensors we are
+};
+
+}  // namespace
+
+Result<CheckpointPlan> plan_checkpoint(const CheckpointOptions& options) {
+  return CheckpointPlanner(options).plan();
+}
+
+}  // namespace modelutils::to_safetensors

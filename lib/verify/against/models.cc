@@ -1,0 +1,260 @@
+#include "verify/against/models.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/parallel.h"
+#include "compare/measure.h"
+#include "compare/tensor_changes.h"
+#include "mlx/block_form.h"
+#include "model/gguf_catalog.h"
+#include "rules/gguf/rules.h"
+#include "tensor/shape.h"
+#include "to_directory/block_facts.h"
+#include "to_directory/tensor_map.h"
+#include "to_gguf/rows.h"
+#include "to_gguf/scales.h"
+#include "to_gguf/tensor_map.h"
+#include "to_gguf/transposed_rows.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr double tolerated_error = 0.01;
+
+// One of the two models: its tensors under GGUF's names.
+class Side {
+ public:
+  virtual ~Side() = default;
+
+  const std::vector<ComparedTensor>& tensors() const { return tensors_; }
+  std::size_t place_of(const ComparedTensor* tensor) const {
+    return static_cast<std::size_t>(tensor - tensors_.data());
+  }
+
+  /// In which form the values of a tensor are kept as they are; nothing if they are computed.
+  virtual std::optional<StoredForm> form_of(std::size_t place) const = 0;
+  virtual std::string form_text(std::size_t place) const = 0;
+  /// Could a tensor of that form hold every value? Errors: reading.
+  virtual Result<bool> fits(std::size_t place, const StoredForm& form) const = 0;
+
+ protected:
+  std::vector<ComparedTensor> tensors_;
+};
+
+class GgufSide : public Side {
+ public:
+  explicit GgufSide(Catalog catalog) : catalog_(std::move(catalog)) {
+    for (const CatalogTensor& tensor : catalog_.tensors) {
+      ComparedTensor compared;
+      compared.name = tensor.name;
+      compared.ne = tensor.ne;
+      compared.values = [this, &tensor] { return std::make_unique<MatrixValues>(values_of(catalog_, tensor)); };
+      if (!tensor.type) compared.problem = "has a type that cannot be decoded";
+      tensors_.push_back(std::move(compared));
+    }
+  }
+
+  const Catalog& catalog() const { return catalog_; }
+
+  std::optional<StoredForm> form_of(std::size_t place) const override {
+    return modelutils::form_of(catalog_, catalog_.tensors[place]);
+  }
+  std::string form_text(std::size_t place) const override {
+    const StoredForm form = *form_of(place);
+    return form_info(form).text(form);
+  }
+  Result<bool> fits(std::size_t place, const StoredForm& form) const override {
+    const CatalogTensor& tensor = catalog_.tensors[place];
+    if (form.kind == FormKind::mlx) return fits_packing(tensor, form);
+    return form.is_plain() && (form.type() == tensor.type || form.type() == TensorType::F32);
+  }
+
+ private:
+  // Has a packed matrix the blocks' own form, and do its scales hold theirs?
+  Result<bool> fits_packing(const CatalogTensor& tensor, const StoredForm& form) const {
+    const mlx::Params& packed = form.params;
+    const std::optional<mlx::Params> params = tensor.type ? mlx::exact_params(*tensor.type) : std::nullopt;
+    if (!params || params->mode != packed.mode) return false;
+    if (params->mode == mlx::Mode::affine) {
+      const bool is_narrowed = tensor.type == TensorType::Q4_1 && packed.bits < params->bits;
+      if (packed.bits != params->bits && !is_narrowed) return false;
+    }
+    MU_ASSIGN(const BlockFacts facts, facts_of_blocks(catalog_, tensor, default_threads()));
+    if (params->mode != mlx::Mode::affine) return facts.foreign_scales == 0;
+    const TensorType scales = form.types[1];
+    return facts.finite &&
+           (scales == TensorType::F32 || (scales == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16));
+  }
+
+  const Catalog catalog_;
+};
+
+class DirectorySide : public Side {
+ public:
+  DirectorySide(std::unique_ptr<HfModel> model, TensorMap map) : model_(std::move(model)), map_(std::move(map)) {
+    for (const MappedTensor& mapped : map_.tensors) {
+      ComparedTensor compared;
+      compared.name = mapped.name;
+      compared.ne = mapped.ne;
+      compared.values = [this, &mapped] { return values_of(*model_, mapped); };
+      tensors_.push_back(std::move(compared));
+    }
+  }
+
+  static Result<std::unique_ptr<Side>> open(SafetensorsModel opened) {
+    MU_ASSIGN(std::unique_ptr<HfModel> model, understand_model(std::move(opened)));
+    MU_ASSIGN(TensorMap map, map_tensors(*model));
+    return std::make_unique<DirectorySide>(std::move(model), std::move(map));
+  }
+
+  std::optional<StoredForm> form_of(std::size_t place) const override {
+    const MappedTensor& mapped = map_.tensors[place];
+    if (mapped.parts.empty()) return std::nullopt;
+    const StoredForm& form = matrix_of(mapped).form;
+    const bool is_kept = form.is_plain() ? mapped.operation == arch::Operation::none : !mapped.has_computed_rows();
+    return is_kept ? std::optional(form) : std::nullopt;
+  }
+  std::string form_text(std::size_t place) const override {
+    const MappedTensor& mapped = map_.tensors[place];
+    return mapped.parts.empty() ? "computed from config.json" : text_with_scales(matrix_of(mapped).form);
+  }
+  Result<bool> fits(std::size_t place, const StoredForm& form) const override {
+    const MappedTensor& mapped = map_.tensors[place];
+    if (mapped.parts.empty()) return true;
+    const SourceMatrix& matrix = matrix_of(mapped);
+    const StoredForm rows = mapped.has_computed_rows() ? plain_form(values_type(matrix)) : matrix.form;
+    ScaleAnalysis analysis;
+    if (!rows.is_plain()) MU_TRY(analyse_tensor(*model_, mapped, false, analysis));
+    return carrier_of(rows).carries_exactly(rows, matrix.columns, analysis, form.type());
+  }
+
+ private:
+  const SourceMatrix& matrix_of(const MappedTensor& mapped) const {
+    return model_->matrices[mapped.parts.front().matrix];
+  }
+
+  std::unique_ptr<HfModel> model_;
+  TensorMap map_;
+};
+
+class StrictComparison {
+ public:
+  StrictComparison(const Side& source, const Side& converted, std::string_view noun, bool head_is_optional)
+      : source_(source), converted_(converted), noun_(noun), head_is_optional_(head_is_optional) {}
+
+  Result<FindingLog> compare() {
+    const TensorChanges changes = compare_tensors(source_.tensors(), converted_.tensors(), {});
+    for (const ComparedTensor* tensor : changes.removed) {
+      if (!may_be_missing(*tensor)) {
+        complain("parity-missing", *tensor, fmt::format("is in the source, but not in the converted {}", noun_));
+      }
+    }
+    for (const TensorPair& pair : changes.reshaped) complain_about_shape(pair);
+    for (const ComparedTensor* tensor : changes.added) {
+      if (!may_be_missing(*tensor)) {
+        complain("parity-extra", *tensor, fmt::format("is in the converted {}, but not in the source", noun_));
+      }
+    }
+    std::vector<TensorPair> pairs;
+    std::vector<ValuePair> values;
+    for (const TensorPair& pair : changes.same_shape) {
+      if (pair.a->ne != pair.b->ne) {
+        complain_about_shape(pair);
+      } else if (!pair.b->problem.empty()) {
+        complain("parity-type", *pair.b, pair.b->problem);
+      } else {
+        pairs.push_back(pair);
+        values.push_back({pair.a->values, pair.b->values, 1});
+      }
+    }
+    const std::vector<Measurement> measured = measure(values, {default_threads(), nullptr});
+    for (std::size_t i = 0; i < pairs.size(); ++i) MU_TRY(judge(pairs[i], measured[i]));
+    return std::move(log_);
+  }
+
+ private:
+  void complain(std::string_view code, const ComparedTensor& tensor, std::string message) {
+    log_.error(Scope::model, code, std::move(message), at_tensor(tensor.name));
+  }
+
+  void complain_about_shape(const TensorPair& pair) {
+    complain("parity-shape", *pair.a,
+             fmt::format("has shape {}, but the source {} {}", shape_text(pair.b->ne),
+                         noun_ == "directory" ? "has" : "gives", shape_text(pair.a->ne)));
+  }
+
+  bool may_be_missing(const ComparedTensor& tensor) const {
+    return head_is_optional_ && tensor.name == "output.weight";
+  }
+
+  Status judge(const TensorPair& pair, const Measurement& measured) {
+    if (measured.equal_values()) return {};
+    if (measured.error) return tl::make_unexpected(*measured.error);
+    if (!measured.problem.empty()) {
+      complain("parity-type", *pair.a, "cannot be compared: " + measured.problem);
+      return {};
+    }
+    const std::size_t place = converted_.place_of(pair.b);
+    const std::optional<StoredForm> form = converted_.form_of(place);
+    bool exact = false;
+    if (form) {
+      MU_ASSIGN(exact, source_.fits(source_.place_of(pair.a), *form));
+    }
+    const ValueSums& sums = measured.sums;
+    if (exact) {
+      complain("parity-value", *pair.a,
+               fmt::format("{} of {} {}; the first is element {}: {} instead of {}", sums.different,
+                           counted(measured.elements, "value"), verb(sums.different, "differs", "differ"),
+                           measured.first, measured.first_b, measured.first_a));
+      return {};
+    }
+    const bool tolerable = sums.rms() <= tolerated_error && sums.unordered == 0;
+    std::string message =
+        fmt::format("is {}, which cannot represent the source exactly: relative RMS error {:.2g}{}",
+                    converted_.form_text(place), sums.rms(), sums.rms() <= tolerated_error ? "" : ", more than 1 %");
+    if (sums.unordered > 0) {
+      message += fmt::format(", and {} NaN or infinite on one side only", counted(sums.unordered, "value"));
+    }
+    log_.tell(tolerable ? Severity::note : Severity::error, Scope::model, "parity-inexact", std::move(message),
+              at_tensor(pair.a->name));
+    return {};
+  }
+
+  const Side& source_;
+  const Side& converted_;
+  std::string_view noun_;
+  bool head_is_optional_;
+  FindingLog log_;
+};
+
+}  // namespace
+
+Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Model& converted, Model source) {
+  if (source.gguf) {
+    const auto findings = gguf_container_findings(*source.gguf);
+    if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, source.path()));
+  }
+  std::unique_ptr<Side> from, made;
+  bool head_is_optional = false;
+  if (source.gguf) {
+    auto side = std::make_unique<GgufSide>(gguf_catalog(*source.gguf));
+    if (!converted.gguf) {
+      MU_ASSIGN(head_is_optional, is_tied(side->catalog()));
+    }
+    from = std::move(side);
+  } else {
+    MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors)));
+  }
+  if (converted.gguf) {
+    made = std::make_unique<GgufSide>(checked.catalog);
+  } else {
+    MU_ASSIGN(made, DirectorySide::open(*converted.safetensors));
+  }
+  return StrictComparison(*from, *made, converted.gguf ? "file" : "directory", head_is_optional).compare();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,61 @@
+// Writes PyTorch checkpoints as torch does, and wrong ones field by field.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+
+namespace modelutils::test {
+
+/// The opcodes of a pickle, as text of bytes.
+namespace pickle {
+std::string u16_bytes(u32 value);
+std::string u32_bytes(u64 value);
+std::string u64_bytes(u64 value);
+/// BINUNICODE
+std::string text(std::string_view value);
+/// BININT
+std::string integer(i32 value);
+/// GLOBAL
+std::string global(std::string_view module, std::string_view name);
+/// TUPLE of what `items` push
+std::string tuple(std::string_view items);
+/// A storage: class, key, number of elements.
+std::string storage(std::string_view storage_class, std::string_view key, i32 elements);
+/// _rebuild_tensor_v2 of a storage: offset, sizes, strides.
+std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes,
+                   const std::vector<i32>& strides);
+/// PROTO 2, a dict of these keys and values, STOP.
+std::string dict(const std::vector<std::pair<std::string, std::string>>& entries);
+}  // namespace pickle
+
+/// One record of an archive; what is not set is what is right.
+struct ZipPart {
+  std::string name;
+  std::string content;
+  bool deflate = false;
+  std::string local_name = {};  ///< name in the local header, where it differs
+  u16 flags = 0;
+  int method = -1;  ///< in both headers
+  int local_method = -1;
+  i64 crc = -1;            ///< in the central directory
+  i64 central_bytes = -1;  ///< size in the central directory
+  i64 header_offset = -1;  ///< in the central directory
+};
+
+struct ZipFaults {
+  int count = -1;          ///< of records, in the end record
+  std::string front = {};  ///< bytes in front of the first record
+  std::string gap = {};    ///< bytes behind the last record
+  i64 directory_offset = -1;
+  bool without_end = false;
+};
+
+std::string zip(const std::vector<ZipPart>& parts, const ZipFaults& faults = {});
+
+/// An archive with data.pkl, version and these storages (key, bytes).
+std::string checkpoint(std::string_view pickle, const std::vector<std::pair<std::string, std::string>>& storages = {});
+
+}  // namespace modelutils::test

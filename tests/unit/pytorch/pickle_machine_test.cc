@@ -1,0 +1,198 @@
+#include "pytorch/pickle_machine.h"
+
+#include <gtest/gtest.h>
+
+#include "support/checkpoint_builder.h"
+
+namespace modelutils::pytorch {
+namespace {
+
+using namespace test::pickle;
+using namespace std::string_literals;
+
+struct Ran {
+  bool whole = false;
+  PickleMachine machine{"data.pkl", 1000};
+  FindingLog findings;
+};
+
+Ran run(const std::string& pickle) {
+  Ran ran;
+  ran.whole = ran.machine.run(std::as_bytes(std::span(pickle)));
+  ran.findings = ran.machine.take_findings();
+  return ran;
+}
+
+ValueKind kind_of(const std::string& pickle) {
+  const Ran ran = run(pickle);
+  EXPECT_TRUE(ran.whole) << (ran.findings.empty() ? "" : ran.findings.front().message);
+  return ran.whole ? ran.machine.values()[ran.machine.root()].kind : ValueKind::opaque;
+}
+
+i64 number_of(const std::string& pickle) {
+  const Ran ran = run(pickle);
+  EXPECT_TRUE(ran.whole);
+  EXPECT_EQ(ran.machine.values()[ran.machine.root()].kind, ValueKind::integer);
+  return ran.machine.values()[ran.machine.root()].number;
+}
+
+std::string pickle_code(const std::string& pickle) {
+  const Ran ran = run(pickle);
+  return ran.findings.empty() ? "" : ran.findings.front().code;
+}
+
+// Every opcode of protocols 0 to 5 that a checkpoint may use, with the kind of what it leaves (pickletools names them).
+TEST(PickleMachine, EveryAllowedOpcodeLeavesItsValue) {
+  EXPECT_EQ(kind_of("N."), ValueKind::none);
+  EXPECT_EQ(kind_of("\x88."), ValueKind::boolean);
+  EXPECT_EQ(kind_of("\x89."), ValueKind::boolean);
+  EXPECT_EQ(kind_of("I01\n."), ValueKind::boolean);
+  EXPECT_EQ(number_of("I-12\n."), -12);
+  EXPECT_EQ(number_of("L77L\n."), 77);
+  EXPECT_EQ(number_of("K\xff."), 255);
+  EXPECT_EQ(number_of("M\x01\x02."), 0x201);
+  EXPECT_EQ(number_of("J\xfe\xff\xff\xff."), -2);
+  EXPECT_EQ(number_of("\x8a\x00."s), 0);
+  EXPECT_EQ(number_of("\x8a\x01\x80."), -128);
+  EXPECT_EQ(number_of("\x8a\x02\xff\x00."s), 255);
+  EXPECT_EQ(number_of("\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x00."s), 1);
+  EXPECT_EQ(kind_of("\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x01."s), ValueKind::big_integer);
+  EXPECT_EQ(number_of("\x8b\x01\x00\x00\x00\x05."s), 5);
+  EXPECT_EQ(kind_of("F1.5\n."), ValueKind::real);
+  EXPECT_EQ(kind_of("G\x3f\xf8\x00\x00\x00\x00\x00\x00."s), ValueKind::real);
+  EXPECT_EQ(kind_of("S'a'\n."), ValueKind::text);
+  EXPECT_EQ(kind_of("T\x01\x00\x00\x00"s + "a."), ValueKind::text);
+  EXPECT_EQ(kind_of("U\x01"s + "a."), ValueKind::text);
+  EXPECT_EQ(kind_of("Vabc\n."), ValueKind::text);
+  EXPECT_EQ(kind_of("X\x01\x00\x00\x00"s + "a."), ValueKind::text);
+  EXPECT_EQ(kind_of("\x8c\x01"s + "a."), ValueKind::text);
+  EXPECT_EQ(kind_of("\x8d" + u64_bytes(1) + "a."), ValueKind::text);
+  EXPECT_EQ(kind_of("B\x01\x00\x00\x00"s + "a."), ValueKind::bytes);
+  EXPECT_EQ(kind_of("C\x01"s + "a."), ValueKind::bytes);
+  EXPECT_EQ(kind_of("\x8e" + u64_bytes(1) + "a."), ValueKind::bytes);
+  EXPECT_EQ(kind_of("\x96" + u64_bytes(1) + "a."), ValueKind::bytes);
+  EXPECT_EQ(kind_of(")."), ValueKind::tuple);
+  EXPECT_EQ(kind_of("(NNt."), ValueKind::tuple);
+  EXPECT_EQ(kind_of("N\x85."), ValueKind::tuple);
+  EXPECT_EQ(kind_of("NN\x86."), ValueKind::tuple);
+  EXPECT_EQ(kind_of("NNN\x87."), ValueKind::tuple);
+  EXPECT_EQ(kind_of("]."), ValueKind::list);
+  EXPECT_EQ(kind_of("(NNl."), ValueKind::list);
+  EXPECT_EQ(kind_of("]Na."), ValueKind::list);
+  EXPECT_EQ(kind_of("](NNe."), ValueKind::list);
+  EXPECT_EQ(kind_of("}."), ValueKind::dict);
+  EXPECT_EQ(kind_of("(K\x01Nd."), ValueKind::dict);
+  EXPECT_EQ(kind_of("}K\x01Ns."), ValueKind::dict);
+  EXPECT_EQ(kind_of("}(K\x01Nu."), ValueKind::dict);
+  EXPECT_EQ(kind_of("\x8f."), ValueKind::set);
+  EXPECT_EQ(kind_of("\x8f(K\x01\x90."), ValueKind::set);
+  EXPECT_EQ(kind_of("(K\x01\x91."), ValueKind::set);
+  EXPECT_EQ(kind_of("\x80\x05\x95" + u64_bytes(2) + "N."), ValueKind::none);
+  EXPECT_EQ(kind_of("NK\x01"s + "0."), ValueKind::none);
+  EXPECT_EQ(kind_of("N(K\x01\x31."), ValueKind::none);
+  EXPECT_EQ(kind_of("N2."), ValueKind::none);
+  EXPECT_EQ(number_of("K\x07q\x05"s + "Nh\x05."), 7);
+  EXPECT_EQ(number_of("K\x07r\x05\x01\x00\x00Nj\x05\x01\x00\x00."s), 7);
+  EXPECT_EQ(number_of("K\x07p9\nNg9\n."), 7);
+  EXPECT_EQ(number_of("K\x07\x94Nh\x00."s), 7);
+  EXPECT_EQ(kind_of(global("torch", "float32") + "."), ValueKind::global);
+  EXPECT_EQ(kind_of(text("torch") + text("float32") + "\x93."), ValueKind::global);
+  EXPECT_EQ(kind_of(global("collections", "OrderedDict") + ")R."), ValueKind::dict);
+  EXPECT_EQ(kind_of(global("collections", "OrderedDict") + ")\x81."), ValueKind::dict);
+  EXPECT_EQ(kind_of(global("collections", "OrderedDict") + ")R}b."), ValueKind::dict);
+  EXPECT_EQ(kind_of(storage("FloatStorage", "0", 4) + "."), ValueKind::storage);
+}
+
+TEST(PickleMachine, RefusedOpcodesAreNamed) {
+  for (const auto& [pickle, name] : std::vector<std::pair<std::string, std::string>>{{"Pid\n.", "PERSID"},
+                                                                                     {"\x82\x01.", "EXT1"},
+                                                                                     {"\x83\x01\x00."s, "EXT2"},
+                                                                                     {"\x84\x01\x00\x00\x00."s, "EXT4"},
+                                                                                     {"\x97.", "NEXT_BUFFER"},
+                                                                                     {"N\x98.", "READONLY_BUFFER"},
+                                                                                     {"\xff.", "0xff"}}) {
+    const Ran ran = run(pickle);
+    EXPECT_FALSE(ran.whole);
+    ASSERT_EQ(ran.findings.size(), 1u);
+    EXPECT_EQ(ran.findings.front().code, "pt-opcode");
+    EXPECT_NE(ran.findings.front().message.find(name), std::string::npos) << ran.findings.front().message;
+  }
+}
+
+TEST(PickleMachine, ObjectsOfOtherOpcodesNameTheirClass) {
+  for (const std::string& pickle :
+       {"(ios\nsystem\n."s, "(" + global("os", "system") + "o.", global("os", "system") + ")}\x92."}) {
+    const Ran ran = run(pickle);
+    EXPECT_TRUE(ran.whole);
+    ASSERT_FALSE(ran.findings.empty());
+    EXPECT_EQ(ran.findings.front().code, "pt-global");
+    EXPECT_NE(ran.findings.front().message.find("os.system"), std::string::npos);
+  }
+}
+
+TEST(PickleMachine, SaysWhatWouldBeCalledAndWhere) {
+  const Ran ran = run("\x80\x02" + global("os", "system") + tuple(text("curl x")) + "R.");
+  EXPECT_TRUE(ran.whole);
+  ASSERT_EQ(ran.findings.errors(), 1u);
+  EXPECT_NE(ran.findings.front().message.find("calls os.system with 'curl x' at byte 26 of data.pkl"),
+            std::string::npos)
+      << ran.findings.front().message;
+  EXPECT_EQ(ran.findings.front().offset, 1026u);  // the pickle begins at byte 1000 of the file
+}
+
+TEST(PickleMachine, BrokenPickles) {
+  for (const std::string& pickle : {""s,
+                                    "N"s,
+                                    "."s,
+                                    "t."s,
+                                    "(0."s,
+                                    "}Na."s,
+                                    "]K\1Ns."s,
+                                    "}(Nu."s,
+                                    "Nb."s,
+                                    "]b."s,
+                                    "NNR."s,
+                                    "N)R."s,
+                                    "h\x01."s,
+                                    "g1\n."s,
+                                    "gx\n."s,
+                                    "\x80\x06N."s,
+                                    "\x95" + u64_bytes(9) + "N.",
+                                    "X\xff\xff\xff\xffN."s,
+                                    "\x8d" + u64_bytes(u64{1} << 63) + "N.",
+                                    "\x8b\xff\xff\xff\xff."s,
+                                    "\x8b\x01\x00\x00\x80."s,
+                                    "T\xff\xff\xff\xff."s,
+                                    "K\1K\2\x93."s,
+                                    "Sabc\n."s,
+                                    "S'\\x'\n."s,
+                                    "V\\u0041\n."s,
+                                    "I1x\n."s,
+                                    "cos\nsystem"s}) {
+    const Ran ran = run(pickle);
+    EXPECT_FALSE(ran.whole) << pickle;
+    EXPECT_EQ(pickle_code(pickle), "pt-pickle") << pickle;
+  }
+}
+
+TEST(PickleMachine, PersistentIdsAreStoragesAndNothingElse) {
+  for (const std::string& pickle :
+       {"NQ."s, tuple(text("storage")) + "Q.",
+        tuple(text("module") + global("torch", "FloatStorage") + text("0") + text("cpu") + integer(1)) + "Q.",
+        tuple(text("storage") + "}" + text("0") + text("cpu") + integer(1)) + "Q.", storage("float32", "0", 1) + ".",
+        storage("FloatStorage", "a/b", 1) + "."}) {
+    EXPECT_EQ(pickle_code(pickle), "pt-storage") << pickle;
+  }
+  EXPECT_EQ(pickle_code(storage("FloatStorage", "0", -1) + "."), "pt-tensor");
+}
+
+TEST(PickleMachine, NestingAndMarksCostWhatTheyAre) {
+  std::string deep = "N";
+  for (int i = 0; i < 300'000; ++i) deep += '\x85';
+  EXPECT_EQ(kind_of(deep + "."), ValueKind::tuple);
+  EXPECT_EQ(pickle_code(std::string(200'000, '(') + "."), "pt-limit");
+  EXPECT_EQ(pickle_code("N" + std::string(9'000'000, '2') + "."), "pt-limit");
+}
+
+}  // namespace
+}  // namespace modelutils::pytorch

@@ -1,0 +1,49 @@
+#include "cli/pt2st_options.h"
+
+namespace modelutils::cli {
+
+void Pt2stArguments::settle() {
+  if (shard_size) convert.shard_size = *shard_size;
+  if (follow_links) convert.links = OutsideLinks::follow;
+}
+
+Command pt2st_command(Pt2stArguments& arguments) {
+  Command command("pt2st", "Convert a PyTorch checkpoint to safetensors without running it");
+  to_safetensors::CheckpointOptions& convert = arguments.convert;
+  command.description(
+      "A checkpoint is a pickle, which is a program. Only what makes tensors is understood; a file that asks for "
+      "anything else is refused, with the name of what it would have called. Tensors are carried bit for bit; one that "
+      "has two names is written once. Of a directory the configuration and the tokenizer are copied.");
+  command.add_path({.names = "CHECKPOINT",
+                    .help = "Checkpoint (.bin, .pt, .pth, .ckpt), its index, or a directory with pytorch_model*.bin",
+                    .kind = ValueKind::file,
+                    .file_patterns = {"*.bin", "*.pt", "*.pth", "*.ckpt", "*.json"}},
+                   convert.input);
+  command.add({.names = "-o,--output",
+               .value_name = "FILE.safetensors|DIR",
+               .help = "Output: a file of one checkpoint, or a directory",
+               .kind = ValueKind::file,
+               .in_usage = true},
+              convert.output);
+  command.add_size(
+      {.names = "--shard-size",
+       .value_name = "SIZE",
+       .help = "Most bytes of tensors in one file of a directory (default 5G); K, M and G are powers of 1000",
+       .kind = ValueKind::size},
+      arguments.shard_size);
+  command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the folder"},
+              arguments.follow_links);
+  command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);
+  command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, convert.dry_run);
+  command.add({.names = "--report",
+               .value_name = "FORMAT",
+               .help = "Print a report to standard output",
+               .kind = ValueKind::choice,
+               .choices = {"json"}},
+              arguments.report);
+  command.example("pt2st pytorch_model.bin -o model.safetensors", "Convert one file");
+  command.example("pt2st old-model/ -o new-model", "Convert a directory with all that belongs to it");
+  return command;
+}
+
+}  // namespace modelutils::cli

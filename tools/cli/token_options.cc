@@ -1,0 +1,95 @@
+#include "cli/token_options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/byte_reader.h"
+#include "io/random_access_file.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+Flag token_flag(std::string_view name, std::string_view value_name, std::string_view help) {
+  return {
+      .names = std::string(name), .value_name = std::string(value_name), .help = std::string(help), .group = "Tokens"};
+}
+
+// "@FILE", "-" for standard input, else the text itself.
+Result<std::string> text_to_cut(const std::string& argument, const std::vector<std::string>& paths) {
+  const bool is_stdin = argument == "-";
+  if (!is_stdin && !argument.starts_with('@')) return argument;
+  if (is_stdin && std::find(paths.begin(), paths.end(), "-") != paths.end()) {
+    return usage_error("--tokenize - and a model on standard input cannot be combined");
+  }
+  const std::string path = is_stdin ? argument : argument.substr(1);
+  MU_ASSIGN(const auto source, open_source(path));
+  std::string text;
+  std::vector<std::byte> buffer(std::size_t{1} << 16);
+  while (true) {
+    MU_ASSIGN(const std::size_t count, source->read_some(text.size(), buffer));
+    if (count == 0) return text;
+    text.append(reinterpret_cast<const char*>(buffer.data()), count);
+  }
+}
+
+Result<std::vector<u32>> ids_of(std::string_view list) {
+  std::vector<u32> ids;
+  while (!list.empty()) {
+    const std::size_t begin = list.find_first_not_of(", \t\n");
+    if (begin == std::string_view::npos) break;
+    list.remove_prefix(begin);
+    const std::string_view one = list.substr(0, list.find_first_of(", \t\n"));
+    u32 id = 0;
+    const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), id);
+    if (error != std::errc() || end != one.data() + one.size()) {
+      return usage_error(fmt::format("--detokenize: '{}' is no id; ids are numbers with commas between them", one));
+    }
+    ids.push_back(id);
+    list.remove_prefix(one.size());
+  }
+  return ids;
+}
+
+}  // namespace
+
+void add_token_flags(Command& command, DumpArguments& arguments) {
+  command.add(
+      token_flag("--tokens", "WHAT",
+                 "List tokens: special, all, an id, a pattern of texts, or text:TEXT for a text that looks like "
+                 "one of these; may be repeated"),
+      arguments.tokens);
+  command.add(
+      token_flag("--tokenize", "TEXT",
+                 "The tokens that llama.cpp makes of a text, an id and its piece on each line; @FILE or - reads "
+                 "the text"),
+      arguments.tokenize);
+  command.add(token_flag("--add-special", "", "With --tokenize: also the tokens that begin and end a text"),
+              arguments.add_special);
+  command.add(token_flag("--parse-special", "", "With --tokenize: control tokens are found by their names"),
+              arguments.parse_special);
+  command.add(token_flag("--detokenize", "IDS", "The text of tokens: ids with commas between them"),
+              arguments.detokenize);
+}
+
+Result<std::optional<TokenRequest>> token_request(const DumpArguments& arguments) {
+  if ((arguments.add_special || arguments.parse_special) && !arguments.tokenize) {
+    return usage_error(
+        fmt::format("{} goes with --tokenize", arguments.add_special ? "--add-special" : "--parse-special"));
+  }
+  TokenRequest request;
+  request.list = arguments.tokens;
+  request.encode = {arguments.add_special, arguments.parse_special};
+  if (arguments.tokenize) {
+    MU_ASSIGN(request.text, text_to_cut(*arguments.tokenize, arguments.paths));
+  }
+  if (arguments.detokenize) {
+    MU_ASSIGN(request.ids, ids_of(*arguments.detokenize));
+  }
+  const bool any = !request.list.empty() || request.text || request.ids;
+  return any ? std::optional(std::move(request)) : std::nullopt;
+}
+
+}  // namespace modelutils::cli

@@ -1,0 +1,53 @@
+// pt2st: PyTorch checkpoint -> safetensors.
+#include "to_safetensors/checkpoint_to_safetensors.h"
+
+#include <unistd.h>
+
+#include "cli/pt2st_options.h"
+#include "io/text_output.h"
+#include "report/checkpoint_report.h"
+
+using namespace modelutils;
+
+namespace {
+
+// The report is a result, the summary a message.
+Status show(const cli::Pt2stArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
+            const to_safetensors::CheckpointReport& report) {
+  for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
+  const bool plan = options.convert.dry_run;
+  TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
+  if (options.report == "json") {
+    out << checkpoint_json(report);
+  } else if (plan || !common.quiet) {
+    out << checkpoint_text(report, plan || common.verbosity > 0);
+  }
+  return out.flush();
+}
+
+int run(int argc, char** argv) {
+  cli::Pt2stArguments options;
+  cli::Command command = cli::pt2st_command(options);
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const cli::Messages messages(command);
+  options.settle();
+  Progress progress("planning", 0, cli::use_progress(command.common()));
+  const auto show_it = [&](const to_safetensors::CheckpointReport& report) {
+    progress.finish();
+    return show(options, command.common(), messages, report);
+  };
+  if (!options.report.empty()) options.convert.deliver = show_it;
+  const auto report = to_safetensors::checkpoint_to_safetensors(options.convert, progress);
+  progress.finish();
+  if (!report) return messages.error(in_file(report.error(), options.convert.input));
+  if (options.convert.dry_run || options.report.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return cli::exit_ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("pt2st", [&] { return run(argc, argv); });
+}
