@@ -263,7 +263,9 @@ class Reverser {
     made.name = source_names_.of_part(expected, part, number);
     const arch::Tensor& row = *expected.row;
     const bool is_weight = expected.side == arch::Side::weight;
-    const std::string_view stored = is_weight ? stored_axes(row.stored, result_.sizes, expected.layer) : "";
+    // The bias of a vector has the vector's shape.
+    const bool is_like_weight = is_weight || arch::dimensions_of(row.ne).size() == 1;
+    const std::string_view stored = is_like_weight ? stored_axes(row.stored, result_.sizes, expected.layer) : "";
     if (!stored.empty()) {
       auto shape = arch::evaluate_shape(stored, result_.sizes, expected.layer);
       if (!shape) return fail("convert-shape", at_tensor(expected.name), "has a shape that cannot be derived");
