@@ -5,7 +5,7 @@
 #include "listing/directory_tokenizer.h"
 #include "listing/safetensors_listing.h"
 #include "rules/safetensors/rules.h"
-#include "to_gguf/planned_model.h"
+#include "to_gguf/plan.h"
 
 namespace {
 
