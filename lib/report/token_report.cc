@@ -113,8 +113,8 @@ class TokenList {
     const auto [end, error] = std::from_chars(what.data(), what.data() + what.size(), number);
     if (!what.empty() && end == what.data() + what.size()) {
       if (error != std::errc() || number >= is_wanted.size()) {
-        return input_error("token-not-found", fmt::format("there is no token {}: the vocabulary has {}", what,
-                                                          counted(is_wanted.size(), "token")));
+        return input_error("key-no-token", fmt::format("there is no token {}: the vocabulary has {}", what,
+                                                       counted(is_wanted.size(), "token")));
       }
       is_wanted[number] = true;
       return {};
@@ -131,7 +131,7 @@ class TokenList {
     }
     if (any || what == "all") return {};
     if (what.starts_with(by_text)) {
-      return input_error("token-not-found", fmt::format("no token has the text '{}'", what.substr(by_text.size())));
+      return input_error("key-no-token", fmt::format("no token has the text '{}'", what.substr(by_text.size())));
     }
     return no_match_error("--tokens", fmt::format("'{}' selects no token", what), {});
   }
@@ -214,8 +214,8 @@ Status write_tokens(TextOutput& out, EncodeKeys keys, const TokenRequest& reques
   }
   for (const u32 id : *request.ids) {
     if (id < encoder.size()) continue;
-    return input_error("token-not-found", fmt::format("there is no token {}: the vocabulary has {}", id,
-                                                      counted(encoder.size(), "token")));
+    return input_error("key-no-token", fmt::format("there is no token {}: the vocabulary has {}", id,
+                                                   counted(encoder.size(), "token")));
   }
   if (form.json) {
     write_ids_json(out, encoder, *request.ids, form, true);
