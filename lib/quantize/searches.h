@@ -196,7 +196,7 @@ template <u32 SIZE, u32 VECTORS, std::size_t WIDTH, typename Floats = typename L
   }
   for (u32 v = 0; v < VECTORS; ++v) {
     for (u32 i = 0; i < SIZE; ++i) levels[v][i] = is_zero[v] ? Ints{} : levels[v][i] + limit;
-    scales[v] = is_zero[v] | (sum_l2[v] <= none) ? none : sum_xl[v] / sum_l2[v];
+    scales[v] = (is_zero[v] | (sum_l2[v] <= none)) ? none : sum_xl[v] / sum_l2[v];
   }
 }
 
