@@ -30,7 +30,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tools and a C library for the files of la
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Command-line tools for GGUF, safetensors, MLX and BUMPWGT3 files:
 gguf-dump and st-dump show what is inside, verify checks structure, data
-and hashes, model-diff compares, gguf2bump, mlx2gguf and gguf2mlx convert,
+and hashes, model-diff compares, gguf2bump, mlx2gguf and gguf2mlx convert, gguf-quantize quantises,
 gguf-edit changes keys, names and layout. They stream with little memory,
 trust no byte of their input, and explain every refusal.
 

@@ -2,6 +2,7 @@
 #include "cli/dump_tool.h"
 #include "listing/gguf_listing.h"
 #include "memory/fit.h"
+#include "model/ollama_manifest.h"
 #include "rules/gguf/rules.h"
 
 namespace {
@@ -19,10 +20,23 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
   return warnings;
 }
 
+// The file with the model, where `path` is a manifest of Ollama's.
+Result<std::string> model_file(const std::string& path) {
+  if (!is_ollama_manifest(path)) return path;
+  MU_ASSIGN(const OllamaManifest manifest, read_ollama_manifest(path));
+  for (const OllamaLayer& layer : manifest.layers) {
+    if (layer.kind == "model") return manifest.blob(layer);
+  }
+  return input_error("cache-manifest", "names no model", {}, {}, path);
+}
+
 Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
-  MU_ASSIGN(gguf::SplitSet opened, gguf::open_set(path));
+  MU_ASSIGN(const std::string file, model_file(path));
+  auto found = gguf::open_set(file);
+  if (!found && found.error().code == "io-directory") found.error().message = "is a directory: st-dump lists it";
+  MU_ASSIGN(gguf::SplitSet opened, std::move(found));
   const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));
-  cli::Opened result{set, gguf_listing(*set, path), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
+  cli::Opened result{set, gguf_listing(*set, file), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
   result.fit = [set](const memory::FitRequest& request) { return memory::fit(*set, request); };
   result.tokenizer = [set] { return tokenizer::read_encode_keys(*set); };
   return result;

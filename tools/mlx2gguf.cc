@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/mlx2gguf_options.h"
+#include "cli/quantize_tool.h"
 #include "io/atomic_output.h"
 #include "io/text_output.h"
 #include "report/transfer_report.h"
@@ -29,16 +30,35 @@ Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& com
   return out.flush();
 }
 
+// --type and its like: the directory is quantised at once.
+int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
+  const to_gguf::MlxToGgufOptions& convert = options.convert;
+  if (convert.split_max_size) {
+    return messages.error(usage_error("--split-max-size cannot be combined with the options of types").value());
+  }
+  requantize::QuantizeRequest request;
+  request.input = convert.directory;
+  request.output = convert.output;
+  request.conversion = convert;
+  request.exact = convert.repack.exact;
+  request.force = convert.force;
+  request.dry_run = convert.dry_run;
+  request.threads = convert.threads;
+  request.conversion.repack.exact = false;
+  return cli::run_quantize(request, options.types, options.report, common, messages);
+}
+
 int run(int argc, char** argv) {
   cli::Mlx2ggufArguments options;
   cli::Command command = cli::mlx2gguf_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
   const cli::Messages messages(command);
+  if (options.follow_links) options.convert.links = OutsideLinks::follow;
   if (options.convert.output.empty() && !options.convert.dry_run) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
   }
+  if (options.types.is_wanted()) return quantize(options, command.common(), messages);
   options.convert.repack.fallback = *type_from_name(options.fallback);
-  if (options.follow_links) options.convert.links = OutsideLinks::follow;
   Progress progress("planning", 0, cli::use_progress(command.common()));
   const auto show_it = [&](const TransferReport& report) {
     progress.finish();

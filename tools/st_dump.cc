@@ -1,9 +1,11 @@
 // st-dump: what is in a safetensors file, a sharded model or an MLX directory?
 #include "cli/dump_tool.h"
+#include "io/file_kind.h"
 #include "io/model_folder.h"
+#include "listing/directory_tokenizer.h"
 #include "listing/safetensors_listing.h"
 #include "rules/safetensors/rules.h"
-#include "to_gguf/planned_model.h"
+#include "to_gguf/plan.h"
 
 namespace {
 
@@ -11,13 +13,18 @@ using namespace modelutils;
 
 Result<cli::Opened> open(const std::string& path, const DumpRequest& request) {
   const auto modules = request.options.modules ? ModulesWanted::all : ModulesWanted::if_quantized;
-  MU_ASSIGN(SafetensorsModel opened, open_safetensors_model(path, modules));
+  auto found = open_safetensors_model(path, modules);
+  if (!found && found.error().message.ends_with(file_kind_text(FileKind::gguf))) {
+    found.error().message += ": gguf-dump lists it";
+  }
+  MU_ASSIGN(SafetensorsModel opened, std::move(found));
   const auto model = std::make_shared<const SafetensorsModel>(std::move(opened));
   cli::Opened result{model, safetensors_listing(*model), safetensors_container_findings(model->set), {}, {}};
   result.fit = [path](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
     MU_ASSIGN(const gguf::SplitSet set, to_gguf::planned_model(path));
     return memory::fit(set, wanted);
   };
+  result.tokenizer = [model] { return directory_tokenizer(*model); };
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
   if (const std::optional<Error>& error = model->config_error) {
     if (is_read_failure(*error) && model->set.is_directory) {

@@ -62,6 +62,7 @@ constexpr Text texts[] = {
     {FileKind::bumpwgt, "a BUMPWGT weights file"},
     {FileKind::html, "an HTML page: the download returned a login or error page; download it again"},
     {FileKind::xml, "an XML document: the download returned an error message; download it again"},
+    {FileKind::error_text, "an error message of a server: the download failed; download it again"},
     {FileKind::git_lfs, "a Git LFS pointer: the file itself was not downloaded; run \"git lfs pull\""},
     {FileKind::zip, "a ZIP archive, possibly a PyTorch checkpoint"},
     {FileKind::pickle, "a Python pickle, possibly a PyTorch checkpoint"},
@@ -94,6 +95,26 @@ FileKind markup_kind(std::string_view head) {
   return head.starts_with("<?xml") ? FileKind::xml : FileKind::unknown;
 }
 
+// What hubs and web servers answer with where there is no file, or none for this user.
+bool is_error_text(std::string_view head) {
+  constexpr std::string_view beginnings[] = {"entry not found",
+                                             "not found",
+                                             "404",
+                                             "403",
+                                             "401",
+                                             "repository not found",
+                                             "invalid username or password",
+                                             "access to model",
+                                             "access denied",
+                                             "unauthorized",
+                                             "forbidden",
+                                             "internal server error",
+                                             "{\"error\":",
+                                             "{\"message\":"};
+  return std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](std::string_view text) { return starts_with_ignoring_case(head, text); });
+}
+
 }  // namespace
 
 FileKind file_kind(std::string_view head) {
@@ -102,6 +123,7 @@ FileKind file_kind(std::string_view head) {
     if (head.size() >= magic.offset && head.substr(magic.offset).starts_with(magic.bytes)) return magic.kind;
   }
   if (const FileKind kind = markup_kind(head); kind != FileKind::unknown) return kind;
+  if (is_error_text(head)) return FileKind::error_text;
   // Eight zero bytes alone may be a broken file of a known format (a header length of 0).
   if (head.size() >= 64 && head.find_first_not_of('\0') == head.npos) return FileKind::zeros;
   return FileKind::unknown;

@@ -18,6 +18,7 @@ enum class FileKind : u8 {
   bumpwgt,
   html,
   xml,
+  error_text,  ///< what a server said instead of sending a file
   git_lfs,
   zip,     ///< also PyTorch checkpoints since 1.6, and .npz
   pickle,  ///< PyTorch checkpoints before 1.6

@@ -40,6 +40,10 @@ Result<OpenFile> examine(const std::string& path, int descriptor) {
 
 Result<int> open_descriptor(const std::string& path, int extra_flags) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
+  if (descriptor < 0 && errno == ENOENT && path.find("://") != std::string::npos) {
+    return input_error("io-open", "is an address, not a file: download it, or pipe it into a tool that reads -", {}, {},
+                       path);
+  }
   if (descriptor < 0) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
   return descriptor;
 }

@@ -22,13 +22,12 @@ std::vector<NamedToken> named_tokens(const gguf::SplitSet& set) {
     highest = std::max(highest, *id);
   }
   if (named.empty()) return named;
-  const Status read =
-      gguf::visit_strings(*file.source, file.document, *texts, [&](u64 id, std::string_view text, u64) {
-        for (NamedToken& token : named) {
-          if (token.id == id) token.text = text;
-        }
-        return id < highest;
-      });
+  const Status read = gguf::visit_strings(*file.source, file.document, *texts, [&](u64 id, std::string_view text, u64) {
+    for (NamedToken& token : named) {
+      if (token.id == id) token.text = text;
+    }
+    return id < highest;
+  });
   if (!read) named.clear();
   return named;
 }

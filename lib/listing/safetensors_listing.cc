@@ -10,6 +10,7 @@
 #include "base/checked_math.h"
 #include "base/large_pages.h"
 #include "listing/config_facts.h"
+#include "listing/directory_tokenizer.h"
 #include "listing/safetensors_keys.h"
 #include "model/model_view.h"
 #include "model/peft_adapter.h"
@@ -247,6 +248,7 @@ Listing SafetensorsListing::list(const ListingRequest& request) {
 
 std::optional<ListedValue> SafetensorsListing::find_value(std::string_view key) {
   std::optional<std::string> text = st_value(model_, key);
+  if (!text) text = directory_text(model_, key);
   if (!text) return std::nullopt;
   return std::string_view(texts_.emplace_back(std::move(*text)));
 }

@@ -11,14 +11,18 @@
 
 namespace modelutils {
 
+inline constexpr std::size_t histogram_bins = 16;
+
 /// The statistics of one tensor, or why there are none.
 struct TensorStatistics {
   const ValueSource* tensor = nullptr;
   Statistics statistics;
-  std::string problem;  ///< instead of statistics: it cannot be read, or its type has no decoder
+  std::vector<u64> histogram;  ///< of the finite values, between min and max in equal steps; empty if these are equal
+  std::string problem;         ///< instead of statistics: it cannot be read, or its type has no decoder
 };
 
-/// Of each tensor, in the same order. The sources must outlive the result. Errors: those of reading.
+/// Of each tensor, in the same order; reads everything twice. The sources must outlive the result. Errors: those of
+/// reading.
 Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource> tensors,
                                                     unsigned threads = default_threads());
 

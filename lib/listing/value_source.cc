@@ -21,6 +21,7 @@ ValueSource value_source(const Catalog& catalog, const CatalogTensor& tensor) {
   source.shape = source.stored_shape = tensor.ne;
   source.elements = checked_product(tensor.ne).value_or(0);
   source.bytes = tensor.bytes;
+  source.first_is_fastest = true;
   source.values = std::make_shared<MatrixValues>(values_of(catalog, tensor));
   source.stored = plane_of(catalog, tensor);
   return source;

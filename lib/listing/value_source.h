@@ -20,6 +20,7 @@ struct ValueSource {
   std::string name;                       ///< raw text of the file
   std::string type;                       ///< what the values are: "Q4_K", "affine 4-bit, group 64"
   std::optional<TensorType> stored_type;  ///< what the bytes are
+  bool first_is_fastest = false;          ///< the first dimension is the contiguous one
   bool packed = false;                    ///< a weight that is made of several stored tensors
   std::vector<u64> shape;                 ///< logical, in the order of the model's own format, like the next
   std::vector<u64> stored_shape;

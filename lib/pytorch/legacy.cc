@@ -1,5 +1,5 @@
 // The legacy form: five pickles, one after another, then the storages. Each of the pickles may hold anything.
-// Source: docs/formats/pytorch.md, "Legacy form".
+// Source: docs/formats/pytorch.md, "The legacy form".
 #include <fmt/core.h>
 
 #include <array>

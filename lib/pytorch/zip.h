@@ -1,5 +1,5 @@
 // The records of a ZIP archive, judged as strictly as torch's own writer makes them: whatever two readers could
-// understand differently is an error. Source: docs/formats/pytorch.md, "ZIP form".
+// understand differently is an error. Source: docs/formats/pytorch.md, "The ZIP form".
 #pragma once
 
 #include <optional>

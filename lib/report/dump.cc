@@ -20,6 +20,11 @@ Status dump_value(TextOutput& out, ListingSource& source, const std::string& pat
   return write_value(out, *value, request.options.for_terminal);
 }
 
+struct WantedTensor {
+  ValueSource source;
+  std::optional<ValueSlice> slice;
+};
+
 Result<ValueSource> readable(ListingSource& source, const std::string& path, const std::string& name) {
   std::optional<ValueSource> tensor = source.values_of(name);
   if (tensor && tensor->problem.empty()) return std::move(*tensor);
@@ -27,6 +32,18 @@ Result<ValueSource> readable(ListingSource& source, const std::string& path, con
   return input_error("tensor-not-found",
                      tensor ? tensor->problem : "there is no such tensor" + name_hint("tensor", name, each_name),
                      at_tensor(name), {}, path);
+}
+
+// "NAME", or "NAME[SLICE]" where no tensor is called so.
+Result<WantedTensor> wanted(ListingSource& source, const std::string& path, const std::string& text) {
+  const std::optional<SlicedName> sliced = sliced_name(text);
+  if (!sliced || source.values_of(text)) {
+    MU_ASSIGN(ValueSource tensor, readable(source, path, text));
+    return WantedTensor{std::move(tensor), std::nullopt};
+  }
+  MU_ASSIGN(ValueSource tensor, readable(source, path, std::string(sliced->name)));
+  MU_ASSIGN(ValueSlice slice, ValueSlice::parse(sliced->slice, tensor));
+  return WantedTensor{std::move(tensor), std::move(slice)};
 }
 
 void dump_names(TextOutput& out, const Listing& listing, DumpRequest::Names names) {
@@ -42,8 +59,10 @@ Status dump_statistics(TextOutput& out, ListingSource& source, const Listing& li
                        const DumpRequest& request) {
   const std::vector<ValueSource> sources = source.values_of(listing);
   MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(sources));
-  if (!request.json && !request.options.first) out << "\n";
-  write_statistics(out, rows, {request.json, shown_path, request.options.width, Style(request.options.color)});
+  if (!request.json && !request.csv && !request.options.first) out << "\n";
+  write_statistics(out, rows,
+                   {request.json, request.csv, request.options.first, shown_path, request.options.width,
+                    Style(request.options.color)});
   return {};
 }
 
@@ -54,8 +73,9 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
   // Where several models are shown, each must say which it is.
   const std::string shown_path = request.options.several ? path : std::string();
   if (request.values) {
-    MU_ASSIGN(const ValueSource tensor, readable(source, path, *request.values));
-    return write_values(out, tensor, {request.count, request.json, request.raw, shown_path});
+    MU_ASSIGN(const WantedTensor tensor, wanted(source, path, *request.values));
+    if (tensor.slice && request.raw) return usage_error("--raw and a part of a tensor cannot be combined");
+    return write_values(out, tensor.source, {request.count, request.json, request.raw, shown_path, tensor.slice});
   }
   const Listing listing = source.list(request.select);
   if (request.names != DumpRequest::Names::none) {
@@ -67,6 +87,13 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
   const ListingForm& form = request.form != nullptr ? *request.form : listing_forms().front();
   if (form.is_for_people && !request.options.first) out << "\n";
   return form.write(out, listing, request.options);
+}
+
+Error statistics_of_pipe() {
+  return {
+      .code = "io-pipe",
+      .message = "--stats reads the data of tensors, of which a pipe keeps only the header; write it to a file first",
+      .file = "standard input"};
 }
 
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request) {

@@ -19,6 +19,7 @@ struct DumpRequest {
   ListingOptions options;
   const ListingForm* form = nullptr;  ///< of listing_forms(); nothing: text, or JSON
   bool json = false;
+  bool csv = false;                   ///< of statistics
   std::optional<std::string> value;   ///< of this key
   std::optional<std::string> values;  ///< of this tensor
   std::optional<u64> count;           ///< at most so many of them
@@ -32,6 +33,9 @@ struct DumpRequest {
 
 /// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
 Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request);
+
+/// "io-pipe": statistics of a model on standard input that is a pipe.
+Error statistics_of_pipe();
 
 /// The same for whether it fits.
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request);

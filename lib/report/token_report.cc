@@ -113,8 +113,8 @@ class TokenList {
     const auto [end, error] = std::from_chars(what.data(), what.data() + what.size(), number);
     if (!what.empty() && end == what.data() + what.size()) {
       if (error != std::errc() || number >= is_wanted.size()) {
-        return input_error("token-not-found", fmt::format("there is no token {}: the vocabulary has {}", what,
-                                                          counted(is_wanted.size(), "token")));
+        return input_error("key-no-token", fmt::format("there is no token {}: the vocabulary has {}", what,
+                                                       counted(is_wanted.size(), "token")));
       }
       is_wanted[number] = true;
       return {};
@@ -122,16 +122,16 @@ class TokenList {
     bool any = false;
     for (u32 id = 0; id < is_wanted.size(); ++id) {
       const std::string& text = keys_.tokens[id];
-      const bool is = what == "all"                ? true
-                      : what == "special"          ? is_special(id)
+      const bool is = what == "all"               ? true
+                      : what == "special"         ? is_special(id)
                       : what.starts_with(by_text) ? text == std::string_view(what).substr(by_text.size())
-                                                   : glob_match(what, text);
+                                                  : glob_match(what, text);
       if (!is) continue;
       is_wanted[id] = any = true;
     }
     if (any || what == "all") return {};
     if (what.starts_with(by_text)) {
-      return input_error("token-not-found", fmt::format("no token has the text '{}'", what.substr(by_text.size())));
+      return input_error("key-no-token", fmt::format("no token has the text '{}'", what.substr(by_text.size())));
     }
     return no_match_error("--tokens", fmt::format("'{}' selects no token", what), {});
   }
@@ -141,9 +141,7 @@ class TokenList {
     return of == "control" || of == "unknown" || of == "user-defined" || !roles_[id].empty();
   }
 
-  std::string_view type(u32 id) const {
-    return id < keys_.types.size() ? token_type_name(keys_.types[id]) : "normal";
-  }
+  std::string_view type(u32 id) const { return id < keys_.types.size() ? token_type_name(keys_.types[id]) : "normal"; }
   std::string score(u32 id) const { return id < keys_.scores.size() ? float_text(keys_.scores[id]) : std::string(); }
   std::string roles(u32 id, std::string_view separator) const {
     std::string text;
@@ -216,8 +214,8 @@ Status write_tokens(TextOutput& out, EncodeKeys keys, const TokenRequest& reques
   }
   for (const u32 id : *request.ids) {
     if (id < encoder.size()) continue;
-    return input_error("token-not-found", fmt::format("there is no token {}: the vocabulary has {}", id,
-                                                      counted(encoder.size(), "token")));
+    return input_error("key-no-token", fmt::format("there is no token {}: the vocabulary has {}", id,
+                                                   counted(encoder.size(), "token")));
   }
   if (form.json) {
     write_ids_json(out, encoder, *request.ids, form, true);

@@ -30,7 +30,7 @@ struct TokenForm {
   std::string path = {};  ///< the model's, to be told where several are shown; else empty
 };
 
-/// Errors: "token-not-found" (an id or a text that the vocabulary does not have; a usage error where `special`, a glob
+/// Errors: "key-no-token" (an id or a text that the vocabulary does not have; a usage error where `special`, a glob
 /// … selects nothing: glob-no-match), those of making and running an encoder.
 Status write_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const TokenRequest& request, const TokenForm& form);
 

@@ -51,11 +51,49 @@ void write_json_row(json::Writer& writer, const TensorStatistics& row, const std
     writer.member("zeros", s.zeros);
     writer.member("nan", s.nans);
     writer.member("inf", s.infs);
+    if (!row.histogram.empty()) {
+      writer.key("histogram");
+      writer.begin_array();
+      for (const u64 bin : row.histogram) writer.number(bin);
+      writer.end_array();
+    }
   } else {
     writer.member("error", row.problem);
   }
   writer.end_object();
   writer.end_line();
+}
+
+// A bar of eight heights for each bin, the fullest one as high as it goes.
+std::string bars(const std::vector<u64>& histogram) {
+  constexpr std::string_view heights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const u64 most = histogram.empty() ? 1 : *std::max_element(histogram.begin(), histogram.end());
+  std::string text;
+  for (const u64 bin : histogram) {
+    const double share = 8.0 * static_cast<double>(bin) / static_cast<double>(most);
+    text += heights[bin == 0 ? 0 : std::max<std::size_t>(1, static_cast<std::size_t>(share + 0.5))];
+  }
+  return text;
+}
+
+void write_csv_of(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
+  if (options.first) {
+    out << (options.path.empty() ? "" : "file,") << "name,type,count,min,max,mean,std,zeros,nan,inf,histogram,error\n";
+  }
+  for (const TensorStatistics& row : rows) {
+    const Statistics& s = row.statistics;
+    const bool any = row.problem.empty() && s.finite() > 0;
+    const auto number = [&](double value) { return any ? float_text(value) : std::string(); };
+    const auto count = [&](u64 value) { return row.problem.empty() ? std::to_string(value) : std::string(); };
+    const std::optional<u64> elements = checked_product(row.tensor->shape);
+    std::string bins;
+    for (const u64 bin : row.histogram) bins += (bins.empty() ? "" : " ") + std::to_string(bin);
+    if (!options.path.empty()) out << csv_field(options.path) << ",";
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.tensor->name),
+                       csv_field(row.tensor->type), elements ? std::to_string(*elements) : std::string(), number(s.min),
+                       number(s.max), number(s.mean), number(s.deviation), count(s.zeros), count(s.nans), count(s.infs),
+                       bins, csv_field(row.problem));
+  }
 }
 
 void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
@@ -69,7 +107,7 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
     cells[1] = {escape(row.tensor->type), type_paint(row.tensor->stored_type)};
     cells[2] = {count ? thousands(*count) : "?", Paint::plain};
     if (!row.problem.empty()) {
-      cells[10] = {row.problem, Paint::bad};
+      cells[11] = {row.problem, Paint::bad};
       return;
     }
     const bool any = s.finite() > 0;
@@ -78,6 +116,7 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
     cells[7] = {thousands(s.zeros), Paint::faint};
     cells[8] = {thousands(s.nans), s.nans > 0 ? Paint::bad : Paint::faint};
     cells[9] = {thousands(s.infs), s.infs > 0 ? Paint::bad : Paint::faint};
+    cells[10] = {bars(row.histogram), Paint::label};
   };
   if (!options.path.empty()) out << options.style(Paint::title, escape(options.path)) << "\n";
   write_table(out,
@@ -91,6 +130,7 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
                {"zeros", Align::right, 0, 3},
                {"NaN", Align::right},
                {"Inf", Align::right},
+               {"min to max", Align::left, 0, 5},
                {"", Align::left}},
               rows.size(), fill, {options.width, 2, true, options.style});
 }
@@ -99,9 +139,19 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
 
 Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOptions& options) {
   ValueReader reader(tensor, options.raw);
-  const u64 count = std::min(reader.available(), options.count.value_or(reader.available()));
+  u64 left = options.count.value_or(reader.available());
+  u64 index = 0;
+  // Is the next value to be printed? Nothing is read behind the last one.
+  const auto is_wanted = [&] {
+    if (left == 0 || (options.slice && !options.slice->contains(index++))) return false;
+    --left;
+    return true;
+  };
+  u64 count = std::min(reader.available(), left);
+  if (options.slice) count = left == 0 ? 0 : std::min(reader.available(), options.slice->end());
   if (!options.json) {
     return reader.read(count, [&](auto value) {
+      if (!is_wanted()) return left > 0;
       out << text_of(value) << "\n";
       return !out.closed();
     });
@@ -114,9 +164,16 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
   const std::string_view stored_type = tensor.stored_type ? type_name(*tensor.stored_type) : "unknown";
   writer.member("type", options.raw ? stored_type : std::string_view(tensor.type));
   write_shape(writer, options.raw ? tensor.stored_shape : tensor.shape);
+  if (options.slice) {
+    writer.key("slice_shape");
+    writer.begin_array();
+    for (const u64 size : options.slice->shape()) writer.number(size);
+    writer.end_array();
+  }
   writer.key("values");
   writer.begin_array();
   MU_TRY(reader.read(count, [&](auto value) {
+    if (!is_wanted()) return left > 0;
     writer.number(value);
     return !out.closed();
   }));
@@ -128,6 +185,7 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
 }
 
 void write_statistics(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
+  if (options.csv) return write_csv_of(out, rows, options);
   if (!options.json) {
     write_table_of(out, rows, options);
     return;

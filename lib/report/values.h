@@ -9,18 +9,22 @@
 #include "listing/tensor_statistics.h"
 #include "listing/value_source.h"
 #include "report/style.h"
+#include "report/value_slice.h"
 
 namespace modelutils {
 
 struct ValuesOptions {
-  std::optional<u64> count;  ///< at most so many, from the first on
-  bool json = false;         ///< {"schema":"values/1","name","type","shape","values":[…]} on one line
-  bool raw = false;          ///< the stored words as unsigned numbers, not what they mean
-  std::string path = {};     ///< the model's, to be told where several are shown; else empty
+  std::optional<u64> count;              ///< at most so many, from the first on
+  bool json = false;                     ///< {"schema":"values/1","name","type","shape","values":[…]} on one line
+  bool raw = false;                      ///< the stored words as unsigned numbers, not what they mean
+  std::string path = {};                 ///< the model's, to be told where several are shown; else empty
+  std::optional<ValueSlice> slice = {};  ///< only this part; not with `raw`
 };
 
 struct StatisticsOptions {
-  bool json = false;      ///< "stats/1", one object a line
+  bool json = false;  ///< "stats/1", one object a line
+  bool csv = false;
+  bool first = true;      ///< with csv: with a heading
   std::string path = {};  ///< as above
   std::size_t width = 0;  ///< columns of the terminal; 0: not limited
   Style style{false};

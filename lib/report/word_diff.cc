@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_cells = 4 * 1024 * 1024;  // of the table of common words: 8 MiB
 constexpr std::size_t most_columns = 60;             // of a changed run
-constexpr std::size_t context = 24;                  // columns of what is the same, on each side
+constexpr std::size_t kept_columns = 24;             // columns of what is the same, on each side
 constexpr std::size_t most_runs = 24;
 
 bool is_blank(char c) {
@@ -96,11 +96,11 @@ std::string_view tail(std::string_view text, std::size_t bytes) {
 }
 
 std::string same_text(std::string_view text, bool is_first, bool is_last) {
-  if (text.size() <= 2 * context) return escape(text);
+  if (text.size() <= 2 * kept_columns) return escape(text);
   std::string out;
-  if (!is_first) out += escape(text, context);
+  if (!is_first) out += escape(text, kept_columns);
   if (is_first) out += "…";
-  if (!is_last) out += (is_first ? "" : " ") + escape(tail(text, context));
+  if (!is_last) out += (is_first ? "" : " ") + escape(tail(text, kept_columns));
   return out;
 }
 

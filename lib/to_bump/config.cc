@@ -6,7 +6,6 @@
 
 #include "arch/families.h"
 #include "json/writer.h"
-#include "to_bump/rope_scaling_keys.h"
 
 namespace modelutils {
 

@@ -9,11 +9,49 @@
 #include "arch/families.h"
 #include "base/checked_math.h"
 #include "base/joined.h"
-#include "to_bump/v5_types.h"
 
 namespace modelutils {
 
 namespace {
+
+// What a matrix is used for decides which kernels there are.
+enum class Bump5Use : u8 {
+  matrix,         // of a layer, or the output head
+  embedding,      // looked up by rows; of a tied model also the head
+  gemma_gate_up,  // gemma3's gate and up, whose input is quantised to Q8_0
+};
+
+struct CarriedType {
+  TensorType type;
+  std::optional<TensorType> uses[3];  // in the order of Bump5Use
+};
+
+using enum TensorType;
+constexpr std::nullopt_t none = std::nullopt;
+
+// clang-format off
+constexpr std::array<CarriedType, 11> carried_types = {{
+    //      matrix, embedding, gemma_gate_up
+    {F32,  {F32,  F32,  F32}},
+    {F16,  {F16,  F32,  F32}},
+    {BF16, {F32,  F32,  F32}},
+    {Q8_0, {Q8_0, Q8_0, Q8_0}},
+    {Q4_K, {Q4_K, Q4_K, none}},
+    {Q6_K, {Q6_K, Q6_K, none}},
+    {Q5_0, {Q5_0, Q8_0, Q8_0}},
+    {Q5_1, {Q5_1, F32,  Q5_1}},
+    {Q5_K, {Q5_K, F32,  none}},
+    {Q4_0, {Q8_0, Q8_0, Q8_0}},
+    {Q4_1, {Q5_1, F32,  Q5_1}},
+}};
+// clang-format on
+
+// The type to write: the tensor's own, or one that holds the same values exactly. Nothing if there is no kernel for
+// the type and none of the substitutes that we make.
+std::optional<TensorType> bump5_type(TensorType type, Bump5Use use) {
+  const auto found = std::ranges::find(carried_types, type, &CarriedType::type);
+  return found == carried_types.end() ? std::nullopt : found->uses[static_cast<std::size_t>(use)];
+}
 
 using bump::Dtype;
 using bump::v5::Content;

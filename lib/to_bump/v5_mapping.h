@@ -12,7 +12,6 @@
 #include "arch/family.h"
 #include "bump/v5_layout.h"
 #include "gguf/split_set.h"
-#include "to_bump/rope_scaling_keys.h"
 #include "to_bump/source.h"
 #include "to_bump/v5_vocabulary.h"
 

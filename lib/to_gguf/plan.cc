@@ -10,9 +10,11 @@
 #include "base/checked_math.h"
 #include "base/log.h"
 #include "forms/foreign_forms.h"
+#include "gguf/parse.h"
 #include "hf/generation_config.h"
 #include "hf/model_card.h"
 #include "io/file_kind.h"
+#include "io/random_access_file.h"
 #include "rules/directory/mlx_rules.h"
 #include "rules/safetensors/rules.h"
 #include "tensor/shape.h"
@@ -280,6 +282,24 @@ u64 GgufPlan::total_bytes() const {
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
   const LogStep step("plan");
   return Planner(options).plan();
+}
+
+Result<gguf::SplitSet> planned_model(const std::string& directory) {
+  MlxToGgufOptions options;
+  options.directory = directory;
+  options.output = "planned.gguf";
+  options.no_vocab = true;
+  options.links = OutsideLinks::warn;  // nothing of them is written
+  options.dry_run = true;
+  MU_ASSIGN(const GgufPlan plan, plan_gguf(options));
+  gguf::SplitSet set;
+  for (const PlannedFile& file : plan.files) {
+    const Bytes header = std::as_bytes(std::span(file.layout.header));
+    const auto source = std::make_shared<MemoryFile>(std::vector<std::byte>(header.begin(), header.end()), file.path);
+    MU_ASSIGN(gguf::Document document, gguf::parse(*source));
+    set.files.push_back({file.path, source, std::move(document)});
+  }
+  return set;
 }
 
 }  // namespace modelutils::to_gguf

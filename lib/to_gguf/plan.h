@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "gguf/split_set.h"
 #include "gguf/write.h"
 #include "model/hf_model.h"
 #include "to_gguf/mlx_to_gguf.h"
@@ -33,5 +34,9 @@ struct GgufPlan {
 };
 
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options);
+
+/// The GGUF that mlx2gguf makes of a directory without options, except that it has no tokenizer: keys and tensors, no
+/// data. Errors: those of plan_gguf().
+Result<gguf::SplitSet> planned_model(const std::string& directory);
 
 }  // namespace modelutils::to_gguf

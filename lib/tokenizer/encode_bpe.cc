@@ -163,7 +163,8 @@ class BpeEncoder final : public FragmentEncoder {
     while (!queue.empty()) {
       const Candidate best = queue.top();
       queue.pop();
-      Symbol &left = symbols[static_cast<std::size_t>(best.left)], &right = symbols[static_cast<std::size_t>(best.right)];
+      Symbol &left = symbols[static_cast<std::size_t>(best.left)],
+             &right = symbols[static_cast<std::size_t>(best.right)];
       // Out of date: one of them has become part of another, or grown.
       if (left.size == 0 || right.size == 0 || left.number != best.left_number || right.number != best.right_number) {
         continue;

@@ -165,7 +165,8 @@ std::vector<u32> EncodePre::cut(const std::vector<char32_t>& points) const {
     for (const u32 piece : pieces) {
       const std::size_t end = begin + piece;
       if (split.digits == Digits::before_groups) {
-        cut_runs(points, begin, end, true, [](char32_t c) { return c >= '0' && c <= '9'; }, finer);
+        cut_runs(
+            points, begin, end, true, [](char32_t c) { return c >= '0' && c <= '9'; }, finer);
       } else {
         const auto is_number = [](char32_t c) { return character_class(c) == CharacterClass::number; };
         cut_runs(points, begin, end, false, is_number, finer);

@@ -33,8 +33,9 @@ bool EncodeRegex::Set::contains(char32_t symbol) const {
   return is_listed != negated;
 }
 
-// Backtracking that never tries the same thing twice: that a loop, at a place, leads to no match is remembered, also for
-// the searches that begin later. What led to a match lies behind where the next search begins, since no match is empty.
+// Backtracking that never tries the same thing twice: that a loop, at a place, leads to no match is remembered, also
+// for the searches that begin later. What led to a match lies behind where the next search begins, since no match is
+// empty.
 class EncodeRegex::Search {
  public:
   Search(const EncodeRegex& regex, std::span<const char32_t> text, std::size_t pieces)

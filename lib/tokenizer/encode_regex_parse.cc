@@ -27,7 +27,7 @@ void add_class(Set& set, std::string_view name) {
   const auto add_ascii = [&](std::string_view of) {
     for (char32_t c = 0; c < 0x80; ++c) {
       const CharacterClass is = character_class(c);
-      const bool wanted = of == "N" ? is == CharacterClass::number
+      const bool wanted = of == "N"   ? is == CharacterClass::number
                           : of == "L" ? is == CharacterClass::letter
                           : of == "P" ? is == CharacterClass::punctuation
                                       : of == "S" && is == CharacterClass::symbol;
@@ -55,9 +55,8 @@ Set finished(Set set, bool negated) {
   std::sort(set.ranges.begin(), set.ranges.end());
   set.negated = negated;
   for (char32_t c = 0; c < set.low.size(); ++c) {
-    const bool is_listed = std::any_of(set.ranges.begin(), set.ranges.end(), [&](const auto& range) {
-      return range.first <= c && c <= range.second;
-    });
+    const bool is_listed = std::any_of(set.ranges.begin(), set.ranges.end(),
+                                       [&](const auto& range) { return range.first <= c && c <= range.second; });
     set.low[c] = is_listed != negated;
   }
   // What is asked by bisection must not overlap.

@@ -20,9 +20,7 @@ struct Pair {
   float score;
   i64 left, right;
   std::size_t size;
-  bool operator<(const Pair& other) const {
-    return score < other.score || (score == other.score && left > other.left);
-  }
+  bool operator<(const Pair& other) const { return score < other.score || (score == other.score && left > other.left); }
 };
 
 class SpmEncoder final : public FragmentEncoder {

@@ -10,12 +10,28 @@ namespace modelutils::tokenizer {
 namespace {
 
 // The end of a text or of a turn, or what a tool is called with.
-constexpr std::array<std::string_view, 22> ends = {
-    "<|eot_id|>",      "<|im_end|>",         "<|end|>",       "<|return|>",    "<|call|>",
-    "<|flush|>",       "<|calls|>",          "<end_of_turn>", "<|endoftext|>", "</s>",
-    "<|eom_id|>",      "<EOT>",              "_<EOT>",        "[EOT]",         "[EOS]",
-    "<|end_of_text|>", "<end_of_utterance>", "<eos>",         "<turn|>",       "<|tool_response>",
-    "<｜end▁of▁sentence｜>", "[e~["};
+constexpr std::array<std::string_view, 22> ends = {"<|eot_id|>",
+                                                   "<|im_end|>",
+                                                   "<|end|>",
+                                                   "<|return|>",
+                                                   "<|call|>",
+                                                   "<|flush|>",
+                                                   "<|calls|>",
+                                                   "<end_of_turn>",
+                                                   "<|endoftext|>",
+                                                   "</s>",
+                                                   "<|eom_id|>",
+                                                   "<EOT>",
+                                                   "_<EOT>",
+                                                   "[EOT]",
+                                                   "[EOS]",
+                                                   "<|end_of_text|>",
+                                                   "<end_of_utterance>",
+                                                   "<eos>",
+                                                   "<turn|>",
+                                                   "<|tool_response>",
+                                                   "<｜end▁of▁sentence｜>",
+                                                   "[e~["};
 
 // What fills in the middle of a text. Only the first that a vocabulary has counts, where no key names one.
 struct FillRole {
@@ -46,9 +62,7 @@ bool contains(std::string_view text, std::string_view part) {
 }  // namespace
 
 void set_traits_by_text(EncodeVocabulary& vocabulary, const SpecialIds& stated) {
-  const auto find = [&](std::string_view text) {
-    return text.empty() ? std::nullopt : vocabulary.ids.find(text);
-  };
+  const auto find = [&](std::string_view text) { return text.empty() ? std::nullopt : vocabulary.ids.find(text); };
   const auto set = [&](std::string_view text, u8 traits) {
     if (const auto id = find(text)) vocabulary.traits[*id] = traits;
   };
@@ -80,9 +94,9 @@ void set_strips(EncodeVocabulary& vocabulary, const EncodeKeys& keys) {
   std::string name = keys.name;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char c) { return static_cast<char>(std::tolower(static_cast<u8>(c))); });
-  const bool takes_before_mask =
-      contains(keys.pre, "jina-v2-de") || contains(keys.pre, "jina-v2-es") || contains(keys.pre, "jina-v2-code") ||
-      contains(keys.architecture, "nomic-bert-moe") || contains(keys.architecture, "jina-bert-v3");
+  const bool takes_before_mask = contains(keys.pre, "jina-v2-de") || contains(keys.pre, "jina-v2-es") ||
+                                 contains(keys.pre, "jina-v2-code") || contains(keys.architecture, "nomic-bert-moe") ||
+                                 contains(keys.architecture, "jina-bert-v3");
   if (takes_before_mask) {
     set("<mask>", trait_strips_left, true);
   } else if (promises_phi3_tokens(keys.name)) {

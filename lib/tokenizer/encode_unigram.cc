@@ -1,4 +1,5 @@
-// Unigram: the way to cut a text whose tokens have the best sum of scores (Viterbi), after SentencePiece's normalisation.
+// Unigram: the way to cut a text whose tokens have the best sum of scores (Viterbi), after SentencePiece's
+// normalisation.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -114,7 +115,8 @@ class UnigramEncoder final : public FragmentEncoder {
     for (std::size_t at = best.size() - 1; at > 0; at = best[at].from) {
       const bool is_unknown = best[at].id == unknown || (vocabulary_.unk && best[at].id == *vocabulary_.unk);
       if (is_unknown && !vocabulary_.unk) {
-        return input_error("tok-uncut", "the text holds a character that no token covers, and no token is the unknown one");
+        return input_error("tok-uncut",
+                           "the text holds a character that no token covers, and no token is the unknown one");
       }
       if (!is_unknown) {
         ids.push_back(static_cast<u32>(best[at].id));

@@ -67,8 +67,8 @@ class VocabularyLoader {
  private:
   Status choose_model() {
     constexpr std::string_view key = "tokenizer.ggml.model";
-    const auto* found = std::find_if(models.begin(), models.end(),
-                                     [&](const ModelRow& row) { return row.model == keys_.model; });
+    const auto* found =
+        std::find_if(models.begin(), models.end(), [&](const ModelRow& row) { return row.model == keys_.model; });
     if (found == models.end()) {
       return input_error("tok-model", fmt::format("is '{}', which cannot be run here", keys_.model), at_key(key));
     }

@@ -48,8 +48,8 @@ class WordPieceEncoder final : public FragmentEncoder {
       }
       if (c == 0 || c == 0xfffd || is == CharacterClass::control) continue;
       if (vocabulary_.strip_accents && is == CharacterClass::mark) continue;
-      const bool stands_alone = is == CharacterClass::punctuation || (c < 0x7f && is == CharacterClass::symbol) ||
-                                is_ideograph(c);
+      const bool stands_alone =
+          is == CharacterClass::punctuation || (c < 0x7f && is == CharacterClass::symbol) || is_ideograph(c);
       if (stands_alone) finish();
       append_point(word, vocabulary_.lowercase ? to_lower(c) : c);
       if (stands_alone) finish();
@@ -79,7 +79,8 @@ class WordPieceEncoder final : public FragmentEncoder {
       at += longest;
     }
     if (ids.size() > before) return {};
-    if (!vocabulary_.unk) return input_error("tok-uncut", "the text holds a word that no tokens cover, and no token is the unknown one");
+    if (!vocabulary_.unk)
+      return input_error("tok-uncut", "the text holds a word that no tokens cover, and no token is the unknown one");
     ids.push_back(*vocabulary_.unk);
     return {};
   }

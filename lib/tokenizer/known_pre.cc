@@ -126,13 +126,13 @@ constexpr std::array<std::string_view, 26> three_digits = {"llama3",       "llam
                                                            "minicpm5",     "granite-embed-multi-97m"};
 
 constexpr std::array<std::string_view, 49> tidy = {
-    "",           "default",    "minicpm5",     "llama3",       "llama-v3",    "llama-bpe", "falcon3",
-    "falcon-h1",  "pixtral",    "midm-2.0",     "lfm2",         "falcon",      "mpt",       "starcoder",
-    "gpt-2",      "phi-2",      "jina-es",      "jina-de",      "gigachat",    "jina-v2-es", "jina-v2-de",
-    "a.x-4.0",    "mellum",     "modern-bert",  "jais-2",       "gemma4",      "jina-v1-en", "jina-v2-code",
-    "refact",     "roberta-bpe", "stablelm2",   "olmo",         "dbrx",        "smaug-bpe", "chatglm-bpe",
-    "glm4",       "jina-v5-nano", "jais",       "codeshell",    "bloom",       "exaone",    "minerva-7b",
-    "exaone4",    "exaone-moe", "gpt3-finnish", "mellum2",      "whitespace",  "megrez",    "granite-embed-multi-311m"};
+    "",          "default",      "minicpm5",     "llama3",    "llama-v3",   "llama-bpe",  "falcon3",
+    "falcon-h1", "pixtral",      "midm-2.0",     "lfm2",      "falcon",     "mpt",        "starcoder",
+    "gpt-2",     "phi-2",        "jina-es",      "jina-de",   "gigachat",   "jina-v2-es", "jina-v2-de",
+    "a.x-4.0",   "mellum",       "modern-bert",  "jais-2",    "gemma4",     "jina-v1-en", "jina-v2-code",
+    "refact",    "roberta-bpe",  "stablelm2",    "olmo",      "dbrx",       "smaug-bpe",  "chatglm-bpe",
+    "glm4",      "jina-v5-nano", "jais",         "codeshell", "bloom",      "exaone",     "minerva-7b",
+    "exaone4",   "exaone-moe",   "gpt3-finnish", "mellum2",   "whitespace", "megrez",     "granite-embed-multi-311m"};
 
 template <std::size_t size>
 bool holds_name(const std::array<std::string_view, size>& names, std::string_view name) {

@@ -27,8 +27,10 @@ void add_selection(Command& command, DumpArguments& arguments, std::string_view 
               arguments.tensors);
   command.add({.names = "--no-tensors", .help = "Do not list tensors", .group = "Selection"}, arguments.no_tensors);
   command.add(selection("--get", "KEY", std::string(get_help), ValueKind::key), arguments.get);
-  command.add(selection("--values", "NAME", "Print the values of one tensor, dequantised", ValueKind::tensor),
-              arguments.values);
+  command.add(
+      selection("--values", "NAME", "Print the values of one tensor, dequantised; NAME[10:20,0:4] prints a part of it",
+                ValueKind::tensor),
+      arguments.values);
   command.add(selection("--count", "N", "With --values: at most N", ValueKind::number), arguments.count);
   command.add({.names = "--raw", .help = "With --values: the stored words as unsigned numbers", .group = "Selection"},
               arguments.raw);
@@ -118,7 +120,10 @@ Command st_dump_command(DumpArguments& arguments) {
                      .kind = ValueKind::file,
                      .file_patterns = {"*.safetensors", "*.json"}},
                     arguments.paths);
-  add_selection(command, arguments, "Print one value of __metadata__ (or, of a directory, of config.json) as it is");
+  add_selection(
+      command, arguments,
+      "Print one value of __metadata__ or, of a directory, of config.json (rope_scaling.type is a member of a "
+      "member), chat_template or the text of a token (eos_token) as it is");
   command.add(form_flag("--json", "One JSON object for each path (schema st-dump/1)"), arguments.json);
   command.add(form_flag("--modules", "Every module that owns a weight: logical shape, mode, bits, group size"),
               arguments.modules);
@@ -176,6 +181,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   const ListingForm& form = chosen.form != nullptr ? *chosen.form : listing_forms().front();
   request.select.token_texts = form.shows_token_texts && !json;
   request.json = json;
+  request.csv = csv;
   request.value = arguments.get;
   request.values = arguments.values;
   request.count = arguments.count;

@@ -1,5 +1,7 @@
 #include "cli/dump_tool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/not_found.h"
@@ -8,6 +10,10 @@
 namespace modelutils::cli {
 
 namespace {
+
+bool stdin_is_seekable() {
+  return ::lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0;
+}
 
 class Dumper {
  public:
@@ -21,6 +27,10 @@ class Dumper {
 
   // Shows one model as far as it can be read; its exit status.
   int show(TextOutput& out, const std::string& path) {
+    if (request_.statistics && path == "-" && !stdin_is_seekable()) {
+      all_is_read_ = false;
+      return messages_.error(statistics_of_pipe());
+    }
     Result<Opened> opened = open_(path, request_);
     if (!opened) {
       all_is_read_ = false;

@@ -28,6 +28,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.add({.names = "--exact", .help = "Fail if any tensor cannot be carried exactly"}, convert.repack.exact);
   command.add({.names = "--compat", .help = "Avoid types that older runtimes do not support (MXFP4, NVFP4)"},
               convert.repack.compat);
+  add_type_flags(command, arguments.types);
   command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
               convert.pre);
   command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, by any name, unchecked"},
@@ -58,6 +59,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.example("mlx2gguf Llama-3.2-1B-Instruct-4bit -o llama.gguf", "Convert a model");
   command.example("mlx2gguf model-6bit -o m.gguf --fallback f16",
                   "Keep more precision where there is no exact block type");
+  command.example("mlx2gguf model -o m.gguf --type Q4_K_M", "Quantise at once, as gguf-quantize does");
   command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
   return command;
 }

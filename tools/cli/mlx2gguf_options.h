@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "cli/quantize_options.h"
 #include "to_gguf/mlx_to_gguf.h"
 
 namespace modelutils::cli {
@@ -10,6 +11,7 @@ struct Mlx2ggufArguments {
   to_gguf::MlxToGgufOptions convert;
   std::string fallback = "q8_0";
   std::string report;
+  TypeArguments types;
   bool follow_links = false;
 };
 

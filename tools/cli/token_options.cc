@@ -13,10 +13,8 @@ namespace modelutils::cli {
 namespace {
 
 Flag token_flag(std::string_view name, std::string_view value_name, std::string_view help) {
-  return {.names = std::string(name),
-          .value_name = std::string(value_name),
-          .help = std::string(help),
-          .group = "Tokens"};
+  return {
+      .names = std::string(name), .value_name = std::string(value_name), .help = std::string(help), .group = "Tokens"};
 }
 
 // "@FILE", "-" for standard input, else the text itself.
@@ -58,14 +56,16 @@ Result<std::vector<u32>> ids_of(std::string_view list) {
 }  // namespace
 
 void add_token_flags(Command& command, DumpArguments& arguments) {
-  command.add(token_flag("--tokens", "WHAT",
-                         "List tokens: special, all, an id, a pattern of texts, or text:TEXT for a text that looks like "
-                         "one of these; may be repeated"),
-              arguments.tokens);
-  command.add(token_flag("--tokenize", "TEXT",
-                         "The tokens that llama.cpp makes of a text, an id and its piece on each line; @FILE or - reads "
-                         "the text"),
-              arguments.tokenize);
+  command.add(
+      token_flag("--tokens", "WHAT",
+                 "List tokens: special, all, an id, a pattern of texts, or text:TEXT for a text that looks like "
+                 "one of these; may be repeated"),
+      arguments.tokens);
+  command.add(
+      token_flag("--tokenize", "TEXT",
+                 "The tokens that llama.cpp makes of a text, an id and its piece on each line; @FILE or - reads "
+                 "the text"),
+      arguments.tokenize);
   command.add(token_flag("--add-special", "", "With --tokenize: also the tokens that begin and end a text"),
               arguments.add_special);
   command.add(token_flag("--parse-special", "", "With --tokenize: control tokens are found by their names"),
@@ -76,7 +76,8 @@ void add_token_flags(Command& command, DumpArguments& arguments) {
 
 Result<std::optional<TokenRequest>> token_request(const DumpArguments& arguments) {
   if ((arguments.add_special || arguments.parse_special) && !arguments.tokenize) {
-    return usage_error(fmt::format("{} goes with --tokenize", arguments.add_special ? "--add-special" : "--parse-special"));
+    return usage_error(
+        fmt::format("{} goes with --tokenize", arguments.add_special ? "--add-special" : "--parse-special"));
   }
   TokenRequest request;
   request.list = arguments.tokens;

@@ -18,6 +18,7 @@
 #include "cli/mlx2gguf_options.h"
 #include "cli/model_diff_options.h"
 #include "cli/pt2st_options.h"
+#include "cli/quantize_options.h"
 #include "cli/verify_options.h"
 #include "completion.h"
 #include "man_page.h"
@@ -79,6 +80,7 @@ int main(int argc, char** argv) {
     write_all(cli::gguf2mlx_command, folders);
     write_all(cli::mlx2gguf_command, folders);
     write_all(cli::gguf_edit_command, folders);
+    write_all(cli::quantize_command, folders);
     write_all(cli::model_diff_command, folders);
     write_all(cli::pt2st_command, folders);
     return cli::exit_ok;

@@ -66,7 +66,6 @@ TEST_F(MlxToGguf, BrokenModelsAreRefusedWithoutOutput) {
        "hf-feed-forward"},
       {"unknown architecture", [](auto& m) { m.config["architectures"] = "[\"FooForCausalLM\"]"; },
        "convert-architecture"},
-      {"foreign method", [](auto& m) { m.config["quantization_config"] = R"({"quant_method":"gptq","bits":4})"; }, ""},
       {"heads contradict", [](auto& m) { m.config["num_attention_heads"] = "8"; }, ""},
       {"no epsilon", [](auto& m) { m.config.erase("rms_norm_eps"); }, "convert-config"},
       {"activation", [](auto& m) { m.config["hidden_act"] = "\"relu\""; }, "convert-config"},
@@ -89,6 +88,13 @@ TEST_F(MlxToGguf, BrokenModelsAreRefusedWithoutOutput) {
       EXPECT_EQ(code, one.code);
     }
   }
+}
+
+// Published models keep the publisher's quantization_config after they were dequantised: the tensors are what counts.
+TEST_F(MlxToGguf, PlainWeightsConvertWhateverQuantizationConfigSays) {
+  test::HfDirectory model = test::hf_directory("llama");
+  model.config["quantization_config"] = R"({"quant_method":"gptq","bits":4})";
+  EXPECT_EQ(refusal(options_for(write(model, "plain"))), "converted");
 }
 
 TEST_F(MlxToGguf, NoVocabConvertsWithoutATokenizer) {

@@ -1,0 +1,72 @@
+#include "listing/directory_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tokenizer/special_texts.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
+
+namespace modelutils {
+
+namespace {
+
+u64 embedding_rows_of(const SafetensorsModel& model) {
+  constexpr std::array<std::string_view, 5> names = {"embed_tokens.weight", "tok_embeddings.weight", "wte.weight",
+                                                     "word_embeddings.weight", "embeddings.weight"};
+  for (const auto& ref : model.set.tensors) {
+    const safetensors::Tensor& tensor = model.set.tensor(ref);
+    const bool is_embedding =
+        std::any_of(names.begin(), names.end(), [&](std::string_view name) { return tensor.name.ends_with(name); });
+    if (is_embedding && tensor.shape.size() == 2) return tensor.shape.front();
+  }
+  return model.config ? model.config->vocab_size.value_or(0) : 0;
+}
+
+std::optional<std::string> template_text(const SafetensorsModel& model, const tokenizer::TokenizerFiles& files,
+                                         std::string_view key) {
+  constexpr std::string_view prefix = "chat_template.";
+  FindingLog findings;
+  const auto templates = tokenizer::read_chat_templates(model.folder, files.tokenizer_config_root(), findings);
+  if (!templates) return std::nullopt;
+  if (key == "chat_template") return templates->main;
+  for (const tokenizer::NamedTemplate& one : templates->named) {
+    if (one.name == key.substr(prefix.size())) return one.text;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model) {
+  if (!model.set.is_directory) {
+    return input_error("hf-tok-missing", "is no directory: the tokenizer of a model is in files next to its weights");
+  }
+  tokenizer::TokenizerOptions options;
+  options.embedding_rows = embedding_rows_of(model);
+  if (model.config) options.config = &*model.config;
+  MU_ASSIGN(tokenizer::Tokenizer tokenizer, tokenizer::read_tokenizer(model.folder, options));
+  return tokenizer::encode_keys(std::move(tokenizer), {}, {});
+}
+
+std::optional<std::string> directory_text(const SafetensorsModel& model, std::string_view key) {
+  using tokenizer::SpecialTexts;
+  constexpr std::array<std::pair<std::string_view, std::optional<std::string> SpecialTexts::*>, 7> tokens = {
+      {{"bos_token", &SpecialTexts::bos},
+       {"eos_token", &SpecialTexts::eos},
+       {"unk_token", &SpecialTexts::unk},
+       {"sep_token", &SpecialTexts::sep},
+       {"pad_token", &SpecialTexts::pad},
+       {"cls_token", &SpecialTexts::cls},
+       {"mask_token", &SpecialTexts::mask}}};
+  const bool is_template = key == "chat_template" || key.starts_with("chat_template.");
+  const auto* token = std::find_if(tokens.begin(), tokens.end(), [&](const auto& row) { return row.first == key; });
+  if (!model.set.is_directory || (!is_template && token == tokens.end())) return std::nullopt;
+  const auto files = tokenizer::load_tokenizer_files(model.folder);
+  if (!files) return std::nullopt;
+  if (is_template) return template_text(model, *files, key);
+  return tokenizer::read_special_texts(*files).*(token->second);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,57 @@
+// Fields of blocks on their way into bytes (docs/formats/blocks.md).
+#pragma once
+
+#include "base/types.h"
+#include "tensor/half_bits.h"
+
+namespace modelutils::encode {
+
+/// Stores the low 16 bits of `value`, little-endian.
+[[gnu::always_inline]] inline void put_u16(u8* out, u32 value) {
+  out[0] = static_cast<u8>(value);
+  out[1] = static_cast<u8>(value >> 8);
+}
+[[gnu::always_inline]] inline void put_u32(u8* out, u32 value) {
+  put_u16(out, value);
+  put_u16(out + 2, value >> 16);
+}
+
+/// Stores `value` as F16, rounded to nearest even, and returns what was stored.
+[[gnu::always_inline]] inline float put_half(u8* out, float value) {
+  const i32 bits = f16_bits<float>(value);
+  put_u16(out, static_cast<u32>(bits));
+  return f16_value<float>(bits);
+}
+
+/// 32 codes of four bits: element i in the low nibble of byte i, element 16 + i in its high one.
+[[gnu::always_inline]] inline void put_nibbles(u8* out, const u8* codes) {
+  for (u32 i = 0; i < 16; ++i) out[i] = static_cast<u8>((codes[i] & 15) | codes[i + 16] << 4);
+}
+
+/// The fifth bits of 32 codes as one word.
+[[gnu::always_inline]] inline u32 fifth_bits(const u8* codes) {
+  u32 bits = 0;
+  for (u32 i = 0; i < 32; ++i) bits |= static_cast<u32>(codes[i] >> 4 & 1) << i;
+  return bits;
+}
+
+/// 256 codes of two bits: each half of 128 elements in 32 bytes of four planes; `shift` picks the bits.
+[[gnu::always_inline]] inline void put_planes_of_two(u8* out, const u8* codes, u32 shift = 0) {
+  for (u32 half = 0; half < 2; ++half) {
+    const u8* from = codes + 128 * half;
+    for (u32 i = 0; i < 32; ++i) {
+      out[32 * half + i] = static_cast<u8>((from[i] >> shift & 3) | (from[i + 32] >> shift & 3) << 2 |
+                                           (from[i + 64] >> shift & 3) << 4 | (from[i + 96] >> shift & 3) << 6);
+    }
+  }
+}
+
+/// 256 codes' low four bits: 64 elements in 32 bytes, the first 32 in the low nibbles.
+[[gnu::always_inline]] inline void put_planes_of_four(u8* out, const u8* codes) {
+  for (u32 part = 0; part < 4; ++part) {
+    const u8* from = codes + 64 * part;
+    for (u32 i = 0; i < 32; ++i) out[32 * part + i] = static_cast<u8>((from[i] & 15) | from[i + 32] << 4);
+  }
+}
+
+}  // namespace modelutils::encode

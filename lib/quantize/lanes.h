@@ -1,0 +1,146 @@
+// Vectors of float32 and int32 for the encoders. One lane works on one sub-block, or on one try: each lane does the
+// same operations in the same order as a plain loop would, so the bytes do not depend on the width of a vector.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/types.h"
+#include "tensor/half_bits.h"
+
+namespace modelutils::encode {
+
+template <std::size_t WIDTH>
+struct Lanes {
+  static constexpr u32 count = WIDTH / sizeof(float);
+  using Floats [[gnu::vector_size(WIDTH)]] = float;
+  using Ints [[gnu::vector_size(WIDTH)]] = i32;
+  using Codes [[gnu::vector_size(WIDTH / 4)]] = u8;
+};
+
+/// Does a comparison hold in any lane?
+template <typename Ints>
+[[gnu::always_inline]] inline bool any_lane(Ints mask) {
+  u64 parts[sizeof(Ints) / 8];
+  std::memcpy(parts, &mask, sizeof mask);
+  u64 any = 0;
+  for (const u64 part : parts) any |= part;
+  return any != 0;
+}
+
+/// Stores the low byte of each lane.
+template <std::size_t WIDTH>
+[[gnu::always_inline]] inline void store_codes(typename Lanes<WIDTH>::Ints values, u8* out) {
+  const typename Lanes<WIDTH>::Codes codes = __builtin_convertvector(values, typename Lanes<WIDTH>::Codes);
+  std::memcpy(out, &codes, sizeof codes);
+}
+
+/// The values of `count` runs of `SIZE` elements, turned so that each vector holds the same element of every run.
+template <std::size_t WIDTH, u32 SIZE>
+struct Turned {
+  typename Lanes<WIDTH>::Floats at[SIZE];
+};
+
+template <typename Floats>
+using IntsOf = typename BitsOf<Floats>::Type;
+
+template <typename Floats>
+[[gnu::always_inline]] inline Floats magnitude_of(Floats values) {
+  return bits_as<Floats>(bits_as<IntsOf<Floats>>(values) & 0x7FFFFFFF);
+}
+
+/// Nearest integer by adding 1.5 × 2^23 and keeping the low 23 bits: ties to even, and for |value| > 2^22 what is left
+/// of the number after wrapping, as ggml has it.
+template <typename Floats>
+[[gnu::always_inline]] inline IntsOf<Floats> nearest(Floats value) {
+  const Floats shifted = value + 12582912.0f;
+  return (bits_as<IntsOf<Floats>>(shifted) & 0x7FFFFF) - 0x400000;
+}
+
+template <typename Ints>
+[[gnu::always_inline]] inline Ints clamped(Ints value, int low, int high) {
+  const Ints lows = (value & 0) + low;
+  const Ints highs = (value & 0) + high;
+  value = value < lows ? lows : value;
+  return value > highs ? highs : value;
+}
+
+[[gnu::always_inline]] inline float as_float(i32 value) {
+  return static_cast<float>(value);
+}
+template <typename Ints>
+requires(!std::is_arithmetic_v<Ints>) [[gnu::always_inline]] inline auto as_float(Ints values) {
+  using Floats [[gnu::vector_size(sizeof(Ints))]] = float;
+  return __builtin_convertvector(values, Floats);
+}
+
+/// Truncated towards zero; what an int32 does not hold (NaN, too) is -2^31, as x86-64 has it.
+[[gnu::always_inline]] inline i32 truncated(float value) {
+  const bool fits = value > -2147483648.0f && value < 2147483648.0f;
+  return fits ? static_cast<i32>(value) : std::numeric_limits<i32>::min();
+}
+
+template <typename Floats, typename Ints = IntsOf<Floats>>
+[[gnu::always_inline]] inline Ints truncated_lanes(Floats values) {
+  const Ints fits = magnitude_of(values) < 2147483648.0f;
+  const Ints whole = __builtin_convertvector(fits ? values : Floats{}, Ints);
+  return fits ? whole : Ints{} + std::numeric_limits<i32>::min();
+}
+
+/// The same of values that are known to fit, as scaled values are unless their scale is infinite.
+template <typename Floats, typename Ints = IntsOf<Floats>>
+[[gnu::always_inline]] inline Ints truncated_lanes(Floats values, bool all_fit) {
+  return all_fit ? __builtin_convertvector(values, Ints) : truncated_lanes(values);
+}
+
+/// Nearest integer, halves away from zero, as roundf has it; out of an int32's range as truncated().
+[[gnu::always_inline]] inline i32 rounded(float value) {
+  const i32 whole = truncated(value);
+  if (whole == std::numeric_limits<i32>::min()) return whole;
+  const float rest = value - as_float(whole);
+  return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
+}
+template <typename Floats, typename Ints = IntsOf<Floats>>
+[[gnu::always_inline]] inline Ints rounded_lanes(Floats values) {
+  const Ints whole = truncated_lanes(values);
+  const Floats rest = values - as_float(whole);
+  // A comparison that holds is -1.
+  const Ints step = (rest <= Floats{} - 0.5f) - (rest >= Floats{} + 0.5f);
+  return whole == Ints{} + std::numeric_limits<i32>::min() ? whole : whole + step;
+}
+
+/// One element of each of the runs that begin at `first` and every `stride` elements after it. Runs that do not exist
+/// (from `runs` on) repeat the first one.
+template <std::size_t WIDTH, u32 SIZE>
+[[gnu::always_inline]] inline void turn(const float* first, u32 stride, u32 runs, Turned<WIDTH, SIZE>& out) {
+  constexpr u32 count = Lanes<WIDTH>::count;
+  if (runs >= count) {
+    for (u32 i = 0; i < SIZE; ++i) {
+      for (u32 lane = 0; lane < count; ++lane) out.at[i][lane] = first[lane * stride + i];
+    }
+    return;
+  }
+  for (u32 lane = 0; lane < count; ++lane) {
+    const float* run = first + (lane < runs ? lane * stride : 0);
+    for (u32 i = 0; i < SIZE; ++i) out.at[i][lane] = run[i];
+  }
+}
+
+/// Σ value², from the first element to the last.
+[[gnu::always_inline]] inline float sum_of_squares(const float* values, std::size_t count) {
+  float sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += values[i] * values[i];
+  return sum;
+}
+
+/// importance × √(spread + value²) for each element.
+[[gnu::always_inline]] inline void weigh(const float* values, const float* importance, float spread, std::size_t count,
+                                         float* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = importance[i] * std::sqrt(spread + values[i] * values[i]);
+}
+
+}  // namespace modelutils::encode

@@ -1,0 +1,194 @@
+#include "report/quantize_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "report/json_value.h"
+#include "report/remarks_json.h"
+#include "tensor/shape.h"
+
+namespace modelutils {
+
+namespace {
+
+using requantize::QuantizedTensor;
+using requantize::QuantizeReport;
+using requantize::TensorError;
+
+double bits_per_weight(u64 bytes, u64 elements) {
+  return elements == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(elements);
+}
+
+// {TYPE: {"tensors", "bytes"}}
+void write_type_totals(json::Writer& out, const QuantizeReport& report) {
+  std::map<std::string_view, std::pair<u64, u64>> totals;
+  for (const QuantizedTensor& tensor : report.tensors) {
+    auto& [tensors, bytes] = totals[type_name(tensor.type)];
+    ++tensors;
+    bytes += tensor.bytes;
+  }
+  out.key("types");
+  out.begin_object();
+  for (const auto& [name, total] : totals) {
+    out.key(name);
+    out.begin_object();
+    out.member("tensors", total.first);
+    out.member("bytes", total.second);
+    out.end_object();
+  }
+  out.end_object();
+}
+
+void write_tensor(json::Writer& out, const QuantizedTensor& tensor) {
+  out.begin_object();
+  out.member("name", tensor.name);
+  out.member("source", tensor.source);
+  out.member("type", type_name(tensor.type));
+  write_shape(out, tensor.ne);
+  out.member("bytes", tensor.bytes);
+  const TypeInfo& info = type_info(tensor.type);
+  out.key("bits");
+  out.number(8.0 * info.block_bytes / info.block_elements);
+  out.member("copied", tensor.copied);
+  out.member("importance", tensor.weighted);
+  if (tensor.measured) {
+    const TensorError& error = tensor.error;
+    out.key("rms");
+    out.number(error.relative_rms());
+    out.key("cosine");
+    out.number(error.cosine());
+    out.key("max_abs");
+    out.number(error.max_abs);
+    if (tensor.weighted) {
+      out.key("weighted_rms");
+      out.number(error.weighted_relative_rms());
+    }
+  }
+  if (!tensor.reason.empty()) out.member("reason", tensor.reason);
+  out.end_object();
+}
+
+// The errors of everything that became one type.
+struct OfType {
+  u64 tensors = 0;
+  u64 bytes = 0;
+  u64 copied = 0;
+  bool measured = false;
+  TensorError error;
+};
+
+std::string error_words(const QuantizedTensor& tensor) {
+  if (tensor.copied) return ", copied";
+  if (!tensor.measured) return "";
+  std::string text = fmt::format(", relative RMS error {:.3g}, cosine {:.6f}, largest error {:.3g}",
+                                 tensor.error.relative_rms(), tensor.error.cosine(), tensor.error.max_abs);
+  if (tensor.weighted) text += fmt::format(", with importance {:.3g}", tensor.error.weighted_relative_rms());
+  return text;
+}
+
+std::string tensor_line(const QuantizedTensor& tensor, std::size_t width) {
+  return fmt::format("{:<{}}  {}  {} → {}{}{}\n", escape(tensor.name), width, shape_text(tensor.ne), tensor.source,
+                     type_name(tensor.type), error_words(tensor),
+                     tensor.reason.empty() ? "" : " (" + tensor.reason + ")");
+}
+
+std::string types_text(const QuantizeReport& report) {
+  std::map<std::string_view, OfType> types;
+  for (const QuantizedTensor& tensor : report.tensors) {
+    OfType& of_type = types[type_name(tensor.type)];
+    ++of_type.tensors;
+    of_type.bytes += tensor.bytes;
+    of_type.copied += tensor.copied ? 1 : 0;
+    if (!tensor.measured || tensor.copied) continue;
+    of_type.measured = true;
+    of_type.error.add(tensor.error);
+  }
+  std::string text;
+  for (const auto& [name, of_type] : types) {
+    text += fmt::format("{:<8} {}, {}", name, counted(of_type.tensors, "tensor"), byte_text(of_type.bytes));
+    if (of_type.copied == of_type.tensors) {
+      text += ", copied";
+    } else if (of_type.measured) {
+      text += fmt::format(", relative RMS error {:.3g}", of_type.error.relative_rms());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string quantize_json(const QuantizeReport& report) {
+  json::Writer out;
+  out.begin_object();
+  out.member("schema", "gguf-quantize/1");
+  out.member("input", report.input);
+  out.member("output", report.output);
+  out.member("architecture", report.architecture);
+  out.member("type", report.mix);
+  out.key("imatrix");
+  if (report.importance.empty()) {
+    out.null();
+  } else {
+    out.string(report.importance);
+  }
+  out.member("dry_run", report.dry_run);
+  out.member("file_bytes", report.file_bytes);
+  out.key("sample");
+  if (report.sample.empty()) {
+    out.null();
+  } else {
+    out.string(report.sample);
+  }
+  out.key("tensors");
+  out.begin_array();
+  for (const QuantizedTensor& tensor : report.tensors) write_tensor(out, tensor);
+  out.end_array();
+  out.key("worst");
+  out.begin_array();
+  for (const std::size_t i : report.worst_first()) out.string(report.tensors[i].name);
+  out.end_array();
+  const std::vector<std::string> recipe = report.recipe();
+  write_texts(out, "recipe", recipe);
+  write_remarks(out, report.remarks);
+  out.key("totals");
+  out.begin_object();
+  out.member("tensors", static_cast<u64>(report.tensors.size()));
+  out.member("bytes", report.bytes());
+  out.member("source_bytes", report.source_bytes());
+  out.key("bits_per_weight");
+  out.number(bits_per_weight(report.bytes(), report.elements()));
+  write_type_totals(out, report);
+  out.end_object();
+  out.end_object();
+  out.end_line();
+  return out.text();
+}
+
+std::string quantize_text(const QuantizeReport& report, bool all) {
+  constexpr std::size_t shown = 5;
+  std::string text;
+  std::size_t width = 4;
+  for (const QuantizedTensor& tensor : report.tensors) width = std::max(width, tensor.name.size());
+  if (all) {
+    for (const QuantizedTensor& tensor : report.tensors) text += tensor_line(tensor, width);
+  } else if (const std::vector<std::size_t> worst = report.worst_first(); worst.size() > shown) {
+    text += "farthest from the source:\n";
+    for (std::size_t i = 0; i < shown; ++i) text += "  " + tensor_line(report.tensors[worst[i]], width);
+  }
+  text += types_text(report);
+  if (!report.sample.empty()) text += "types chosen by " + report.sample + '\n';
+  const std::string verb = report.dry_run ? "would write " : "";
+  text += fmt::format("{}{}: {} ({:.2f} bits per weight; {} before), {}\n", verb,
+                      report.output.empty() ? "a file" : escape(report.output), byte_text(report.file_bytes),
+                      bits_per_weight(report.bytes(), report.elements()), byte_text(report.source_bytes()), report.mix);
+  return text;
+}
+
+}  // namespace modelutils

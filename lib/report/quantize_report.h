@@ -1,0 +1,17 @@
+// What gguf-quantize did, in its two forms. docs/json.md describes the JSON form ("gguf-quantize/1").
+#pragma once
+
+#include <string>
+
+#include "requantize/report.h"
+
+namespace modelutils {
+
+/// One JSON object and a line feed.
+std::string quantize_json(const requantize::QuantizeReport& report);
+
+/// For people: what each type holds and how far values moved, the worst layers first (with `all` a line for each
+/// tensor), then the totals. Escaped.
+std::string quantize_text(const requantize::QuantizeReport& report, bool all);
+
+}  // namespace modelutils

@@ -1,0 +1,250 @@
+#include "requantize/budget.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/numbers.h"
+#include "base/parallel.h"
+#include "quantize/quantize.h"
+#include "requantize/plan.h"
+#include "requantize/tensor_error.h"
+#include "tensor/dequantize.h"
+#include "tensor/narrow.h"
+
+namespace modelutils::requantize {
+
+namespace {
+
+constexpr u64 sample_rows = 16;
+constexpr u64 sample_elements = u64{1} << 16;
+
+// From the smallest to the largest. The first ones are only tried where there are weights.
+constexpr TensorType candidates[] = {TensorType::IQ1_S, TensorType::IQ2_XXS, TensorType::IQ2_XS, TensorType::IQ2_S,
+                                     TensorType::Q2_K,  TensorType::IQ3_XXS, TensorType::Q3_K,   TensorType::IQ4_XS,
+                                     TensorType::Q4_K,  TensorType::Q5_K,    TensorType::Q6_K,   TensorType::Q8_0};
+
+// A type that a tensor could have.
+struct Option {
+  TensorType type;
+  u64 bytes = 0;     // in the file, with the padding behind it
+  double error = 0;  // relative to the values, times the number of elements
+};
+
+// From one option of a tensor to a later one.
+struct Step {
+  std::size_t tensor;
+  std::size_t from;
+  std::size_t to;
+  u64 bytes;
+  double gain;  // error that it removes for a byte
+};
+
+class Chooser {
+ public:
+  Chooser(const Source& source, const quantize::ImportanceMatrix* matrix, std::span<const quantize::MixChoice> choices,
+          unsigned threads)
+      : source_(source),
+        matrix_(matrix),
+        choices_(choices),
+        threads_(std::max(threads, 1u)),
+        options_(choices.size()) {}
+
+  Status measure() {
+    MU_TRY(parallel_for(choices_.size(), threads_, [&](u64 i, unsigned thread) -> Status {
+      return choices_[i].touched && !choices_[i].overridden ? measure_tensor(i, thread) : Status{};
+    }));
+    steps_ = make_steps();
+    return {};
+  }
+
+  // The types with the least bytes.
+  std::vector<TensorType> smallest() const {
+    std::vector<TensorType> types;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      types.push_back(options_[i].empty() ? choices_[i].type : options_[i].front().type);
+    }
+    return types;
+  }
+
+  // Steps from the best to the worst; those of one tensor are in their order, since each is less of a gain than the
+  // one before it.
+  std::vector<Step> make_steps() const {
+    std::vector<Step> steps;
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+      for (std::size_t at = 0; at + 1 < options_[i].size();) {
+        Step best{i, at, at, 0, 0};
+        for (std::size_t to = at + 1; to < options_[i].size(); ++to) {
+          const u64 bytes = options_[i][to].bytes - options_[i][at].bytes;
+          const double removed = options_[i][at].error - options_[i][to].error;
+          const double gain = bytes == 0 ? 0 : removed / static_cast<double>(bytes);
+          if (gain > best.gain) best = {i, at, to, bytes, gain};
+        }
+        if (best.to == at) break;
+        steps.push_back(best);
+        at = best.to;
+      }
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.gain > b.gain; });
+    return steps;
+  }
+
+  // The best types of a file of at most `max_bytes`, where that of the smallest types takes `least`.
+  std::vector<TensorType> within(u64 least, u64 max_bytes) const {
+    std::vector<TensorType> types = smallest();
+    std::vector<std::size_t> option(types.size(), 0);
+    u64 size = least;
+    for (const Step& step : steps_) {
+      if (option[step.tensor] != step.from || size > max_bytes || step.bytes > max_bytes - size) continue;
+      types[step.tensor] = options_[step.tensor][step.to].type;
+      option[step.tensor] = step.to;
+      size += step.bytes;
+    }
+    return types;
+  }
+
+  // The mix whose name says what most bytes are.
+  const quantize::Mix* mix_named_after(std::span<const TensorType> types) const {
+    std::map<TensorType, u64> bytes;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      const SourceTensor& tensor = source_.tensors()[i];
+      if (choices_[i].touched) bytes[types[i]] += row_bytes(types[i], tensor.ne[0]).value_or(0) * tensor.rows();
+    }
+    const auto most =
+        std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const quantize::Mix* mix = most == bytes.end() ? nullptr : quantize::mix_from_name(type_name(most->first));
+    return mix != nullptr ? mix : quantize::mix_from_name("Q4_K_M");
+  }
+
+ private:
+  // The options of a tensor and what they would do to some of its rows, evenly spread.
+  Status measure_tensor(std::size_t i, unsigned thread) {
+    const SourceTensor& tensor = source_.tensors()[i];
+    const u64 ne0 = tensor.ne[0];
+    const u64 groups = tensor.rows() / tensor.granule;
+    const u64 wanted = std::max<u64>(std::min(sample_rows, sample_elements / ne0) / tensor.granule, 1);
+    const u64 count = std::min(groups, wanted);
+    const u64 rows = tensor.granule;
+    std::vector<std::byte> blocks(rows * tensor.row_size());
+    std::vector<float> values(rows * ne0);
+    std::vector<float> weights;
+    const u64 columns_wanted = ne0 * (tensor.ne.size() > 2 ? tensor.ne[2] : 1);
+    const quantize::ImportanceEntry* entry = matrix_ == nullptr ? nullptr : matrix_->find(tensor.name);
+    if (entry != nullptr && entry->values == columns_wanted) {
+      MU_ASSIGN(weights, matrix_->weights(*entry));
+    }
+    std::vector<Option> options = options_of(tensor, !weights.empty());
+    std::vector<TensorError> errors(options.size());
+    for (u64 k = 0; k < count; ++k) {
+      const u64 first = k * groups / count * tensor.granule;
+      MU_TRY(source_.read_rows(i, first, rows, blocks, thread));
+      dequantize(tensor.type, blocks, values);
+      if (!narrow_facts(values).finite) {
+        return input_error("quantize-not-finite", "has a value that is NaN or infinite", at_tensor(tensor.name));
+      }
+      const u64 matrix_rows = tensor.ne.size() > 1 ? tensor.ne[1] : 1;
+      for (u64 row = 0; row < rows; ++row) {
+        const auto some = std::span<const float>(values).subspan(row * ne0, ne0);
+        std::span<const float> of_row;
+        if (!weights.empty()) {
+          of_row = std::span(weights).subspan((first + row) / matrix_rows % (weights.size() / ne0) * ne0, ne0);
+        }
+        for (std::size_t o = 0; o < options.size(); ++o) measure_option(options[o], some, of_row, errors[o]);
+      }
+    }
+    const double elements = static_cast<double>(tensor.rows()) * static_cast<double>(ne0);
+    for (std::size_t o = 0; o < options.size(); ++o) {
+      const TensorError& error = errors[o];
+      const bool by_weight = error.weighted_values2 > 0;
+      const double values2 = by_weight ? error.weighted_values2 : error.values2;
+      options[o].error = values2 > 0 ? (by_weight ? error.weighted_error2 : error.error2) / values2 * elements : 0;
+    }
+    options_[i] = std::move(options);
+    return {};
+  }
+
+  u64 padded(u64 bytes) const { return (bytes + source_.alignment() - 1) / source_.alignment() * source_.alignment(); }
+
+  std::vector<Option> options_of(const SourceTensor& tensor, bool weighted) const {
+    std::map<std::pair<u64, TensorType>, Option> found;
+    const auto add = [&](TensorType type) {
+      const u64 bytes = padded(row_bytes(type, tensor.ne[0]).value_or(0) * tensor.rows());
+      found.try_emplace({bytes, type}, Option{type, bytes});
+    };
+    for (const TensorType type : candidates) {
+      // Without weights ggml refuses them, or their error is not worth it.
+      if (!weighted && (needs_importance(type) || type == TensorType::IQ2_S || type == TensorType::IQ3_XXS)) continue;
+      if (const auto fitting = quantize::fitting_type(type, tensor.ne[0], tensor.name)) add(*fitting);
+    }
+    add(tensor.type);  // copied: no error
+    std::vector<Option> options;
+    for (const auto& [order, option] : found) options.push_back(option);
+    // Nothing takes more than the source does.
+    const u64 most = padded(tensor.row_size() * tensor.rows());
+    std::erase_if(options, [&](const Option& option) {
+      return option.bytes > most || (option.bytes == most && option.type != tensor.type);
+    });
+    return options;
+  }
+
+  static void measure_option(const Option& option, std::span<const float> row, std::span<const float> weights,
+                             TensorError& error) {
+    std::vector<std::byte> blocks(*row_bytes(option.type, row.size()));
+    std::vector<float> carried(row.size());
+    quantize_rows(option.type, row, row.size(), blocks, {.importance = weights});
+    dequantize(option.type, blocks, carried);
+    measure_row(row, carried, weights, error);
+  }
+
+  const Source& source_;
+  const quantize::ImportanceMatrix* matrix_;
+  std::span<const quantize::MixChoice> choices_;
+  unsigned threads_;
+  std::vector<std::vector<Option>> options_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+Result<Budget> choose_within(const Source& source, const quantize::ImportanceMatrix* matrix,
+                             std::span<const quantize::MixChoice> choices, const QuantizeRequest& request,
+                             const Limits& limits) {
+  Chooser chooser(source, matrix, choices, request.threads);
+  MU_TRY(chooser.measure());
+  const std::vector<TensorType> smallest = chooser.smallest();
+  MU_ASSIGN(const u64 least, limits.size_of(smallest));
+  const auto refuse = [&](std::string_view into) {
+    return input_error("quantize-max-size",
+                       fmt::format("does not fit into {}: the smallest there is takes {}", into, byte_text(least)), {},
+                       {}, request.input);
+  };
+  if (limits.max_bytes && least > *limits.max_bytes) return refuse(byte_text(*limits.max_bytes));
+  Budget budget{.types = chooser.within(least, limits.max_bytes.value_or(~u64{0} >> 1)), .mix = nullptr, .sample = {}};
+  if (limits.fits_memory) {
+    MU_ASSIGN(const bool fits_smallest, limits.fits_memory(smallest));
+    if (!fits_smallest) return refuse("the memory of the GPU");
+    MU_ASSIGN(const bool fits_all, limits.fits_memory(budget.types));
+    if (!fits_all) {
+      // The largest file that fits, to a thousandth: more bytes are never less memory.
+      u64 low = least;
+      MU_ASSIGN(u64 high, limits.size_of(budget.types));
+      budget.types = smallest;
+      while (high - low > low / 1000 + 1) {
+        const u64 middle = low + (high - low) / 2;
+        std::vector<TensorType> types = chooser.within(least, middle);
+        MU_ASSIGN(const bool fits, limits.fits_memory(types));
+        (fits ? low : high) = middle;
+        if (fits) budget.types = std::move(types);
+      }
+    }
+  }
+  budget.mix = chooser.mix_named_after(budget.types);
+  MU_TRY(limits.size_of(budget.types));
+  budget.sample =
+      fmt::format("up to {} rows of each tensor, evenly spread, at most {} values", sample_rows, sample_elements);
+  return budget;
+}
+
+}  // namespace modelutils::requantize

@@ -1,0 +1,39 @@
+// The plan of a run: source, types, header. Whatever can be refused without reading values is refused here.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gguf/write.h"
+#include "quantize/importance.h"
+#include "requantize/quantize_model.h"
+#include "requantize/source.h"
+#include "transfer/stream.h"
+
+namespace modelutils::requantize {
+
+struct PlannedTensor {
+  std::size_t source = 0;  ///< index into Source::tensors()
+  TensorType type = TensorType::F32;
+  bool copied = true;
+  const quantize::ImportanceEntry* importance = nullptr;
+};
+
+struct QuantizePlan {
+  std::unique_ptr<Source> source;
+  std::shared_ptr<const quantize::ImportanceMatrix> importance;  ///< nullptr: none
+  std::vector<PlannedTensor> tensors;                            ///< in the order of the output
+  std::vector<StreamTensor> stream;                              ///< of the same
+  gguf::OutLayout layout;
+  QuantizeReport report;
+};
+
+Result<QuantizePlan> plan_quantize(const QuantizeRequest& request);
+
+/// The importance entry of a tensor that becomes `type`, or nullptr. Errors: "imatrix-size",
+/// "quantize-needs-importance".
+Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix,
+                                                       const SourceTensor& tensor, TensorType type,
+                                                       const quantize::Mix* mix);
+
+}  // namespace modelutils::requantize

@@ -1,0 +1,65 @@
+// What was done to each tensor, and how far its values moved.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/finding_log.h"
+#include "quantize/mix.h"
+#include "tensor/types.h"
+
+namespace modelutils::requantize {
+
+/// Sums over values x, what they became y, and importance weights w.
+struct TensorError {
+  double values2 = 0;   ///< Σx²
+  double carried2 = 0;  ///< Σy²
+  double product = 0;   ///< Σxy
+  double error2 = 0;    ///< Σ(x - y)²
+  double max_abs = 0;   ///< largest |x - y|
+  double weighted_values2 = 0;
+  double weighted_error2 = 0;
+
+  void add(const TensorError& other);
+  double relative_rms() const;           ///< √(Σ(x - y)² / Σx²)
+  double weighted_relative_rms() const;  ///< the same with weights
+  double cosine() const;                 ///< Σxy / √(Σx²Σy²); 1 if all are zero
+};
+
+struct QuantizedTensor {
+  std::string name;
+  std::vector<u64> ne;
+  std::string source;  ///< form in the source
+  TensorType type = TensorType::F32;
+  u64 bytes = 0;
+  u64 source_bytes = 0;
+  bool copied = true;     ///< its blocks are those of the source
+  bool weighted = false;  ///< with importance
+  std::string reason;     ///< why this type, where the mix does not say
+  bool measured = false;  ///< `error` holds numbers
+  TensorError error = {};
+};
+
+struct QuantizeReport {
+  std::string input;
+  std::string output;
+  std::string architecture;
+  std::string mix;                       ///< name; empty where types were chosen one by one
+  std::string importance;                ///< path; empty: none
+  u64 file_bytes = 0;                    ///< of the output, header and padding included
+  std::vector<QuantizedTensor> tensors;  ///< in the order of the file
+  std::string sample;                    ///< which rows were looked at to choose types; empty: none
+  FindingLog remarks;
+  bool dry_run = false;
+
+  u64 bytes() const;
+  u64 source_bytes() const;
+  u64 elements() const;
+  /// Lines of a recipe that gives the same types again.
+  std::vector<std::string> recipe() const;
+  /// Tensors that were quantised, the worst first: indexes into `tensors`.
+  std::vector<std::size_t> worst_first() const;
+};
+
+}  // namespace modelutils::requantize

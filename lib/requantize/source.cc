@@ -1,0 +1,173 @@
+#include "requantize/source.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "gguf/keys.h"
+#include "gguf/parse.h"
+#include "model/gguf_catalog.h"
+#include "rules/gguf/rules.h"
+#include "to_gguf/plan.h"
+#include "transfer/planned_source.h"
+
+namespace modelutils::requantize {
+
+namespace {
+
+bool is_split_key(std::string_view key) {
+  return key == "split.no" || key == "split.count" || key == "split.tensors.count";
+}
+
+Result<std::vector<gguf::OutKey>> keys_of(const ByteSource& source, const gguf::Document& document) {
+  std::vector<gguf::OutKey> keys;
+  for (const gguf::KeyValue& key : document.keys) {
+    if (is_split_key(key.key)) continue;
+    MU_ASSIGN(gguf::OutKey copied, gguf::copy_key(source, document, key));
+    keys.push_back(std::move(copied));
+  }
+  return keys;
+}
+
+// A count of heads is a number, or an array with one for each layer, of which the first counts.
+Result<u64> first_number(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
+                         const std::string& key, u64 otherwise) {
+  if (const auto value = index.unsigned_value(key)) return *value;
+  const gguf::ArrayRef* array = index.array_value(key);
+  if (array == nullptr || array->element_type == gguf::ValueType::string ||
+      array->element_type == gguf::ValueType::array) {
+    return otherwise;
+  }
+  MU_ASSIGN(const std::vector<u64> values, gguf::read_numbers<u64>(source, document, *array, 0, 1));
+  return values.empty() ? otherwise : values.front();
+}
+
+Result<quantize::MixModel> mix_model_of(const ByteSource& source, const gguf::Document& document) {
+  const gguf::Index index(document);
+  quantize::MixModel model;
+  model.architecture = index.architecture();
+  model.layers = index.unsigned_value(index.arch_key("block_count")).value_or(0);
+  model.experts = index.unsigned_value(index.arch_key("expert_count")).value_or(0);
+  MU_ASSIGN(model.heads, first_number(source, document, index, index.arch_key("attention.head_count"), 0));
+  MU_ASSIGN(model.kv_heads,
+            first_number(source, document, index, index.arch_key("attention.head_count_kv"), model.heads));
+  return model;
+}
+
+class GgufSource : public Source {
+ public:
+  static Result<std::unique_ptr<Source>> open(const std::string& path) {
+    auto source = std::make_unique<GgufSource>();
+    MU_TRY(source->read(path));
+    return source;
+  }
+
+  Status read_rows(std::size_t tensor, u64 first, u64, MutableBytes out, unsigned) const override {
+    const CatalogTensor& found = catalog_.tensors[tensor];
+    return catalog_.files[found.file].source->read_exact(found.offset + first * tensors_[tensor].row_size(), out);
+  }
+
+ private:
+  Status read(const std::string& path) {
+    MU_ASSIGN(set_, gguf::open_set(path));
+    for (const gguf::SetFile& file : set_.files) {
+      if (!file.source->size()) {
+        return input_error("io-not-regular", "is a pipe; the tensors are read out of order, so save it to a file first",
+                           {}, {}, file.path);
+      }
+      inputs_.push_back(file.path);
+    }
+    const Findings container = gguf_container_findings(set_);
+    if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, path));
+    const gguf::SetFile& head = set_.files.front();
+    if (head.document.big_endian) {
+      return input_error("quantize-big-endian", "is a big-endian file; only little-endian files can be quantised", {},
+                         {}, path);
+    }
+    catalog_ = gguf_catalog(set_);
+    if (catalog_.tensors.empty()) return input_error("quantize-no-tensors", "has no tensors", {}, {}, path);
+    for (const CatalogTensor& tensor : catalog_.tensors) {
+      tensors_.push_back(
+          {.name = tensor.name, .ne = tensor.ne, .type = *tensor.type, .form = std::string(type_name(*tensor.type))});
+    }
+    MU_ASSIGN(keys_, keys_of(*head.source, head.document));
+    MU_ASSIGN(model_, mix_model_of(*head.source, head.document));
+    alignment_ = head.document.alignment;
+    return {};
+  }
+
+  gguf::SplitSet set_;
+  Catalog catalog_;
+};
+
+// The GGUF that mlx2gguf would make, but for what has no exact type, which is F32: its rows are made when asked for.
+class DirectorySource : public Source {
+ public:
+  static Result<std::unique_ptr<Source>> open(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
+                                              unsigned threads) {
+    auto source = std::make_unique<DirectorySource>();
+    source->scratch_.resize(std::max(threads, 1u));
+    MU_TRY(source->read(path, conversion));
+    return source;
+  }
+
+  Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) const override {
+    return to_gguf::encode_rows(*plan_.model, plan_.map.tensors[tensor], plan_.recipes[tensor], first, count, out,
+                                scratch_[thread], nullptr);
+  }
+
+ private:
+  Status read(const std::string& path, const to_gguf::MlxToGgufOptions& conversion) {
+    to_gguf::MlxToGgufOptions options = conversion;
+    options.directory = path;
+    options.output = "-";  // one file
+    options.repack.fallback = TensorType::F32;
+    MU_ASSIGN(plan_, to_gguf::plan_gguf(options));
+    const to_gguf::PlannedFile& file = plan_.files.front();
+    const PlannedSource header(file.layout.header, file.layout.file_size, path);
+    MU_ASSIGN(const gguf::Document document, gguf::parse(header));
+    for (std::size_t i = 0; i < document.tensors.size(); ++i) {
+      const gguf::TensorInfo& info = document.tensors[i];
+      tensors_.push_back({.name = info.name,
+                          .ne = info.ne,
+                          .type = *info.type(),
+                          .form = plan_.recipes[i].form,
+                          .granule = plan_.stream[i].granule});
+    }
+    MU_ASSIGN(keys_, keys_of(header, document));
+    MU_ASSIGN(model_, mix_model_of(header, document));
+    alignment_ = file.layout.alignment;
+    remarks_ = plan_.report.remarks;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(plan_.model->directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+      inputs_.push_back(entry->path().string());
+    }
+    return {};
+  }
+
+  to_gguf::GgufPlan plan_;
+  mutable std::vector<StoredRows> scratch_;  // one for each thread
+};
+
+}  // namespace
+
+u64 SourceTensor::rows() const {
+  u64 rows = 1;
+  for (std::size_t i = 1; i < ne.size(); ++i) rows *= ne[i];
+  return rows;
+}
+
+u64 SourceTensor::row_size() const {
+  return row_bytes(type, ne.front()).value_or(0);
+}
+
+Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
+                                                  unsigned threads) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error) || path.ends_with(".safetensors.index.json")) {
+    return DirectorySource::open(path, conversion, threads);
+  }
+  return GgufSource::open(path);
+}
+
+}  // namespace modelutils::requantize

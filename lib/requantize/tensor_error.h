@@ -1,0 +1,14 @@
+// Measuring what quantising does to values.
+#pragma once
+
+#include <span>
+
+#include "requantize/report.h"
+
+namespace modelutils::requantize {
+
+/// Adds what `carried` differs from `exact` by. `weights` are those of the elements, or empty.
+void measure_row(std::span<const float> exact, std::span<const float> carried, std::span<const float> weights,
+                 TensorError& error);
+
+}  // namespace modelutils::requantize

@@ -1,0 +1,137 @@
+#include "cli/quantize_options.h"
+
+#include "requantize/recipe.h"
+
+namespace modelutils::cli {
+
+namespace {
+
+constexpr std::string_view group = "Types";
+
+Flag type_flag(std::string_view name, std::string_view value_name, std::string_view help, ValueKind kind) {
+  return {.names = std::string(name),
+          .value_name = std::string(value_name),
+          .help = std::string(help),
+          .group = std::string(group),
+          .kind = kind};
+}
+
+}  // namespace
+
+bool TypeArguments::is_wanted() const {
+  return type || recipe || like || importance || !tensors.empty() || max_size || gpu || context || pure || keep_exact ||
+         correct;
+}
+
+Status TypeArguments::settle(requantize::QuantizeRequest& request) const {
+  for (const std::string& text : tensors) {
+    MU_ASSIGN(quantize::TypeOverride one, requantize::parse_override("--tensor", text));
+    request.overrides.push_back(std::move(one));
+  }
+  if (recipe) {
+    MU_ASSIGN(requantize::Recipe read, requantize::read_recipe(*recipe));
+    request.mix = read.mix;
+    for (quantize::TypeOverride& one : read.overrides) request.overrides.push_back(std::move(one));
+  }
+  if (type) {
+    MU_ASSIGN(request.mix, requantize::parse_mix("--type", *type));
+  }
+  request.like = like.value_or("");
+  request.importance = importance.value_or("");
+  request.max_size = max_size;
+  request.gpu = gpu;
+  request.context = context;
+  request.pure = pure;
+  request.keep_exact = keep_exact;
+  request.correct = correct;
+  return {};
+}
+
+void add_type_flags(Command& command, TypeArguments& arguments) {
+  std::vector<std::string> names;
+  for (const quantize::Mix& mix : quantize::all_mixes()) names.emplace_back(mix.name);
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  command.add(
+      type_flag("--type", "MIX", "Mix of types by llama-quantize's name (gguf-quantize: default Q4_K_M): " + list,
+                ValueKind::text),
+      arguments.type);
+  command.add(type_flag("--tensor", "GLOB=TYPE", "Type of the tensors that a pattern selects; the first one decides",
+                        ValueKind::tensor),
+              arguments.tensors);
+  command.add(type_flag("--recipe", "FILE", "File with a line type=MIX and lines GLOB=TYPE, as the report prints them",
+                        ValueKind::file),
+              arguments.recipe);
+  command.add(type_flag("--like", "OTHER.gguf", "Take the types of another file's tensors", ValueKind::file),
+              arguments.like);
+  command.add(
+      type_flag("--pure", "", "The default type of the mix for everything that may be quantised", ValueKind::text),
+      arguments.pure);
+  command.add(type_flag("--imatrix", "FILE", "Importance matrix of llama-imatrix, GGUF or .dat", ValueKind::file),
+              arguments.importance);
+  command.add_size(
+      type_flag("--max-size", "SIZE", "Best types for a file of at most SIZE bytes; K, M and G are powers of 1000",
+                ValueKind::size),
+      arguments.max_size);
+  command.add_memory(
+      type_flag("--gpu", "SIZE", "Best types for a GPU with so much memory; K, M and G are powers of 1024",
+                ValueKind::size),
+      arguments.gpu);
+  command.add_memory(
+      type_flag("--context", "N", "With --gpu: tokens of context (default: as trained; 32K is 32768)", ValueKind::size),
+      arguments.context);
+  command.add(
+      type_flag("--keep-exact", "", "Copy what is quantised already where the new type would have as many bits or more",
+                ValueKind::text),
+      arguments.keep_exact);
+  command.add(type_flag("--correct", "", "IQ3_S: write what the format means where ggml misplaces what follows zeros",
+                        ValueKind::text),
+              arguments.correct);
+}
+
+Command quantize_command(QuantizeArguments& arguments) {
+  Command command("gguf-quantize", "Quantise a model: GGUF, MLX or Hugging Face in, GGUF of a smaller mix out");
+  requantize::QuantizeRequest& request = arguments.request;
+  command.description(
+      "Blocks are those of ggml, byte for byte, and mixes those of llama-quantize, with and without an importance "
+      "matrix. "
+      "What has the wanted type already is copied. Every error is measured against what the source says. The output is "
+      "written to a temporary file, checked, and only then renamed.");
+  command.add_path({.names = "MODEL",
+                    .help = "GGUF file, any part of a split model, or a directory with config.json and safetensors",
+                    .kind = ValueKind::file,
+                    .file_patterns = {"*.gguf"}},
+                   request.input);
+  command.add({.names = "-o,--output",
+               .value_name = "OUT.gguf",
+               .help = "Output file; - writes to standard output",
+               .kind = ValueKind::output_file,
+               .file_patterns = {"*.gguf"},
+               .in_usage = true},
+              request.output);
+  add_type_flags(command, arguments.types);
+  command.add({.names = "--exact", .help = "Fail if any tensor changes"}, request.exact);
+  command.add({.names = "--threads",
+               .value_name = "N",
+               .help = "Threads (default: one for each core)",
+               .kind = ValueKind::number},
+              arguments.threads);
+  command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},
+              arguments.follow_links);
+  command.add({.names = "--force", .help = "Replace an existing output"}, request.force);
+  command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, request.dry_run);
+  command.add({.names = "--report",
+               .value_name = "FORMAT",
+               .help = "Print a report to standard output (standard error with -o -)",
+               .kind = ValueKind::choice,
+               .choices = {"json"}},
+              arguments.report);
+  command.example("gguf-quantize model.gguf -o m.gguf", "Q4_K_M");
+  command.example("gguf-quantize model -o m.gguf --type IQ4_XS", "From a directory");
+  command.example("gguf-quantize model.gguf -o m.gguf --type Q5_K_M --tensor 'token_embd.weight=Q8_0'",
+                  "One tensor better than the mix has it");
+  command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best that fits");
+  return command;
+}
+
+}  // namespace modelutils::cli

@@ -1,0 +1,27 @@
+// gguf-quantize: GGUF, MLX or Hugging Face -> GGUF of another mix of types.
+#include "cli/quantize_tool.h"
+
+using namespace modelutils;
+
+namespace {
+
+int run(int argc, char** argv) {
+  cli::QuantizeArguments options;
+  cli::Command command = cli::quantize_command(options);
+  if (const auto status = command.parse(argc, argv)) return *status;
+  const cli::Messages messages(command);
+  if (options.threads) {
+    if (*options.threads == 0 || *options.threads > 1024) {
+      return messages.error(usage_error("--threads must be from 1 to 1024").value());
+    }
+    options.request.threads = static_cast<unsigned>(*options.threads);
+  }
+  if (options.follow_links) options.request.conversion.links = OutsideLinks::follow;
+  return cli::run_quantize(options.request, options.types, options.report, command.common(), messages);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("gguf-quantize", [&] { return run(argc, argv); });
+}
