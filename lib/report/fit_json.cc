@@ -132,6 +132,17 @@ class FitJson {
     }
     optional("ngl", fit.gpu_layers);
     optional("n_cpu_moe", fit.host_expert_blocks);
+    out_.key("alternatives");
+    out_.begin_array();
+    for (const memory::Alternative& alternative : fit.alternatives) {
+      out_.begin_object();
+      out_.member("options", alternative.options);
+      out_.member("costs", alternative.costs);
+      out_.member("gpu_bytes", alternative.usage.gpu_total);
+      out_.member("host_bytes", alternative.usage.host_total);
+      out_.end_object();
+    }
+    out_.end_array();
     out_.end_object();
   }
 

@@ -6,7 +6,12 @@ namespace modelutils {
 
 std::span<const ListingForm> listing_forms() {
   static constexpr ListingForm forms[] = {
-      {.flag = "", .help = "", .write = write_listing_text, .is_for_people = true},
+      {.flag = "", .help = "", .write = write_listing_text, .is_for_people = true, .shows_token_texts = true},
+      {.flag = "--summary",
+       .help = "Only what the model is: the listing without its tables",
+       .write = write_listing_summary,
+       .is_for_people = true,
+       .shows_token_texts = true},
       {.flag = "--jsonl",
        .help = "The tensor table, one JSON object per line",
        .write = write_listing_jsonl,

@@ -30,9 +30,10 @@ struct ListingForm {
   std::string_view flag;  ///< "--csv"; empty for what is printed without a flag
   std::string_view help;
   ListingWriter write;
-  bool is_for_people = false;     ///< an empty line between several models
-  bool is_about_tensors = false;  ///< nothing is left without them
-  bool is_of_gguf = false;        ///< only GGUF has it
+  bool is_for_people = false;      ///< an empty line between several models
+  bool is_about_tensors = false;   ///< nothing is left without them
+  bool is_of_gguf = false;         ///< only GGUF has it
+  bool shows_token_texts = false;  ///< needs ListingRequest::token_texts
 };
 
 /// Text first, then as --help lists them.
@@ -40,6 +41,8 @@ std::span<const ListingForm> listing_forms();
 
 /// For people: identity and sizes, keys, modules or tensors, as tables.
 Status write_listing_text(TextOutput& out, const Listing& listing, const ListingOptions& options);
+/// The first part of that: identity and sizes.
+Status write_listing_summary(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// One object on one line (docs/json.md, "gguf-dump/1" and "st-dump/1").
 Status write_listing_json(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// The tensor table: one object a line.

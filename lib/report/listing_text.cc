@@ -56,6 +56,8 @@ class TextDump {
     return {};
   }
 
+  void run_summary() { write_summary(); }
+
  private:
   // "  label         one · another", broken between facts where the terminal ends.
   void fact(std::string_view label, const std::vector<std::string>& facts) {
@@ -272,6 +274,11 @@ class TextDump {
 
 Status write_listing_text(TextOutput& out, const Listing& listing, const ListingOptions& options) {
   return TextDump(out, listing, options).run();
+}
+
+Status write_listing_summary(TextOutput& out, const Listing& listing, const ListingOptions& options) {
+  TextDump(out, listing, options).run_summary();
+  return {};
 }
 
 }  // namespace modelutils

@@ -312,7 +312,7 @@ void Command::add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>&
 
 void Command::add_memory(Flag flag, std::optional<u64>& target) {
   state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_binary_size(self.long_name(), values.back()));
+    MU_ASSIGN(target, parse_memory(self.long_name(), values.back()));
     return {};
   });
 }

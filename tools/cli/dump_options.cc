@@ -159,6 +159,9 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (arguments.no_tensors && !arguments.tensors.empty()) {
     return usage_error("--no-tensors and --tensors cannot be combined");
   }
+  if (chosen.flag == "--summary" && !(arguments.keys.empty() && arguments.tensors.empty())) {
+    return usage_error("--summary is about the whole model: --keys and --tensors do not go with it");
+  }
   if (arguments.list == "keys" && !arguments.tensors.empty()) {
     return usage_error("--list keys and --tensors cannot be combined");
   }
@@ -175,7 +178,8 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   DumpRequest request;
   request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
-  request.select.token_texts = chosen.form == nullptr && !json;
+  const ListingForm& form = chosen.form != nullptr ? *chosen.form : listing_forms().front();
+  request.select.token_texts = form.shows_token_texts && !json;
   request.json = json;
   request.csv = csv;
   request.value = arguments.get;

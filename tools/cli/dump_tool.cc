@@ -45,6 +45,7 @@ class Dumper {
     if (out.closed()) return exit_ok;
     warn(opened->warnings);
     int status = done ? exit_ok : messages_.error(in_file(done.error(), path));
+    if (lacks_memory_) status = std::max(status, exit_findings);
     if (opened->error) status = std::max(status, messages_.error(*opened->error));
     status = std::max(status, messages_.broken_rules(opened->findings, path));
     all_is_read_ = all_is_read_ && status != exit_input;
@@ -62,16 +63,17 @@ class Dumper {
   }
 
  private:
-  Status show_opened(TextOutput& out, const Opened& opened, const std::string& path) const {
+  Status show_opened(TextOutput& out, const Opened& opened, const std::string& path) {
     if (request_.fit) return fit(out, opened, path);
     if (!request_.tokens) return dump_model(out, *opened.source, path, request_);
     MU_ASSIGN(tokenizer::EncodeKeys keys, opened.tokenizer());
     return dump_tokens(out, std::move(keys), path, request_);
   }
 
-  Status fit(TextOutput& out, const Opened& opened, const std::string& path) const {
+  Status fit(TextOutput& out, const Opened& opened, const std::string& path) {
     MU_ASSIGN(const memory::FitReport report, opened.fit(*request_.fit));
     dump_fit(out, report, path, request_);
+    lacks_memory_ = std::ranges::any_of(report.contexts, [](const auto& context) { return context.fits == false; });
     return {};
   }
 
@@ -89,6 +91,7 @@ class Dumper {
   GlobUse keys_;
   GlobUse tensors_;
   bool all_is_read_ = true;
+  bool lacks_memory_ = false;  // the model shown last, in one of its contexts
 };
 
 }  // namespace

@@ -22,14 +22,17 @@ Result<u64> parse_number(std::string_view flag, std::string_view text) {
   return value;
 }
 
-Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step) {
+namespace {
+
+// `examples`: what the message names.
+Result<u64> size_of(std::string_view flag, std::string_view text, u64 step, std::string_view examples) {
   constexpr std::string_view suffixes = "KMG";
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
   const std::string_view suffix = text.substr(digits.size());
   const char letter = suffix.size() == 1 ? static_cast<char>(suffix[0] & ~0x20) : '\0';
   const std::size_t power = letter != '\0' ? suffixes.find(letter) : std::string_view::npos;
   if (digits.empty() || (!suffix.empty() && power == std::string_view::npos)) {
-    return usage_error(fmt::format("{} needs a size such as 4096, 10K, 2M or 3G, not '{}'", flag, text));
+    return usage_error(fmt::format("{} needs a size such as {}, not '{}'", flag, examples, text));
   }
   MU_ASSIGN(const u64 number, parse_number(flag, digits));
   std::optional<u64> size = number;
@@ -38,10 +41,33 @@ Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step) {
   return *size;
 }
 
+}  // namespace
+
+Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step) {
+  return size_of(flag, text, step, "4096, 10K, 2M or 3G");
+}
+
 Status check_choice(const Flag& flag, const std::string& value) {
   if (flag.choices.empty() || std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end())
     return {};
   return usage_error(fmt::format("{} must be one of {}, not '{}'", flag.long_name(), joined(flag.choices), value));
+}
+
+Result<u64> parse_memory(std::string_view flag, std::string_view text) {
+  constexpr u64 least = u64{1} << 20;
+  std::string_view size = text;
+  for (const std::string_view unit : {"iB", "ib", "IB", "B", "b"}) {
+    // Only after a letter: "8B" would be bytes.
+    if (size.size() <= unit.size() || !size.ends_with(unit)) continue;
+    const std::string_view rest = size.substr(0, size.size() - unit.size());
+    if (std::string_view("KMGkmg").find(rest.back()) == std::string_view::npos) continue;
+    size = rest;
+    break;
+  }
+  MU_ASSIGN(const u64 bytes, size_of(flag, size, 1024, "512M, 24G, 24GB or 24GiB"));
+  const bool is_bare = text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!is_bare || bytes == 0 || bytes >= least) return bytes;
+  return usage_error(fmt::format("{}: {} bytes? Write {}G", flag, text, text));
 }
 
 Result<u64> parse_binary_size(std::string_view flag, std::string_view text) {
