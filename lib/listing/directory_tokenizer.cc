@@ -41,7 +41,8 @@ std::optional<std::string> template_text(const SafetensorsModel& model, const to
 
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model) {
   if (!model.set.is_directory) {
-    return input_error("hf-tok-missing", "is no directory: the tokenizer of a model is in files next to its weights");
+    return input_error("hf-tok-missing",
+                       "is not a directory: the tokenizer of a model is in files next to its weights");
   }
   tokenizer::TokenizerOptions options;
   options.embedding_rows = embedding_rows_of(model);

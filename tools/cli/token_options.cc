@@ -45,7 +45,7 @@ Result<std::vector<u32>> ids_of(std::string_view list) {
     u32 id = 0;
     const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), id);
     if (error != std::errc() || end != one.data() + one.size()) {
-      return usage_error(fmt::format("--detokenize: '{}' is no id; ids are numbers with commas between them", one));
+      return usage_error(fmt::format("--detokenize: '{}' is not an id; ids are numbers with commas between them", one));
     }
     ids.push_back(id);
     list.remove_prefix(one.size());
