@@ -197,8 +197,12 @@ Status write_stretched_theta(KeyWriter& out, const Key& key) {
   return out.real(key.name, theta * std::pow(*alpha, size / (size - 2)));
 }
 
-Status write_rope_sections(KeyWriter& out, const Key& key) {
-  constexpr std::size_t wanted = 4;  // the fourth is never used
+namespace {
+
+constexpr std::size_t sections_wanted = 4;  // the fourth is never used
+
+// The list of config.json; empty if there is none.
+Result<std::vector<u64>> stated_sections(KeyWriter& out) {
   std::vector<u64> sections;
   for (const std::string_view field : {"rope_parameters.mrope_section", "rope_scaling.mrope_section"}) {
     const std::optional<json::Element> found = out.config().field(field);
@@ -206,16 +210,35 @@ Status write_rope_sections(KeyWriter& out, const Key& key) {
     if (!sections.empty() || !found || !found->get(list)) continue;
     for (const json::Element one : list) {
       uint64_t section = 0;
-      if (!one.get(section) || sections.size() == wanted) return out.refuse(field, "is not a list of 3 or 4 counts");
+      if (!one.get(section) || sections.size() == sections_wanted) {
+        return out.refuse(field, "is not a list of 3 or 4 counts");
+      }
       sections.push_back(section);
     }
     if (sections.size() < 3) return out.refuse(field, "is not a list of 3 or 4 counts");
   }
+  return sections;
+}
+
+}  // namespace
+
+Status write_interleaved_sections(KeyWriter& out, const Key& key) {
+  MU_ASSIGN(std::vector<u64> sections, stated_sections(out));
+  if (sections.empty()) {
+    out.remark(Severity::note, "mrope_section", "is missing; the model class's default 24, 20, 20 is written");
+    sections = {24, 20, 20};
+  }
+  sections.resize(sections_wanted, 0);
+  return out.counts(key.name, sections);
+}
+
+Status write_rope_sections(KeyWriter& out, const Key& key) {
+  MU_ASSIGN(std::vector<u64> sections, stated_sections(out));
   if (sections.empty()) {
     out.remark(Severity::note, "mrope_section", "is missing; every pair of a head follows the first position");
     sections.push_back(out.size(symbol::rotated) / 2);
   }
-  sections.resize(wanted, 0);
+  sections.resize(sections_wanted, 0);
   return out.counts(key.name, sections);
 }
 

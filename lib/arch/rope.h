@@ -39,6 +39,11 @@ Status write_scaling_besides_alpha(KeyWriter& out, const Key& key);
 /// object's mrope_section; without it all follow the time. Text has the same position in all of them.
 Status write_rope_sections(KeyWriter& out, const Key& key);
 
+/// The same where time, height and width take turns (Qwen3-VL). Such a runtime gives pairs that no section covers the
+/// fourth position, which is 0 for text, so a config.json without the list gets the default of the model's class, which
+/// covers every pair of its heads.
+Status write_interleaved_sections(KeyWriter& out, const Key& key);
+
 /// rope.scaling.* of models with sections, whose scaling object may call itself "mrope".
 Status write_scaling_besides_sections(KeyWriter& out, const Key& key);
 

@@ -51,7 +51,7 @@ Result<std::optional<safetensors::ShardContent>> read_checkpoint(std::shared_ptr
   }
   document.names.reserve(document.tensors.size());
   for (const safetensors::Tensor& tensor : document.tensors) document.names.insert(tensor.name);
-  content.emplace(std::move(contiguous), std::move(document));
+  content = safetensors::ShardContent{std::move(contiguous), std::move(document)};
   return content;
 }
 

@@ -31,7 +31,10 @@ constexpr Key sections[] = {
      .read = read_rope_sections},
 };
 constexpr Key sections_and_stack[] = {
-    sections[0],
+    {.name = "rope.dimension_sections",
+     .type = sections[0].type,
+     .write = write_interleaved_sections,
+     .read = sections[0].read},
     {.name = "n_deepstack_layers", .write = write_deepstack},
 };
 constexpr Key mixture[] = {expert_width};
