@@ -225,8 +225,13 @@ Result<std::vector<u64>> stated_sections(KeyWriter& out) {
 Status write_interleaved_sections(KeyWriter& out, const Key& key) {
   MU_ASSIGN(std::vector<u64> sections, stated_sections(out));
   if (sections.empty()) {
-    out.remark(Severity::note, "mrope_section", "is missing; the model class's default 24, 20, 20 is written");
-    sections = {24, 20, 20};
+    constexpr u64 usual_pairs = 64;
+    const u64 pairs = out.size(symbol::rotated) / 2;
+    const u64 third = (pairs + 2) / 3;
+    sections = pairs == usual_pairs ? std::vector<u64>{24, 20, 20} : std::vector<u64>{third, third, third};
+    out.remark(Severity::note, "mrope_section",
+               fmt::format("is missing; {}, {}, {} are written, which cover every pair of a head", sections[0],
+                           sections[1], sections[2]));
   }
   sections.resize(sections_wanted, 0);
   return out.counts(key.name, sections);

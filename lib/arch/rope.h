@@ -40,8 +40,8 @@ Status write_scaling_besides_alpha(KeyWriter& out, const Key& key);
 Status write_rope_sections(KeyWriter& out, const Key& key);
 
 /// The same where time, height and width take turns (Qwen3-VL). Such a runtime gives pairs that no section covers the
-/// fourth position, which is 0 for text, so a config.json without the list gets the default of the model's class, which
-/// covers every pair of its heads.
+/// fourth position, which is 0 for text, so a config.json without the list gets sections that cover every pair: those
+/// of the model's class (24, 20, 20 of 64 pairs), of other heads thirds.
 Status write_interleaved_sections(KeyWriter& out, const Key& key);
 
 /// rope.scaling.* of models with sections, whose scaling object may call itself "mrope".
