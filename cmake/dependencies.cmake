@@ -10,7 +10,7 @@ find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)  # Debian wants the shared 
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
-find_library(ZLIB_LIBRARY NAMES libz.a REQUIRED)
+find_library(ZLIB_LIBRARY NAMES libz.so REQUIRED)  # Debian wants the shared one
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/writer.h REQUIRED)
 find_path(EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)

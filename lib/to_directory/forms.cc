@@ -55,7 +55,8 @@ class Chooser {
       std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
       stacks[{tensors_[i].parts.front().tensor, std::move(name)}].push_back(i);
     }
-    for (const auto& [stack, members] : stacks) {
+    for (const auto& stack : stacks) {
+      const std::vector<std::size_t>& members = stack.second;
       const auto differs = [&](std::size_t i) { return forms[i].type != forms[members.front()].type; };
       if (std::ranges::none_of(members, differs)) continue;
       for (const std::size_t i : members) forms[i] = plain_of(TensorType::F32, true, {});
