@@ -44,7 +44,7 @@ u64 key_value(json::Element kv, std::string_view key) {
 Reference reference_of(json::Element arch) {
   Reference result;
   const json::Element kv = *json::member(arch, "kv");
-  for (const json::Element part : *json::array_member(kv, "general.architecture")) {
+  for (const json::Element part : json::Array(*json::array_member(kv, "general.architecture"))) {
     std::string_view text;
     if (part.get(text)) result.model.architecture = text;
   }
@@ -55,7 +55,7 @@ Reference reference_of(json::Element arch) {
                               ? key_value(kv, prefix + "attention.head_count_kv")
                               : result.model.heads;
   result.model.experts = key_value(kv, prefix + "expert_count");
-  for (const json::Element tensor : *json::array_member(arch, "tensors")) {
+  for (const json::Element tensor : json::Array(*json::array_member(arch, "tensors"))) {
     json::Array parts;
     EXPECT_TRUE(tensor.get(parts));
     std::vector<u64>& ne = result.ne.emplace_back();
@@ -123,9 +123,9 @@ u64 check_cases(const std::string& path, std::string_view list) {
   if (!document) return 0;
   const json::Element root = (*document)->root;
   u64 count = 0;
-  for (const json::Member arch : *json::object_member(root, "archs")) {
+  for (const json::Member arch : json::Object(*json::object_member(root, "archs"))) {
     const Reference reference = reference_of(arch.value);
-    for (const json::Element expected : *json::array_member(root, list)) {
+    for (const json::Element expected : json::Array(*json::array_member(root, list))) {
       if (*json::string_member(expected, "arch") != arch.key) continue;
       std::vector<TypeOverride> overrides;
       if (const auto given = json::array_member(expected, "tensor")) {

@@ -58,10 +58,10 @@ TEST(Quantize, BlocksAreThoseOfGgml) {
   ASSERT_TRUE(document);
   const json::Element root = (*document)->root;
   std::vector<std::vector<float>> inputs;
-  for (const json::Element input : *json::array_member(root, "inputs")) inputs.push_back(input_of(input));
+  for (const json::Element input : json::Array(*json::array_member(root, "inputs"))) inputs.push_back(input_of(input));
   const json::Object weight_kinds = *json::object_member(root, "weights");
   u64 cases = 0;
-  for (const json::Member of_type : *json::object_member(root, "digests")) {
+  for (const json::Member of_type : json::Object(*json::object_member(root, "digests"))) {
     const TensorType type = *type_from_name(of_type.key);
     json::Object digests;
     ASSERT_TRUE(of_type.value.get(digests));
@@ -91,9 +91,9 @@ TEST(Quantize, BlocksAreThoseOfTheReferenceData) {
   ASSERT_TRUE(document);
   const json::Element root = (*document)->root;
   u64 cases = 0;
-  for (const json::Member of_type : *json::object_member(root, "digests")) {
+  for (const json::Member of_type : json::Object(*json::object_member(root, "digests"))) {
     const TensorType type = *type_from_name(of_type.key);
-    for (const json::Member input : *json::object_member(root, "inputs")) {
+    for (const json::Member input : json::Object(*json::object_member(root, "inputs"))) {
       const std::vector<float> values = input_of(input.value);
       const auto digests = json::object_member(of_type.value, input.key);
       ASSERT_TRUE(digests);
