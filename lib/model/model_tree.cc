@@ -164,7 +164,8 @@ class Walk {
     if (folder.has_index || (folder.has_config && (folder.has_weights || folder.has_checkpoints))) {
       const safetensors::Folder weights(joined(folder.path, ""));
       const std::optional<std::string> index = weights.index();
-      folder.covered = index ? shards_of(folder, weights, *index) : weights.model_files();
+      const bool reads_index = index && !weights.holds_checkpoints();
+      folder.covered = reads_index ? shards_of(folder, weights, *index) : weights.model_files();
       if (index) folder.covered.push_back(*index);
     } else if (folder.has_weights) {
       folder.covered = only_set(folder.names);

@@ -26,6 +26,9 @@ const std::array parity_table = {
     ParityRules{Format::gguf, Format::mlx, compare_models_strictly},
     ParityRules{Format::gguf, Format::gguf, compare_models_strictly},
     ParityRules{Format::mlx, Format::gguf, compare_models_strictly},
+    ParityRules{Format::safetensors, Format::pytorch, compare_models_strictly},
+    ParityRules{Format::pytorch, Format::safetensors, compare_models_strictly},
+    ParityRules{Format::mlx, Format::mlx, compare_models_strictly},
 };
 
 Result<const ParityRules*> find_parity(Format converted, const PathProbe& source) {

@@ -10,6 +10,7 @@
 #include "compare/tensor_changes.h"
 #include "mlx/block_form.h"
 #include "model/gguf_catalog.h"
+#include "model/safetensors_catalog.h"
 #include "rules/gguf/rules.h"
 #include "tensor/shape.h"
 #include "to_directory/block_facts.h"
@@ -45,9 +46,10 @@ class Side {
   std::vector<ComparedTensor> tensors_;
 };
 
-class GgufSide : public Side {
+// A GGUF, or tensors of any container under their own names.
+class CatalogSide : public Side {
  public:
-  explicit GgufSide(Catalog catalog) : catalog_(std::move(catalog)) {
+  explicit CatalogSide(Catalog catalog) : catalog_(std::move(catalog)) {
     for (const CatalogTensor& tensor : catalog_.tensors) {
       ComparedTensor compared;
       compared.name = tensor.name;
@@ -240,8 +242,13 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   }
   std::unique_ptr<Side> from, made;
   bool head_is_optional = false;
+  if (!source.gguf && !converted.gguf) {
+    from = std::make_unique<CatalogSide>(safetensors_catalog(source.safetensors->set));
+    made = std::make_unique<CatalogSide>(checked.catalog);
+    return StrictComparison(*from, *made, "model", false).compare();
+  }
   if (source.gguf) {
-    auto side = std::make_unique<GgufSide>(gguf_catalog(*source.gguf));
+    auto side = std::make_unique<CatalogSide>(gguf_catalog(*source.gguf));
     if (!converted.gguf) {
       MU_ASSIGN(head_is_optional, is_tied(side->catalog()));
     }
@@ -250,7 +257,7 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
     MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors)));
   }
   if (converted.gguf) {
-    made = std::make_unique<GgufSide>(checked.catalog);
+    made = std::make_unique<CatalogSide>(checked.catalog);
   } else {
     MU_ASSIGN(made, DirectorySide::open(*converted.safetensors));
   }
