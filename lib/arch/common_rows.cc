@@ -78,17 +78,18 @@ Status write_weights_norm(KeyWriter& out, const Key& key) {
   return {};
 }
 
-Status write_groups_used(KeyWriter& out, const Key& key) {
-  const u64 used = out.size(key.symbol);
-  const u64 kept = out.size("X") / std::max<u64>(out.size("G"), 1) * used;
+Status write_groups(KeyWriter& out, const Key& key) {
+  const u64 groups = out.size("G"), used = out.size("Gu");
+  if (groups < 2) return stated_count(out.config(), key.fields) ? out.count(key.name, 1) : Status{};
+  const u64 kept = out.size("X") / groups * used;
   // Hugging Face and MLX give the experts of other groups the score 0, the runtime minus infinity.
-  if (out.size("U") >= kept) {
+  if (key.symbol == "Gu" && out.size("U") >= kept) {
     out.warn("num_experts_per_tok",
              fmt::format("is all that {} groups have: an expert whose score and correction are negative together "
                          "loses to one of another group, but not in llama.cpp",
                          used));
   }
-  return out.count(key.name, used);
+  return out.count(key.name, out.size(key.symbol));
 }
 
 Status warn_of_windows(KeyWriter& out) {

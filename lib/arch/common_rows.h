@@ -39,8 +39,9 @@ Status write_gating(KeyWriter& out, const Key& key);
 /// Whether the sum of the chosen experts' weights is made one: as config.json says, else the row's fallback (without
 /// one no key); never where one expert is chosen, whose weight MLX and Hugging Face leave alone.
 Status write_weights_norm(KeyWriter& out, const Key& key);
-/// Number of groups whose experts may be chosen; warns where they have no expert to spare.
-Status write_groups_used(KeyWriter& out, const Key& key);
+/// Groups of experts, or how many of them may be chosen from: where config.json says it or there is more than one.
+/// Warns where those have no expert to spare.
+Status write_groups(KeyWriter& out, const Key& key);
 
 /// Sizes of a decoder with attention in every layer.
 constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
@@ -63,7 +64,7 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
        .write = write_context},
       {.name = "embedding_length", .fields = "hidden_size|n_embd|dim|d_model", .symbol = "E", .need = Need::required},
       {.name = "feed_forward_length",
-       .type = KeyType::u32_or_layers,
+       .type = KeyType::u32_where_used,
        .fields = "intermediate_size|n_inner|hidden_dim",
        .symbol = "F",
        .fallback = defaults.width,
@@ -221,16 +222,17 @@ inline constexpr std::array<Key, 2> expert_groups = {{
      .fields = "n_group|num_expert_group",
      .symbol = "G",
      .fallback = "1",
-     .when = "X & G>=2",
+     .when = "X",
      .loader_default = "1",
+     .write = write_groups,
      .read = read_expert_groups},
     {.name = "expert_group_used_count",
      .fields = "topk_group",
      .symbol = "Gu",
      .fallback = "1",
-     .when = "X & G>=2",
+     .when = "X",
      .loader_default = "1",
-     .write = write_groups_used,
+     .write = write_groups,
      .read = read_expert_groups},
 }};
 

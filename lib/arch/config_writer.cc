@@ -118,7 +118,8 @@ class RowReader {
     switch (key.type) {
       case KeyType::u32:
       case KeyType::u32_of_some:
-      case KeyType::u32_or_layers: read_count(key); break;
+      case KeyType::u32_or_layers:
+      case KeyType::u32_where_used: read_count(key); break;
       case KeyType::f32:
         if (std::isnan(out_.real(key.name).value_or(0))) return out_.refuse(key.name, "is NaN");
         read_real(key);

@@ -30,8 +30,9 @@ enum class Need : u8 { absent, optional, required };
 /// Type of a GGUF key. Loaders refuse another width.
 enum class KeyType : u8 {
   u32,
-  u32_of_some,    ///< one number; a file may also have an array with it in some layers and 0 in the others
-  u32_or_layers,  ///< one number, or an array of one for each layer
+  u32_of_some,     ///< one number; a file may also have an array with it in some layers and 0 in the others
+  u32_or_layers,   ///< one number, or an array of one for each layer
+  u32_where_used,  ///< the same; layers that have none (0) need no array, other rows tell which they are
   f32,
   f32_or_layers,
   flag,
@@ -89,9 +90,9 @@ struct Tensor {
   std::string_view source;
   Need need = Need::required;
   Need bias = Need::absent;  ///< of the same module; its shape is that of the weight without ne0 (of vectors: the same)
-  std::string_view when = {};  ///< which layers have it
-  bool f32 = false;            ///< needs F32 although it has two dimensions or more (one dimension always does)
-  bool plain = false;          ///< runtimes miscompute quantised blocks here: quantised sources become F32
+  std::string_view when = {};   ///< which layers have it
+  bool f32 = false;             ///< needs F32 although it has two dimensions or more (one dimension always does)
+  std::string_view plain = {};  ///< quantised sources become F32, and why
   /// Shape of the source in a directory, safetensors order, where it is not that of the rows it gives: alternatives as
   /// in `source`, "[mlx] I,Kc,1 | I,1,Kc".
   std::string_view stored = {};
@@ -153,6 +154,7 @@ struct ConfigForm {
   /// "language_model.model.", the head is below language_model, too.
   std::string_view mlx_text_prefix = "language_model.model.";
   std::string_view hf_text_prefix = "model.language_model.";
+  bool only_mlx_names = false;  ///< mlx-lm's class does not read the published names, so plain directories have its own
 };
 
 /// A rule that rows cannot say: refuses, or warns through the writer.

@@ -82,7 +82,9 @@ class Solver {
 
   void set(std::string_view symbol, u64 layer, u64 value) {
     const Key* key = key_of(symbol);
-    const bool per_layer = key != nullptr && (key->type == KeyType::u32_or_layers) && layer < n_layer_;
+    const bool per_layer = key != nullptr &&
+                           (key->type == KeyType::u32_or_layers || key->type == KeyType::u32_where_used) &&
+                           layer < n_layer_;
     if (!per_layer) return sizes_.set(symbol, value);
     std::vector<u64> values = sizes_.values(symbol);
     values.resize(static_cast<std::size_t>(n_layer_), Sizes::unknown);

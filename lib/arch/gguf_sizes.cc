@@ -41,7 +41,8 @@ class Reader {
     const std::string name = index_.arch_key(key.name);
     const bool required = key.need == Need::required;
     const u64 limit = largest_size(key.symbol);
-    const bool may_be_layers = key.type == KeyType::u32_or_layers || key.type == KeyType::flag_layers;
+    const bool may_be_layers =
+        key.type == KeyType::u32_or_layers || key.type == KeyType::u32_where_used || key.type == KeyType::flag_layers;
     if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
     if (key.type == KeyType::u32_of_some && index_.array_value(name) != nullptr) return read_some(key, name, limit);
     const std::optional<u64> value = index_.unsigned_value(name);

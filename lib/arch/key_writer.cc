@@ -61,6 +61,10 @@ void KeyWriter::flags(std::string_view name, const std::vector<bool>& values) {
   keys.push_back(gguf::make_key_bools(key(name), values));
 }
 
+void KeyWriter::reals(std::string_view name, const std::vector<float>& values) {
+  keys.push_back(gguf::make_key_f32s(key(name), values));
+}
+
 void KeyWriter::text(std::string_view name, std::string_view value) {
   keys.push_back(gguf::make_key_string(key(name), value));
 }
@@ -98,6 +102,13 @@ std::optional<bool> stated_flag(const hf::Config& config, std::string_view field
   return found;
 }
 
+// The number of the layers that have any, if they agree.
+std::optional<u64> number_where_used(const std::vector<u64>& values) {
+  const u64 most = *std::max_element(values.begin(), values.end());
+  const bool agree = std::all_of(values.begin(), values.end(), [&](u64 value) { return value == 0 || value == most; });
+  return agree ? std::optional(most) : std::nullopt;
+}
+
 class RowWriter {
  public:
   explicit RowWriter(KeyWriter& out) : out_(out) {}
@@ -108,7 +119,8 @@ class RowWriter {
     switch (key.type) {
       case KeyType::u32:
       case KeyType::u32_of_some:
-      case KeyType::u32_or_layers: return write_count(key);
+      case KeyType::u32_or_layers:
+      case KeyType::u32_where_used: return write_count(key);
       case KeyType::f32: return write_real(key);
       case KeyType::flag: return write_flag(key);
       default: return {};  // another row's function writes it
@@ -136,7 +148,9 @@ class RowWriter {
   Status write_count(const Key& key) {
     if (!key.symbol.empty()) {
       const std::vector<u64>& values = out_.sizes().values(key.symbol);
-      return values.empty() ? Status{} : out_.count_or_layers(key.name, values);
+      if (values.empty()) return {};
+      const std::optional<u64> one = key.type == KeyType::u32_where_used ? number_where_used(values) : std::nullopt;
+      return one ? out_.count(key.name, *one) : out_.count_or_layers(key.name, values);
     }
     if (const auto stated = stated_count(out_.config(), key.fields)) return out_.count(key.name, *stated);
     if (key.fields.empty() && key.fallback.empty()) return {};

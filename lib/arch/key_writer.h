@@ -34,6 +34,7 @@ class KeyWriter {
   Status real(std::string_view name, double value);
   void flag(std::string_view name, bool value);
   void flags(std::string_view name, const std::vector<bool>& values);
+  void reals(std::string_view name, const std::vector<float>& values);  ///< one for each layer
   void text(std::string_view name, std::string_view value);
   /// A number for each layer where they differ, otherwise one.
   Status count_or_layers(std::string_view name, const std::vector<u64>& values);

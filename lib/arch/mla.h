@@ -48,8 +48,7 @@ inline constexpr auto mla_rope_keys = [] {
 }();
 
 /// Rebuilding of keys (transposed) and values, as mlx-lm keeps them or in one matrix. Files of before 2025 have that
-/// matrix, and heads of their real size. Stacks that are not of experts are multiplied wrongly by llama.cpp's AMX
-/// kernels where they are quantised.
+/// matrix, and heads of their real size.
 inline constexpr std::array<Tensor, 5> mla_tensors = {{
     {"attn_kv_a_mqa", "E,Rk+R", "self_attn.kv_a_proj_with_mqa"},
     {"attn_kv_a_norm", "Rk", "self_attn.kv_a_layernorm"},
@@ -57,13 +56,11 @@ inline constexpr std::array<Tensor, 5> mla_tensors = {{
      .ne = "D-R,Rk,H",
      .source = "self_attn.embed_q | self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}}",
      .when = "KL==Rk+R",
-     .plain = true,
      .stored = "[mlx] H,Rk,D-R | H*(D-R+Dv),Rk"},
     {.name = "attn_v_b",
      .ne = "Rk,Dv,H",
      .source = "self_attn.unembed_out | self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]}",
-     .when = "KL==Rk+R",
-     .plain = true},
+     .when = "KL==Rk+R"},
     {.name = "attn_kv_b", .ne = "Rk,H*(D-R+Dv)", .source = "self_attn.kv_b_proj", .when = "KL!=Rk+R"},
 }};
 

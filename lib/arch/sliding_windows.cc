@@ -52,6 +52,15 @@ Status write_window_period(KeyWriter& out, const Key& key, u64 usual) {
   return period == usual ? Status{} : out.count(key.name, period);
 }
 
+Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual) {
+  const u64 period = window_period(out, usual);
+  MU_TRY(check_window_order(out, period));
+  std::vector<bool> slides(static_cast<std::size_t>(out.size(symbol::layers)));
+  for (std::size_t i = 0; i < slides.size(); ++i) slides[i] = period == 0 || (i + 1) % period != 0;
+  out.flags(key.name, slides);
+  return {};
+}
+
 Status check_window_order(const KeyWriter& out, u64 period) {
   const std::vector<std::string>& types = out.config().layer_types;
   if (types.empty()) return {};

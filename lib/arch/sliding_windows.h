@@ -19,6 +19,9 @@ Status write_window_flags(KeyWriter& out, const Key& key);
 /// "convert-config": another order than the periodic one.
 Status write_window_period(KeyWriter& out, const Key& key, u64 usual);
 
+/// A flag for each layer, every period-th global; `usual` where config.json does not say. Errors as above.
+Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual);
+
 /// Refuses layer types that differ from the periodic order, the only one that the runtime has. Error "convert-config".
 Status check_window_order(const KeyWriter& out, u64 period);
 /// The same as a check of a family.
@@ -35,6 +38,17 @@ Status write_period(KeyWriter& out, const Key& key) {
 template <u64 usual>
 inline constexpr Key window_pattern = {
     .name = "attention.sliding_window_pattern", .write = write_period<usual>, .read = read_windows};
+
+/// The key of write_window_flags_of_period(), where llama.cpp's converter writes an array.
+template <u64 usual>
+Status write_flags(KeyWriter& out, const Key& key) {
+  return write_window_flags_of_period(out, key, usual);
+}
+template <u64 usual>
+inline constexpr Key window_flags = {.name = "attention.sliding_window_pattern",
+                                     .type = KeyType::flag_layers,
+                                     .write = write_flags<usual>,
+                                     .read = read_windows};
 
 /// The width of the windows; `fallback` is the class's default.
 constexpr Key sliding_window(std::string_view fallback, Missing missing, Need need = Need::optional) {

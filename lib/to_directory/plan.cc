@@ -92,8 +92,10 @@ class DirectoryPlanner {
     const FindingLog rules = gguf_structure_rules(plan_.set);
     const Findings findings = rules.findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
-    // Plain directories have the published names, which both readers know; packed ones only mlx-lm reads.
-    const DirectoryStyle style = will_be_packed() ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
+    // Plain directories have the published names, which both readers know for most families; packed ones only mlx-lm
+    // reads.
+    const bool is_for_mlx = will_be_packed() || config_.family->config.only_mlx_names;
+    const DirectoryStyle style = is_for_mlx ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
     MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, plan_.set, *index_, plan_.catalog, style));
     is_mlx_ = style == DirectoryStyle::mlx;
     plan_.report.model_type = config_.model_type;

@@ -195,7 +195,10 @@ class NameMapper {
       std::optional<arch::RowView> view =
           is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
       if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
-      tensor.must_be_f32 |= expected.row->plain && matrix.is_quantized();
+      if (!expected.row->plain.empty() && matrix.is_quantized() && !tensor.must_be_f32) {
+        tensor.must_be_f32 = true;
+        tensor.f32_because = expected.row->plain;
+      }
       if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
       tensor.parts.push_back({index, std::move(*view), factor});
     }

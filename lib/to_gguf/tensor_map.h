@@ -28,6 +28,7 @@ struct MappedTensor {
   std::string name;
   std::vector<u64> ne;  ///< ne0 first
   bool must_be_f32 = false;
+  std::string_view f32_because = {};  ///< the row's reason, where it is not that the runtime requires it
   bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
   bool is_transposed = false;     ///< the views of its parts pick single elements
   u64 pieces = 1;                 ///< of a row, that the views pick one by one

@@ -64,7 +64,9 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   recipe.type = recipe.target.type;
   recipe.exact = recipe.target.exact;
   recipe.measured = !may_skip || use == ScaleUse::nothing;
-  if (recipe.measured) recipe.reason = recipe.target.reason;
+  if (recipe.measured) {
+    recipe.reason = tensor.f32_because.empty() ? recipe.target.reason : std::string(tensor.f32_because);
+  }
   return recipe;
 }
 

@@ -9,6 +9,7 @@ constexpr Key mixture[] = {
     expert_width,
     shared_expert_count,
     leading_dense,
+    expert_gating("1"),
     {.name = "expert_weights_scale", .type = KeyType::f32, .fallback = "1", .missing = Missing::assume, .when = "X"},
 };
 constexpr Tensor pairs[] = {

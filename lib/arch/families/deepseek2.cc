@@ -106,6 +106,7 @@ constexpr auto joined_latent = [] {
   rows[2].source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
   rows[3].source = "self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]} | self_attn.unembed_out";
   rows[2].stored = "H*(D-R+Dv),Rk";
+  rows[3].plain = "is one matrix with attn_k_b, which is transposed, so that both come back exactly";
   return rows;
 }();
 
@@ -146,6 +147,7 @@ const Family glm4_moe_lite = {
     .classes = "Glm4MoeLiteForCausalLM",
     .model_types = "glm4_moe_lite",
     .about = "as deepseek3, with other defaults",
+    .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // as llama.cpp tells GLM-4.7-Flash
     .hf_rope_theta = 1e6,
     .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},

@@ -42,10 +42,13 @@ static Status write_windows(KeyWriter& out, const Key& key) {
                                   i, slides.size(), slides[i] ? "slide" : "global"));
   }
   if (!is_fixed) return {};
-  return out.count(key.name, *out.config().sliding_window);
+  MU_TRY(out.count(key.name, *out.config().sliding_window));
+  out.flags("attention.sliding_window_pattern", slides);
+  return {};
 }
 constexpr Key windows[] = {
     {.name = "attention.sliding_window", .write = write_windows},
+    {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers},
 };
 static Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));

@@ -1,4 +1,6 @@
 // K-EXAONE: layers that slide are rotated, the others are not; experts behind the dense layers.
+#include <algorithm>
+
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -32,7 +34,7 @@ constexpr Key own[] = {
     }(),
     expert_gating("2"),
     sliding_window({}, Missing::refuse),
-    window_pattern<4>,
+    window_flags<4>,
 };
 constexpr auto weights = weights_of_experts("2.5", "true");
 constexpr Fixed fixed[] = {
@@ -43,10 +45,9 @@ static Status describe(ConfigWriter& out) {
   std::vector<bool> has_experts;
   for (u64 i = 0; i < out.size("L"); ++i) has_experts.push_back(i >= out.size("Ld"));
   out.set("is_moe_layer", hf::config_list(has_experts));
-  const u64 period = out.count("attention.sliding_window_pattern").value_or(4);
-  if (period >= 2 && period <= out.size("L")) {
-    out.set("sliding_window_pattern", std::string(static_cast<std::size_t>(period - 1), 'L') + "G");
-  }
+  MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
+  const auto global = std::find(slides.begin(), slides.end(), false);
+  if (global != slides.end()) out.set("sliding_window_pattern", std::string(global - slides.begin(), 'L') + "G");
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Gemma 3n: alternating updates of four residual streams (AltUp), learned residuals (LAuReL), embeddings of every
 // layer; the last layers share keys and values.
 #include <algorithm>
+#include <limits>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
@@ -9,10 +10,24 @@
 
 namespace modelutils::arch::families::gemma3n {
 
+constexpr u64 sparse_layers = 10;
 constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6", .head_dim = "256"});
+// Layers whose features are cut off below the mean + scale * the deviation: 95 % of a normal distribution lie there.
+// The others have minus infinity. The runtime has it wired in; llama.cpp's converter states it.
+static Status write_sparsity(KeyWriter& out, const Key& key) {
+  constexpr double below_95_percent = 1.6448536269514722;
+  std::vector<float> scales;
+  for (u64 i = 0; i < out.size(symbol::layers); ++i) {
+    scales.push_back(i < sparse_layers ? static_cast<float>(below_95_percent)
+                                       : -std::numeric_limits<float>::infinity());
+  }
+  out.reals(key.name, scales);
+  return {};
+}
 constexpr Key own[] = {
+    {.name = "activation_sparsity_scale", .type = KeyType::f32_list, .write = write_sparsity},
     sliding_window("512", Missing::warn, Need::required),
-    window_pattern<5>,
+    window_flags<5>,
     {.name = "attention.shared_kv_layers", .fields = "num_kv_shared_layers", .symbol = "Sk", .fallback = "15"},
     {.name = "embedding_length_per_layer_input",
      .fields = "hidden_size_per_layer_input",
@@ -31,6 +46,7 @@ constexpr Key own[] = {
     {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
 };
 
+constexpr std::string_view no_blocks = "not every kernel of llama.cpp multiplies quantised stacks of this kind";
 constexpr Tensor first[] = {
     {"token_embd", "E,V", "model.embed_tokens"},
     {"per_layer_token_embd", "P*L,V",
@@ -38,8 +54,8 @@ constexpr Tensor first[] = {
      "[Vp>=V] model.embed_tokens_per_layer"},
     {"per_layer_model_proj", "E,P*L", "model.per_layer_model_projection"},
     {"per_layer_proj_norm", "P", "model.per_layer_projection_norm"},
-    {.name = "altup_proj", .ne = "E,E,A-1", .source = "model.altup_projections.#", .plain = true},
-    {.name = "altup_unembd_proj", .ne = "E,E,A-1", .source = "model.altup_unembed_projections.#", .plain = true},
+    {.name = "altup_proj", .ne = "E,E,A-1", .source = "model.altup_projections.#", .plain = no_blocks},
+    {.name = "altup_unembd_proj", .ne = "E,E,A-1", .source = "model.altup_unembed_projections.#", .plain = no_blocks},
 };
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
@@ -86,7 +102,7 @@ static Status check_sparsity(KeyWriter& out) {
   bool is_right = found->get(pattern);  // one number for all layers is wrong whatever it is
   for (std::size_t number = 0; is_right && number < pattern.size(); ++number) {
     double share = 0;
-    is_right = pattern.at(number)->get(share) && share == (number < 10 ? 0.95 : 0.0);
+    is_right = pattern.at(number)->get(share) && share == (number < sparse_layers ? 0.95 : 0.0);
   }
   if (is_right) return {};
   return out.refuse("activation_sparsity_pattern",
@@ -101,7 +117,7 @@ static Status describe(ConfigWriter& out) {
   std::vector<double> sparsity;
   std::vector<u64> widths;
   for (u64 i = 0; i < out.size("L"); ++i) {
-    sparsity.push_back(i < 10 ? 0.95 : 0);
+    sparsity.push_back(i < sparse_layers ? 0.95 : 0);
     widths.push_back(out.sizes().get("F", i));
   }
   out.set("activation_sparsity_pattern", hf::config_list(sparsity));

@@ -79,7 +79,10 @@ const Family gpt_oss = {
     .layer_tensors = {layer, experts},
     .fixed = {rotates_halves, {"swiglu_limit", "7", Severity::warning, "llama.cpp clamps at 7"}},
     .checks = {check_period<2>},
-    .config = {.fields = "layer_types", .members = {{"attention_bias", "true"}}, .describe = describe},
+    .config = {.fields = "layer_types",
+               .members = {{"attention_bias", "true"}},
+               .describe = describe,
+               .only_mlx_names = true},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true}},
 };
 

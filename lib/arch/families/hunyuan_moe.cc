@@ -50,8 +50,14 @@ static Status warn_of_weights(KeyWriter& out) {
   return {};
 }
 constexpr Member members[] = {
-    {"intermediate_size", "=F"}, {"attention_bias", "@attn_q.bias"}, {"cla_share_factor", "2"},
-    {"norm_topk_prob", "true"},  {"rope_scaling", "null"},
+    {"intermediate_size", "=F"},
+    {"attention_bias", "@attn_q.bias"},
+    {"cla_share_factor", "2"},
+    // mlx-lm's class cannot do without; the base is stretched already.
+    {"norm_topk_prob", "true"},
+    {"rope_scaling.type", "dynamic"},
+    {"rope_scaling.alpha", "1"},
+    {"rope_scaling.factor", "1"},
 };
 
 const Family hunyuan_moe = {

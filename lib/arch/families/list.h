@@ -43,9 +43,9 @@
   X(olmo, olmo)                         \
   X(plamo, plamo)                       \
   X(hunyuan_dense, hunyuan_dense)       \
+  X(deepseek2, glm4_moe_lite)           \
   X(deepseek2, deepseek_v3)             \
   X(deepseek2, deepseek_v2)             \
-  X(deepseek2, glm4_moe_lite)           \
   X(minicpm3, minicpm3)                 \
   X(qwen3next, qwen3next)               \
   X(qwen3next, qwen35)                  \

@@ -20,7 +20,7 @@ static Status read_part_norms(ConfigWriter& out, const Key& key) {
   if (!out.flag(key.name).value_or(false)) return {};
   set_identity(out, "FalconMambaForCausalLM", "falcon_mamba");
   out.set("use_bcdt_rms", true);
-  if (const auto epsilon = out.real("attention.layer_norm_rms_epsilon")) out.set("mixer_rms_eps", *epsilon);
+  out.assume("mixer_rms_eps", 1e-6);  // the file has one epsilon for all norms
   return {};
 }
 constexpr Key part_norms[] = {

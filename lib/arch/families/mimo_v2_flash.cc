@@ -64,6 +64,7 @@ constexpr auto sizes = [] {
 }();
 constexpr Key own[] = {
     expert_width,
+    expert_gating("2"),
     {.name = "attention.sliding_window", .fields = "sliding_window_size|sliding_window", .need = Need::required},
     {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_pattern},
     {.name = "attention.value_scale", .type = KeyType::f32, .fields = "attention_value_scale"},

@@ -31,6 +31,7 @@ static std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
 constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, const Sizes&)) {
   auto keys = decoder_sizes();
   keys[1] = endless_context;
+  keys[3].type = KeyType::u32_or_layers;  // tells which layers have a feed-forward part
   keys[3].fields = {};
   keys[3].derive_layers = widths;
   keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
@@ -44,7 +45,7 @@ constexpr auto dense_sizes = with_kinds(dense_widths);
 constexpr auto mixture_sizes = with_kinds(expert_widths);
 // What the loader computes with where the file has no epsilon of its own for the norms of layers.
 constexpr auto ssm_sizes = [] {
-  std::array<Key, 5> keys = {};
+  std::array<Key, 7> keys = {};
   std::copy(mamba_keys.begin(), mamba_keys.end(), keys.begin());
   keys[3].fields = "mamba_num_heads";
   keys[4] = {.name = "attention.layer_norm_epsilon",
@@ -52,6 +53,9 @@ constexpr auto ssm_sizes = [] {
              .fields = "layer_norm_epsilon|rms_norm_eps",
              .missing = Missing::refuse,
              .need = Need::required};
+  // No layer has rope; llama.cpp's converter states both keys all the same.
+  keys[5] = {.name = "rope.dimension_count", .fallback = "D", .missing = Missing::assume};
+  keys[6] = {.name = "rope.scaling.finetuned", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume};
   return keys;
 }();
 constexpr Key mixture[] = {

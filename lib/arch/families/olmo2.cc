@@ -9,7 +9,7 @@ namespace modelutils::arch::families::olmo2 {
 constexpr auto sizes = decoder_sizes({.context = "4096", .epsilon = "1e-6"});
 constexpr Key windows[] = {
     {.name = "attention.sliding_window", .fields = "sliding_window", .symbol = "W", .fallback = "4096"},
-    window_pattern<4>,
+    window_flags<4>,
 };
 
 const Family olmo2 = {

@@ -52,6 +52,7 @@ constexpr Tensor norms[] = {
 };
 // The rank of the time step is max(64, E / 16). The small matrices of time steps, B and C are exponentiated and summed
 // up over the whole text: rounded to blocks they are the largest error of all.
+constexpr std::string_view rounds_worst = "blocks would round it, which is the largest error of all here";
 constexpr Tensor mamba_rows[] = {
     {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj", .when = "!K"},
     {.name = "ssm_conv1d",
@@ -64,8 +65,12 @@ constexpr Tensor mamba_rows[] = {
      .ne = "I,(E<1024)*64+(E>=1024)*(E/16)+2*S",
      .source = "mixer.bcdt_proj",
      .when = "!K",
-     .plain = true},
-    {.name = "ssm_dt", .ne = "(E<1024)*64+(E>=1024)*(E/16),Rt", .source = "mixer.dt_proj", .when = "!K", .plain = true},
+     .plain = rounds_worst},
+    {.name = "ssm_dt",
+     .ne = "(E<1024)*64+(E>=1024)*(E/16),Rt",
+     .source = "mixer.dt_proj",
+     .when = "!K",
+     .plain = rounds_worst},
     {.name = "@ssm_dt.bias", .ne = "Rt", .source = "mixer.dt_bias", .when = "!K"},
     {.name = "@ssm_a", .ne = "Rt", .source = "mixer.A_log@neg_exp", .when = "!K"},
     {.name = "@ssm_d", .ne = "Rt", .source = "mixer.D", .when = "!K"},

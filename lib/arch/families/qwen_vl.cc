@@ -85,7 +85,8 @@ const Family qwen3_vl = {
     .checks = {warn_of_windows},
     .config = {.members = {{"attention_bias", "@attn_q.bias"}},
                .describe = describe,
-               .text_model_type = "qwen3_vl_text"},
+               .text_model_type = "qwen3_vl_text",
+               .only_mlx_names = true},
 };
 
 const Family qwen3_vl_moe = {
@@ -103,7 +104,8 @@ const Family qwen3_vl_moe = {
     .config = {.fields = "num_experts",
                .members = {{"attention_bias", "@attn_q.bias"}},
                .describe = describe,
-               .text_model_type = "qwen3_vl_moe_text"},
+               .text_model_type = "qwen3_vl_moe_text",
+               .only_mlx_names = true},
 };
 
 }  // namespace modelutils::arch::families::qwen_vl

@@ -86,11 +86,16 @@ class ValueRules {
     constexpr u64 step = 64 * 1024;
     u64 bad = 0;
     u64 first_index = 0;
+    // Gemma 3n's layers that cut nothing off say so with minus infinity; llama.cpp's converter writes it.
+    const bool may_cut_nothing = entry.key.ends_with(".activation_sparsity_scale");
+    const auto is_odd = [&](double number) {
+      return !std::isfinite(number) && !(may_cut_nothing && std::isinf(number) && number < 0);
+    };
     for (u64 first = 0; first < array.count; first += step) {
       const auto numbers = gguf::read_numbers<double>(source_, document_, array, first, step);
       if (!numbers) return log_.add(without_path(numbers.error()));
       for (std::size_t i = 0; i < numbers->size(); ++i) {
-        if (!std::isfinite((*numbers)[i]) && bad++ == 0) first_index = first + i;
+        if (is_odd((*numbers)[i]) && bad++ == 0) first_index = first + i;
       }
     }
     if (bad == 0) return;
