@@ -5,57 +5,166 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked_math.h"
 #include "base/joined.h"
+#include "forms/foreign_recognition.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
 
-namespace {
+namespace foreign {
 
 bool is_float(std::optional<TensorType> type) {
   return type == TensorType::F32 || type == TensorType::BF16 || type == TensorType::F16;
 }
 
-// A recogniser: says whether the module has its form, whatever is wrong with it.
-using Recognise = bool (*)(std::span<const mlx::TensorRef>, TensorFinder&, Module&, FindingLog&);
-
-// "P.weight" F8_E4M3 and "P.weight_scale", one number for all of it.
-bool recognise_scaled_fp8(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, Module& module,
-                          FindingLog& findings) {
-  const mlx::TensorRef& weight = tensors[module.weight()];
-  if (weight.type != TensorType::F8_E4M3) return false;
-  const std::size_t scale = finder.find(module.path, ".weight_scale");
-  if (scale == no_tensor || element_count(tensors[scale].shape) != u64{1} || tensors[scale].shape.size() > 1) {
-    return false;
-  }
+bool Recognition::take_scale(std::size_t place, std::string_view suffix) {
   module.quantized = true;
-  module.planes[1] = scale;
-  if (!is_float(tensors[scale].type)) {
-    findings.error(Scope::model, "hf-scale-type",
-                   fmt::format("weight_scale is {}; it must be F32, BF16 or F16",
-                               tensors[scale].type ? type_name(*tensors[scale].type) : "of unknown type"),
-                   at_module(module.path));
+  module.planes[1] = place;
+  if (is_float(tensors[place].type)) return true;
+  findings.error(Scope::model, "hf-scale-type",
+                 fmt::format("{} is {}; it must be F32, BF16 or F16", suffix.substr(1),
+                             tensors[place].type ? type_name(*tensors[place].type) : "of unknown type"),
+                 at_module(module.path));
+  return false;
+}
+
+void Recognition::misfit(std::string_view suffix, std::size_t place) {
+  findings.error(Scope::model, "hf-module-shape",
+                 fmt::format("{} has shape [{}], which does not fit the codes of shape [{}]", suffix.substr(1),
+                             joined(tensors[place].shape), joined(tensors[module.weight()].shape)),
+                 at_module(module.path));
+}
+
+}  // namespace foreign
+
+namespace {
+
+using foreign::Recognition;
+
+u64 ceil_div(u64 value, u64 by) {
+  return value / by + (value % by != 0 ? 1 : 0);
+}
+
+// "P.weight" F8_E4M3 with a scale: one number, one for each row, or one for each block.
+bool recognise_fp8(Recognition& of) {
+  const mlx::TensorRef& weight = of.tensors[of.module.weight()];
+  if (weight.type != TensorType::F8_E4M3) return false;
+  constexpr std::array<std::string_view, 3> suffixes = {".weight_scale_inv", ".weight_scale", ".qscale_weight"};
+  std::string_view suffix;
+  std::size_t scale = no_tensor;
+  for (const std::string_view each : suffixes) {
+    if (scale == no_tensor) scale = of.finder.find(of.module.path, suffix = each);
+  }
+  if (scale == no_tensor) {
+    of.findings.error(Scope::model, "hf-scale-missing", "has an FP8 weight, but no weight_scale_inv or weight_scale",
+                      at_module(of.module.path));
+    of.module.quantized = true;
     return true;
   }
-  module.form = fp8_form(*tensors[scale].type);
-  module.decodable = !weight.shape.empty() && element_count(weight.shape).value_or(0) > 0;
+  if (!of.take_scale(scale, suffix) || element_count(weight.shape).value_or(0) == 0) return true;
+  const std::span<const u64> shape = of.tensors[scale].shape;
+  const TensorType type = *of.tensors[scale].type;
+  const u64 columns = weight.shape.back();
+  const u64 rows = *element_count(weight.shape) / columns;
+  const u64 scales = element_count(shape).value_or(0);
+  const ForeignMethod& method = of.method;
+  if (scales == 1) {
+    of.module.form = fp8_form(type);
+  } else if (scales == rows && (shape.size() == 1 || shape.back() == 1) && weight.shape.size() == 2) {
+    of.module.form = fp8_form(type, 1);
+  } else if (weight.shape.size() >= 2 && shape.size() == weight.shape.size() &&
+             std::ranges::equal(shape.first(shape.size() - 2), weight.shape.first(weight.shape.size() - 2)) &&
+             shape[shape.size() - 2] == ceil_div(weight.shape[weight.shape.size() - 2], method.block_rows) &&
+             shape.back() == ceil_div(columns, method.block_columns) &&
+             (weight.shape.size() == 2 || weight.shape[weight.shape.size() - 2] % method.block_rows == 0)) {
+    of.module.form = fp8_form(type, method.block_rows, method.block_columns);
+  } else {
+    of.misfit(suffix, scale);
+    return true;
+  }
+  of.module.decodable = true;
   return true;
 }
 
-constexpr std::array recognisers = {Recognise{recognise_scaled_fp8}};
+// Two E2M1 a byte, E4M3 scales of 16, and one factor for the tensor or its reciprocal; or MXFP4's E8M0 scales of 32.
+bool recognise_fp4(Recognition& of) {
+  const mlx::TensorRef& codes = of.tensors[of.module.weight()];
+  if (codes.type != TensorType::U8 || codes.shape.size() < 2) return false;
+  const std::size_t scale = of.finder.find(of.module.path, ".weight_scale");
+  if (scale == no_tensor) return false;
+  const mlx::TensorRef& scales = of.tensors[scale];
+  const bool is_mxfp4 = scales.type == TensorType::U8;
+  if (!is_mxfp4 && scales.type != TensorType::F8_E4M3) return false;
+  of.module.quantized = true;
+  of.module.planes[1] = scale;
+  const u64 group_bytes = is_mxfp4 ? 16 : 8;
+  std::vector<u64> wanted(codes.shape.begin(), codes.shape.end());
+  wanted.back() /= group_bytes;
+  const auto columns = checked_mul(codes.shape.back(), u64{2});
+  if (codes.shape.back() % group_bytes != 0 || !std::ranges::equal(scales.shape, wanted) || !columns ||
+      element_count(codes.shape).value_or(0) == 0) {
+    of.misfit(".weight_scale", scale);
+    return true;
+  }
+  of.module.shape.assign(codes.shape.begin(), codes.shape.end());
+  of.module.shape.back() = *columns;
+  if (is_mxfp4) {
+    of.module.form = mlx_form(mlx::default_params(mlx::Mode::mxfp4), TensorType::U8, TensorType::U8, TensorType::F32);
+    of.module.decodable = true;
+    return true;
+  }
+  const bool is_inverse = of.finder.find(of.module.path, ".weight_global_scale") != no_tensor;
+  const std::string_view suffix = is_inverse ? ".weight_global_scale" : ".weight_scale_2";
+  of.module.planes[2] = of.finder.find(of.module.path, suffix);
+  if (of.module.planes[2] == no_tensor) {
+    of.findings.error(Scope::model, "hf-scale-missing", "has NVFP4 codes, but no weight_scale_2 or weight_global_scale",
+                      at_module(of.module.path));
+    return true;
+  }
+  const mlx::TensorRef& factor = of.tensors[of.module.planes[2]];
+  if (factor.type != TensorType::F32 || element_count(factor.shape) != u64{1}) {
+    of.misfit(suffix, of.module.planes[2]);
+    return true;
+  }
+  of.module.form = nvfp4_form(is_inverse);
+  of.module.decodable = true;
+  return true;
+}
+
+using Recognise = bool (*)(Recognition&);
+constexpr std::array recognisers = {Recognise{recognise_fp8}, Recognise{recognise_fp4},
+                                    Recognise{foreign::recognise_gptq_or_awq}, Recognise{foreign::recognise_packed},
+                                    Recognise{foreign::recognise_int8}};
 
 }  // namespace
 
-void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, Module& module,
-                            FindingLog& findings) {
+void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, const ForeignMethod& method,
+                            Module& module, FindingLog& findings) {
+  Recognition of{tensors, finder, method, module, findings};
+  for (const std::string_view changed : {".pre_quant_scale", ".input_quantizer._pre_quant_scale", ".svdquant_lora_a"}) {
+    if (finder.find(module.path, changed) == no_tensor) continue;
+    findings.error(Scope::model, "hf-module-shape",
+                   fmt::format("has {}, which changes its input; such modules cannot be converted", changed.substr(1)),
+                   at_module(module.path));
+    return;
+  }
   for (const Recognise recognise : recognisers) {
-    if (recognise(tensors, finder, module, findings)) return;
+    if (recognise(of)) return;
   }
 }
 
+std::string_view module_of_codes(std::string_view name) {
+  for (const std::string_view suffix : {".weight", ".qweight", ".weight_packed"}) {
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return {};
+}
+
 bool is_activation_scale(std::string_view name) {
-  constexpr std::array<std::string_view, 7> endings = {
-      "input_scale", "input_global_scale", "activation_scale", "k_scale", "v_scale", "q_scale", "output_scale"};
+  constexpr std::array<std::string_view, 8> endings = {
+      "input_scale", "input_global_scale", "activation_scale", "k_scale", "v_scale",
+      "q_scale",     "output_scale",       "input_zero_point"};
   return std::ranges::find(endings, name.substr(name.rfind('.') + 1)) != endings.end();
 }
 

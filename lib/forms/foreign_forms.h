@@ -1,12 +1,16 @@
-// Forms of Hugging Face directories that were quantised by another method than MLX's, recognised by the tensors beside
-// each weight: configurations contradict the files too often. One row each (foreign_forms.cc).
+// Forms of Hugging Face directories that were quantised by another method than MLX's, recognised by the tensors that
+// belong to each weight: configurations contradict the files too often. One row each (foreign_forms.cc);
+// docs/formats/hf-quantized.md has the forms.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include "forms/foreign_method.h"
 #include "forms/modules.h"
+#include "forms/stored_matrix.h"
 
 namespace modelutils {
 
@@ -19,9 +23,20 @@ class TensorFinder {
 };
 
 /// Looks at a module whose planes have the weight alone. If its tensors make up a form, fills in planes, form, shape;
-/// what does not fit goes to `findings` and leaves it undecodable.
-void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, Module& module,
-                            FindingLog& findings);
+/// what does not fit goes to `findings` (scope model, "hf-scale-type", "hf-scale-missing", "hf-module-shape") and
+/// leaves it undecodable.
+void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, const ForeignMethod& method,
+                            Module& module, FindingLog& findings);
+
+/// What only the values of small tensors tell: the shape that weight_shape states, the order of the columns (g_idx),
+/// which version's zero points they are, NVFP4's factor. `plane` gives the place of a tensor of the list. Errors:
+/// "hf-module-values" at the module (a shape or groups that contradict the tensors, a factor that is 0 or not finite),
+/// those of reading.
+Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method,
+                           const std::function<StoredPlane(std::size_t tensor)>& plane, Module& module);
+
+/// ".weight", ".qweight" or ".weight_packed": what a module's codes are called.
+std::string_view module_of_codes(std::string_view name);
 
 /// "input_scale", "k_scale" …: what belongs to a quantised module, but is not part of its weight. The last piece of a
 /// name.

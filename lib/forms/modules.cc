@@ -50,15 +50,25 @@ Module module_of(const mlx::Module& found, std::span<const mlx::TensorRef> tenso
 
 }  // namespace
 
-Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::Quantization& quantization) {
+Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::Quantization& quantization,
+                            const ForeignMethod& foreign) {
   mlx::Modules found = mlx::find_modules(tensors, quantization);
   Modules modules;
   modules.findings = std::move(found.findings);
   modules.list.reserve(found.list.size());
   for (const mlx::Module& module : found.list) modules.list.push_back(module_of(module, tensors));
-  if (quantization.foreign_method.empty()) return modules;
+  if (!foreign.is_known) return modules;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::string_view name = tensors[i].name;
+    if (!name.ends_with(".qweight") && !name.ends_with(".weight_packed")) continue;
+    Module& module = modules.list.emplace_back();
+    module.path = module_of_codes(name);
+    module.planes[0] = i;
+    module.shape.assign(tensors[i].shape.begin(), tensors[i].shape.end());
+  }
+  std::ranges::stable_sort(modules.list, {}, [](const Module& module) { return module.weight(); });
   NamedTensors names(tensors);
-  for (Module& module : modules.list) recognise_foreign_form(tensors, names, module, modules.findings);
+  for (Module& module : modules.list) recognise_foreign_form(tensors, names, foreign, module, modules.findings);
   return modules;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/finding_log.h"
+#include "forms/foreign_method.h"
 #include "forms/stored_form.h"
 #include "mlx/modules.h"
 
@@ -20,7 +21,7 @@ using mlx::no_tensor;
 /// A module that owns a weight. Planes are indexes into the list of tensors, no_tensor where there is none.
 struct Module {
   std::string_view path;  ///< name of the weight without ".weight", as in the file
-  std::array<std::size_t, max_planes> planes{no_tensor, no_tensor, no_tensor, no_tensor};  ///< [0]: the weight
+  std::array<std::size_t, max_planes> planes{no_tensor, no_tensor, no_tensor, no_tensor, no_tensor};  ///< [0]: weight
   bool quantized = false;          ///< it is made of several tensors
   std::optional<StoredForm> form;  ///< of a quantised module, if it is known; usable if `decodable`
   bool decodable = false;          ///< quantised, and every check of types and shapes against `form` passed
@@ -38,10 +39,11 @@ struct Module {
 
 struct Modules {
   std::vector<Module> list;  ///< in the order of their weights in the list of tensors
-  FindingLog findings;       ///< those of mlx::find_modules(), and of scope model "hf-scale-type"
+  FindingLog findings;       ///< those of mlx::find_modules(), and of recognise_foreign_form()
 };
 
 /// Time proportional to the number of tensors. The paths are views of the names.
-Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::Quantization& quantization);
+Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::Quantization& quantization,
+                            const ForeignMethod& foreign);
 
 }  // namespace modelutils

@@ -120,7 +120,7 @@ std::string fp8_short_text(const StoredForm& /*form*/) {
   return "fp8";
 }
 
-// The scale of a row need not be that of the next.
+// Rows: the scale of one need not be that of the next.
 u64 fp8_unit(const StoredForm& /*form*/, u64 columns) {
   return columns;
 }
@@ -151,12 +151,93 @@ void decode_fp8(const StoredForm& form, u64 columns, const StoredPlanes& planes,
   }
 }
 
+// scale × (code − zero point): one product in float32.
+
+std::string integer_text(const StoredForm& form) {
+  const IntegerParams& of = form.integers;
+  const std::string group = of.group == 0 ? std::string("per row") : fmt::format("group {}", of.group);
+  return fmt::format("{}-bit integers, {}, {}{}", of.bits, group, of.has_zeros ? "with zero points" : "symmetric",
+                     of.is_scattered ? ", columns in another order" : "");
+}
+
+std::string integer_short_text(const StoredForm& form) {
+  return fmt::format("int{}/{}", form.integers.bits,
+                     form.integers.group == 0 ? "row" : fmt::format("{}", form.integers.group));
+}
+
+double integer_bits(const StoredForm& form) {
+  return form.integers.bits;
+}
+
+u64 integer_groups(const IntegerParams& of, u64 columns) {
+  if (of.is_scattered) return of.scales.columns;
+  return of.group == 0 ? 1 : columns / of.group + (columns % of.group != 0 ? 1 : 0);
+}
+
+PlaneLayout integer_plane(const StoredForm& form, std::size_t plane, u64 columns) {
+  const IntegerParams& of = form.integers;
+  switch (plane) {
+    case 0: return {columns, 1, of.codes};
+    case 1: return {integer_groups(of, columns) * type_info(form.types[1]).block_bytes, 1, of.scales};
+    case 2: return {of.has_zeros ? integer_groups(of, columns) : 0, 1, of.zeros};
+    case 3: return {of.is_scattered ? columns * sizeof(u32) : 0, PlaneLayout::all_rows};
+    default: return {};
+  }
+}
+
+bool integer_has_decoder(const StoredForm& /*form*/) {
+  return true;
+}
+
+void decode_integers(const StoredForm& form, u64 columns, const StoredPlanes& planes, std::span<float> out) {
+  std::vector<i32> numbers(static_cast<std::size_t>(columns));
+  std::vector<float> scales(static_cast<std::size_t>(columns));
+  for (u64 row = 0; row * columns < out.size(); ++row) {
+    integers_of_row(form, columns, planes, row, numbers, scales);
+    for (u64 i = 0; i < columns; ++i) out[row * columns + i] = scales[i] * static_cast<float>(numbers[i]);
+  }
+}
+
+// E2M1 × E4M3, which float32 holds exactly, times the factor of the tensor.
+
+std::string nvfp4_text(const StoredForm& /*form*/) {
+  return "NVFP4 with a scale for the tensor";
+}
+
+std::string nvfp4_short_text(const StoredForm& /*form*/) {
+  return "nvfp4";
+}
+
+double nvfp4_bits(const StoredForm& /*form*/) {
+  return 4;
+}
+
+PlaneLayout nvfp4_plane(const StoredForm& /*form*/, std::size_t plane, u64 columns) {
+  switch (plane) {
+    case 0: return {columns / 2};
+    case 1: return {columns / 16};
+    case 2: return {sizeof(float), PlaneLayout::all_rows};
+    default: return {};
+  }
+}
+
+void decode_nvfp4(const StoredForm& form, u64 columns, const StoredPlanes& planes, std::span<float> out) {
+  mlx::dequantize(mlx::default_params(mlx::Mode::nvfp4), {planes[0], TensorType::U8, planes[1], TensorType::F32, {}},
+                  out);
+  for (u64 row = 0; row * columns < out.size(); ++row) {
+    const float factor = nvfp4_factor(form, planes[2].data() + row * sizeof(float));
+    for (float& value : out.subspan(row * columns, columns)) value *= factor;
+  }
+}
+
 // clang-format off
 constexpr std::array table = {
     FormInfo{FormKind::opaque, "unknown", opaque_text, opaque_text, opaque_bits, opaque_unit, opaque_plane, opaque_has_decoder, decode_opaque},
     FormInfo{FormKind::plain, "plain", plain_text, plain_text, plain_bits, plain_unit, plain_plane, plain_has_decoder, decode_plain},
     FormInfo{FormKind::mlx, "mlx", mlx_text, mlx_short_text, mlx_bits, mlx_unit, mlx_plane, mlx_has_decoder, decode_mlx},
     FormInfo{FormKind::fp8, "fp8", fp8_text, fp8_short_text, plain_bits, fp8_unit, fp8_plane, plain_has_decoder, decode_fp8},
+    FormInfo{FormKind::integers, "integers", integer_text, integer_short_text, integer_bits, fp8_unit, integer_plane, integer_has_decoder, decode_integers},
+    FormInfo{FormKind::nvfp4, "nvfp4", nvfp4_text, nvfp4_short_text, nvfp4_bits, fp8_unit, nvfp4_plane, integer_has_decoder, decode_nvfp4},
 };
 // clang-format on
 
@@ -176,6 +257,51 @@ float scale_at(TensorType type, const std::byte* at) {
     case TensorType::BF16: return bf16_to_f32(load<u16>(at));
     default: return load<float>(at);
   }
+}
+
+float nvfp4_factor(const StoredForm& form, const std::byte* at) {
+  const float stored = load<float>(at);
+  return form.integers.scale_is_inverse ? 1 / stored : stored;
+}
+
+void integers_of_row(const StoredForm& form, u64 columns, const StoredPlanes& planes, u64 row, std::span<i32> numbers,
+                     std::span<float> scales) {
+  const IntegerParams& of = form.integers;
+  const u64 groups = integer_groups(of, columns);
+  const u64 scale_bytes = type_info(form.types[1]).block_bytes;
+  const std::byte* codes = planes[0].data() + row * columns;
+  const std::byte* scale = planes[1].data() + row * groups * scale_bytes;
+  const std::byte* zero = of.has_zeros ? planes[2].data() + row * groups : nullptr;
+  // All rows share one line, which whoever only analyses reads once.
+  const u64 line = columns * sizeof(u32);
+  const std::byte* places = of.is_scattered ? planes[3].data() + (planes[3].size() > line ? row * line : 0) : nullptr;
+  const i32 middle = of.is_signed ? 0 : 1 << (of.bits - 1);
+  for (u64 i = 0; i < columns; ++i) {
+    u64 group = of.group == 0 ? 0 : i / of.group;
+    if (places != nullptr) group = std::min<u64>(load<u32>(places + i * sizeof(u32)), groups - 1);
+    const i32 code = of.is_signed ? static_cast<i8>(codes[i]) : static_cast<i32>(static_cast<u8>(codes[i]));
+    const i32 at =
+        zero != nullptr ? static_cast<i32>(static_cast<u8>(zero[group])) + (of.zeros_plus_one ? 1 : 0) : middle;
+    numbers[i] = code - at;
+    scales[i] = scale_at(form.types[1], scale + group * scale_bytes);
+  }
+}
+
+StoredForm integer_form(const IntegerParams& params, TensorType scale) {
+  StoredForm form;
+  form.kind = FormKind::integers;
+  form.types = {TensorType::I32, scale};
+  form.integers = params;
+  return form;
+}
+
+StoredForm nvfp4_form(bool scale_is_inverse) {
+  StoredForm form;
+  form.kind = FormKind::nvfp4;
+  form.types = {TensorType::U8, TensorType::F8_E4M3};
+  form.integers = {};
+  form.integers.scale_is_inverse = scale_is_inverse;
+  return form;
 }
 
 StoredForm opaque_form() {

@@ -8,6 +8,9 @@ namespace modelutils {
 Status read_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 first, u64 count, MutableBytes out) {
   const u64 bytes = layout.line_bytes;
   if (bytes == 0 || count == 0) return {};
+  if (layout.gather.kind != Gather::Kind::none) {
+    return read_gathered(*plane.file, plane.offset, layout.gather, first, count, out);
+  }
   if (layout.rows == 1) return plane.file->read_exact(plane.offset + first * bytes, out.first(count * bytes));
   // Each line is read once, in the place of its last row, and copied to the others from there on.
   const u64 first_line = first / layout.rows;

@@ -37,34 +37,53 @@ class MatrixCollector {
 
   Status collect() {
     const std::string& method = model_.opened.quantization.foreign_method;
-    if (!method.empty() && !is_understood()) {
-      return input_error(
-          "convert-foreign-method",
-          fmt::format(
-              "the weights are quantised with '{}', not by MLX, and cannot be converted; convert the unquantised model",
-              method),
-          "quantization_config.quant_method", {}, model_.config.path);
+    const std::string& refusal = model_.opened.foreign.refusal;
+    if (!method.empty() && (!refusal.empty() || !is_understood())) {
+      return input_error("convert-foreign-method",
+                         refusal.empty() ? fmt::format("the weights are quantised with '{}', not by MLX, and cannot be "
+                                                       "converted; convert the unquantised model",
+                                                       method)
+                                         : fmt::format("{} ('{}') cannot be converted; convert the unquantised model",
+                                                       refusal, method),
+                         "quantization_config.quant_method", {}, model_.config.path);
     }
+    MU_TRY(settle());
     const std::vector<bool> is_part = quantization_parts(model_.opened);
     std::unordered_map<std::size_t, const Module*> by_weight;
     for (const Module& module : model_.opened.modules.list) by_weight.emplace(module.weight(), &module);
     for (std::size_t i = 0; i < is_part.size(); ++i) {
       if (is_part[i]) continue;
       const std::string_view stored_name = model_.shards.tensor(model_.shards.tensors[i]).name;
-      const std::string name = hf::canonical_name(stored_name);
+      const auto module = by_weight.find(i);
+      // Codes are called "qweight" or "weight_packed".
+      const bool is_packed =
+          module != by_weight.end() && module->second->quantized && !stored_name.ends_with("_blocks");
+      const std::string name =
+          is_packed ? hf::canonical_name(module->second->path) + ".weight" : hf::canonical_name(stored_name);
       const bool is_of_activations = !method.empty() && is_activation_scale(name);
       if (is_of_activations || hf::classify_name(name) != hf::NameClass::keep ||
           arch::is_prediction_layer(names_, model_.config, name)) {
         model_.left_out.push_back(std::string(stored_name));
         continue;
       }
-      const auto module = by_weight.find(i);
       MU_TRY(add(name, i, module == by_weight.end() ? nullptr : module->second));
     }
     return {};
   }
 
  private:
+  Status settle() {
+    SafetensorsModel& opened = model_.opened;
+    std::vector<mlx::TensorRef> refs;
+    for (const safetensors::TensorRef ref : opened.set.tensors) {
+      const safetensors::Tensor& tensor = opened.set.tensor(ref);
+      refs.push_back({tensor.name, tensor.type, tensor.shape});
+    }
+    const auto plane = [&](std::size_t i) { return model_.plane(stored(opened.set, opened.set.tensors[i])); };
+    for (Module& module : opened.modules.list) MU_TRY(settle_foreign_form(refs, opened.foreign, plane, module));
+    return {};
+  }
+
   static bool is_plain(std::optional<TensorType> type) {
     return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16;
   }

@@ -1,4 +1,5 @@
 #include "model/model_view.h"
+#include "forms/foreign_forms.h"
 
 #include <algorithm>
 #include <array>
@@ -74,8 +75,13 @@ ModelView ModelView::of_safetensors(std::string path, SafetensorsModel model) {
     tensor.form = form_of(*view.catalog_, stored[i]);
     view.tensors_.push_back(std::move(tensor));
   }
-  const Modules modules = find_stored_modules(refs, opened.quantization);
-  for (const Module& module : modules.list) {
+  Modules modules = find_stored_modules(refs, opened.quantization, opened.foreign);
+  for (Module& module : modules.list) {
+    const auto plane = [&](std::size_t i) { return plane_of(*view.catalog_, stored[i]); };
+    if (const Status settled = settle_foreign_form(refs, opened.foreign, plane, module); !settled) {
+      modules.findings.add(without_path(settled.error(), Scope::model));
+      module.decodable = false;
+    }
     module.for_each_part([&](std::size_t part) { view.tensors_[part].is_part = true; });
     if (!module.decodable) continue;
     ViewTensor& weight = view.tensors_[module.weight()];

@@ -23,6 +23,11 @@ void read_config(SafetensorsModel& model) {
   if (!*config) return;
   model.config = std::move(**config);
   model.quantization = mlx::read_quantization(*model.config);
+  std::string& method = model.quantization.foreign_method;
+  // NVIDIA's releases may say it in a file of its own.
+  const bool is_silent = method.empty() && !model.quantization.declared && !model.quantization.has_blocks;
+  if (is_silent && is_present(model.folder.file("hf_quant_config.json"))) method = "modelopt";
+  model.foreign = read_foreign_method(*model.config, method);
 }
 
 bool names_quantization_parts(const safetensors::ShardSet& set) {
@@ -49,7 +54,7 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
     const safetensors::Tensor& tensor = model.set.tensor(ref);
     refs.push_back({tensor.name, tensor.type, tensor.shape});
   }
-  model.modules = find_stored_modules(refs, model.quantization);
+  model.modules = find_stored_modules(refs, model.quantization, model.foreign);
   return model;
 }
 

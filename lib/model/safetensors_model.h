@@ -20,6 +20,7 @@ struct SafetensorsModel {
   std::optional<hf::Config> config;   ///< config.json in the folder of the files, if there is one that can be read
   std::optional<Error> config_error;  ///< config.json is there, but cannot be read
   mlx::Quantization quantization;     ///< what the config says
+  ForeignMethod foreign;              ///< the same of a method that is not MLX's
   /// Modules over `set.tensors` (indexes are places there). Found only where something can be quantised: a config
   /// exists, or a name ends in ".scales" or ".biases". Otherwise empty.
   Modules modules;

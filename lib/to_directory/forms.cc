@@ -70,7 +70,7 @@ class Chooser {
     std::optional<TensorType> type;
     for (const DirectoryPart& part : tensor.parts) {
       const std::optional<TensorType> here = catalog_.tensors[part.tensor].type;
-      if (type && type != here) return std::nullopt;
+      if ((type && type != here) || !part.factors.empty()) return std::nullopt;
       type = here;
     }
     return type;
@@ -200,6 +200,9 @@ class Chooser {
   // Why a matrix cannot keep its codes.
   std::string why_no_blocks(const DirectoryTensor& tensor) const {
     const std::optional<TensorType> type = type_of(tensor);
+    const bool has_factors =
+        std::ranges::any_of(tensor.parts, [](const DirectoryPart& part) { return !part.factors.empty(); });
+    if (has_factors) return "MLX has no scale for a whole tensor";
     if (!type) return "it is made of tensors of several types";
     if (mlx::exact_params(*type)) return "its elements change places";
     if (*type == TensorType::Q8_1 || *type == TensorType::Q8_K) {

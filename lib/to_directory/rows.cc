@@ -7,6 +7,7 @@
 #include "base/byte_reader.h"
 #include "mlx/quantize.h"
 #include "tensor/dequantize.h"
+#include "tensor/shape.h"
 #include "transfer/operation.h"
 
 namespace modelutils {
@@ -62,7 +63,7 @@ DirectoryReader::DirectoryReader(const Catalog& catalog, const DirectoryTensor& 
     const CatalogTensor& from = catalog.tensors[part.tensor];
     sources_.push_back({&part, &from, InverseView(part.view)});
     if (sources_.size() == 1) type_ = from.type;
-    if (type_ != from.type) type_.reset();
+    if (type_ != from.type || !part.factors.empty()) type_.reset();
   }
 }
 
@@ -139,6 +140,7 @@ Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& ou
     }
     if (tensor_.by_element) {
       MU_TRY(read_elements(source, first, count, out));
+      multiply(source, first, count, out);
       continue;
     }
     // One part at a time: they may differ in type.
@@ -148,17 +150,31 @@ Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& ou
     MU_TRY(read_part_rows(source, first, count, bytes_));
     if (sources_.size() == 1) {
       decode(*source.tensor->type, bytes_, out);
-      continue;
+    } else {
+      for (u64 i = 0; i < count; ++i) {
+        if (!source.inverse.row_of(first + i)) continue;
+        decode(*source.tensor->type, Bytes(bytes_).subspan(i * row_size, row_size),
+               std::span(out).subspan(i * columns, columns));
+      }
     }
-    for (u64 i = 0; i < count; ++i) {
-      if (!source.inverse.row_of(first + i)) continue;
-      decode(*source.tensor->type, Bytes(bytes_).subspan(i * row_size, row_size),
-             std::span(out).subspan(i * columns, columns));
-    }
+    multiply(source, first, count, out);
   }
   if (tensor_.operation == arch::Operation::none) return {};
   for (float& value : out) value = undo_operation(tensor_.operation, tensor_.operand, value);
   return {};
+}
+
+// The units that come from this source, by their factors.
+void DirectoryReader::multiply(const Source& source, u64 first, u64 count, std::span<float> out) const {
+  const std::vector<float>& factors = source.part->factors;
+  if (factors.empty()) return;
+  const u64 of_factor = std::max<u64>(element_count(source.tensor->ne).value_or(0) / factors.size(), 1);
+  for (u64 i = 0; i < count; ++i) {
+    const auto row = source.inverse.row_of(first + i);
+    if (!row) continue;
+    const u64 factor = std::min<u64>((*row + source.part->first) * tensor_.unit / of_factor, factors.size() - 1);
+    for (float& value : out.subspan(i * tensor_.unit, tensor_.unit)) value *= factors[factor];
+  }
 }
 
 // The rows of the source that the elements are in, cut down to the blocks that hold them.

@@ -59,6 +59,7 @@ class DirectoryReader {
   };
   void decode(TensorType type, Bytes bytes, std::span<float> out);
   Status read_part_rows(const Source& source, u64 first, u64 count, MutableBytes out);
+  void multiply(const Source& source, u64 first, u64 count, std::span<float> out) const;
   Status read_elements(const Source& source, u64 first, u64 count, std::span<float> out);
 
   const Catalog& catalog_;

@@ -79,6 +79,7 @@ class Reverser {
       MU_TRY(place(expected));
     }
     MU_TRY(place_numbers());
+    MU_TRY(place_scales());
     leave_out_prediction();
     MU_TRY(refuse_leftovers());
     MU_TRY(check_cover());
@@ -334,6 +335,35 @@ class Reverser {
       used_[i] = true;
       result_.left_out.push_back(name + " (predicts further tokens)");
     }
+  }
+
+  // "X.scale" multiplies the values of "X.weight"; "X.input_scale" says how a runtime may round what they are
+  // multiplied with.
+  Status place_scales() {
+    constexpr std::string_view scale_suffix = ".scale", input_suffix = ".input_scale";
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      const CatalogTensor& scale = catalog_.tensors[i];
+      const bool is_scale = scale.name.ends_with(scale_suffix);
+      if (used_[i] || (!is_scale && !scale.name.ends_with(input_suffix)) || scale.type != TensorType::F32) continue;
+      const std::size_t end = scale.name.size() - (is_scale ? scale_suffix : input_suffix).size();
+      const auto weight = by_name_.find(scale.name.substr(0, end) + ".weight");
+      if (weight == by_name_.end() || !used_[weight->second] || scale.ne.size() != 1) continue;
+      const std::vector<u64>& ne = catalog_.tensors[weight->second].ne;
+      if (scale.ne[0] != 1 && (ne.size() != 3 || scale.ne[0] != ne[2])) continue;
+      used_[i] = true;
+      if (!is_scale) {
+        result_.left_out.push_back(scale.name + " (scales activations, which a directory of MLX does not quantise)");
+        continue;
+      }
+      std::vector<float> factors(static_cast<std::size_t>(scale.ne[0]));
+      MU_TRY(catalog_.files[scale.file].source->read_exact(scale.offset, std::as_writable_bytes(std::span(factors))));
+      for (DirectoryTensor& tensor : result_.tensors) {
+        for (DirectoryPart& part : tensor.parts) {
+          if (part.tensor == weight->second) part.factors = factors;
+        }
+      }
+    }
+    return {};
   }
 
   Status refuse_leftovers() const {

@@ -29,6 +29,8 @@ struct DirectoryPart {
   std::size_t tensor = 0;  ///< index into the catalog
   u64 first = 0;
   arch::RowView view;
+  std::vector<float> factors =
+      {};  ///< of the tensor ".scale": what its values are multiplied by, one for all or for each expert
 };
 
 /// One tensor of a directory. Its data are units() units (rows, or single elements), in the order of the shape.

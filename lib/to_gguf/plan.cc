@@ -44,6 +44,8 @@ class Planner {
                                                   : " (belongs in another file, or is computed at run time)"));
     }
     MU_TRY(choose_recipes());
+    MU_TRY(add_scales());
+    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));
     MU_TRY(make_keys());
     MU_TRY(lay_out_files());
     plan_.report.input = options_.directory;
@@ -91,33 +93,49 @@ class Planner {
       MU_ASSIGN(plan_.recipes[i], make_recipe(*plan_.model, tensors[i], options_.repack, look));
       return {};
     }));
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const MappedTensor& tensor = tensors[i];
-      const TensorRecipe& recipe = plan_.recipes[i];
-      const std::optional<u64> bytes = tensor_bytes(recipe.type, tensor.ne);
-      if (!bytes) {
-        return input_error(
-            "convert-shape",
-            fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
-            at_tensor(tensor.name), {}, options_.directory);
-      }
-      if (recipe.target.may_overflow) {
-        plan_.report.remarks.warning(
-            Scope::model, "convert-overflow",
-            "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
-            at_tensor(recipe.source));
-      }
-      plan_.report.tensors.push_back({tensor.name,
-                                      recipe.source,
-                                      recipe.form,
-                                      std::string(type_name(recipe.type)),
-                                      tensor.ne,
-                                      *bytes,
-                                      recipe.measured ? std::optional(recipe.exact) : std::nullopt,
-                                      recipe.reason,
-                                      {},
-                                      {}});
+    return {};
+  }
+
+  // The factors of whole tensors that their blocks do not hold.
+  Status add_scales() {
+    const std::size_t count = plan_.recipes.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!plan_.recipes[i].target.has_scale) continue;
+      MU_ASSIGN(MappedTensor scale, scale_tensor(*plan_.model, plan_.map.tensors[i]));
+      MU_ASSIGN(TensorRecipe recipe, make_recipe(*plan_.model, scale, options_.repack, Look::all));
+      recipe.source = plan_.recipes[i].source;
+      plan_.map.tensors.push_back(std::move(scale));
+      plan_.recipes.push_back(std::move(recipe));
     }
+    return {};
+  }
+
+  Status report_tensor(std::size_t i) {
+    const MappedTensor& tensor = plan_.map.tensors[i];
+    const TensorRecipe& recipe = plan_.recipes[i];
+    const std::optional<u64> bytes = tensor_bytes(recipe.type, tensor.ne);
+    if (!bytes) {
+      return input_error(
+          "convert-shape",
+          fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
+          at_tensor(tensor.name), {}, options_.directory);
+    }
+    if (recipe.target.may_overflow) {
+      plan_.report.remarks.warning(
+          Scope::model, "convert-overflow",
+          "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
+          at_tensor(recipe.source));
+    }
+    plan_.report.tensors.push_back({tensor.name,
+                                    recipe.source,
+                                    recipe.form,
+                                    std::string(type_name(recipe.type)),
+                                    tensor.ne,
+                                    *bytes,
+                                    recipe.measured ? std::optional(recipe.exact) : std::nullopt,
+                                    recipe.reason,
+                                    {},
+                                    {}});
     return {};
   }
 

@@ -90,7 +90,8 @@ Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatri
 
 PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows) {
   const PlaneLayout layout = form_info(matrix.form).plane(matrix.form, plane, matrix.columns);
-  return layout.rows == 1 ? PlaneLayout{matrix.planes[plane].bytes / source_rows} : layout;
+  const bool follows_rows = layout.rows == 1 && layout.gather.kind == Gather::Kind::none;
+  return follows_rows ? PlaneLayout{matrix.planes[plane].bytes / source_rows} : layout;
 }
 
 u64 row_granule(const MappedTensor& tensor) {
@@ -208,6 +209,24 @@ Result<std::vector<float>> column_lengths(const HfModel& model, const MappedTens
   std::vector<float> lengths;
   for (const double sum : sums) lengths.push_back(static_cast<float>(std::sqrt(sum)) + at_least);
   return lengths;
+}
+
+Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tensor) {
+  MappedTensor scale;
+  scale.name = tensor.name.substr(0, tensor.name.rfind('.')) + ".scale";
+  scale.ne = {tensor.parts.size()};
+  scale.must_be_f32 = scale.is_whole = true;
+  for (const MappedPart& part : tensor.parts) {
+    const SourceMatrix& matrix = model.matrices[part.matrix];
+    const bool is_nvfp4 = matrix.form.kind == FormKind::nvfp4;
+    const StoredTensor& factor = matrix.planes[is_nvfp4 ? 2 : 1];
+    std::array<std::byte, sizeof(float)> bytes{};
+    MU_TRY(model.source(factor).read_exact(factor.offset,
+                                           MutableBytes(bytes).first(std::min(factor.bytes, bytes.size()))));
+    scale.generated.push_back(is_nvfp4 ? nvfp4_factor(matrix.form, bytes.data())
+                                       : scale_at(matrix.form.types[1], bytes.data()));
+  }
+  return scale;
 }
 
 Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers) {

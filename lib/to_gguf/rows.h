@@ -26,6 +26,10 @@ u64 row_granule(const MappedTensor& tensor);
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out);
 
 /// The values of a GGUF tensor that a directory's tensors make. Both must outlive it.
+/// The tensor ".scale" of a matrix of FormKind::nvfp4, or of FormKind::fp8 with one scale: one factor, or one for each
+/// expert. Errors: reading.
+Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tensor);
+
 std::unique_ptr<TensorValues> values_of(const HfModel& model, const MappedTensor& tensor);
 
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.

@@ -15,6 +15,10 @@ constexpr u64 analysis_bytes = u64{512} << 10;
 // Of lines that rows share, each once.
 Status read_own_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 first, u64 count,
                       std::vector<std::byte>& out) {
+  if (layout.rows == 1) {
+    out.resize(static_cast<std::size_t>(count * layout.line_bytes));
+    return read_lines(plane, layout, first, count, out);
+  }
   const u64 line = first / layout.rows;
   const u64 lines = (first + count - 1) / layout.rows - line + 1;
   out.resize(static_cast<std::size_t>(lines * layout.line_bytes));

@@ -224,7 +224,8 @@ class NameMapper {
   static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
     const u64 length = view.axes.back().count;
     std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
-    if (runs && tensor.columns() % length == 0 &&
+    const bool has_pieces = matrix.form.is_plain() || matrix.form.kind == FormKind::mlx;
+    if (has_pieces && runs && tensor.columns() % length == 0 &&
         length % form_info(matrix.form).unit(matrix.form, matrix.columns) == 0) {
       tensor.pieces = tensor.columns() / length;
       view = std::move(*runs);

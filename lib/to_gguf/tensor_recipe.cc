@@ -23,9 +23,21 @@ Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor,
   return carrier.choose(matrix.form, matrix.columns, analysis, options, false);
 }
 
+// Has the tensor one factor, or one for each expert? Matrices of layers, and the output head; with a bias llama.cpp
+// aborts.
+bool may_scale(const HfModel& model, const MappedTensor& tensor) {
+  const bool is_known = tensor.name.starts_with("blk.") || tensor.name == "output.weight";
+  const bool is_stack = tensor.ne.size() == 3 && tensor.parts.size() == tensor.ne[2];
+  if (!is_known || !tensor.name.ends_with(".weight") || tensor.has_computed_rows() || tensor.is_whole) return false;
+  if (!is_stack && tensor.parts.size() != 1) return false;
+  const std::string name = model.matrices[tensor.parts.front().matrix].name;
+  const std::string bias = name.substr(0, name.rfind('.')) + ".bias";
+  return std::ranges::none_of(model.matrices, [&](const SourceMatrix& matrix) { return matrix.name == bias; });
+}
+
 }  // namespace
 
-Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options,
+Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& wanted,
                                  Look look) {
   TensorRecipe recipe;
   if (tensor.parts.empty()) {
@@ -37,8 +49,8 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   recipe.form = text_with_scales(matrix.form);
   if (tensor.has_computed_rows()) {
     const StoredForm rows = plain_form(values_type(matrix));
-    MU_ASSIGN(recipe.target, carrier_of(rows).choose(rows, tensor.columns(), {}, options,
-                                                     tensor.must_be_f32 || matrix.is_quantized()));
+    MU_ASSIGN(recipe.target,
+              carrier_of(rows).choose(rows, tensor.columns(), {}, wanted, tensor.must_be_f32 || matrix.is_quantized()));
     recipe.type = recipe.target.type;
     if (matrix.is_quantized()) {
       recipe.reason = tensor.is_transposed ? "transposed, so its quantised blocks cannot be kept"
@@ -50,6 +62,8 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
     }
     return recipe;
   }
+  RepackOptions options = wanted;
+  options.may_scale = model.family->applies_weight_scales && may_scale(model, tensor);
   const Carrier& carrier = carrier_of(matrix.form);
   const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : carrier.scale_use(matrix.form, matrix.columns, options);
   const bool is_chosen = use == ScaleUse::nothing && (tensor.must_be_f32 || !matrix.is_quantized());
@@ -57,7 +71,8 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   Result<Target> target = may_skip ? carrier.choose(matrix.form, matrix.columns, {}, options, tensor.must_be_f32)
                                    : look_and_choose(model, tensor, matrix, options);
   if (!target) {
-    if (target.error().where.empty()) target.error().where = at_tensor(tensor.name);
+    const bool is_of_source = target.error().code != "convert-inexact";
+    if (target.error().where.empty()) target.error().where = at_tensor(is_of_source ? matrix.name : tensor.name);
     return tl::make_unexpected(in_file(std::move(target.error()), model.directory));
   }
   recipe.target = std::move(*target);

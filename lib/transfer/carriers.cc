@@ -8,6 +8,8 @@
 
 #include "tensor/dequantize.h"
 #include "transfer/fp8_carrier.h"
+#include "transfer/integer_carrier.h"
+#include "transfer/nvfp4_carrier.h"
 #include "transfer/q8_0_best.h"
 #include "transfer/repack_blocks.h"
 
@@ -90,7 +92,9 @@ void repack_mlx(const StoredForm& form, u64 columns, const Target& target, const
 constexpr std::array carriers = {
     Carrier{FormKind::plain, plain_scale_use, analyse_nothing, wants_no_codes, choose_plain, plain_carries_exactly, nullptr},
     Carrier{FormKind::mlx, mlx_scale_use, analyse_mlx, mlx_wants_codes, choose_mlx, mlx_carries_exactly, repack_mlx},
-    Carrier{FormKind::fp8, fp8_scale_use, analyse_fp8, wants_no_codes, choose_fp8, fp8_carries_exactly, nullptr},
+    Carrier{FormKind::fp8, fp8_scale_use, analyse_fp8, wants_no_codes, choose_fp8, fp8_carries_exactly, repack_fp8},
+    Carrier{FormKind::integers, integer_scale_use, analyse_integers, wants_integer_codes, choose_integers, integers_carry_exactly, repack_integers},
+    Carrier{FormKind::nvfp4, fp8_scale_use, analyse_nvfp4, wants_no_codes, choose_nvfp4, nvfp4_carries_exactly, repack_nvfp4},
 };
 // clang-format on
 

@@ -3,7 +3,12 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <vector>
+
+#include "tensor/dequantize.h"
+#include "tensor/half.h"
 
 namespace modelutils {
 
@@ -37,11 +42,20 @@ void analyse_fp8(const StoredForm& form, u64 /*columns*/, const StoredPlanes& pl
 
 Result<Target> choose_fp8(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                           const RepackOptions& options, bool must_be_f32) {
-  const bool may_overflow = !(analysis.largest <= double{std::numeric_limits<float>::max()});
+  if (!(analysis.largest <= double{std::numeric_limits<float>::max()})) {
+    return input_error("convert-scale",
+                       "has a scale that is NaN or so large that values become infinite; the file is damaged");
+  }
   const auto encoded = [&](TensorType type, bool exact, std::string reason) {
-    return Target{type, Carry::encode, exact, std::move(reason), may_overflow};
+    return Target{type, Carry::encode, exact, std::move(reason)};
   };
   if (must_be_f32) return encoded(TensorType::F32, true, "llama.cpp requires F32 here");
+  const bool has_one_scale = form.scale_rows == 0 && form.scale_columns == 0;
+  if (analysis.inexact > 0 && has_one_scale && options.may_scale && !options.compat) {
+    Target target{TensorType::BF16, Carry::blocks, true, "E4M3 is exact in BF16; times the tensor .scale"};
+    target.has_scale = true;
+    return target;
+  }
   if (analysis.inexact == 0) return encoded(TensorType::BF16, true, "every value is exact in BF16");
   std::string reason = "no block type holds FP8, and scales that are not powers of two are exact in F32 alone";
   if (options.exact && options.fallback != TensorType::F32) {
@@ -60,6 +74,16 @@ Result<Target> choose_fp8(const StoredForm& form, u64 columns, const ScaleAnalys
     type = TensorType::F32;
   }
   return encoded(type, type == TensorType::F32, std::move(reason));
+}
+
+void repack_fp8(const StoredForm& /*form*/, u64 /*columns*/, const Target& /*target*/, const StoredPlanes& planes,
+                std::span<const float> /*exact*/, MutableBytes out) {
+  std::vector<float> values(planes[0].size());
+  dequantize(TensorType::F8_E4M3, planes[0], values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const u16 half = f32_to_bf16(values[i]);
+    std::memcpy(out.data() + 2 * i, &half, sizeof half);
+  }
 }
 
 bool fp8_carries_exactly(const StoredForm& /*form*/, u64 /*columns*/, const ScaleAnalysis& analysis, TensorType type) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/byte_reader.h"
+#include "forms/stored_form.h"
 #include "tensor/half.h"
 
 namespace modelutils {
@@ -68,6 +69,12 @@ void ScaleAnalysis::add(const ScaleAnalysis& other) {
   least_exponent = std::min(least_exponent, other.least_exponent);
   greatest_exponent = std::max(greatest_exponent, other.greatest_exponent);
   odd_scales += other.odd_scales;
+  least = std::min(least, other.least);
+  greatest = std::max(greatest, other.greatest);
+  not_f16 += other.not_f16;
+  not_bf16 += other.not_bf16;
+  bad_zeros += other.bad_zeros;
+  bad_scales += other.bad_scales;
 }
 
 void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis) {

@@ -1,6 +1,7 @@
 // Which GGUF type carries a matrix that MLX quantised, and whether exactly: the table of docs/conversion.md as code.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "base/error.h"
@@ -32,6 +33,14 @@ struct ScaleAnalysis {
   u8 greatest_exponent = 0;
   u64 odd_scales = 0;  ///< NVFP4 bytes that ggml reads in another way than MLX (0x7F, 0x80 and above)
 
+  // Of integer forms, where codes were given.
+  i32 least = std::numeric_limits<i32>::max();  ///< code − zero point
+  i32 greatest = std::numeric_limits<i32>::min();
+  u64 not_f16 = 0;     ///< values that f16 rounds
+  u64 not_bf16 = 0;    ///< values that bf16 rounds
+  u64 bad_zeros = 0;   ///< zero points above every code, which readers understand in two ways
+  u64 bad_scales = 0;  ///< scales that are NaN, infinite or (E4M3) negative
+
   void add(const ScaleAnalysis& other);
 };
 
@@ -44,6 +53,7 @@ struct RepackOptions {
   TensorType fallback = TensorType::Q8_0;  ///< for what has no exact block type: Q8_0, F16, BF16 or F32
   bool exact = false;                      ///< refuse what is not carried bit for bit
   bool compat = false;                     ///< avoid MXFP4 and NVFP4
+  bool may_scale = false;                  ///< the runtime multiplies by a tensor ".scale" here
 };
 
 /// How values get into a target type.
@@ -59,6 +69,7 @@ struct Target {
   Carry carry = Carry::encode;
   bool exact = true;
   std::string reason;         ///< why, where it is not obvious
+  bool has_scale = false;     ///< the values are those of the type times a tensor ".scale"
   bool may_overflow = false;  ///< a scale is so large that values of its group may be infinite or NaN
 };
 

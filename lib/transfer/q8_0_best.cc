@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "forms/stored_form.h"
 #include "mlx/dequantize.h"
 #include "tensor/half.h"
 

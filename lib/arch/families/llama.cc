@@ -29,6 +29,7 @@ const Family llama = {
     .classes = "LlamaForCausalLM|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM|InternLM3ForCausalLM",
     .model_types = "llama|mistral|iquestcoder|internlm3",
     .gguf_when = "!X",
+    .applies_weight_scales = true,
     .keys = {sizes, rope_keys, expert_keys},
     .layer_tensors = {attention_of_pairs, gated_feed_forward_with_biases},
     .first_tensors = embedding_and_rope,

@@ -54,6 +54,7 @@ const Family ministral3 = {
     .classes = "Ministral3ForCausalLM",
     .model_types = "ministral3",
     .about = "yarn with a temperature that grows with the position",
+    .applies_weight_scales = true,
     .keys = {sizes, rope, own},
     .layer_tensors = {attention_of_pairs, gated_feed_forward},
     .first_tensors = embedding_and_rope,

@@ -88,10 +88,11 @@ FindingLog model_directory_rules(const SafetensorsModel& model) {
   log.add_all(model.config->findings);
   log.add_all(model.quantization.findings);
   log.add_all(model.modules.findings);
-  if (!model.quantization.foreign_method.empty()) {
+  if (!model.quantization.foreign_method.empty() && (!model.foreign.is_known || !model.foreign.refusal.empty())) {
     log.note(Scope::model, "hf-quant-method",
-             fmt::format("the weights are quantised with '{}', not by MLX: how they are packed is not checked",
-                         model.quantization.foreign_method),
+             fmt::format(
+                 "the weights are quantised with '{}', which is not a known method: how they are packed is not checked",
+                 model.quantization.foreign_method),
              at_field("quantization_config"));
   }
   mlx_rules::check_fields(model, log);

@@ -188,6 +188,7 @@ class LoaderRules {
       if (is_optional && !deciding.contains(expected.row->name) && left.contains(expected.name))
         in_some_layer.insert(place_of(expected));
     }
+    std::unordered_set<std::string_view> known;
     for (const arch::ExpectedTensor& expected : all) {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
@@ -202,15 +203,30 @@ class LoaderRules {
         continue;
       }
       check_tensor(expected, *found->second);
+      known.insert(expected.name);
       left.erase(found);
     }
     for (const auto& [name, tensor] : left) {
+      if (is_weight_scale(*tensor, sizes, known)) continue;
       // Blocks that predict further tokens follow the layers.
       if (layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));
     }
+  }
+
+  // Next to any matrix may be a factor for all of it, or one for each expert, of its values (".scale") or of its input.
+  static bool is_weight_scale(const gguf::TensorInfo& tensor, const arch::Sizes& sizes,
+                              const std::unordered_set<std::string_view>& known) {
+    const std::string_view name = tensor.name;
+    for (const std::string_view suffix : {".input_scale", ".scale"}) {
+      if (!name.ends_with(suffix)) continue;
+      const std::string weight = std::string(name.substr(0, name.size() - suffix.size())) + ".weight";
+      const u64 factors = weight.find("_exps.") == weight.npos ? 1 : sizes.get(arch::symbol::experts);
+      return known.contains(weight) && tensor.type() == TensorType::F32 && tensor.ne == std::vector<u64>{factors};
+    }
+    return false;
   }
 
   // N of "blk.N.…".

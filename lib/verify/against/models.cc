@@ -19,6 +19,7 @@
 #include "to_gguf/scales.h"
 #include "to_gguf/tensor_map.h"
 #include "to_gguf/transposed_rows.h"
+#include "verify/against/scaled_values.h"
 
 namespace modelutils {
 
@@ -49,12 +50,16 @@ class Side {
 // A GGUF, or tensors of any container under their own names.
 class CatalogSide : public Side {
  public:
-  explicit CatalogSide(Catalog catalog) : catalog_(std::move(catalog)) {
+  explicit CatalogSide(Catalog catalog) : scales_(take_scales(catalog)), catalog_(std::move(catalog)) {
     for (const CatalogTensor& tensor : catalog_.tensors) {
       ComparedTensor compared;
       compared.name = tensor.name;
       compared.ne = tensor.ne;
-      compared.values = [this, &tensor] { return std::make_unique<MatrixValues>(values_of(catalog_, tensor)); };
+      compared.values = [this, &tensor]() -> std::unique_ptr<TensorValues> {
+        const auto scale = scales_.find(tensor.name);
+        if (scale != scales_.end()) return std::make_unique<ScaledValues>(catalog_, tensor, scale->second);
+        return std::make_unique<MatrixValues>(values_of(catalog_, tensor));
+      };
       if (!tensor.type) compared.problem = "has a type that cannot be decoded";
       tensors_.push_back(std::move(compared));
     }
@@ -92,6 +97,7 @@ class CatalogSide : public Side {
            (scales == TensorType::F32 || (scales == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16));
   }
 
+  const std::map<std::string, CatalogTensor> scales_;
   const Catalog catalog_;
 };
 
@@ -130,7 +136,7 @@ class DirectorySide : public Side {
     const SourceMatrix& matrix = matrix_of(mapped);
     const StoredForm rows = mapped.has_computed_rows() ? plain_form(values_type(matrix)) : matrix.form;
     ScaleAnalysis analysis;
-    if (!rows.is_plain()) MU_TRY(analyse_tensor(*model_, mapped, false, analysis));
+    if (!rows.is_plain()) MU_TRY(analyse_tensor(*model_, mapped, rows.kind == FormKind::integers, analysis));
     return carrier_of(rows).carries_exactly(rows, matrix.columns, analysis, form.type());
   }
 

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <deque>
 
 #include "forms/foreign_forms.h"
+#include "io/random_access_file.h"
 
 namespace modelutils {
 namespace {
@@ -18,11 +21,20 @@ class FormsTest : public ::testing::Test {
   Modules find(std::string_view config) {
     const auto parsed = hf::parse_config(config, "config.json");
     EXPECT_TRUE(parsed);
-    return find_stored_modules(tensors_, mlx::read_quantization(*parsed));
+    const mlx::Quantization quantization = mlx::read_quantization(*parsed);
+    method_ = read_foreign_method(*parsed, quantization.foreign_method);
+    return find_stored_modules(tensors_, quantization, method_);
+  }
+  // Codes of the findings, in their order.
+  std::string codes(std::string_view config) {
+    std::string list;
+    for (const Finding& finding : find(config).findings.findings()) list += finding.code + " " + finding.where + "\n";
+    return list;
   }
 
   std::vector<mlx::TensorRef> tensors_;
   std::deque<std::vector<u64>> shapes_;
+  ForeignMethod method_;
 };
 
 constexpr std::string_view modelopt = R"({"quantization_config": {"quant_method": "modelopt"}})";
@@ -46,13 +58,146 @@ TEST_F(FormsTest, FindsFp8WithOneScale) {
   EXPECT_EQ(modules.list[2].form, fp8_form(TensorType::BF16));
 }
 
-TEST_F(FormsTest, LeavesAloneWhatIsNotOfTheForm) {
+TEST_F(FormsTest, Fp8HasScalesOfRowsAndBlocks) {
   add("rows.weight", TensorType::F8_E4M3, {4, 8});
   add("rows.weight_scale", TensorType::F32, {4, 1});
+  add("flat.weight", TensorType::F8_E4M3, {4, 8});
+  add("flat.weight_scale", TensorType::BF16, {4});
+  add("blocks.weight", TensorType::F8_E4M3, {130, 257});
+  add("blocks.weight_scale_inv", TensorType::F32, {2, 3});
   add("bare.weight", TensorType::F8_E4M3, {4, 8});
+  add("wrong.weight", TensorType::F8_E4M3, {130, 257});
+  add("wrong.weight_scale_inv", TensorType::F32, {3, 3});
   add("wide.weight", TensorType::BF16, {4, 8});
   add("wide.weight_scale", TensorType::F32, {});
-  for (const Module& module : find(modelopt).list) EXPECT_FALSE(module.quantized) << module.path;
+  const Modules modules = find(R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})");
+  EXPECT_EQ(modules.list[0].form, fp8_form(TensorType::F32, 1));
+  EXPECT_EQ(modules.list[1].form, fp8_form(TensorType::BF16, 1));
+  EXPECT_EQ(modules.list[2].form, fp8_form(TensorType::F32, 128, 128));
+  EXPECT_FALSE(modules.list[3].decodable);
+  EXPECT_FALSE(modules.list[4].decodable);
+  EXPECT_FALSE(modules.list[5].quantized);
+  ASSERT_EQ(modules.findings.size(), 2u);
+  EXPECT_EQ(modules.findings[0].code, "hf-scale-missing");
+  EXPECT_EQ(modules.findings[1].code, "hf-module-shape");
+}
+
+TEST_F(FormsTest, MethodsThatNobodyKnowsAreLeftAlone) {
+  add("p.weight", TensorType::F8_E4M3, {4, 8});
+  add("p.weight_scale", TensorType::F32, {});
+  for (const Module& module : find(R"({"quantization_config": {"quant_method": "hqq"}})").list)
+    EXPECT_FALSE(module.quantized);
+  EXPECT_FALSE(method_.is_known);
+  (void)find(R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "marlin-24"}})");
+  EXPECT_FALSE(method_.refusal.empty());
+}
+
+// 64 columns and 8 rows of 4 bits in groups of 32.
+TEST_F(FormsTest, TellsGptqFromAwqByTheShapes) {
+  add("g.qweight", TensorType::I32, {8, 16});
+  add("g.qzeros", TensorType::I32, {2, 2});
+  add("g.scales", TensorType::F16, {2, 16});
+  add("g.g_idx", TensorType::I32, {64});
+  add("a.qweight", TensorType::I32, {64, 2});
+  add("a.qzeros", TensorType::I32, {2, 2});
+  add("a.scales", TensorType::F16, {2, 16});
+  const Modules modules = find(R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}})");
+  EXPECT_TRUE(modules.findings.empty());
+  ASSERT_EQ(modules.list.size(), 2u);
+  for (const Module& module : modules.list) {
+    ASSERT_TRUE(module.decodable);
+    EXPECT_EQ(module.shape, (std::vector<u64>{16, 64}));
+    EXPECT_EQ(module.form->integers.group, 32u);
+  }
+  EXPECT_EQ(modules.list[0].path, "g");
+  EXPECT_TRUE(modules.list[0].form->integers.zeros_plus_one);
+  EXPECT_TRUE(modules.list[1].form->integers.codes.is_shuffled);
+}
+
+TEST_F(FormsTest, SaysWhatDoesNotFit) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}}}})";
+  add("bare.weight_packed", TensorType::I32, {8, 8});
+  add("zeros.weight_packed", TensorType::I32, {8, 8});
+  add("zeros.weight_scale", TensorType::BF16, {8, 2});
+  add("zeros.weight_zero_point", TensorType::I32, {8, 2});
+  add("fp4.weight_packed", TensorType::U8, {8, 32});
+  add("fp4.weight_scale", TensorType::F8_E4M3, {8, 4});
+  add("awq.weight", TensorType::BF16, {8, 32});
+  add("awq.pre_quant_scale", TensorType::BF16, {32});
+  add("int8.weight", TensorType::I8, {8, 32});
+  EXPECT_EQ(codes(method),
+            "hf-scale-missing module 'bare'\nhf-module-shape module 'zeros'\nhf-scale-missing module 'fp4'\n"
+            "hf-module-shape module 'awq'\nhf-scale-missing module 'int8'\n");
+}
+
+class SettleTest : public FormsTest {
+ protected:
+  // The one module of the tensors, settled with the bytes of tensor `number`.
+  Result<Module> settle(std::string_view config, std::size_t number, std::vector<std::byte> bytes) {
+    Modules modules = find(config);
+    EXPECT_TRUE(modules.list.at(0).decodable);
+    const MemoryFile file(std::move(bytes));
+    const auto plane = [&](std::size_t tensor) {
+      EXPECT_EQ(tensor, number);
+      return StoredPlane{&file, 0};
+    };
+    MU_TRY(settle_foreign_form(tensors_, method_, plane, modules.list[0]));
+    return modules.list[0];
+  }
+  template <typename T>
+  static std::vector<std::byte> bytes_of(const std::vector<T>& numbers) {
+    std::vector<std::byte> bytes(numbers.size() * sizeof(T));
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    return bytes;
+  }
+};
+
+TEST_F(SettleTest, ColumnsInAnotherOrder) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "gptq", "group_size": 8}})";
+  add("g.qweight", TensorType::I32, {2, 8});
+  add("g.qzeros", TensorType::I32, {2, 1});
+  add("g.scales", TensorType::F16, {2, 8});
+  add("g.g_idx", TensorType::I32, {16});
+  std::vector<i32> order = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_FALSE(settle(method, 3, bytes_of(order))->form->integers.is_scattered);
+  std::swap(order[0], order[15]);
+  EXPECT_TRUE(settle(method, 3, bytes_of(order))->form->integers.is_scattered);
+  for (const i32 wrong : {2, -2}) {
+    order[3] = wrong;
+    EXPECT_EQ(settle(method, 3, bytes_of(order)).error().code, "hf-module-values");
+  }
+}
+
+TEST_F(SettleTest, SecondVersionUnderTheNameOfTheFirst) {
+  constexpr std::string_view method =
+      R"({"quantization_config": {"quant_method": "gptq", "sym": true, "group_size": 16}})";
+  add("g.qweight", TensorType::I32, {2, 8});
+  add("g.qzeros", TensorType::I32, {1, 1});
+  add("g.scales", TensorType::F16, {1, 8});
+  EXPECT_FALSE(settle(method, 1, bytes_of<u32>({0x88888888}))->form->integers.zeros_plus_one);
+  EXPECT_TRUE(settle(method, 1, bytes_of<u32>({0x77777777}))->form->integers.zeros_plus_one);
+}
+
+TEST_F(SettleTest, StatedShapes) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 4}}}}})";
+  add("p.weight_packed", TensorType::I32, {8, 2});
+  add("p.weight_scale", TensorType::BF16, {8, 1});
+  add("p.weight_shape", TensorType::I64, {2});
+  EXPECT_EQ(settle(method, 2, bytes_of<i64>({8, 13}))->shape, (std::vector<u64>{8, 13}));
+  EXPECT_EQ(settle(method, 2, bytes_of<i64>({8, 17})).error().code, "hf-module-values");
+  EXPECT_EQ(settle(method, 2, bytes_of<i64>({9, 13})).error().code, "hf-module-values");
+}
+
+TEST_F(SettleTest, FactorsArePositive) {
+  add("p.weight", TensorType::U8, {8, 32});
+  add("p.weight_scale", TensorType::F8_E4M3, {8, 4});
+  add("p.weight_scale_2", TensorType::F32, {});
+  EXPECT_TRUE(settle(modelopt, 2, bytes_of<float>({0.5f})));
+  for (const float wrong : {0.0f, -1.0f, NAN, HUGE_VALF}) {
+    EXPECT_EQ(settle(modelopt, 2, bytes_of<float>({wrong})).error().code, "hf-module-values");
+  }
 }
 
 TEST_F(FormsTest, AScaleIsAFloat) {
@@ -71,7 +216,7 @@ TEST_F(FormsTest, MlxModulesHaveTheirPlanes) {
   add("p.scales", TensorType::BF16, {2, 2});
   const Modules modules = find(R"({"quantization": {"group_size": 32, "bits": 4}})");
   ASSERT_EQ(modules.list.size(), 1u);
-  EXPECT_EQ(modules.list[0].planes, (std::array<std::size_t, max_planes>{1, 2, 0, no_tensor}));
+  EXPECT_EQ(modules.list[0].planes, (std::array<std::size_t, max_planes>{1, 2, 0, no_tensor, no_tensor}));
   EXPECT_EQ(modules.list[0].form,
             mlx_form({mlx::Mode::affine, 4, 32}, TensorType::U32, TensorType::BF16, TensorType::BF16));
 }

@@ -145,7 +145,7 @@ TEST_F(MlxRules, QuantisationSettings) {
 }
 
 TEST_F(MlxRules, ForeignMethodsAreANote) {
-  folder_.write("m/config.json", R"({"model_type": "llama", "quantization_config": {"quant_method": "gptq"}})");
+  folder_.write("m/config.json", R"({"model_type": "llama", "quantization_config": {"quant_method": "hqq"}})");
   EXPECT_TRUE(has(check(Severity::note), "hf-quant-method"));
   EXPECT_FALSE(has(check(), "hf-quant-method"));
   EXPECT_FALSE(has(check(), "mlx-config-missing"));

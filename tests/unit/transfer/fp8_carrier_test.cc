@@ -32,7 +32,6 @@ TEST(Fp8Carrier, PowersOfTwoAreExactInBf16) {
     ASSERT_TRUE(target);
     EXPECT_EQ(target->type, TensorType::BF16) << scale;
     EXPECT_TRUE(target->exact) << scale;
-    EXPECT_FALSE(target->may_overflow) << scale;
   }
 }
 
@@ -57,10 +56,27 @@ TEST(Fp8Carrier, ExactMeansF32) {
   EXPECT_TRUE(target->exact);
 }
 
-TEST(Fp8Carrier, SaysWhatMayOverflow) {
-  EXPECT_TRUE(choose({0x1p120f})->may_overflow);
-  EXPECT_TRUE(choose({std::nanf("")})->may_overflow);
-  EXPECT_EQ(choose({std::nanf("")})->type, TensorType::F32);
+TEST(Fp8Carrier, RefusesWhatOverflows) {
+  EXPECT_EQ(choose({0x1p120f}).error().code, "convert-scale");
+  EXPECT_EQ(choose({std::nanf("")}).error().code, "convert-scale");
+}
+
+// Where the runtime multiplies by a tensor ".scale", the elements alone are kept.
+TEST(Fp8Carrier, OneScaleMayBeATensor) {
+  RepackOptions options;
+  options.may_scale = true;
+  const auto target = choose({0.3f}, options);
+  ASSERT_TRUE(target);
+  EXPECT_EQ(target->type, TensorType::BF16);
+  EXPECT_TRUE(target->exact && target->has_scale);
+  const std::vector<std::byte> codes = {std::byte{0x38}, std::byte{0xC4}};  // 1, -3
+  std::vector<std::byte> out(4);
+  carry_rows(fp8_form(TensorType::F32), 2, *target, {codes, scale_bytes({0.3f})}, out, nullptr);
+  std::vector<float> values(2);
+  dequantize(TensorType::BF16, out, values);
+  EXPECT_EQ(values, (std::vector<float>{1, -3}));
+  options.compat = true;
+  EXPECT_EQ(choose({0.3f}, options)->type, TensorType::Q8_0);
 }
 
 // All 256 codes, and what they are as BF16 and as F32.

@@ -1,0 +1,332 @@
+// Integer forms: GPTQ, AWQ, compressed-tensors' pack-quantized and int-quantized.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/byte_reader.h"
+#include "base/checked_math.h"
+#include "forms/foreign_recognition.h"
+#include "tensor/shape.h"
+
+namespace modelutils::foreign {
+
+namespace {
+
+u64 ceil_div(u64 value, u64 by) {
+  return value / by + (value % by != 0 ? 1 : 0);
+}
+
+// Columns that share a scale, if `groups` of them make a row: what the method says, where that fits; 0 for a whole row.
+std::optional<u64> group_of(const ForeignMethod& method, u64 columns, u64 groups) {
+  if (groups == 1) return 0;
+  if (method.group_size > 0 && ceil_div(columns, method.group_size) == groups) return method.group_size;
+  if (groups > 0 && columns % groups == 0) return columns / groups;
+  return std::nullopt;
+}
+
+// Sides of which products with each other and with a few bits do not overflow.
+bool is_small(std::span<const u64> sides) {
+  return std::ranges::all_of(sides, [](u64 side) { return side > 0 && side < (u64{1} << 30); });
+}
+
+Gather values_of_columns(TensorType type, u64 rows, u64 columns) {
+  const u64 width = type_info(type).block_bytes;
+  return {Gather::Kind::values_of_columns, static_cast<u8>(8 * width), 0, false, rows * width, columns};
+}
+
+bool finish(Recognition& of, const IntegerParams& params, u64 rows, u64 columns) {
+  of.module.shape = {rows, columns};
+  of.module.form = integer_form(params, *of.tensors[of.module.planes[1]].type);
+  of.module.decodable = element_count(of.module.shape).value_or(0) > 0;
+  return true;
+}
+
+// qweight [out, in / 8], qzeros [out, w], scales [out, 8 w].
+bool recognise_gemv(Recognition& of, std::size_t zeros) {
+  const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
+  const std::span<const u64> scales = of.tensors[of.module.planes[1]].shape;
+  const std::span<const u64> zero_words = of.tensors[zeros].shape;
+  const u64 rows = codes[0], columns = codes[1] * 8;
+  const u64 group = of.method.group_size == 0 ? columns : of.method.group_size;
+  const u64 groups = ceil_div(columns, group);
+  if (zero_words[0] != rows || scales[1] != zero_words[1] * 8 || groups > scales[1]) {
+    of.misfit(".qzeros", zeros);
+    return true;
+  }
+  const u64 width = type_info(*of.tensors[of.module.planes[1]].type).block_bytes;
+  IntegerParams params;
+  params.has_zeros = true;
+  params.group = group == columns ? 0 : group;
+  params.codes = {Gather::Kind::codes_in_rows, 4, 0, false, codes[1] * 4, columns};
+  params.zeros = {Gather::Kind::codes_in_rows, 4, 0, false, zero_words[1] * 4, groups};
+  params.scales = {Gather::Kind::values_in_rows, static_cast<u8>(8 * width), 0, false, scales[1] * width, groups};
+  return finish(of, params, rows, columns);
+}
+
+bool recognise_awq(Recognition& of, std::size_t zeros) {
+  const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
+  const std::span<const u64> scales = of.tensors[of.module.planes[1]].shape;
+  const std::span<const u64> zero_words = of.tensors[zeros].shape;
+  const u64 columns = codes[0], rows = scales[1], groups = scales[0];
+  const auto group = group_of(of.method, columns, groups);
+  if (!group) {
+    of.misfit(".scales", of.module.planes[1]);
+    return true;
+  }
+  if (zero_words[0] != groups || zero_words[1] != codes[1]) {
+    of.misfit(".qzeros", zeros);
+    return true;
+  }
+  IntegerParams params;
+  params.has_zeros = true;
+  params.group = *group;
+  params.codes = {Gather::Kind::codes_of_columns, 4, 0, true, codes[1] * 4, columns};
+  params.zeros = {Gather::Kind::codes_of_columns, 4, 0, true, codes[1] * 4, groups};
+  params.scales = values_of_columns(*of.tensors[of.module.planes[1]].type, rows, groups);
+  return finish(of, params, rows, columns);
+}
+
+bool recognise_gptq(Recognition& of, std::size_t zeros) {
+  const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
+  const std::span<const u64> scales = of.tensors[of.module.planes[1]].shape;
+  const std::span<const u64> zero_words = of.tensors[zeros].shape;
+  const u64 rows = codes[1], groups = scales[0];
+  constexpr std::array<u64, 4> widths = {4, 8, 3, 2};
+  const auto bits = std::ranges::find_if(widths, [&](u64 each) { return ceil_div(rows * each, 32) == zero_words[1]; });
+  if (bits == widths.end() || zero_words[0] != groups) {
+    of.misfit(".qzeros", zeros);
+    return true;
+  }
+  const u64 columns = codes[0] * 32 / *bits;
+  const std::size_t places = of.finder.find(of.module.path, ".g_idx");
+  const auto group = group_of(of.method, columns, groups);
+  if (!group || codes[0] * 32 % *bits != 0) {
+    of.misfit(".scales", of.module.planes[1]);
+    return true;
+  }
+  if (places != no_tensor && (of.tensors[places].type != TensorType::I32 ||
+                              !std::ranges::equal(of.tensors[places].shape, std::array{columns}))) {
+    of.misfit(".g_idx", places);
+    return true;
+  }
+  of.module.planes[3] = places;
+  const u8 width = static_cast<u8>(*bits);
+  IntegerParams params;
+  params.bits = width;
+  params.has_zeros = true;
+  params.zeros_plus_one = !of.method.is_gptq_v2;
+  params.group = *group;
+  params.codes = {Gather::Kind::words_of_columns, width, 0, false, rows * 4, columns};
+  params.zeros = {Gather::Kind::codes_of_columns, width, 0, false, zero_words[1] * 4, groups};
+  params.scales = values_of_columns(*of.tensors[of.module.planes[1]].type, rows, groups);
+  return finish(of, params, rows, columns);
+}
+
+}  // namespace
+
+bool recognise_gptq_or_awq(Recognition& of) {
+  const mlx::TensorRef& codes = of.tensors[of.module.weight()];
+  if (!codes.name.ends_with(".qweight")) return false;
+  of.module.quantized = true;
+  const std::size_t scales = of.finder.find(of.module.path, ".scales");
+  const std::size_t zeros = of.finder.find(of.module.path, ".qzeros");
+  if (scales == no_tensor || zeros == no_tensor) {
+    of.findings.error(Scope::model, "hf-scale-missing",
+                      fmt::format("has packed codes, but no {}", scales == no_tensor ? "scales" : "qzeros"),
+                      at_module(of.module.path));
+    return true;
+  }
+  of.module.planes[2] = zeros;
+  if (!of.take_scale(scales, ".scales")) return true;
+  const std::span<const u64> shape = of.tensors[scales].shape;
+  const bool are_words = codes.type == TensorType::I32 && of.tensors[zeros].type == TensorType::I32;
+  const bool are_matrices = codes.shape.size() == 2 && shape.size() == 2 && of.tensors[zeros].shape.size() == 2;
+  if (!are_words || !are_matrices || !is_small(codes.shape) || !is_small(shape) || !is_small(of.tensors[zeros].shape)) {
+    of.misfit(".qzeros", zeros);
+    return true;
+  }
+  if (shape[1] == codes.shape[1]) return recognise_gptq(of, zeros);
+  if (shape[1] == codes.shape[1] * 8) return recognise_awq(of, zeros);
+  if (shape[0] == codes.shape[0]) return recognise_gemv(of, zeros);
+  of.misfit(".scales", scales);
+  return true;
+}
+
+bool recognise_packed(Recognition& of) {
+  const mlx::TensorRef& codes = of.tensors[of.module.weight()];
+  if (!codes.name.ends_with(".weight_packed") || codes.type != TensorType::I32) return false;
+  of.module.quantized = true;
+  const std::size_t scale = of.finder.find(of.module.path, ".weight_scale");
+  if (scale == no_tensor) {
+    of.findings.error(Scope::model, "hf-scale-missing", "has packed codes, but no weight_scale", at_module(of.module.path));
+    return true;
+  }
+  const std::size_t zeros = of.finder.find(of.module.path, ".weight_zero_point");
+  of.module.planes[2] = zeros;
+  of.module.planes[3] = of.finder.find(of.module.path, ".weight_g_idx");
+  of.module.planes[4] = of.finder.find(of.module.path, ".weight_shape");
+  if (!of.take_scale(scale, ".weight_scale")) return true;
+  const std::span<const u64> shape = of.tensors[scale].shape;
+  if (codes.shape.size() != 2 || shape.size() != 2 || !is_small(codes.shape) || !is_small(shape) ||
+      shape[0] != codes.shape[0]) {
+    of.misfit(".weight_scale", scale);
+    return true;
+  }
+  // The number of bits that fits: settled with weight_shape, where there is one.
+  const u64 rows = codes.shape[0], groups = shape[1];
+  const u64 bits = of.method.bits.empty() ? 4 : of.method.bits.front();
+  if (bits < 2 || bits > 8) {
+    of.misfit(".weight_packed", of.module.weight());
+    return true;
+  }
+  const u64 columns = codes.shape[1] * 32 / bits;
+  IntegerParams params;
+  params.bits = static_cast<u8>(bits);
+  params.has_zeros = zeros != no_tensor;
+  params.codes = {Gather::Kind::codes_in_rows, params.bits, 0, false, codes.shape[1] * 4, columns};
+  params.scales.columns = groups;
+  if (params.has_zeros) {
+    const mlx::TensorRef& packed = of.tensors[zeros];
+    if (packed.type != TensorType::I32 ||
+        !std::ranges::equal(packed.shape, std::array{ceil_div(rows * bits, 32), groups})) {
+      of.misfit(".weight_zero_point", zeros);
+      return true;
+    }
+    params.zeros = {Gather::Kind::words_of_rows, params.bits, 0, false, groups * 4, groups};
+  }
+  params.group = group_of(of.method, columns, groups).value_or(0);
+  return finish(of, params, rows, columns);
+}
+
+bool recognise_int8(Recognition& of) {
+  const mlx::TensorRef& weight = of.tensors[of.module.weight()];
+  if (weight.type != TensorType::I8 || weight.shape.size() != 2) return false;
+  const std::size_t scale = of.finder.find(of.module.path, ".weight_scale");
+  if (scale == no_tensor) {
+    of.module.quantized = true;
+    of.findings.error(Scope::model, "hf-scale-missing", "has an I8 weight, but no weight_scale", at_module(of.module.path));
+    return true;
+  }
+  if (!of.take_scale(scale, ".weight_scale")) return true;
+  const std::span<const u64> shape = of.tensors[scale].shape;
+  const u64 rows = weight.shape[0], columns = weight.shape[1];
+  const bool has_zeros = of.finder.find(of.module.path, ".weight_zero_point") != no_tensor;
+  const u64 groups = shape.size() == 2 ? shape[1] : 1;
+  const auto group = group_of(of.method, columns, groups);
+  if (shape.empty() || shape.size() > 2 || shape[0] != rows || !group || has_zeros) {
+    of.misfit(has_zeros ? ".weight_zero_point" : ".weight_scale",
+              has_zeros ? of.finder.find(of.module.path, ".weight_zero_point") : scale);
+    return true;
+  }
+  IntegerParams params;
+  params.bits = 8;
+  params.is_signed = true;
+  params.group = *group;
+  params.scales.columns = groups;
+  return finish(of, params, rows, columns);
+}
+
+}  // namespace modelutils::foreign
+
+namespace modelutils {
+
+namespace {
+
+tl::unexpected<Error> contradiction(const Module& module, std::string message) {
+  return input_error("hf-module-values", std::move(message), at_module(module.path));
+}
+
+// weight_shape I64 [2]: rows and columns.
+Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method, const StoredPlane& plane,
+                    Module& module) {
+  const mlx::TensorRef& stated = tensors[module.planes[4]];
+  if (stated.type != TensorType::I64 || !std::ranges::equal(stated.shape, std::array<u64, 1>{2})) {
+    return contradiction(module, "has a weight_shape that is not two numbers of I64");
+  }
+  std::array<std::byte, 16> bytes{};
+  MU_TRY(plane.file->read_exact(plane.offset, bytes));
+  const u64 rows = load<u64>(bytes.data()), columns = load<u64>(bytes.data() + 8);
+  const std::span<const u64> codes = tensors[module.weight()].shape;
+  IntegerParams& params = module.form->integers;
+  const u64 words = codes[1];
+  const auto fits = [&](u64 bits) {
+    if (columns == 0 || columns > words * 32) return false;
+    const u64 stream = (columns * bits + 31) / 32, in_words = (columns + 32 / bits - 1) / (32 / bits);
+    params.bits = static_cast<u8>(bits);
+    params.codes.bits = params.zeros.bits = params.bits;
+    params.codes.codes_in_word = stream == words ? 0 : static_cast<u8>(32 / bits);
+    return bits >= 2 && bits <= 8 && (stream == words || in_words == words);
+  };
+  if (rows != codes[0] || (!std::ranges::any_of(method.bits, fits) && !fits(params.bits))) {
+    return contradiction(module, fmt::format("has a weight_shape of [{}, {}], which its packed codes of shape [{}, {}] contradict",
+                                             rows, columns, codes[0], codes[1]));
+  }
+  const u64 groups = params.scales.columns;
+  const bool is_stated = method.group_size > 0 && (columns + method.group_size - 1) / method.group_size == groups;
+  if (groups > 1 && !is_stated && columns % groups != 0) {
+    return contradiction(module, fmt::format("has {} scales for rows of {} columns", groups, columns));
+  }
+  params.group = groups == 1 ? 0 : is_stated ? method.group_size : columns / groups;
+  params.codes.columns = columns;
+  module.shape = {rows, columns};
+  return {};
+}
+
+// The group of each column: 0 … G - 1, and often in order.
+Status settle_order(const StoredPlane& plane, Module& module) {
+  IntegerParams& params = module.form->integers;
+  const u64 columns = module.shape[1], groups = params.scales.columns;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(columns * sizeof(u32)));
+  MU_TRY(plane.file->read_exact(plane.offset, bytes));
+  bool is_in_order = true;
+  for (u64 i = 0; i < columns; ++i) {
+    const i32 group = load<i32>(bytes.data() + i * sizeof(u32));
+    if (group == -1) {  // the tensor is not used
+      is_in_order = true;
+      break;
+    }
+    if (group < 0 || static_cast<u64>(group) >= groups) {
+      return contradiction(module, fmt::format("puts column {} into group {}, but has {} groups", i, group, groups));
+    }
+    is_in_order = is_in_order && static_cast<u64>(group) == (params.group == 0 ? 0 : i / params.group);
+  }
+  params.is_scattered = !is_in_order;
+  return {};
+}
+
+// Files that say they are of GPTQ's first version may have the second's zero points: of symmetric weights they are all
+// the middle of the codes then.
+Status settle_version(const StoredPlane& plane, Module& module) {
+  IntegerParams& params = module.form->integers;
+  const u64 rows = module.shape[0];
+  std::vector<std::byte> zeros(static_cast<std::size_t>(rows * params.zeros.columns));
+  MU_TRY(read_gathered(*plane.file, plane.offset, params.zeros, 0, rows, zeros));
+  const auto middle = static_cast<std::byte>(1u << (params.bits - 1));
+  if (std::ranges::all_of(zeros, [&](std::byte zero) { return zero == middle; })) params.zeros_plus_one = false;
+  return {};
+}
+
+}  // namespace
+
+Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method,
+                           const std::function<StoredPlane(std::size_t tensor)>& plane, Module& module) {
+  if (!module.decodable || !module.form) return {};
+  if (module.form->kind == FormKind::nvfp4) {
+    std::array<std::byte, sizeof(float)> bytes{};
+    const StoredPlane factor = plane(module.planes[2]);
+    MU_TRY(factor.file->read_exact(factor.offset, bytes));
+    const float value = nvfp4_factor(*module.form, bytes.data());
+    if (value > 0 && value <= std::numeric_limits<float>::max()) return {};
+    return contradiction(module, "has a factor for the whole tensor that is not a positive number");
+  }
+  if (module.form->kind != FormKind::integers) return {};
+  if (module.planes[4] != no_tensor) MU_TRY(settle_shape(tensors, method, plane(module.planes[4]), module));
+  if (module.planes[3] != no_tensor) MU_TRY(settle_order(plane(module.planes[3]), module));
+  const bool may_be_v2 = module.form->integers.zeros_plus_one && method.is_symmetric;
+  if (may_be_v2) MU_TRY(settle_version(plane(module.planes[2]), module));
+  return {};
+}
+
+}  // namespace modelutils

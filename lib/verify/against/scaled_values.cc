@@ -1,0 +1,67 @@
+#include "verify/against/scaled_values.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/byte_reader.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::string_view scale_suffix = ".scale";
+constexpr std::string_view weight_suffix = ".weight";
+
+u64 factors_of(const CatalogTensor& scale) {
+  return std::max<u64>(scale.bytes / sizeof(float), 1);
+}
+
+}  // namespace
+
+std::map<std::string, CatalogTensor> take_scales(Catalog& catalog) {
+  std::map<std::string, CatalogTensor> scales;
+  for (const CatalogTensor& tensor : catalog.tensors) {
+    if (!tensor.name.ends_with(scale_suffix) || tensor.type != TensorType::F32) continue;
+    std::string weight = tensor.name.substr(0, tensor.name.size() - scale_suffix.size());
+    weight += weight_suffix;
+    const CatalogTensor* found = catalog.find(weight);
+    const u64 factors = factors_of(tensor);
+    if (found == nullptr || (factors != 1 && (found->ne.size() != 3 || found->ne[2] != factors))) continue;
+    scales.emplace(std::move(weight), tensor);
+  }
+  std::erase_if(catalog.tensors, [&](const CatalogTensor& tensor) {
+    return std::ranges::any_of(scales, [&](const auto& scale) { return scale.second.name == tensor.name; });
+  });
+  return scales;
+}
+
+ScaledValues::ScaledValues(const Catalog& catalog, const CatalogTensor& weight, const CatalogTensor& scale)
+    : TensorValues(plain_form(TensorType::F32), values_of(catalog, weight).elements(), values_of(catalog, weight).unit()),
+      catalog_(catalog),
+      scale_(scale),
+      values_(values_of(catalog, weight)),
+      of_factor_(std::max<u64>(elements() / factors_of(scale), 1)) {}
+
+Status ScaledValues::read(u64 first, u64 count, StoredRows& out) const {
+  std::vector<std::byte> factors(static_cast<std::size_t>(factors_of(scale_) * sizeof(float)));
+  const StoredPlane plane = plane_of(catalog_, scale_);
+  MU_TRY(plane.file->read_exact(plane.offset, factors));
+  StoredRows stored;
+  MU_TRY(values_.read(first, count, stored));
+  std::vector<float> values(static_cast<std::size_t>(count * unit()));
+  values_.decode(stored, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const u64 factor = std::min<u64>((first * unit() + i) / of_factor_, factors_of(scale_) - 1);
+    values[i] *= load<float>(factors.data() + factor * sizeof(float));
+  }
+  out = {};
+  out.values().resize(values.size() * sizeof(float));
+  std::memcpy(out.values().data(), values.data(), out.values().size());
+  return {};
+}
+
+void ScaledValues::decode(const StoredRows& rows, std::span<float> out) const {
+  std::memcpy(out.data(), rows.values().data(), out.size_bytes());
+}
+
+}  // namespace modelutils
