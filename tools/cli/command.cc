@@ -247,7 +247,7 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   collect_ordered();
   for (std::size_t i = 0; i < flags.size(); ++i) MU_TRY(take(i));
   for (std::size_t i = 0; i < flags.size(); ++i) {
-    if (!entries[i].values.empty() || !flags[i].is_positional()) continue;
+    if (!entries[i].values.empty() || !flags[i].is_positional() || flags[i].may_lack) continue;
     std::string_view what = flags[i].names;
     if (what.ends_with("…")) what.remove_suffix(std::string_view("…").size());
     return usage_error(fmt::format("{} is missing", what));

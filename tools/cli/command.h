@@ -63,6 +63,7 @@ struct Flag {
   std::vector<std::string> choices = {};        ///< for ValueKind::choice; anything else is a usage error
   std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
   bool in_usage = false;                        ///< stands in the usage line: the tool hardly works without it
+  bool may_lack = false;                        ///< of a positional: the tool says itself when it is missing
   bool repeatable = false;                      ///< set by Command::add() for lists
 
   bool is_positional() const { return names[0] != '-'; }
