@@ -75,6 +75,7 @@ Command verify_command(VerifyArguments& arguments) {
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
   command.example("verify .", "Check every model in and below the current directory");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
+  command.add_pager();
   return command;
 }
 
