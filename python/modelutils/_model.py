@@ -1,6 +1,7 @@
 """A model: its keys and its tensors."""
 
 import ctypes
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import POINTER, byref, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p, sizeof, string_at
@@ -153,8 +154,8 @@ class Tensor:
     def read(self, offset: int = 0, size: Optional[int] = None) -> bytes:
         """A copy of stored bytes: `size` of them (all that follow) from `offset` on."""
         handle = self._model._live()
-        if size is None:
-            size = self.nbytes - offset
+        offset = operator.index(offset)
+        size = self.nbytes - offset if size is None else operator.index(size)
         if not (0 <= offset <= self.nbytes and 0 <= size <= self.nbytes - offset):
             raise RangeError("the requested bytes lie outside the tensor", "api-range", self.file)
         out = ctypes.create_string_buffer(max(1, size))
@@ -200,6 +201,7 @@ class Tensor:
             count = max(0, last - first)
             shape = (count, self.columns)
         else:
+            rows = operator.index(rows)
             if not -self.rows <= rows < self.rows:
                 raise RangeError(f"'{self.name}' has {self.rows} rows", "api-range", self.file)
             first, count, shape = rows % self.rows, 1, (self.columns,)
@@ -348,7 +350,7 @@ def tokenize(model: Model, text: str, *, add_special: bool = False, parse_specia
 def detokenize(model: Model, ids: Sequence[int]) -> str:
     """The text of tokens."""
     handle = model._live()
-    if any(not 0 <= token < 2**32 for token in ids):
+    if any(not 0 <= operator.index(token) < 2**32 for token in ids):
         raise RangeError("an id is not of 32 bits", "api-range", model.path)
     text = c_void_p()
     check(lib.mu_detokenize(handle.pointer, (c_uint32 * max(1, len(ids)))(*ids), len(ids), byref(text)))

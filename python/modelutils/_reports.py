@@ -1,5 +1,6 @@
 """verify, fit and diff: what the tools of these names print with --json, as objects."""
 
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref, c_uint64, c_void_p, pointer, sizeof
@@ -156,6 +157,7 @@ def _memory(name: str, size: Union[int, str, None], unset: int = 0) -> int:
 
 
 def _number(name: str, value: int) -> int:
+    value = operator.index(value)
     if not 0 <= value < NONE:
         raise ArgumentError(f"{name} is out of range", "api-argument")
     return value
