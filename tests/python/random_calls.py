@@ -33,6 +33,8 @@ PATHS = []
 for folder, _, names in os.walk(arguments.data):
     PATHS += [folder] + [os.path.join(folder, name) for name in names]
 PATHS = sorted(path for path in PATHS if "crashers" not in path) + ["", "/", "/dev/null", "\0", "x" * 5000, "-"]
+MODELS = [os.path.join(arguments.data, name) for name in (
+    "gguf/small.gguf", "demo-model", "gguf/big-endian.gguf", "mlx/h96_bf16_4b_g32")]  # fmt: skip
 NUMBERS = [0, 1, -1, 2, 7, 31, 32, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), 10**30]
 TEXTS = ["", "a", "Hello world", "\0", "a\0b", "\ud800", "\udcff", "\u20ac" * 50, "24G", "0", "q8_0", "<s>", "token_embd.weight",
          "general.architecture", "blk.0.attn_q.weight", "model.embed_tokens.weight", "x" * 3000]  # fmt: skip
@@ -74,24 +76,28 @@ class Caller:
         return None if kind == 0 else first if kind == 1 else slice(first, last, self.random.choice([None, None, 1, 2, 0, -1]))
 
     def call_open(self):
-        model = mu.open(self.sane(self.random.choice(PATHS)))
+        path = self.random.choice(PATHS if self.random.random() < 0.5 else MODELS)
+        model = mu.open(self.sane(path))
         with lock:
             models[self.random.randrange(len(models))] = model
 
     def call_close(self):
-        self.model().close()
+        if self.random.random() < 0.3:
+            self.model().close()
 
     def call_keys(self):
         keys = self.model().keys
         for key in self.random.sample(list(keys), min(4, len(keys))):
             keys[key]
-        keys[self.sane(self.text())]
+        if self.random.random() < 0.5:
+            keys[self.sane(self.text())]
 
     def call_names(self):
         tensors = self.model().tensors
         self.text() in tensors
         list(tensors)
-        tensors[self.sane(self.text())]
+        if self.random.random() < 0.5:
+            tensors[self.sane(self.text())]
 
     def call_read(self):
         self.tensor().read(self.sane(self.number()), self.sane(self.number()))
@@ -180,8 +186,7 @@ class Caller:
                 counts[f"{call.__name__[5:]}: {result}"] += 1
 
 
-for name in ("gguf/small.gguf", "demo-model", "gguf/big-endian.gguf", "mlx/h96_bf16_4b_g32") * 2:
-    models.append(mu.open(os.path.join(arguments.data, name)))
+models += [mu.open(path) for path in MODELS * 2]
 each = -(-arguments.calls // arguments.threads)
 threads = [threading.Thread(target=Caller(f"{arguments.seed} {i}").run, args=(each,)) for i in range(arguments.threads)]
 for thread in threads:
