@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "cli/pager.h"
 #include "cli/verify_options.h"
 #include "io/text_output.h"
 #include "report/verify_text.h"
@@ -18,6 +19,7 @@ int run(int argc, char** argv) {
   cli::VerifyArguments options;
   cli::Command command = cli::verify_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
+  cli::start_pager(command.common().pager);
   const cli::Messages messages(command);
 
   // A manifest has standard output for itself; the findings then go to standard error.

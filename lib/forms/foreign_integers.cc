@@ -160,7 +160,8 @@ bool recognise_packed(Recognition& of) {
   of.module.quantized = true;
   const std::size_t scale = of.finder.find(of.module.path, ".weight_scale");
   if (scale == no_tensor) {
-    of.findings.error(Scope::model, "hf-scale-missing", "has packed codes, but no weight_scale", at_module(of.module.path));
+    of.findings.error(Scope::model, "hf-scale-missing", "has packed codes, but no weight_scale",
+                      at_module(of.module.path));
     return true;
   }
   const std::size_t zeros = of.finder.find(of.module.path, ".weight_zero_point");
@@ -206,7 +207,8 @@ bool recognise_int8(Recognition& of) {
   const std::size_t scale = of.finder.find(of.module.path, ".weight_scale");
   if (scale == no_tensor) {
     of.module.quantized = true;
-    of.findings.error(Scope::model, "hf-scale-missing", "has an I8 weight, but no weight_scale", at_module(of.module.path));
+    of.findings.error(Scope::model, "hf-scale-missing", "has an I8 weight, but no weight_scale",
+                      at_module(of.module.path));
     return true;
   }
   if (!of.take_scale(scale, ".weight_scale")) return true;
@@ -260,8 +262,9 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
     return bits >= 2 && bits <= 8 && (stream == words || in_words == words);
   };
   if (rows != codes[0] || (!std::ranges::any_of(method.bits, fits) && !fits(params.bits))) {
-    return contradiction(module, fmt::format("has a weight_shape of [{}, {}], which its packed codes of shape [{}, {}] contradict",
-                                             rows, columns, codes[0], codes[1]));
+    return contradiction(
+        module, fmt::format("has a weight_shape of [{}, {}], which its packed codes of shape [{}, {}] contradict", rows,
+                            columns, codes[0], codes[1]));
   }
   const u64 groups = params.scales.columns;
   const bool is_stated = method.group_size > 0 && (columns + method.group_size - 1) / method.group_size == groups;

@@ -12,8 +12,8 @@ namespace modelutils {
 namespace {
 
 constexpr std::array<std::string_view, 10> known_methods = {
-    "fp8", "fbgemm_fp8", "modelopt", "modelopt_fp4", "compressed-tensors", "awq", "gptq", "auto-round", "auto_round",
-    "intel/auto-round"};
+    "fp8", "fbgemm_fp8", "modelopt",   "modelopt_fp4", "compressed-tensors",
+    "awq", "gptq",       "auto-round", "auto_round",   "intel/auto-round"};
 
 // [rows, columns]
 void read_block(const std::optional<json::Array>& block, ForeignMethod& method) {

@@ -12,12 +12,12 @@
 namespace modelutils {
 
 struct ForeignMethod {
-  std::string name;         ///< quant_method; empty: none
-  bool is_known = false;    ///< its forms are recognised
-  std::string refusal;      ///< why it is not converted although it is known
-  u64 group_size = 0;       ///< 0: not stated, or one group for a row
-  std::vector<u64> bits;    ///< num_bits of every group, or bits
-  u64 block_rows = 128;     ///< weight_block_size
+  std::string name;       ///< quant_method; empty: none
+  bool is_known = false;  ///< its forms are recognised
+  std::string refusal;    ///< why it is not converted although it is known
+  u64 group_size = 0;     ///< 0: not stated, or one group for a row
+  std::vector<u64> bits;  ///< num_bits of every group, or bits
+  u64 block_rows = 128;   ///< weight_block_size
   u64 block_columns = 128;
   bool is_gptq_v2 = false;  ///< checkpoint_format
   bool is_symmetric = false;

@@ -29,8 +29,8 @@ struct Gather {
   bool operator==(const Gather&) const = default;
 };
 
-/// Rows [first, first + count) of the plane at `offset`: for each `gather.columns` codes of a byte, or values. Reads what
-/// those rows take, and at most four times as much. Errors: reading.
+/// Rows [first, first + count) of the plane at `offset`: for each `gather.columns` codes of a byte, or values. Reads
+/// what those rows take, and at most four times as much. Errors: reading.
 Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u64 first, u64 count, MutableBytes out);
 
 }  // namespace modelutils

@@ -49,7 +49,8 @@ std::optional<TensorType> exact_type(const StoredForm& form, u64 columns, const 
 std::string why_no_block(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis) {
   if (form.integers.is_scattered) return "groups are scattered over the columns (act-order)";
   if (!fills_blocks(form, columns)) return "groups do not fill blocks of 32";
-  if (analysis.inexact > 0) return fmt::format("{} of {} scales are not exact in f16", analysis.inexact, analysis.values);
+  if (analysis.inexact > 0)
+    return fmt::format("{} of {} scales are not exact in f16", analysis.inexact, analysis.values);
   return fmt::format("codes minus zero points reach from {} to {}", analysis.least, analysis.greatest);
 }
 
@@ -106,20 +107,23 @@ bool wants_integer_codes(const StoredForm& /*form*/, const ScaleAnalysis& analys
 Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                                const RepackOptions& options, bool must_be_f32) {
   if (analysis.bad_scales > 0) {
-    return input_error("convert-scale", fmt::format("has {} scales that are NaN or infinite; the file is damaged", analysis.bad_scales));
+    return input_error("convert-scale",
+                       fmt::format("has {} scales that are NaN or infinite; the file is damaged", analysis.bad_scales));
   }
   if (analysis.bad_zeros > 0) {
-    return input_error("convert-zero-point",
-                       fmt::format("has {} stored zero points of {}, which readers of this version take for 0 or for {}; "
-                                   "convert the unquantised model",
-                                   analysis.bad_zeros, (1u << form.integers.bits) - 1, 1u << form.integers.bits));
+    return input_error(
+        "convert-zero-point",
+        fmt::format("has {} stored zero points of {}, which readers of this version take for 0 or for {}; "
+                    "convert the unquantised model",
+                    analysis.bad_zeros, (1u << form.integers.bits) - 1, 1u << form.integers.bits));
   }
   const auto encoded = [](TensorType type, bool exact, std::string reason) {
     return Target{type, Carry::encode, exact, std::move(reason)};
   };
   if (must_be_f32) return encoded(TensorType::F32, true, "llama.cpp requires F32 here");
   if (analysis.too_large > 0) {
-    return encoded(TensorType::F32, true, fmt::format("{} of {} scales are too large for f16", analysis.too_large, analysis.values));
+    return encoded(TensorType::F32, true,
+                   fmt::format("{} of {} scales are too large for f16", analysis.too_large, analysis.values));
   }
   if (!has_codes(analysis)) return encoded(TensorType::F32, true, {});  // the codes are looked at next
   if (const auto type = exact_type(form, columns, analysis)) {
@@ -130,8 +134,9 @@ Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleA
   }
   std::string reason = why_no_block(form, columns, analysis);
   if (options.exact && options.fallback != TensorType::F32) {
-    return input_error("convert-inexact", fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
-                                                      text_with_scales(form), type_name(options.fallback), reason));
+    return input_error("convert-inexact",
+                       fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
+                                   text_with_scales(form), type_name(options.fallback), reason));
   }
   TensorType type = options.fallback;
   if (type == TensorType::Q8_0 && columns % block != 0) {

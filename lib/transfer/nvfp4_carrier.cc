@@ -45,8 +45,9 @@ Result<Target> choose_nvfp4(const StoredForm& form, u64 columns, const ScaleAnal
                        : options.compat  ? "for runtimes without NVFP4"
                                          : "llama.cpp does not apply the scale of a whole tensor here";
   if (options.exact && options.fallback != TensorType::F32) {
-    return input_error("convert-inexact", fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
-                                                      form_info(form).text(form), type_name(options.fallback), reason));
+    return input_error("convert-inexact",
+                       fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
+                                   form_info(form).text(form), type_name(options.fallback), reason));
   }
   TensorType type = options.fallback;
   if (type == TensorType::Q8_0 && columns % 32 != 0) {

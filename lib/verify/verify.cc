@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "base/path.h"
 #include "base/work_queue.h"
 #include "io/standard_output.h"
 #include "model/model_tree.h"
@@ -123,8 +124,14 @@ void open_all(const std::string& path, const TreeOptions& tree) {
 
 }  // namespace
 
-Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
+Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& options,
                     const std::function<void(const VerifyReport&)>& report) {
+  std::vector<std::string> paths = given;
+  if (paths.empty()) {
+    if (!options.manifest || *options.manifest == "-") return usage_error("PATH is missing");
+    const std::string folder = folder_of(*options.manifest);
+    paths.push_back(folder.empty() ? "." : folder);
+  }
   if (options.whole_file && !options.hash) return usage_error("--whole-file needs --hash");
   if (options.sums && (options.hash != HashAlgorithm::sha256 || !options.whole_file)) {
     return usage_error("--format sums needs --hash sha256 and --whole-file");
@@ -134,7 +141,8 @@ Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& 
   std::optional<ManifestCheck> manifest;
   if (options.manifest) {
     MU_ASSIGN(Manifest loaded, load_manifest(*options.manifest));
-    manifest.emplace(std::move(loaded), is_single(paths, tree), paths, options.links == OutsideLinks::follow);
+    manifest.emplace(std::move(loaded), is_single(paths, tree), paths, options.links == OutsideLinks::follow,
+                     given.empty());
   }
   if (options.against) {
     MU_ASSIGN(const PathProbe source, probe_to_verify(*options.against));
@@ -169,6 +177,7 @@ Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& 
     return true;
   });
   queue.finish();
+  if (const auto rest = verifier.rest_of_manifest()) report(*rest);
   return {};
 }
 

@@ -63,7 +63,7 @@ class ModelVerifier::Run {
       report_.unreadable = in_file(std::move(done.error()), target_.path);
       log_.add(without_path(*report_.unreadable));
     }
-    if (target_.is_last && manifest_) finish_manifest();
+    if (target_.is_last && manifest_ && manifest_->is_of_single_model()) finish_manifest();
     report_.findings = log_.findings();
     report_.errors = log_.errors();
     report_.warnings = log_.warnings();
@@ -356,6 +356,19 @@ VerifyReport ModelVerifier::verify(const VerifyTarget& target) {
   }
   const std::unique_lock alone(at_work_);
   return Run(*this, target).report();
+}
+
+std::optional<VerifyReport> ModelVerifier::rest_of_manifest() {
+  if (!manifest_ || manifest_->is_of_single_model()) return std::nullopt;
+  FindingLog log;
+  manifest_->finish(log, options_.threads);
+  VerifyReport report;
+  report.path = manifest_->manifest().path;
+  report.findings = log.findings();
+  report.errors = log.errors();
+  report.warnings = log.warnings();
+  report.is_no_model = true;
+  return report.findings.empty() ? std::nullopt : std::optional(std::move(report));
 }
 
 u64 ModelVerifier::passes() const {

@@ -40,6 +40,9 @@ class ModelVerifier {
   /// finds no memory while others are at work is checked once more when they are done, alone.
   VerifyReport verify(const VerifyTarget& target);
 
+  /// What the manifest has and none of several models took, as a report of the manifest's own. After the last model.
+  std::optional<VerifyReport> rest_of_manifest();
+
   /// How often the data of every model is read.
   u64 passes() const;
 

@@ -247,7 +247,7 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   collect_ordered();
   for (std::size_t i = 0; i < flags.size(); ++i) MU_TRY(take(i));
   for (std::size_t i = 0; i < flags.size(); ++i) {
-    if (!entries[i].values.empty() || !flags[i].is_positional()) continue;
+    if (!entries[i].values.empty() || !flags[i].is_positional() || flags[i].may_lack) continue;
     std::string_view what = flags[i].names;
     if (what.ends_with("…")) what.remove_suffix(std::string_view("…").size());
     return usage_error(fmt::format("{} is missing", what));
@@ -329,6 +329,19 @@ void Command::example(std::string command, std::string explanation) {
 }
 void Command::description(std::string text) {
   state_->descriptions.push_back(std::move(text));
+}
+
+void Command::add_pager() {
+  Flag flag{.names = "--pager",
+            .value_name = "WHEN",
+            .help = "On a terminal: show what is longer than the screen in a pager (MODELUTILS_PAGER, PAGER, less)",
+            .kind = ValueKind::choice,
+            .choices = {"auto", "always", "never"}};
+  state_->add(std::move(flag), false, [this](const Flag& self, const std::vector<std::string>& values) -> Status {
+    MU_TRY(check_choice(self, values.back()));
+    state_->common.pager = when(values.back());
+    return {};
+  });
 }
 
 void Command::add_common_flags() {

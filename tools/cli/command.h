@@ -47,6 +47,7 @@ struct CommonOptions {
   int verbosity = 0;
   When color = When::automatic;
   When progress = When::automatic;
+  When pager = When::automatic;  ///< of tools with add_pager()
   bool json_errors = false;
 };
 
@@ -63,6 +64,7 @@ struct Flag {
   std::vector<std::string> choices = {};        ///< for ValueKind::choice; anything else is a usage error
   std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
   bool in_usage = false;                        ///< stands in the usage line: the tool hardly works without it
+  bool may_lack = false;                        ///< of a positional: the tool says itself when it is missing
   bool repeatable = false;                      ///< set by Command::add() for lists
 
   bool is_positional() const { return names[0] != '-'; }
@@ -111,6 +113,8 @@ class Command {
   /// A paragraph for the man page and the end of --help.
   void description(std::string text);
 
+  /// --pager, of tools that list; they call start_pager() (pager.h).
+  void add_pager();
   /// What every tool has; parse() adds it where it is missing.
   void add_common_flags();
   /// Parses; if the run is over (--help, --version, wrong usage: already printed), the exit status.

@@ -15,7 +15,8 @@ Command verify_command(VerifyArguments& arguments) {
   command.add_paths({.names = "PATH…",
                      .help = "Model files, shard indexes or model directories",
                      .kind = ValueKind::file,
-                     .file_patterns = {"*.gguf", "*.safetensors", "*.bump", "*.index.json"}},
+                     .file_patterns = {"*.gguf", "*.safetensors", "*.bump", "*.index.json"},
+                     .may_lack = true},
                     arguments.paths);
   command.add({"--data", {}, "Also read every tensor, looking for NaN and Inf in values and block scales"},
               arguments.verify.data);
@@ -30,7 +31,8 @@ Command verify_command(VerifyArguments& arguments) {
   command.add(
       {"--check", "MANIFEST",
        "Compare with a manifest made by --hash, gguf2bump or llama-gguf-hash, or with published checksums: SHA256SUMS, "
-       "the Hub's JSON, a Git LFS pointer; - reads it from standard input",
+       "the Hub's JSON, a Git LFS pointer; - reads it from standard input. Without a PATH, the files that it names are "
+       "checked",
        "Options", ValueKind::file},
       arguments.verify.manifest);
   command.add({"--against", "SOURCE", "Compare a converted model with its source, tensor by tensor", "Options",
@@ -73,6 +75,7 @@ Command verify_command(VerifyArguments& arguments) {
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
   command.example("verify .", "Check every model in and below the current directory");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
+  command.add_pager();
   return command;
 }
 

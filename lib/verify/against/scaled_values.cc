@@ -36,7 +36,8 @@ std::map<std::string, CatalogTensor> take_scales(Catalog& catalog) {
 }
 
 ScaledValues::ScaledValues(const Catalog& catalog, const CatalogTensor& weight, const CatalogTensor& scale)
-    : TensorValues(plain_form(TensorType::F32), values_of(catalog, weight).elements(), values_of(catalog, weight).unit()),
+    : TensorValues(plain_form(TensorType::F32), values_of(catalog, weight).elements(),
+                   values_of(catalog, weight).unit()),
       catalog_(catalog),
       scale_(scale),
       values_(values_of(catalog, weight)),

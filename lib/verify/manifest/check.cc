@@ -45,13 +45,16 @@ std::string where_of(const ManifestEntry& entry) {
 
 }  // namespace
 
-ManifestCheck::ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths, bool follow_links)
+ManifestCheck::ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths, bool follow_links,
+                             bool lists_alone)
     : manifest_(std::move(manifest)),
       index_(std::make_shared<ManifestIndex>(manifest_.entries)),
       used_(manifest_.entries.size(), false),
       single_model_(single_model),
       paths_(std::move(paths)),
-      follow_links_(follow_links) {
+      follow_links_(follow_links),
+      lists_alone_(lists_alone) {
+  prepare_published();
   std::ranges::transform(paths_, paths_.begin(), normal_path);
 }
 
@@ -132,7 +135,7 @@ class ManifestCheck::Plan {
   std::vector<HashJob> jobs_;
 };
 
-std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog, FindingLog& log) const {
+std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog, FindingLog& log) {
   std::vector<std::string> names;
   for (const CatalogFile& file : catalog.files) {
     names.push_back(manifest_.is_published ? published_name(file.path) : file.base_name);
@@ -260,7 +263,8 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
     ManifestEntry& entry = manifest_.entries[claim.entry];
     used_[claim.entry] = true;
     comparison.mention(claim.file);
-    if (manifest_.is_published && leads_out(entry.file, log)) continue;
+    if (manifest_.is_published) used_names_.insert(entry.file);
+    if (manifest_.is_published && leads_out(catalog.files[claim.file].path, entry.file, log)) continue;
     if (!entry.unsplit.empty()) {
       entry.subject = claim.rest.empty() ? Subject::all_tensors : Subject::tensor;
       entry.tensor = claim.rest.empty() ? claim.rest : claim.rest.substr(1);
@@ -269,10 +273,10 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
     comparison.add(entry, claim.file);
   }
   comparison.compare_digests(threads, progress);
-  comparison.tell_what_is_new();
+  if (!lists_alone_) comparison.tell_what_is_new();
 }
 
-void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress) const {
+void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress) {
   if (manifest_.is_published) return check_other_files(threads, log, progress);
   // One finding for each file, however many lines it has.
   std::map<std::string, u64> missing;

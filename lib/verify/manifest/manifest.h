@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -70,31 +71,41 @@ class ManifestCheck {
   /// `single_model`: only one path is verified, so its one file may have been renamed since. `paths` are those given:
   /// of published checksums every file in them is compared. `follow_links`: links out of the manifest's folder are
   /// meant.
-  ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths = {}, bool follow_links = false);
+  /// `lists_alone`: no path was given, so that what is not listed is not asked for.
+  ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths = {}, bool follow_links = false,
+                bool lists_alone = false);
 
   const Manifest& manifest() const { return manifest_; }
+  bool is_of_single_model() const { return single_model_; }
 
   /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
   /// "manifest-new-file", "manifest-renamed", those of reading.
   void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress = nullptr);
   /// What nobody took. Of published checksums the other files of the paths are compared now. Codes: "manifest-differs",
-  /// "manifest-missing-file", "manifest-extra-file", "manifest-not-asked", "manifest-link", those of reading, and the
-  /// manifest's remarks.
-  void finish(FindingLog& log, unsigned threads = 1, Progress* progress = nullptr) const;
+  /// "manifest-missing-file", "manifest-extra-file", "manifest-not-asked", "manifest-link", "manifest-name", those of
+  /// reading, and the manifest's remarks.
+  void finish(FindingLog& log, unsigned threads = 1, Progress* progress = nullptr);
 
  private:
   class Plan;
   class Comparison;
   struct Claim;
-  std::string published_name(const std::string& path) const;
-  bool is_given(const std::string& path) const;
-  bool leads_out(const std::string& name, FindingLog& log) const;
-  void check_other_files(unsigned threads, FindingLog& log, Progress* progress) const;
-  void list_extra_files(const std::string& folder, FindingLog& log) const;
+  struct Others;
+  /// What the list calls the file: its name from the list's folder on, from a folder that was given on, its absolute
+  /// name, or the only name with its base name. One that the list lacks has the first of these.
+  std::string published_name(const std::string& path);
+  void prepare_published();
+  std::optional<std::string> only_name_with_base(std::string_view base) const;
+  bool is_given(std::string_view name) const;
+  bool leads_out(const std::string& path, const std::string& name, FindingLog& log) const;
+  void check_other_files(unsigned threads, FindingLog& log, Progress* progress);
+  void tell_what_is_missing(FindingLog& log) const;
+  void compare_later(const std::string& path, const std::string& name, Others& others, FindingLog& log);
+  void visit_files(const std::string& folder, Others& others, FindingLog& log);
   /// What of the manifest is about the model's files: for each entry at most one claim, in the order of the manifest.
   std::vector<Claim> claims(const std::vector<std::string>& names) const;
   /// The base names of the model's files; of its only file the manifest's own name for it if that is another one.
-  std::vector<std::string> names_in_manifest(const Catalog& catalog, FindingLog& log) const;
+  std::vector<std::string> names_in_manifest(const Catalog& catalog, FindingLog& log);
 
   Manifest manifest_;
   std::shared_ptr<const ManifestIndex> index_;  // of manifest_.entries
@@ -102,6 +113,12 @@ class ManifestCheck {
   bool single_model_;
   std::vector<std::string> paths_;  // normal
   bool follow_links_;
+  bool lists_alone_;
+  // Of published checksums.
+  std::vector<std::string> given_below_;        // the paths, from the list's folder on; "": all of it
+  std::vector<u32> by_base_name_;               // entries, by the last part of their names
+  std::unordered_set<std::string> used_names_;  // of the list, that a file has taken
+  bool is_of_operands_ = false;                 // names begin in the folders that were given
 };
 
 enum class ManifestForm : u8 { json_lines, sums };  ///< ours; what sha256sum writes, of files alone

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "base/counted.h"
 #include "base/path.h"
 #include "io/directory_names.h"
 #include "io/model_folder.h"
+#include "io/random_access_file.h"
 #include "model/download_record.h"
 #include "model/tree_names.h"
 #include "rules/wording.h"
 #include "verify/manifest/hash_run.h"
+#include "verify/manifest/index.h"
 #include "verify/manifest/manifest.h"
 
 namespace modelutils {
@@ -25,25 +28,89 @@ std::string folder_of_manifest(const std::string& path) {
   return normal_path(folder.empty() ? "." : folder);
 }
 
-}  // namespace
-
-std::string ManifestCheck::published_name(const std::string& path) const {
-  const std::string name = fs::path(normal_path(path)).lexically_relative(folder_of_manifest(manifest_.path)).string();
-  return name.empty() || name.starts_with("..") ? base_name_of(path) : name;
+std::string_view base_of(const ManifestEntry& entry) {
+  return std::string_view(entry.file).substr(entry.file.rfind('/') + 1);
 }
 
-// Is the file, by its normal path, one of those that were given, or in one of the folders?
-bool ManifestCheck::is_given(const std::string& path) const {
-  return std::ranges::any_of(paths_, [&](std::string given) {
-    if (given.ends_with('/')) given.pop_back();
-    return path == given || (path.starts_with(given) && path[given.size()] == '/');
+// What `path` is called below `folder`; empty if it does not lie there.
+std::string name_below(const std::string& path, const std::string& folder) {
+  const std::string name = fs::path(normal_path(path)).lexically_relative(normal_path(folder)).string();
+  return name.empty() || name == "." || name.starts_with("..") ? std::string() : name;
+}
+
+}  // namespace
+
+// Files that belong to no model, and what is to be hashed of them.
+struct ManifestCheck::Others {
+  Catalog files;
+  std::vector<HashJob> jobs;
+  std::vector<const ManifestEntry*> entries;  // of each job
+};
+
+void ManifestCheck::prepare_published() {
+  if (!manifest_.is_published) return;
+  const std::string folder = folder_of_manifest(manifest_.path);
+  for (const std::string& given : paths_) {
+    const std::string name = name_below(given, folder);
+    const std::string to_list = fs::path(folder).lexically_relative(normal_path(given)).string();
+    const bool holds_list = !to_list.empty() && !to_list.starts_with("..");
+    if (holds_list || !name.empty()) given_below_.push_back(holds_list ? std::string() : name);
+  }
+  const auto base = [&](u32 entry) { return base_of(manifest_.entries[entry]); };
+  by_base_name_.resize(manifest_.entries.size());
+  std::iota(by_base_name_.begin(), by_base_name_.end(), u32{0});
+  std::ranges::sort(by_base_name_, [&](u32 a, u32 b) { return base(a) < base(b); });
+}
+
+// The name that all entries with this base name have; none if there are several.
+std::optional<std::string> ManifestCheck::only_name_with_base(std::string_view base) const {
+  const auto base_of_entry = [&](u32 entry) { return base_of(manifest_.entries[entry]); };
+  auto found = std::ranges::lower_bound(by_base_name_, base, {}, base_of_entry);
+  std::optional<std::string> name;
+  for (; found != by_base_name_.end() && base_of_entry(*found) == base; ++found) {
+    const std::string& file = manifest_.entries[*found].file;
+    if (name && *name != file) return std::nullopt;
+    name = file;
+  }
+  return name;
+}
+
+std::string ManifestCheck::published_name(const std::string& path) {
+  const std::string in_list = name_below(path, folder_of_manifest(manifest_.path));
+  if (!in_list.empty() && !index_->about(in_list).empty()) return in_list;
+  for (const std::string& given : paths_) {
+    const std::string name = name_below(path, given);
+    if (name.empty() || index_->about(name).empty()) continue;
+    is_of_operands_ = true;
+    return name;
+  }
+  if (std::string absolute = normal_path(path); !index_->about(absolute).empty()) return absolute;
+  const std::string base = base_name_of(path);
+  if (const auto name = only_name_with_base(base); name && !used_names_.contains(*name)) {
+    is_of_operands_ = true;
+    return *name;
+  }
+  return in_list.empty() ? base : in_list;
+}
+
+// Is the name, relative to the list, one of the files that were given, or in one of the folders?
+bool ManifestCheck::is_given(std::string_view name) const {
+  return std::ranges::any_of(given_below_, [&](const std::string& given) {
+    return given.empty() || name == given || (name.starts_with(given) && name[given.size()] == '/');
   });
 }
 
 // Is the file a link to elsewhere? Then that is said.
-bool ManifestCheck::leads_out(const std::string& name, FindingLog& log) const {
+bool ManifestCheck::leads_out(const std::string& path, const std::string& name, FindingLog& log) const {
   if (follow_links_) return false;
-  const auto opened = open_in_folder(folder_of_manifest(manifest_.path), name);
+  std::string folder = folder_of_manifest(manifest_.path);
+  std::string below = name_below(path, folder);
+  for (const std::string& given : paths_) {
+    std::error_code ignored;
+    if (below.empty() && fs::is_directory(given, ignored)) below = name_below(path, folder = given);
+  }
+  if (below.empty()) return false;
+  const auto opened = open_in_folder(folder, below);
   if (!opened || !opened->is_outside) return false;
   log.error(Scope::data, "manifest-link",
             "is a symbolic link that leads out of the folder of the checksums, so it is not compared; use "
@@ -52,68 +119,87 @@ bool ManifestCheck::leads_out(const std::string& name, FindingLog& log) const {
   return true;
 }
 
-void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progress* progress) const {
-  const std::string folder = folder_of_manifest(manifest_.path);
-  Catalog files;
-  std::vector<HashJob> jobs;
-  std::vector<const ManifestEntry*> entries;
-  u64 not_asked = 0;
-  std::string first_not_asked;
-  for (std::size_t i = 0; i < used_.size(); ++i) {
-    const ManifestEntry& entry = manifest_.entries[i];
-    if (used_[i]) continue;
-    auto opened = open_in_folder(folder, entry.file);
-    if (!opened) {
-      const bool is_there = is_present(ModelFolder(folder).file(entry.file));
-      log.error(Scope::data, is_there ? "io-open" : "manifest-missing-file",
-                is_there ? opened.error().message : "is in the list of checksums, but is not there",
-                at_file(entry.file));
-      continue;
-    }
-    if (leads_out(entry.file, log)) continue;
-    if (!is_given((fs::path(folder) / entry.file).lexically_normal().string())) {
-      if (not_asked++ == 0) first_not_asked = entry.file;
-      continue;
-    }
-    const u64 size = opened->file->file_size();
-    if (entry.bytes && *entry.bytes != size) {
-      log.error(Scope::data, "manifest-differs",
-                fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes),
-                at_file(entry.file));
-      continue;
-    }
-    jobs.push_back({entry.algorithm, {{files.files.size(), 0, size}}, entry.is_git_blob ? git_blob_prefix(size) : ""});
-    files.files.push_back({opened->file->name(), entry.file, std::move(opened->file)});
-    entries.push_back(&entry);
-  }
-  const auto digests = run_hashes(files, jobs, threads, progress);
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    if (!digests[i]) {
-      log.add(without_path(digests[i].error(), Scope::data, entries[i]->file));
-    } else if (*digests[i] != entries[i]->hex) {
-      log.error(Scope::data, "manifest-differs",
-                fmt::format("{} is {}, but {} in the manifest", hash_name(entries[i]->algorithm), *digests[i],
-                            entries[i]->hex),
-                at_file(entries[i]->file));
-    }
-  }
-  if (not_asked > 0) {
-    log.note(Scope::data, "manifest-not-asked",
-             fmt::format("the list of checksums has {} that {} not asked for", counted(not_asked, "other file"),
-                         verb(not_asked, "was", "were")),
-             at_file(first_not_asked));
-  }
+// The files of the folders that were given are looked at once each; the lines of the list cost nothing there.
+void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progress* progress) {
+  Others others;
   for (const std::string& path : paths_) {
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) list_extra_files(path, log);
+    if (fs::is_directory(path, ignored)) {
+      visit_files(path, others, log);
+    } else if (const std::string name = published_name(path); !used_names_.contains(name)) {
+      compare_later(path, name, others, log);  // a model that could not be opened, or no model
+    }
+  }
+  const auto digests = run_hashes(others.files, others.jobs, threads, progress);
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    const ManifestEntry& entry = *others.entries[i];
+    if (!digests[i]) {
+      log.add(without_path(digests[i].error(), Scope::data, entry.file));
+    } else if (*digests[i] != entry.hex) {
+      log.error(Scope::data, "manifest-differs",
+                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digests[i], entry.hex),
+                at_file(entry.file));
+    }
+  }
+  tell_what_is_missing(log);
+  log.add_all(manifest_.remarks);
+}
+
+void ManifestCheck::tell_what_is_missing(FindingLog& log) const {
+  u64 not_asked = 0;
+  std::string first_not_asked;
+  const bool has_folder = std::ranges::any_of(paths_, [](const std::string& path) {
+    std::error_code ignored;
+    return fs::is_directory(path, ignored);
+  });
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i]) continue;
+    const std::string& name = manifest_.entries[i].file;
+    if (name.starts_with('/')) {
+      log.error(Scope::data, "manifest-name",
+                "is an absolute name of none of the files that were given, so it is not opened", at_file(name));
+    } else if (is_given(name) || (has_folder && is_of_operands_)) {
+      log.error(Scope::data, "manifest-missing-file", "is in the list of checksums, but is not there", at_file(name));
+    } else if (not_asked++ == 0) {
+      first_not_asked = name;
+    }
+  }
+  if (not_asked == 0) return;
+  log.note(Scope::data, "manifest-not-asked",
+           fmt::format("the list of checksums has {} that {} not asked for", counted(not_asked, "other file"),
+                       verb(not_asked, "was", "were")),
+           at_file(first_not_asked));
+}
+
+// Opens a file that no model has, and notes what is to be compared.
+void ManifestCheck::compare_later(const std::string& path, const std::string& name, Others& others, FindingLog& log) {
+  const auto about = index_->about(name);
+  if (about.empty()) return;
+  used_names_.insert(name);
+  for (const ManifestIndex::Match& match : about) used_[match.entry] = true;
+  if (leads_out(path, name, log)) return;
+  auto opened = RandomAccessFile::open(path);
+  if (!opened) {
+    log.error(Scope::data, "io-open", opened.error().message, at_file(name));
+    return;
+  }
+  const u64 size = (*opened)->file_size();
+  const std::size_t file = others.files.files.size();
+  others.files.files.push_back({path, name, std::move(*opened)});
+  for (const ManifestIndex::Match& match : about) {
+    const ManifestEntry& entry = manifest_.entries[match.entry];
+    if (entry.bytes && *entry.bytes != size) {
+      log.error(Scope::data, "manifest-differs",
+                fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes), at_file(name));
+      continue;
+    }
+    others.jobs.push_back({entry.algorithm, {{file, 0, size}}, entry.is_git_blob ? git_blob_prefix(size) : ""});
+    others.entries.push_back(&entry);
   }
 }
 
-// Files that the list lacks. Weights without a checksum are errors of their models already.
-void ManifestCheck::list_extra_files(const std::string& folder, FindingLog& log) const {
-  std::vector<std::string> listed;
-  for (const ManifestEntry& entry : manifest_.entries) listed.push_back(entry.file);
-  std::ranges::sort(listed);
+// Files that the list has, and those that it lacks. Weights without a checksum are errors of their models already.
+void ManifestCheck::visit_files(const std::string& folder, Others& others, FindingLog& log) {
   const std::string manifest = normal_path(manifest_.path);
   std::vector<std::string> open = {folder};
   while (!open.empty()) {
@@ -125,12 +211,20 @@ void ManifestCheck::list_extra_files(const std::string& folder, FindingLog& log)
     if (!names) continue;  // whoever looks for models says it
     for (std::size_t i = 0; i < names->size(); ++i) {
       const std::string path = ModelFolder(current).file(names->name(i));
-      const NameClass of = class_of_name(names->name(i));
       if (names->kind(i) == EntryKind::directory) {
         open.push_back(path);
-      } else if (of != NameClass::gguf && of != NameClass::safetensors && of != NameClass::bump && path != manifest &&
-                 !std::ranges::binary_search(listed, published_name(path))) {
-        log.note(Scope::data, "manifest-extra-file", "is not in the list of checksums", at_file(published_name(path)));
+        continue;
+      }
+      const std::string name = published_name(path);
+      if (used_names_.contains(name)) continue;
+      if (!index_->about(name).empty()) {
+        compare_later(path, name, others, log);
+        continue;
+      }
+      const NameClass of = class_of_name(names->name(i));
+      const bool is_weights = of == NameClass::gguf || of == NameClass::safetensors || of == NameClass::bump;
+      if (!is_weights && !lists_alone_ && normal_path(path) != manifest) {
+        log.note(Scope::data, "manifest-extra-file", "is not in the list of checksums", at_file(name));
       }
     }
   }

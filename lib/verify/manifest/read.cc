@@ -178,7 +178,14 @@ Status parse_lines(std::string_view text, Manifest& manifest) {
     if (content.ends_with('\r')) content.remove_suffix(1);
     const std::size_t begin = content.find_first_not_of(" \t");
     if (begin == std::string_view::npos) continue;
-    MU_ASSIGN(std::optional<ManifestEntry> published, parse_sums_line(content.substr(begin), line));
+    auto parsed = parse_sums_line(content.substr(begin), line);
+    if (!parsed && parsed.error().code == "manifest-name") {
+      manifest.is_published = true;
+      manifest.remarks.add(without_path(parsed.error(), Scope::data));
+      continue;
+    }
+    if (!parsed) return tl::make_unexpected(std::move(parsed.error()));
+    std::optional<ManifestEntry>& published = *parsed;
     if (published) {
       manifest.is_published = true;
       manifest.entries.push_back(std::move(*published));
@@ -234,6 +241,7 @@ Status refuse_other_kinds(std::string_view head, const std::string& path) {
 Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   Manifest manifest;
   manifest.path = std::move(path);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
   MU_TRY(refuse_other_kinds(text.substr(0, file_kind_bytes), manifest.path));
   Status parsed;
   auto is_pointer = parse_lfs_pointer(text, manifest);
@@ -250,6 +258,9 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   }
   if (!parsed) return tl::make_unexpected(in_file(std::move(parsed.error()), manifest.path));
   if (manifest.entries.empty()) {
+    for (const Finding& remark : manifest.remarks.findings()) {
+      if (remark.code == "manifest-name") return tl::make_unexpected(with_path(remark, manifest.path));
+    }
     return input_error("manifest-empty", "is a manifest without any checksums", {}, {}, manifest.path);
   }
   return manifest;

@@ -17,7 +17,9 @@ tl::unexpected<Error> refused(std::string_view code, std::string message, u64 li
 
 // Of a checksum of a whole file; the name is refused if it leads elsewhere.
 Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm, std::string hex, u64 line) {
-  if (!is_name_below(name)) {
+  const std::string_view relative =
+      name.starts_with('/') ? name.substr(1) : name;  // an absolute one may be a path given
+  if (!is_name_below(relative)) {
     return refused("manifest-name",
                    fmt::format("'{}' is not a name below the folder of the checksums, so it is not opened", name),
                    line);
