@@ -86,6 +86,34 @@ class Reading(unittest.TestCase):
                 self.assertEqual(found.read(), stored)
                 self.assertEqual(found.read(1, 2), stored[1:3])
 
+    @unittest.skipUnless(os.path.isdir("../shared/corpus"), "no reference data")
+    def test_the_corpora_as_a_second_reader_reads_them(self):
+        opened = 0
+        for folder, _, names in os.walk("../shared/corpus"):
+            for name in names:
+                if not name.endswith(".gguf"):
+                    continue
+                file = os.path.join(folder, name)
+                try:
+                    model = mu.open(file)
+                except mu.InputError as error:
+                    self.assertIn("malformed", file, error)
+                    continue
+                if len(model.files) > 1:
+                    continue  # the other reader knows one file
+                opened += 1
+                expected = Gguf(file)
+                self.assertEqual(list(model.keys), list(expected.keys), file)
+                for key, value in expected.keys.items():
+                    if isinstance(value, list) and value and isinstance(value[0], list):
+                        with self.assertRaises(mu.TypeMismatchError):  # the library has no arrays of arrays
+                            model.keys[key]
+                        continue
+                    self.assertTrue(same(model.keys[key], value), (file, key))
+                self.assertEqual({name: (t.shape, t.offset) for name, t in model.tensors.items()},
+                                 {name: (t[0], expected.begin + t[2]) for name, t in expected.tensors.items()}, file)  # fmt: skip
+        self.assertGreater(opened, 0)
+
     def test_safetensors_as_json_says(self):
         file = path("mlx/h96_bf16_4b_g32/model.safetensors")
         with open(file, "rb") as opened:
