@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
-#include "report/findings_page.h"
-
 namespace modelutils {
 
 namespace {
+
+constexpr unsigned char page_bytes[] = {
+#include "findings_page.inc"  // docs/findings.md, written by findings_page.cmake
+};
 
 // "[text](place)" as "text"; `is_plain`: also without backticks and asterisks.
 std::string without_links(std::string_view markdown, bool is_plain) {
@@ -29,7 +31,7 @@ std::string without_links(std::string_view markdown, bool is_plain) {
 }  // namespace
 
 std::optional<std::string> page_of_finding(std::string_view code) {
-  const std::string_view all = findings_page();
+  const std::string_view all(reinterpret_cast<const char*>(page_bytes), sizeof page_bytes);
   const std::string heading = "\n### " + std::string(code) + "\n";
   const std::size_t at = all.find(heading);
   if (code.empty() || at == all.npos) return std::nullopt;
