@@ -56,9 +56,8 @@ bool is_of_prediction(const PredictionCounts& counts, const EditedTensor& tensor
 
 Status check_present(EditedModel& model, const PredictionCounts& counts, const EditOperation& operation) {
   const bool is_counted = counts.predicting != 0 && counts.predicting < counts.blocks;
-  if (is_counted && std::ranges::any_of(model.tensors, [&](const EditedTensor& each) {
-        return is_of_prediction(counts, each);
-      })) {
+  if (is_counted &&
+      std::ranges::any_of(model.tensors, [&](const EditedTensor& each) { return is_of_prediction(counts, each); })) {
     return {};
   }
   return input_error("edit-mtp-absent", operation.where() + ": the file has no block that predicts further tokens",
@@ -109,12 +108,12 @@ class Grafter {
     }
     if (trunk_.predicting != 0) {
       return input_error("edit-mtp-there",
-                         fmt::format("{}: the model counts {} for predicting further tokens already", operation_.where(),
-                                     counted(trunk_.predicting, "block")),
+                         fmt::format("{}: the model counts {} for predicting further tokens already",
+                                     operation_.where(), counted(trunk_.predicting, "block")),
                          at_key(trunk_.key("nextn_predict_layers")));
     }
     if (trunk_.blocks != block_.trunk()) {
-      return differs(at_key(trunk_.key("block_count")), fmt::format("the model has {}, the block belongs behind {}",
+      return differs(at_key(trunk_.key("block_count")), fmt::format("the model has {}, the block was made for {}",
                                                                     counted(trunk_.blocks, "layer"), block_.trunk()));
     }
     const u64 width = count_of(model_, trunk_.key("embedding_length"));
@@ -144,10 +143,13 @@ class Grafter {
 
   // Which arrays have an element for each layer is told by the block's file, where they have more of them.
   Status lengthen_arrays() {
+    NameIndex names;
+    for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // each once: edited_model() sees to it
     for (gguf::OutKey& key : model_.keys) {
       if (key.type != gguf::ValueType::array || !key.key.starts_with(trunk_.key(""))) continue;
-      const gguf::OutKey* there = only_.find_key(key.key);
-      if (there == nullptr) continue;
+      const std::optional<u32> number = names.find(key.key);
+      if (!number) continue;
+      const gguf::OutKey* there = &only_.keys[*number];
       const KeyElements mine = elements_of(key), theirs = elements_of(*there);
       if (mine.count == theirs.count) continue;
       const bool is_longer = mine.count == trunk_.blocks && theirs.count == block_.blocks;
