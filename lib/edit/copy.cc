@@ -5,6 +5,7 @@
 #include "edit/guards.h"
 #include "gguf/parse.h"
 #include "io/copy_range.h"
+#include "io/free_space.h"
 #include "io/shared_blocks.h"
 #include "io/write_back.h"
 #include "rules/gguf/rules.h"
@@ -90,10 +91,11 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   std::vector<AtomicOutput> outputs;
   outputs.reserve(files.size());
   u64 total = 0;
+  for (const EditedFile& file : files) total += file.layout.file_size;
+  if (!files.empty()) MU_TRY(check_free_space(files.front().path, total));
   for (const EditedFile& file : files) {
     MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, options));
     outputs.push_back(std::move(output));
-    total += file.layout.file_size;
   }
   progress.restart("writing", total);
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -42,7 +42,10 @@ std::optional<std::string> page_of_finding(std::string_view code) {
 Result<std::string> explained_finding(const std::string& code) {
   const std::optional<std::string> page = page_of_finding(code);
   if (page) return code + "\n\n" + plain_text(*page) + "\n";
-  Error error = input_error("verify-unknown-code", fmt::format("'{}' is not the code of a finding; codes stand in brackets at the end of a line", code)).value();
+  Error error =
+      input_error("verify-unknown-code",
+                  fmt::format("'{}' is not the code of a finding; codes are in brackets at the end of a line", code))
+          .value();
   error.kind = ErrorKind::no_match;
   return tl::make_unexpected(std::move(error));
 }

@@ -22,8 +22,8 @@ class VerifyForm {
 /// `form` is "sarif", "junit", "github" or "markdown"; nullptr for another name. `strict`: warnings make a path bad.
 std::unique_ptr<VerifyForm> make_verify_form(std::string_view form, bool strict);
 
-/// SARIF 2.1.0, one run. The rules are the codes that occur, with their pages of docs/findings.md; results are printed as they
-/// come, rules at the end.
+/// SARIF 2.1.0, one run. The rules are the codes that occur, with their pages of docs/findings.md; results are printed
+/// as they come, rules at the end.
 std::unique_ptr<VerifyForm> sarif_form();
 /// JUnit as Jenkins' schema has it: a test case for each path.
 std::unique_ptr<VerifyForm> junit_form(bool strict);

@@ -7,7 +7,8 @@ namespace modelutils {
 
 namespace {
 
-// XML 1.0 has no way to write most control characters: escape() has made them visible. It has none for U+FFFE and U+FFFF.
+// XML 1.0 has no way to write most control characters: escape() has made them visible. It has none for U+FFFE and
+// U+FFFF.
 std::string xml(std::string_view text) {
   const std::string visible = escape(text);
   std::string out;
@@ -40,7 +41,9 @@ class JunitForm : public VerifyForm {
     std::string lines;
     const Finding* first = nullptr;  // that makes it bad
     for (const Finding& finding : report.findings) {
-      lines += xml(fmt::format("{}: {} [{}]", severity_name(finding.severity), text_of_finding(finding), finding.code)) + "\n";
+      lines +=
+          xml(fmt::format("{}: {} [{}]", severity_name(finding.severity), text_of_finding(finding), finding.code)) +
+          "\n";
       const bool counts = finding.severity == Severity::error || (strict_ && finding.severity == Severity::warning);
       if (counts && first == nullptr) first = &finding;
     }
@@ -48,7 +51,8 @@ class JunitForm : public VerifyForm {
                           report.format.empty() ? "unknown" : xml(report.format), xml(report.path), report.seconds);
     if (report.is_bad(strict_) || first != nullptr) {
       ++failures_;
-      cases_ += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", first != nullptr ? xml(first->code) : "",
+      cases_ += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                            first != nullptr ? xml(first->code) : "",
                             first != nullptr ? xml(text_of_finding(*first)) : "", lines);
     } else if (!lines.empty()) {
       cases_ += fmt::format("      <system-out>{}</system-out>\n", lines);
@@ -58,9 +62,11 @@ class JunitForm : public VerifyForm {
   }
 
   std::string finish() override {
-    const std::string totals = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\"", tests_, failures_, seconds_);
+    const std::string totals =
+        fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\"", tests_, failures_, seconds_);
     return fmt::format(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite name=\"verify\" {0}>\n{1}  </testsuite>\n"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite name=\"verify\" {0}>\n{1}  "
+        "</testsuite>\n"
         "</testsuites>\n",
         totals, cases_);
   }

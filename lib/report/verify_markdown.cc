@@ -43,7 +43,8 @@ class MarkdownForm : public VerifyForm {
                                   plain(report.format), report.errors, report.warnings);
     std::string list;
     for (const Finding& finding : report.findings) {
-      list += fmt::format("- {}: {} ({})\n", severity_name(finding.severity), plain(text_of_finding(finding)), plain(finding.code));
+      list += fmt::format("- {}: {} ({})\n", severity_name(finding.severity), plain(text_of_finding(finding)),
+                          plain(finding.code));
     }
     if (!list.empty()) list = fmt::format("\n### {}\n\n{}", plain(report.path), list);
     // A job's page takes 1 MiB.

@@ -27,8 +27,8 @@ std::string uri(const std::string& path) {
   const bool is_absolute = relative.starts_with("file://");
   std::string out = is_absolute ? "file://" : "";
   for (const char c : std::string_view(relative).substr(out.size())) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                          c == '_' || c == '~' || c == '/';
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                          c == '.' || c == '_' || c == '~' || c == '/';
     if (is_plain) {
       out += c;
     } else {
@@ -53,7 +53,9 @@ class SarifForm : public VerifyForm {
     std::string lines;
     if (count_ == 0 && !is_open_) {
       is_open_ = true;
-      lines = "{\"version\":\"2.1.0\",\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"runs\":[{\"results\":[\n";
+      lines =
+          "{\"version\":\"2.1.0\",\"$schema\":\"https://json.schemastore.org/"
+          "sarif-2.1.0.json\",\"runs\":[{\"results\":[\n";
     }
     for (const Finding& finding : report.findings) {
       if (count_ == most_results) break;
@@ -123,7 +125,8 @@ class SarifForm : public VerifyForm {
     out.key("partialFingerprints");
     out.begin_object();
     std::string hex;
-    for (const char byte : xxh3_digest(std::as_bytes(std::span(identity)))) hex += fmt::format("{:02x}", static_cast<u8>(byte));
+    for (const char byte : xxh3_digest(std::as_bytes(std::span(identity))))
+      hex += fmt::format("{:02x}", static_cast<u8>(byte));
     out.member("modelutils/v1", hex);
     out.end_object();
     out.end_object();

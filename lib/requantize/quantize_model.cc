@@ -2,6 +2,7 @@
 
 #include "gguf/parse.h"
 #include "io/atomic_output.h"
+#include "io/free_space.h"
 #include "io/random_access_file.h"
 #include "requantize/encode.h"
 #include "requantize/plan.h"
@@ -44,9 +45,13 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
   MU_ASSIGN(QuantizePlan plan, plan_quantize(request));
   const OutputOptions options = output_options(plan, request);
   if (request.dry_run) {
-    if (!request.output.empty()) MU_TRY(AtomicOutput::check(request.output, options));
+    if (!request.output.empty()) {
+      MU_TRY(AtomicOutput::check(request.output, options));
+      MU_TRY(check_free_space(request.output, plan.layout.file_size));
+    }
     return std::move(plan.report);
   }
+  MU_TRY(check_free_space(request.output, plan.layout.file_size));
   MU_ASSIGN(AtomicOutput output, AtomicOutput::create(request.output, options));
   progress.restart("quantising", plan.layout.file_size);
   TensorEncoder encoder(plan, request);

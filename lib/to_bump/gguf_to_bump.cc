@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/glob.h"
 #include "gguf/keys.h"
+#include "io/free_space.h"
 #include "io/new_folder.h"
 #include "listing/gguf_listing.h"
 #include "rules/gguf/rules.h"
@@ -262,6 +263,7 @@ class Conversion {
   // All of them before the work begins: an output that may not be replaced is not a surprise after an hour.
   Status create_outputs() {
     const BumpOutputPaths& paths = report_.paths;
+    if (paths.output) MU_TRY(check_free_space(*paths.output, report_.file_size));
     if (paths.new_folder) MU_TRY(folder_.create(*paths.new_folder));
     OutputOptions options = output_options();
     const auto create = [&](const std::optional<std::string>& path, std::optional<AtomicOutput>& output) -> Status {

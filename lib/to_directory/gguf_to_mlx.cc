@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "io/atomic_directory.h"
+#include "io/free_space.h"
 #include "rules/formats.h"
 #include "to_directory/plan.h"
 
@@ -158,6 +159,7 @@ Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& pr
     remark_directory(plan, options);
     return std::move(plan.report);
   }
+  MU_TRY(check_free_space(options.output, plan.total_bytes()));
   MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
   progress.restart("writing", plan.total_bytes());
   if (Status written = write_files(plan, options, directory, progress); !written) {

@@ -5,12 +5,19 @@
 
 #include "base/path.h"
 #include "io/atomic_output.h"
+#include "io/free_space.h"
 #include "to_gguf/plan.h"
 #include "to_gguf/self_check.h"
 
 namespace modelutils::to_gguf {
 
 namespace {
+
+u64 bytes_of_files(const GgufPlan& plan) {
+  u64 bytes = 0;
+  for (const PlannedFile& file : plan.files) bytes += file.layout.file_size;
+  return bytes;
+}
 
 // Everything in the directory that is read: an output must be none of it.
 Result<std::vector<std::string>> input_files(const HfModel& model) {
@@ -42,11 +49,19 @@ Status remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
       plan.report.remarks.add(std::move(remark));
     }
   }
+  if (plan.files.empty()) return {};
+  if (const Status room = check_free_space(plan.files.front().path, bytes_of_files(plan)); !room) {
+    Finding remark = without_path(room.error(), Scope::model);
+    remark.severity = Severity::warning;
+    remark.where = plan.files.front().path;
+    plan.report.remarks.add(std::move(remark));
+  }
   return {};
 }
 
 Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const MlxToGgufOptions& options) {
   MU_ASSIGN(const OutputOptions create_options, output_options(plan, options));
+  if (!plan.files.empty()) MU_TRY(check_free_space(plan.files.front().path, bytes_of_files(plan)));
   std::vector<AtomicOutput> outputs;
   outputs.reserve(plan.files.size());
   for (const PlannedFile& file : plan.files) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "io/atomic_directory.h"
+#include "io/free_space.h"
 #include "io/random_access_file.h"
 #include "to_safetensors/checkpoint_plan.h"
 #include "transfer/stream.h"
@@ -70,6 +71,7 @@ std::vector<std::string> inputs_of(const CheckpointPlan& plan) {
 }
 
 Status write_single(const CheckpointPlan& plan, const CheckpointOptions& options, Progress& progress) {
+  MU_TRY(check_free_space(options.output, bytes_of_files(plan)));
   MU_ASSIGN(AtomicOutput file, AtomicOutput::create(options.output, {options.force, inputs_of(plan)}));
   if (!file.is_seekable()) return usage_error("-o FILE.safetensors must be a file, not a pipe or device");
   MU_TRY(stream(plan, {&file, 1}, options.threads, progress));
@@ -126,6 +128,7 @@ Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, P
   output.is_ours = [&](std::string_view name) {
     return name.ends_with(".safetensors") || name.ends_with(".json") || std::ranges::count(plan.copied, name) > 0;
   };
+  MU_TRY(check_free_space(options.output, bytes_of_files(plan)));
   MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, output));
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));

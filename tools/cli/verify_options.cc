@@ -76,8 +76,8 @@ Command verify_command(VerifyArguments& arguments) {
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
   command.example("verify .", "Check every model in and below the current directory");
-  command.example("verify --format sarif models > verify.sarif", "For the code scanning of a CI system");
-  command.example("verify --explain gguf-length", "What is behind a finding?");
+  command.example("verify --format sarif . > verify.sarif", "For the code scanning of a CI system");
+  command.example("verify --explain gguf-length", "What does a finding mean?");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
   command.add_pager();
   return command;

@@ -33,6 +33,9 @@ class Side {
   virtual ~Side() = default;
 
   const std::vector<ComparedTensor>& tensors() const { return tensors_; }
+  bool has(std::string_view name) const {
+    return std::ranges::find(tensors_, name, &ComparedTensor::name) != tensors_.end();
+  }
   std::size_t place_of(const ComparedTensor* tensor) const {
     return static_cast<std::size_t>(tensor - tensors_.data());
   }
@@ -50,7 +53,11 @@ class Side {
 // A GGUF, or tensors of any container under their own names.
 class CatalogSide : public Side {
  public:
-  explicit CatalogSide(Catalog catalog) : scales_(take_scales(catalog)), catalog_(std::move(catalog)) {
+  /// Tensors ".scale" that `other`, a directory, does not have are factors.
+  explicit CatalogSide(Catalog catalog, const Side* other = nullptr)
+      : scales_(other == nullptr ? std::map<std::string, CatalogTensor>()
+                                 : take_scales(catalog, [&](std::string_view name) { return other->has(name); })),
+        catalog_(std::move(catalog)) {
     for (const CatalogTensor& tensor : catalog_.tensors) {
       ComparedTensor compared;
       compared.name = tensor.name;
@@ -253,20 +260,21 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
     made = std::make_unique<CatalogSide>(checked.catalog);
     return StrictComparison(*from, *made, "model", false).compare();
   }
+  // A directory tells which tensors are the model's own, and which are factors of others.
+  if (!source.gguf) {
+    MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors)));
+  }
+  if (!converted.gguf) {
+    MU_ASSIGN(made, DirectorySide::open(*converted.safetensors));
+  }
   if (source.gguf) {
-    auto side = std::make_unique<CatalogSide>(gguf_catalog(*source.gguf));
+    auto side = std::make_unique<CatalogSide>(gguf_catalog(*source.gguf), made.get());
     if (!converted.gguf) {
       MU_ASSIGN(head_is_optional, is_tied(side->catalog()));
     }
     from = std::move(side);
-  } else {
-    MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors)));
   }
-  if (converted.gguf) {
-    made = std::make_unique<CatalogSide>(checked.catalog);
-  } else {
-    MU_ASSIGN(made, DirectorySide::open(*converted.safetensors));
-  }
+  if (converted.gguf) made = std::make_unique<CatalogSide>(checked.catalog, from.get());
   return StrictComparison(*from, *made, converted.gguf ? "file" : "directory", head_is_optional).compare();
 }
 

@@ -18,10 +18,11 @@ u64 factors_of(const CatalogTensor& scale) {
 
 }  // namespace
 
-std::map<std::string, CatalogTensor> take_scales(Catalog& catalog) {
+std::map<std::string, CatalogTensor> take_scales(Catalog& catalog,
+                                                 const std::function<bool(std::string_view name)>& is_own) {
   std::map<std::string, CatalogTensor> scales;
   for (const CatalogTensor& tensor : catalog.tensors) {
-    if (!tensor.name.ends_with(scale_suffix) || tensor.type != TensorType::F32) continue;
+    if (!tensor.name.ends_with(scale_suffix) || tensor.type != TensorType::F32 || is_own(tensor.name)) continue;
     std::string weight = tensor.name.substr(0, tensor.name.size() - scale_suffix.size());
     weight += weight_suffix;
     const CatalogTensor* found = catalog.find(weight);

@@ -1,6 +1,7 @@
 // The values of a tensor whose factors are another tensor: "X.weight" and "X.scale" of a GGUF.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -8,8 +9,10 @@
 
 namespace modelutils {
 
-/// Takes the tensors "X.scale" out of the catalog that have a "X.weight", by the name of the latter.
-std::map<std::string, CatalogTensor> take_scales(Catalog& catalog);
+/// Takes the tensors "X.scale" out of the catalog that have a "X.weight", by the name of the latter; not those that are
+/// tensors of the model itself.
+std::map<std::string, CatalogTensor> take_scales(Catalog& catalog,
+                                                 const std::function<bool(std::string_view name)>& is_own);
 
 /// The weight times its factor, or the factor of each expert (last dimension). The catalog must outlive it.
 class ScaledValues : public TensorValues {
