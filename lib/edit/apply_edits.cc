@@ -8,6 +8,7 @@
 #include "base/name_index.h"
 #include "base/not_found.h"
 #include "edit/edited_model.h"
+#include "edit/prediction.h"
 #include "edit/value.h"
 
 namespace modelutils::edit {
@@ -41,6 +42,8 @@ class Applier {
       case EditAction::drop_tensors: return drop_tensors(operation);
       case EditAction::align: return align(operation);
       case EditAction::upgrade: model_.version = 3; return {};
+      case EditAction::extract_mtp: return extract_prediction(model_, operation);
+      case EditAction::graft_mtp: return graft_prediction(model_, operation);
       case EditAction::script: break;
     }
     return internal_error("a script that was not expanded");

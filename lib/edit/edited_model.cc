@@ -19,6 +19,7 @@ class Taker {
 
   Result<EditedModel> take() {
     const gguf::SetFile& first = set_.files.front();
+    model_.files = set_.files.size();
     model_.version = first.document.version;
     MU_TRY(check_container());
     MU_TRY(take_keys(first));

@@ -29,7 +29,9 @@ struct EditedModel {
   u32 version = 3;
   std::vector<gguf::OutKey> keys;  ///< those of the first file
   std::vector<EditedTensor> tensors;
-  Findings remarks;  ///< what --force has overridden
+  std::size_t files = 1;               ///< of the set that was opened
+  std::vector<gguf::SetFile> grafted;  ///< further files that tensors come from, numbered after those
+  Findings remarks;                    ///< what --force has overridden
 
   gguf::OutKey* find_key(std::string_view key);
   EditedTensor* find_tensor(std::string_view name);

@@ -61,12 +61,17 @@ class EditPlanner {
     EditTake take{.force = options_.force, .split_keys = options_.in_place};
     MU_ASSIGN(model_, edited_model(plan_.before, take));
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
+    if (options_.in_place && !model_.grafted.empty()) {
+      return input_error("edit-in-place-data", "the edit adds tensors, which --in-place cannot do; use -o", {}, {},
+                         options_.model);
+    }
     if (options_.in_place) {
       MU_TRY(plan_in_place());
     } else {
       MU_TRY(plan_files());
     }
     MU_TRY(guard());
+    plan_.grafted = std::move(model_.grafted);
     plan_.remarks.insert(plan_.remarks.begin(), model_.remarks.begin(), model_.remarks.end());
     return std::move(plan_);
   }
@@ -221,6 +226,7 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
     if (plan.change) MU_TRY(change_header(*plan.change, options.force, plan.remarks));
     return written;
   }
+  plan.before.files.insert(plan.before.files.end(), plan.grafted.begin(), plan.grafted.end());
   MU_TRY(write_edited(plan.files, plan.before, output_options(options), progress));
   for (const EditedFile& file : plan.files) written.push_back({file.path, file.layout.file_size, file.tensors});
   return written;

@@ -34,7 +34,8 @@ struct WrittenFile {
 struct EditPlan {
   Findings remarks;  ///< rules that --force has overridden, and what was left out
   gguf::SplitSet before;
-  gguf::SplitSet after;  ///< the files as planned: their data reads as zeros unless edited in place
+  gguf::SplitSet after;                ///< the files as planned: their data reads as zeros unless edited in place
+  std::vector<gguf::SetFile> grafted;  ///< files that tensors come from besides `before`
   std::vector<EditedFile> files;
   std::vector<gguf::OutLayout> headers;  ///< that `after` reads, if edited in place
   std::optional<HeaderChange> change;    ///< in place: nothing if no byte changes

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "arch/prediction_block.h"
 #include "gguf/keys.h"
 #include "gguf/write.h"
 #include "io/same_bytes.h"
@@ -46,7 +47,8 @@ bool has_same_texts(const gguf::SetFile& before, const gguf::SetFile& after) {
 
 FindingLog findings_of(const gguf::SplitSet& set, bool is_whole, TokenTexts texts) {
   FindingLog log = gguf_structure_rules(set, texts);
-  if (!is_whole) return log;
+  // A block alone is meant to lack the trunk, and rules and --fit say what it is.
+  if (!is_whole || arch::is_prediction_alone(set)) return log;
   const bool has_vocabulary =
       gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
   log.add_all(loader_findings(set, has_vocabulary));

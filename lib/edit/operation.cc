@@ -30,6 +30,9 @@ constexpr std::array actions = {
     EditActionInfo{EditAction::drop_tensors, "drop-tensor", "GLOB", "Leave out the tensors that match"},
     EditActionInfo{EditAction::align, "align", "N", "Align the tensor data to N bytes, a power of two"},
     EditActionInfo{EditAction::upgrade, "upgrade", "", "Write GGUF version 3 where the input is version 2"},
+    EditActionInfo{EditAction::extract_mtp, "extract-mtp", "",
+                   "Keep only the blocks that predict further tokens (MTP), with what they share with the model"},
+    EditActionInfo{EditAction::graft_mtp, "graft-mtp", "ONLY.gguf", "Put such blocks of another file into the model"},
     EditActionInfo{EditAction::script, "script", "FILE", "Read operations from a file, one per line: set KEY=VALUE"},
 };
 

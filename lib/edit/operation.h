@@ -21,6 +21,8 @@ enum class EditAction : u8 {
   drop_tensors,
   align,
   upgrade,
+  extract_mtp,
+  graft_mtp,
   script,
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arch/prediction_block.h"
 #include "gguf/keys.h"
 #include "memory/model_memory.h"
 
@@ -92,6 +93,12 @@ class Fitter {
 }  // namespace
 
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
+  if (arch::is_prediction_alone(set)) {
+    return input_error(
+        "fit-prediction-alone",
+        "has only blocks that predict further tokens: it is not a model by itself, and needs memory next "
+        "to its model");
+  }
   const bool needs_context = std::ranges::find(request.contexts, 0) != request.contexts.end();
   std::vector<u64> contexts = request.contexts;
   if (contexts.empty()) contexts.push_back(0);

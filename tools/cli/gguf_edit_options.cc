@@ -7,8 +7,12 @@ namespace {
 constexpr std::string_view operations_group = "Operations, in the order given";
 
 ValueKind kind_of(edit::EditAction action) {
-  return action == edit::EditAction::script || action == edit::EditAction::copy_keys ? ValueKind::file
-                                                                                     : ValueKind::text;
+  switch (action) {
+    case edit::EditAction::script:
+    case edit::EditAction::copy_keys:
+    case edit::EditAction::graft_mtp: return ValueKind::file;
+    default: return ValueKind::text;
+  }
 }
 
 void add_operations(Command& command, std::vector<Occurrence>& target) {
@@ -18,7 +22,8 @@ void add_operations(Command& command, std::vector<Occurrence>& target) {
               .help = std::string(info.help),
               .group = std::string(operations_group),
               .kind = kind_of(info.action)};
-    if (info.action == edit::EditAction::copy_keys) flag.file_patterns = {"*.gguf"};
+    if (info.action == edit::EditAction::copy_keys || info.action == edit::EditAction::graft_mtp)
+      flag.file_patterns = {"*.gguf"};
     command.add_ordered(std::move(flag), info.operand_count(), target);
   }
 }

@@ -1,7 +1,8 @@
 #include "rules/gguf/rules.h"
 
-#include <charconv>
+#include <algorithm>
 
+#include "arch/prediction_block.h"
 #include "base/path.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/loader_rules.h"
@@ -13,18 +14,6 @@ namespace modelutils {
 
 namespace {
 
-// 1 + N of "blk.N.…", nothing for other names.
-std::optional<u64> block_number_plus_one(std::string_view name) {
-  constexpr std::string_view prefix = "blk.";
-  constexpr u64 absurd = 1'000'000;
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  u64 number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end == name.data() + name.size() || *end != '.' || number > absurd) return std::nullopt;
-  return number + 1;
-}
-
 gguf_rules::TensorFacts facts_of(const gguf::SplitSet& set) {
   gguf_rules::TensorFacts facts;
   for (const gguf::SetFile& file : set.files) {
@@ -32,8 +21,7 @@ gguf_rules::TensorFacts facts_of(const gguf::SplitSet& set) {
       facts.any = true;
       const std::optional<TensorType> type = tensor.type();
       if (type && type_info(*type).is_quantized) facts.any_quantized = true;
-      if (const auto blocks = block_number_plus_one(tensor.name))
-        facts.blocks = std::max(facts.blocks.value_or(0), *blocks);
+      if (const auto block = arch::block_of(tensor.name)) facts.blocks = std::max(facts.blocks.value_or(0), *block + 1);
       if (tensor.name == "token_embd.weight" && tensor.ne.size() == 2) {
         facts.embedding_size = tensor.ne[0];
         facts.embedding_rows = tensor.ne[1];
@@ -95,6 +83,12 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   // With parts missing, neither the keys nor the tensors need be those of the model.
   const bool is_whole = first_container_error(set.findings) == nullptr;
   if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
+  if (first.document.complete && is_whole && arch::is_prediction_alone(set)) {
+    part.warning(Scope::model, "gguf-prediction-alone",
+                 "the file has only blocks that predict further tokens: it is not a model by itself, and llama.cpp "
+                 "crashes when it is run alone",
+                 at_key(index.arch_key("nextn_predict_layers")));
+  }
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   gguf_rules::check_chat_templates(first.document, part);

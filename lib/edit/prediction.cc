@@ -1,0 +1,280 @@
+#include "edit/prediction.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "arch/prediction_block.h"
+#include "base/counted.h"
+#include "base/name_index.h"
+#include "gguf/document.h"
+
+namespace modelutils::edit {
+
+namespace {
+
+// Which of a model's blocks predict further tokens.
+struct PredictionCounts {
+  std::string architecture;
+  u64 blocks = 0;
+  u64 predicting = 0;
+
+  u64 trunk() const { return blocks - predicting; }
+  std::string key(std::string_view suffix) const { return architecture + "." + std::string(suffix); }
+};
+
+template <typename T>
+std::optional<T> number_at(std::string_view bytes, std::size_t offset) {
+  T value{};
+  if (bytes.size() < offset || bytes.size() - offset < sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+u64 count_of(EditedModel& model, const std::string& key) {
+  const gguf::OutKey* found = model.find_key(key);
+  if (found == nullptr || found->type != gguf::ValueType::u32) return 0;
+  return number_at<u32>(found->encoded, 0).value_or(0);
+}
+
+PredictionCounts counts_of(EditedModel& model) {
+  PredictionCounts counts;
+  const gguf::OutKey* name = model.find_key("general.architecture");
+  if (name != nullptr && name->type == gguf::ValueType::string) {
+    counts.architecture = name->encoded.substr(std::min(name->encoded.size(), sizeof(u64)));
+  }
+  counts.blocks = count_of(model, counts.key("block_count"));
+  counts.predicting = count_of(model, counts.key("nextn_predict_layers"));
+  return counts;
+}
+
+bool is_of_prediction(const PredictionCounts& counts, const EditedTensor& tensor) {
+  const std::optional<u64> block = arch::block_of(tensor.out.name);
+  return block && *block >= counts.trunk() && *block < counts.blocks;
+}
+
+Status check_present(EditedModel& model, const PredictionCounts& counts, const EditOperation& operation) {
+  const bool is_counted = counts.predicting != 0 && counts.predicting < counts.blocks;
+  if (is_counted &&
+      std::ranges::any_of(model.tensors, [&](const EditedTensor& each) { return is_of_prediction(counts, each); })) {
+    return {};
+  }
+  return input_error("edit-mtp-absent", operation.where() + ": the file has no block that predicts further tokens",
+                     at_key(counts.key("nextn_predict_layers")));
+}
+
+// A value's element type, number of elements (nothing for a single one) and elements.
+struct KeyElements {
+  u32 type = 0;
+  std::optional<u64> count;
+  std::string_view bytes;
+};
+
+KeyElements elements_of(const gguf::OutKey& key) {
+  constexpr std::size_t array_header = sizeof(u32) + sizeof(u64);
+  if (key.type != gguf::ValueType::array || key.encoded.size() < array_header) {
+    return {static_cast<u32>(key.type), std::nullopt, key.encoded};
+  }
+  return {*number_at<u32>(key.encoded, 0), number_at<u64>(key.encoded, sizeof(u32)),
+          std::string_view(key.encoded).substr(array_header)};
+}
+
+class Grafter {
+ public:
+  Grafter(EditedModel& model, EditedModel& only, const EditOperation& operation)
+      : model_(model), only_(only), operation_(operation), trunk_(counts_of(model)), block_(counts_of(only)) {}
+
+  Status graft() {
+    if (Status present = check_present(only_, block_, operation_); !present) {
+      return tl::make_unexpected(in_file(std::move(present.error()), operation_.operands.front()));
+    }
+    MU_TRY(check_fit());
+    MU_TRY(lengthen_arrays());
+    *model_.find_key(trunk_.key("block_count")) = *only_.find_key(block_.key("block_count"));
+    add_count();
+    return add_tensors();
+  }
+
+ private:
+  tl::unexpected<Error> differs(std::string where, std::string_view what) const {
+    return input_error("edit-mtp-other", fmt::format("{}: {}", operation_.where(), what), std::move(where));
+  }
+
+  Status check_fit() {
+    if (trunk_.architecture != block_.architecture) {
+      return differs(at_key("general.architecture"), fmt::format("the model is of architecture '{}', the block of '{}'",
+                                                                 trunk_.architecture, block_.architecture));
+    }
+    if (trunk_.predicting != 0) {
+      return input_error("edit-mtp-there",
+                         fmt::format("{}: the model counts {} for predicting further tokens already",
+                                     operation_.where(), counted(trunk_.predicting, "block")),
+                         at_key(trunk_.key("nextn_predict_layers")));
+    }
+    if (trunk_.blocks != block_.trunk()) {
+      return differs(at_key(trunk_.key("block_count")), fmt::format("the model has {}, the block was made for {}",
+                                                                    counted(trunk_.blocks, "layer"), block_.trunk()));
+    }
+    const u64 width = count_of(model_, trunk_.key("embedding_length"));
+    const u64 block_width = count_of(only_, block_.key("embedding_length"));
+    if (width != block_width) {
+      return differs(at_key(trunk_.key("embedding_length")),
+                     fmt::format("the model is {} wide, the block {}", width, block_width));
+    }
+    return check_vocabulary();
+  }
+
+  Status check_vocabulary() {
+    for (const std::string_view name : {"token_embd.weight", "output.weight"}) {
+      const EditedTensor* here = model_.find_tensor(name);
+      const EditedTensor* there = only_.find_tensor(name);
+      if (here == nullptr || there == nullptr || here->out.ne == there->out.ne) continue;
+      return differs(at_tensor(name), "has another shape in the block's file: the vocabularies differ");
+    }
+    for (const std::string_view name : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"}) {
+      const gguf::OutKey* here = model_.find_key(name);
+      const gguf::OutKey* there = only_.find_key(name);
+      if (here == nullptr || there == nullptr || here->encoded == there->encoded) continue;
+      return differs(at_key(name), "differs from the block's file: the vocabularies differ");
+    }
+    return {};
+  }
+
+  // Which arrays have an element for each layer is told by the block's file, where they have more of them.
+  Status lengthen_arrays() {
+    NameIndex names;
+    for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // each once: edited_model() sees to it
+    for (gguf::OutKey& key : model_.keys) {
+      if (key.type != gguf::ValueType::array || !key.key.starts_with(trunk_.key(""))) continue;
+      const std::optional<u32> number = names.find(key.key);
+      if (!number) continue;
+      const gguf::OutKey* there = &only_.keys[*number];
+      const KeyElements mine = elements_of(key), theirs = elements_of(*there);
+      if (mine.count == theirs.count) continue;
+      const bool is_longer = mine.count == trunk_.blocks && theirs.count == block_.blocks;
+      const bool is_text = theirs.type == static_cast<u32>(gguf::ValueType::string);
+      if (!is_longer || is_text || mine.type != theirs.type || theirs.bytes.size() % block_.blocks != 0 ||
+          theirs.bytes.size() / block_.blocks * trunk_.blocks != mine.bytes.size()) {
+        return differs(at_key(key.key), "does not have an element for each layer in both files");
+      }
+      key.encoded = there->encoded.substr(0, sizeof(u32) + sizeof(u64)) + std::string(mine.bytes) +
+                    std::string(theirs.bytes.substr(mine.bytes.size()));
+    }
+    return {};
+  }
+
+  // nextn_predict_layers, behind the key that it follows in the block's file.
+  void add_count() {
+    const std::string name = block_.key("nextn_predict_layers");
+    std::erase_if(model_.keys, [&](const gguf::OutKey& key) { return key.key == name; });
+    auto place = model_.keys.end();
+    const auto from = std::ranges::find(only_.keys, name, &gguf::OutKey::key);
+    if (from != only_.keys.begin()) {
+      const auto before = std::ranges::find(model_.keys, std::prev(from)->key, &gguf::OutKey::key);
+      if (before != model_.keys.end()) place = std::next(before);
+    }
+    model_.keys.insert(place, *from);
+  }
+
+  // The names of the tensors that the block's tensors follow; empty where the file does not say.
+  std::vector<std::string> predecessors() {
+    std::vector<std::string> names;
+    const gguf::OutKey* key = only_.find_key(extracted_key);
+    if (key == nullptr) return names;
+    const KeyElements elements = elements_of(*key);
+    if (!elements.count || elements.type != static_cast<u32>(gguf::ValueType::string)) return names;
+    std::string_view rest = elements.bytes;
+    while (const std::optional<u64> size = number_at<u64>(rest, 0)) {
+      rest.remove_prefix(sizeof(u64));
+      if (*size > rest.size()) break;
+      names.emplace_back(rest.substr(0, *size));
+      rest.remove_prefix(*size);
+    }
+    return names;
+  }
+
+  Status add_tensors() {
+    const std::size_t first_file = model_.files + model_.grafted.size();
+    std::vector<EditedTensor> added;
+    for (EditedTensor& tensor : only_.tensors) {
+      if (!is_of_prediction(block_, tensor)) continue;
+      tensor.file += first_file;
+      added.push_back(std::move(tensor));
+    }
+    std::vector<std::string> after = predecessors();
+    after.resize(added.size());
+    // A run of added tensors follows the tensor before its first.
+    NameIndex names;
+    for (const EditedTensor& tensor : model_.tensors) {
+      if (is_of_prediction(block_, tensor)) {
+        return input_error("edit-mtp-there", operation_.where() + ": the model has tensors of such a block already",
+                           at_tensor(tensor.out.name));
+      }
+      names.insert(tensor.out.name);
+    }
+    std::size_t last_block = model_.tensors.size();
+    for (std::size_t i = 0; i < model_.tensors.size(); ++i) {
+      if (arch::block_of(model_.tensors[i].out.name)) last_block = i + 1;
+    }
+    std::vector<std::vector<std::size_t>> runs(model_.tensors.size() + 1);  // by the number of tensors before them
+    std::size_t place = last_block;
+    for (std::size_t i = 0; i < added.size(); ++i) {
+      const bool goes_on = i > 0 && after[i] == added[i - 1].out.name;
+      if (const auto number = names.find(after[i]); !goes_on && number) place = *number + 1;
+      const bool is_first = !goes_on && after[i].empty() && i == 0 && only_.find_key(extracted_key) != nullptr;
+      if (is_first) place = 0;
+      runs[place].push_back(i);
+    }
+    std::vector<EditedTensor> all;
+    all.reserve(model_.tensors.size() + added.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      for (const std::size_t number : runs[i]) all.push_back(added[number]);
+      if (i < model_.tensors.size()) all.push_back(std::move(model_.tensors[i]));
+    }
+    model_.tensors = std::move(all);
+    return {};
+  }
+
+  EditedModel& model_;
+  EditedModel& only_;
+  const EditOperation& operation_;
+  PredictionCounts trunk_;
+  PredictionCounts block_;
+};
+
+}  // namespace
+
+Status extract_prediction(EditedModel& model, const EditOperation& operation) {
+  const PredictionCounts counts = counts_of(model);
+  MU_TRY(check_present(model, counts, operation));
+  std::vector<EditedTensor> kept;
+  std::vector<std::string> after;
+  std::string before;
+  for (EditedTensor& tensor : model.tensors) {
+    std::string name = tensor.out.name;
+    const bool is_block = is_of_prediction(counts, tensor);
+    if (is_block) after.push_back(before);
+    if (is_block || !arch::block_of(name)) kept.push_back(std::move(tensor));
+    before = std::move(name);
+  }
+  model.tensors = std::move(kept);
+  std::erase_if(model.keys, [](const gguf::OutKey& key) { return key.key == extracted_key; });
+  model.keys.push_back(gguf::make_key_strings(std::string(extracted_key), after));
+  return {};
+}
+
+Status graft_prediction(EditedModel& model, const EditOperation& operation) {
+  const std::string& path = operation.operands.front();
+  MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(path));
+  for (const gguf::SetFile& file : set.files) {
+    if (dynamic_cast<const RandomAccessFile*>(file.source.get()) != nullptr) continue;
+    return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
+  }
+  MU_ASSIGN(EditedModel only, edited_model(set, {}));
+  MU_TRY(Grafter(model, only, operation).graft());
+  model.grafted.insert(model.grafted.end(), set.files.begin(), set.files.end());
+  return {};
+}
+
+}  // namespace modelutils::edit
