@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/escape.h"
 
@@ -154,7 +154,7 @@ Result<RemoteAddress> resolve_address(const std::string& path) {
   }
   const bool is_hub = path.starts_with("hf://");
   if (!is_hub && !path.starts_with("https://") && !path.starts_with("http://")) {
-    return usage_error("an address of another kind than https://, http:// or hf://");
+    return usage_error("an address must begin with https://, http:// or hf://");
   }
   RemoteAddress address;
   if (is_hub) {

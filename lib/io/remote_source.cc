@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/escape.h"
 #include "base/log.h"

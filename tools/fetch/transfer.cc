@@ -262,7 +262,7 @@ std::optional<Failure> File::redirect() {
   const std::string to = next ? next : "";
   const std::string scheme = url_part(to, CURLUPART_SCHEME);
   if (scheme != "https" && scheme != "http") {
-    return Failure{"remote-redirect", "a redirect leads to another scheme than http or https"};
+    return Failure{"remote-redirect", "a redirect leads to something that is not http or https"};
   }
   if (scheme == "http" && url_part(url_, CURLUPART_SCHEME) == "https") {
     return Failure{"remote-redirect", "a redirect leads from https to http: " + shown(to)};
