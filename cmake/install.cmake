@@ -11,8 +11,8 @@ else()
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# What a program needs besides libmodelutils.a. The objects behind the C API use neither OpenSSL nor xxHash.
-set(MODELUTILS_STATIC_LIBS "-lsimdjson -lz -lstdc++ -lm")
+# What a program needs besides libmodelutils.a.
+set(MODELUTILS_STATIC_LIBS "-lsimdjson -lxxhash -lyaml -lutf8proc -lcrypto -lz -lstdc++ -lm")
 string(REPLACE " " ";" MODELUTILS_STATIC_LIBS_LIST "${MODELUTILS_STATIC_LIBS}")
 
 include(CMakePackageConfigHelpers)

@@ -44,6 +44,7 @@ Model as_model(gguf::SplitSet set) {
 // As model-diff shows it.
 int show_changes(edit::EditPlan plan, const cli::CommonOptions& common, const cli::Messages& messages) {
   CompareOptions options;
+  options.quick = true;  // the new header has no data yet
   const gguf::Document& before = plan.before.files.front().document;
   const gguf::Document& after = plan.after.files.front().document;
   const bool is_same_form = before.version == after.version && before.alignment == after.alignment;

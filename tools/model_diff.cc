@@ -3,6 +3,7 @@
 
 #include "bump/parse.h"
 #include "cli/model_diff_options.h"
+#include "cli/pager.h"
 #include "io/text_output.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
@@ -44,6 +45,7 @@ int run(int argc, char** argv) {
   cli::ModelDiffArguments arguments;
   cli::Command command = cli::model_diff_command(arguments);
   if (const auto status = command.parse(argc, argv)) return *status;
+  cli::start_pager(command.common().pager);
   const cli::Messages messages(command);
   if (const Status done = cli::finish(arguments); !done) return messages.error(done.error());
   const std::vector<std::string> paths = {arguments.a, arguments.b};
@@ -71,6 +73,9 @@ int run(int argc, char** argv) {
   const Status shown = show(out, **diff, arguments, command.common());
   if (const Status written = out.flush(); !written) return messages.error(written.error());
   if (out.closed()) return cli::exit_ok;
+  if (const auto left_out = (*diff)->values_left_out(); left_out && !arguments.compare.quick) {
+    messages.remark(*left_out, arguments.b);
+  }
   // What could be compared is printed before the errors.
   if (!shown) status = std::max(status, messages.error(shown.error()));
   for (std::size_t i = 0; i < paths.size(); ++i) {

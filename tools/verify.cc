@@ -4,8 +4,11 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "cli/pager.h"
 #include "cli/verify_options.h"
 #include "io/text_output.h"
+#include "report/finding_pages.h"
+#include "report/verify_forms.h"
 #include "report/verify_text.h"
 
 namespace {
@@ -14,11 +17,26 @@ using namespace modelutils;
 
 constexpr u64 max_jobs = 1024;  // more threads than any machine has use for
 
+int explain(const std::string& code, const cli::Messages& messages) {
+  const Result<std::string> page = explained_finding(code);
+  if (!page) return messages.error(page.error());
+  TextOutput out;
+  out << *page;
+  const Status written = out.flush();
+  return written ? cli::exit_ok : messages.error(written.error());
+}
+
 int run(int argc, char** argv) {
   cli::VerifyArguments options;
   cli::Command command = cli::verify_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
+  cli::start_pager(command.common().pager);
   const cli::Messages messages(command);
+
+  if (options.explain) return explain(*options.explain, messages);
+  const std::unique_ptr<VerifyForm> form = make_verify_form(options.format.value_or(""), options.strict);
+  if (form && options.hash)
+    return messages.error(usage_error("--hash prints a manifest; --format sums is its other form").value());
 
   // A manifest has standard output for itself; the findings then go to standard error.
   TextOutput results;
@@ -44,6 +62,8 @@ int run(int argc, char** argv) {
     if (report.is_bad(options.strict)) status = std::max(status, cli::exit_findings);
     if (options.json) {
       results << verify_json(report, options.strict);
+    } else if (form) {
+      results << form->add(report);
     } else {
       text << for_people.add(report);
     }
@@ -52,7 +72,8 @@ int run(int argc, char** argv) {
     (void)text.flush();
   });
   if (!done) return std::max(status, messages.error(done.error()));  // nothing was written
-  text << for_people.finish();
+  if (form) results << form->finish();
+  text << (form ? std::string() : for_people.finish());
   (void)text.flush();
   if (Status written = results.flush(); !written) status = std::max(status, messages.error(written.error()));
   return status;

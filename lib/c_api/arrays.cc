@@ -146,3 +146,18 @@ mu_status mu_array_string(const mu_model* model, uint64_t index, uint64_t elemen
     return {};
   });
 }
+
+mu_status mu_array_strings(const mu_model* model, uint64_t index, const char** text, const uint64_t** begin,
+                           uint64_t* count) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const Array array, array_entry(model, index));
+    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "STRING");
+    if (text == nullptr) return null_argument("text");
+    if (begin == nullptr) return null_argument("begin");
+    MU_ASSIGN(const StringArray* const strings, strings_of(*model, array, index));
+    *text = strings->text.c_str();
+    *begin = strings->begin.data();
+    if (count != nullptr) *count = strings->begin.size() - 1;
+    return {};
+  });
+}

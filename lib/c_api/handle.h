@@ -16,6 +16,7 @@
 #include "gguf/document.h"
 #include "io/mapped_file.h"
 #include "model/model_view.h"
+#include "tokenizer/encoder.h"
 
 namespace modelutils::c_api {
 
@@ -42,6 +43,11 @@ struct mu_model {
   mutable std::mutex mutex;
   mutable std::vector<std::shared_ptr<modelutils::MappedFile>> mappings;  ///< one for each file, null until asked for
   mutable std::map<std::size_t, std::unique_ptr<modelutils::c_api::StringArray>> string_arrays;  ///< by metadata index
+  mutable std::unique_ptr<modelutils::tokenizer::Encoder> encoder;  ///< made when it is first asked for
+};
+
+struct mu_text {
+  std::string text;
 };
 
 namespace modelutils::c_api {

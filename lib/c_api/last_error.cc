@@ -46,6 +46,7 @@ mu_status status_of(const Error& error) {
   for (const StatusOfCode& row : statuses) {
     if (row.code == error.code) return row.status;
   }
+  if (error.kind == ErrorKind::usage) return MU_ERROR_ARGUMENT;
   return error.kind == ErrorKind::internal ? MU_ERROR_INTERNAL : MU_ERROR_INPUT;
 }
 

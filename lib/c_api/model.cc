@@ -80,6 +80,12 @@ const char* mu_architecture(const mu_model* model) {
   return model == nullptr ? null_model<const char*>(nullptr) : model->view.architecture().c_str();
 }
 
+int32_t mu_is_big_endian(const mu_model* model) {
+  if (model == nullptr) return null_model<int32_t>(0);
+  const gguf::SplitSet* const set = model->view.gguf();
+  return set != nullptr && set->files.front().document.big_endian ? 1 : 0;
+}
+
 uint64_t mu_parameter_count(const mu_model* model) {
   return model == nullptr ? null_model<u64>(0) : model->view.parameters();
 }

@@ -101,6 +101,8 @@ MU_API const char* mu_format(const mu_model* model);
 // general.architecture of a GGUF file, else architectures[0] or model_type of config.json; empty if there is none. NULL
 // if `model` is NULL.
 MU_API const char* mu_architecture(const mu_model* model);
+// 1 if the stored numbers are big-endian (a GGUF made for such machines), else 0; 0 if `model` is NULL.
+MU_API int32_t mu_is_big_endian(const mu_model* model);
 // Logical elements of all tensors; scales and biases of packed weights do not count. 0 if `model` is NULL.
 MU_API uint64_t mu_parameter_count(const mu_model* model);
 // Counts; 0 if `model` is NULL. Indexes run from 0 to the count (exclusive).
@@ -238,6 +240,10 @@ MU_API mu_status mu_array_i64(const mu_model* model, uint64_t index, uint64_t fi
 // mu_close(); the others are look-ups. `size` may be NULL.
 MU_API mu_status mu_array_string(const mu_model* model, uint64_t index, uint64_t element, const char** text,
                                  uint64_t* size);
+// All elements of an array of strings at once: element i is text[begin[i]] up to begin[i + 1] - 1 (exclusive), where
+// its NUL stands; `begin` has *count + 1 numbers. `count` may be NULL. Memory as with mu_array_string().
+MU_API mu_status mu_array_strings(const mu_model* model, uint64_t index, const char** text, const uint64_t** begin,
+                                  uint64_t* count);
 
 // ---------------------------------------------------------------------------------------------------------- tensors
 //
@@ -338,6 +344,85 @@ MU_API mu_status mu_pack_layout(const mu_model* model, const uint64_t* weights, 
 // hold exactly. Errors as above, MU_ERROR_INPUT. After an error `out` may be partly written.
 MU_API mu_status mu_pack(const mu_model* model, const uint64_t* weights, uint64_t count, uint32_t flags, void* out,
                          uint64_t size, uint64_t* inexact);
+
+// ---------------------------------------------------------------------------------------------------------- tokens
+
+enum {
+  MU_TOKENS_ADD_SPECIAL = 1,   // the tokens that the model says begin and end a text
+  MU_TOKENS_PARSE_SPECIAL = 2  // control tokens in the text are found by their texts
+};
+
+// Cuts the `size` bytes of `text` (NULL is allowed if size is 0; any bytes) into tokens as llama.cpp does it with the
+// model's keys, or those that mlx2gguf would write of a directory. *count is the number of tokens, whether they have
+// room or not; `ids` gets them if `capacity`, its room in ids, is enough. MU_ERROR_BUFFER if it is not (capacity 0 with
+// `ids` NULL asks for the count), MU_ERROR_ARGUMENT (flags), MU_ERROR_INPUT (no tokenizer, or none that is known). The
+// first call makes the tokenizer, which stays until mu_close().
+MU_API mu_status mu_tokenize(const mu_model* model, const char* text, uint64_t size, uint32_t flags, uint32_t* ids,
+                             uint64_t capacity, uint64_t* count);
+
+// ---------------------------------------------------------------------------------------------------------- reports
+//
+// What the tools print with --json, as one text. docs/json.md describes every member.
+
+// A text that belongs to the caller, with a NUL after it.
+typedef struct mu_text mu_text;
+// Valid until mu_text_free(). `size` (bytes, without the NUL) may be NULL. NULL if `text` is NULL.
+MU_API const char* mu_text_data(const mu_text* text, uint64_t* size);
+// NULL is allowed.
+MU_API void mu_text_free(mu_text* text);
+
+// The text of `count` tokens ("detokenize"). MU_ERROR_RANGE if one is not in the vocabulary; else as mu_tokenize().
+// After an error of this and the following functions the text is NULL.
+MU_API mu_status mu_detokenize(const mu_model* model, const uint32_t* ids, uint64_t count, mu_text** text);
+
+// What a model is, and its layers: {"schema":"card/1",…}. Errors: those of reading.
+MU_API mu_status mu_card(const mu_model* model, mu_text** json);
+
+enum {
+  MU_VERIFY_DATA = 1,          // read every tensor: NaN and infinities
+  MU_VERIFY_IGNORE_INDEX = 2,  // open directories as if they had no index of shards
+  MU_VERIFY_AUTHENTIC = 4      // compare files with what their download cache says of them
+};
+
+// Verifies a path as the tool does: "verify/1", one object a line, one for each model in or below a directory. A broken
+// model is no error but has findings. MU_ERROR_INPUT if the path cannot be opened or is of no known format;
+// MU_ERROR_ARGUMENT for unknown flags.
+MU_API mu_status mu_verify(const char* path, uint32_t flags, mu_text** json);
+
+enum {
+  MU_DIFF_DATA = 1,   // measure the values
+  MU_DIFF_LAYOUT = 2  // also where in the files things are
+};
+
+// Compares two paths as model-diff does: "model-diff/1". MU_ERROR_INPUT, MU_ERROR_ARGUMENT.
+MU_API mu_status mu_diff(const char* a, const char* b, uint32_t flags, mu_text** json);
+
+enum {
+  MU_FIT_UNIFIED_CACHE = 1,  // the sequences share one cache
+  MU_FIT_NO_FLASH_ATTENTION = 2,
+  MU_FIT_FULL_WINDOWS = 4  // layers with a sliding window keep the whole context
+};
+
+// How a model is to be run and in what memory; sizes in bytes. A number that is 0 is "not stated".
+typedef struct mu_fit_request {
+  uint32_t struct_size;
+  uint32_t flags;            // MU_FIT_…
+  const uint64_t* contexts;  // numbers of tokens, none of them 0
+  uint64_t context_count;    // 0: one context, for which the model was trained
+  uint64_t gpu;              // memory of the GPU
+  uint64_t ram;              // memory of the host; without `gpu` there is no GPU
+  uint64_t memory;           // one memory for both; not with the other two
+  uint64_t margin;           // what must stay free; MU_NONE: 1 GiB
+  uint64_t sequences;        // at once; 0: 1
+  uint64_t batch;            // tokens; 0: 2048
+  uint64_t ubatch;           // tokens computed at once; 0: 512
+  int32_t k_type;            // MU_TYPE_… of the cache's keys; MU_TYPE_UNKNOWN: F16
+  int32_t v_type;            // and of its values
+} mu_fit_request;
+
+// Whether a model fits: "fit/1". `request` may be NULL: nothing is stated. Of directories the GGUF that mlx2gguf makes
+// of them is judged. MU_ERROR_ARGUMENT if the options do not go together, MU_ERROR_INPUT.
+MU_API mu_status mu_fit(const mu_model* model, const mu_fit_request* request, mu_text** json);
 
 #ifdef __cplusplus
 }

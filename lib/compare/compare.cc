@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "base/counted.h"
 #include "base/numbers.h"
 
@@ -67,7 +68,8 @@ class Comparison {
     MU_TRY(compare_keys());
     diff_.tensors = compare_tensors(diff_.a.tensors, diff_.b.tensors, options_.ignored_tensors);
     if (options_.layout) compare_layout();
-    if (options_.data || options_.max_rms) measure_values();
+    diff_.values_compared = options_.data || options_.max_rms || (!options_.quick && is_cheap());
+    if (diff_.values_compared) measure_values();
     return std::move(result_);
   }
 
@@ -161,6 +163,19 @@ class Comparison {
     }
   }
 
+  // Values that take no longer than a person waits, of tensors that only their values may tell apart.
+  bool is_cheap() const {
+    constexpr u64 most_bytes = u64{256} << 20;
+    if (!diff_.tensors.are_alike()) return false;
+    u64 bytes = 0;
+    for (const TensorPair& pair : diff_.tensors.same_shape) {
+      if (!pair.a->values || !pair.b->values) return false;
+      bytes = checked_add(bytes, pair.a->bytes).value_or(most_bytes + 1);
+      if (bytes > most_bytes) return false;
+    }
+    return true;
+  }
+
   void measure_values() {
     std::vector<ValuePair> pairs;
     std::vector<std::size_t> places;
@@ -210,6 +225,15 @@ bool ModelDiff::equal() const {
   if (tensors.added.size() + tensors.removed.size() + tensors.reshaped.size() > 0) return false;
   if (types_count() && tensors.retyped > 0) return false;
   return std::ranges::all_of(measured, [this](const Measurement& one) { return is_within(one); });
+}
+
+std::optional<Finding> ModelDiff::values_left_out() const {
+  if (values_compared || !tensors.are_alike() || tensors.same_shape.empty()) return std::nullopt;
+  FindingLog log;
+  log.note(Scope::data, "diff-values",
+           fmt::format("{}the values of {} were not compared: --data", equal() ? "headers are equal; " : "",
+                       counted(tensors.same_shape.size(), "tensor")));
+  return log[0];
 }
 
 const Error* ModelDiff::read_error() const {

@@ -18,6 +18,7 @@ struct CompareOptions {
   std::vector<std::string> ignored_keys;     ///< globs, also of tokenizer keys
   std::vector<std::string> ignored_tensors;  ///< globs over the names that both sides go by
   bool data = false;                         ///< measure the values
+  bool quick = false;                        ///< do not measure them without being asked
   std::optional<double> max_rms;             ///< of values that still count as equal, as a fraction; implies `data`
   bool layout = false;                       ///< also say where in the files things are
   unsigned threads = default_threads();
@@ -40,7 +41,7 @@ struct LayoutChange {
 /// A tensor and what its values say.
 struct TensorChange {
   TensorPair pair;
-  const Measurement* measured = nullptr;  ///< nothing without --data
+  const Measurement* measured = nullptr;  ///< nothing if values were not compared
 };
 
 struct ModelDiff {
@@ -51,7 +52,8 @@ struct ModelDiff {
   bool has_tokenizer = false;  ///< likewise
   KeyChanges tokenizer;
   TensorChanges tensors;
-  std::vector<Measurement> measured;  ///< of tensors.same_shape, if asked for; else empty
+  bool values_compared = false;       ///< asked for; or of small models whose tensors have the same types and shapes
+  std::vector<Measurement> measured;  ///< of tensors.same_shape, if they were compared; else empty
   std::optional<double> max_rms;
   std::vector<LayoutChange> layout;
   std::vector<std::string> remarks;  ///< what was not compared, and why; raw text
@@ -66,6 +68,8 @@ struct ModelDiff {
   bool equal() const;
   /// Equal, and not even something that does not count is to be told.
   bool is_silent() const { return equal() && identity.empty() && tensors.retyped == 0 && changed_values().empty(); }
+  /// The note "diff-values": values that were not compared might tell models of the same tensors apart.
+  std::optional<Finding> values_left_out() const;
   /// The first reading that failed while values were measured.
   const Error* read_error() const;
 };

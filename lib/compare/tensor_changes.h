@@ -24,6 +24,9 @@ struct TensorChanges {
   std::vector<TensorPair> reshaped;            ///< whatever their types
   std::vector<TensorPair> same_shape;          ///< all that can be compared value by value, retyped or not
   u64 retyped = 0;                             ///< of `same_shape`
+
+  /// Have both models the same tensors, in shape and type?
+  bool are_alike() const { return added.empty() && removed.empty() && reshaped.empty() && retyped == 0; }
 };
 
 /// Pairs by name; of equal names in one model the first counts. Tensors that match a glob of `ignored` are passed over.

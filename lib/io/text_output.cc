@@ -19,6 +19,11 @@ TextOutput& TextOutput::operator<<(std::string_view text) {
 }
 
 Status TextOutput::flush() {
+  if (memory_ != nullptr) {
+    memory_->append(buffer_);
+    buffer_.clear();
+    return status_;
+  }
   if (descriptor_ == STDOUT_FILENO && status_) status_ = standard_output_is_no_input();
   std::string_view left = buffer_;
   while (!left.empty() && status_ && !closed_) {

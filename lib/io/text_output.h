@@ -8,10 +8,12 @@
 
 namespace modelutils {
 
-/// Buffers text for a descriptor (default: standard output) and writes it in pieces of 64 KiB.
+/// Buffers text for a descriptor (default: standard output) and writes it in pieces of 64 KiB, or keeps it in memory.
 class TextOutput {
  public:
   explicit TextOutput(int descriptor = 1) : descriptor_(descriptor) {}
+  /// Appends to `memory`, which must outlive it, at flush().
+  explicit TextOutput(std::string& memory) : memory_(&memory) {}
   ~TextOutput() { (void)flush(); }
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
@@ -24,7 +26,8 @@ class TextOutput {
   bool closed() const { return closed_; }
 
  private:
-  int descriptor_;
+  int descriptor_ = -1;
+  std::string* memory_ = nullptr;
   bool closed_ = false;
   std::string buffer_;
   Status status_;

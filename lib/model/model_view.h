@@ -73,6 +73,7 @@ class ModelView {
   /// Each the model's own form, where it has it.
   const gguf::SplitSet* gguf() const { return gguf_.get(); }
   const safetensors::ShardSet* shards() const { return safetensors_ ? &safetensors_->set : nullptr; }
+  const SafetensorsModel* safetensors() const { return safetensors_.get(); }
   const hf::Config* config() const { return safetensors_ && safetensors_->config ? &*safetensors_->config : nullptr; }
   /// What the readers and the config had to remark; rules are verify's business.
   const FindingLog& findings() const { return findings_; }

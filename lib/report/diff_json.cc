@@ -20,6 +20,7 @@ class DiffJson {
     json_.member("a", diff_.a.path);
     json_.member("b", diff_.b.path);
     json_.member("equal", diff_.equal());
+    json_.member("values_compared", diff_.values_compared);
     write_identity();
     json_.key("keys");
     MU_TRY(write_keys(diff_.keys, diff_.has_keys));

@@ -331,6 +331,19 @@ void Command::description(std::string text) {
   state_->descriptions.push_back(std::move(text));
 }
 
+void Command::add_pager() {
+  Flag flag{.names = "--pager",
+            .value_name = "WHEN",
+            .help = "On a terminal: show what is longer than the screen in a pager (MODELUTILS_PAGER, PAGER, less)",
+            .kind = ValueKind::choice,
+            .choices = {"auto", "always", "never"}};
+  state_->add(std::move(flag), false, [this](const Flag& self, const std::vector<std::string>& values) -> Status {
+    MU_TRY(check_choice(self, values.back()));
+    state_->common.pager = when(values.back());
+    return {};
+  });
+}
+
 void Command::add_common_flags() {
   state_->add_common_flags();
 }

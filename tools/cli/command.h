@@ -47,6 +47,7 @@ struct CommonOptions {
   int verbosity = 0;
   When color = When::automatic;
   When progress = When::automatic;
+  When pager = When::automatic;  ///< of tools with add_pager()
   bool json_errors = false;
 };
 
@@ -112,6 +113,8 @@ class Command {
   /// A paragraph for the man page and the end of --help.
   void description(std::string text);
 
+  /// --pager, of tools that list; they call start_pager() (pager.h).
+  void add_pager();
   /// What every tool has; parse() adds it where it is missing.
   void add_common_flags();
   /// Parses; if the run is over (--help, --version, wrong usage: already printed), the exit status.

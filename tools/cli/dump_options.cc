@@ -105,6 +105,7 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
                   "Ask several models the same question");
   command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
+  command.add_pager();
   return command;
 }
 
@@ -132,6 +133,7 @@ Command st_dump_command(DumpArguments& arguments) {
   command.example("st-dump --layers model/", "See at a glance what is quantised how");
   command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
   command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
+  command.add_pager();
   return command;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/not_found.h"
+#include "cli/pager.h"
 #include "io/standard_output.h"
 
 namespace modelutils::cli {
@@ -103,6 +104,7 @@ int run_dumper(Command command, const DumpArguments& arguments, const Open& open
   const Status safe = compare_inputs(arguments.paths, [&](const std::string& path) { (void)open(path, *request); });
   if (!safe) return Messages(command).error(safe.error());
 
+  start_pager(command.common().pager);
   TextOutput out;
   Dumper dumper(command, *request, open);
   int status = exit_ok;

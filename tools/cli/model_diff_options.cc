@@ -28,12 +28,16 @@ Command model_diff_command(ModelDiffArguments& arguments) {
       "A and B are models of any readable format: a GGUF file (any part of a split model means the whole), a "
       ".safetensors file, an index or a directory, or BUMPWGT3, 4 or 5 weights. Tensors are matched by name; where the "
       "formats "
-      "differ, by the names that the GGUF of the same model has. Without --data, only headers are read. Sections "
+      "differ, by the names that the GGUF of the same model has. Without --data, values are compared only of models of "
+      "up to "
+      "256 MiB whose tensors have the same types and shapes. Sections "
       "without a difference are not printed, so equal models print nothing.");
   command.add_path({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);
   command.add_path({.names = "B", .help = "The model to compare with it", .kind = ValueKind::file}, arguments.b);
   command.add({"--data", {}, "Also compare the values of every tensor; what is equal byte for byte is not decoded"},
               arguments.compare.data);
+  command.add({"--quick", {}, "Compare headers only, and say nothing of values that were not compared"},
+              arguments.compare.quick);
   command.add(
       {.names = "--max-rms",
        .value_name = "PERCENT",
@@ -62,7 +66,8 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
   command.example("model-diff --data model.gguf m.gguf", "The values, too");
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
-                  "Has the conversion the values of its source, within one percent?");
+                  "Do the converted values match the source, within one percent?");
+  command.add_pager();
   return command;
 }
 
@@ -73,6 +78,9 @@ Status finish(ModelDiffArguments& arguments) {
     const std::optional<double> limit = percentage(*arguments.max_rms);
     if (!limit) return usage_error(fmt::format("--max-rms needs a percentage, not '{}'", *arguments.max_rms));
     arguments.compare.max_rms = *limit;
+  }
+  if (arguments.compare.quick && (arguments.compare.data || arguments.max_rms)) {
+    return usage_error("--quick leaves out what --data and --max-rms ask for");
   }
   if (arguments.top && !arguments.compare.data && !arguments.max_rms) return usage_error("--top needs --data");
   return {};

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/pager.h"
 #include "io/end_process.h"
 #include "io/interrupt.h"
 #include "io/read_files.h"
@@ -65,8 +66,13 @@ int run_tool(const char* name, const std::function<int()>& body) {
   guard_standard_output();
   remember_read_files();
   install_signal_handlers();
+  const auto with_pager = [&] {
+    const int status = body();
+    finish_pager();
+    return status;
+  };
   try {
-    return body();
+    return with_pager();
   } catch (const std::bad_alloc&) {
     return internal_error_line(name, "out of memory", "");
   } catch (const std::exception& error) {

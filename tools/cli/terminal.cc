@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/pager.h"
 
 namespace modelutils::cli {
 
@@ -22,7 +23,7 @@ bool decide(When when, bool automatic) {
 }  // namespace
 
 bool stdout_is_terminal() {
-  return ::isatty(STDOUT_FILENO) != 0;
+  return has_pager() || ::isatty(STDOUT_FILENO) != 0;
 }
 
 bool use_color(const CommonOptions& options) {

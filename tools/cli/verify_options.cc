@@ -62,19 +62,24 @@ Command verify_command(VerifyArguments& arguments) {
   command.add({"--ignore-index", {}, "Directories: go by the files that are there, not by the index of shards"},
               arguments.verify.ignore_index);
   command.add({"--json", {}, "Print one JSON object per line for each path"}, arguments.json);
-  command.add(
-      {"--format",
-       "FORM",
-       "What to print: text, json (as --json), or with --hash sha256 --whole-file sums, which sha256sum -c reads",
-       "Options",
-       ValueKind::choice,
-       {"text", "json", "sums"}},
-      arguments.format);
+  command.add({"--format",
+               "FORM",
+               "What to print: text, json (as --json), for CI systems sarif, junit, github (workflow commands) or "
+               "markdown (a job's "
+               "summary); with --hash sha256 --whole-file sums, which sha256sum -c reads",
+               "Options",
+               ValueKind::choice,
+               {"text", "json", "sarif", "junit", "github", "markdown", "sums"}},
+              arguments.format);
+  command.add({"--explain", "CODE", "Print what a finding means, how it happens and what to do"}, arguments.explain);
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
   command.example("verify .", "Check every model in and below the current directory");
+  command.example("verify --format sarif models > verify.sarif", "For the code scanning of a CI system");
+  command.example("verify --explain gguf-length", "What is behind a finding?");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
+  command.add_pager();
   return command;
 }
 

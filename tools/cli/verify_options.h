@@ -15,6 +15,7 @@ struct VerifyArguments {
   bool follow_links = false;
   bool json = false;
   std::optional<std::string> format;
+  std::optional<std::string> explain;
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

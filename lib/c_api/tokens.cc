@@ -1,0 +1,80 @@
+// Texts to tokens and back.
+#include <fmt/core.h>
+#include <algorithm>
+
+#include "c_api/handle.h"
+#include "listing/directory_tokenizer.h"
+
+using namespace modelutils;
+using namespace modelutils::c_api;
+
+namespace {
+
+Result<tokenizer::EncodeKeys> tokenizer_keys(const ModelView& view) {
+  if (view.gguf() != nullptr) return tokenizer::read_encode_keys(*view.gguf());
+  if (view.safetensors() != nullptr) return directory_tokenizer(*view.safetensors());
+  return input_error("hf-tok-missing", "the model has no tokenizer", {}, {}, view.path());
+}
+
+// Made once, by whichever thread asks first.
+Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
+  if (model == nullptr) return null_argument("model");
+  const std::scoped_lock lock(model->mutex);
+  if (!model->encoder) {
+    MU_ASSIGN(tokenizer::EncodeKeys keys, tokenizer_keys(model->view));
+    MU_ASSIGN(tokenizer::Encoder made, tokenizer::Encoder::make(std::move(keys)));
+    model->encoder = std::make_unique<tokenizer::Encoder>(std::move(made));
+  }
+  return model->encoder.get();
+}
+
+}  // namespace
+
+mu_status mu_tokenize(const mu_model* model, const char* text, uint64_t size, uint32_t flags, uint32_t* ids,
+                      uint64_t capacity, uint64_t* count) {
+  return guarded([&]() -> Status {
+    if (model == nullptr) return null_argument("model");
+    if (text == nullptr && size != 0) return null_argument("text");
+    if (count == nullptr) return null_argument("count");
+    if ((flags & ~u32{MU_TOKENS_ADD_SPECIAL | MU_TOKENS_PARSE_SPECIAL}) != 0) return bad_argument("unknown flags");
+    const auto bytes = checked_cast<std::size_t>(size);
+    if (!bytes) return bad_argument("size is larger than the address space");
+    MU_ASSIGN(const tokenizer::Encoder* const encoder, encoder_of(model));
+    tokenizer::EncodeOptions options;
+    options.add_special = (flags & MU_TOKENS_ADD_SPECIAL) != 0;
+    options.parse_special = (flags & MU_TOKENS_PARSE_SPECIAL) != 0;
+    MU_ASSIGN(const std::vector<u32> tokens,
+              encoder->encode(text == nullptr ? std::string_view() : std::string_view(text, *bytes), options));
+    *count = tokens.size();
+    if (tokens.size() > capacity) {
+      return input_error("api-buffer",
+                         fmt::format("the buffer has room for {} ids, but there are {}", capacity, tokens.size()));
+    }
+    if (tokens.empty()) return {};
+    if (ids == nullptr) return null_argument("ids");
+    std::ranges::copy(tokens, ids);
+    return {};
+  });
+}
+
+mu_status mu_detokenize(const mu_model* model, const uint32_t* ids, uint64_t count, mu_text** text) {
+  return guarded([&]() -> Status {
+    if (text == nullptr) return null_argument("text");
+    *text = nullptr;
+    if (model == nullptr) return null_argument("model");
+    if (ids == nullptr && count != 0) return null_argument("ids");
+    const auto room = checked_cast<std::size_t>(count);
+    if (!room) return bad_argument("count is larger than the address space");
+    MU_ASSIGN(const tokenizer::Encoder* const encoder, encoder_of(model));
+    const std::span<const u32> tokens(ids, *room);
+    for (const u32 id : tokens) {
+      if (id >= encoder->size()) {
+        return input_error("api-range", fmt::format("there is no token {}: the vocabulary has {}", id, encoder->size()),
+                           {}, {}, model->view.path());
+      }
+    }
+    auto result = std::make_unique<mu_text>(mu_text{encoder->decode(tokens)});
+    *text = result.release();
+    return {};
+  });
+}

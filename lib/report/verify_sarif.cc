@@ -1,0 +1,172 @@
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <map>
+
+#include "base/escape.h"
+#include "io/hash.h"
+#include "json/writer.h"
+#include "report/finding_pages.h"
+#include "report/verify_forms.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr u64 most_results = 25'000;  // of a run, that GitHub takes
+
+// Relative to the working directory where it lies there, every byte that a URI has no letter for as %XX.
+std::string uri(const std::string& path) {
+  std::error_code failed;
+  std::string relative = path;
+  if (path.starts_with('/')) {
+    const std::filesystem::path here = std::filesystem::current_path(failed);
+    const std::string below = failed ? std::string() : std::filesystem::path(path).lexically_relative(here).string();
+    relative = below.empty() || below.starts_with("..") ? "file://" + path : below;
+  }
+  const bool is_absolute = relative.starts_with("file://");
+  std::string out = is_absolute ? "file://" : "";
+  for (const char c : std::string_view(relative).substr(out.size())) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                          c == '_' || c == '~' || c == '/';
+    if (is_plain) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<u8>(c));
+    }
+  }
+  return out;
+}
+
+std::string_view level_of(Severity severity) {
+  return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
+}
+
+std::string sentence(std::string text) {
+  if (!text.ends_with('.')) text += '.';
+  return text;
+}
+
+class SarifForm : public VerifyForm {
+ public:
+  std::string add(const VerifyReport& report) override {
+    std::string lines;
+    if (count_ == 0 && !is_open_) {
+      is_open_ = true;
+      lines = "{\"version\":\"2.1.0\",\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"runs\":[{\"results\":[\n";
+    }
+    for (const Finding& finding : report.findings) {
+      if (count_ == most_results) break;
+      lines += (count_++ > 0 ? ",\n" : "") + result(report, finding);
+    }
+    return lines;
+  }
+
+  std::string finish() override {
+    std::string lines = is_open_ ? std::string() : add({});
+    json::Writer out;
+    out.begin_object();
+    out.key("driver");
+    out.begin_object();
+    out.member("name", "verify (modelutils)");
+    out.member("version", MODELUTILS_VERSION);
+    out.key("rules");
+    out.begin_array();
+    for (const Rule& rule : rules_) write_rule(out, rule);
+    out.end_array();
+    out.end_object();
+    out.end_object();
+    return lines + "\n],\"columnKind\":\"utf16CodeUnits\",\"tool\":" + out.text() + "}]}\n";
+  }
+
+ private:
+  struct Rule {
+    std::string code;
+    Severity severity;
+  };
+
+  std::size_t rule_of(const Finding& finding) {
+    const auto [found, is_new] = numbers_.emplace(finding.code, rules_.size());
+    if (is_new) rules_.push_back({finding.code, finding.severity});
+    return found->second;
+  }
+
+  std::string result(const VerifyReport& report, const Finding& finding) {
+    const std::string path = path_of_finding(report, finding);
+    json::Writer out;
+    out.begin_object();
+    out.member("ruleId", finding.code);
+    out.member("ruleIndex", static_cast<u64>(rule_of(finding)));
+    out.member("level", level_of(finding.severity));
+    out.key("message");
+    write_text(out, sentence(text_of_finding(finding)));
+    out.key("locations");
+    out.begin_array();
+    out.begin_object();
+    out.key("physicalLocation");
+    out.begin_object();
+    out.key("artifactLocation");
+    out.begin_object();
+    out.member("uri", uri(path));
+    out.end_object();
+    out.key("region");
+    out.begin_object();
+    out.member("startLine", u64{1});  // GitHub shows nothing without a line
+    if (finding.offset) out.member("byteOffset", *finding.offset);
+    if (finding.offset) out.member("byteLength", u64{1});
+    out.end_object();
+    out.end_object();
+    out.end_object();
+    out.end_array();
+    // The same from run to run: without the offset.
+    const std::string identity = finding.code + '\0' + path + '\0' + finding.where;
+    out.key("partialFingerprints");
+    out.begin_object();
+    std::string hex;
+    for (const char byte : xxh3_digest(std::as_bytes(std::span(identity)))) hex += fmt::format("{:02x}", static_cast<u8>(byte));
+    out.member("modelutils/v1", hex);
+    out.end_object();
+    out.end_object();
+    return out.text();
+  }
+
+  static void write_text(json::Writer& out, const std::string& text) {
+    out.begin_object();
+    out.member("text", text);
+    out.end_object();
+  }
+
+  static void write_rule(json::Writer& out, const Rule& rule) {
+    const std::string page = page_of_finding(rule.code).value_or(rule.code);
+    const std::string plain = plain_text(page);
+    out.begin_object();
+    out.member("id", rule.code);
+    out.key("shortDescription");
+    write_text(out, sentence(first_sentence(plain)));
+    out.key("fullDescription");
+    write_text(out, sentence(plain));
+    out.key("help");
+    out.begin_object();
+    out.member("text", sentence(plain));
+    out.member("markdown", sentence(page));
+    out.end_object();
+    out.key("defaultConfiguration");
+    out.begin_object();
+    out.member("level", level_of(rule.severity));
+    out.end_object();
+    out.end_object();
+  }
+
+  bool is_open_ = false;
+  u64 count_ = 0;
+  std::vector<Rule> rules_;
+  std::map<std::string, std::size_t> numbers_;
+};
+
+}  // namespace
+
+std::unique_ptr<VerifyForm> sarif_form() {
+  return std::make_unique<SarifForm>();
+}
+
+}  // namespace modelutils

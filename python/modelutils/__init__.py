@@ -1,0 +1,45 @@
+"""Reads, checks and compares the files of language models: GGUF, safetensors, MLX and PyTorch checkpoints.
+
+Everything is done by libmodelutils; MODELUTILS_LIBRARY may name another one than the one that is found.
+"""
+
+from ._errors import (
+    ArgumentError,
+    Error,
+    InputError,
+    NotFoundError,
+    OutOfMemoryError,
+    RangeError,
+    TypeMismatchError,
+    UnsupportedError,
+)
+from ._library import lib as _lib
+from ._model import Keys, Model, Tensor, Tensors, detokenize, open, tokenize
+from ._reports import Finding, Fit, Record, Verification, diff, fit, verify
+
+__version__: str = _lib.mu_version().decode()
+
+__all__ = [
+    "ArgumentError",
+    "Error",
+    "Finding",
+    "Fit",
+    "InputError",
+    "Keys",
+    "Model",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "RangeError",
+    "Record",
+    "Tensor",
+    "Tensors",
+    "TypeMismatchError",
+    "UnsupportedError",
+    "Verification",
+    "detokenize",
+    "diff",
+    "fit",
+    "open",
+    "tokenize",
+    "verify",
+]

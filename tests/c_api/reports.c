@@ -1,0 +1,143 @@
+// The functions of the C API that give a text, and those of tokens. usage: reports TEST_DATA_DIR
+#include "check.h"
+
+static char path_[4096];
+
+static const char* in(const char* folder, const char* name) {
+  snprintf(path_, sizeof path_, "%s/%s", folder, name);
+  return path_;
+}
+
+// The text holds this.
+static int has(const mu_text* text, const char* part) {
+  uint64_t size = 0;
+  const char* data = mu_text_data(text, &size);
+  return data != NULL && strlen(data) == size && strstr(data, part) != NULL;
+}
+
+static void test_verify(const char* folder) {
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_verify(in(folder, "gguf/hostile.gguf"), 0, &text));
+  CHECK(has(text, "\"schema\":\"verify/1\"") && has(text, "\"gguf-key-duplicate\"") &&
+        has(text, "\"verdict\":\"bad\""));
+  mu_text_free(text);
+  GIVES(MU_OK, mu_verify(in(folder, "gguf/small.gguf"), 0, &text));
+  CHECK(!has(text, "data-nan"));
+  mu_text_free(text);
+  GIVES(MU_OK, mu_verify(in(folder, "gguf/small.gguf"), MU_VERIFY_DATA, &text));
+  CHECK(has(text, "data-nan"));
+  mu_text_free(text);
+  GIVES(MU_ERROR_INPUT, mu_verify(in(folder, "nothing"), 0, &text));
+  CHECK(text == NULL);
+  GIVES(MU_ERROR_ARGUMENT, mu_verify(in(folder, "gguf/small.gguf"), 1u << 31, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_verify(NULL, 0, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_verify(folder, 0, NULL));
+}
+
+static void test_diff(const char* folder) {
+  char a[4096];
+  snprintf(a, sizeof a, "%s/gguf/small.gguf", folder);
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_diff(a, a, MU_DIFF_DATA | MU_DIFF_LAYOUT, &text));
+  CHECK(has(text, "\"equal\":true"));
+  mu_text_free(text);
+  GIVES(MU_OK, mu_diff(a, in(folder, "demo-model"), 0, &text));
+  CHECK(has(text, "\"equal\":false") && has(text, "\"rope_freqs.weight\""));
+  mu_text_free(text);
+  GIVES(MU_ERROR_INPUT, mu_diff(a, in(folder, "nothing"), 0, &text));
+  CHECK(text == NULL && strstr(mu_last_error_file(), "nothing") != NULL);
+  GIVES(MU_ERROR_ARGUMENT, mu_diff(a, NULL, 0, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_diff(a, a, 4, &text));
+}
+
+static void test_fit(const mu_model* model) {
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_fit(model, NULL, &text));
+  CHECK(has(text, "\"n_ctx\":2048") && has(text, "\"fits\":null"));
+  mu_text_free(text);
+  // Two layers with 2 KV heads of 32: 8192 × 2 × 32 × 2 layers × 2 bytes.
+  const uint64_t contexts[] = {8192, 0};
+  mu_fit_request request = {.struct_size = sizeof request,
+                            .contexts = contexts,
+                            .context_count = 1,
+                            .gpu = UINT64_C(24) << 30,
+                            .margin = MU_NONE,
+                            .k_type = MU_TYPE_UNKNOWN,
+                            .v_type = MU_TYPE_UNKNOWN};
+  GIVES(MU_OK, mu_fit(model, &request, &text));
+  CHECK(has(text, "\"k_bytes\":2097152,\"v_bytes\":2097152") && has(text, "\"fits\":true"));
+  mu_text_free(text);
+  request.context_count = 2;
+  GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
+  CHECK(text == NULL);
+  request.context_count = 1;
+  request.k_type = MU_TYPE_Q4_K;  // no cache has it
+  GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
+  request.k_type = MU_TYPE_Q8_0;
+  request.v_type = MU_TYPE_Q8_0;
+  GIVES(MU_OK, mu_fit(model, &request, &text));
+  mu_text_free(text);
+  request.flags = MU_FIT_NO_FLASH_ATTENTION;
+  GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
+  request.flags = 0;
+  request.memory = 1;
+  GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
+  request.memory = 0;
+  request.struct_size = 8;
+  GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
+}
+
+static void test_tokens(const mu_model* model) {
+  uint32_t ids[64];
+  uint64_t count = 0;
+  GIVES(MU_ERROR_BUFFER, mu_tokenize(model, "Hello", 5, 0, NULL, 0, &count));
+  CHECK(count > 0 && count <= 5);
+  const uint64_t needed = count;
+  GIVES(MU_OK, mu_tokenize(model, "Hello", 5, 0, ids, 64, &count));
+  CHECK(count == needed);
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_detokenize(model, ids, count, &text));
+  CHECK(strcmp(mu_text_data(text, NULL), "Hello") == 0);
+  mu_text_free(text);
+  GIVES(MU_OK, mu_tokenize(model, NULL, 0, 0, NULL, 0, &count));
+  CHECK(count == 0);
+  GIVES(MU_ERROR_ARGUMENT, mu_tokenize(model, "x", 1, 4, ids, 64, &count));
+  ids[0] = UINT32_MAX;
+  GIVES(MU_ERROR_RANGE, mu_detokenize(model, ids, 1, &text));
+  CHECK(text == NULL);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  test_verify(argv[1]);
+  test_diff(argv[1]);
+  mu_model* model = NULL;
+  GIVES(MU_OK, mu_open(in(argv[1], "demo-model"), &model));
+  if (model == NULL) return 1;
+  test_fit(model);
+  test_tokens(model);
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_card(model, &text));
+  CHECK(has(text, "\"schema\":\"card/1\"") && has(text, "\"prefix\":\"model.layers\"") &&
+        has(text, "\"heads_kv\":[2,2]"));
+  mu_text_free(text);
+  CHECK(mu_is_big_endian(model) == 0);
+  mu_close(model);
+  GIVES(MU_OK, mu_open(in(argv[1], "gguf/big-endian.gguf"), &model));
+  CHECK(mu_is_big_endian(model) == 1);
+  mu_close(model);
+  GIVES(MU_OK, mu_open(in(argv[1], "gguf/small.gguf"), &model));
+  uint64_t index = 0, count = 0;
+  const char* texts = NULL;
+  const uint64_t* begin = NULL;
+  GIVES(MU_OK, mu_metadata_find(model, "tokenizer.ggml.tokens", &index));
+  GIVES(MU_OK, mu_array_strings(model, index, &texts, &begin, &count));
+  CHECK(count == 16 && strcmp(texts + begin[3], "\xe2\x96\x81tok0") == 0 && begin[4] - begin[3] == 8);
+  GIVES(MU_ERROR_RANGE, mu_array_strings(model, UINT64_MAX, &texts, &begin, NULL));
+  GIVES(MU_ERROR_TYPE, mu_array_strings(model, 0, &texts, &begin, NULL));
+  mu_close(model);
+  CHECK(mu_text_data(NULL, &count) == NULL && count == 0);
+  mu_text_free(NULL);
+  if (failures == 0) puts("ok");
+  return failures != 0;
+}

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""The package modelutils over the library: values against an independent reader, errors, use after close, threads.
+usage: package_test.py TEST_DATA_DIR (with MODELUTILS_LIBRARY and PYTHONPATH)"""
+
+import json
+import os
+import struct
+import sys
+import threading
+import unittest
+
+import modelutils as mu
+
+data = sys.argv.pop(1)
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+
+class Gguf:
+    """A second reader of GGUF: header and infos, by struct alone."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.data = file.read()
+        self.order = "<" if self.data[4] else ">"
+        self.at = 8
+        tensors, keys = self.take("Q"), self.take("Q")
+        self.keys = {}
+        for _ in range(keys):
+            name = self.text()
+            self.keys[name] = self.value(self.take("I"))
+        self.tensors = {}
+        for _ in range(tensors):
+            name = self.text()
+            dims = [self.take("Q") for _ in range(self.take("I"))]
+            self.tensors[name] = (tuple(reversed(dims)), self.take("I"), self.take("Q"))
+        align = self.keys.get("general.alignment", 32)
+        self.begin = (self.at + align - 1) // align * align
+
+    def take(self, kind):
+        (value,) = struct.unpack_from(self.order + kind, self.data, self.at)
+        self.at += struct.calcsize("=" + kind)
+        return value
+
+    def text(self):
+        size = self.take("Q")
+        self.at += size
+        return self.data[self.at - size : self.at].decode("utf-8", "surrogateescape")
+
+    def value(self, kind):
+        if kind == 8:
+            return self.text()
+        if kind == 9:
+            element, count = self.take("I"), self.take("Q")
+            return [self.value(element) for _ in range(count)]
+        return self.take(FORMATS[kind])
+
+
+def path(name):
+    return os.path.join(data, name)
+
+
+def same(a, b):
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+class Reading(unittest.TestCase):
+    def test_gguf_files_as_a_second_reader_reads_them(self):
+        for name in ("gguf/small.gguf", "gguf/big-endian.gguf"):
+            expected, model = Gguf(path(name)), mu.open(path(name))
+            self.assertEqual(list(model.keys), list(expected.keys))
+            for key, value in expected.keys.items():
+                self.assertTrue(same(model.keys[key], value), (name, key, model.keys[key], value))
+            self.assertEqual(list(model.tensors), list(expected.tensors))
+            for tensor, (shape, _, offset) in expected.tensors.items():
+                found = model.tensors[tensor]
+                self.assertEqual((found.shape, found.offset), (shape, expected.begin + offset))
+                stored = expected.data[found.offset : found.offset + found.nbytes]
+                self.assertEqual(found.read(), stored)
+                self.assertEqual(found.read(1, 2), stored[1:3])
+
+    @unittest.skipUnless(os.path.isdir("../shared/corpus"), "no reference data")
+    def test_the_corpora_as_a_second_reader_reads_them(self):
+        opened = 0
+        for folder, _, names in os.walk("../shared/corpus"):
+            for name in names:
+                if not name.endswith(".gguf"):
+                    continue
+                file = os.path.join(folder, name)
+                try:
+                    model = mu.open(file)
+                except mu.InputError as error:
+                    self.assertIn("malformed", file, error)
+                    continue
+                if len(model.files) > 1:
+                    continue  # the other reader knows one file
+                opened += 1
+                expected = Gguf(file)
+                self.assertEqual(list(model.keys), list(expected.keys), file)
+                for key, value in expected.keys.items():
+                    if isinstance(value, list) and value and isinstance(value[0], list):
+                        with self.assertRaises(mu.TypeMismatchError):  # the library has no arrays of arrays
+                            model.keys[key]
+                        continue
+                    self.assertTrue(same(model.keys[key], value), (file, key))
+                self.assertEqual({name: (t.shape, t.offset) for name, t in model.tensors.items()},
+                                 {name: (t[0], expected.begin + t[2]) for name, t in expected.tensors.items()}, file)  # fmt: skip
+        self.assertGreater(opened, 0)
+
+    def test_safetensors_as_json_says(self):
+        file = path("mlx/h96_bf16_4b_g32/model.safetensors")
+        with open(file, "rb") as opened:
+            (size,) = struct.unpack("<Q", opened.read(8))
+            header = json.loads(opened.read(size))
+        header.pop("__metadata__", None)
+        model = mu.open(file)
+        self.assertEqual(set(model.tensors), set(header))
+        for name, entry in header.items():
+            begin, end = entry["data_offsets"]
+            found = model.tensors[name]
+            self.assertEqual((found.offset, found.nbytes), (8 + size + begin, end - begin))
+            shape = list(found.shape)
+            if found.packing:  # eight codes of four bits in a word
+                shape[-1] //= 8
+            self.assertEqual((found.type, shape), (entry["dtype"], entry["shape"]))
+
+    def test_a_split_set_is_one_model(self):
+        model = mu.open(path("gguf/split-00002-of-00002.gguf"))
+        self.assertEqual([os.path.basename(file)[:11] for file in model.files], ["split-00001", "split-00002"])
+
+    def test_names_of_the_other_format(self):
+        model = mu.open(path("demo-model"))
+        self.assertEqual(model.tensors["token_embd.weight"].name, "model.embed_tokens.weight")
+        self.assertIn("token_embd.weight", model.tensors)
+        self.assertNotIn("x\0y", model.tensors)
+        packed = model.tensors["token_embd.weight"]
+        self.assertEqual((packed.shape, packed.packing, packed.bits, packed.group_size), ((512, 128), "affine", 4, 64))
+
+    def test_rows(self):
+        tensor = mu.open(path("gguf/small.gguf")).tensors["token_embd.weight"]
+        expected = struct.unpack("<64f", tensor.read(14 * 128))
+        rows = tensor.dequantize(rows=slice(14, None))
+        self.assertEqual([value for row in rows.tolist() for value in row], list(expected))
+        self.assertEqual(tensor.dequantize(-1).tolist(), list(expected[32:]))
+        self.assertEqual(tuple(tensor.dequantize().shape), (16, 32))
+        self.assertEqual(len(tensor.dequantize(slice(9, 3))), 0)
+        for wrong in (16, -17):
+            with self.assertRaises(IndexError):
+                tensor.dequantize(wrong)
+        with self.assertRaises(ValueError):
+            tensor.dequantize(slice(0, 8, 2))
+
+    @unittest.skipIf(numpy is None, "no numpy")
+    def test_numpy(self):
+        for name in ("gguf/small.gguf", "gguf/big-endian.gguf"):
+            for tensor in mu.open(path(name)).tensors.values():
+                try:
+                    copy, view = tensor.numpy(), tensor.numpy(mmap=True)
+                except mu.TypeMismatchError as error:
+                    self.assertEqual(error.code, "api-type")
+                    continue
+                self.assertEqual((copy.shape, copy.tobytes()), (tensor.shape, tensor.read()))
+                self.assertEqual(view.tobytes(), copy.tobytes())
+                self.assertTrue(copy.flags.writeable and not view.flags.writeable)
+        packed = mu.open(path("demo-model")).tensors["token_embd.weight"]
+        with self.assertRaises(TypeError):
+            packed.numpy()
+
+    @unittest.skipIf(numpy is None, "no numpy")
+    def test_a_mapped_array_survives_close(self):
+        model = mu.open(path("gguf/small.gguf"))
+        tensor = model.tensors["token_embd.weight"]
+        expected, view = tensor.read(), tensor.numpy(mmap=True)[2:]
+        model.close()
+        del model, tensor
+        self.assertEqual(view.tobytes(), expected[2 * 128 :])
+
+
+class Errors(unittest.TestCase):
+    def test_code_file_and_offset(self):
+        with self.assertRaises(mu.InputError) as raised:
+            mu.open(path("gguf/hostile.gguf"))
+        error = raised.exception
+        self.assertEqual((error.code, error.file, error.offset), ("gguf-key-duplicate", path("gguf/hostile.gguf"), 227))
+        with self.assertRaises(mu.Error) as raised:
+            mu.open(path("nothing"))
+        self.assertEqual((raised.exception.code, raised.exception.offset), ("io-open", None))
+        self.assertTrue(str(raised.exception).endswith("No such file or directory [io-open]"))
+
+    def test_kinds(self):
+        model = mu.open(path("gguf/small.gguf"))
+        for mapping in (model.keys, model.tensors):
+            with self.assertRaises(KeyError) as raised:
+                mapping["nothing"]
+            self.assertEqual(raised.exception.code, "api-not-found")
+            self.assertIsNone(mapping.get("nothing"))
+        for call in (lambda: mu.open("a\0b"), lambda: model.tensors["a\0b"], lambda: mu.fit(model, gpu="24"),
+                     lambda: mu.fit(model, gpu="much"), lambda: mu.fit(model, context=0), lambda: mu.fit(model, kv="q4_k"),
+                     lambda: mu.tokenize(model, "\ud800")):  # fmt: skip
+            with self.assertRaises(mu.ArgumentError):
+                call()
+        with self.assertRaises(mu.RangeError):
+            mu.detokenize(mu.open(path("demo-model")), [512])
+
+    def test_after_close(self):
+        with mu.open(path("demo-model")) as model:
+            tensor, keys = model.tensors["token_embd.weight"], model.keys
+        self.assertTrue(model.closed)
+        for call in (tensor.read, tensor.dequantize, tensor.numpy, model.card, lambda: len(model.tensors),
+                     lambda: keys["x"], lambda: mu.tokenize(model, ""), lambda: mu.fit(model), model.__enter__):  # fmt: skip
+            with self.assertRaises(mu.ArgumentError) as raised:
+                call()
+            self.assertEqual(raised.exception.code, "api-argument")
+        model.close()
+        self.assertIn("closed", model._repr_html_())
+
+    def test_close_while_others_read(self):
+        for _ in range(20):
+            model = mu.open(path("demo-model"))
+            tensors = list(model.tensors.values())
+            others = []
+
+            def read():
+                try:
+                    for tensor in tensors * 10:
+                        tensor.dequantize()
+                except mu.ArgumentError as error:
+                    others.append(error.code)
+
+            threads = [threading.Thread(target=read) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            model.close()
+            for thread in threads:
+                thread.join()
+            self.assertLessEqual(set(others), {"api-argument"})
+
+
+class Reports(unittest.TestCase):
+    def test_verify(self):
+        findings = mu.verify(path("gguf/small.gguf"), data=True)
+        self.assertEqual([finding.code for finding in findings], ["gguf-value-nan", "data-nan"])
+        self.assertNotIn("data-nan", [finding.code for finding in mu.verify(path("gguf/small.gguf"))])
+        broken = mu.verify(path("gguf/hostile.gguf"))
+        self.assertFalse(broken.ok)
+        self.assertIn(("gguf-key-duplicate", 227), [(finding.code, finding.offset) for finding in broken])
+        with self.assertRaises(mu.InputError):
+            mu.verify(path("nothing"))
+
+    def test_diff(self):
+        equal = mu.diff(path("gguf/small.gguf"), path("gguf/small.gguf"), data=True)
+        self.assertEqual((equal.equal, equal.tensors.changed), (True, []))
+        other = mu.diff(path("gguf/small.gguf"), path("demo-model"))
+        self.assertIn("rope_freqs.weight", other.tensors.added)
+        with self.assertRaises(AttributeError):
+            other.nothing
+
+    def test_fit(self):
+        # Two layers with two KV heads of 32 values: 32768 x 2 x 32 x 2 x 2 bytes of keys.
+        fit = mu.fit(path("demo-model"), context=32768, gpu="24G")
+        self.assertEqual((fit.fits, fit.alternatives, fit.contexts[0].k_bytes), (True, [], 8388608))
+        self.assertEqual(fit.options.gpu, 24 * 1024**3)
+        small = mu.fit(path("demo-model"), context=[256, 512], gpu="1M", margin=0)
+        self.assertFalse(small.fits)
+        self.assertEqual([context.n_ctx for context in small.contexts], [256, 512])
+
+    def test_tokens(self):
+        model = mu.open(path("demo-model"))
+        for text in ("Hello world", "", "a\0b", "\u20ac 12"):
+            self.assertEqual(mu.detokenize(model, mu.tokenize(model, text)), text)
+
+    def test_html_is_escaped(self):
+        shown = mu.open(path("demo-model"))._repr_html_()
+        self.assertIn("LlamaForCausalLM", shown)
+        self.assertIn("affine 4-bit, group 64", shown)
+        self.assertIn("cache 1.0 MiB", shown)
+        from modelutils import _html
+
+        self.assertEqual(_html._text("<b>\x1b\u202e\"&"), "&lt;b&gt;\\u{1b}\\u{202e}&quot;&amp;")
+
+
+unittest.main()
