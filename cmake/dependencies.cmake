@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(simdjson REQUIRED)
+find_package(CURL 7.88 REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # the shared one has the run-time dispatch, the archive has not
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)

@@ -11,6 +11,8 @@
 #include "base/checked_math.h"
 #include "base/log.h"
 #include "io/read_files.h"
+#include "io/remote_address.h"
+#include "io/remote_source.h"
 #include "io/standard_output.h"
 #include "io/stream_source.h"
 
@@ -40,9 +42,8 @@ Result<OpenFile> examine(const std::string& path, int descriptor) {
 
 Result<int> open_descriptor(const std::string& path, int extra_flags) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
-  if (descriptor < 0 && errno == ENOENT && path.find("://") != std::string::npos) {
-    return input_error("io-open", "is an address, not a file: download it, or pipe it into a tool that reads -", {}, {},
-                       path);
+  if (descriptor < 0 && errno == ENOENT && is_address(path)) {
+    return input_error("io-open", "is an address, which only gguf-dump and st-dump read: download it", {}, {}, path);
   }
   if (descriptor < 0) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
   return descriptor;
@@ -103,6 +104,7 @@ Result<std::size_t> MemoryFile::read_some(u64 offset, MutableBytes out) const {
 }
 
 Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
+  if (is_address(path)) return open_remote(path);
   OpenFile file{};
   if (path == "-") {
     file.descriptor = STDIN_FILENO;

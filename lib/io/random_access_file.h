@@ -59,7 +59,8 @@ class MemoryFile : public ByteSource {
 };
 
 /// Whatever `path` is: "-" is standard input; a regular file (also as standard input) gives a RandomAccessFile, a pipe,
-/// FIFO or character device a StreamSource. Codes as RandomAccessFile::open.
+/// FIFO or character device a StreamSource, an address what open_remote() gives, with its codes. Other codes as
+/// RandomAccessFile::open.
 Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
 
 }  // namespace modelutils

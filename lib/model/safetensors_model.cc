@@ -4,6 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/path.h"
+#include "io/remote_address.h"
 #include "model/checkpoint_shard.h"
 
 namespace modelutils {
@@ -45,7 +46,7 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index, read_checkpoint));
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
-  if (path != "-") read_config(model);
+  if (path != "-" && !is_address(path)) read_config(model);
   model.has_modules = modules == ModulesWanted::all || model.config || names_quantization_parts(model.set);
   if (!model.has_modules) return model;
   std::vector<mlx::TensorRef> refs;

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Serves a folder over HTTP on loopback while a command runs: range_server.py FOLDER COMMAND ARGUMENT…
+
+The command finds the address in ADDRESS. The first folder of a path is how the server behaves; what follows is the file:
+good, cut (every answer ends after 10 bytes), refuse (404), shift (another range), html, loop (redirects for ever),
+scheme (redirects to file:), changed (another ETag each time), whole (no ranges). Requests are counted in the file
+REQUESTS, if that is set: one line "PATH RANGE" for each.
+"""
+import http.server
+import os
+import subprocess
+import sys
+import threading
+
+folder, command = sys.argv[1], sys.argv[2:]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    count = 0
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, headers, body=b""):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        Handler.count += 1
+        if "REQUESTS" in os.environ:
+            with open(os.environ["REQUESTS"], "a") as log:
+                log.write(f"{self.path} {self.headers.get('Range')} {self.headers.get('Authorization')}\n")
+        parts = self.path.split("?")[0].strip("/").split("/")
+        mode, name = parts[0], parts[-1]
+        if mode == "refuse":
+            return self.answer(404, {})
+        if mode == "loop":
+            return self.answer(302, {"Location": self.path})
+        if mode == "scheme":
+            return self.answer(302, {"Location": "file:///etc/passwd"})
+        if mode == "html":
+            return self.answer(200, {"Content-Type": "text/html"}, b"<html>")
+        with open(os.path.join(folder, name), "rb") as file:
+            data = file.read()
+        if mode == "whole":
+            return self.answer(200, {}, data)
+        first, last = (int(n) for n in self.headers["Range"].removeprefix("bytes=").split("-"))
+        body = data[first:last + 1]
+        if mode == "shift":
+            first += 1
+        headers = {"ETag": f'"{Handler.count if mode == "changed" else 1}"',
+                   "Content-Range": f"bytes {first}-{first + len(body) - 1}/{len(data)}"}
+        if mode != "cut":
+            return self.answer(206, headers, body)
+        self.send_response(206)
+        for key, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body[:10])
+        self.close_connection = True
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):  # a client that goes away early
+        pass
+
+
+server = Server(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+status = subprocess.run(command, env={**os.environ, "ADDRESS": f"http://127.0.0.1:{server.server_port}"}).returncode
+sys.exit(status)
