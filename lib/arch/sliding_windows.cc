@@ -55,9 +55,9 @@ Status write_window_period(KeyWriter& out, const Key& key, u64 usual) {
 Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual) {
   const u64 period = window_period(out, usual);
   MU_TRY(check_window_order(out, period));
-  std::vector<bool> slides(static_cast<std::size_t>(out.size(symbol::layers)));
-  for (std::size_t i = 0; i < slides.size(); ++i) slides[i] = period == 0 || (i + 1) % period != 0;
-  out.flags(key.name, slides);
+  std::vector<bool> each(static_cast<std::size_t>(out.size(symbol::layers)));
+  for (std::size_t i = 0; i < each.size(); ++i) each[i] = period == 0 || (i + 1) % period != 0;
+  out.flags(key.name, each);
   return {};
 }
 
