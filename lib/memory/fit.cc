@@ -109,6 +109,7 @@ Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   report.blocks = model.blocks();
   report.has_experts = model.weights().has_experts();
   report.has_encoder = model.is_known() && model.hyper().facts->has_encoder;
+  if (model.is_known()) report.trained_context = model.hyper().trained_context;
   report.unknown_sizes = model.weights().unknown_sizes();
   report.part = gguf::lone_part(set);
   report.request = request;

@@ -64,6 +64,7 @@ struct FitReport {
   u64 blocks = 0;        ///< -ngl takes one more: the output layer
   bool has_experts = false;
   bool has_encoder = false;             ///< the estimate of compute buffers does not hold
+  std::optional<u64> trained_context;   ///< what the model was trained for, if the file says it
   u64 unknown_sizes = 0;                ///< tensors of types that the table does not have
   std::optional<gguf::PartOfSet> part;  ///< the only part of a split model that is there
   FitRequest request;

@@ -158,8 +158,19 @@ class FitText {
 
   void note(const std::string& text) { out_ << style_(Paint::faint, text) << "\n"; }
 
+  // It fits, and may still talk nonsense.
+  void warn_of_contexts() {
+    for (const ContextFit& context : report_.contexts) {
+      if (report_.trained_context.value_or(0) == 0 || context.run.context <= *report_.trained_context) continue;
+      note(fmt::format("Warning: the model was trained for {} tokens; beyond that, as with {}, answers get worse.",
+                       thousands(*report_.trained_context), thousands(context.run.context)));
+      return;
+    }
+  }
+
   void write_notes() {
     out_ << "\n";
+    warn_of_contexts();
     if (report_.unknown_sizes > 0) {
       note(fmt::format("{} of unknown type {} not counted.", counted(report_.unknown_sizes, "tensor"),
                        verb(report_.unknown_sizes, "is", "are")));
