@@ -1,0 +1,214 @@
+// Expressions.
+#include <fmt/core.h>
+
+#include "template/interpreter.h"
+#include "template/operators.h"
+#include "template/printing.h"
+#include "template/python_text.h"
+#include "template/sliced.h"
+
+namespace modelutils::jinja {
+
+Outcome<Value> Interpreter::evaluate(const Expression& node) {
+  MU_DEEPER(machine_);
+  MU_TRY(machine_.charge(1));
+  auto value = evaluate_node(node);
+  if (!value) place(*value.error(), node.at);
+  return value;
+}
+
+Outcome<Value> Interpreter::evaluate_node(const Expression& node) {
+  switch (node.kind) {
+    case ExpressionKind::constant: return node.constant;
+    case ExpressionKind::name: return name(node);
+    case ExpressionKind::tuple:
+    case ExpressionKind::list:
+    case ExpressionKind::dict: return container(node);
+    case ExpressionKind::choice: {
+      MU_ASSIGN(const Value test, evaluate(*node.operands[0]));
+      if (is_true(test)) return evaluate(*node.operands[1]);
+      if (node.operands[2] != nullptr) return evaluate(*node.operands[2]);
+      return machine_.undefined("the inline if-expression evaluated to false and no else section was defined.");
+    }
+    case ExpressionKind::either:
+    case ExpressionKind::both: {
+      MU_ASSIGN(const Value left, evaluate(*node.operands[0]));
+      return is_true(left) == (node.kind == ExpressionKind::either) ? left : evaluate(*node.operands[1]);
+    }
+    case ExpressionKind::negation: {
+      MU_ASSIGN(const Value value, evaluate(*node.operands[0]));
+      return Value::of(!is_true(value));
+    }
+    case ExpressionKind::compare: return comparison(node);
+    case ExpressionKind::concat: return concatenation(node);
+    case ExpressionKind::minus: {
+      MU_ASSIGN(const Value value, evaluate(*node.operands[0]));
+      return negative(machine_, value);
+    }
+    case ExpressionKind::plus: {
+      MU_ASSIGN(const Value value, evaluate(*node.operands[0]));
+      if (value.is(Kind::undefined)) return machine_.raise_undefined(value);
+      if (value.is(Kind::real) || value.is(Kind::integer) || value.is(Kind::big)) return value;
+      if (value.is(Kind::boolean)) return Value::of(i64{value.boolean()});
+      return machine_.raise(fmt::format("bad operand type for unary +: '{}'", type_name(value)));
+    }
+    case ExpressionKind::attribute: {
+      MU_ASSIGN(const Value of, evaluate(*node.operands[0]));
+      return attribute(of, node.text);
+    }
+    case ExpressionKind::item: return subscript(node);
+    case ExpressionKind::slice: return machine_.unsupported("a slice among other subscripts");
+    case ExpressionKind::call: return call_expression(node, nullptr);
+    case ExpressionKind::filter: return filtered(node, nullptr);
+    case ExpressionKind::test: {
+      MU_ASSIGN(const Value value, evaluate(*node.operands[0]));
+      MU_ASSIGN(const Call call, arguments(node.arguments));
+      MU_ASSIGN(const bool holds, test(node.text, value, call));
+      return Value::of(holds);
+    }
+    case ExpressionKind::member: return machine_.raise("an attribute is assigned where it should be read");
+    default: break;
+  }
+  MU_ASSIGN(const Value left, evaluate(*node.operands[0]));
+  MU_ASSIGN(const Value right, evaluate(*node.operands[1]));
+  return binary(machine_, node.kind, left, right);
+}
+
+Outcome<Value> Interpreter::name(const Expression& node) {
+  const Value value = slot(node.slot);
+  if (!value.is(Kind::missing)) return value;
+  MU_TRY(machine_.reserve(node.text.size()));
+  return machine_.undefined(fmt::format("'{}' is undefined", node.text));
+}
+
+Outcome<Value> Interpreter::container(const Expression& node) {
+  if (node.kind == ExpressionKind::dict) {
+    auto* dict = machine_.make<Dict>();
+    for (std::size_t i = 0; i < node.operands.size(); i += 2) {
+      MU_ASSIGN(const Value key, evaluate(*node.operands[i]));
+      MU_ASSIGN(const Value value, evaluate(*node.operands[i + 1]));
+      MU_ASSIGN(const std::string hash, hash_text(machine_, key));
+      MU_TRY(machine_.reserve(2 * sizeof(Value) + 2 * hash.size()));
+      dict->put(hash, key, value);
+    }
+    return Value::of(Kind::dict, dict);
+  }
+  std::vector<Value> items;
+  items.reserve(node.operands.size());
+  for (const Expression* operand : node.operands) {
+    MU_ASSIGN(const Value item, evaluate(*operand));
+    items.push_back(item);
+  }
+  return machine_.list(std::move(items), node.kind == ExpressionKind::list ? Kind::list : Kind::tuple);
+}
+
+// a < b < c: each is evaluated once, and none after the first that fails.
+Outcome<Value> Interpreter::comparison(const Expression& node) {
+  MU_ASSIGN(Value left, evaluate(*node.operands[0]));
+  for (std::size_t i = 0; i < node.comparisons.size(); ++i) {
+    MU_ASSIGN(const Value right, evaluate(*node.operands[i + 1]));
+    MU_ASSIGN(const bool holds, compare(machine_, node.comparisons[i], left, right));
+    if (!holds) return Value::of(false);
+    left = right;
+  }
+  return Value::of(true);
+}
+
+Outcome<Value> Interpreter::concatenation(const Expression& node) {
+  std::vector<Value> values;
+  for (const Expression* operand : node.operands) {
+    MU_ASSIGN(const Value value, evaluate(*operand));
+    values.push_back(value);
+  }
+  std::string text;
+  for (const Value& value : values) MU_TRY(append_str(machine_, text, value));
+  return machine_.text(std::move(text));
+}
+
+Outcome<Value> Interpreter::subscript(const Expression& node) {
+  MU_ASSIGN(const Value of, evaluate(*node.operands[0]));
+  const Expression& argument = *node.operands[1];
+  if (argument.kind == ExpressionKind::slice) return slice(of, argument);
+  MU_ASSIGN(const Value index, evaluate(argument));
+  return item(of, index);
+}
+
+Outcome<Value> Interpreter::slice(const Value& of, const Expression& node) {
+  std::optional<i64> parts[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (node.operands[i] == nullptr) continue;
+    MU_ASSIGN(const Value value, evaluate(*node.operands[i]));
+    if (value.is(Kind::none)) continue;
+    const auto integer = as_integer(value);
+    if (value.is(Kind::undefined) || !integer) {
+      return machine_.raise("slice indices must be integers or None or have an __index__ method");
+    }
+    parts[i] = *integer;
+  }
+  if (of.is(Kind::undefined)) return machine_.raise_undefined(of);
+  if (parts[2] == i64{0}) return machine_.raise("slice step cannot be zero");
+  return sliced(machine_, of, parts[0], parts[1], parts[2].value_or(1));
+}
+
+Outcome<Value> Interpreter::filtered(const Expression& node, const Value* input) {
+  MU_DEEPER(machine_);
+  Value value;
+  const Expression* of = node.operands.front();
+  if (of == nullptr) {
+    value = *input;
+  } else if (input != nullptr && of->kind == ExpressionKind::filter) {
+    MU_ASSIGN(value, filtered(*of, input));
+  } else {
+    MU_ASSIGN(value, evaluate(*of));
+  }
+  MU_ASSIGN(const Call call, arguments(node.arguments));
+  auto result = filter(node.text, value, call);
+  if (!result) place(*result.error(), node.at);
+  return result;
+}
+
+Outcome<Call> Interpreter::arguments(const ArgumentList& list) {
+  Call call;
+  for (const Expression* one : list.positional) {
+    MU_ASSIGN(const Value value, evaluate(*one));
+    call.positional.push_back(value);
+  }
+  if (list.rest != nullptr) {
+    MU_ASSIGN(const Value rest, evaluate(*list.rest));
+    MU_ASSIGN(const std::vector<Value> items, iterate(machine_, rest));
+    call.positional.insert(call.positional.end(), items.begin(), items.end());
+  }
+  const auto add = [&](std::string_view name, const Value& value) -> Outcome<void> {
+    for (const auto& [other, old] : call.named) {
+      if (other == name) return machine_.raise(fmt::format("got multiple values for keyword argument '{}'", name));
+    }
+    MU_TRY(machine_.charge(call.named.size()));
+    call.named.emplace_back(std::string(name), value);
+    return {};
+  };
+  for (const auto& [name, expression] : list.named) {
+    MU_ASSIGN(const Value value, evaluate(*expression));
+    MU_TRY(add(name, value));
+  }
+  if (list.rest_named != nullptr) {
+    MU_ASSIGN(const Value rest, evaluate(*list.rest_named));
+    if (!rest.is(Kind::dict)) return machine_.raise("argument after ** must be a mapping");
+    for (const auto& [key, value] : rest.as<Dict>().entries) {
+      if (!key.is(Kind::text)) return machine_.raise("keywords must be strings");
+      MU_TRY(add(key.view(), value));
+    }
+  }
+  return call;
+}
+
+Outcome<Value> Interpreter::call_expression(const Expression& node, const Value* caller) {
+  MU_DEEPER(machine_);
+  MU_ASSIGN(const Value callee, evaluate(*node.operands.front()));
+  MU_ASSIGN(Call call, arguments(node.arguments));
+  if (caller != nullptr) call.named.emplace_back("caller", *caller);
+  auto result = this->call(callee, call);
+  if (!result) place(*result.error(), node.at);
+  return result;
+}
+
+}  // namespace modelutils::jinja

@@ -1,0 +1,32 @@
+// Why a template could not be read or rendered.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+
+#include "template/value.h"
+
+namespace modelutils::jinja {
+
+enum class FailureKind : u8 {
+  syntax,       ///< Jinja would not compile it
+  runtime,      ///< Jinja, or Python below it, would raise an exception
+  raised,       ///< the template's own raise_exception()
+  unsupported,  ///< Jinja would render it, this engine cannot
+  limit,        ///< more steps, memory, output or depth than a prompt takes
+};
+
+/// Lies on the Heap of its rendering: one pointer is what every step of the engine hands up.
+struct Failure : Object {
+  Failure(FailureKind what, std::string text) : kind(what), message(std::move(text)) {}
+  FailureKind kind;
+  std::string message;
+  std::optional<std::size_t> at = {};  ///< byte in the source (template/source.h); of the innermost expression
+};
+
+template <typename T>
+using Outcome = tl::expected<T, Failure*>;
+
+}  // namespace modelutils::jinja

@@ -1,0 +1,334 @@
+#include "template/lexer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/utf8.h"
+#include "template/python_text.h"
+#include "template/string_literal.h"
+
+namespace modelutils::jinja {
+
+namespace {
+
+bool is_digit_byte(char c) {
+  return c >= '0' && c <= '9';
+}
+
+class Lexer {
+ public:
+  Lexer(std::string_view source, Heap& heap) : source_(source), heap_(heap) {}
+
+  Outcome<std::vector<Token>> run() {
+    while (at_ < source_.size()) {
+      MU_TRY(text());
+    }
+    add(TokenType::end, source_.size(), {});
+    return std::move(tokens_);
+  }
+
+ private:
+  tl::unexpected<Failure*> fail(std::string message, std::size_t at, FailureKind kind = FailureKind::syntax) {
+    auto* failure = heap_.make<Failure>(kind, std::move(message));
+    failure->at = at;
+    return tl::make_unexpected(failure);
+  }
+
+  void add(TokenType type, std::size_t at, std::string_view text) { tokens_.push_back({type, text, at}); }
+
+  void skip_spaces() {
+    while (at_ < source_.size()) {
+      const CodePoint point = decode_utf8(source_.substr(at_));
+      if (!is_space(point.value)) return;
+      at_ += point.size;
+    }
+  }
+
+  // What a tag leaves of the text before it: with '-' no blanks at its end, with lstrip_blocks none in the tag's line if
+  // there is nothing else.
+  std::string_view before_tag(std::size_t begin, std::size_t end, char sign, bool strips_line) const {
+    const std::string_view text = source_.substr(begin, end - begin);
+    if (sign == '-') return strip(text, Side::right);
+    if (sign == '+' || !strips_line) return text;
+    const std::size_t line = text.rfind('\n') + 1;  // npos + 1 is 0
+    const bool begins_line = line > 0 || begin == 0 || source_[begin - 1] == '\n';
+    if (begins_line && strip(text.substr(line)).empty()) return text.substr(0, line);
+    return text;
+  }
+
+  void add_data(std::size_t at, std::string_view text) {
+    if (!text.empty()) add(TokenType::data, at, text);
+  }
+
+  char sign_at(std::size_t at) const {
+    return at < source_.size() && (source_[at] == '-' || source_[at] == '+') ? source_[at] : '\0';
+  }
+
+  // Behind `word` in a tag of raw text: its end, where the tag is one.
+  bool take_word(std::string_view word) {
+    skip_spaces();
+    if (!source_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    skip_spaces();
+    return true;
+  }
+
+  // The text up to the next tag, and that tag.
+  Outcome<void> text() {
+    const std::size_t begin = at_;
+    std::size_t tag = source_.find('{', begin);
+    while (tag != std::string_view::npos && (tag + 1 == source_.size() || !is_tag(source_[tag + 1]))) {
+      tag = source_.find('{', tag + 1);
+    }
+    if (tag == std::string_view::npos) {
+      add_data(begin, source_.substr(begin));
+      at_ = source_.size();
+      return {};
+    }
+    const char type = source_[tag + 1];
+    const char sign = sign_at(tag + 2);
+    add_data(begin, before_tag(begin, tag, sign, type != '{'));
+    at_ = tag + 2 + (sign != '\0' ? 1 : 0);
+    if (type == '#') return comment(tag);
+    if (type == '%' && is_raw()) return raw(tag);
+    add(type == '%' ? TokenType::block_begin : TokenType::variable_begin, tag, source_.substr(tag, 2));
+    return tag_tokens(type);
+  }
+
+  static bool is_tag(char c) { return c == '{' || c == '%' || c == '#'; }
+
+  // The end of a block or comment at `at_`, which begins with `mark`: past it and what it strips behind.
+  bool take_end(char mark) {
+    const std::string_view rest = source_.substr(at_);
+    const std::array<char, 2> plain = {mark, '}'};
+    const std::string_view end(plain.data(), plain.size());
+    if (!rest.empty() && (rest[0] == '-' || rest[0] == '+') && rest.substr(1).starts_with(end)) {
+      at_ += 3;
+      if (rest[0] == '-') skip_spaces();
+      return true;
+    }
+    if (!rest.starts_with(end)) return false;
+    at_ += 2;
+    if (at_ < source_.size() && source_[at_] == '\n') ++at_;
+    return true;
+  }
+
+  Outcome<void> comment(std::size_t tag) {
+    // The sign of the end is before it: "{#-#}" ends where "-#}" does.
+    while (at_ < source_.size()) {
+      if (take_end('#')) return {};
+      ++at_;
+    }
+    return fail("Missing end of comment tag", tag);
+  }
+
+  // At "raw %}" in a block: past it. Nothing else than blanks and '-' may be around the word.
+  bool is_raw() {
+    const std::size_t begin = at_;
+    if (take_word("raw")) {
+      const bool strips = source_.substr(at_).starts_with("-%}");
+      if (strips || source_.substr(at_).starts_with("%}")) {
+        at_ += strips ? 3 : 2;
+        if (strips) skip_spaces();
+        return true;
+      }
+    }
+    at_ = begin;
+    return false;
+  }
+
+  Outcome<void> raw(std::size_t tag) {
+    const std::size_t begin = at_;
+    for (std::size_t end = source_.find("{%", begin); end != std::string_view::npos; end = source_.find("{%", end + 1)) {
+      const char sign = sign_at(end + 2);
+      at_ = end + 2 + (sign != '\0' ? 1 : 0);
+      if (!take_word("endraw") || !take_end('%')) continue;
+      add_data(begin, before_tag(begin, end, sign, true));
+      return {};
+    }
+    return fail("Missing end of raw directive", tag);
+  }
+
+  // The tokens up to the end of a tag. Within brackets, "}}" and "%}" are no end.
+  Outcome<void> tag_tokens(char type) {
+    std::string open;  // the brackets that are to come
+    while (true) {
+      skip_spaces();
+      if (at_ == source_.size()) return {};  // the parser misses what should follow
+      const std::size_t begin = at_;
+      if (open.empty()) {
+        if (type == '%' && take_end('%')) {
+          add(TokenType::block_end, begin, "%}");
+          return {};
+        }
+        if (type == '{' && take_variable_end()) {
+          add(TokenType::variable_end, begin, "}}");
+          return {};
+        }
+      }
+      MU_TRY(token(open));
+    }
+  }
+
+  bool take_variable_end() {
+    const std::string_view rest = source_.substr(at_);
+    if (rest.starts_with("-}}")) {
+      at_ += 3;
+      skip_spaces();
+      return true;
+    }
+    if (!rest.starts_with("}}")) return false;
+    at_ += 2;
+    return true;
+  }
+
+  Outcome<void> token(std::string& open) {
+    const char c = source_[at_];
+    if (is_digit_byte(c)) return number();
+    if (c == '\'' || c == '"') return string();
+    const CodePoint point = decode_utf8(source_.substr(at_));
+    if (is_word(point.value)) return name();
+    return sign(open);
+  }
+
+  Outcome<void> name() {
+    const std::size_t begin = at_;
+    bool is_valid = is_name_start(decode_utf8(source_.substr(at_)).value);
+    while (at_ < source_.size()) {
+      const CodePoint point = decode_utf8(source_.substr(at_));
+      if (!is_word(point.value)) break;
+      is_valid = is_valid && is_name_part(point.value);
+      at_ += point.size;
+    }
+    if (!is_valid) return fail("Invalid character in identifier", begin);
+    add(TokenType::name, begin, source_.substr(begin, at_ - begin));
+    return {};
+  }
+
+  // Digits with single underscores between them, from `at` on: their end.
+  template <typename IsDigit>
+  std::size_t digits(std::size_t at, const IsDigit& is_one) const {
+    while (at < source_.size()) {
+      if (is_one(source_[at])) {
+        ++at;
+      } else if (source_[at] == '_' && at + 1 < source_.size() && is_one(source_[at + 1])) {
+        at += 2;
+      } else {
+        break;
+      }
+    }
+    return at;
+  }
+
+  Outcome<void> number() {
+    const std::size_t begin = at_;
+    const bool follows_dot = begin > 0 && source_[begin - 1] == '.';
+    std::size_t end = digits(begin, is_digit_byte);
+    bool is_real = false;
+    if (!follows_dot) {
+      const auto digit_at = [&](std::size_t at) { return at < source_.size() && is_digit_byte(source_[at]); };
+      if (end < source_.size() && source_[end] == '.' && digit_at(end + 1)) {
+        end = digits(end + 1, is_digit_byte);
+        is_real = true;
+      }
+      if (end < source_.size() && (source_[end] | 0x20) == 'e') {
+        const std::size_t sign = sign_at(end + 1) != '\0' ? 1 : 0;
+        if (digit_at(end + 1 + sign)) {
+          end = digits(end + 1 + sign, is_digit_byte);
+          is_real = true;
+        }
+      }
+    }
+    if (!is_real) end = integer_end(begin);
+    at_ = end;
+    add(is_real ? TokenType::real : TokenType::integer, begin, source_.substr(begin, end - begin));
+    return {};
+  }
+
+  std::size_t integer_end(std::size_t begin) const {
+    if (source_[begin] != '0') return digits(begin, is_digit_byte);
+    const char base = begin + 1 < source_.size() ? static_cast<char>(source_[begin + 1] | 0x20) : '\0';
+    const auto with_base = [&](const auto& is_one) {
+      const std::size_t first = begin + 2 + (begin + 2 < source_.size() && source_[begin + 2] == '_' ? 1 : 0);
+      const std::size_t end = digits(first, is_one);
+      return end > first ? end : begin + 1;
+    };
+    if (base == 'b') return with_base([](char c) { return c == '0' || c == '1'; });
+    if (base == 'o') return with_base([](char c) { return c >= '0' && c <= '7'; });
+    if (base == 'x') {
+      return with_base([](char c) { return is_digit_byte(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); });
+    }
+    return digits(begin, [](char c) { return c == '0'; });
+  }
+
+  Outcome<void> string() {
+    const std::size_t begin = at_;
+    const char quote = source_[begin];
+    std::size_t end = begin + 1;
+    bool has_escapes = false;
+    while (end < source_.size() && source_[end] != quote) {
+      has_escapes = has_escapes || source_[end] == '\\';
+      end += source_[end] == '\\' ? 2 : 1;
+    }
+    if (end >= source_.size()) {
+      return fail(fmt::format("unexpected char {} at {}", quote == '"' ? "'\"'" : "\"'\"",
+                              characters_of(source_.substr(0, begin))),
+                  begin);
+    }
+    const std::string_view inside = source_.substr(begin + 1, end - begin - 1);
+    at_ = end + 1;
+    if (!has_escapes) {
+      add(TokenType::string, begin, inside);
+      return {};
+    }
+    std::string error;
+    std::optional<std::string> text = unescaped(inside, error);
+    if (!text) return fail(std::move(error), begin);
+    add(TokenType::string, begin, heap_.make<Text>(std::move(*text))->bytes);
+    return {};
+  }
+
+  Outcome<void> sign(std::string& open) {
+    constexpr std::string_view twos[] = {"//", "**", "==", "!=", ">=", "<="};
+    constexpr std::string_view ones = "+-/*%~[](){}><=.:|,;";
+    const std::string_view rest = source_.substr(at_);
+    const bool is_two =
+        std::any_of(std::begin(twos), std::end(twos), [&](std::string_view two) { return rest.starts_with(two); });
+    if (!is_two && ones.find(rest[0]) == std::string_view::npos) {
+      const CodePoint point = decode_utf8(rest);
+      std::string shown;
+      append_repr(shown, rest.substr(0, point.size));
+      return fail(fmt::format("unexpected char {} at {}", shown, characters_of(source_.substr(0, at_))), at_);
+    }
+    MU_TRY(balance(rest[0], open));
+    add(TokenType::sign, at_, rest.substr(0, is_two ? 2 : 1));
+    at_ += is_two ? 2 : 1;
+    return {};
+  }
+
+  Outcome<void> balance(char c, std::string& open) {
+    if (c == '(') open += ')';
+    if (c == '[') open += ']';
+    if (c == '{') open += '}';
+    if (c != ')' && c != ']' && c != '}') return {};
+    if (open.empty()) return fail(fmt::format("unexpected '{}'", c), at_);
+    if (open.back() != c) return fail(fmt::format("unexpected '{}', expected '{}'", c, open.back()), at_);
+    open.pop_back();
+    return {};
+  }
+
+  std::string_view source_;
+  Heap& heap_;
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Outcome<std::vector<Token>> tokenize(std::string_view source, Heap& heap) {
+  return Lexer(source, heap).run();
+}
+
+}  // namespace modelutils::jinja

@@ -1,0 +1,103 @@
+#include "template/numbers.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "template/python_text.h"
+
+namespace modelutils::jinja {
+
+namespace {
+
+constexpr std::size_t max_digits = 4300;
+
+int digit_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'z' ? lower - 'a' + 10 : 99;
+}
+
+// Without the underscores between digits. Nothing if one is elsewhere.
+std::optional<std::string> without_underscores(std::string_view text) {
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      digits += text[i];
+    } else if (i == 0 || i + 1 == text.size() || digit_value(text[i - 1]) == 99 || digit_value(text[i + 1]) == 99) {
+      return {};
+    }
+  }
+  return digits;
+}
+
+
+}  // namespace
+
+std::optional<Value> parse_integer(std::string_view digits, int base, Heap& heap) {
+  bool is_negative = false;
+  if (!digits.empty() && (digits[0] == '-' || digits[0] == '+')) {
+    is_negative = digits[0] == '-';
+    digits.remove_prefix(1);
+  }
+  if (digits.size() > 1 && digits[0] == '0') {
+    const char mark = static_cast<char>(digits[1] | 0x20);
+    const int marked = mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 0;
+    if (marked != 0 && (base == 0 || base == marked)) {
+      base = marked;
+      digits.remove_prefix(2);
+    }
+  }
+  if (base == 0) {
+    base = 10;
+    if (digits.size() > 1 && digits[0] == '0' && digits.find_first_not_of('0') != std::string_view::npos) return {};
+  }
+  if (digits.empty() || digits.size() > max_digits) return {};
+  i64 value = 0;
+  bool fits = true;
+  for (const char c : digits) {
+    const int digit = digit_value(c);
+    if (digit >= base) return {};
+    fits = fits && !__builtin_mul_overflow(value, i64{base}, &value) &&
+           !__builtin_add_overflow(value, is_negative ? -i64{digit} : i64{digit}, &value);
+  }
+  if (fits) return Value::of(value);
+  if (base != 10) return {};
+  digits.remove_prefix(digits.find_first_not_of('0'));
+  return Value::of(Kind::big, heap.make<Text>((is_negative ? "-" : "") + std::string(digits)));
+}
+
+std::optional<Value> integer_of_text(std::string_view text, int base, Heap& heap) {
+  const std::optional<std::string> digits = without_underscores(strip(text));
+  if (!digits) return {};
+  return parse_integer(*digits, base, heap);
+}
+
+std::optional<double> real_of_text(std::string_view text) {
+  const std::optional<std::string> digits = without_underscores(strip(text));
+  if (!digits || digits->empty()) return {};
+  std::string_view rest = *digits;
+  bool is_negative = false;
+  if (rest[0] == '-' || rest[0] == '+') {
+    is_negative = rest[0] == '-';
+    rest.remove_prefix(1);
+  }
+  std::string word;
+  for (const char c : rest.substr(0, 9)) word += static_cast<char>(c | 0x20);
+  if (word == "inf" || word == "infinity") {
+    return is_negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  }
+  if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
+  // strtod() also takes hexadecimal numbers.
+  if (rest.find_first_not_of("0123456789.eE+-") != std::string_view::npos) return {};
+  return parse_real(*digits);
+}
+
+std::optional<double> parse_real(const std::string& digits) {
+  char* end = nullptr;
+  const double value = std::strtod(digits.c_str(), &end);
+  if (digits.empty() || end != digits.c_str() + digits.size()) return {};
+  return value;
+}
+
+}  // namespace modelutils::jinja

@@ -1,0 +1,180 @@
+#include "template/printing.h"
+
+#include <fmt/core.h>
+
+#include "template/calls.h"
+#include "template/python_text.h"
+
+namespace modelutils::jinja {
+
+namespace {
+
+// A text that grows while it is printed: charged as it grows, so that no value is printed larger than the budget.
+Outcome<void> charge_growth(Machine& machine, const std::string& out, std::size_t before) {
+  return machine.reserve(out.size() - before);
+}
+
+Outcome<void> append_items(Machine& machine, std::string& out, const std::vector<Value>& items) {
+  const char* between = "";
+  for (const Value& item : items) {
+    out += between;
+    MU_TRY(append_repr(machine, out, item));
+    between = ", ";
+  }
+  return {};
+}
+
+Outcome<void> append_dict(Machine& machine, std::string& out, const Dict& dict) {
+  out += '{';
+  const char* between = "";
+  for (const auto& [key, value] : dict.entries) {
+    out += between;
+    MU_TRY(append_repr(machine, out, key));
+    out += ": ";
+    MU_TRY(append_repr(machine, out, value));
+    between = ", ";
+  }
+  out += '}';
+  return {};
+}
+
+Outcome<void> append_names(Machine& machine, std::string& out, const Names& names) {
+  out += "<Namespace {";
+  const char* between = "";
+  for (const auto& [name, value] : names.attributes) {
+    out += between;
+    append_repr(out, name);
+    out += ": ";
+    MU_TRY(append_repr(machine, out, value));
+    between = ", ";
+  }
+  out += "}>";
+  return {};
+}
+
+}  // namespace
+
+std::string_view type_name(const Value& value) {
+  switch (value.kind()) {
+    case Kind::missing:
+    case Kind::undefined: return "Undefined";
+    case Kind::none: return "NoneType";
+    case Kind::boolean: return "bool";
+    case Kind::integer:
+    case Kind::big: return "int";
+    case Kind::real: return "float";
+    case Kind::text: return value.as<Text>().is_markup ? "Markup" : "str";
+    case Kind::list: return "list";
+    case Kind::tuple: return "tuple";
+    case Kind::dict: return "dict";
+    case Kind::view: {
+      constexpr std::string_view names[] = {"dict_keys", "dict_values", "dict_items"};
+      return names[static_cast<std::size_t>(value.as<View>().what)];
+    }
+    case Kind::range: return "range";
+    case Kind::iterator: return "generator";
+    case Kind::names: return "Namespace";
+    case Kind::loop: return "LoopContext";
+    case Kind::macro: return "Macro";
+    case Kind::function: return "function";
+    case Kind::cycler: return "Cycler";
+    case Kind::joiner: return "Joiner";
+    case Kind::self: return "TemplateReference";
+  }
+  return "object";
+}
+
+Outcome<std::vector<Value>> view_items(Machine& machine, const View& view) {
+  std::vector<Value> items;
+  MU_TRY(machine.reserve(view.dict->entries.size() * sizeof(Value)));
+  items.reserve(view.dict->entries.size());
+  for (const auto& [key, value] : view.dict->entries) {
+    if (view.what == ViewOf::items) {
+      MU_ASSIGN(const Value pair, machine.list({key, value}, Kind::tuple));
+      items.push_back(pair);
+    } else {
+      items.push_back(view.what == ViewOf::keys ? key : value);
+    }
+  }
+  return items;
+}
+
+Outcome<void> append_repr(Machine& machine, std::string& out, const Value& value) {
+  MU_DEEPER(machine);
+  MU_TRY(machine.charge(1));
+  switch (value.kind()) {
+    case Kind::text: {
+      const std::size_t before = out.size();
+      if (value.as<Text>().is_markup) out += "Markup(";
+      append_repr(out, value.view());
+      if (value.as<Text>().is_markup) out += ')';
+      return charge_growth(machine, out, before);
+    }
+    case Kind::list:
+      out += '[';
+      MU_TRY(append_items(machine, out, value.items()));
+      out += ']';
+      return {};
+    case Kind::tuple:
+      out += '(';
+      MU_TRY(append_items(machine, out, value.items()));
+      out += value.items().size() == 1 ? ",)" : ")";
+      return {};
+    case Kind::dict: return append_dict(machine, out, value.as<Dict>());
+    case Kind::view: {
+      out += type_name(value);
+      out += "([";
+      MU_ASSIGN(const std::vector<Value> items, view_items(machine, value.as<View>()));
+      MU_TRY(append_items(machine, out, items));
+      out += "])";
+      return {};
+    }
+    case Kind::names: return append_names(machine, out, value.as<Names>());
+    case Kind::undefined: out += "Undefined"; return {};
+    default: return append_str(machine, out, value);
+  }
+}
+
+Outcome<void> append_str(Machine& machine, std::string& out, const Value& value) {
+  const std::size_t before = out.size();
+  switch (value.kind()) {
+    case Kind::missing:
+    case Kind::undefined: return {};
+    case Kind::none: out += "None"; return {};
+    case Kind::boolean: out += value.boolean() ? "True" : "False"; return {};
+    case Kind::integer: out += fmt::format("{}", value.integer()); return {};
+    case Kind::real: out += float_repr(value.real()); return {};
+    case Kind::big:
+    case Kind::text: out += value.view(); return charge_growth(machine, out, before);
+    case Kind::list:
+    case Kind::tuple:
+    case Kind::dict:
+    case Kind::view:
+    case Kind::names: return append_repr(machine, out, value);
+    case Kind::range: {
+      const std::vector<Value>& items = value.items();
+      if (items.empty()) return machine.unsupported("printing an empty range()");
+      const i64 first = items.front().integer();
+      const i64 step = items.size() > 1 ? items[1].integer() - first : 1;
+      if (items.size() == 1 || step != 1) return machine.unsupported("printing a range() with a step");
+      out += fmt::format("range({}, {})", first, items.back().integer() + 1);
+      return {};
+    }
+    case Kind::macro: out += fmt::format("<Macro '{}'>", macro_name(value)); return {};
+    default: return machine.unsupported(fmt::format("printing a {}", type_name(value)));
+  }
+}
+
+Outcome<std::string> str(Machine& machine, const Value& value) {
+  std::string out;
+  MU_TRY(append_str(machine, out, value));
+  return out;
+}
+
+Outcome<Value> str_value(Machine& machine, const Value& value) {
+  if (value.is(Kind::text)) return value;
+  MU_ASSIGN(std::string text, str(machine, value));
+  return machine.text(std::move(text));
+}
+
+}  // namespace modelutils::jinja

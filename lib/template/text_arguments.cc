@@ -1,0 +1,179 @@
+#include "template/text_arguments.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/utf8.h"
+#include "template/printing.h"
+
+namespace modelutils::jinja {
+
+Outcome<std::string_view> plain_text(Machine& machine, const Value& value) {
+  if (value.as<Text>().is_markup) return machine.unsupported("this method of a text that is marked as safe");
+  return value.view();
+}
+
+Outcome<std::string_view> text_argument(Machine& machine, const Value& value, std::string_view what) {
+  if (!value.is(Kind::text)) {
+    return machine.raise(fmt::format("{} must be str, not {}", what, type_name(value)));
+  }
+  return value.view();
+}
+
+Outcome<Value> texts(Machine& machine, const std::vector<std::string_view>& parts) {
+  std::vector<Value> items;
+  items.reserve(parts.size());
+  for (const std::string_view part : parts) {
+    MU_ASSIGN(const Value item, machine.text(std::string(part)));
+    items.push_back(item);
+  }
+  return machine.list(std::move(items));
+}
+
+Outcome<Value> strip_value(Machine& machine, const Value& text, const Call& call, Side side) {
+  constexpr std::string_view parameters[] = {"chars"};
+  MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "strip", call, parameters));
+  std::string_view rest;
+  if (values[0].is(Kind::missing) || values[0].is(Kind::none)) {
+    rest = strip(text.view(), side);
+  } else {
+    MU_ASSIGN(const std::string_view characters, text_argument(machine, values[0], "strip arg"));
+    // Each character that goes is looked for among them.
+    MU_TRY(machine.charge(text.view().size() * (1 + characters.size() / 64)));
+    rest = strip(text.view(), characters, side);
+  }
+  if (rest.size() == text.view().size()) return text;
+  return machine.text(std::string(rest), text.as<Text>().is_markup);
+}
+
+std::vector<std::string_view> split_blanks(std::string_view text, i64 most) {
+  std::vector<std::string_view> parts;
+  text = strip(text, Side::left);
+  while (!text.empty()) {
+    if (most >= 0 && static_cast<i64>(parts.size()) == most) {
+      parts.push_back(strip(text, Side::right));
+      break;
+    }
+    std::size_t end = 0;
+    while (end < text.size()) {
+      const CodePoint point = decode_utf8(text.substr(end));
+      if (is_space(point.value)) break;
+      end += point.size;
+    }
+    parts.push_back(text.substr(0, end));
+    text = strip(text.substr(end), Side::left);
+  }
+  return parts;
+}
+
+std::vector<std::string_view> split_blanks_from_right(std::string_view text, i64 most) {
+  std::vector<std::string_view> parts;
+  text = strip(text, Side::right);
+  while (!text.empty()) {
+    if (most >= 0 && static_cast<i64>(parts.size()) == most) {
+      parts.push_back(strip(text, Side::left));
+      break;
+    }
+    std::size_t begin = text.size();
+    while (begin > 0) {
+      std::size_t before = begin - 1;
+      while (before > 0 && (static_cast<u8>(text[before]) & 0xc0) == 0x80) --before;
+      if (is_space(decode_utf8(text.substr(before)).value)) break;
+      begin = before;
+    }
+    parts.push_back(text.substr(begin));
+    text = strip(text.substr(0, begin), Side::right);
+  }
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+std::vector<std::string_view> split_at(std::string_view text, std::string_view separator, i64 most) {
+  std::vector<std::string_view> parts;
+  while (most < 0 || static_cast<i64>(parts.size()) < most) {
+    const std::size_t at = text.find(separator);
+    if (at == std::string_view::npos) break;
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + separator.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+std::vector<std::string_view> split_at_from_right(std::string_view text, std::string_view separator, i64 most) {
+  std::vector<std::string_view> parts;
+  while (most < 0 || static_cast<i64>(parts.size()) < most) {
+    const std::size_t at = text.rfind(separator);
+    if (at == std::string_view::npos) break;
+    parts.push_back(text.substr(at + separator.size()));
+    text = text.substr(0, at);
+  }
+  parts.push_back(text);
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
+std::size_t occurrences(std::string_view text, std::string_view wanted) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + wanted.size())) {
+    ++count;
+  }
+  return count;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
+  const auto ends_line = [](char32_t c) {
+    return (c >= 0x0a && c <= 0x0d) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 || c == 0x2029;
+  };
+  std::vector<std::string_view> lines;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text.substr(at));
+    std::size_t end = at + point.size;
+    if (ends_line(point.value)) {
+      if (point.value == '\r' && end < text.size() && text[end] == '\n') ++end;
+      lines.push_back(text.substr(begin, (keep_ends ? end : at) - begin));
+      begin = end;
+    }
+    at = end;
+  }
+  if (begin < text.size()) lines.push_back(text.substr(begin));
+  return lines;
+}
+
+Outcome<Value> replaced(Machine& machine, std::string_view text, std::string_view before, std::string_view after,
+                        i64 most) {
+  MU_TRY(machine.charge(text.size() / 16));
+  const u64 left = most < 0 ? std::numeric_limits<u64>::max() : static_cast<u64>(most);
+  std::string out;
+  u64 count = 0;
+  std::size_t at = 0;
+  if (before.empty()) {
+    // Between all characters, at the beginning and at the end.
+    while (count < left) {
+      MU_TRY(machine.reserve(after.size() + 4));
+      out += after;
+      ++count;
+      if (at == text.size()) return machine.text(std::move(out));
+      const std::size_t size = bytes_of(text.substr(at), 1);
+      out += text.substr(at, size);
+      at += size;
+    }
+  } else {
+    for (std::size_t found = text.find(before); found != std::string_view::npos && count < left;
+         found = text.find(before, at)) {
+      MU_TRY(machine.reserve(found - at + after.size()));
+      out += text.substr(at, found - at);
+      out += after;
+      at = found + before.size();
+      ++count;
+    }
+  }
+  MU_TRY(machine.reserve(text.size() - at));
+  out += text.substr(at);
+  return machine.text(std::move(out));
+}
+
+}  // namespace modelutils::jinja

@@ -1,0 +1,66 @@
+// The tokens of a template, one after another, and what is said of one that does not belong.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "template/lexer.h"
+
+namespace modelutils::jinja {
+
+class TokenStream {
+ public:
+  TokenStream(std::vector<Token> tokens, Heap& heap) : tokens_(std::move(tokens)), heap_(heap) {}
+
+  const Token& current() const { return tokens_[at_]; }
+  const Token& after() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
+  const Token& take() {
+    const Token& token = tokens_[at_];
+    if (at_ + 1 < tokens_.size()) ++at_;
+    return token;
+  }
+
+  bool is(TokenType type) const { return current().type == type; }
+  bool is_sign(std::string_view sign) const { return is_sign(current(), sign); }
+  bool is_name(std::string_view name) const { return is_name(current(), name); }
+  static bool is_sign(const Token& token, std::string_view sign) {
+    return token.type == TokenType::sign && token.text == sign;
+  }
+  static bool is_name(const Token& token, std::string_view name) {
+    return token.type == TokenType::name && token.text == name;
+  }
+
+  bool skip_sign(std::string_view sign) {
+    if (!is_sign(sign)) return false;
+    take();
+    return true;
+  }
+  bool skip_name(std::string_view name) {
+    if (!is_name(name)) return false;
+    take();
+    return true;
+  }
+
+  Outcome<Token> expect(TokenType type);
+  Outcome<Token> expect_sign(std::string_view sign);
+  Outcome<Token> expect_name(std::string_view name);
+
+  tl::unexpected<Failure*> fail(std::string message, std::size_t at, FailureKind kind = FailureKind::syntax);
+  /// "expected token 'x', got 'y'"
+  tl::unexpected<Failure*> fail_expected(std::string_view what);
+  /// "unexpected 'y'"
+  tl::unexpected<Failure*> fail_unexpected();
+
+  Heap& heap() { return heap_; }
+
+ private:
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  Heap& heap_;
+};
+
+/// A token for messages, in Jinja's words: "end of print statement", or its text.
+std::string described(const Token& token);
+
+}  // namespace modelutils::jinja
