@@ -65,7 +65,8 @@ class BraceFormat {
     MU_ASSIGN(Value value, found(field.substr(0, end)));
     std::string_view rest = field.substr(end);
     if (rest.starts_with('!')) {
-      if (rest.size() < 2 || (rest[1] != 's' && rest[1] != 'r')) return machine_.unsupported("this conversion in format()");
+      if (rest.size() < 2 || (rest[1] != 's' && rest[1] != 'r'))
+        return machine_.unsupported("this conversion in format()");
       std::string text;
       MU_TRY(rest[1] == 's' ? append_str(machine_, text, value) : append_repr(machine_, text, value));
       MU_ASSIGN(value, machine_.text(std::move(text)));

@@ -79,7 +79,7 @@ Outcome<Value> namespace_of(Interpreter& interpreter, const Value&, const Call& 
   MU_ASSIGN(const Dict* dict, dict_from(machine, call, "namespace"));
   auto* names = machine.make<Names>();
   for (const auto& [key, value] : dict->entries) {
-    if (!key.is(Kind::text)) return machine.unsupported("a namespace with names that are no texts");
+    if (!key.is(Kind::text)) return machine.unsupported("a namespace whose names are not texts");
     names->attributes.emplace_back(std::string(key.view()), value);
   }
   return Value::of(Kind::names, names);

@@ -105,7 +105,8 @@ class PercentFormat {
     }
     while (at_ < text_.size() && (text_[at_] == 'l' || text_[at_] == 'h' || text_[at_] == 'L')) ++at_;
     if (at_ == text_.size()) return machine_.raise("incomplete format");
-    if (how.width > widest || how.precision > widest) return machine_.fail(FailureKind::limit, "formats a field that is too wide");
+    if (how.width > widest || how.precision > widest)
+      return machine_.fail(FailureKind::limit, "formats a field that is too wide");
     how.letter = text_[at_++];
     if (how.letter == '%') {
       out_ += '%';

@@ -1,8 +1,8 @@
 // The tests behind `is`.
 #include <fmt/core.h>
 
-#include "template/natives.h"
 #include "template/interpreter.h"
+#include "template/natives.h"
 #include "template/operators.h"
 #include "template/printing.h"
 #include "template/python_text.h"
@@ -77,12 +77,14 @@ Outcome<bool> is_name_of_test(Machine&, const Value& value, const std::vector<Va
 }
 
 constexpr NamedTest tests[] = {
-    {"odd", [](Machine& m, const Value& v, const std::vector<Value>&) { return remainder_is(m, v, Value::of(i64{2}), 1); }},
+    {"odd",
+     [](Machine& m, const Value& v, const std::vector<Value>&) { return remainder_is(m, v, Value::of(i64{2}), 1); }},
     {"even",
      [](Machine& m, const Value& v, const std::vector<Value>&) { return remainder_is(m, v, Value::of(i64{2}), 0); }},
-    {"divisibleby",
-     [](Machine& m, const Value& v, const std::vector<Value>& a) { return remainder_is(m, v, a[0], 0); }, 1},
-    {"defined", [](Machine&, const Value& v, const std::vector<Value>&) -> Outcome<bool> { return !v.is(Kind::undefined); }},
+    {"divisibleby", [](Machine& m, const Value& v, const std::vector<Value>& a) { return remainder_is(m, v, a[0], 0); },
+     1},
+    {"defined",
+     [](Machine&, const Value& v, const std::vector<Value>&) -> Outcome<bool> { return !v.is(Kind::undefined); }},
     {"undefined", is_kind<Kind::undefined>},
     {"none", is_kind<Kind::none>},
     {"boolean", is_kind<Kind::boolean>},

@@ -73,7 +73,8 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
                              {"--fit", arguments.fit.fit, true, true},
                              {"--tokens", !arguments.tokens.empty(), true},
                              {"--tokenize", arguments.tokenize.has_value(), true},
-                             {"--detokenize", arguments.detokenize.has_value(), true}};
+                             {"--detokenize", arguments.detokenize.has_value(), true},
+                             {"--render", arguments.render.is_asked_for()}};
   const std::span<const ListingForm> forms = listing_forms();
   for (std::size_t i = 0; i < forms.size(); ++i) {
     all.push_back({forms[i].flag, arguments.forms[i], false, forms[i].is_about_tensors, &forms[i]});
@@ -99,6 +100,7 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.add(form_flag("--json", "One JSON object for each model: gguf-py's and more"), arguments.json);
   command.add(form_flag("--json-array", "The same with the values of arrays"), arguments.json_array);
   add_forms(command, arguments, true);
+  add_render_flags(command, arguments.render);
   command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
   command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
   command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/fit_options.h"
+#include "cli/render_tool.h"
 #include "report/dump.h"
 
 namespace modelutils::cli {
@@ -29,6 +30,7 @@ struct DumpArguments {
   bool add_special = false;
   bool parse_special = false;
   FitArguments fit;
+  PromptRequest render;
   /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());
 };

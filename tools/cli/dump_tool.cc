@@ -104,6 +104,10 @@ int run_dumper(Command command, const DumpArguments& arguments, const Open& open
   const Status safe = compare_inputs(arguments.paths, [&](const std::string& path) { (void)open(path, *request); });
   if (!safe) return Messages(command).error(safe.error());
 
+  if (arguments.render.is_asked_for()) {
+    if (arguments.paths.size() > 1) return Messages(command).error(usage_error("--render is about one model").value());
+    return render_prompt(arguments.paths.front(), arguments.render, Messages(command));
+  }
   start_pager(command.common().pager);
   TextOutput out;
   Dumper dumper(command, *request, open);
