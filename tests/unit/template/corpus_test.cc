@@ -16,7 +16,7 @@ class TemplateCorpus : public ::testing::Test {
   void SetUp() override {
     ::setenv("TZ", "UTC", 1);  // as when they were rendered
     auto document = json::load(folder + "/expected.json");
-    if (!document) GTEST_SKIP() << "no " << folder;
+    if (!document) GTEST_SKIP() << test::skip_reason();
     document_ = std::move(*document);
   }
 
