@@ -93,7 +93,7 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
        .fallback = defaults.head_dim,
        .missing = Missing::refuse,
        .loader_default = "E/H"},
-      {.name = "attention.value_length", .fallback = "D", .missing = Missing::assume},
+      {.name = "attention.value_length", .fallback = "D", .missing = Missing::assume, .loader_default = "E/H"},
       {.name = "vocab_size", .fields = "vocab_size", .symbol = "V", .loader_default = "0"},
   }};
 }
@@ -239,6 +239,10 @@ inline constexpr std::array<Key, 2> expert_groups = {{
 /// The rotation of adjacent pairs is refused where the runtime rotates halves.
 inline constexpr Fixed rotates_halves = {"rope_traditional", "false", Severity::error,
                                          "this architecture rotates halves of a head in every runtime"};
+/// Embedding models of Gemma's classes see all of a text; "vision" means the tokens of a picture, which no GGUF of the
+/// text has.
+inline constexpr Fixed sees_what_precedes = {"use_bidirectional_attention", "false|vision", Severity::error,
+                                             "in llama.cpp a token of this architecture sees only what precedes it"};
 /// The other way round.
 inline constexpr Fixed rotates_pairs = {"rope_traditional", "true", Severity::error,
                                         "this architecture rotates adjacent pairs in every runtime"};

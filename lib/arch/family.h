@@ -185,7 +185,12 @@ struct Family {
   double hf_rope_theta = 10000;           ///< what a config.json without rope_theta means to Hugging Face tools
   double mlx_rope_theta = hf_rope_theta;  ///< what it means to mlx-lm
   bool mlx_scales_rope = true;            ///< mlx-lm's class looks at rope_scaling
-  bool applies_weight_scales = false;     ///< llama.cpp multiplies by a tensor ".scale" next to every matrix of a layer
+  /// What the family's rows have in common with others and its own loader treats otherwise (scripts/check-required runs
+  /// llama.cpp to tell): keys that it insists on, and keys and tensors ("attn_q.bias") without which it loads a file,
+  /// but then computes something else or aborts.
+  std::string_view loader_needs = {};
+  std::string_view loads_without = {};
+  bool applies_weight_scales = false;  ///< llama.cpp multiplies by a tensor ".scale" next to every matrix of a layer
   std::array<std::span<const Key>, 6> keys = {};
   std::array<std::span<const Tensor>, 8> layer_tensors = {};
   std::span<const Tensor> first_tensors = embedding;     ///< before the layers

@@ -47,8 +47,10 @@ class Reader {
     if (key.type == KeyType::u32_of_some && index_.array_value(name) != nullptr) return read_some(key, name, limit);
     const std::optional<u64> value = index_.unsigned_value(name);
     if (!value && (required || index_.key(name) != nullptr)) {
-      return unusable(name, required ? "is missing or not a whole number, but llama.cpp requires one"
-                                     : fmt::format("is not a whole number up to {}", limit));
+      const bool is_missing = index_.key(name) == nullptr;
+      return unusable(name, is_missing ? std::string(absence(family_, key.name))
+                            : required ? std::string("is not a whole number, but llama.cpp requires one")
+                                       : fmt::format("is not a whole number up to {}", limit));
     }
     if (!value) return {};
     if (*value > limit || (required && *value == 0)) {
@@ -113,6 +115,12 @@ class Reader {
 };
 
 }  // namespace
+
+std::string_view absence(const Family& family, std::string_view name) {
+  return has_name(family.loads_without, name)
+             ? "is missing: llama.cpp loads the file, but cannot compute what the model does"
+             : "is missing, but llama.cpp requires it";
+}
 
 Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, const gguf::SetFile& file) {
   return Reader(family, index, file).read();

@@ -8,6 +8,9 @@
 
 namespace modelutils::arch {
 
+/// What it means for llama.cpp that a key or tensor ("attn_q.bias") of the family, which its models have, is not there.
+std::string_view absence(const Family& family, std::string_view name);
+
 /// Reads `<architecture>.*` as llama.cpp's loader does; `file` is the first of the set, `index` its index. V is the
 /// length of tokenizer.ggml.tokens, or `<architecture>.vocab_size`, or 0. Errors: "loader-key" names the first required
 /// key that is absent, zero or unusable; limits are the loader's (512 layers, 512 experts). Reads arrays of numbers.

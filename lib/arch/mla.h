@@ -23,7 +23,7 @@ constexpr std::array<Key, 14> mla_sizes(const std::array<Key, 10>& sizes) {
   std::array<Key, 14> keys = {};
   for (std::size_t i = 0; i < sizes.size(); ++i) keys[i] = sizes[i];
   keys[5] = {.name = "attention.head_count_kv", .symbol = "K", .fallback = "1", .loader_default = "H"};
-  keys[7] = {.name = "attention.key_length", .symbol = "KL", .fallback = "Rk+R", .loader_default = "E/H"};
+  keys[7] = {.name = "attention.key_length", .symbol = "KL", .fallback = "Rk+R", .need = Need::required};
   keys[8] = {.name = "attention.value_length", .symbol = "VL", .fallback = "Rk", .loader_default = "E/H"};
   keys[10] = {.name = "attention.q_lora_rank",
               .fields = "q_lora_rank",

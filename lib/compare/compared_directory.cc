@@ -103,7 +103,7 @@ class DirectoryLook {
     }
     if (const std::size_t count = opened.hf->left_out.size(); count > 0) {
       side_.remarks.push_back(fmt::format("not compared, as a GGUF has no place for them: {} {}, the first is {}",
-                                          count, count == 1 ? "tensor" : "tensors", opened.hf->left_out.front()));
+                                          count, count == 1 ? "tensor" : "tensors", opened.hf->left_out.front().name));
     }
     return true;
   }

@@ -24,13 +24,17 @@ std::string canonical_name(std::string_view name) {
 
 NameClass classify_name(std::string_view canonical) {
   // The name without a suffix says what the tensor is.
-  static constexpr std::array<std::string_view, 8> other_modalities{
-      "vision_tower", "vision_model", "visual.", "multi_modal_projector", "audio_", "mtp.", "mtp_layers.", ".mtp_"};
+  static constexpr std::array<std::string_view, 5> other_modalities{"vision_tower", "vision_model", "visual.",
+                                                                    "multi_modal_projector", "audio_"};
+  static constexpr std::array<std::string_view, 3> predictions{"mtp.", "mtp_layers.", ".mtp_"};
   static constexpr std::array<std::string_view, 6> derived_endings{".rotary_emb.inv_freq",   ".rope.inv_freq",
                                                                    ".attention.masked_bias", ".attention.bias",
                                                                    ".attn.masked_bias",      ".attn.bias"};
   for (const std::string_view mark : other_modalities) {
     if (canonical.find(mark) != std::string_view::npos) return NameClass::other_modality;
+  }
+  for (const std::string_view mark : predictions) {
+    if (canonical.find(mark) != std::string_view::npos) return NameClass::prediction;
   }
   for (const std::string_view ending : derived_endings) {
     if (canonical.ends_with(ending)) return NameClass::derived;

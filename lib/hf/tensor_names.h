@@ -16,7 +16,8 @@ std::string canonical_name(std::string_view name);
 /// What to do with a tensor because of its (canonical) name alone.
 enum class NameClass : u8 {
   keep,
-  other_modality,  ///< vision, audio, projector, mtp: belongs to another file, left out with a notice
+  other_modality,  ///< vision, audio, projector: belongs to another file
+  prediction,      ///< layers that predict further tokens
   derived,         ///< rotary inv_freq, causal masks: never carried
 };
 NameClass classify_name(std::string_view canonical);

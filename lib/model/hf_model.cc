@@ -60,10 +60,8 @@ class MatrixCollector {
           module != by_weight.end() && module->second->quantized && !stored_name.ends_with("_blocks");
       const std::string name =
           is_packed ? hf::canonical_name(module->second->path) + ".weight" : hf::canonical_name(stored_name);
-      const bool is_of_activations = !method.empty() && is_activation_scale(name);
-      if (is_of_activations || hf::classify_name(name) != hf::NameClass::keep ||
-          arch::is_prediction_layer(names_, model_.config, name)) {
-        model_.left_out.push_back(std::string(stored_name));
+      if (const auto reason = reason_to_leave_out(name)) {
+        model_.left_out.push_back({std::string(stored_name), *reason});
         continue;
       }
       MU_TRY(add(name, i, module == by_weight.end() ? nullptr : module->second));
@@ -72,6 +70,20 @@ class MatrixCollector {
   }
 
  private:
+  std::optional<LeftOutReason> reason_to_leave_out(std::string_view name) const {
+    if (!model_.opened.quantization.foreign_method.empty() && is_activation_scale(name)) {
+      return LeftOutReason::activation_scales;
+    }
+    if (arch::is_prediction_layer(names_, model_.config, name)) return LeftOutReason::prediction;
+    switch (hf::classify_name(name)) {
+      case hf::NameClass::keep: return {};
+      case hf::NameClass::prediction: return LeftOutReason::prediction;
+      case hf::NameClass::other_modality: return LeftOutReason::other_part;
+      case hf::NameClass::derived: break;
+    }
+    return LeftOutReason::computed;
+  }
+
   Status settle() {
     SafetensorsModel& opened = model_.opened;
     std::vector<mlx::TensorRef> refs;

@@ -12,6 +12,7 @@
 #include "forms/stored_matrix.h"
 #include "hf/config.h"
 #include "mlx/quantization.h"
+#include "model/left_out.h"
 #include "model/safetensors_model.h"
 #include "safetensors/shard_set.h"
 
@@ -54,7 +55,7 @@ struct HfModel {
   const arch::Family* family = nullptr;  ///< never nullptr
   bool is_mlx = false;                   ///< is_mlx(opened)
   std::vector<SourceMatrix> matrices;    ///< all that is kept, in the order of the files
-  std::vector<std::string> left_out;     ///< names of tensors that belong to another file or are derived
+  std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
 
   /// File of a stored tensor.
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }

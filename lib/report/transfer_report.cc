@@ -122,7 +122,10 @@ std::string transfer_json(const TransferReport& report) {
   out.begin_array();
   for (const TensorReport& tensor : report.tensors) write_tensor(out, tensor, to_gguf);
   out.end_array();
-  write_texts(out, "left_out", report.left_out);
+  std::vector<std::string> left_out;
+  left_out.reserve(report.left_out.size());
+  for (const LeftOut& tensor : report.left_out) left_out.push_back(left_out_text(tensor));
+  write_texts(out, "left_out", left_out);
   if (!to_gguf) write_texts(out, "assumed", report.assumed);
   write_remarks(out, report.remarks);
   write_totals(out, report, to_gguf);
@@ -202,6 +205,28 @@ std::string group_text(const AlikeTensors& group, std::size_t width, bool to_ggu
   return text + (group.tensors == 1 ? "\n" : "; -v lists them\n");
 }
 
+// Tensors of one kind ("k_scale") that were left out for one reason together, unless all are to be listed.
+std::string left_out_lines(const TransferReport& report, bool all) {
+  std::string text;
+  std::map<std::pair<LeftOutReason, std::string_view>, u64> rest;
+  const auto kind = [](const LeftOut& tensor) {
+    const std::string_view name = tensor.name;
+    return std::pair(tensor.reason, name.substr(name.rfind('.') + 1));
+  };
+  for (const LeftOut& tensor : report.left_out) ++rest[kind(tensor)];
+  for (const LeftOut& tensor : report.left_out) {
+    u64& alike = rest[kind(tensor)];
+    if (all || alike == 1) {
+      text += "left out: " + escape(left_out_text(tensor)) + '\n';
+    } else if (alike > 1) {
+      text += fmt::format("left out: {}, {} the first ({}); -v lists them\n", counted(alike, "tensor"),
+                          escape(tensor.name), reason_text(tensor.reason));
+      alike = 0;
+    }
+  }
+  return text;
+}
+
 // "62 tensors (30 BF16, 32 F32), 973152 bytes, all exact\n"
 std::string counts_text(const TransferReport& report, std::string_view separator) {
   std::string mix;
@@ -226,7 +251,7 @@ std::string transfer_text(const TransferReport& report, bool all) {
   const std::vector<AlikeTensors> groups = alike(report, all);
   const std::size_t width = name_width(groups);
   for (const AlikeTensors& group : groups) text += group_text(group, width, to_gguf);
-  for (const std::string& name : report.left_out) text += "left out: " + escape(name) + '\n';
+  text += left_out_lines(report, all);
   std::string assumed;
   for (const std::string& member : report.assumed) assumed += (assumed.empty() ? "" : ", ") + escape(member);
   if (!assumed.empty()) text += "not in the file, defaults taken: " + assumed + '\n';

@@ -29,6 +29,7 @@ double relative(double error, double values) {
 struct Stretch {
   std::size_t tensor;         // its place in the list
   const CatalogTensor* rows;  // whose rows from `begin` on; nullptr: values
+  u64 row_elements;           // of them
   u64 begin;
   u64 units;
   u64 step;         // units of a piece
@@ -40,8 +41,9 @@ class Looker {
   Looker(const Catalog& catalog, std::span<const DirectoryTensor> tensors, std::span<const LookAt> looks)
       : catalog_(catalog), tensors_(tensors), looks_(looks), settled_(looks.size()), all_(looks.size()) {}
 
-  void add_rows(std::size_t i, const CatalogTensor& tensor, u64 first, u64 rows) {
-    add({i, &tensor, first, rows, std::max<u64>(look_bytes / row_size(tensor), 1), 0});
+  void add_rows(std::size_t i, const CatalogTensor& tensor, u64 row_elements, u64 first, u64 rows) {
+    const u64 bytes = *row_bytes(*tensor.type, row_elements);
+    add({i, &tensor, row_elements, first, rows, std::max<u64>(look_bytes / bytes, 1), 0});
   }
 
   void add_tensor(std::size_t i) {
@@ -51,11 +53,11 @@ class Looker {
     if (look != Look::blocks && look != Look::blocks_and_errors) {
       const u64 most = std::max<u64>(look_bytes / 4 / tensor.unit, 1);
       const u64 step = tensor.by_element ? rows_at_once(tensor) * tensor.units_of_row() : most;
-      return add({i, nullptr, 0, tensor.units(), step, 0});
+      return add({i, nullptr, 0, 0, tensor.units(), step, 0});
     }
     // The rows of a part lie one after another in the GGUF, whatever their order in the directory.
     for (const DirectoryPart& part : tensor.parts) {
-      add_rows(i, catalog_.tensors[part.tensor], part.first, part.view.rows());
+      add_rows(i, catalog_.tensors[part.tensor], tensor.unit, part.first, part.view.rows());
     }
   }
 
@@ -82,8 +84,6 @@ class Looker {
     std::size_t tensor = 0;  // of the reader
   };
 
-  static u64 row_size(const CatalogTensor& tensor) { return *row_bytes(*tensor.type, tensor.ne.front()); }
-
   void add(Stretch stretch) {
     if (stretch.units == 0) return;
     stretch.first_piece = pieces_;
@@ -94,12 +94,12 @@ class Looker {
   Status look(const Stretch& stretch, u64 first, u64 count, Worker& worker, BlockFacts& facts) {
     if (stretch.rows == nullptr) return look_at_values(stretch.tensor, first, count, worker, facts);
     const CatalogTensor& tensor = *stretch.rows;
-    const u64 bytes = row_size(tensor);
+    const u64 bytes = *row_bytes(*tensor.type, stretch.row_elements);
     worker.rows.resize(count * bytes);
     MU_TRY(
         catalog_.files[tensor.file].source->read_exact(tensor.offset + (stretch.begin + first) * bytes, worker.rows));
     const bool with_errors = looks_[stretch.tensor].look == Look::blocks_and_errors;
-    look_at_blocks(*tensor.type, tensor.ne.front(), worker.rows, with_errors, facts);
+    look_at_blocks(*tensor.type, stretch.row_elements, worker.rows, with_errors, facts);
     return {};
   }
 
@@ -192,7 +192,7 @@ Result<std::vector<BlockFacts>> look_at_tensors(const Catalog& catalog, std::spa
 Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads) {
   constexpr LookAt blocks[] = {{Look::blocks}};
   Looker looker(catalog, {}, blocks);
-  looker.add_rows(0, tensor, 0, tensor.bytes / *row_bytes(*tensor.type, tensor.ne.front()));
+  looker.add_rows(0, tensor, tensor.ne.front(), 0, tensor.bytes / *row_bytes(*tensor.type, tensor.ne.front()));
   MU_ASSIGN(const std::vector<BlockFacts> facts, looker.run(threads));
   return facts.front();
 }

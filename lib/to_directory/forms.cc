@@ -131,7 +131,7 @@ class Chooser {
     const Kind kind = kind_of(tensors_[i]);
     const bool is_searched = kind == Kind::values || (kind == Kind::blocks && facts_[i].foreign_scales > 0);
     if (!is_searched || options_.fallback || options_.exact || !facts_[i].finite) return {};
-    if (tensors_[i].shape.back() % mlx::search_group != 0) return {};
+    if (tensors_[i].row_elements() % mlx::search_group != 0) return {};
     constexpr double margin = 0.9;
     const TensorType scales = scales_of_values(facts_[i]);
     const bool is_sure = scales != TensorType::BF16 && facts_[i].lattice_rms() <= margin * most_rms;
@@ -296,7 +296,7 @@ class Chooser {
     form.reason = std::move(reason);
     form.type = form.params.mode == mlx::Mode::affine ? scales_of_values(facts) : TensorType::U8;
     if (options_.exact) return tl::make_unexpected(inexact(form).value());
-    if (tensor.shape.back() % form.params.group_size != 0) {
+    if (tensor.row_elements() % form.params.group_size != 0) {
       return plain_of(facts.f16_overflows ? TensorType::BF16 : TensorType::F16, std::nullopt,
                       fmt::format("rows do not fill groups of {}", form.params.group_size));
     }

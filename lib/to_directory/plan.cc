@@ -101,6 +101,7 @@ class DirectoryPlanner {
     plan_.report.model_type = config_.model_type;
     plan_.report.assumed = config_.assumed;
     plan_.report.left_out = plan_.map.left_out;
+    warn_of_losses(plan_.map.left_out, plan_.report.remarks);
     return {};
   }
 
@@ -131,7 +132,7 @@ class DirectoryPlanner {
     };
     const std::string module = tensor.module();
     const u64 groups = tensor.shape.back() / form.params.group_size;
-    parts.tensors.push_back({tensor.name, TensorType::U32, with_columns(row.weight / 4)});
+    parts.tensors.push_back({tensor.name, TensorType::U32, with_columns(tensor.shape.back() / 32 * form.params.bits)});
     parts.tensors.push_back({module + ".scales", form.type, with_columns(groups)});
     if (row.biases > 0) parts.tensors.push_back({module + ".biases", form.type, with_columns(groups)});
     return parts;

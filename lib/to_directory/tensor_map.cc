@@ -12,6 +12,7 @@
 #include "base/counted.h"
 #include "gguf/parse.h"
 #include "io/same_bytes.h"
+#include "mlx/quantize.h"
 #include "tensor/shape.h"
 #include "to_directory/names.h"
 
@@ -132,7 +133,7 @@ class Reverser {
     if (!is_copy) return {};
     used_[head->second] = true;
     by_name_.erase(head);
-    result_.left_out.push_back(std::string(output_name) + " (a copy of the embedding: the model is tied)");
+    result_.left_out.push_back({std::string(output_name), LeftOutReason::tied_copy});
     return {};
   }
 
@@ -146,7 +147,7 @@ class Reverser {
     const CatalogTensor& tensor = catalog_.tensors[index];
     used_[index] = true;
     if (!arch::generator_of(*expected.row).empty()) {
-      result_.left_out.push_back(expected.name + " (config.json has its factors)");
+      result_.left_out.push_back({expected.name, LeftOutReason::in_config});
       return {};
     }
     if (!expected.ne.empty() && !is_same_shape(expected.ne, tensor.ne)) {
@@ -156,7 +157,7 @@ class Reverser {
     }
     const arch::SourceAlternative* alternative = choose(*expected.row, expected.layer);
     if (alternative == nullptr && names_.alternatives(*expected.row).front().condition == "!back") {
-      result_.left_out.push_back(expected.name + " (a copy that only the loader wants)");
+      result_.left_out.push_back({expected.name, LeftOutReason::loader_copy});
       return {};
     }
     if (alternative == nullptr) {
@@ -234,6 +235,10 @@ class Reverser {
     }
     if (!view)
       return fail("convert-shape", at_tensor(expected.name), "has a layout that does not follow from its sizes");
+    if (has_view && part.is_of_elements && is_alone && take_pieces(tensor, made, *view)) {
+      by_element = false;
+      units_of_[index] = all / made.unit;
+    }
     const auto [at, is_new] = places_.try_emplace(made.name, result_.tensors.size());
     if (is_new) result_.tensors.push_back(std::move(made));
     DirectoryTensor& target = result_.tensors[at->second];
@@ -255,6 +260,21 @@ class Reverser {
     }
     first = *next;
     return {};
+  }
+
+  // Where the view moves whole runs of columns, made of whole blocks, these stay as they are stored.
+  static bool take_pieces(const CatalogTensor& tensor, DirectoryTensor& made, arch::RowView& view) {
+    const u64 block = type_info(*tensor.type).block_elements;
+    const u64 length = view.axes.back().count;
+    if (block <= 1 || length % block != 0 || length % mlx::search_group != 0 || made.shape.size() != 2 ||
+        made.shape.back() % length != 0)
+      return false;
+    std::optional<arch::RowView> runs = view.of_runs(tensor.ne.front());
+    if (!runs) return false;
+    view = std::move(*runs);
+    made.by_element = false;
+    made.unit = length;
+    return true;
   }
 
   // The tensor of the directory that a part goes into, without parts. `ne` is that of one expert.
@@ -333,7 +353,7 @@ class Reverser {
       const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), layer);
       if (error != std::errc{} || *end != '.' || layer < layers) continue;
       used_[i] = true;
-      result_.left_out.push_back(name + " (predicts further tokens)");
+      result_.left_out.push_back({name, LeftOutReason::prediction});
     }
   }
 
@@ -352,7 +372,7 @@ class Reverser {
       if (scale.ne[0] != 1 && (ne.size() != 3 || scale.ne[0] != ne[2])) continue;
       used_[i] = true;
       if (!is_scale) {
-        result_.left_out.push_back(scale.name + " (scales activations, which a directory of MLX does not quantise)");
+        result_.left_out.push_back({scale.name, LeftOutReason::activation_scales});
         continue;
       }
       std::vector<float> factors(static_cast<std::size_t>(scale.ne[0]));

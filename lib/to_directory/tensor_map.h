@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
+#include "model/left_out.h"
 #include "model/tensor_catalog.h"
 
 namespace modelutils {
@@ -58,7 +59,7 @@ struct DirectoryTensor {
 struct DirectoryMap {
   arch::Sizes sizes;
   std::vector<DirectoryTensor> tensors;  ///< in the order of the family's rows, layer by layer
-  std::vector<std::string> left_out;     ///< tensors that become no tensor, with the reason
+  std::vector<LeftOut> left_out;         ///< tensors that become none
 };
 
 /// Is the output head the embedding: is there no output.weight, or one with the same bytes, which loaders insist on?

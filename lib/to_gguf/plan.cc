@@ -38,11 +38,9 @@ class Planner {
     plan_.model->directory = options_.directory;
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     plan_.report.left_out = plan_.map.left_out;
-    for (const std::string& name : plan_.model->left_out) {
-      plan_.report.left_out.push_back(name + (is_activation_scale(name)
-                                                  ? " (scales activations, which a GGUF does not quantise)"
-                                                  : " (belongs in another file, or is computed at run time)"));
-    }
+    const std::vector<LeftOut>& left_out = plan_.model->left_out;
+    plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
+    warn_of_losses(left_out, plan_.report.remarks);
     MU_TRY(choose_recipes());
     MU_TRY(add_scales());
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));

@@ -294,7 +294,7 @@ class NameMapper {
       const std::size_t head = found.parts.front()->begin()->second;
       MU_ASSIGN(const bool is_embedding, embedding_is_head(head));
       if (is_embedding) {
-        result_.left_out.push_back("lm_head.weight (the embedding is the output head)");
+        result_.left_out.push_back({"lm_head.weight", LeftOutReason::tied_copy});
         sources_.drop(head);
         found = {};
       }

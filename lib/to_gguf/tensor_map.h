@@ -58,7 +58,7 @@ struct TensorMap {
   arch::Sizes sizes;
   std::vector<MappedTensor> tensors;  ///< in the order in which they are written
   std::vector<LayerNumbers> numbers;
-  std::vector<std::string> left_out;  ///< tensors that are dropped on purpose (a tied lm_head), with their reason
+  std::vector<LeftOut> left_out;  ///< of what HfModel keeps: a tied lm_head
 };
 
 /// Maps every tensor of the model. Errors (kind input): "convert-unmapped" lists the tensors that have no place,

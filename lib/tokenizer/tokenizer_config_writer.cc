@@ -15,7 +15,7 @@ void write_special_texts(const RebuiltTokenizer& t, json::Writer& out) {
   };
   text("bos_token", t.special.bos);
   text("eos_token", t.special.eos);
-  text("unk_token", t.kind == RebuiltKind::byte_bpe ? std::optional<u32>() : t.special.unk);
+  text("unk_token", t.special.unk);
   text("sep_token", t.special.sep);
   text("pad_token", t.special.pad);
   text("cls_token", t.special.cls);

@@ -54,13 +54,22 @@ void sequence(Writer& out, std::string_view list, const std::vector<std::functio
   });
 }
 
+// A GGUF has everything of the form <|…|> as a control token. In Qwen's vocabularies these are added tokens that are
+// not special (tokenizer_config.json of Qwen2.5 and Qwen3): a decoder that skips special tokens shows them.
+bool is_shown_by_qwen(const RebuiltTokenizer& t, u32 id) {
+  constexpr std::array<std::string_view, 6> shown = {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+                                                     "<|fim_pad|>",    "<|repo_name|>",  "<|file_sep|>"};
+  return t.pre != nullptr && t.pre->pre == "qwen2" && std::ranges::find(shown, t.tokens[id]) != shown.end();
+}
+
 void write_added_tokens(const RebuiltTokenizer& t, Writer& out) {
   // Phi-3's tokenizer does so for all but these.
   constexpr std::array<std::string_view, 3> kept = {"<unk>", "<s>", "<|endoftext|>"};
   out.begin_array();
   for (u32 id = 0; id < t.tokens.size(); ++id) {
-    const bool is_special = is_type(t, id, TokenType::control) || is_type(t, id, TokenType::unknown);
-    if (!is_special && !is_type(t, id, TokenType::user_defined)) continue;
+    const bool is_shown = is_shown_by_qwen(t, id);
+    const bool is_special = !is_shown && (is_type(t, id, TokenType::control) || is_type(t, id, TokenType::unknown));
+    if (!is_special && !is_shown && !is_type(t, id, TokenType::user_defined)) continue;
     const bool strips = t.strips_right && std::find(kept.begin(), kept.end(), t.tokens[id]) == kept.end();
     out.begin_object();
     out.member("id", id);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/finding_log.h"
+#include "model/left_out.h"
 
 namespace modelutils {
 
@@ -56,9 +57,9 @@ struct TransferReport {
   std::string model_type;         ///< gguf2mlx
   std::vector<OutputFile> files;  ///< with weights; then those without tensors
   std::vector<TensorReport> tensors;
-  std::vector<std::string> left_out;  ///< tensors that were not carried, with the reason
-  std::vector<std::string> assumed;   ///< what of config.json no key says
-  FindingLog remarks;                 ///< warnings and notes of all steps
+  std::vector<LeftOut> left_out;     ///< tensors that were not carried
+  std::vector<std::string> assumed;  ///< what of config.json no key says
+  FindingLog remarks;                ///< warnings and notes of all steps
   bool dry_run = false;
 
   u64 inexact_tensors() const;

@@ -44,6 +44,7 @@ const Family afmoe = {
     .model_types = "afmoe",
     .about = "gated attention, sliding layers with rope and global ones without, four norms, scaled embedding",
     .class_has_defaults = true,
+    .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, gate_and_norms, attention_output_and_post_norm, other_norms, leading_feed_forward,
                       experts, choice, deepseek_shared_experts},

@@ -96,6 +96,7 @@ const Family bailing_moe = {
     .model_types = "bailing_moe",
     .about = "one matrix for queries, keys and values, shared experts in one matrix",
     .head = OutputHead::always,
+    .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, rope_keys, expert_keys, mixture, weights},
     .layer_tensors = {pairs, experts, deepseek_shared_experts},
     .first_tensors = first,
@@ -113,6 +114,7 @@ const Family bailing_moe_v2 = {
     .about =
         "grouped sigmoid router with a correction for the choice, norms of queries and keys, a part of a head rotated",
     .head = OutputHead::always,
+    .loader_needs = "expert_feed_forward_length|expert_gating_func",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture_v2, weights, expert_groups},
     .layer_tensors = {attention_v2, leading_feed_forward, experts, choice, shared_v2},
     .first_tensors = first,

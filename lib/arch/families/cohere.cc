@@ -53,6 +53,7 @@ const Family cohere = {
     .hf_rope_theta = 10000,
     .mlx_rope_theta = 8e6,
     .mlx_scales_rope = false,
+    .loads_without = "logit_scale",
     .keys = {sizes, rope_keys, logit_scale},
     .layer_tensors = {layer, norms_of_heads, gated_feed_forward},
     .fixed = fixed,

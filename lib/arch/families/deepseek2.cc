@@ -117,6 +117,7 @@ const Family deepseek_v3 = {
     .model_types = "deepseek_v3|kimi_k2|joyai_llm_flash",
     .about = "low-rank keys and values; experts in groups, scored by a sigmoid with a correction for the choice",
     .gguf_when = "Gf==2",
+    .loads_without = "attention.key_length",
     .keys = {sizes, mla_rope_keys, expert_keys, sigmoid_mixture, v3_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
     .fixed = v3_fixed,
@@ -132,6 +133,7 @@ const Family deepseek_v2 = {
     .classes = "DeepseekV2ForCausalLM",
     .model_types = "deepseek_v2",
     .about = "low-rank keys and values; experts scored by a softmax",
+    .loads_without = "attention.key_length",
     .keys = {sizes, mla_rope_keys, expert_keys, softmax_mixture, softmax_weights},
     .layer_tensors = {layer, joined_latent, leading_feed_forward, experts, deepseek_shared_experts},
     .fixed = v2_fixed,
@@ -149,6 +151,7 @@ const Family glm4_moe_lite = {
     .about = "as deepseek3, with other defaults",
     .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // as llama.cpp tells GLM-4.7-Flash
     .hf_rope_theta = 1e6,
+    .loads_without = "attention.key_length",
     .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
     .fixed = v3_fixed,

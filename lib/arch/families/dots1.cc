@@ -34,6 +34,8 @@ const Family dots1 = {
     .model_types = "dots1",
     .about = "norms of queries and keys, shared experts, sigmoid router with a correction for the choice",
     .head = OutputHead::always,
+    .loader_needs = "expert_feed_forward_length",
+    .loads_without = "@exp_probs_b.bias|attention.value_length",
     .keys = {sizes, rope_keys, expert_keys, mixture, expert_weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts, expert_choice_bias,
                       deepseek_shared_experts},

@@ -49,6 +49,8 @@ const Family ernie4_5_moe = {
     .model_types = "ernie4_5_moe",
     .about = "dense layers first, then experts with a shared one; adjacent pairs are rotated",
     .hf_rope_theta = 500000,
+    .loader_needs = "expert_feed_forward_length",
+    .loads_without = "ffn_gate_exps",
     .keys = {sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {attention_maybe_with_biases, attention_output, leading_feed_forward, experts_behind_dense, choice,
                       shared_experts},

@@ -25,7 +25,11 @@ static std::optional<u64> dense_layers_of_list(const hf::Config& config, const S
 constexpr auto sizes = decoder_sizes({.context = "131072"});
 constexpr Key own[] = {
     expert_width,
-    shared_expert_count,
+    [] {
+      Key key = shared_expert_count;
+      key.loader_default = "1";
+      return key;
+    }(),
     [] {
       Key key = leading_dense;
       key.fields = "first_k_dense_replace|first_last_k_dense_replace";
@@ -59,6 +63,8 @@ const Family exaone_moe = {
     .about = "sliding layers with rope, global ones without, sigmoid router with a correction for the choice",
     .head = OutputHead::always,
     .hf_rope_theta = 1e6,
+    .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.sliding_window",
+    .loads_without = "@exp_probs_b.bias|attention.value_length",
     .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts_behind_dense,
                       expert_choice_bias, deepseek_shared_experts},

@@ -123,6 +123,7 @@ const Family falcon_h1 = {
     .factor = multiplier,
     .hf_rope_theta = 100000,
     .mlx_rope_theta = 1e11,
+    .loads_without = "ssm_conv1d.bias",
     .keys = {sizes, rope_keys, ssm_sizes, mamba2_groups},
     .layer_tensors = {mamba_rows, layer},
     .first_tensors = first,

@@ -90,7 +90,7 @@ constexpr Tensor ends[] = {
     {"output_norm", "E", "model.norm@add_one"},
     {"output", "E,V", "lm_head"},
 };
-constexpr Fixed fixed[] = {rotates_halves};
+constexpr Fixed fixed[] = {rotates_halves, sees_what_precedes};
 // The first configs of Gemma say "gelu" and mean the tanh form.
 constexpr std::string_view gelus = "gelu_pytorch_tanh|gelu|gelu_new|gelu_fast";
 static void set_scale(ConfigWriter& out, u64 layers_of_27b) {

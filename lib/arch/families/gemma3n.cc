@@ -83,6 +83,7 @@ constexpr Tensor layer[] = {
 
 constexpr Fixed fixed[] = {
     rotates_halves,
+    sees_what_precedes,
     {"altup_num_inputs", "4", Severity::error, "llama.cpp has four streams"},
     {"altup_active_idx", "0", Severity::error, "llama.cpp takes the first stream"},
     {"altup_correct_scale", "true", Severity::error, "llama.cpp scales the corrected stream"},

@@ -29,6 +29,7 @@ const Family glm4_moe = {
     .model_types = "glm4_moe",
     .about = "sigmoid router with a correction for the choice, dense layers first, part of a head is rotated",
     .mlx_scales_rope = false,
+    .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture, expert_weights, expert_groups},
     .layer_tensors = {layer, leading_feed_forward, experts_behind_dense, expert_choice_bias, deepseek_shared_experts},
     .fixed = {rotates_halves},

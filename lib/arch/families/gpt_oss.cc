@@ -75,6 +75,7 @@ const Family gpt_oss = {
     .model_types = "gpt_oss",
     .head = OutputHead::always,
     .hf_rope_theta = 150000,
+    .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias|attention.value_length",
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {layer, experts},
     .fixed = {rotates_halves, {"swiglu_limit", "7", Severity::warning, "llama.cpp clamps at 7"}},

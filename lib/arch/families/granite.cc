@@ -130,6 +130,7 @@ const Family granitemoe = {
     .about = "granite's multipliers and experts, with or without a shared one",
     .fits = is_mixture,
     .tied_by_default = true,
+    .loads_without = "ffn_gate_exps",
     .keys = {sizes, rope, expert_keys, multipliers, shared},
     .layer_tensors = {attention_of_pairs, experts},
     .first_tensors = embedding_and_rope,

@@ -114,6 +114,7 @@ const Family granitemoehybrid = {
     .about = "Mamba 2 layers and a few attention layers, mostly without rope; experts with a shared one, or none.",
     .tied_by_default = true,
     .class_has_defaults = true,
+    .loads_without = "ffn_gate_exps|ssm_conv1d.bias",
     .keys = {sizes, ssm_sizes, mamba2_groups, expert_keys, own},
     .layer_tensors = {attention_rows, mamba_rows, feed_forward},
     .fixed = fixed,

@@ -67,6 +67,7 @@ const Family hunyuan_moe = {
     .model_types = "hunyuan|hunyuan_v1_moe",
     .about = "norms of queries and keys after the rotation, a shared expert, the rope base stretched by alpha",
     .tied_by_default = true,
+    .loader_needs = "feed_forward_length",
     .keys = {sizes, stretched_rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, hunyuan_qk_norms, attention_output, experts},
     .fixed = fixed,

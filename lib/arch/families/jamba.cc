@@ -132,6 +132,7 @@ const Family jamba = {
     .tied_by_default = true,
     .class_has_defaults = true,
     .layers_may_differ = true,
+    .loader_needs = "attention.head_count_kv",
     .keys = {sizes, ssm_sizes, expert_keys},
     .layer_tensors = {attention_rows, mamba_rows, part_norms, feed_forward},
     .last_tensors = last,

@@ -43,6 +43,7 @@ const Family mellum = {
     .model_types = "mellum",
     .about = "experts in every layer, sliding windows in some",
     .head = OutputHead::always,
+    .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
     .fixed = {rotates_halves, normalises_weights},

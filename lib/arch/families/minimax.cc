@@ -32,6 +32,7 @@ const Family minimax = {
     .head = OutputHead::always,
     .hf_rope_theta = 5e6,
     .mlx_scales_rope = false,
+    .loader_needs = "expert_feed_forward_length|feed_forward_length",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms_over_all_heads, attention_output, experts},
     .fixed = {rotates_halves, {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"}},

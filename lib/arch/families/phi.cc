@@ -42,6 +42,7 @@ const Family phi = {
     .activation_names = "gelu_new|gelu_pytorch_tanh|gelu_fast|gelu",
     .head = OutputHead::always,
     .mlx_scales_rope = false,
+    .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias",
     .keys = {sizes, rope},
     .layer_tensors = {layer},
     .last_tensors = ends,

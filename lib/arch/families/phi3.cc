@@ -26,6 +26,7 @@ const Family phi3 = {
     .model_types = "phi3",
     .wanted_name = "Phi-3",
     .head = OutputHead::always,
+    .loads_without = "output|attn_qkv",
     .keys = {sizes, rope, window},
     .layer_tensors = {layer},
     .first_tensors = embedding_and_longrope,

@@ -45,6 +45,7 @@ const Family phimoe = {
     .about = "LayerNorm with biases, biases everywhere, longrope",
     .head = OutputHead::always,
     .class_has_defaults = true,
+    .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias",
     .keys = {sizes, rope, expert_keys, window},
     .layer_tensors = {attention_and_norms_with_biases, experts},
     .first_tensors = embedding_and_longrope,

@@ -39,6 +39,7 @@ const Family qwen = {
     .layer_prefixes = "transformer.h.",
     .head = OutputHead::always,
     .mlx_scales_rope = false,
+    .loads_without = "attention.head_count",
     .keys = {sizes, rope_keys},
     .layer_tensors = {layer},
     .first_tensors = first,

@@ -28,6 +28,7 @@ const Family qwen2moe = {
     .head = OutputHead::always,
     .layers_may_differ = true,
     .mlx_rope_theta = 1e6,
+    .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias",
     .keys = {sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {attention_with_biases, attention_output, qwen_experts, shared_expert},
     .fixed = {rotates_halves, experts_in_each, experts_in_all, leaves_weights},

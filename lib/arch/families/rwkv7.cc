@@ -101,6 +101,7 @@ const Family rwkv7 = {
     .activation_names = "sqrelu|relu2",
     .head = OutputHead::always,
     .class_has_defaults = true,
+    .loads_without = "attention.head_count|attention.layer_norm_epsilon",
     .keys = {sizes, own},
     .layer_tensors = {layer},
     .first_tensors = first,

@@ -27,6 +27,7 @@ const Family starcoder2 = {
     .tied_by_default = true,
     .mlx_rope_theta = 100000,
     .mlx_scales_rope = false,
+    .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias",
     .keys = {sizes, rope_keys},
     .layer_tensors = {attention_and_norms_with_biases, feed_forward},
     .last_tensors = norm_with_bias_and_head,

@@ -16,6 +16,7 @@
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
 #include "arch/names.h"
+#include "base/counted.h"
 #include "base/joined.h"
 #include "gguf/keys.h"
 #include "tensor/shape.h"
@@ -60,6 +61,8 @@ class LoaderRules {
       for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
     }
     check_relations(*family, *sizes);
+    check_default_values(*family, *sizes);
+    check_groups();
     check_tensors(*family, *sizes);
     return std::move(log_);
   }
@@ -67,10 +70,12 @@ class LoaderRules {
  private:
   void check_keys(const arch::Family& family) {
     for (const arch::Key* row : arch::keys_of(family)) {
-      if (row->need != arch::Need::required || !row->symbol.empty()) continue;  // sizes are read below
+      const bool is_wanted = arch::has_name(family.loader_needs, row->name);
+      if (!is_wanted && (row->need != arch::Need::required || !row->symbol.empty())) continue;  // sizes are read below
       const std::string key = keys_.arch_key(row->name);
-      if (!has_value(key, row->type))
-        log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it", at_key(key));
+      if (!has_value(key, row->type)) {
+        log_.error(Scope::model, "loader-key", std::string(arch::absence(family, row->name)), at_key(key));
+      }
     }
     if (!with_vocabulary_) return;
     const auto model = keys_.string_value("tokenizer.ggml.model");
@@ -82,6 +87,46 @@ class LoaderRules {
     if (model == "gpt2" && keys_.array_value("tokenizer.ggml.merges") == nullptr) {
       log_.error(Scope::model, "loader-key", "is missing, but llama.cpp requires it for a byte-level vocabulary",
                  at_key("tokenizer.ggml.merges"));
+    }
+  }
+
+  // Sizes without a symbol follow from others in the shapes of tensors, but from something else in the loader if their
+  // key is not there.
+  void check_default_values(const arch::Family& family, const arch::Sizes& sizes) {
+    for (const arch::Key* row : arch::keys_of(family)) {
+      if (!row->symbol.empty() || row->loader_default.empty() || arch::has_name(family.loads_without, row->name))
+        continue;
+      const std::string key = keys_.arch_key(row->name);
+      const auto wanted = arch::evaluate(row->fallback, sizes);
+      const auto taken =
+          keys_.key(key) == nullptr ? arch::evaluate(row->loader_default, sizes) : keys_.unsigned_value(key);
+      if (!wanted || !taken || *wanted == *taken) continue;
+      log_.error(Scope::model, "loader-key",
+                 keys_.key(key) == nullptr
+                     ? fmt::format("is missing: llama.cpp takes {}, but the tensors have {}", *taken, *wanted)
+                     : fmt::format("is {}, but the tensors have {}", *taken, *wanted),
+                 at_key(key));
+    }
+  }
+
+  // llama.cpp asserts both for every architecture.
+  void check_groups() {
+    const std::string count_key = keys_.arch_key("expert_group_count"),
+                      used_key = keys_.arch_key("expert_group_used_count");
+    const u64 groups = keys_.unsigned_value(count_key).value_or(0);
+    const u64 used = keys_.unsigned_value(used_key).value_or(0);
+    const u64 experts = keys_.unsigned_value(keys_.arch_key("expert_count")).value_or(0);
+    if (groups <= 1) return;
+    if (experts % groups != 0 || groups >= experts) {
+      log_.error(
+          Scope::model, "loader-key",
+          fmt::format("is {}: llama.cpp cannot divide {} among so many groups", groups, counted(experts, "expert")),
+          at_key(count_key));
+    }
+    if (used == 0 || used >= groups) {
+      log_.error(Scope::model, "loader-key",
+                 fmt::format("is {}: llama.cpp chooses from 1 to {} of {} groups", used, groups - 1, groups),
+                 at_key(used_key));
     }
   }
 
@@ -193,7 +238,10 @@ class LoaderRules {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
         if (expected.need == arch::Need::required) {
-          log_.error(Scope::model, "loader-tensor-missing", "is missing, but llama.cpp requires it",
+          const std::string name = std::string(expected.row->name) + (expected.side == arch::Side::bias ? ".bias" : "");
+          // Without a head the embedding is used, where the loader does not insist on one.
+          if (name == "output" && arch::has_name(family.loads_without, name)) continue;
+          log_.error(Scope::model, "loader-tensor-missing", std::string(arch::absence(family, name)),
                      at_tensor(expected.name));
         } else if (expected.in_layer && in_some_layer.contains(place_of(expected))) {
           log_.warning(Scope::model, "loader-tensor-uneven",
@@ -308,9 +356,12 @@ bool is_whole_model(const gguf::SplitSet& set) {
   }
   if (required <= 2) return false;
   if (4 * found >= 3 * required) return true;
-  // Where sizes cannot be read, nobody knows what a layer must have: what is in front of the layers, all of them and
-  // what comes after them are a whole model.
-  return !read && has_both_ends && layers > 1 && layers_seen.size() == layers;
+  // Where sizes cannot be read, or a key that says which layers are of which kind is missing, nobody knows what a layer
+  // must have: what is in front of the layers, all of them and what comes after them are a whole model.
+  bool is_known = read.has_value();
+  arch::for_each_name(family->loader_needs,
+                      [&](std::string_view name) { is_known = is_known && keys.key(keys.arch_key(name)) != nullptr; });
+  return !is_known && has_both_ends && layers > 1 && layers_seen.size() == layers;
 }
 
 FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {

@@ -169,7 +169,9 @@ class ModelRules {
   void check_required() {
     if (known_ == nullptr) return;
     for (const arch::Key* row : arch::keys_of(*known_)) {
-      if (row->need != arch::Need::required || row->name == "attention.head_count") continue;
+      const bool is_required = row->need == arch::Need::required || arch::has_name(known_->loader_needs, row->name);
+      if (!is_required || arch::has_name(known_->loads_without, row->name) || row->name == "attention.head_count")
+        continue;
       const std::string name = index_.arch_key(row->name);
       if (index_.key(name) != nullptr) continue;
       log_.note(Scope::model, "gguf-key-missing", "the key is missing, but llama.cpp requires it", at_key(name));

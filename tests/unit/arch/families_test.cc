@@ -123,5 +123,27 @@ TEST(Families, RowsAreWellFormed) {
   }
 }
 
+// What a family says of its loader names rows that it has; a misspelled name would say nothing.
+TEST(Families, WhatTheLoaderNeedsAndDoesWithoutAreRows) {
+  for (const Family* family : all_families()) {
+    std::set<std::string> keys, all;
+    for (const Key* key : keys_of(*family)) keys.insert(std::string(key->name));
+    all = keys;
+    const auto add = [&](std::span<const Tensor> rows) {
+      for (const Tensor& row : rows) {
+        all.insert(std::string(row.name));
+        all.insert(std::string(row.name) + ".bias");
+      }
+    };
+    for (const auto& group : family->layer_tensors) add(group);
+    add(family->last_tensors);
+    for_each_name(family->loader_needs, [&](std::string_view name) {
+      EXPECT_TRUE(keys.contains(std::string(name))) << family->name << name;
+    });
+    for_each_name(family->loads_without,
+                  [&](std::string_view name) { EXPECT_TRUE(all.contains(std::string(name))) << family->name << name; });
+  }
+}
+
 }  // namespace
 }  // namespace modelutils::arch

@@ -16,8 +16,11 @@ TEST(Names, LoseTheirWrappers) {
 
 TEST(Names, Classes) {
   for (const char* name : {"vision_tower.x.weight", "model.vision_model.y", "visual.patch",
-                           "multi_modal_projector.linear", "audio_tower.z", "mtp.layers.0", "model.mtp_block.0.x"}) {
+                           "multi_modal_projector.linear", "audio_tower.z"}) {
     EXPECT_EQ(classify_name(name), NameClass::other_modality) << name;
+  }
+  for (const char* name : {"mtp.layers.0", "model.mtp_block.0.x"}) {
+    EXPECT_EQ(classify_name(name), NameClass::prediction) << name;
   }
   for (const char* name : {"model.layers.0.self_attn.rotary_emb.inv_freq", "h.0.attention.masked_bias",
                            "h.0.attention.bias", "h.0.attn.bias", "model.layers.0.attention.rope.inv_freq"}) {

@@ -99,6 +99,36 @@ TEST(TokenizerFromKeys, APreTokenizerImpliesMore) {
       << text;
 }
 
+// Which vocabularies were made for NFC no key says; of Qwen's tokens of this form six are not special.
+TEST(TokenizerFromKeys, QwensVocabulariesInAnyModel) {
+  const auto of = [](const char* architecture, const char* pre) {
+    const auto rebuilt = rebuild(GgufBuilder()
+                                     .key_string("general.architecture", architecture)
+                                     .key_string("tokenizer.ggml.model", "gpt2")
+                                     .key_string("tokenizer.ggml.pre", pre)
+                                     .key_strings("tokenizer.ggml.tokens", {"a", "<|fim_prefix|>", "<|im_end|>"})
+                                     .key_array<i32>("tokenizer.ggml.token_type", {1, 3, 3})
+                                     .key_u32("tokenizer.ggml.unknown_token_id", 2));
+    return rebuilt ? file(*rebuilt, "tokenizer.json") + file(*rebuilt, "tokenizer_config.json")
+                   : rebuilt.error().message;
+  };
+  const std::string shown = R"("content":"<|fim_prefix|>","single_word":false,"lstrip":false,"rstrip":false,)"
+                            R"("normalized":false,"special":false)";
+  const std::string nfc = R"("normalizer":{"type":"NFC"})";
+  const std::string mellum = of("mellum", "qwen2");
+  EXPECT_NE(mellum.find(nfc), mellum.npos) << mellum;
+  EXPECT_NE(mellum.find(shown), mellum.npos);
+  EXPECT_NE(
+      mellum.find(R"("content":"<|im_end|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)"
+                  R"("special":true)"),
+      mellum.npos);
+  EXPECT_NE(mellum.find(R"("unk_token": "<|im_end|>")"), mellum.npos);
+  const std::string llama3 = of("gptneox", "llama-bpe");
+  EXPECT_EQ(llama3.find(nfc), llama3.npos) << llama3;
+  EXPECT_EQ(llama3.find(shown), llama3.npos);
+  EXPECT_NE(of("gptneox", "gpt-2").find(nfc), std::string::npos);
+}
+
 // Every name of the table leads back to itself, or to one that is the same split.
 TEST(TokenizerFromKeys, EveryPreTokenizerIsRecognisedAgain) {
   test::TempDir folder;

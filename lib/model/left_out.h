@@ -1,0 +1,38 @@
+// Tensors of a source that become no tensor of the output, and why.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/finding_log.h"
+#include "base/types.h"
+
+namespace modelutils {
+
+enum class LeftOutReason : u8 {
+  other_part,         ///< vision or audio, which llama.cpp reads from a file of its own (mmproj)
+  prediction,         ///< layers that predict further tokens
+  computed,           ///< inv_freq, causal masks: the runtime computes them
+  activation_scales,  ///< how a runtime may round activations
+  tied_copy,          ///< a head that copies the embedding
+  loader_copy,        ///< a copy that only llama.cpp's loader wants
+  in_config,          ///< config.json has what it says
+};
+
+/// For reports: "is computed at run time".
+std::string_view reason_text(LeftOutReason reason);
+
+struct LeftOut {
+  std::string name;  ///< raw, as the source has it
+  LeftOutReason reason = LeftOutReason::computed;
+};
+
+/// "NAME (reason)", raw.
+std::string left_out_text(const LeftOut& tensor);
+
+/// Adds a warning "convert-left-out" for each reason by which weights are lost: not for copies, nor for what is said or
+/// computed elsewhere.
+void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings);
+
+}  // namespace modelutils
