@@ -64,7 +64,7 @@ class Applier {
   EachName key_names() const {
     return [this](const auto& visit) {
       for (const gguf::OutKey& key : model_.keys) {
-        if (key.key != reserve_key) visit(key.key);
+        if (!is_filler(key.key)) visit(key.key);
       }
     };
   }
@@ -85,7 +85,7 @@ class Applier {
   Status check_layout_key(const EditOperation& operation, std::string_view key) {
     if (!is_layout_key(key)) return {};
     const std::string message = fmt::format("{}: this key is changed only by {}", operation.where(),
-                                            key == reserve_key           ? "--reserve"
+                                            is_filler(key)               ? "--reserve"
                                             : key == "general.alignment" ? "--align"
                                                                          : "--split-max-size and the like");
     if (!force_) {
@@ -149,13 +149,13 @@ class Applier {
     const std::string& glob = operation.operands.front();
     bool is_found = false;
     for (const gguf::OutKey& key : model_.keys) {
-      if (key.key == reserve_key || !glob_match(glob, key.key)) continue;
+      if (is_filler(key.key) || !glob_match(glob, key.key)) continue;
       MU_TRY(check_layout_key(operation, key.key));
       is_found = true;
     }
     if (!is_found) return nothing_matches(operation, "key", glob, key_names());
     std::erase_if(model_.keys,
-                  [&](const gguf::OutKey& key) { return key.key != reserve_key && glob_match(glob, key.key); });
+                  [&](const gguf::OutKey& key) { return !is_filler(key.key) && glob_match(glob, key.key); });
     return {};
   }
 

@@ -119,7 +119,7 @@ Result<EditedModel> edited_model(const gguf::SplitSet& set, EditTake take) {
 }
 
 bool is_layout_key(std::string_view key) {
-  return key == "general.alignment" || key == reserve_key || key.starts_with("split.");
+  return key == "general.alignment" || is_filler(key) || key.starts_with("split.");
 }
 
 }  // namespace modelutils::edit

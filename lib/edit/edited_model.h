@@ -16,6 +16,14 @@ namespace modelutils::edit {
 inline constexpr std::string_view reserve_key = "modelutils.reserve";
 /// Bytes of its record without the string itself.
 inline constexpr u64 reserve_record_bytes = 8 + reserve_key.size() + 4 + 8;
+/// The filler where there is no room for that name: a text, or where that does not fit either, a bool.
+inline constexpr std::string_view short_reserve_key = "_";
+inline constexpr u64 short_reserve_text_bytes = 8 + short_reserve_key.size() + 4 + 8;
+inline constexpr u64 short_reserve_bool_bytes = 8 + short_reserve_key.size() + 4 + 1;
+/// The names of fillers, which are no keys of the model.
+inline bool is_filler(std::string_view key) {
+  return key == reserve_key || key == short_reserve_key;
+}
 
 struct EditedTensor {
   gguf::OutTensor out;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "io/download_cache.h"
+#include "io/leased_open.h"
 
 namespace modelutils::edit {
 
@@ -34,6 +35,13 @@ Status refuse(std::string code, std::string message, const std::string& path, bo
   return {};
 }
 
+// fcntl(2), F_SETLEASE.
+std::string_view why_no_lease(int reason) {
+  if (reason == EACCES) return "it belongs to another user, and this process does not have CAP_LEASE";
+  if (reason == EPERM) return "this process may not take leases, as in a container without CAP_LEASE";
+  return "this file system has no leases";
+}
+
 }  // namespace
 
 Status refuse_download_cache(const std::string& path) {
@@ -46,7 +54,8 @@ Status refuse_download_cache(const std::string& path) {
 Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, bool force, Findings& remarks) {
   MU_TRY(refuse_download_cache(path));
   MU_ASSIGN(const std::string target, resolve(path));
-  const int descriptor = ::open(target.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  const int descriptor =
+      open_when_released(AT_FDCWD, target.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) {
     return output_error("out-open", "cannot be opened for writing: " + errno_text(errno), path);
   }
@@ -83,7 +92,8 @@ Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
   const int reason = ENOSYS;
 #endif
   return refuse("edit-no-lease",
-                "this file system cannot say whether another process has the file open (" + errno_text(reason) + ")",
+                fmt::format("nobody can say whether another process has the file open: {} ({})", why_no_lease(reason),
+                            errno_text(reason)),
                 path_, true, remarks);
 }
 

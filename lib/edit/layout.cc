@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "io/shared_blocks.h"
 
 namespace modelutils::edit {
@@ -16,18 +17,28 @@ constexpr std::size_t max_parts = 65535;
 
 std::vector<gguf::OutKey>::iterator find_reserve(std::vector<gguf::OutKey>& keys) {
   return std::find_if(keys.begin(), keys.end(), [](const gguf::OutKey& key) {
-    return key.key == reserve_key && key.type == gguf::ValueType::string;
+    return (key.key == reserve_key && key.type == gguf::ValueType::string) || key.key == short_reserve_key;
   });
 }
 
-void set_reserve(std::vector<gguf::OutKey>& keys, u64 bytes) {
-  gguf::OutKey filler =
-      gguf::make_key_string(std::string(reserve_key), std::string(static_cast<std::size_t>(bytes), ' '));
+void set_filler(std::vector<gguf::OutKey>& keys, gguf::OutKey filler) {
   if (const auto there = find_reserve(keys); there != keys.end()) {
     *there = std::move(filler);
   } else {
     keys.push_back(std::move(filler));
   }
+}
+
+std::string spaces(u64 bytes) {
+  return std::string(static_cast<std::size_t>(bytes), ' ');
+}
+
+void set_reserve(std::vector<gguf::OutKey>& keys, u64 bytes) {
+  set_filler(keys, gguf::make_key_string(std::string(reserve_key), spaces(bytes)));
+}
+
+u64 record_bytes(const gguf::OutKey& key) {
+  return 8 + key.key.size() + 4 + key.encoded.size();
 }
 
 u64 round_up(u64 value, u64 multiple) {
@@ -68,6 +79,7 @@ class Layouter {
   void make_congruent(u64 old_offset) {
     constexpr u64 block = shared_block_bytes;
     if (model_.tensors.empty() || alignment_ > block || old_offset % alignment_ != 0) return;
+    std::erase_if(keys_, [](const gguf::OutKey& key) { return key.key == short_reserve_key; });
     const u64 size = gguf::header_bytes(keys_, out_tensors(model_, 0, model_.tensors.size()));
     if (round_up(size, alignment_) % block == old_offset % block) return;
     const auto there = find_reserve(keys_);
@@ -167,7 +179,7 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTe
                   u64 data_offset) {
   if (round_up(gguf::header_bytes(keys, tensors), alignment) == data_offset) return {};
   const auto there = find_reserve(keys);
-  const u64 reserved = there == keys.end() ? 0 : reserve_record_bytes - 8 + there->encoded.size();
+  const u64 reserved = there == keys.end() ? 0 : record_bytes(*there);
   const u64 size = gguf::header_bytes(keys, tensors) - reserved;
   if (data_offset % alignment == 0 && size + reserve_record_bytes <= data_offset) {
     set_reserve(keys, data_offset - size - reserve_record_bytes);
@@ -177,6 +189,15 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTe
     if (there != keys.end()) keys.erase(there);
     return {};
   }
+  const std::string name(short_reserve_key);
+  if (data_offset % alignment == 0 && size + short_reserve_text_bytes <= data_offset) {
+    set_filler(keys, gguf::make_key_string(name, spaces(data_offset - size - short_reserve_text_bytes)));
+    return {};
+  }
+  if (round_up(size + short_reserve_bool_bytes, alignment) == data_offset) {
+    set_filler(keys, gguf::make_key_bool(name, false));
+    return {};
+  }
   if (data_offset % alignment != 0) {
     return output_error("edit-no-room", fmt::format("the data begins at byte {}, which is not a multiple of {}; use -o",
                                                     data_offset, alignment));
@@ -184,10 +205,11 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTe
   if (size > data_offset) {
     return output_error("edit-no-room", fmt::format("does not fit by {} bytes; use -o", size - data_offset));
   }
-  return output_error("edit-no-room",
-                      fmt::format("would leave {} bytes between header and data, which is too much for padding and too "
-                                  "little for the key {}; use -o",
-                                  data_offset - size, reserve_key));
+  return output_error(
+      "edit-no-room",
+      fmt::format("would leave {} between header and data, which is too much for padding and too little "
+                  "for any key; write a copy with -o",
+                  counted(data_offset - size, "byte")));
 }
 
 }  // namespace modelutils::edit

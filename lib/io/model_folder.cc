@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "io/leased_open.h"
+
 namespace modelutils {
 
 namespace {
@@ -56,9 +58,9 @@ int open_without_links(int directory, std::string_view path, bool& last) {
     const std::string step(path.substr(0, end));
     path.remove_prefix(end);
     last = path.find_first_not_of('/') == path.npos;
-    // O_NONBLOCK: the open of a FIFO without a writer returns at once; it changes nothing for regular files.
+    // O_NONBLOCK: the open of a FIFO without a writer returns at once.
     const int flags = O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY);
-    const int next = ::openat(at.number(), step.c_str(), flags);
+    const int next = open_when_released(at.number(), step.c_str(), flags);
     if (next < 0 && errno == ENOTDIR && !last && is_link(at.number(), step)) errno = ELOOP;
     if (next < 0 || last) return next;
     at.reset(next);

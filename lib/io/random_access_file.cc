@@ -10,6 +10,7 @@
 
 #include "base/checked_math.h"
 #include "base/log.h"
+#include "io/leased_open.h"
 #include "io/read_files.h"
 #include "io/remote_address.h"
 #include "io/remote_source.h"
@@ -41,7 +42,7 @@ Result<OpenFile> examine(const std::string& path, int descriptor) {
 }
 
 Result<int> open_descriptor(const std::string& path, int extra_flags) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
+  const int descriptor = open_when_released(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
   if (descriptor < 0 && errno == ENOENT && is_address(path)) {
     return input_error("io-open", "is an address, which only gguf-dump and st-dump read: download it", {}, {}, path);
   }
@@ -56,7 +57,7 @@ RandomAccessFile::~RandomAccessFile() {
 }
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::string& path) {
-  // O_NONBLOCK: the open of a FIFO without a writer returns at once; it changes nothing for regular files.
+  // O_NONBLOCK: the open of a FIFO without a writer returns at once.
   MU_ASSIGN(const int descriptor, open_descriptor(path, O_NONBLOCK | O_NOCTTY));
   return adopt(path, descriptor);
 }

@@ -15,6 +15,7 @@
 #include "gguf/split_set.h"
 #include "io/directory_names.h"
 #include "io/hash.h"
+#include "io/leased_open.h"
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
@@ -33,7 +34,7 @@ std::string joined(const std::string& folder, std::string_view name) {
 
 // The first bytes of a regular file; nothing if it is none or cannot be read.
 std::optional<std::string> head_of(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int descriptor = open_when_released(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
   struct stat status {};
   std::string head(file_kind_bytes, '\0');

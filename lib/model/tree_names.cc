@@ -40,6 +40,7 @@ std::string extension_of(std::string_view name) {
 NameClass class_of_name(std::string_view base_name) {
   const std::string extension = extension_of(base_name);
   if (extension == "gguf") return NameClass::gguf;
+  if (extension == "edit-journal") return NameClass::other;  // begins like a GGUF, and is told of with its model
   if (extension == "safetensors") return NameClass::safetensors;
   if (extension == "bump") return NameClass::bump;
   if (safetensors::is_checkpoint_name(base_name)) return NameClass::checkpoint;
