@@ -14,8 +14,8 @@ namespace modelutils::jinja {
 namespace {
 
 Value unsafe(Machine& machine, const Value& of, std::string_view name) {
-  return machine.undefined(
-      fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(of)), true);
+  return machine.undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(of)),
+                           true);
 }
 
 // The methods that would change a list or a dict.
@@ -31,14 +31,13 @@ bool changes_value(const Value& of, std::string_view name) {
 // Attributes of every object, and of dicts: what is kept from templates even if a dict has such a key.
 bool is_python_attribute(const Value& of, std::string_view name) {
   constexpr std::string_view of_objects[] = {
-      "__class__",   "__delattr__", "__dir__",    "__doc__",          "__eq__",           "__format__",
-      "__ge__",      "__getattribute__",          "__gt__",           "__hash__",         "__init__",
-      "__init_subclass__",          "__le__",     "__lt__",           "__ne__",           "__new__",
-      "__reduce__",  "__reduce_ex__",             "__repr__",         "__setattr__",      "__sizeof__",
-      "__str__",     "__subclasshook__",          "__getstate__"};
-  constexpr std::string_view of_dicts[] = {"__class_getitem__", "__contains__", "__delitem__", "__getitem__", "__ior__",
-                                           "__iter__",          "__len__",      "__or__",      "__reversed__",
-                                           "__ror__",           "__setitem__"};
+      "__class__", "__delattr__",      "__dir__",    "__doc__",  "__eq__",           "__format__",
+      "__ge__",    "__getattribute__", "__gt__",     "__hash__", "__init__",         "__init_subclass__",
+      "__le__",    "__lt__",           "__ne__",     "__new__",  "__reduce__",       "__reduce_ex__",
+      "__repr__",  "__setattr__",      "__sizeof__", "__str__",  "__subclasshook__", "__getstate__"};
+  constexpr std::string_view of_dicts[] = {"__class_getitem__", "__contains__", "__delitem__", "__getitem__",
+                                           "__ior__",           "__iter__",     "__len__",     "__or__",
+                                           "__reversed__",      "__ror__",      "__setitem__"};
   const auto is_one = [&](const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };

@@ -17,8 +17,9 @@ Outcome<AttributePath> AttributePath::of(Machine& machine, const Value& attribut
   }
   MU_TRY(machine.charge(attribute.view().size()));
   for (const std::string_view part : split_at(attribute.view(), ".", -1)) {
-    const bool is_index =
-        !part.empty() && part.size() < 18 && std::all_of(part.begin(), part.end(), [](char c) { return is_digit(static_cast<u8>(c)) && static_cast<u8>(c) < 0x80; });
+    const bool is_index = !part.empty() && part.size() < 18 && std::all_of(part.begin(), part.end(), [](char c) {
+      return is_digit(static_cast<u8>(c)) && static_cast<u8>(c) < 0x80;
+    });
     if (is_index) {
       i64 index = 0;
       for (const char c : part) index = index * 10 + (c - '0');
@@ -45,8 +46,8 @@ Outcome<Value> without_case(Machine& machine, const Value& value) {
   return machine.text(*lower(value.view()));
 }
 
-Outcome<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items, const AttributePath& path,
-                                    bool is_case_sensitive, const Value& otherwise) {
+Outcome<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items,
+                                    const AttributePath& path, bool is_case_sensitive, const Value& otherwise) {
   std::vector<Value> keys;
   MU_TRY(interpreter.machine().reserve(items.size() * sizeof(Value)));
   keys.reserve(items.size());

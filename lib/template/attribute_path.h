@@ -19,8 +19,8 @@ class AttributePath {
 };
 
 /// The keys of items for sorting, grouping and comparing: by an attribute, texts in lower case unless case counts.
-Outcome<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items, const AttributePath& path,
-                                    bool is_case_sensitive, const Value& otherwise = {});
+Outcome<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items,
+                                    const AttributePath& path, bool is_case_sensitive, const Value& otherwise = {});
 /// The key of one value.
 Outcome<Value> without_case(Machine& machine, const Value& value);
 

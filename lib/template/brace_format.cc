@@ -19,7 +19,7 @@ class BraceFormat {
 
   // `depth`: fields within the specification of a field are looked into once.
   Outcome<std::string> run(std::string_view text, int depth = 2) {
-    if (depth == 0) return machine_.raise("Max string recursion exceeded");
+    if (depth < 0) return machine_.raise("Max string recursion exceeded");
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
       const char c = text[at];
@@ -65,7 +65,8 @@ class BraceFormat {
     MU_ASSIGN(Value value, found(field.substr(0, end)));
     std::string_view rest = field.substr(end);
     if (rest.starts_with('!')) {
-      if (rest.size() < 2 || (rest[1] != 's' && rest[1] != 'r')) return machine_.unsupported("this conversion in format()");
+      if (rest.size() < 2 || (rest[1] != 's' && rest[1] != 'r'))
+        return machine_.unsupported("this conversion in format()");
       std::string text;
       MU_TRY(rest[1] == 's' ? append_str(machine_, text, value) : append_repr(machine_, text, value));
       MU_ASSIGN(value, machine_.text(std::move(text)));

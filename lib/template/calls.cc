@@ -17,10 +17,10 @@ std::string_view macro_name(const Value& macro) {
 }
 
 Outcome<std::vector<Value>> bind_arguments(Machine& machine, std::string_view name, const Call& call,
-                                 std::span<const std::string_view> parameters, std::size_t required) {
+                                           std::span<const std::string_view> parameters, std::size_t required) {
   if (call.positional.size() > parameters.size()) {
-    return machine.raise(fmt::format("{}() takes at most {} arguments ({} given)", name, parameters.size(),
-                                     call.positional.size()));
+    return machine.raise(
+        fmt::format("{}() takes at most {} arguments ({} given)", name, parameters.size(), call.positional.size()));
   }
   std::vector<Value> values(parameters.size());
   std::copy(call.positional.begin(), call.positional.end(), values.begin());
@@ -87,9 +87,8 @@ Outcome<Value> Interpreter::call_macro(const Macro& macro, const Call& call) {
     return value;
   };
   const std::size_t count = body.parameters.size();
-  std::vector<Value> values(call.positional.begin(),
-                            call.positional.begin() + static_cast<std::ptrdiff_t>(
-                                                          std::min(count, call.positional.size())));
+  std::vector<Value> values(call.positional.begin(), call.positional.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                                   count, call.positional.size())));
   while (values.size() < count) values.push_back(take(body.parameters[values.size()]->text));
 
   const Activation* around = std::exchange(activation_, activation);
@@ -109,13 +108,12 @@ Outcome<Value> Interpreter::call_macro(const Macro& macro, const Call& call) {
       }
       slot(body.kwargs_slot) = Value::of(Kind::dict, rest);
     } else if (!named.empty()) {
-      return machine_.raise(
-          fmt::format("macro '{}' takes no keyword argument '{}'", body.name, named.front().first));
+      return machine_.raise(fmt::format("macro '{}' takes no keyword argument '{}'", body.name, named.front().first));
     }
     if (body.takes_varargs) {
-      std::vector<Value> rest(call.positional.begin() +
-                                  static_cast<std::ptrdiff_t>(std::min(count, call.positional.size())),
-                              call.positional.end());
+      std::vector<Value> rest(
+          call.positional.begin() + static_cast<std::ptrdiff_t>(std::min(count, call.positional.size())),
+          call.positional.end());
       MU_ASSIGN(slot(body.varargs_slot), machine_.list(std::move(rest), Kind::tuple));
     } else if (call.positional.size() > count) {
       return machine_.raise(fmt::format("macro '{}' takes not more than {} argument(s)", body.name, count));
@@ -174,7 +172,7 @@ Outcome<Value> Interpreter::call_loop(const Loop& outer, const Call& call) {
 Outcome<Value> Interpreter::filter(std::string_view name, const Value& input, const Call& call) {
   MU_DEEPER(machine_);
   const Native* native = find_filter(name);
-  if (native == nullptr) return machine_.fail(FailureKind::syntax, fmt::format("No filter named '{}'.", name));
+  if (native == nullptr) return machine_.raise(fmt::format("No filter named '{}'.", name));
   if (*native == nullptr) return machine_.unsupported(fmt::format("the filter '{}'", name));
   return (*native)(*this, input, call);
 }

@@ -33,6 +33,6 @@ std::string_view macro_name(const Value& macro);
 /// Binds what was passed to names, in order; missing values are of kind `missing`. `name`: of the function, for
 /// messages.
 Outcome<std::vector<Value>> bind_arguments(Machine& machine, std::string_view name, const Call& call,
-                                 std::span<const std::string_view> parameters, std::size_t required = 0);
+                                           std::span<const std::string_view> parameters, std::size_t required = 0);
 
 }  // namespace modelutils::jinja

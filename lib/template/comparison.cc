@@ -57,9 +57,7 @@ Outcome<bool> equal(Machine& machine, const Value& left, const Value& right) {
     case Kind::undefined:
     case Kind::none: return true;
     case Kind::big:
-    case Kind::text:
-      MU_TRY(machine.charge(left.view().size() / 64));
-      return left.view() == right.view();
+    case Kind::text: MU_TRY(machine.charge(left.view().size() / 64)); return left.view() == right.view();
     case Kind::list:
     case Kind::tuple:
     case Kind::range: return equal_items(machine, left.items(), right.items());
@@ -80,8 +78,8 @@ Outcome<bool> less(Machine& machine, const Value& left, const Value& right) {
     if (left.is(Kind::text)) return left.view() < right.view();
     if (left.is(Kind::list) || left.is(Kind::tuple)) return less_items(machine, left.items(), right.items());
   }
-  return machine.raise(fmt::format("'<' not supported between instances of '{}' and '{}'", type_name(left),
-                                   type_name(right)));
+  return machine.raise(
+      fmt::format("'<' not supported between instances of '{}' and '{}'", type_name(left), type_name(right)));
 }
 
 Outcome<bool> compare(Machine& machine, Comparison comparison, const Value& left, const Value& right) {
@@ -161,9 +159,7 @@ Outcome<std::string> hash_text(Machine& machine, const Value& key) {
       return fmt::format("f{:a}", value);
     }
     case Kind::big: return "i" + std::string(key.view());
-    case Kind::text:
-      MU_TRY(machine.charge(1 + key.view().size() / 64));
-      return "s" + std::string(key.view());
+    case Kind::text: MU_TRY(machine.charge(1 + key.view().size() / 64)); return "s" + std::string(key.view());
     case Kind::tuple: {
       std::string hash = "t";
       for (const Value& item : key.items()) {

@@ -23,9 +23,9 @@ struct ComparisonSign {
   std::string_view sign;
   Comparison comparison;
 };
-constexpr ComparisonSign comparison_signs[] = {
-    {"==", Comparison::equal},      {"!=", Comparison::not_equal}, {"<", Comparison::less},
-    {"<=", Comparison::less_equal}, {">", Comparison::greater},    {">=", Comparison::greater_equal}};
+constexpr ComparisonSign comparison_signs[] = {{"==", Comparison::equal},  {"!=", Comparison::not_equal},
+                                               {"<", Comparison::less},    {"<=", Comparison::less_equal},
+                                               {">", Comparison::greater}, {">=", Comparison::greater_equal}};
 
 template <std::size_t N>
 const BinarySign* find_sign(const BinarySign (&signs)[N], const Token& token) {

@@ -6,8 +6,8 @@
 
 namespace modelutils::jinja {
 
-/// Expressions nest at most so deeply, also by a chain of operators, attributes or filters: Python refuses Jinja's output
-/// at about the same depth.
+/// Expressions nest at most so deeply, also by a chain of operators, attributes or filters: Python refuses Jinja's
+/// output at about the same depth.
 constexpr u32 max_expression_depth = 200;
 
 class ExpressionParser {

@@ -105,13 +105,13 @@ std::string padded(const Field& field, const std::string& sign, const std::strin
 }
 
 Outcome<std::string> unknown_code(Machine& machine, const Field& field, const Value& value) {
-  return machine.raise(
-      fmt::format("Unknown format code '{}' for object of type '{}'", field.type, type_name(value)));
+  return machine.raise(fmt::format("Unknown format code '{}' for object of type '{}'", field.type, type_name(value)));
 }
 
 Outcome<std::string> format_text(Machine& machine, const Field& field, const Value& value) {
   if (field.type != '\0' && field.type != 's') return unknown_code(machine, field, value);
-  if (field.align == '=' && field.fill != "0") return machine.raise("'=' alignment not allowed in string format specifier");
+  if (field.align == '=' && field.fill != "0")
+    return machine.raise("'=' alignment not allowed in string format specifier");
   if (field.sign != '-') return machine.raise("Sign not allowed in string format specifier");
   const auto& text = value.as<Text>();
   const auto length = static_cast<i64>(text.length);
@@ -135,10 +135,22 @@ Outcome<std::string> format_integer(Machine& machine, const Field& field, const 
     case '\0':
     case 'n':
     case 'd': digits = grouped(fmt::format("{}", size), field.grouping); break;
-    case 'x': digits = fmt::format("{:x}", size); prefix = "0x"; break;
-    case 'X': digits = fmt::format("{:X}", size); prefix = "0X"; break;
-    case 'o': digits = fmt::format("{:o}", size); prefix = "0o"; break;
-    case 'b': digits = fmt::format("{:b}", size); prefix = "0b"; break;
+    case 'x':
+      digits = fmt::format("{:x}", size);
+      prefix = "0x";
+      break;
+    case 'X':
+      digits = fmt::format("{:X}", size);
+      prefix = "0X";
+      break;
+    case 'o':
+      digits = fmt::format("{:o}", size);
+      prefix = "0o";
+      break;
+    case 'b':
+      digits = fmt::format("{:b}", size);
+      prefix = "0b";
+      break;
     case 'c': return machine.unsupported("the format code 'c'");
     default: return unknown_code(machine, field, value);
   }
@@ -188,7 +200,8 @@ Outcome<std::string> format_value(Machine& machine, const Value& value, std::str
   MU_ASSIGN(const Field field, parse_field(machine, specification));
   MU_TRY(machine.reserve(static_cast<u64>(field.width) * field.fill.size()));
   if (value.is(Kind::text)) return format_text(machine, field, value);
-  const bool is_real_type = std::string_view("eEfFgG%").find(field.type) != std::string_view::npos && field.type != '\0';
+  const bool is_real_type =
+      std::string_view("eEfFgG%").find(field.type) != std::string_view::npos && field.type != '\0';
   if (value.is(Kind::boolean) && field.type == '\0') return machine.unsupported("formatting True and False");
   if (as_integer(value) && !is_real_type) return format_integer(machine, field, value);
   if (as_real(value)) return format_real(machine, field, value);

@@ -26,8 +26,8 @@ struct Macro : Object {
 
 /// What a loop takes its items from, and what the variable `loop` knows.
 struct Loop : Object {
-  std::vector<Value> items;       ///< all of them; or with `source` those that were taken so far
-  Iterator* source = nullptr;     ///< a generator
+  std::vector<Value> items;    ///< all of them; or with `source` those that were taken so far
+  Iterator* source = nullptr;  ///< a generator
   const Statement* statement = nullptr;
   const Activation* around = nullptr;  ///< of a recursive loop: where its function is called
   const Activation* test = nullptr;    ///< with the variables of its condition

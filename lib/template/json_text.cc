@@ -30,8 +30,7 @@ class JsonText {
       case Kind::list:
       case Kind::tuple: return list(value.items());
       case Kind::dict: return dict(value.as<Dict>());
-      default:
-        return machine_.raise(fmt::format("Object of type {} is not JSON serializable", type_name(value)));
+      default: return machine_.raise(fmt::format("Object of type {} is not JSON serializable", type_name(value)));
     }
     return machine_.reserve(out_.size() - before);
   }

@@ -46,8 +46,8 @@ class Lexer {
     }
   }
 
-  // What a tag leaves of the text before it: with '-' no blanks at its end, with lstrip_blocks none in the tag's line if
-  // there is nothing else.
+  // What a tag leaves of the text before it: with '-' no blanks at its end, with lstrip_blocks none in the tag's line
+  // if there is nothing else.
   std::string_view before_tag(std::size_t begin, std::size_t end, char sign, bool strips_line) const {
     const std::string_view text = source_.substr(begin, end - begin);
     if (sign == '-') return strip(text, Side::right);
@@ -116,7 +116,7 @@ class Lexer {
   }
 
   Outcome<void> comment(std::size_t tag) {
-    // The sign of the end is before it: "{#-#}" ends where "-#}" does.
+    if (at_ == source_.size()) return {};  // so does Jinja
     while (at_ < source_.size()) {
       if (take_end('#')) return {};
       ++at_;
@@ -141,7 +141,9 @@ class Lexer {
 
   Outcome<void> raw(std::size_t tag) {
     const std::size_t begin = at_;
-    for (std::size_t end = source_.find("{%", begin); end != std::string_view::npos; end = source_.find("{%", end + 1)) {
+    if (begin == source_.size()) return {};  // so does Jinja
+    for (std::size_t end = source_.find("{%", begin); end != std::string_view::npos;
+         end = source_.find("{%", end + 1)) {
       const char sign = sign_at(end + 2);
       at_ = end + 2 + (sign != '\0' ? 1 : 0);
       if (!take_word("endraw") || !take_end('%')) continue;

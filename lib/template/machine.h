@@ -77,6 +77,6 @@ class Machine {
 }  // namespace modelutils::jinja
 
 /// Everything that calls itself: one level deeper until the function returns, or out with a failure.
-#define MU_DEEPER(machine)                                         \
+#define MU_DEEPER(machine)                                        \
   const ::modelutils::jinja::Machine::Level mu_level_((machine)); \
   MU_TRY((machine).check_depth())

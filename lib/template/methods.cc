@@ -88,16 +88,20 @@ constexpr NamedNative dict_methods[] = {{"get", get_of_value},
                                         {"fromkeys", nullptr}};
 constexpr NamedNative list_methods[] = {{"count", count_of_value}, {"index", index_of_value}, {"copy", copy_of_value}};
 constexpr NamedNative tuple_methods[] = {{"count", count_of_value}, {"index", index_of_value}};
-constexpr NamedNative integer_methods[] = {{"bit_length", nullptr}, {"bit_count", nullptr},     {"conjugate", nullptr},
-                                           {"denominator", nullptr}, {"from_bytes", nullptr},   {"imag", nullptr},
-                                           {"numerator", nullptr},  {"real", nullptr},          {"to_bytes", nullptr},
-                                           {"as_integer_ratio", nullptr}};
-constexpr NamedNative real_methods[] = {{"is_integer", is_integer_of_value}, {"as_integer_ratio", nullptr},
-                                        {"conjugate", nullptr},     {"fromhex", nullptr},
-                                        {"hex", nullptr},           {"imag", nullptr},
+constexpr NamedNative integer_methods[] = {{"bit_length", nullptr}, {"bit_count", nullptr},
+                                           {"conjugate", nullptr},  {"denominator", nullptr},
+                                           {"from_bytes", nullptr}, {"imag", nullptr},
+                                           {"numerator", nullptr},  {"real", nullptr},
+                                           {"to_bytes", nullptr},   {"as_integer_ratio", nullptr}};
+constexpr NamedNative real_methods[] = {{"is_integer", is_integer_of_value},
+                                        {"as_integer_ratio", nullptr},
+                                        {"conjugate", nullptr},
+                                        {"fromhex", nullptr},
+                                        {"hex", nullptr},
+                                        {"imag", nullptr},
                                         {"real", nullptr}};
-constexpr NamedNative range_methods[] = {{"count", count_of_value}, {"index", index_of_value}, {"start", nullptr}, {"step", nullptr},
-                                         {"stop", nullptr}};
+constexpr NamedNative range_methods[] = {
+    {"count", count_of_value}, {"index", index_of_value}, {"start", nullptr}, {"step", nullptr}, {"stop", nullptr}};
 constexpr NamedNative cycler_methods[] = {{"next", next_of_value}, {"reset", reset_of_value}};
 
 std::span<const NamedNative> methods_of(const Value& of) {
@@ -125,9 +129,7 @@ Value bound(Machine& machine, std::span<const NamedNative> methods, const Value&
 
 Value macro_attribute(Machine& machine, const Macro& macro, std::string_view name) {
   const FunctionBody& body = *macro.body;
-  const auto text = [&](std::string_view view) {
-    return Value::of(Kind::text, machine.make<Text>(std::string(view)));
-  };
+  const auto text = [&](std::string_view view) { return Value::of(Kind::text, machine.make<Text>(std::string(view))); };
   if (name == "name") return text(body.name);
   if (name == "caller") return Value::of(body.takes_caller || body.has_caller_parameter);
   if (name == "catch_kwargs") return Value::of(body.takes_kwargs);

@@ -31,7 +31,6 @@ std::optional<std::string> without_underscores(std::string_view text) {
   return digits;
 }
 
-
 }  // namespace
 
 std::optional<Value> parse_integer(std::string_view digits, int base, Heap& heap) {

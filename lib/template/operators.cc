@@ -94,7 +94,8 @@ Outcome<Value> of_reals(Machine& machine, ExpressionKind kind, double left, doub
     case ExpressionKind::multiply: return Value::of(left * right);
     case ExpressionKind::power: {
       if (left == 0 && right < 0) return machine.raise("0.0 cannot be raised to a negative power");
-      if (left < 0 && std::isfinite(right) && right != std::floor(right)) return machine.unsupported("a complex number");
+      if (left < 0 && std::isfinite(right) && right != std::floor(right))
+        return machine.unsupported("a complex number");
       const double result = std::pow(left, right);
       if (std::isinf(result) && std::isfinite(left) && std::isfinite(right)) {
         return machine.raise("(34, 'Numerical result out of range')");
@@ -252,9 +253,7 @@ Outcome<std::vector<Value>> iterate(Machine& machine, const Value& value) {
     case Kind::undefined: return items;
     case Kind::list:
     case Kind::tuple:
-    case Kind::range:
-      MU_TRY(machine.reserve(value.items().size() * sizeof(Value)));
-      return value.items();
+    case Kind::range: MU_TRY(machine.reserve(value.items().size() * sizeof(Value))); return value.items();
     case Kind::text: {
       const std::string_view text = value.view();
       MU_TRY(machine.reserve(value.as<Text>().length * sizeof(Value)));

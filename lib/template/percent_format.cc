@@ -38,7 +38,7 @@ class PercentFormat {
       at_ = sign + 1;
       if (sign < text_.size()) MU_TRY(conversion());
     }
-    const bool may_be_left = values_.is(Kind::dict) || values_.is(Kind::list);
+    const bool may_be_left = values_.is(Kind::dict) || values_.is(Kind::list) || values_.is(Kind::undefined);
     if (used_ < count() && !may_be_left) return machine_.raise("not all arguments converted during string formatting");
     return std::move(out_);
   }
@@ -105,7 +105,8 @@ class PercentFormat {
     }
     while (at_ < text_.size() && (text_[at_] == 'l' || text_[at_] == 'h' || text_[at_] == 'L')) ++at_;
     if (at_ == text_.size()) return machine_.raise("incomplete format");
-    if (how.width > widest || how.precision > widest) return machine_.fail(FailureKind::limit, "formats a field that is too wide");
+    if (how.width > widest || how.precision > widest)
+      return machine_.fail(FailureKind::limit, "formats a field that is too wide");
     how.letter = text_[at_++];
     if (how.letter == '%') {
       out_ += '%';

@@ -257,21 +257,23 @@ std::optional<std::string> title(std::string_view text) {
 
 bool is_upper(std::string_view text) {
   bool any = false;
-  return each_character(text, [&](char32_t c, std::size_t, std::size_t) {
-           const auto of = category(c);
-           any = any || of == UTF8PROC_CATEGORY_LU;
-           return of != UTF8PROC_CATEGORY_LL && of != UTF8PROC_CATEGORY_LT;
-         }) &&
+  return each_character(text,
+                        [&](char32_t c, std::size_t, std::size_t) {
+                          const auto of = category(c);
+                          any = any || of == UTF8PROC_CATEGORY_LU;
+                          return of != UTF8PROC_CATEGORY_LL && of != UTF8PROC_CATEGORY_LT;
+                        }) &&
          any;
 }
 
 bool is_lower(std::string_view text) {
   bool any = false;
-  return each_character(text, [&](char32_t c, std::size_t, std::size_t) {
-           const auto of = category(c);
-           any = any || of == UTF8PROC_CATEGORY_LL;
-           return of != UTF8PROC_CATEGORY_LU && of != UTF8PROC_CATEGORY_LT;
-         }) &&
+  return each_character(text,
+                        [&](char32_t c, std::size_t, std::size_t) {
+                          const auto of = category(c);
+                          any = any || of == UTF8PROC_CATEGORY_LL;
+                          return of != UTF8PROC_CATEGORY_LU && of != UTF8PROC_CATEGORY_LT;
+                        }) &&
          any;
 }
 

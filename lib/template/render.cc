@@ -84,7 +84,8 @@ bool has_exact_integers(std::string_view json) {
       constexpr std::string_view lowest = "9223372036854775808";
       const bool is_negative = i > 0 && json[i - 1] == '-';
       const std::string_view limit = is_negative ? lowest : largest;
-      if (is_integer && (number.size() > limit.size() || (number.size() == limit.size() && number > limit))) return false;
+      if (is_integer && (number.size() > limit.size() || (number.size() == limit.size() && number > limit)))
+        return false;
       i = end - 1;
     }
   }

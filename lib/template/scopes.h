@@ -1,10 +1,10 @@
 // Which variable a name means. Jinja compiles a template to functions of Python, and its rules about `set` in loops, in
-// conditions and in macros follow from that; so we resolve names in the same way: each body has symbols of its own, found
-// before any of it runs.
+// conditions and in macros follow from that; so we resolve names in the same way: each body has symbols of its own,
+// found before any of it runs.
 #pragma once
 
-#include "template/syntax.h"
 #include "template/failure.h"
+#include "template/syntax.h"
 
 namespace modelutils::jinja {
 

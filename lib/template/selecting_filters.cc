@@ -42,7 +42,8 @@ Outcome<Value> failing(Machine& machine, std::string message) {
 
 Outcome<Value> map_filter(Interpreter& interpreter, const Value& input, const Call& call) {
   Machine& machine = interpreter.machine();
-  if (!is_true(input)) return generate(machine, input, [](const Value&, std::vector<Value>&) -> Outcome<void> { return {}; });
+  if (!is_true(input))
+    return generate(machine, input, [](const Value&, std::vector<Value>&) -> Outcome<void> { return {}; });
   if (call.positional.empty()) {
     constexpr std::string_view parameters[] = {"attribute", "default"};
     const auto bound = bind_arguments(machine, "map", call, parameters, 1);
@@ -68,7 +69,8 @@ Outcome<Value> map_filter(Interpreter& interpreter, const Value& input, const Ca
 template <bool keeps, bool by_attribute>
 Outcome<Value> select_filter(Interpreter& interpreter, const Value& input, const Call& call) {
   Machine& machine = interpreter.machine();
-  if (!is_true(input)) return generate(machine, input, [](const Value&, std::vector<Value>&) -> Outcome<void> { return {}; });
+  if (!is_true(input))
+    return generate(machine, input, [](const Value&, std::vector<Value>&) -> Outcome<void> { return {}; });
   std::size_t used = 0;
   AttributePath path;
   if (by_attribute) {

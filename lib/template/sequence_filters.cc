@@ -75,7 +75,8 @@ Outcome<Value> reverse_filter(Interpreter& interpreter, const Value& input, cons
   }
   MU_ASSIGN(std::vector<Value> items, iterate(machine, input));
   std::reverse(items.begin(), items.end());
-  if (!input.is(Kind::text)) return input.is(Kind::iterator) ? machine.list(std::move(items)) : generated(machine, std::move(items));
+  if (!input.is(Kind::text))
+    return input.is(Kind::iterator) ? machine.list(std::move(items)) : generated(machine, std::move(items));
   std::string text;
   for (const Value& item : items) text += item.view();
   return machine.text(std::move(text), input.as<Text>().is_markup);
@@ -176,7 +177,8 @@ Outcome<Value> extreme_filter(Interpreter& interpreter, const Value& input, cons
   MU_ASSIGN(const std::vector<Value> keys, keys_of(interpreter, items, path, is_true(values[0])));
   std::size_t best = 0;
   for (std::size_t i = 1; i < items.size(); ++i) {
-    MU_ASSIGN(const bool is_better, wants_greatest ? less(machine, keys[best], keys[i]) : less(machine, keys[i], keys[best]));
+    MU_ASSIGN(const bool is_better,
+              wants_greatest ? less(machine, keys[best], keys[i]) : less(machine, keys[i], keys[best]));
     if (is_better) best = i;
   }
   return items[best];
@@ -259,24 +261,12 @@ Outcome<Value> items_of_filter(Interpreter& interpreter, const Value& input, con
 
 std::span<const NamedNative> sequence_filters() {
   static constexpr NamedNative filters[] = {
-      {"batch", batch_filter},
-      {"count", length_of_filter},
-      {"dictsort", dictsort_filter},
-      {"first", first_filter},
-      {"items", items_of_filter},
-      {"join", join_filter},
-      {"last", last_filter},
-      {"length", length_of_filter},
-      {"list", list_filter},
-      {"max", extreme_filter<true>},
-      {"min", extreme_filter<false>},
-      {"reverse", reverse_filter},
-      {"slice", slice_filter},
-      {"sort", sort_filter},
-      {"sum", sum_filter},
-      {"unique", unique_filter},
-      {"groupby", nullptr},
-      {"random", nullptr},
+      {"batch", batch_filter},       {"count", length_of_filter},    {"dictsort", dictsort_filter},
+      {"first", first_filter},       {"items", items_of_filter},     {"join", join_filter},
+      {"last", last_filter},         {"length", length_of_filter},   {"list", list_filter},
+      {"max", extreme_filter<true>}, {"min", extreme_filter<false>}, {"reverse", reverse_filter},
+      {"slice", slice_filter},       {"sort", sort_filter},          {"sum", sum_filter},
+      {"unique", unique_filter},     {"groupby", nullptr},           {"random", nullptr},
   };
   return filters;
 }

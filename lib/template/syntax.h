@@ -19,23 +19,23 @@ struct Slot {
 
 enum class ExpressionKind : u8 {
   constant,
-  name,       ///< text
-  tuple,      ///< operands
-  list,       ///< operands
-  dict,       ///< operands: key, value, key, value …
-  choice,     ///< operands: test, value, otherwise (nullptr: none)
-  either,     ///< operands: left or right
-  both,       ///< left and right
-  negation,   ///< not
-  compare,    ///< operands: first, others; one of `comparisons` before each other
-  add,        ///< operands: left, right; so the following six
+  name,      ///< text
+  tuple,     ///< operands
+  list,      ///< operands
+  dict,      ///< operands: key, value, key, value …
+  choice,    ///< operands: test, value, otherwise (nullptr: none)
+  either,    ///< operands: left or right
+  both,      ///< left and right
+  negation,  ///< not
+  compare,   ///< operands: first, others; one of `comparisons` before each other
+  add,       ///< operands: left, right; so the following six
   subtract,
   multiply,
   divide,
   floor_divide,
   modulo,
   power,
-  concat,     ///< operands, joined as texts
+  concat,  ///< operands, joined as texts
   minus,
   plus,
   attribute,  ///< operands: of what; text: name

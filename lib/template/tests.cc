@@ -1,8 +1,8 @@
 // The tests behind `is`.
 #include <fmt/core.h>
 
-#include "template/natives.h"
 #include "template/interpreter.h"
+#include "template/natives.h"
 #include "template/operators.h"
 #include "template/printing.h"
 #include "template/python_text.h"
@@ -77,12 +77,14 @@ Outcome<bool> is_name_of_test(Machine&, const Value& value, const std::vector<Va
 }
 
 constexpr NamedTest tests[] = {
-    {"odd", [](Machine& m, const Value& v, const std::vector<Value>&) { return remainder_is(m, v, Value::of(i64{2}), 1); }},
+    {"odd",
+     [](Machine& m, const Value& v, const std::vector<Value>&) { return remainder_is(m, v, Value::of(i64{2}), 1); }},
     {"even",
      [](Machine& m, const Value& v, const std::vector<Value>&) { return remainder_is(m, v, Value::of(i64{2}), 0); }},
-    {"divisibleby",
-     [](Machine& m, const Value& v, const std::vector<Value>& a) { return remainder_is(m, v, a[0], 0); }, 1},
-    {"defined", [](Machine&, const Value& v, const std::vector<Value>&) -> Outcome<bool> { return !v.is(Kind::undefined); }},
+    {"divisibleby", [](Machine& m, const Value& v, const std::vector<Value>& a) { return remainder_is(m, v, a[0], 0); },
+     1},
+    {"defined",
+     [](Machine&, const Value& v, const std::vector<Value>&) -> Outcome<bool> { return !v.is(Kind::undefined); }},
     {"undefined", is_kind<Kind::undefined>},
     {"none", is_kind<Kind::none>},
     {"boolean", is_kind<Kind::boolean>},
@@ -163,7 +165,7 @@ bool is_test(std::string_view name) {
 Outcome<bool> Interpreter::test(std::string_view name, const Value& input, const Call& call) {
   MU_TRY(machine_.charge(1));
   const NamedTest* test = find_test(name);
-  if (test == nullptr) return machine_.fail(FailureKind::syntax, fmt::format("No test named '{}'.", name));
+  if (test == nullptr) return machine_.raise(fmt::format("No test named '{}'.", name));
   if (call.positional.size() != test->arguments || !call.named.empty()) {
     return machine_.raise(fmt::format("the test '{}' takes {} argument(s)", name, test->arguments));
   }

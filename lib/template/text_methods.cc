@@ -92,8 +92,7 @@ Outcome<Value> join_method(Interpreter& interpreter, const Value& self, const Ca
   std::string out;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].is(Kind::text)) {
-      return machine.raise(
-          fmt::format("sequence item {}: expected str instance, {} found", i, type_name(items[i])));
+      return machine.raise(fmt::format("sequence item {}: expected str instance, {} found", i, type_name(items[i])));
     }
     MU_TRY(machine.reserve(separator.size() + items[i].view().size()));
     if (i > 0) out += separator;

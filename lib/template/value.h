@@ -1,6 +1,6 @@
-// Values of a template while it is rendered: Python's, as far as chat templates use them. A value is 16 bytes and points
-// into the Heap of its rendering (or of the parsed template, for constants), which frees everything at once: a namespace
-// may hold itself, so nothing here counts references.
+// Values of a template while it is rendered: Python's, as far as chat templates use them. A value is 16 bytes and
+// points into the Heap of its rendering (or of the parsed template, for constants), which frees everything at once: a
+// namespace may hold itself, so nothing here counts references.
 #pragma once
 
 #include <string>
