@@ -4,8 +4,8 @@
 
 namespace modelutils {
 
-void check_chat_template(std::string_view text, std::string_view where, std::optional<u64> offset, std::string_view file,
-                         FindingLog& log) {
+void check_chat_template(std::string_view text, std::string_view where, std::optional<u64> offset,
+                         std::string_view file, FindingLog& log) {
   const auto add = [&](const std::vector<jinja::Remark>& remarks) {
     for (const jinja::Remark& remark : remarks) {
       const std::optional<u64> at = offset ? std::optional<u64>(*offset + remark.offset) : std::nullopt;

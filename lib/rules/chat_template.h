@@ -10,7 +10,7 @@ namespace modelutils {
 
 /// A template that does not parse, and what jinja::inspect() finds, as warnings. Parses and does not render. `where`: a
 /// key, or empty; `offset`: of the text in its file, if it stands there verbatim.
-void check_chat_template(std::string_view text, std::string_view where, std::optional<u64> offset, std::string_view file,
-                         FindingLog& log);
+void check_chat_template(std::string_view text, std::string_view where, std::optional<u64> offset,
+                         std::string_view file, FindingLog& log);
 
 }  // namespace modelutils

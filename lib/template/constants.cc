@@ -137,7 +137,8 @@ class Collector : public TreeWalk {
       if (macro == into_.macros_.end()) continue;
       const auto& parameters = macro->second->parameters;
       const auto& positional = call->arguments.positional;
-      for (std::size_t i = 0; i < std::min(parameters.size(), positional.size()); ++i) bind(parameters[i], positional[i]);
+      for (std::size_t i = 0; i < std::min(parameters.size(), positional.size()); ++i)
+        bind(parameters[i], positional[i]);
       for (const auto& [name, value] : call->arguments.named) bind_name(std::string(name), value);
     }
   }
@@ -203,7 +204,8 @@ Texts Constants::made(const Expression& expression) {
   const auto& operands = expression.operands;
   switch (expression.kind) {
     case ExpressionKind::constant:
-      if (expression.constant.is(Kind::text)) return each({""}, [&](auto) { return std::string(expression.constant.view()); });
+      if (expression.constant.is(Kind::text))
+        return each({""}, [&](auto) { return std::string(expression.constant.view()); });
       if (expression.constant.is(Kind::integer)) return {std::to_string(expression.constant.integer())};
       return nothing_known();
     case ExpressionKind::name: return of_name(std::string(expression.text));
@@ -216,8 +218,8 @@ Texts Constants::made(const Expression& expression) {
       return result;
     }
     case ExpressionKind::modulo:
-      return formatted(operands[0], operands[1]->kind == ExpressionKind::tuple ? operands[1]->operands
-                                                                               : std::vector{operands[1]});
+      return formatted(operands[0],
+                       operands[1]->kind == ExpressionKind::tuple ? operands[1]->operands : std::vector{operands[1]});
     case ExpressionKind::choice:
     case ExpressionKind::either:
     case ExpressionKind::both: {
@@ -376,7 +378,8 @@ std::optional<double> Constants::number(const Expression* expression) {
     case ExpressionKind::power: return both([](double a, double b) { return std::pow(a, b); });
     case ExpressionKind::name: {
       const auto found = bindings_.find(std::string(expression->text));
-      if (found == bindings_.end() || found->second.values.size() != 1 || depth_ == most_names_deep) return std::nullopt;
+      if (found == bindings_.end() || found->second.values.size() != 1 || depth_ == most_names_deep)
+        return std::nullopt;
       Binding& binding = found->second;
       if (!binding.is_number_known) {
         binding.is_number_known = true;  // of what refers to itself, nothing is known

@@ -17,8 +17,8 @@ namespace modelutils::jinja {
 using Texts = std::vector<std::string>;
 constexpr char unknown_piece = '\1';
 
-/// What the names of a template are bound to, whatever the order and the place: a name, or "." and a key or an attribute
-/// of a namespace.
+/// What the names of a template are bound to, whatever the order and the place: a name, or "." and a key or an
+/// attribute of a namespace.
 class Constants {
  public:
   explicit Constants(const Body& body);

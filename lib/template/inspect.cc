@@ -31,19 +31,20 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, count>&
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-constexpr std::array<std::string_view, 8> globals = {"range",  "dict",   "lipsum",          "cycler",
+constexpr std::array<std::string_view, 8> globals = {"range",  "dict",      "lipsum",          "cycler",
                                                      "joiner", "namespace", "raise_exception", "strftime_now"};
 constexpr std::array<std::string_view, 4> block_names = {"caller", "self", "super", "loop"};
-constexpr std::array<std::string_view, 12> modules = {"os",     "sys",      "subprocess", "shutil", "socket", "builtins",
-                                                      "pickle", "importlib", "posix",      "pty",    "ctypes", "platform"};
+constexpr std::array<std::string_view, 12> modules = {"os",     "sys",      "subprocess", "shutil",
+                                                      "socket", "builtins", "pickle",     "importlib",
+                                                      "posix",  "pty",      "ctypes",     "platform"};
 // Attributes by which Python's frames, code and functions are reached: what the sandbox knows as unsafe.
 constexpr std::array<std::string_view, 21> unsafe_names = {
-    "mro",       "gi_frame",  "gi_code",    "cr_frame", "cr_code",    "ag_frame",      "ag_code",
-    "f_back",    "f_globals", "f_locals",   "f_code",   "f_builtins", "func_globals",  "func_code",
-    "func_closure", "func_defaults", "func_dict", "im_func", "im_self", "im_class", "tb_frame"};
-constexpr std::array<std::string_view, 13> naming_filters = {"attr", "map",     "select", "reject", "selectattr",
-                                                             "rejectattr", "sort", "groupby", "sum", "min",
-                                                             "max",  "unique",  "format"};
+    "mro",          "gi_frame",      "gi_code",   "cr_frame", "cr_code",    "ag_frame",     "ag_code",
+    "f_back",       "f_globals",     "f_locals",  "f_code",   "f_builtins", "func_globals", "func_code",
+    "func_closure", "func_defaults", "func_dict", "im_func",  "im_self",    "im_class",     "tb_frame"};
+constexpr std::array<std::string_view, 13> naming_filters = {"attr",       "map",    "select",  "reject", "selectattr",
+                                                             "rejectattr", "sort",   "groupby", "sum",    "min",
+                                                             "max",        "unique", "format"};
 constexpr std::array<std::string_view, 6> widths = {"center", "indent", "ljust", "rjust", "zfill", "expandtabs"};
 
 bool is_unsafe(std::string_view name) {
@@ -178,7 +179,8 @@ class Inspector : public TreeWalk {
         const double rounds = rounds_of(*statement.value);
         rounds_.push_back((rounds_.empty() ? 1 : rounds_.back()) * std::max(rounds, 1.0));
         if (rounds_.back() > most_rounds && (rounds_.size() == 1 || rounds_[rounds_.size() - 2] <= most_rounds)) {
-          say("template-size", statement.at, fmt::format("the loop runs {:.0f} times: too large for a prompt", rounds_.back()));
+          say("template-size", statement.at,
+              fmt::format("the loop runs {:.0f} times: too large for a prompt", rounds_.back()));
         }
         if (fixed_truth(*statement.value) == false) check_reach(statement.body, statement.at);
         break;
@@ -199,7 +201,8 @@ class Inspector : public TreeWalk {
 
   void check_reach(const Body& body, std::size_t at) {
     if (!has_words(body)) return;
-    say("template-unreachable", at, "text that is never rendered: whoever reads it is meant to take it for part of the prompt");
+    say("template-unreachable", at,
+        "text that is never rendered: whoever reads it is meant to take it for part of the prompt");
   }
 
   void check_growth(const Statement& set) {
@@ -281,7 +284,8 @@ class Inspector : public TreeWalk {
   void check_format(const Expression* form, std::size_t at) {
     for (const std::string& text : constants_.texts(form)) {
       if (const std::string_view name = unsafe_field(text); !name.empty()) {
-        return say("template-unsafe-name", at, fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
+        return say("template-unsafe-name", at,
+                   fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
       }
       if (has_large_width(text)) return say_large(at, "a width");
     }
@@ -294,7 +298,8 @@ class Inspector : public TreeWalk {
         for (const std::string& text : constants_.texts(argument)) {
           if (const std::string_view name = unsafe_part(text); !name.empty()) {
             say("template-unsafe-name", filter.at,
-                fmt::format("the chat template accesses Python's '{}' through the filter '{}'", shown(name), filter.text));
+                fmt::format("the chat template accesses Python's '{}' through the filter '{}'", shown(name),
+                            filter.text));
           }
         }
       };
@@ -319,7 +324,8 @@ class Inspector : public TreeWalk {
     const auto is_large = [&](const Expression* one) { return constants_.number(one).value_or(0) >= large_number; };
     const auto& positional = arguments.positional;
     if (std::any_of(positional.begin(), positional.end(), is_large) ||
-        std::any_of(arguments.named.begin(), arguments.named.end(), [&](const auto& one) { return is_large(one.second); })) {
+        std::any_of(arguments.named.begin(), arguments.named.end(),
+                    [&](const auto& one) { return is_large(one.second); })) {
       say_large(at, "a width");
     }
   }
@@ -331,8 +337,8 @@ class Inspector : public TreeWalk {
   void check_call(const Expression& call) {
     const Expression& callee = *call.operands.front();
     if (callee.kind == ExpressionKind::attribute || callee.kind == ExpressionKind::item) {
-      const std::string name =
-          callee.kind == ExpressionKind::attribute ? std::string(callee.text) : constants_.texts(callee.operands[1]).front();
+      const std::string name = callee.kind == ExpressionKind::attribute ? std::string(callee.text)
+                                                                        : constants_.texts(callee.operands[1]).front();
       if (name == "format" || name == "format_map") check_format(callee.operands.front(), call.at);
       if (is_one_of(name, widths)) check_width(call.arguments, call.at);
       return;
@@ -374,7 +380,8 @@ class Inspector : public TreeWalk {
   void check_power(const Expression& power) {
     const auto value = constants_.number(&power);
     const double exponent = constants_.number(power.operands[1]).value_or(0);
-    if (std::abs(value.value_or(0)) > largest_number || std::isnan(value.value_or(0)) || exponent > 10'000) say_large(power.at, "the power '**'");
+    if (std::abs(value.value_or(0)) > largest_number || std::isnan(value.value_or(0)) || exponent > 10'000)
+      say_large(power.at, "the power '**'");
   }
 
   const std::string_view source_;
@@ -396,7 +403,8 @@ class Mention : public TreeWalk {
   }
   void visit(const Expression& expression) override {
     if (expression.kind == ExpressionKind::name) is_found = is_found || expression.text == variable_;
-    if (expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text)) look(expression.constant.view());
+    if (expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text))
+      look(expression.constant.view());
   }
 
   const std::string_view variable_;

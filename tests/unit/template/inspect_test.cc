@@ -72,10 +72,11 @@ TEST(TemplateInspection, UnsafeNames) {
                              "{{ __import__('os') }}"}) {
     EXPECT_EQ(codes_of(source), "unsafe-name") << source;
   }
-  for (const char* source : {"{# {{ ''.__class__ }} #}{% raw %}{{ x.__class__ }}{% endraw %}__class__", "{{ '__class__' }}",
-                             "{{ messages[0]['content'] }}{{ messages[0].role }}", "{{ cycler('a').next() }}",
-                             "{% set ns = namespace(a=1) %}{{ ns.a }}", "{{ x['__'] }}", "{{ range(3)|list }}",
-                             "{{ '{} and {}'.format(1, 2) }}", "{% set self = {} %}{{ self._a }}"}) {
+  for (const char* source :
+       {"{# {{ ''.__class__ }} #}{% raw %}{{ x.__class__ }}{% endraw %}__class__", "{{ '__class__' }}",
+        "{{ messages[0]['content'] }}{{ messages[0].role }}", "{{ cycler('a').next() }}",
+        "{% set ns = namespace(a=1) %}{{ ns.a }}", "{{ x['__'] }}", "{{ range(3)|list }}",
+        "{{ '{} and {}'.format(1, 2) }}", "{% set self = {} %}{{ self._a }}"}) {
     EXPECT_EQ(codes_of(source), "") << source;
   }
 }
@@ -103,30 +104,27 @@ TEST(TemplateInspection, HiddenText) {
   EXPECT_EQ(codes_of("a\xe2\x80\x8d"
                      "b"),
             "hidden");
-  EXPECT_EQ(codes_of("\xe2\x9a\xa0\xef\xb8\x8f \xef\xb8\x80 \xe2\x96\x81 \xef\xbd\x9c"), "") << "variations, DeepSeek's signs";
+  EXPECT_EQ(codes_of("\xe2\x9a\xa0\xef\xb8\x8f \xef\xb8\x80 \xe2\x96\x81 \xef\xbd\x9c"), "")
+      << "variations, DeepSeek's signs";
   EXPECT_EQ(codes_of("\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x92\xbb"), "") << "an emoji of two";
   EXPECT_EQ(codes_of("\r\n\t{{ '\\n\\t' }}"), "");
 }
 
 TEST(TemplateInspection, WhatExplodes) {
-  for (const char* source : {"{% for i in range(1000000000) %}x{% endfor %}",
-                             "{% set n = 10 ** 9 %}{% for i in range(n) %}x{% endfor %}",
-                             "{% for i in range(90000) %}{% for j in range(90000) %}x{% endfor %}{% endfor %}",
-                             "{{ 9 ** 9 ** 9 }}",
-                             "{{ 'a' * 100000000 }}",
-                             "{{ [1] * 100000000 }}",
-                             "{{ '%1000000s' % 1 }}",
-                             "{{ '{:1000000}'.format(1) }}",
-                             "{{ 'a'|center(100000000) }}",
-                             "{{ 'a'.ljust(100000000) }}",
-                             "{% set ns = namespace(s='a') %}{% for i in range(64) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
-                             "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"}) {
+  for (const char* source :
+       {"{% for i in range(1000000000) %}x{% endfor %}", "{% set n = 10 ** 9 %}{% for i in range(n) %}x{% endfor %}",
+        "{% for i in range(90000) %}{% for j in range(90000) %}x{% endfor %}{% endfor %}", "{{ 9 ** 9 ** 9 }}",
+        "{{ 'a' * 100000000 }}", "{{ [1] * 100000000 }}", "{{ '%1000000s' % 1 }}", "{{ '{:1000000}'.format(1) }}",
+        "{{ 'a'|center(100000000) }}", "{{ 'a'.ljust(100000000) }}",
+        "{% set ns = namespace(s='a') %}{% for i in range(64) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"}) {
     EXPECT_EQ(codes_of(source), "size") << source;
   }
-  for (const char* source : {"{% for i in range(100000) %}x{% endfor %}", "{{ 2 ** 10 }}", "{{ '-' * 80 }}",
-                             "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(3) }}",
-                             "{% set ns = namespace(s='') %}{% for i in messages %}{% set ns.s = ns.s ~ i.role %}{% endfor %}",
-                             "{{ '%5d 1000000' % 1 }}"}) {
+  for (const char* source :
+       {"{% for i in range(100000) %}x{% endfor %}", "{{ 2 ** 10 }}", "{{ '-' * 80 }}",
+        "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(3) }}",
+        "{% set ns = namespace(s='') %}{% for i in messages %}{% set ns.s = ns.s ~ i.role %}{% endfor %}",
+        "{{ '%5d 1000000' % 1 }}"}) {
     EXPECT_EQ(codes_of(source), "") << source;
   }
 }

@@ -23,12 +23,12 @@ TEST(TemplateLimits, DepthOfSources) {
   constexpr std::size_t many = 100'000;
   for (const std::string& source :
        {"{{ " + repeated("(", many) + "1" + repeated(")", many) + " }}", "{{ " + repeated("[", many),
-        "{{ " + repeated("-", many) + "1 }}", "{{ " + repeated("not ", many) + "1 }}", "{{ a" + repeated(".a", many) + " }}",
-        "{{ a" + repeated("[0]", many) + " }}", "{{ a" + repeated("|trim", many) + " }}",
-        "{{ a" + repeated("+1", many) + " }}", "{{ a" + repeated("()", many) + " }}",
-        "{{ 1" + repeated(" if 1 else 1", many) + " }}", "{{ 1" + repeated(" is none", many) + " }}",
-        "{{ 1" + repeated(" and 1", many) + " }}", "{{ 1" + repeated("**1", many) + " }}",
-        repeated("{% if 1 %}", 20'000) + repeated("{% endif %}", 20'000),
+        "{{ " + repeated("-", many) + "1 }}", "{{ " + repeated("not ", many) + "1 }}",
+        "{{ a" + repeated(".a", many) + " }}", "{{ a" + repeated("[0]", many) + " }}",
+        "{{ a" + repeated("|trim", many) + " }}", "{{ a" + repeated("+1", many) + " }}",
+        "{{ a" + repeated("()", many) + " }}", "{{ 1" + repeated(" if 1 else 1", many) + " }}",
+        "{{ 1" + repeated(" is none", many) + " }}", "{{ 1" + repeated(" and 1", many) + " }}",
+        "{{ 1" + repeated("**1", many) + " }}", repeated("{% if 1 %}", 20'000) + repeated("{% endif %}", 20'000),
         repeated("{% for i in a %}", 20'000) + repeated("{% endfor %}", 20'000)}) {
     const std::string code = code_of(source);
     EXPECT_TRUE(code == "template-limit" || code == "template-syntax") << code << ": " << source.substr(0, 40);
@@ -47,16 +47,28 @@ TEST(TemplateLimits, WorkIsBounded) {
         "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
         "{% set ns = namespace(x='ab') %}{% for i in range(100) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
         "{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
-        "{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x|tojson }}",
-        "{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == ns.x + [] }}",
-        "{% set ns = namespace(x='a,') %}{% for i in range(27) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x.split(',')|length }}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ "
+        "ns.x|tojson }}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(100) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == "
+        "ns.x + [] }}",
+        "{% set ns = namespace(x='a,') %}{% for i in range(27) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ "
+        "ns.x.split(',')|length }}",
         "{% set x = 'a' * 1000000 %}{% for i in range(100000) %}{{ 'b' in x }}{% endfor %}",
         "{% set x = 'a' * 1000000 %}{% for i in range(100000) %}{{ x }}{% endfor %}",
-        "{{ 'x' * 10 ** 12 }}", "{{ [0] * 10 ** 12 }}", "{{ '%1000000000s' % 'x' }}", "{{ 'x'|center(10 ** 10) }}",
-        "{{ 'x'|indent(10 ** 10) }}", "{{ 'x'.ljust(10 ** 10) }}", "{{ '{:1000000000}'.format('x') }}",
-        "{{ '%.1000000000f' % 1.5 }}", "{{ [1]|batch(10 ** 10, 0)|list }}", "{{ [1]|slice(10 ** 10)|list }}",
-        "{{ ('a' * 100000).replace('', 'b' * 100000) }}", "{{ ('a' * 100000)|replace('a', 'b' * 100000) }}",
-        "{{ ('a' * 100000)|join('b' * 100000) }}", "{{ range(100000)|list|tojson(indent='x' * 1000000) }}"}) {
+        "{{ 'x' * 10 ** 12 }}",
+        "{{ [0] * 10 ** 12 }}",
+        "{{ '%1000000000s' % 'x' }}",
+        "{{ 'x'|center(10 ** 10) }}",
+        "{{ 'x'|indent(10 ** 10) }}",
+        "{{ 'x'.ljust(10 ** 10) }}",
+        "{{ '{:1000000000}'.format('x') }}",
+        "{{ '%.1000000000f' % 1.5 }}",
+        "{{ [1]|batch(10 ** 10, 0)|list }}",
+        "{{ [1]|slice(10 ** 10)|list }}",
+        "{{ ('a' * 100000).replace('', 'b' * 100000) }}",
+        "{{ ('a' * 100000)|replace('a', 'b' * 100000) }}",
+        "{{ ('a' * 100000)|join('b' * 100000) }}",
+        "{{ range(100000)|list|tojson(indent='x' * 1000000) }}"}) {
     EXPECT_EQ(code_of(source), "template-limit") << source;
   }
   EXPECT_EQ(code_of("{{ range(100001)|list }}"), "template-error") << "as in Jinja's sandbox";
@@ -77,9 +89,10 @@ TEST(TemplateLimits, WhatTheEngineLacksIsNamed) {
 
 TEST(TemplateLimits, PlacesOfFailures) {
   EXPECT_EQ(rendered("a\nbé{{ x.y.z }}"), "template-error: 'x' is undefined (line 2, column 8)");
-  EXPECT_EQ(rendered("{% if true %}\n  {% for x in [1] %}\n"),
-            "template-syntax: Unexpected end of template. Jinja was looking for the following tags: 'endfor' or 'else'. "
-            "The innermost block that needs to be closed is 'for'. (line 2, column 6)");
+  EXPECT_EQ(
+      rendered("{% if true %}\n  {% for x in [1] %}\n"),
+      "template-syntax: Unexpected end of template. Jinja was looking for the following tags: 'endfor' or 'else'. "
+      "The innermost block that needs to be closed is 'for'. (line 2, column 6)");
   EXPECT_EQ(rendered("{{ raise_exception('no ' ~ 1) }}"), "template-raised: no 1 (line 1, column 19)");
   EXPECT_EQ(rendered("{% macro m() %}\n{{ none.a.b }}{% endmacro %}\n{{ m() }}"),
             "template-error: 'None' has no attribute 'a' (line 2, column 11)");
@@ -88,7 +101,8 @@ TEST(TemplateLimits, PlacesOfFailures) {
 TEST(TemplateLimits, NothingButTheVariablesIsReached) {
   EXPECT_EQ(code_of("{{ open('/etc/passwd') }}"), "template-error");
   EXPECT_EQ(code_of("{% include 'x' %}"), "template-error");
-  EXPECT_EQ(rendered("{{ ''.__class__ }}{{ x.__class__ is defined }}", R"({"x":{"__class__":1,"__own__":2}})"), "False");
+  EXPECT_EQ(rendered("{{ ''.__class__ }}{{ x.__class__ is defined }}", R"({"x":{"__class__":1,"__own__":2}})"),
+            "False");
   EXPECT_EQ(rendered("{{ x.__own__ }}", R"({"x":{"__own__":2}})"), "2");
   EXPECT_EQ(code_of("{{ '{0.__class__.__mro__}'.format(1) }}"), "template-error");
 }
@@ -99,7 +113,8 @@ TEST(TemplateLimits, CyclesEnd) {
 }
 
 TEST(TemplateInput, IntegersThatJsonReadersRound) {
-  EXPECT_TRUE(jinja::has_exact_integers(R"({"a":18446744073709551615,"b":-9223372036854775808,"c":1e400,"d":"99999999999999999999"})"));
+  EXPECT_TRUE(jinja::has_exact_integers(
+      R"({"a":18446744073709551615,"b":-9223372036854775808,"c":1e400,"d":"99999999999999999999"})"));
   EXPECT_FALSE(jinja::has_exact_integers("[18446744073709551616]"));
   EXPECT_FALSE(jinja::has_exact_integers("[-9223372036854775809]"));
   EXPECT_EQ(rendered("{{ a }} {{ a|tojson }}", R"({"a":18446744073709551615})"),
