@@ -30,7 +30,8 @@ TEST(TemplateCapabilities, AreFoundByRendering) {
   EXPECT_EQ(can("{% for m in messages %}{% if m.content is not string %}{% for p in m.content %}"
                 "{{ '<image>' if p.type == 'image' else p.text }}{% endfor %}{% endif %}{% endfor %}"),
             "multimodal ");
-  EXPECT_EQ(can("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"), "") << "within limits";
+  EXPECT_EQ(can("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"), "")
+      << "within limits";
 }
 
 }  // namespace
