@@ -25,7 +25,9 @@ constexpr std::array guarded_warnings = {std::string_view("gguf-architecture-mis
                                          std::string_view("gguf-token-count"),
                                          std::string_view("gguf-token-id"),
                                          std::string_view("gguf-tokenizer-pre"),
-                                         std::string_view("gguf-value-utf8")};
+                                         std::string_view("gguf-value-utf8"),
+                                         std::string_view("template-limit"),
+                                         std::string_view("template-syntax")};
 
 // Are the texts of tokens and merges the same? Where they cannot be read, the rules say why.
 bool has_same_texts(const gguf::SetFile& before, const gguf::SetFile& after) {

@@ -75,6 +75,13 @@ ModelFacts summarize_keys(const gguf::SplitSet& set) {
   return summary;
 }
 
+std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& set) {
+  const auto text = gguf::Index(set.files.front().document).string_value("tokenizer.chat_template");
+  if (!text) return std::nullopt;
+  const auto parsed = jinja::parse(*text);
+  return parsed ? std::optional(jinja::capabilities(*parsed)) : std::nullopt;
+}
+
 std::string gguf_type_text(const gguf::TensorInfo& tensor) {
   const std::optional<TensorType> type = tensor.type();
   return type ? std::string(type_name(*type)) : std::to_string(tensor.type_id);

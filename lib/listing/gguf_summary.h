@@ -11,6 +11,9 @@ ModelFacts summarize_keys(const gguf::SplitSet& set);
 /// The same, and the sums of the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);
 
+/// What the chat template can do; nothing without one that parses. Renders it.
+std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& set);
+
 /// "Q4_K", or the number of an id that the table does not have.
 std::string gguf_type_text(const gguf::TensorInfo& tensor);
 

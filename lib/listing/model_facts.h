@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memory/cache_summary.h"
+#include "template/capabilities.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -58,6 +59,8 @@ struct ModelFacts {
   std::string rope_scaling;                       ///< "yarn", "linear" …
   std::optional<double> rope_factor;
   std::optional<u64> rope_original_context;
+
+  std::optional<jinja::Capabilities> chat_template;  ///< nothing without one that parses
 
   u64 tensors = 0;
   std::optional<u64> parameters;          ///< elements of all tensors; nothing on overflow

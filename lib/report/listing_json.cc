@@ -36,6 +36,15 @@ void write_facts(json::Writer& json, const Listing& listing) {
   number_or_null(json, "parameters", listing.facts.parameters);
   json.key("bits_per_weight");
   listing.facts.bits_per_weight ? json.number(*listing.facts.bits_per_weight) : json.null();
+  if (const auto& can = listing.facts.chat_template) {
+    json.key("chat_template");
+    json.begin_object();
+    json.member("system", can->system);
+    json.member("tools", can->tools);
+    json.member("thinking", can->thinking);
+    json.member("multimodal", can->multimodal);
+    json.end_object();
+  }
   json.key("types");
   json.begin_object();
   for (const TypeTotal& total : listing.facts.types) {

@@ -170,6 +170,10 @@ class TextDump {
       tokens.push_back(fmt::format("{} {} {}", token.role, token.id, style_(Paint::text, escape(token.text, longest))));
     }
     fact("tokens", tokens);
+    if (const auto& can = facts_.chat_template) {
+      fact("template", {can->system ? "system" : "no system message", can->tools ? "tools" : "",
+                        can->thinking ? "thinking" : "", can->multimodal ? "multimodal" : ""});
+    }
   }
 
   // What llama.cpp keeps for each token, in the layers that keep all of them.

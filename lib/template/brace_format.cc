@@ -19,7 +19,7 @@ class BraceFormat {
 
   // `depth`: fields within the specification of a field are looked into once.
   Outcome<std::string> run(std::string_view text, int depth = 2) {
-    if (depth == 0) return machine_.raise("Max string recursion exceeded");
+    if (depth < 0) return machine_.raise("Max string recursion exceeded");
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
       const char c = text[at];

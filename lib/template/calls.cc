@@ -172,7 +172,7 @@ Outcome<Value> Interpreter::call_loop(const Loop& outer, const Call& call) {
 Outcome<Value> Interpreter::filter(std::string_view name, const Value& input, const Call& call) {
   MU_DEEPER(machine_);
   const Native* native = find_filter(name);
-  if (native == nullptr) return machine_.fail(FailureKind::syntax, fmt::format("No filter named '{}'.", name));
+  if (native == nullptr) return machine_.raise(fmt::format("No filter named '{}'.", name));
   if (*native == nullptr) return machine_.unsupported(fmt::format("the filter '{}'", name));
   return (*native)(*this, input, call);
 }

@@ -116,7 +116,7 @@ class Lexer {
   }
 
   Outcome<void> comment(std::size_t tag) {
-    // The sign of the end is before it: "{#-#}" ends where "-#}" does.
+    if (at_ == source_.size()) return {};  // so does Jinja
     while (at_ < source_.size()) {
       if (take_end('#')) return {};
       ++at_;
@@ -141,6 +141,7 @@ class Lexer {
 
   Outcome<void> raw(std::size_t tag) {
     const std::size_t begin = at_;
+    if (begin == source_.size()) return {};  // so does Jinja
     for (std::size_t end = source_.find("{%", begin); end != std::string_view::npos;
          end = source_.find("{%", end + 1)) {
       const char sign = sign_at(end + 2);

@@ -38,7 +38,7 @@ class PercentFormat {
       at_ = sign + 1;
       if (sign < text_.size()) MU_TRY(conversion());
     }
-    const bool may_be_left = values_.is(Kind::dict) || values_.is(Kind::list);
+    const bool may_be_left = values_.is(Kind::dict) || values_.is(Kind::list) || values_.is(Kind::undefined);
     if (used_ < count() && !may_be_left) return machine_.raise("not all arguments converted during string formatting");
     return std::move(out_);
   }

@@ -136,7 +136,12 @@ class Resolution {
       if (node->is_store && node->text == "loop" && loops_ > 0) {
         return fail("Can't assign to special loop variable in for-loop target", node->at);
       }
-      if (!symbols.knows(node->text)) symbols.load(node->text);
+      // Jinja forgets to look for names in the filters of a block that is assigned, and then misses them.
+      if (!symbols.knows(node->text)) {
+        return fail(
+            fmt::format("Tried to resolve a name to a reference that was unknown to the frame ('{}')", node->text),
+            node->at);
+      }
       node->slot = symbols.find(node->text, symbols.function());
     }
     if (node->kind == ExpressionKind::filter && !is_soft && !is_filter(node->text)) {
@@ -207,7 +212,7 @@ class Resolution {
     Symbols inner(&symbols, symbols.function());
     Analysis analysis(inner);
     analysis.body(node.body);
-    analysis.expression(node.value);
+    if (node.kind == StatementKind::filter_block) analysis.expression(node.value);
     MU_TRY(body(node.body, inner, {}));
     MU_TRY(expression(node.value, inner, false));
     node.frame = inner.loads();

@@ -165,7 +165,7 @@ bool is_test(std::string_view name) {
 Outcome<bool> Interpreter::test(std::string_view name, const Value& input, const Call& call) {
   MU_TRY(machine_.charge(1));
   const NamedTest* test = find_test(name);
-  if (test == nullptr) return machine_.fail(FailureKind::syntax, fmt::format("No test named '{}'.", name));
+  if (test == nullptr) return machine_.raise(fmt::format("No test named '{}'.", name));
   if (call.positional.size() != test->arguments || !call.named.empty()) {
     return machine_.raise(fmt::format("the test '{}' takes {} argument(s)", name, test->arguments));
   }

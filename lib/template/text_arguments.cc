@@ -53,7 +53,7 @@ std::vector<std::string_view> split_blanks(std::string_view text, i64 most) {
   text = strip(text, Side::left);
   while (!text.empty()) {
     if (most >= 0 && static_cast<i64>(parts.size()) == most) {
-      parts.push_back(strip(text, Side::right));
+      parts.push_back(text);
       break;
     }
     std::size_t end = 0;
@@ -73,7 +73,7 @@ std::vector<std::string_view> split_blanks_from_right(std::string_view text, i64
   text = strip(text, Side::right);
   while (!text.empty()) {
     if (most >= 0 && static_cast<i64>(parts.size()) == most) {
-      parts.push_back(strip(text, Side::left));
+      parts.push_back(text);
       break;
     }
     std::size_t begin = text.size();

@@ -191,13 +191,11 @@ Outcome<Value> truncate_filter(Interpreter& interpreter, const Value& input, con
   Machine& machine = interpreter.machine();
   constexpr std::string_view parameters[] = {"length", "killwords", "end", "leeway"};
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "truncate", call, parameters));
-  if (!input.is(Kind::text)) return machine.raise(fmt::format("truncate needs a text, not {}", type_name(input)));
-  MU_TRY(plain_text(machine, input));
-  i64 length = 255;
+  i64 most = 255;
   i64 leeway = 5;
   std::string_view end = "...";
   if (!values[0].is(Kind::missing)) {
-    MU_ASSIGN(length, need_integer(machine, values[0], "length"));
+    MU_ASSIGN(most, need_integer(machine, values[0], "length"));
   }
   if (!values[2].is(Kind::missing)) {
     MU_ASSIGN(end, text_argument(machine, values[2], "end"));
@@ -206,11 +204,14 @@ Outcome<Value> truncate_filter(Interpreter& interpreter, const Value& input, con
     MU_ASSIGN(leeway, need_integer(machine, values[3], "leeway"));
   }
   const auto end_length = static_cast<i64>(characters_of(end));
-  if (length < end_length) return machine.raise(fmt::format("expected length >= {}, got {}", end_length, length));
+  if (most < end_length) return machine.raise(fmt::format("expected length >= {}, got {}", end_length, most));
   if (leeway < 0) return machine.raise(fmt::format("expected leeway >= 0, got {}", leeway));
+  MU_ASSIGN(const std::size_t size, length(machine, input));
+  if (static_cast<i64>(size) - leeway <= most) return input;
+  if (!input.is(Kind::text)) return machine.raise(fmt::format("truncate needs a text, not {}", type_name(input)));
+  MU_TRY(plain_text(machine, input));
   const auto& text = input.as<Text>();
-  if (static_cast<i64>(text.length) - leeway <= length) return input;
-  std::string_view kept = characters(text, 0, static_cast<std::size_t>(length - end_length));
+  std::string_view kept = characters(text, 0, static_cast<std::size_t>(most - end_length));
   if (!is_true(values[1])) {
     const std::size_t blank = kept.rfind(' ');
     if (blank != std::string_view::npos) kept = kept.substr(0, blank);

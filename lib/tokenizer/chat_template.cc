@@ -131,4 +131,12 @@ Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::option
   return templates;
 }
 
+std::optional<std::string> folder_template(const ModelFolder& folder) {
+  const auto config = json::load_if_present(folder, "tokenizer_config.json");
+  FindingLog findings;
+  const auto root = config && *config ? std::optional((*config)->root) : std::nullopt;
+  const auto templates = read_chat_templates(folder, root, findings);
+  return templates ? templates->main : std::nullopt;
+}
+
 }  // namespace modelutils::tokenizer

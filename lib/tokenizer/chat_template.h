@@ -31,4 +31,8 @@ struct ChatTemplates {
 Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
                                           FindingLog& findings);
 
+/// The default template of a folder whose model is elsewhere, or in another format; nothing where there is none, or
+/// where it cannot be read.
+std::optional<std::string> folder_template(const ModelFolder& folder);
+
 }  // namespace modelutils::tokenizer

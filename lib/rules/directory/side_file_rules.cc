@@ -3,6 +3,7 @@
 
 #include "hf/generation_config.h"
 #include "json/reader.h"
+#include "rules/chat_template.h"
 #include "rules/directory/mlx_rule_parts.h"
 #include "rules/directory/mlx_rules.h"
 #include "tokenizer/tokenizer.h"
@@ -25,6 +26,18 @@ void check_object(const ModelFolder& folder, std::string_view name, FindingLog& 
 std::optional<u64> embedding_rows(const SafetensorsModel& model) {
   const Module* embedding = mlx_rules::embedding_of(model);
   return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());
+}
+
+void check_templates(const ModelFolder& folder, FindingLog& log) {
+  const auto config = json::load_if_present(folder, "tokenizer_config.json");
+  FindingLog said;  // by the rules of the tokenizer
+  const auto root = config && *config ? std::optional((*config)->root) : std::nullopt;
+  const auto templates = tokenizer::read_chat_templates(folder, root, said);
+  if (!templates) return;
+  if (templates->main) check_chat_template(*templates->main, "chat template", {}, {}, log);
+  for (const tokenizer::NamedTemplate& one : templates->named) {
+    check_chat_template(one.text, "chat template '" + one.name + "'", {}, {}, log);
+  }
 }
 
 }  // namespace
@@ -58,6 +71,7 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
     log.add(without_path(card.error(), Scope::model, "README.md"));
   }
   log.add_all(std::move(tokenizer));
+  check_templates(folder, log);
   return log;
 }
 

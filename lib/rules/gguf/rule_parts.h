@@ -25,6 +25,9 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
 void check_values(const ByteSource& source, const gguf::Document& document, FindingLog& log);
 void check_known_keys(const gguf::Document& document, const gguf::Index& index, FindingLog& log);
 void check_chat_templates(const gguf::Document& document, FindingLog& log);
+/// Does the template write a token that ends a text or a turn? Reads the texts of tokens.
+void check_template_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
+                           FindingLog& log);
 
 /// What the tensors of all files of the model say about the hyper-parameters.
 struct TensorFacts {

@@ -8,7 +8,9 @@
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/projector_rules.h"
 #include "rules/gguf/rule_parts.h"
+#include "template/source.h"
 #include "tensor/shape.h"
+#include "tokenizer/chat_template.h"
 
 namespace modelutils {
 
@@ -35,6 +37,22 @@ gguf_rules::TensorFacts facts_of(const gguf::SplitSet& set) {
 void take(FindingLog& log, FindingLog part, const gguf::SplitSet& set, const gguf::SetFile& file) {
   if (set.is_split()) part.set_file(base_name_of(file.path));
   log.add_all(std::move(part));
+}
+
+// A directory may have the template once more, in the files of Hugging Face.
+void check_neighbour_template(const gguf::SplitSet& set, FindingLog& log) {
+  const std::string& path = set.files.front().path;
+  constexpr std::string_view key = "tokenizer.chat_template";
+  const auto own = gguf::Index(set.files.front().document).string_value(key);
+  if (!own || path == "-") return;
+  const std::size_t slash = path.rfind('/');
+  const ModelFolder folder(slash == path.npos ? "" : path.substr(0, slash + 1));
+  const auto other = tokenizer::folder_template(folder);
+  if (!other || jinja::normalized(*other) == jinja::normalized(*own)) return;
+  log.warning(Scope::model, "template-differs",
+              "the chat template differs from that of the files next to the model (chat_template.jinja, "
+              "tokenizer_config.json)",
+              at_key(key));
 }
 
 }  // namespace
@@ -92,6 +110,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   gguf_rules::check_chat_templates(first.document, part);
+  if (texts == TokenTexts::read) gguf_rules::check_template_tokens(*first.source, first.document, index, part);
   gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, part);
   take(log, std::move(part), set, first);
   return log;
@@ -102,6 +121,7 @@ Result<CheckedModel> check_gguf(const Model& model) {
   CheckedModel checked;
   checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
   checked.findings = gguf_structure_rules(set);
+  check_neighbour_template(set, checked.findings);
   // What is wrong with the container or its parts explains what is missing.
   if (first_container_error(checked.findings.findings()) == nullptr) {
     checked.findings.add_all(projector_findings(set));

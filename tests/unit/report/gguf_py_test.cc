@@ -15,8 +15,8 @@
 namespace modelutils {
 namespace {
 
-const std::set<std::string_view> ours_only = {"schema",     "file_size",       "alignment", "data_offset",
-                                              "parameters", "bits_per_weight", "types",     "bytes"};
+const std::set<std::string_view> ours_only = {"schema",          "file_size", "alignment", "data_offset",  "parameters",
+                                              "bits_per_weight", "types",     "bytes",     "chat_template"};
 
 // Where two documents differ, or nothing. Integers and floats are compared by value.
 std::optional<std::string> difference(json::Element ours, json::Element theirs, const std::string& where) {

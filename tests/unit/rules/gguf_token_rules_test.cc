@@ -202,20 +202,25 @@ TEST(GgufTokens, ChatTemplates) {
   EXPECT_EQ(with("{% for m in messages %}{{ m['content'] }}{% endfor %} an important __ line"), "");
   EXPECT_EQ(with("write: import antigravity; {{ x }}"), "");
   EXPECT_EQ(with("import it, import the system"), "") << "words as long as those of modules";
-  EXPECT_EQ(with("{{ ''.__class__.__mro__ }}"), "warning gguf-template-dunder");
-  EXPECT_EQ(with("{% import 'x' as y %}"), "warning gguf-template-import");
-  EXPECT_EQ(with("import os"), "warning gguf-template-import");
+  EXPECT_EQ(with("{{ ''.__class__ }}"), "warning template-unsafe-name");
+  EXPECT_EQ(with("{% import 'x' as y %}"), "warning template-import");
+  EXPECT_EQ(with("import os"), "") << "text, which nothing runs";
+  EXPECT_EQ(with("{{ open('x') }}"), "warning template-unknown-call");
+  EXPECT_EQ(with("{{ 'a' * 1000000000 }}"), "warning template-size");
+  EXPECT_EQ(with("{% if false %}do what the text says{% endif %}"), "warning template-unreachable");
+  EXPECT_EQ(with("{{ messages"), "warning template-syntax");
+  EXPECT_EQ(with("{{ " + std::string(300, '(') + "1" + std::string(300, ')') + " }}"), "warning template-limit");
   EXPECT_EQ(with("{{ important }} {{ imports }}"), "");
-  EXPECT_EQ(with("hidden\xe2\x80\xae"), "warning gguf-template-hidden");
-  EXPECT_EQ(with("zero\xe2\x80\x8bwidth"), "warning gguf-template-hidden");
-  EXPECT_EQ(with("Hangul filler \xe3\x85\xa4"), "warning gguf-template-hidden");
+  EXPECT_EQ(with("hidden\xe2\x80\xae"), "warning template-hidden");
+  EXPECT_EQ(with("zero\xe2\x80\x8bwidth"), "warning template-hidden");
+  EXPECT_EQ(with("Hangul filler \xe3\x85\xa4"), "warning template-hidden");
   EXPECT_EQ(with("an emoji's variation \xe2\x9a\xa0\xef\xb8\x8f, the first \xef\xb8\x80"), "");
   EXPECT_EQ(with("_______"), "");
   EXPECT_EQ(with("___x"), "");
   EXPECT_EQ(token_findings(GgufBuilder()
                                .key_string("general.architecture", "test")
                                .key_string("tokenizer.chat_template.tool", "{{ __import__('os') }}")),
-            "warning gguf-template-dunder");
+            "warning template-unsafe-name");
 }
 
 TEST(GgufTokens, RealVocabulariesAreSound) {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "support/temp_dir.h"
+#include "template/capabilities.h"
 #include "template_fixture.h"
 
 namespace modelutils {
@@ -92,6 +93,28 @@ TEST_F(TemplateCorpus, RealTemplatesRenderByteForByte) {
     }
   }
   EXPECT_GE(count, 700u);
+}
+
+TEST_F(TemplateCorpus, CapabilitiesAreFound) {
+  std::size_t right = 0;
+  std::size_t count = 0;
+  json::Object templates;
+  ASSERT_TRUE(member("templates").get(templates));
+  for (const json::Member one : templates) {
+    const auto parsed = jinja::parse(text_of(folder + "/real/" + std::string(one.key)));
+    ASSERT_TRUE(parsed);
+    const jinja::Capabilities can = jinja::capabilities(*parsed);
+    const json::Element expected = *json::member(one.value, "capabilities");
+    const std::pair<const char*, bool> found[] = {
+        {"system", can.system}, {"tools", can.tools}, {"thinking", can.thinking}, {"multimodal", can.multimodal}};
+    for (const auto& [name, value] : found) {
+      const bool is_right = json::bool_member(expected, name) == value;
+      right += is_right ? 1 : 0;
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 200u);
+  EXPECT_GE(100 * right, 95 * count) << right << " of " << count;
 }
 
 TEST_F(TemplateCorpus, SmallTemplatesRenderByteForByte) {

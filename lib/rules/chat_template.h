@@ -1,0 +1,16 @@
+// What verify says of the text of a chat template, wherever it comes from.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/finding_log.h"
+
+namespace modelutils {
+
+/// A template that does not parse, and what jinja::inspect() finds, as warnings. Parses and does not render. `where`: a
+/// key, or empty; `offset`: of the text in its file, if it stands there verbatim.
+void check_chat_template(std::string_view text, std::string_view where, std::optional<u64> offset,
+                         std::string_view file, FindingLog& log);
+
+}  // namespace modelutils

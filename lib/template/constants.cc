@@ -1,0 +1,396 @@
+#include "template/constants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "template/tree_walk.h"
+
+namespace modelutils::jinja {
+
+namespace {
+
+// A name that someone wants to hide is short, and few names are meant: more than this is not followed.
+constexpr std::size_t most_texts = 4;
+constexpr std::size_t most_bytes = 256;
+constexpr u32 most_names_deep = 8;
+
+Texts nothing_known() {
+  return {std::string(1, unknown_piece)};
+}
+
+void add_text(Texts& into, std::string text) {
+  if (text.size() > most_bytes) text.resize(most_bytes);
+  if (into.size() < most_texts && std::find(into.begin(), into.end(), text) == into.end()) {
+    into.push_back(std::move(text));
+  }
+}
+
+Texts each(const Texts& texts, const std::function<std::string(std::string)>& change) {
+  Texts result;
+  for (const std::string& text : texts) add_text(result, change(text));
+  return result;
+}
+
+Texts product(const Texts& left, const Texts& right) {
+  Texts result;
+  for (const std::string& a : left) {
+    for (const std::string& b : right) add_text(result, a + b);
+  }
+  return result;
+}
+
+std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
+  std::string result;
+  if (what.empty()) return std::string(text);
+  for (std::size_t at = 0; at < text.size();) {
+    if (text.substr(at).starts_with(what)) {
+      result += by;
+      at += what.size();
+    } else {
+      result += text[at++];
+    }
+  }
+  return result;
+}
+
+std::string cased(std::string text, bool upper) {
+  for (char& c : text) {
+    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (!upper && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+std::string stripped(std::string text) {
+  const std::size_t begin = text.find_first_not_of(" \t\n");
+  return begin == text.npos ? std::string() : text.substr(begin, text.find_last_not_of(" \t\n") + 1 - begin);
+}
+
+const Expression* argument(const ArgumentList& arguments, std::size_t index) {
+  return index < arguments.positional.size() ? arguments.positional[index] : nullptr;
+}
+
+bool is_text(const Expression& expression) {
+  return expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text);
+}
+
+}  // namespace
+
+// Where names get their values.
+class Collector : public TreeWalk {
+ public:
+  explicit Collector(Constants& into) : into_(into) {}
+
+ protected:
+  void enter(const Statement& statement) override {
+    switch (statement.kind) {
+      case StatementKind::set:
+      case StatementKind::load: bind(statement.target, statement.value); break;
+      case StatementKind::set_block: {
+        Constants::Binding& binding = bind(statement.target, nullptr);
+        binding.bodies.push_back(&statement.body);
+        break;
+      }
+      case StatementKind::loop: bind_loop(statement); break;
+      case StatementKind::with:
+        for (const auto& [target, value] : statement.assignments) bind(target, value);
+        break;
+      case StatementKind::macro:
+        bind(statement.target, nullptr);
+        into_.macros_.emplace(statement.function->name, statement.function);
+        break;
+      default: break;
+    }
+    if (statement.function != nullptr) {
+      const FunctionBody& function = *statement.function;
+      for (const Expression* parameter : function.parameters) bind(parameter, nullptr);
+      const std::size_t without = function.parameters.size() - function.defaults.size();
+      for (std::size_t i = 0; i < function.defaults.size(); ++i) {
+        bind(function.parameters[without + i], function.defaults[i]);
+      }
+    }
+  }
+
+  void visit(const Expression& expression) override {
+    const auto& operands = expression.operands;
+    if (expression.kind == ExpressionKind::test && (expression.text == "defined" || expression.text == "undefined") &&
+        operands.front()->kind == ExpressionKind::name) {
+      into_.guarded_.insert(operands.front()->text);
+    }
+    if (expression.kind == ExpressionKind::dict) {
+      for (std::size_t i = 0; i + 1 < operands.size(); i += 2) {
+        if (is_text(*operands[i])) bind_key(operands[i]->constant.view(), operands[i + 1]);
+      }
+    }
+    if (expression.kind == ExpressionKind::call && operands.front()->kind == ExpressionKind::name) {
+      calls_.push_back(&expression);
+      for (const auto& [name, value] : expression.arguments.named) bind_key(name, value);
+    }
+  }
+
+ public:
+  // What macros are called with, once all of them are known.
+  void bind_calls() {
+    for (const Expression* call : calls_) {
+      const auto macro = into_.macros_.find(call->operands.front()->text);
+      if (macro == into_.macros_.end()) continue;
+      const auto& parameters = macro->second->parameters;
+      const auto& positional = call->arguments.positional;
+      for (std::size_t i = 0; i < std::min(parameters.size(), positional.size()); ++i)
+        bind(parameters[i], positional[i]);
+      for (const auto& [name, value] : call->arguments.named) bind_name(std::string(name), value);
+    }
+  }
+
+ private:
+  Constants::Binding& bind_name(std::string name, const Expression* value) {
+    const auto [at, is_new] = into_.bindings_.try_emplace(std::move(name));
+    if (is_new) into_.order_.push_back(at->first);
+    if (value != nullptr && at->second.values.size() < most_texts) at->second.values.push_back(value);
+    return at->second;
+  }
+  void bind_key(std::string_view key, const Expression* value) { bind_name("." + std::string(key), value); }
+
+  Constants::Binding& bind(const Expression* target, const Expression* value) {
+    if (target == nullptr) return bind_name({}, nullptr);
+    if (target->kind == ExpressionKind::member) return bind_name("." + std::string(target->text), value);
+    if (target->kind == ExpressionKind::name) return bind_name(std::string(target->text), value);
+    const bool is_unpacked = value != nullptr && value->operands.size() == target->operands.size() &&
+                             (value->kind == ExpressionKind::tuple || value->kind == ExpressionKind::list);
+    for (std::size_t i = 0; i < target->operands.size(); ++i) {
+      bind(target->operands[i], is_unpacked ? value->operands[i] : nullptr);
+    }
+    return bind_name({}, nullptr);
+  }
+
+  void bind_loop(const Statement& loop) {
+    bind(loop.target, nullptr);
+    if (loop.value->kind != ExpressionKind::list && loop.value->kind != ExpressionKind::tuple) return;
+    for (std::size_t i = 0; i < std::min(loop.value->operands.size(), most_texts); ++i) {
+      bind(loop.target, loop.value->operands[i]);
+    }
+  }
+
+  Constants& into_;
+  std::vector<const Expression*> calls_;
+};
+
+Constants::Constants(const Body& body) {
+  Collector collector(*this);
+  collector.walk(body);
+  collector.bind_calls();
+  // In the order of the text a chain of names is never followed far.
+  for (const std::string& name : order_) of_name(name);
+}
+
+const FunctionBody* Constants::macro(std::string_view name) const {
+  const auto found = macros_.find(name);
+  return found == macros_.end() ? nullptr : found->second;
+}
+
+Texts Constants::texts(const Expression* expression) {
+  if (expression == nullptr) return nothing_known();
+  const auto found = known_.find(expression);
+  if (found != known_.end()) return found->second;
+  known_[expression] = nothing_known();  // for what refers to itself
+  Texts result = made(*expression);
+  if (result.empty()) result = nothing_known();
+  known_[expression] = result;
+  return result;
+}
+
+Texts Constants::made(const Expression& expression) {
+  const auto& operands = expression.operands;
+  switch (expression.kind) {
+    case ExpressionKind::constant:
+      if (expression.constant.is(Kind::text))
+        return each({""}, [&](auto) { return std::string(expression.constant.view()); });
+      if (expression.constant.is(Kind::integer)) return {std::to_string(expression.constant.integer())};
+      return nothing_known();
+    case ExpressionKind::name: return of_name(std::string(expression.text));
+    case ExpressionKind::attribute: return of_name("." + std::string(expression.text));
+    case ExpressionKind::item: return of_key(expression);
+    case ExpressionKind::add:
+    case ExpressionKind::concat: {
+      Texts result = {""};
+      for (const Expression* operand : operands) result = product(result, texts(operand));
+      return result;
+    }
+    case ExpressionKind::modulo:
+      return formatted(operands[0],
+                       operands[1]->kind == ExpressionKind::tuple ? operands[1]->operands : std::vector{operands[1]});
+    case ExpressionKind::choice:
+    case ExpressionKind::either:
+    case ExpressionKind::both: {
+      Texts result;
+      for (std::size_t i = expression.kind == ExpressionKind::choice ? 1 : 0; i < operands.size(); ++i) {
+        for (std::string& text : texts(operands[i])) add_text(result, std::move(text));
+      }
+      return result;
+    }
+    case ExpressionKind::filter: return filtered(expression.text, operands.front(), expression.arguments);
+    case ExpressionKind::call: {
+      const Expression& callee = *operands.front();
+      if (callee.kind == ExpressionKind::attribute) {
+        if (callee.text == "join") return joined(callee.operands.front(), argument(expression.arguments, 0));
+        return filtered(callee.text, callee.operands.front(), expression.arguments);
+      }
+      const FunctionBody* called = callee.kind == ExpressionKind::name ? macro(callee.text) : nullptr;
+      return called == nullptr ? nothing_known() : of_body(called->body);
+    }
+    default: return nothing_known();
+  }
+}
+
+Texts Constants::of_name(const std::string& name) {
+  const auto found = bindings_.find(name);
+  if (found == bindings_.end() || depth_ == most_names_deep) return nothing_known();
+  Binding& binding = found->second;
+  if (binding.texts) return *binding.texts;
+  binding.texts = nothing_known();  // for what refers to itself
+  ++depth_;
+  Texts result;
+  for (const Expression* value : binding.values) {
+    for (std::string& text : texts(value)) add_text(result, std::move(text));
+  }
+  for (const Body* body : binding.bodies) {
+    for (std::string& text : of_body(*body)) add_text(result, std::move(text));
+  }
+  --depth_;
+  if (result.empty()) result = nothing_known();
+  binding.texts = result;
+  return result;
+}
+
+Texts Constants::of_body(const Body& body) {
+  if (depth_ == most_names_deep) return nothing_known();
+  ++depth_;
+  Texts result = {""};
+  std::size_t size = 0;
+  for (const Statement* statement : body) {
+    if (++size > most_bytes) break;
+    if (statement->kind == StatementKind::data) {
+      result = product(result, {std::string(statement->text.substr(0, most_bytes))});
+    } else {
+      result = product(result, statement->kind == StatementKind::print ? texts(statement->value) : nothing_known());
+    }
+  }
+  --depth_;
+  return result;
+}
+
+Texts Constants::of_key(const Expression& item) {
+  const Expression& subscript = *item.operands[1];
+  if (subscript.kind == ExpressionKind::slice) {
+    const Expression* step = subscript.operands[2];
+    const bool is_reversed = subscript.operands[0] == nullptr && subscript.operands[1] == nullptr && number(step) == -1;
+    if (!is_reversed) return nothing_known();
+    return each(texts(item.operands[0]), [](std::string text) { return std::string(text.rbegin(), text.rend()); });
+  }
+  Texts result;
+  for (const std::string& key : texts(&subscript)) {
+    for (std::string& text : of_name("." + key)) add_text(result, std::move(text));
+  }
+  return result;
+}
+
+Texts Constants::joined(const Expression* separator, const Expression* list) {
+  Texts result = {""};
+  if (list == nullptr || (list->kind != ExpressionKind::list && list->kind != ExpressionKind::tuple)) {
+    return list == nullptr ? nothing_known() : texts(list);
+  }
+  const Texts between = separator == nullptr ? Texts{""} : texts(separator);
+  for (std::size_t i = 0; i < std::min(list->operands.size(), most_bytes); ++i) {
+    if (i > 0) result = product(result, between);
+    result = product(result, texts(list->operands[i]));
+  }
+  return result;
+}
+
+// %s and {} are filled one after the other, whatever else a format says.
+Texts Constants::formatted(const Expression* form, const std::vector<Expression*>& values) {
+  Texts result = texts(form);
+  for (std::size_t i = 0; i < std::min(values.size(), most_bytes); ++i) {
+    Texts next;
+    for (const std::string& text : result) {
+      const std::string numbered = "{" + std::to_string(i) + "}";
+      for (const std::string_view hole : {std::string_view("%s"), std::string_view("{}"), std::string_view(numbered)}) {
+        const std::size_t at = text.find(hole);
+        if (at == text.npos) continue;
+        for (const std::string& value : texts(values[i])) {
+          add_text(next, text.substr(0, at) + value + text.substr(at + hole.size()));
+        }
+        break;
+      }
+    }
+    if (next.empty()) break;
+    result = std::move(next);
+  }
+  return result;
+}
+
+Texts Constants::filtered(std::string_view name, const Expression* input, const ArgumentList& arguments) {
+  if (name == "join") return joined(argument(arguments, 0), input);
+  if (name == "format") return formatted(input, arguments.positional);
+  if (name == "lower" || name == "upper") {
+    return each(texts(input), [&](std::string text) { return cased(std::move(text), name == "upper"); });
+  }
+  if (name == "reverse") {
+    return each(texts(input), [](std::string text) { return std::string(text.rbegin(), text.rend()); });
+  }
+  if (name == "trim" || name == "strip") return each(texts(input), stripped);
+  if (name == "replace") {
+    const Texts what = texts(argument(arguments, 0)), by = texts(argument(arguments, 1));
+    return each(texts(input), [&](std::string text) { return replaced(text, what.front(), by.front()); });
+  }
+  if (name == "string" || name == "safe" || name == "escape" || name == "e" || name == "list") return texts(input);
+  if (name == "default" || name == "d") {
+    Texts result = texts(input);
+    for (std::string& text : texts(argument(arguments, 0))) add_text(result, std::move(text));
+    return result;
+  }
+  return nothing_known();
+}
+
+std::optional<double> Constants::number(const Expression* expression) {
+  if (expression == nullptr) return std::nullopt;
+  const auto& operands = expression->operands;
+  const auto both = [&](auto&& operation) -> std::optional<double> {
+    const auto left = number(operands[0]), right = number(operands[1]);
+    return left && right ? std::optional<double>(operation(*left, *right)) : std::nullopt;
+  };
+  switch (expression->kind) {
+    case ExpressionKind::constant: {
+      const Value& value = expression->constant;
+      if (value.is(Kind::integer)) return static_cast<double>(value.integer());
+      if (value.is(Kind::real)) return value.real();
+      if (value.is(Kind::big)) return HUGE_VAL;
+      return std::nullopt;
+    }
+    case ExpressionKind::minus: {
+      const auto value = number(operands[0]);
+      return value ? std::optional<double>(-*value) : std::nullopt;
+    }
+    case ExpressionKind::add: return both(std::plus<>());
+    case ExpressionKind::subtract: return both(std::minus<>());
+    case ExpressionKind::multiply: return both(std::multiplies<>());
+    case ExpressionKind::power: return both([](double a, double b) { return std::pow(a, b); });
+    case ExpressionKind::name: {
+      const auto found = bindings_.find(std::string(expression->text));
+      if (found == bindings_.end() || found->second.values.size() != 1 || depth_ == most_names_deep)
+        return std::nullopt;
+      Binding& binding = found->second;
+      if (!binding.is_number_known) {
+        binding.is_number_known = true;  // of what refers to itself, nothing is known
+        ++depth_;
+        binding.number = number(binding.values.front());
+        --depth_;
+      }
+      return binding.number;
+    }
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace modelutils::jinja

@@ -1,0 +1,435 @@
+#include "template/inspect.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/escape.h"
+#include "base/utf8.h"
+#include "template/constants.h"
+#include "template/source.h"
+#include "template/tree_walk.h"
+
+namespace modelutils::jinja {
+
+namespace {
+
+constexpr std::size_t most_remarks = 50;
+constexpr double large_number = 1'000'000;
+constexpr double largest_number = 1e36;
+constexpr double most_rounds = 10'000'000;
+constexpr double most_in_range = 100'000;  // what Jinja's sandbox allows
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+template <std::size_t count>
+bool is_one_of(std::string_view name, const std::array<std::string_view, count>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr std::array<std::string_view, 8> globals = {"range",  "dict",      "lipsum",          "cycler",
+                                                     "joiner", "namespace", "raise_exception", "strftime_now"};
+constexpr std::array<std::string_view, 4> block_names = {"caller", "self", "super", "loop"};
+constexpr std::array<std::string_view, 12> modules = {"os",     "sys",      "subprocess", "shutil",
+                                                      "socket", "builtins", "pickle",     "importlib",
+                                                      "posix",  "pty",      "ctypes",     "platform"};
+// Attributes by which Python's frames, code and functions are reached: what the sandbox knows as unsafe.
+constexpr std::array<std::string_view, 21> unsafe_names = {
+    "mro",          "gi_frame",      "gi_code",   "cr_frame", "cr_code",    "ag_frame",     "ag_code",
+    "f_back",       "f_globals",     "f_locals",  "f_code",   "f_builtins", "func_globals", "func_code",
+    "func_closure", "func_defaults", "func_dict", "im_func",  "im_self",    "im_class",     "tb_frame"};
+constexpr std::array<std::string_view, 13> naming_filters = {"attr",       "map",    "select",  "reject", "selectattr",
+                                                             "rejectattr", "sort",   "groupby", "sum",    "min",
+                                                             "max",        "unique", "format"};
+constexpr std::array<std::string_view, 6> widths = {"center", "indent", "ljust", "rjust", "zfill", "expandtabs"};
+
+bool is_unsafe(std::string_view name) {
+  if (name.starts_with("__") && name.size() > 2 && name.find_first_not_of('_') != name.npos) return true;
+  return is_one_of(name, unsafe_names);
+}
+
+// The unsafe one of the names that dots and brackets separate; empty if there is none.
+std::string_view unsafe_part(std::string_view path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    std::size_t end = begin;
+    while (end < path.size() && (is_word(path[end]) || path[end] == unknown_piece)) ++end;
+    if (is_unsafe(path.substr(begin, end - begin))) return path.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return {};
+}
+
+// The unsafe name in a replacement field of str.format.
+std::string_view unsafe_field(std::string_view text) {
+  for (std::size_t open = text.find('{'); open != text.npos; open = text.find('{', open + 1)) {
+    const std::string_view field = text.substr(open + 1, text.find('}', open) - open - 1);
+    if (const std::string_view name = unsafe_part(field); !name.empty()) return name;
+    open += field.size();
+    if (open >= text.size()) break;
+  }
+  return {};
+}
+
+// "%1000000s", "{:1000000}"
+bool has_large_width(std::string_view text) {
+  std::size_t digits = 0;
+  bool is_field = false;
+  for (const char c : text) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (c == '%' || c == '{') is_field = true;
+    digits = is_digit && is_field ? digits + 1 : 0;
+    if (digits >= 6) return true;
+    if (is_word(c) && !is_digit) is_field = false;
+  }
+  return false;
+}
+
+// How a name that was put together is shown: what is not known as an ellipsis.
+std::string shown(std::string_view name) {
+  std::string text;
+  for (const char c : name.substr(0, 64)) text += c == unknown_piece ? "…" : std::string(1, c);
+  return escape(text);
+}
+
+bool is_hidden(char32_t c, char32_t before) {
+  if (c >= 0xFE00 && c <= 0xFE0F) return false;  // they choose how the character before them looks: emoji have them
+  if (c == 0x200C || c == 0x200D) return before < 0x300 || is_invisible(before);  // scripts and emoji join with them
+  if (c < 0x20) return c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v';
+  return c == 0x7F || is_invisible(c);
+}
+
+template <typename Take>
+void find_hidden(std::string_view text, Take&& take) {
+  char32_t before = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = decode_utf8(text.substr(i));
+    if (point.valid && is_hidden(point.value, before) && !take(i, point.value)) return;
+    // A variation selector does not part an emoji from what joins it.
+    if (point.value < 0xFE00 || point.value > 0xFE0F) before = point.valid ? point.value : 0;
+    i += std::max<std::size_t>(point.size, 1);
+  }
+}
+
+std::string hidden_message(char32_t c) {
+  return fmt::format("the chat template contains the invisible character U+{:04X}", static_cast<u32>(c));
+}
+
+bool has_words(const Body& body) {
+  return std::any_of(body.begin(), body.end(), [](const Statement* one) {
+    return one->kind == StatementKind::data &&
+           std::count_if(one->text.begin(), one->text.end(), [](char c) { return is_word(c) && c != '_'; }) >= 12;
+  });
+}
+
+// Is the value true or false whatever the conversation?
+std::optional<bool> fixed_truth(const Expression& value) {
+  if (value.kind == ExpressionKind::negation) {
+    const auto inner = fixed_truth(*value.operands.front());
+    return inner ? std::optional(!*inner) : std::nullopt;
+  }
+  if (value.kind == ExpressionKind::list || value.kind == ExpressionKind::tuple) return !value.operands.empty();
+  if (value.kind != ExpressionKind::constant) return std::nullopt;
+  const Value& constant = value.constant;
+  if (constant.is(Kind::boolean)) return constant.boolean();
+  if (constant.is(Kind::none)) return false;
+  if (constant.is(Kind::integer)) return constant.integer() != 0;
+  if (constant.is(Kind::text)) return !constant.view().empty();
+  return std::nullopt;
+}
+
+// How often an expression joins the variable to itself.
+std::size_t count_of(const Expression& value, const Expression& target) {
+  const bool is_join = value.kind == ExpressionKind::add || value.kind == ExpressionKind::concat;
+  if (!is_join) {
+    const auto kind = target.kind == ExpressionKind::member ? ExpressionKind::attribute : ExpressionKind::name;
+    return value.kind == kind && value.text == target.text ? 1 : 0;
+  }
+  std::size_t count = 0;
+  for (const Expression* operand : value.operands) count += count_of(*operand, target);
+  return count;
+}
+
+class Inspector : public TreeWalk {
+ public:
+  Inspector(const Template& parsed, std::string_view original)
+      : source_(parsed.source()), original_(original), constants_(parsed.root().body) {
+    walk(parsed.root().body);
+  }
+
+  std::vector<Remark> take() { return std::move(remarks_); }
+
+ private:
+  template <typename Message>
+  void say(std::string_view code, std::size_t at, const Message& message) {
+    if (remarks_.size() == most_remarks) return;
+    remarks_.push_back({code, position(source_, at).text() + ": " + message, original_offset(original_, at)});
+  }
+
+  void enter(const Statement& statement) override {
+    switch (statement.kind) {
+      case StatementKind::load:
+        say("template-import", statement.at,
+            fmt::format("the chat template loads another file or module ({})", statement.text));
+        break;
+      case StatementKind::loop: {
+        const double rounds = rounds_of(*statement.value);
+        rounds_.push_back((rounds_.empty() ? 1 : rounds_.back()) * std::max(rounds, 1.0));
+        if (rounds_.back() > most_rounds && (rounds_.size() == 1 || rounds_[rounds_.size() - 2] <= most_rounds)) {
+          say("template-size", statement.at,
+              fmt::format("the loop runs {:.0f} times: too large for a prompt", rounds_.back()));
+        }
+        if (fixed_truth(*statement.value) == false) check_reach(statement.body, statement.at);
+        break;
+      }
+      case StatementKind::condition: {
+        const std::optional<bool> truth = fixed_truth(*statement.value);
+        if (truth == false) check_reach(statement.body, statement.at);
+        if (truth == true) check_reach(statement.otherwise, statement.at);
+        break;
+      }
+      case StatementKind::set: check_growth(statement); break;
+      default: break;
+    }
+  }
+  void leave(const Statement& statement) override {
+    if (statement.kind == StatementKind::loop) rounds_.pop_back();
+  }
+
+  void check_reach(const Body& body, std::size_t at) {
+    if (!has_words(body)) return;
+    say("template-unreachable", at,
+        "text that is never rendered: whoever reads it is meant to take it for part of the prompt");
+  }
+
+  void check_growth(const Statement& set) {
+    if (around().loops == 0) return;
+    const bool doubles = count_of(*set.value, *set.target) > 1;
+    if (doubles) say("template-size", set.at, "the text is doubled in every round of a loop: it grows too large");
+  }
+
+  double rounds_of(const Expression& value) {
+    const bool is_range = value.kind == ExpressionKind::call && is_global(*value.operands.front(), "range");
+    if (!is_range) return static_cast<double>(value.kind == ExpressionKind::list ? value.operands.size() : 1);
+    const auto& arguments = value.arguments.positional;
+    const auto first = arguments.empty() ? std::nullopt : constants_.number(arguments.front());
+    if (arguments.size() < 2) return first.value_or(1);
+    return constants_.number(arguments[1]).value_or(1) - first.value_or(0);
+  }
+
+  bool is_global(const Expression& callee, std::string_view name) const {
+    return callee.kind == ExpressionKind::name && callee.text == name && !constants_.is_bound(name);
+  }
+
+  void visit(const Expression& expression) override {
+    const auto& operands = expression.operands;
+    switch (expression.kind) {
+      case ExpressionKind::constant: check_text(expression); break;
+      case ExpressionKind::attribute: check_access(expression.at, {std::string(expression.text)}, *operands[0]); break;
+      case ExpressionKind::item:
+        if (operands[1]->kind != ExpressionKind::slice) {
+          check_access(expression.at, constants_.texts(operands[1]), *operands[0]);
+        }
+        break;
+      case ExpressionKind::filter: check_filter(expression); break;
+      case ExpressionKind::call: check_call(expression); break;
+      case ExpressionKind::multiply: check_product(expression); break;
+      case ExpressionKind::power: check_power(expression); break;
+      case ExpressionKind::modulo: check_format(operands[0], expression.at); break;
+      default: break;
+    }
+  }
+
+  void check_text(const Expression& expression) {
+    if (!expression.constant.is(Kind::text)) return;
+    const std::string_view text = expression.constant.view();
+    // Only what escapes spell: the rest is seen in the source.
+    find_hidden(text, [&](std::size_t at, char32_t c) {
+      const std::size_t size = decode_utf8(text.substr(at)).size;
+      const std::string_view literal = source_.substr(expression.at, text.size() * 10 + 2);
+      if (literal.find(text.substr(at, size)) != literal.npos) return true;
+      say("template-hidden", expression.at, hidden_message(c));
+      return false;
+    });
+  }
+
+  void say_unsafe(std::size_t at, std::string_view name) {
+    say("template-unsafe-name", at, fmt::format("the chat template accesses Python's '{}'", shown(name)));
+  }
+
+  void check_access(std::size_t at, const Texts& names, const Expression& base) {
+    for (const std::string& name : names) {
+      if (is_unsafe(name)) return say_unsafe(at, name);
+      if (name == std::string(1, unknown_piece)) continue;
+      const bool is_name = base.kind == ExpressionKind::name && !constants_.is_bound(base.text);
+      if (is_name && base.text == "self" && name.starts_with("_")) return say_unsafe(at, name);
+      if (is_name && is_one_of(base.text, globals)) return say_unsafe(at, std::string(base.text) + "." + name);
+      if (is_name && is_one_of(base.text, modules) && !constants_.is_guarded(base.text)) {
+        return say("template-unknown-call", at,
+                   fmt::format("the chat template uses the module '{}', which no program offers it", base.text));
+      }
+      if (base.kind != ExpressionKind::call) continue;
+      const Expression& callee = *base.operands.front();
+      const bool is_cycler = is_global(callee, "cycler");
+      const bool is_known = is_cycler && (name == "next" || name == "current" || name == "reset");
+      if ((is_cycler || is_global(callee, "joiner")) && !is_known) {
+        return say_unsafe(at, std::string(callee.text) + "()." + name);
+      }
+    }
+  }
+
+  void check_format(const Expression* form, std::size_t at) {
+    for (const std::string& text : constants_.texts(form)) {
+      if (const std::string_view name = unsafe_field(text); !name.empty()) {
+        return say("template-unsafe-name", at,
+                   fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
+      }
+      if (has_large_width(text)) return say_large(at, "a width");
+    }
+  }
+
+  void check_filter(const Expression& filter) {
+    const ArgumentList& arguments = filter.arguments;
+    if (is_one_of(filter.text, naming_filters)) {
+      const auto check = [&](const Expression* argument) {
+        for (const std::string& text : constants_.texts(argument)) {
+          if (const std::string_view name = unsafe_part(text); !name.empty()) {
+            say("template-unsafe-name", filter.at,
+                fmt::format("the chat template accesses Python's '{}' through the filter '{}'", shown(name),
+                            filter.text));
+          }
+        }
+      };
+      for (const Expression* argument : arguments.positional) check(argument);
+      for (const auto& [name, argument] : arguments.named) check(argument);
+      for (const Expression* rest : {arguments.rest, arguments.rest_named}) {
+        if (rest == nullptr) continue;
+        for (const Expression* item : rest->operands) check(item);
+      }
+    }
+    if (filter.text == "format") check_format(filter.operands.front(), filter.at);
+    if (filter.text == "map" && !arguments.positional.empty() && filter.operands.front() != nullptr) {
+      for (const std::string& called : constants_.texts(arguments.positional.front())) {
+        if (called != "format") continue;
+        for (const Expression* form : filter.operands.front()->operands) check_format(form, filter.at);
+      }
+    }
+    if (is_one_of(filter.text, widths)) check_width(arguments, filter.at);
+  }
+
+  void check_width(const ArgumentList& arguments, std::size_t at) {
+    const auto is_large = [&](const Expression* one) { return constants_.number(one).value_or(0) >= large_number; };
+    const auto& positional = arguments.positional;
+    if (std::any_of(positional.begin(), positional.end(), is_large) ||
+        std::any_of(arguments.named.begin(), arguments.named.end(),
+                    [&](const auto& one) { return is_large(one.second); })) {
+      say_large(at, "a width");
+    }
+  }
+
+  void say_large(std::size_t at, std::string_view what) {
+    say("template-size", at, fmt::format("{} is too large for a prompt", what));
+  }
+
+  void check_call(const Expression& call) {
+    const Expression& callee = *call.operands.front();
+    if (callee.kind == ExpressionKind::attribute || callee.kind == ExpressionKind::item) {
+      const std::string name = callee.kind == ExpressionKind::attribute ? std::string(callee.text)
+                                                                        : constants_.texts(callee.operands[1]).front();
+      if (name == "format" || name == "format_map") check_format(callee.operands.front(), call.at);
+      if (is_one_of(name, widths)) check_width(call.arguments, call.at);
+      return;
+    }
+    if (callee.kind != ExpressionKind::name) return;
+    const std::string_view name = callee.text;
+    if (is_global(callee, "range")) {
+      const auto& arguments = call.arguments.positional;
+      if (std::any_of(arguments.begin(), arguments.end(), [&](const Expression* one) {
+            return std::abs(constants_.number(one).value_or(0)) > most_in_range;
+          })) {
+        say_large(call.at, "the range of a loop");
+      }
+    }
+    if (is_global(callee, "lipsum")) check_width(call.arguments, call.at);
+    const FunctionBody* macro = around().macro;
+    if (macro != nullptr && macro->name == name && constants_.macro(name) == macro && !around().is_conditional) {
+      say("template-size", call.at, fmt::format("the macro '{}' calls itself without end", name));
+    }
+    if (constants_.is_bound(name) || is_one_of(name, globals) || is_one_of(name, block_names)) return;
+    if (is_unsafe(name)) return say_unsafe(call.at, name);
+    if (!constants_.is_guarded(name)) {
+      say("template-unknown-call", call.at,
+          fmt::format("the chat template calls '{}', which no program offers it", shown(name)));
+    }
+  }
+
+  void check_product(const Expression& product) {
+    for (std::size_t side = 0; side < 2; ++side) {
+      const Expression& other = *product.operands[1 - side];
+      const double count = constants_.number(product.operands[side]).value_or(0);
+      if (count < large_number || constants_.number(&other)) continue;
+      const bool is_text = other.kind == ExpressionKind::list || other.kind == ExpressionKind::tuple ||
+                           constants_.texts(&other) != Texts{std::string(1, unknown_piece)};
+      if (is_text || count >= 100 * large_number) return say_large(product.at, "the product '*'");
+    }
+  }
+
+  void check_power(const Expression& power) {
+    const auto value = constants_.number(&power);
+    const double exponent = constants_.number(power.operands[1]).value_or(0);
+    if (std::abs(value.value_or(0)) > largest_number || std::isnan(value.value_or(0)) || exponent > 10'000)
+      say_large(power.at, "the power '**'");
+  }
+
+  const std::string_view source_;
+  const std::string_view original_;
+  Constants constants_;
+  std::vector<double> rounds_;  // of the loops around, multiplied
+  std::vector<Remark> remarks_;
+};
+
+class Mention : public TreeWalk {
+ public:
+  Mention(std::string_view variable, std::string_view text) : variable_(variable), text_(text) {}
+  bool is_found = false;
+
+ private:
+  void look(std::string_view text) { is_found = is_found || (!text_.empty() && text.find(text_) != text.npos); }
+  void enter(const Statement& statement) override {
+    if (statement.kind == StatementKind::data) look(statement.text);
+  }
+  void visit(const Expression& expression) override {
+    if (expression.kind == ExpressionKind::name) is_found = is_found || expression.text == variable_;
+    if (expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text))
+      look(expression.constant.view());
+  }
+
+  const std::string_view variable_;
+  const std::string_view text_;
+};
+
+}  // namespace
+
+std::vector<Remark> hidden_text(std::string_view source) {
+  std::vector<Remark> remarks;
+  find_hidden(source, [&](std::size_t at, char32_t c) {
+    remarks.push_back({"template-hidden", position(source, at).text() + ": " + hidden_message(c), at});
+    return false;
+  });
+  return remarks;
+}
+
+std::vector<Remark> inspect(const Template& parsed, std::string_view source) {
+  return Inspector(parsed, source).take();
+}
+
+bool mentions(const Template& parsed, std::string_view variable, std::string_view text) {
+  Mention mention(variable, text);
+  mention.walk(parsed.root().body);
+  return mention.is_found;
+}
+
+}  // namespace modelutils::jinja
