@@ -92,7 +92,7 @@ Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
   const int reason = ENOSYS;
 #endif
   return refuse("edit-no-lease",
-                fmt::format("nobody can say whether another process has the file open: {} ({})", why_no_lease(reason),
+                fmt::format("it is not known whether another process has the file open: {} ({})", why_no_lease(reason),
                             errno_text(reason)),
                 path_, true, remarks);
 }
