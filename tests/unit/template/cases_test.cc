@@ -15,7 +15,8 @@ TEST(TemplateCases, RenderAsJinjaDoes) {
   const std::string variables = json::member(root, "variables")->text();
   const i64 now = *json::i64_member(root, "now");
   std::size_t count = 0;
-  for (const json::Element one : *json::array_member(root, "cases")) {
+  const json::Array cases = *json::array_member(root, "cases");
+  for (const json::Element one : cases) {
     const std::string source(*json::string_member(one, "template"));
     const std::string text = test::rendered(source, variables, now);
     const auto expected = json::string_member(one, "text");
