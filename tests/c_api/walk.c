@@ -72,13 +72,16 @@ static void walk_metadata(const mu_model* model) {
 
 static void walk_bytes(const mu_model* model, uint64_t index, const mu_tensor* info) {
   const void* data = NULL;
-  uint64_t bytes = 0;
-  GIVES(MU_OK, mu_tensor_data(model, index, &data, &bytes));
-  CHECK(data != NULL && bytes == info->bytes);
+  uint64_t bytes = info->bytes;
   unsigned char* copy = malloc(bytes + 1);
   if (copy == NULL) return;
   GIVES(MU_OK, mu_tensor_read(model, index, 0, copy, bytes));
-  CHECK(memcmp(copy, data, bytes) == 0);
+  if (mu_tensor_data(model, index, &data, &bytes) == MU_OK) {
+    CHECK(data != NULL && bytes == info->bytes);
+    CHECK(data == NULL || memcmp(copy, data, bytes) == 0);
+  } else {  // a view with strides
+    CHECK(strcmp(mu_last_error_code(), "io-map") == 0);
+  }
   GIVES(MU_ERROR_RANGE, mu_tensor_read(model, index, 1, copy, bytes));
   GIVES(MU_ERROR_RANGE, mu_tensor_read(model, index, UINT64_MAX, copy, 2));
   free(copy);
