@@ -21,10 +21,10 @@ int recover(const cli::GgufEditArguments& options, const cli::CommonOptions& com
   const edit::EditOptions& edit = options.edit;
   if (!options.operations.empty() || edit.split.is_wanted() || edit.reserve || !edit.output.empty() || edit.in_place ||
       edit.dry_run) {
-    return messages.error(usage_error("--recover cannot be combined with anything but --force").value());
+    return messages.error(usage_error("--recover cannot be combined with anything but --journal and --force").value());
   }
   Findings remarks;
-  const auto recovered = edit::recover_edit(edit.model, edit.force, remarks);
+  const auto recovered = edit::recover_edit(edit.model, {.journal = options.journal, .force = edit.force}, remarks);
   for (const Finding& remark : remarks) messages.remark(remark, edit.model);
   if (!recovered) return messages.error(in_file(recovered.error(), edit.model));
   constexpr std::string_view texts[] = {"no edit was interrupted", "the edit is undone", "the edit is completed"};
@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
   if (const auto status = command.parse(argc, argv)) return *status;
   const cli::Messages messages(command);
   if (options.recover) return recover(options, command.common(), messages);
+  if (!options.journal.empty()) return messages.error(usage_error("--journal needs --recover").value());
   edit::EditOptions& edit = options.edit;
   edit.operations = cli::edit_operations(options.operations);
   auto plan = edit::plan_edit(edit);

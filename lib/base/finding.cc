@@ -42,6 +42,14 @@ const Finding* first_error(std::span<const Finding> findings) {
   return first_that(findings, [](Scope scope) { return scope != Scope::data; });
 }
 
+Findings leading_warnings(std::span<const Finding> findings) {
+  Findings leading;
+  for (const Finding& finding : findings) {
+    if (finding.leads && finding.severity == Severity::warning) leading.push_back(finding);
+  }
+  return leading;
+}
+
 Finding with_path(Finding finding, std::string_view path) {
   std::string file(path);
   if (!finding.file.empty()) {

@@ -58,6 +58,9 @@ const Finding* first_container_error(std::span<const Finding> findings);
 /// The same of any scope but data: what makes a converter refuse.
 const Finding* first_error(std::span<const Finding> findings);
 
+/// The warnings that lead: what a converter passes on of a file that it goes on with.
+Findings leading_warnings(std::span<const Finding> findings);
+
 /// The same finding as what stops a tool: with a path instead of the name within a set. `path`: the model's, as the
 /// user gave it; a file of a set is named with the folder it lies in: the directory `path`, or the one of the file
 /// `path`.

@@ -5,7 +5,7 @@
 
 #include "base/name_index.h"
 #include "base/path.h"
-#include "gguf/edit_journal.h"
+#include "gguf/find_journal.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 
@@ -31,6 +31,7 @@ class Taker {
   // Where a header breaks off, nothing behind it can be found; all else --force can leave out.
   Status check_container() {
     const Findings findings = gguf_container_findings(set_);
+    model_.remarks = leading_warnings(findings);
     const Finding* broken = first_container_error(findings);
     if (broken == nullptr) return {};
     const std::string& path = set_.files.front().path;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "io/download_cache.h"
+#include "io/edit_lock.h"
 #include "io/leased_open.h"
 
 namespace modelutils::edit {
@@ -51,7 +52,7 @@ Status refuse_download_cache(const std::string& path) {
   return input_error("edit-in-cache", in_cache_text(cache) + "; write a copy with -o", {}, {}, path);
 }
 
-Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, bool force, Findings& remarks) {
+Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, ExclusiveOptions options, Findings& remarks) {
   MU_TRY(refuse_download_cache(path));
   MU_ASSIGN(const std::string target, resolve(path));
   const int descriptor =
@@ -73,9 +74,12 @@ Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, bool force, F
     MU_TRY(refuse("edit-hard-links",
                   fmt::format("has {} names (hard links), all of which would change, even one in a download cache",
                               file.status_.st_nlink),
-                  path, force, remarks));
+                  path, options.any_name, remarks));
   }
-  MU_TRY(file.take_lease(force, remarks));
+  if (lock_for_edit(descriptor) == EditLock::held) {
+    return output_error("edit-in-use", "is being edited by another process; try again when it has ended", path);
+  }
+  MU_TRY(file.take_lease(options.force, remarks));
   return file;
 }
 

@@ -15,13 +15,19 @@ namespace modelutils::edit {
 /// Refuses, whatever is forced, a file whose name is its checksum. Errors of kind input: "edit-in-cache", "io-open".
 Status refuse_download_cache(const std::string& path);
 
+struct ExclusiveOptions {
+  bool force = false;     ///< although another process has the file open
+  bool any_name = false;  ///< although it has further names (hard links)
+};
+
 class ExclusiveFile {
  public:
   /// Opens the file that `path` leads to, and takes a write lease on it: nobody has it open or mapped then, and who
-  /// opens it waits until this object is gone (or the system's time for that has passed). `force` turns "edit-in-use"
-  /// and "edit-hard-links" into remarks; where there are no leases, a remark says so. Errors: "edit-in-cache" (kind
-  /// input); of kind output: "out-open", "edit-owner", "edit-hard-links", "edit-in-use".
-  static Result<ExclusiveFile> open(const std::string& path, bool force, Findings& remarks);
+  /// opens it waits until this object is gone (or the system's time for that has passed). What the options allow is a
+  /// remark; where there are no leases, a remark says so. A second edit of the file is refused whatever is allowed, as
+  /// far as the file system has locks. Errors: "edit-in-cache" (kind input); of kind output: "out-open", "edit-owner",
+  /// "edit-hard-links", "edit-in-use".
+  static Result<ExclusiveFile> open(const std::string& path, ExclusiveOptions options, Findings& remarks);
 
   const RandomAccessFile& reader() const { return *file_; }
   const struct stat& status() const { return status_; }

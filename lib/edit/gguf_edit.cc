@@ -232,14 +232,14 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
   return written;
 }
 
-Result<Recovery> recover_edit(const std::string& model, bool force, Findings& remarks) {
+Result<Recovery> recover_edit(const std::string& model, const RecoverOptions& options, Findings& remarks) {
   const std::optional<gguf::SplitName> name = gguf::parse_split_name(model);
-  if (!name) return recover_header(model, force, remarks);
+  if (!name || !options.journal.empty()) return recover_header(model, options, remarks);
   Recovery most = Recovery::nothing_to_do;
   for (u32 number = 1; number <= name->count; ++number) {
     const std::string path = gguf::split_path(name->prefix, number, name->count);
     if (path != model && !is_present(path)) continue;
-    MU_ASSIGN(const Recovery recovered, recover_header(path, force, remarks));
+    MU_ASSIGN(const Recovery recovered, recover_header(path, options, remarks));
     most = std::max(most, recovered);
   }
   return most;

@@ -51,7 +51,8 @@ Result<EditPlan> plan_edit(const EditOptions& options);
 /// Does what was planned. Gives the files written; none in place. Errors: those of write_edited() and change_header().
 Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPlan& plan, Progress& progress);
 
-/// --recover, for every file of a set. Errors: those of recover_header().
-Result<Recovery> recover_edit(const std::string& model, bool force, Findings& remarks);
+/// --recover, for every file of a set, or with a journal that is named for the one file. Errors: those of
+/// recover_header().
+Result<Recovery> recover_edit(const std::string& model, const RecoverOptions& options, Findings& remarks);
 
 }  // namespace modelutils::edit

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/escape.h"
+#include "base/path.h"
 #include "edit/exclusive_file.h"
+#include "gguf/find_journal.h"
 #include "io/atomic_output.h"
 #include "io/interrupt.h"
 #include "io/sync_folder.h"
@@ -38,8 +41,9 @@ Status remove_journal(const std::string& path) {
   return sync_folder_of(path);
 }
 
-Status write_all(const ExclusiveFile& file, const std::vector<gguf::UndoRange>& ranges) {
-  for (const gguf::UndoRange& range : ranges) MU_TRY(file.write(range.offset, range.before));
+Status write_all(const ExclusiveFile& file, const std::vector<gguf::EditRange>& ranges,
+                 std::string gguf::EditRange::*side) {
+  for (const gguf::EditRange& range : ranges) MU_TRY(file.write(range.offset, range.*side));
   return file.sync();
 }
 
@@ -55,18 +59,15 @@ bool has_bytes(const RandomAccessFile& file, std::string_view bytes) {
   return true;
 }
 
-tl::unexpected<Error> foreign_journal(const std::string& path, const std::string& reason) {
+tl::unexpected<Error> foreign_journal(const std::string& journal, const std::string& reason) {
   return output_error("edit-journal-foreign",
-                      "is in the way of an edit, but is not a journal of this file: " + reason + "; move it away",
-                      gguf::journal_path(path));
+                      "is in the way, but is not the journal of an edit of this file: " + reason + "; move it away",
+                      journal);
 }
 
-gguf::EditJournal make_journal(const HeaderChange& change, const struct stat& status) {
+gguf::EditJournal make_journal(const HeaderChange& change) {
   gguf::EditJournal journal;
-  journal.boot = gguf::boot_id();
-  journal.device = static_cast<u64>(status.st_dev);
-  journal.inode = static_cast<u64>(status.st_ino);
-  journal.file_size = change.file_size;
+  journal.writer = gguf::this_writer();
   journal.header_size = change.before.size();
   journal.old_digest = gguf::header_digest(change.before);
   journal.new_digest = gguf::header_digest(change.after);
@@ -74,11 +75,62 @@ gguf::EditJournal make_journal(const HeaderChange& change, const struct stat& st
   return journal;
 }
 
+tl::unexpected<Error> other_edit(const ExclusiveFile& file, const std::string& path) {
+  const gguf::JournalSearch search = gguf::find_journal(file.reader(), path);
+  const std::string writer = search.found ? escape(search.found->journal.writer) : std::string();
+  return output_error("edit-in-use",
+                      "is being edited by " + (writer.empty() ? "another process" : writer) +
+                          "; try again when it has ended, or --recover if it did not end well",
+                      path);
+}
+
+// A journal of another name stays while there is a file of that name that is not this one.
+Status settle_journal(const std::string& journal, const ExclusiveFile& file, const std::string& path,
+                      Findings& remarks) {
+  struct stat there {};
+  const std::string named =
+      journal.ends_with(gguf::journal_ending) ? journal.substr(0, journal.size() - gguf::journal_ending.size()) : "";
+  const bool is_gone = !named.empty() && ::lstat(named.c_str(), &there) != 0 && errno == ENOENT;
+  const bool is_this = !named.empty() && ::stat(named.c_str(), &there) == 0 && there.st_dev == file.status().st_dev &&
+                       there.st_ino == file.status().st_ino;
+  if (is_gone || is_this || journal == gguf::journal_path(path)) return remove_journal(journal);
+  Finding remark;
+  remark.severity = Severity::warning;
+  remark.scope = Scope::model;
+  remark.code = "edit-journal-kept";
+  remark.message =
+      "the journal " + escape(base_name_of(journal)) + " is still there: another file may need it; remove it if not";
+  remarks.push_back(std::move(remark));
+  return {};
+}
+
+// The journal to recover by, wherever it is: nothing where no edit was interrupted.
+Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile& file, const std::string& path,
+                                                             const std::string& named) {
+  if (!named.empty()) {
+    gguf::JournalSearch search = gguf::look_at_journal(file.reader(), named, gguf::JournalOwner::anybody);
+    if (search.found) return std::move(search.found);
+    if (search.rejected.empty())
+      return input_error("io-open", "cannot be opened: there is no such file", {}, {}, named);
+    return output_error("edit-journal-foreign", "is not the journal of an edit of this file: " + search.rejected,
+                        named);
+  }
+  gguf::JournalSearch own = gguf::find_journal(file.reader(), path);
+  if (own.found) return std::move(own.found);
+  std::vector<gguf::FoundJournal> moved = gguf::find_moved_journals(file.reader(), path);
+  const auto torn = std::find_if(moved.begin(), moved.end(),
+                                 [](const gguf::FoundJournal& each) { return each.state == gguf::EditState::torn; });
+  if (torn != moved.end()) return std::move(*torn);
+  if (!own.rejected.empty()) return foreign_journal(gguf::journal_path(path), own.rejected);
+  if (moved.empty()) return std::nullopt;
+  return std::move(moved.front());
+}
+
 }  // namespace
 
-std::vector<gguf::UndoRange> changed_ranges(std::string_view before, std::string_view after) {
+std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after) {
   constexpr std::size_t joined_gap = 64;  // a range takes 16 bytes of its own, and a call
-  std::vector<gguf::UndoRange> ranges;
+  std::vector<gguf::EditRange> ranges;
   std::size_t at = 0;
   while (true) {
     while (at < before.size() && before[at] == after[at]) ++at;
@@ -87,32 +139,34 @@ std::vector<gguf::UndoRange> changed_ranges(std::string_view before, std::string
     for (std::size_t i = end; i < before.size() && i < end + joined_gap; ++i) {
       if (before[i] != after[i]) end = i + 1;
     }
-    ranges.push_back({at, std::string(before.substr(at, end - at))});
+    ranges.push_back({at, std::string(before.substr(at, end - at)), std::string(after.substr(at, end - at))});
     at = end;
   }
 }
 
 Status change_header(const HeaderChange& change, bool force, Findings& remarks) {
-  MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(change.path, force, remarks));
+  MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(change.path, {.force = force, .any_name = force}, remarks));
   const gguf::JournalSearch search = gguf::find_journal(file.reader(), change.path);
-  if (!search.rejected.empty()) return foreign_journal(change.path, search.rejected);
-  const bool is_as_planned = file.reader().file_size() == change.file_size && has_bytes(file.reader(), change.before);
-  if (!is_as_planned || search.found) {
-    return output_error("edit-changed", "has been changed by another program in the meantime", change.path);
-  }
-  const gguf::EditJournal journal = make_journal(change, file.status());
   const std::string journal_name = gguf::journal_path(change.path);
+  if (!search.rejected.empty()) return foreign_journal(journal_name, search.rejected);
+  if (search.found) return other_edit(file, change.path);
 
+  // The journal comes first, and never in the place of another: where there are no leases and locks, it is what keeps
+  // a second edit away. Only then is the header certain to stay as it is.
   SignalHold hold;
   remove_abandoned(journal_name, file.status().st_uid);
-  MU_TRY(write_journal(journal, journal_name, file.status()));
-  std::vector<gguf::UndoRange> ranges = journal.ranges;
-  for (gguf::UndoRange& range : ranges) {
-    range.before = std::string(change.after.substr(static_cast<std::size_t>(range.offset), range.before.size()));
+  const gguf::EditJournal journal = make_journal(change);
+  if (Status made = write_journal(journal, journal_name, file.status()); !made) {
+    return made.error().code == "out-exists" ? other_edit(file, change.path) : made;
   }
-  if (const Status written = write_all(file, ranges); !written) {
+  const bool is_as_planned = file.reader().file_size() == change.file_size && has_bytes(file.reader(), change.before);
+  if (!is_as_planned) {
+    MU_TRY(remove_journal(journal_name));
+    return output_error("edit-changed", "has been changed by another program in the meantime", change.path);
+  }
+  if (const Status written = write_all(file, journal.ranges, &gguf::EditRange::after); !written) {
     Error error = written.error();
-    const bool is_restored = write_all(file, journal.ranges) && remove_journal(journal_name);
+    const bool is_restored = write_all(file, journal.ranges, &gguf::EditRange::before) && remove_journal(journal_name);
     error.message += is_restored ? "; the file is as it was" : "; run gguf-edit --recover when that is mended";
     return tl::make_unexpected(std::move(error));
   }
@@ -121,17 +175,15 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   return removed;
 }
 
-Result<Recovery> recover_header(const std::string& path, bool force, Findings& remarks) {
-  MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(path, force, remarks));
-  const gguf::JournalSearch search = gguf::find_journal(file.reader(), path);
-  if (!search.rejected.empty()) return foreign_journal(path, search.rejected);
+Result<Recovery> recover_header(const std::string& path, const RecoverOptions& options, Findings& remarks) {
+  MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(path, {.force = options.force, .any_name = true}, remarks));
+  MU_ASSIGN(const auto found, journal_to_recover(file, path, options.journal));
   remove_abandoned(gguf::journal_path(path), file.status().st_uid);
-  if (!search.found) return Recovery::nothing_to_do;
+  if (!found) return Recovery::nothing_to_do;
   SignalHold hold;
-  const gguf::FoundJournal& found = *search.found;
-  const bool is_complete = found.state == gguf::EditState::written;
-  MU_TRY(is_complete ? file.sync() : write_all(file, found.journal.ranges));
-  MU_TRY(remove_journal(found.path));
+  const bool is_complete = found->state == gguf::EditState::written;
+  MU_TRY(is_complete ? file.sync() : write_all(file, found->journal.ranges, &gguf::EditRange::before));
+  MU_TRY(settle_journal(found->path, file, path, remarks));
   hold.done();
   return is_complete ? Recovery::completed : Recovery::restored;
 }

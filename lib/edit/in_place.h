@@ -17,15 +17,16 @@ struct HeaderChange {
   u64 file_size = 0;
 };
 
-/// The bytes of `before` that differ from `after`; what is less than a few bytes apart is one range.
-std::vector<gguf::UndoRange> changed_ranges(std::string_view before, std::string_view after);
+/// The bytes in which the two, of the same length, differ; what is less than a few bytes apart is one range.
+std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after);
 
-/// Changes the header: journal, sync, write, sync, journal away. If writing fails, what was there is restored. No other
-/// descriptor of this process may be open on the file. `force`: also if another process has the file open, or it has
-/// other names; then, and where it cannot be known, a remark says so.
+/// Changes the header: journal (never replacing one), comparison with the plan, write, sync, journal away. If writing
+/// fails, what was there is restored. No other descriptor of this process may be open on the file. `force`: also if
+/// another process has the file open, or it has other names; then, and where it cannot be known, a remark says so.
 ///
-/// Errors: "edit-in-cache"; of kind output: "out-open", "edit-owner", "edit-hard-links", "edit-in-use", "edit-changed"
-/// (not what was planned for), "edit-journal-foreign", those of AtomicOutput for the journal, "out-write", "out-sync".
+/// Errors: "edit-in-cache"; of kind output: "out-open", "edit-owner", "edit-hard-links", "edit-in-use" (also: another
+/// edit has its journal there), "edit-changed" (not what was planned for), "edit-journal-foreign", those of
+/// AtomicOutput for the journal, "out-write", "out-sync".
 Status change_header(const HeaderChange& change, bool force, Findings& remarks);
 
 enum class Recovery : u8 {
@@ -34,7 +35,14 @@ enum class Recovery : u8 {
   completed,      ///< the new header was whole already
 };
 
-/// --recover. Errors: as change_header(); "edit-journal-foreign" for a journal that does not count.
-Result<Recovery> recover_header(const std::string& path, bool force, Findings& remarks);
+struct RecoverOptions {
+  std::string journal;  ///< that of the interrupted edit, wherever it lies; empty: look next to the file
+  bool force = false;   ///< also if another process has the file open
+};
+
+/// --recover: the journal under the file's own name, or one in its folder that was made under another name; that is
+/// removed unless a file of its name is there, which may need it, too (a remark, "edit-journal-kept"). Errors: as
+/// change_header(); "edit-journal-foreign" for a journal that does not count.
+Result<Recovery> recover_header(const std::string& path, const RecoverOptions& options, Findings& remarks);
 
 }  // namespace modelutils::edit

@@ -1,196 +1,183 @@
 #include "gguf/edit_journal.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "base/checked_math.h"
-#include "base/path.h"
+#include "base/escape.h"
 #include "io/hash.h"
 
 namespace modelutils::gguf {
 
 namespace {
 
-constexpr std::string_view magic = "GGUFEDIT";
-constexpr u32 format_version = 1;
+constexpr std::string_view magic = "mu-edit\n";
+constexpr std::string_view magic_of_version_1 = "GGUFEDIT";
 constexpr std::size_t digest_bytes = 16;
-constexpr std::string_view ending = ".edit-journal";
+constexpr u64 max_writer_bytes = 256;
 constexpr u64 max_boot_bytes = 64;
-constexpr u64 max_identity_bytes = 256;          // magic, version, boot id and four numbers; the two digests, too
-constexpr u64 most_journal_bytes_per_byte = 17;  // of the header: a range of one byte takes 16 more
+constexpr u64 max_header_size = u64{1} << 30;  // more than any model's; what a journal claims is read
 
-Result<std::string> read_bytes(const RandomAccessFile& file, u64 size) {
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  MU_TRY(file.read_exact(0, std::as_writable_bytes(std::span(bytes))));
-  return bytes;
+bool read_text(ByteReader& reader, u64 most, std::string& text) {
+  const u64 size = reader.read<u64>();
+  if (!reader.ok() || size > most) return false;
+  text = reader.read_string(size);
+  return reader.ok();
 }
 
-// What a journal begins with: of which file it is. False if that is none, or not of a version that we know.
-bool read_identity(ByteReader& reader, EditJournal& journal) {
-  if (reader.read_string(magic.size()) != magic || reader.read<u32>() != format_version) return false;
-  const u64 boot_bytes = reader.read<u64>();
-  if (!reader.ok() || boot_bytes > max_boot_bytes) return false;
-  journal.boot = reader.read_string(boot_bytes);
-  for (u64* number : {&journal.device, &journal.inode, &journal.file_size, &journal.header_size}) {
-    *number = reader.read<u64>();
-  }
-  return reader.ok() && journal.header_size <= journal.file_size;
+// What precedes the size of the header. Version 1 says where the file was: boot, device, inode and size, which are not
+// looked at any more. The version; 0 if it is none that we know.
+u32 read_beginning(ByteReader& reader, EditJournal& journal) {
+  const std::string begins = reader.read_string(magic.size());
+  const u32 version = reader.read<u32>();
+  if (begins == magic && version == 2) return read_text(reader, max_writer_bytes, journal.writer) ? version : 0;
+  std::string boot;
+  if (begins != magic_of_version_1 || version != 1 || !read_text(reader, max_boot_bytes, boot)) return 0;
+  for (int number = 0; number < 3; ++number) reader.read<u64>();
+  return version;
 }
 
-// Is it the journal of this file? Empty, or why not.
-std::string other_file(const EditJournal& journal, const RandomAccessFile& file, const struct stat& status) {
-  if (journal.inode != static_cast<u64>(status.st_ino) || journal.file_size != file.file_size()) {
-    return "it was made for another file";
+bool read_ranges(ByteReader& reader, u32 version, EditJournal& journal) {
+  constexpr u64 min_range_bytes = 16;
+  const u64 count = reader.read<u64>();
+  if (!reader.ok() || !reader.may_hold(count, min_range_bytes)) return false;
+  u64 past = 0;  // where the range before ends
+  for (u64 i = 0; i < count; ++i) {
+    EditRange range;
+    range.offset = reader.read<u64>();
+    const u64 size = reader.read<u64>();
+    if (!reader.ok() || range.offset < past || !fits(range.offset, size, journal.header_size)) return false;
+    past = range.offset + size;
+    range.before = reader.read_string(size);
+    if (version > 1) range.after = reader.read_string(size);
+    if (!reader.ok()) return false;
+    journal.ranges.push_back(std::move(range));
   }
-  if (journal.boot == boot_id() && journal.device != static_cast<u64>(status.st_dev)) {
-    return "it was made for a file on another device";
-  }
-  return {};
+  return reader.remaining() == u64{0};
 }
 
-// The whole journal, once its beginning says that it is of this file: what somebody laid next to a model is not read
-// however long it is. Or why not.
-tl::expected<EditJournal, std::string> read_journal(const RandomAccessFile& file, const RandomAccessFile& journal_file,
-                                                    const struct stat& status) {
-  const auto broken = [] { return tl::make_unexpected(std::string("it is not a whole journal")); };
-  const Result<std::string> head = read_bytes(journal_file, std::min(journal_file.file_size(), max_identity_bytes));
-  if (!head) return broken();
-  ByteReader reader(std::as_bytes(std::span(*head)));
-  EditJournal identity;
-  if (!read_identity(reader, identity)) return broken();
-  if (std::string other = other_file(identity, file, status); !other.empty()) return tl::make_unexpected(other);
-  const std::optional<u64> ranges = checked_mul(identity.header_size, most_journal_bytes_per_byte);
-  if (!ranges || journal_file.file_size() - std::min(journal_file.file_size(), max_identity_bytes) > *ranges) {
-    return broken();
-  }
-  const Result<std::string> whole = read_bytes(journal_file, journal_file.file_size());
-  std::optional<EditJournal> journal = whole ? EditJournal::decode(*whole) : std::nullopt;
-  if (!journal) return broken();
-  return std::move(*journal);
-}
+// One pass over a header: the digest of what it is, and of what it was once the ranges are put back.
+class HeaderPass {
+ public:
+  explicit HeaderPass(const EditJournal& journal) : journal_(journal) {}
 
-// Why the header is not one that the journal leads to or from; empty if it is. Sets the state.
-std::string compare(FoundJournal& found, const RandomAccessFile& file) {
-  const EditJournal& journal = found.journal;
-  Result<std::string> header = read_bytes(file, journal.header_size);
-  if (!header) return "the file cannot be read";
-  const std::string digest = header_digest(*header);
-  if (digest == journal.new_digest) {
-    found.state = EditState::written;
+  Status read(const RandomAccessFile& file) {
+    constexpr u64 chunk_bytes = u64{1} << 18;
+    for (u64 at = 0; at < journal_.header_size; at += chunk_.size()) {
+      chunk_.resize(static_cast<std::size_t>(std::min(chunk_bytes, journal_.header_size - at)));
+      MU_TRY(file.read_exact(at, std::as_writable_bytes(std::span(chunk_))));
+      now_.update(std::as_bytes(std::span(chunk_)));
+      undo(at);
+      undone_.update(std::as_bytes(std::span(chunk_)));
+    }
     return {};
   }
-  found.state = digest == journal.old_digest ? EditState::not_begun : EditState::torn;
-  for (const UndoRange& range : journal.ranges) {
-    header->replace(static_cast<std::size_t>(range.offset), range.before.size(), range.before);
+
+  std::string now() const { return now_.digest(); }
+  std::string undone() const { return undone_.digest(); }
+  /// Is every byte in a range the old or the new one?
+  bool is_between() const { return is_between_; }
+
+ private:
+  // Puts back what the ranges say of the chunk that begins at `at`.
+  void undo(u64 at) {
+    const u64 end = at + chunk_.size();
+    while (next_ < journal_.ranges.size()) {
+      const EditRange& range = journal_.ranges[next_];
+      const u64 range_end = range.offset + range.before.size();
+      for (u64 i = std::max(at, range.offset); i < std::min(end, range_end); ++i) {
+        char& byte = chunk_[static_cast<std::size_t>(i - at)];
+        const auto in_range = static_cast<std::size_t>(i - range.offset);
+        const bool is_new = range.after.empty() || byte == range.after[in_range];
+        is_between_ = is_between_ && (is_new || byte == range.before[in_range]);
+        byte = range.before[in_range];
+      }
+      if (range_end > end) return;  // goes on in the next chunk, or begins there
+      ++next_;
+    }
   }
-  if (header_digest(*header) != journal.old_digest) return "the file has been changed since it was made";
-  return {};
-}
+
+  const EditJournal& journal_;
+  std::string chunk_;
+  std::size_t next_ = 0;
+  Xxh3Stream now_;
+  Xxh3Stream undone_;
+  bool is_between_ = true;
+};
 
 }  // namespace
 
 std::string EditJournal::encode() const {
   std::string out(magic);
-  put(out, format_version);
-  put_text(out, boot);
-  for (const u64 number : {device, inode, file_size, header_size}) put(out, number);
+  put<u32>(out, 2);
+  put_text(out, writer);
+  put(out, header_size);
   put_text(out, old_digest);
   put_text(out, new_digest);
   put<u64>(out, ranges.size());
-  for (const UndoRange& range : ranges) {
+  for (const EditRange& range : ranges) {
     put(out, range.offset);
     put_text(out, range.before);
+    out += range.after;
   }
   return out + header_digest(out);
 }
 
 std::optional<EditJournal> EditJournal::decode(std::string_view bytes) {
-  if (bytes.size() < magic.size() + digest_bytes || !bytes.starts_with(magic)) return std::nullopt;
+  if (bytes.size() < magic.size() + digest_bytes) return std::nullopt;
   const std::string_view body = bytes.substr(0, bytes.size() - digest_bytes);
   if (header_digest(body) != bytes.substr(body.size())) return std::nullopt;
   ByteReader reader(std::as_bytes(std::span(body)));
   EditJournal journal;
-  if (!read_identity(reader, journal)) return std::nullopt;
-  journal.old_digest = reader.read_string(reader.read<u64>());
-  journal.new_digest = reader.read_string(reader.read<u64>());
-  constexpr u64 min_range_bytes = 16;
-  const u64 count = reader.read<u64>();
-  if (!reader.ok() || !reader.may_hold(count, min_range_bytes)) return std::nullopt;
-  for (u64 i = 0; i < count; ++i) {
-    UndoRange range;
-    range.offset = reader.read<u64>();
-    range.before = reader.read_string(reader.read<u64>());
-    if (!reader.ok() || !fits(range.offset, range.before.size(), journal.header_size)) return std::nullopt;
-    journal.ranges.push_back(std::move(range));
+  const u32 version = read_beginning(reader, journal);
+  if (version == 0) return std::nullopt;
+  journal.header_size = reader.read<u64>();
+  if (journal.header_size > max_header_size) return std::nullopt;
+  if (!read_text(reader, digest_bytes, journal.old_digest) || !read_text(reader, digest_bytes, journal.new_digest) ||
+      !read_ranges(reader, version, journal)) {
+    return std::nullopt;
   }
-  if (reader.remaining() != u64{0}) return std::nullopt;
   return journal;
 }
 
-std::string journal_path(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return {};
-  std::string target = resolved;
-  ::free(resolved);
-  return target.append(ending);
+bool EditJournal::has_magic(std::string_view bytes) {
+  return bytes.starts_with(magic) || bytes.starts_with(magic_of_version_1);
 }
 
-std::string boot_id() {
-  const int descriptor = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return {};
-  char text[64];
-  const ssize_t size = ::read(descriptor, text, sizeof text);
-  ::close(descriptor);
-  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
+u64 most_journal_bytes(u64 header_size) {
+  constexpr u64 beside_ranges = 512;
+  constexpr u64 per_byte = 18;  // a range of one byte: offset, length, old and new
+  const std::optional<u64> ranges = checked_mul(header_size, per_byte);
+  return ranges && *ranges < ~u64{0} - beside_ranges ? *ranges + beside_ranges : ~u64{0};
+}
+
+std::string this_writer() {
+  std::string text = "process " + std::to_string(::getpid());
+  struct utsname host {};
+  if (::uname(&host) == 0) text += " on " + escape(host.nodename);
+  return text.substr(0, max_writer_bytes);
 }
 
 std::string header_digest(std::string_view bytes) {
   return xxh3_digest(std::as_bytes(std::span(bytes)));
 }
 
-JournalSearch find_journal(const RandomAccessFile& file, const std::string& path) {
-  JournalSearch search;
-  const std::string name = journal_path(path);
-  if (name.empty()) return search;
-  const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) {
-    if (errno != ENOENT && errno != ENAMETOOLONG) search.rejected = "it cannot be opened: " + errno_text(errno);
-    return search;
+tl::expected<EditState, std::string> edit_state(const EditJournal& journal, const RandomAccessFile& file) {
+  if (journal.header_size > file.file_size()) {
+    return tl::make_unexpected(std::string("the file is shorter than the header that it was made for"));
   }
-  struct stat model {
-  }, there{};
-  const bool is_examined = ::fstat(file.descriptor(), &model) == 0 && ::fstat(descriptor, &there) == 0;
-  const auto opened = RandomAccessFile::adopt(name, descriptor);
-  if (!is_examined || !opened) {
-    search.rejected = "it is not a regular file";
-  } else if (there.st_uid != model.st_uid) {
-    search.rejected = "its owner is not that of the file";
-  } else if (auto journal = read_journal(file, **opened, model); !journal) {
-    search.rejected = std::move(journal.error());
-  } else {
-    FoundJournal found{name, std::move(*journal), EditState::torn};
-    search.rejected = compare(found, file);
-    if (search.rejected.empty()) search.found = std::move(found);
-  }
-  return search;
-}
-
-std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std::string& path) {
-  const JournalSearch search = find_journal(file, path);
-  if (!search.found) return std::nullopt;
-  Finding finding;
-  finding.code = interrupted_code;
-  finding.message =
-      "an edit of this file was interrupted (" + base_name_of(search.found->path) + "); run gguf-edit --recover on it";
-  finding.leads = true;
-  return finding;
+  HeaderPass pass(journal);
+  if (!pass.read(file)) return tl::make_unexpected(std::string("the file cannot be read"));
+  const std::string digest = pass.now();
+  if (digest == journal.new_digest) return EditState::written;
+  if (digest == journal.old_digest) return EditState::not_begun;
+  if (pass.undone() != journal.old_digest) return tl::make_unexpected(std::string("it was made for another header"));
+  if (!pass.is_between()) return tl::make_unexpected(std::string("the file has been changed since it was made"));
+  return EditState::torn;
 }
 
 }  // namespace modelutils::gguf

@@ -1,5 +1,5 @@
-// The undo journal of an edit in place: what stood in the header before. It lies next to the file from before the first
-// changed byte is written until the last one is on the disk.
+// The undo journal of an edit in place: what stood in the header before, and what shall stand there. It lies next to
+// the file from before the first changed byte is written until the last one is on the disk.
 #pragma once
 
 #include <optional>
@@ -12,36 +12,33 @@
 
 namespace modelutils::gguf {
 
-/// The finding of a file whose edit was interrupted.
-inline constexpr std::string_view interrupted_code = "gguf-edit-interrupted";
-
-/// Bytes of the header as they were.
-struct UndoRange {
+/// Bytes of the header that an edit changes.
+struct EditRange {
   u64 offset = 0;
   std::string before;
+  std::string after;  ///< as long as `before`; empty in a journal of version 1, which does not say
 };
 
 struct EditJournal {
-  std::string boot;  ///< the system's boot id: device numbers mean something within one boot only
-  u64 device = 0;
-  u64 inode = 0;
-  u64 file_size = 0;
-  u64 header_size = 0;     ///< bytes of the file that the two digests are of
-  std::string old_digest;  ///< XXH3-128 of the header before, 16 bytes
-  std::string new_digest;  ///< and after
-  std::vector<UndoRange> ranges;
+  std::string writer;             ///< "process 17 on host", for messages; empty in version 1
+  u64 header_size = 0;            ///< bytes of the file that the two digests are of
+  std::string old_digest;         ///< XXH3-128 of the header before, 16 bytes
+  std::string new_digest;         ///< and after
+  std::vector<EditRange> ranges;  ///< ascending, without overlap, within the header
 
   /// The journal as a file; its last bytes are a digest of all before. Layout: docs/formats/edit-journal.md.
   std::string encode() const;
-  /// Nothing if the bytes are not a whole journal of a version that we know.
+  /// Nothing if the bytes are not a whole journal of version 1 or 2.
   static std::optional<EditJournal> decode(std::string_view bytes);
+  /// Do the first eight bytes say that it is one?
+  static bool has_magic(std::string_view bytes);
 };
 
-/// "NAME.edit-journal" next to the file that `path` leads to, links resolved; empty if there is no such file.
-std::string journal_path(const std::string& path);
+/// The largest journal that a header of so many bytes can have; saturates.
+u64 most_journal_bytes(u64 header_size);
 
-/// The boot id; empty where the system has none.
-std::string boot_id();
+/// "process 17 on host", of this process.
+std::string this_writer();
 
 /// XXH3-128 of `bytes`.
 std::string header_digest(std::string_view bytes);
@@ -52,26 +49,9 @@ enum class EditState : u8 {
   written,    ///< the header is the new one
 };
 
-/// A journal that counts.
-struct FoundJournal {
-  std::string path;
-  EditJournal journal;
-  EditState state = EditState::torn;
-};
-
-/// What lies next to a file under the name of its journal. A journal counts if it is a regular file of the same owner
-/// and of this very file: same inode, size and, within one boot, device, and what the header has outside of the
-/// journal's ranges is what it had.
-struct JournalSearch {
-  std::optional<FoundJournal> found;
-  std::string rejected;  ///< why what lies there does not count; empty if nothing does
-};
-
-/// Looks for the journal of the file that `file` reads, under the name that `path` leads to. Reads the header only if
-/// there is one. What cannot be read does not count.
-JournalSearch find_journal(const RandomAccessFile& file, const std::string& path);
-
-/// What readers say of a file with a journal.
-std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std::string& path);
+/// Which state of the journal's edit the header of `file` is in; or, as text, why it is in none: outside of the ranges
+/// every byte must be what it was, and inside each must be the old or the new one. Nothing else says which file a
+/// journal is of: names, inodes, owners and sizes change when a folder is copied or moved.
+tl::expected<EditState, std::string> edit_state(const EditJournal& journal, const RandomAccessFile& file);
 
 }  // namespace modelutils::gguf

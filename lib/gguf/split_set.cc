@@ -7,7 +7,7 @@
 #include "base/counted.h"
 #include "base/name_index.h"
 #include "base/path.h"
-#include "gguf/edit_journal.h"
+#include "gguf/find_journal.h"
 #include "gguf/parse.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"

@@ -68,7 +68,7 @@ class AtomicOutput {
   /// The same for several outputs that belong together: all are synced before the first is renamed, and if a rename or
   /// the sync of a folder fails, everything is as it was before: new names are gone, replaced files are back. (Should
   /// even that fail, the error says which file has its old content under which name. A crash or SIGKILL between two
-  /// renames can leave some of the outputs new; what they replaced then lies next to them, named .NAME.PID-N.tmp.)
+  /// renames can leave some of the outputs new; what they replaced then lies next to them, under a temporary name.)
   static Status commit_all(std::span<AtomicOutput> outputs);
   static Status commit_all(std::span<AtomicOutput* const> outputs);
 

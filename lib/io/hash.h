@@ -19,6 +19,22 @@ std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 /// XXH3-128 of bytes that are in memory, in canonical (big-endian) order: 16 bytes. The same as Hasher's.
 std::string xxh3_digest(Bytes bytes);
 
+/// The same of bytes that come in pieces.
+class Xxh3Stream {
+ public:
+  Xxh3Stream();
+  ~Xxh3Stream();
+  Xxh3Stream(const Xxh3Stream&) = delete;
+  Xxh3Stream& operator=(const Xxh3Stream&) = delete;
+
+  void update(Bytes bytes);
+  std::string digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// One running hash. Not for use by two threads at once; reset() makes it new without fetching the algorithm again.
 class Hasher {
  public:

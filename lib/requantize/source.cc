@@ -78,6 +78,7 @@ class GgufSource : public Source {
     }
     const Findings container = gguf_container_findings(set_);
     if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, path));
+    remarks_.add_all(leading_warnings(container));
     const gguf::SetFile& head = set_.files.front();
     if (head.document.big_endian) {
       return input_error("quantize-big-endian", "is a big-endian file; only little-endian files can be quantised", {},

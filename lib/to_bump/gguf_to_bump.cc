@@ -118,7 +118,7 @@ class Conversion {
     }
     for (const Finding& finding : set_.findings) {
       if (finding.severity == Severity::warning) {
-        report_.notes.push_back(fmt::format("{} {}", finding.file, finding.message));
+        report_.notes.push_back(finding.file.empty() ? finding.message : finding.file + " " + finding.message);
       }
     }
     if (set_.files.front().document.big_endian) {

@@ -69,6 +69,7 @@ class DirectoryPlanner {
     }
     const Findings container = gguf_container_findings(plan_.set);
     if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, options_.input));
+    plan_.report.remarks.add_all(leading_warnings(container));
     const gguf::Document& document = plan_.set.files.front().document;
     if (document.big_endian) {
       return refused("convert-big-endian", "is a big-endian file; only little-endian files can be converted");

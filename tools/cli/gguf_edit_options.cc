@@ -73,6 +73,12 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
   command.add({.names = "--in-place", .help = "Change the header of MODEL.gguf itself"}, edit.in_place);
   command.add({.names = "--dry-run", .help = "Print what would change, but write nothing"}, edit.dry_run);
   command.add({.names = "--recover", .help = "End an edit in place that was interrupted"}, arguments.recover);
+  command.add({.names = "--journal",
+               .value_name = "FILE",
+               .help = "With --recover: the journal of that edit, where it does not lie next to MODEL.gguf",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.edit-journal"}},
+              arguments.journal);
   command.add_size({.names = "--reserve",
                     .value_name = "BYTES",
                     .help = "Leave room for later edits in place, in the key modelutils.reserve; 0 takes it away",

@@ -10,6 +10,7 @@ struct GgufEditArguments {
   edit::EditOptions edit;
   std::vector<Occurrence> operations;
   bool recover = false;
+  std::string journal;  ///< with recover
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "edit/exclusive_file.h"
+#include "gguf/find_journal.h"
+#include "io/edit_lock.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::edit {
@@ -16,7 +18,7 @@ class EditInPlace : public testing::Test {
  protected:
   std::string refusal(bool force = false) {
     remarks_.clear();
-    const auto file = ExclusiveFile::open(path_, force, remarks_);
+    const auto file = ExclusiveFile::open(path_, {.force = force, .any_name = force}, remarks_);
     return file ? "" : file.error().code;
   }
 
@@ -49,6 +51,91 @@ TEST_F(EditInPlace, RefusesAFileOfAnotherUser) {
   const std::string code = refusal(true);
   ASSERT_EQ(::seteuid(0), 0);
   EXPECT_EQ(code, "edit-owner");
+}
+
+TEST_F(EditInPlace, RefusesASecondEditWhateverItsName) {
+  const std::string other = dir_.file("other.gguf");
+  ASSERT_EQ(::link(path_.c_str(), other.c_str()), 0);
+  const int first = ::open(other.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(lock_for_edit(first), EditLock::taken);
+  EXPECT_TRUE(is_edit_locked((*RandomAccessFile::open(path_))->descriptor()));
+  EXPECT_EQ(refusal(true), "edit-in-use");
+  ::close(first);
+  EXPECT_EQ(refusal(true), "");
+}
+
+// As on a file system without leases and locks: what keeps the second edit away is the journal of the first.
+TEST_F(EditInPlace, AJournalThatIsThereIsNotReplaced) {
+  gguf::EditJournal journal{.writer = "process 17 on host",
+                            .header_size = 12,
+                            .old_digest = gguf::header_digest("old header.."),
+                            .new_digest = gguf::header_digest("NEW header.."),
+                            .ranges = {{0, "old", "NEW"}}};
+  const std::string name = dir_.write("m.gguf.edit-journal", journal.encode());
+  const HeaderChange change{path_, "old header..", "new header..", 16};
+  const Status refused = change_header(change, true, remarks_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "edit-in-use");
+  EXPECT_NE(refused.error().message.find("process 17 on host"), std::string::npos);
+  EXPECT_EQ(test::read_file(path_), "old header..data");
+  EXPECT_EQ(test::read_file(name), journal.encode());
+}
+
+class Recover : public EditInPlace {
+ protected:
+  void SetUp() override {
+    dir_.write("m.gguf", "nld header..data");
+    journal_ = gguf::EditJournal{.writer = "",
+                                 .header_size = 12,
+                                 .old_digest = gguf::header_digest("old header.."),
+                                 .new_digest = gguf::header_digest("new header.."),
+                                 .ranges = {{0, "old", "new"}}}
+                   .encode();
+  }
+  bool is_there(const std::string& name) const { return ::access(dir_.file(name).c_str(), F_OK) == 0; }
+
+  std::string journal_;
+};
+
+TEST_F(Recover, ByTheJournalOfAnEarlierName) {
+  dir_.write("before.edit-journal", journal_);
+  EXPECT_EQ(recover_header(path_, {}, remarks_), Recovery::restored);
+  EXPECT_EQ(test::read_file(path_), "old header..data");
+  EXPECT_FALSE(is_there("before.edit-journal")) << "its file is gone";
+  EXPECT_EQ(recover_header(path_, {}, remarks_), Recovery::nothing_to_do);
+}
+
+TEST_F(Recover, TheJournalOfAFileThatIsThereStays) {
+  dir_.write("before", "nld header..data");
+  dir_.write("before.edit-journal", journal_);
+  EXPECT_EQ(recover_header(path_, {}, remarks_), Recovery::restored);
+  EXPECT_TRUE(is_there("before.edit-journal"));
+  ASSERT_EQ(remarks_.size(), 1U);
+  EXPECT_EQ(remarks_.front().code, "edit-journal-kept");
+}
+
+TEST_F(Recover, ThroughAHardLink) {
+  ASSERT_EQ(::link(path_.c_str(), dir_.file("other").c_str()), 0);
+  dir_.write("m.gguf.edit-journal", journal_);
+  EXPECT_EQ(recover_header(dir_.file("other"), {}, remarks_), Recovery::restored);
+  EXPECT_EQ(test::read_file(path_), "old header..data");
+  EXPECT_FALSE(is_there("m.gguf.edit-journal"));
+}
+
+TEST_F(Recover, ByAJournalThatIsNamed) {
+  const std::string elsewhere = dir_.write("saved", journal_);
+  EXPECT_EQ(recover_header(path_, {.journal = dir_.file("missing")}, remarks_).error().code, "io-open");
+  EXPECT_EQ(recover_header(path_, {.journal = path_}, remarks_).error().code, "edit-journal-foreign");
+  EXPECT_EQ(recover_header(path_, {.journal = elsewhere}, remarks_), Recovery::restored);
+  EXPECT_EQ(test::read_file(path_), "old header..data");
+  EXPECT_TRUE(is_there("saved"));
+}
+
+TEST_F(Recover, AWholeNewHeaderIsKept) {
+  dir_.write("m.gguf", "new header..data");
+  dir_.write("before.edit-journal", journal_);
+  EXPECT_EQ(recover_header(path_, {}, remarks_), Recovery::completed);
+  EXPECT_EQ(test::read_file(path_), "new header..data");
 }
 
 TEST_F(EditInPlace, RefusesAFileThatIsNotTheOneOfThePlan) {

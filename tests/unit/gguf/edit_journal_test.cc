@@ -1,107 +1,122 @@
 #include "gguf/edit_journal.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <filesystem>
-
+#include "base/byte_writer.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::gguf {
 namespace {
 
-namespace fs = std::filesystem;
+// An edit of a header of 12 bytes from "old header.." to "new header!!".
+EditJournal edit() {
+  return {.writer = "process 17 on host",
+          .header_size = 12,
+          .old_digest = header_digest("old header.."),
+          .new_digest = header_digest("new header!!"),
+          .ranges = {{0, "old", "new"}, {10, "..", "!!"}}};
+}
 
-// A file of 16 bytes whose header of 12 has become "new header..", and its journal.
-class Journal : public testing::Test {
- protected:
-  void SetUp() override {
-    path_ = dir_.write("m.gguf", "new header..data");
-    struct stat status {};
-    ASSERT_EQ(::stat(path_.c_str(), &status), 0);
-    journal_.boot = boot_id();
-    journal_.device = status.st_dev;
-    journal_.inode = status.st_ino;
-    journal_.file_size = 16;
-    journal_.header_size = 12;
-    journal_.old_digest = header_digest("old header..");
-    journal_.new_digest = header_digest("new header..");
-    journal_.ranges = {{0, "old"}};
+std::string state(const EditJournal& journal, const std::string& content) {
+  const test::TempDir dir;
+  const auto found = edit_state(journal, **RandomAccessFile::open(dir.write("m.gguf", content)));
+  if (!found) return found.error();
+  return *found == EditState::not_begun ? "not begun" : *found == EditState::torn ? "torn" : "written";
+}
+
+// The same as version 1 wrote it, by hand: boot id, device, inode and size, and no new bytes.
+std::string version_1() {
+  std::string out = "GGUFEDIT";
+  put<u32>(out, 1);
+  put_text(out, "boot");
+  for (const u64 number : {7, 8, 16, 12}) put(out, number);
+  put_text(out, header_digest("old header.."));
+  put_text(out, header_digest("new header!!"));
+  put<u64>(out, 1);
+  put<u64>(out, 0);
+  put_text(out, "old header..");
+  return out + header_digest(out);
+}
+
+TEST(EditJournal, TellsHowFarTheEditCame) {
+  EXPECT_EQ(state(edit(), "new header!!data"), "written");
+  EXPECT_EQ(state(edit(), "old header..data"), "not begun");
+  EXPECT_EQ(state(edit(), "old header!!data"), "torn");
+  EXPECT_EQ(state(edit(), "nld header..data, and more of it"), "torn");
+  EXPECT_EQ(state(edit(), "old HEADER..data"), "it was made for another header");
+  EXPECT_EQ(state(edit(), "oxd header..data"), "the file has been changed since it was made");
+  EXPECT_EQ(state(edit(), "new header!"), "the file is shorter than the header that it was made for");
+}
+
+TEST(EditJournal, SurvivesItsOwnFileForm) {
+  const auto read = EditJournal::decode(edit().encode());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->writer, "process 17 on host");
+  EXPECT_EQ(read->ranges[1].offset, 10U);
+  EXPECT_EQ(read->ranges[1].before, "..");
+  EXPECT_EQ(read->ranges[1].after, "!!");
+  EXPECT_EQ(state(*read, "old header!!data"), "torn");
+}
+
+TEST(EditJournal, VersionOneStillCounts) {
+  const auto read = EditJournal::decode(version_1());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(state(*read, "new header!!data"), "written");
+  EXPECT_EQ(state(*read, "new header..data"), "torn");
+}
+
+TEST(EditJournal, DoesNotBeginLikeAModel) {
+  EXPECT_FALSE(edit().encode().starts_with("GGUF"));
+}
+
+TEST(EditJournal, EveryFlippedBitAndEveryCutIsNoticed) {
+  for (const std::string& whole : {edit().encode(), version_1()}) {
+    ASSERT_TRUE(EditJournal::decode(whole));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::string changed = whole;
+      changed[i] = static_cast<char>(changed[i] ^ 1);
+      EXPECT_FALSE(EditJournal::decode(changed)) << i;
+      EXPECT_FALSE(EditJournal::decode(whole.substr(0, i))) << i;
+    }
+    EXPECT_FALSE(EditJournal::decode(whole + "x"));
   }
-  JournalSearch search() const { return find_journal(**RandomAccessFile::open(path_), path_); }
-  JournalSearch search_with(const std::string& journal) const {
-    dir_.write("m.gguf.edit-journal", journal);
-    return search();
+}
+
+TEST(EditJournal, RangesAscendAndLieInTheHeader) {
+  const std::vector<std::vector<EditRange>> wrong = {{{10, "abc", "def"}},
+                                                     {{~u64{0}, "abc", "def"}},
+                                                     {{4, "abc", "def"}, {6, "a", "b"}},
+                                                     {{4, "a", "b"}, {0, "a", "b"}}};
+  for (const std::vector<EditRange>& ranges : wrong) {
+    EditJournal journal = edit();
+    journal.ranges = ranges;
+    EXPECT_FALSE(EditJournal::decode(journal.encode())) << ranges.front().offset;
   }
-
-  test::TempDir dir_;
-  std::string path_;
-  EditJournal journal_;
-};
-
-TEST_F(Journal, TellsHowFarTheEditCame) {
-  EXPECT_FALSE(search().found);
-  EXPECT_EQ(search().rejected, "");
-  EXPECT_EQ(search_with(journal_.encode()).found->state, EditState::written);
-  dir_.write("m.gguf", "old header..data");
-  EXPECT_EQ(search().found->state, EditState::not_begun);
-  dir_.write("m.gguf", "nld header..data");
-  EXPECT_EQ(search().found->state, EditState::torn);
-  dir_.write("m.gguf", "old HEADER..data");
-  EXPECT_EQ(search().rejected, "the file has been changed since it was made");
+  EditJournal journal = edit();
+  journal.header_size = (u64{1} << 30) + 1;
+  EXPECT_FALSE(EditJournal::decode(journal.encode())) << "a header of a gigabyte is none";
 }
 
-TEST_F(Journal, CountsForItsOwnFileOnly) {
-  EditJournal other = journal_;
-  ++other.inode;
-  EXPECT_EQ(search_with(other.encode()).rejected, "it was made for another file");
-  other = journal_;
-  ++other.file_size;
-  EXPECT_EQ(search_with(other.encode()).rejected, "it was made for another file");
-  other = journal_;
-  ++other.device;
-  EXPECT_EQ(search_with(other.encode()).rejected, "it was made for a file on another device");
-  other.boot = "another one";
-  EXPECT_TRUE(search_with(other.encode()).found) << "device numbers mean nothing after a reboot";
-  fs::create_symlink(dir_.write("elsewhere", journal_.encode()), dir_.file("link"));
-  fs::rename(dir_.file("link"), dir_.file("m.gguf.edit-journal"));
-  EXPECT_NE(search().rejected, "") << "a link is not followed";
-}
-
-TEST_F(Journal, CountsIfItIsOfTheSameOwner) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
-  dir_.write("m.gguf.edit-journal", journal_.encode());
-  ASSERT_EQ(::chown(dir_.file("m.gguf.edit-journal").c_str(), 65534, 65534), 0);
-  EXPECT_EQ(search().rejected, "its owner is not that of the file");
-}
-
-TEST_F(Journal, EveryFlippedBitAndEveryCutIsNoticed) {
-  const std::string whole = journal_.encode();
-  ASSERT_TRUE(search_with(whole).found);
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    std::string changed = whole;
-    changed[i] = static_cast<char>(changed[i] ^ 1);
-    EXPECT_FALSE(search_with(changed).found) << i;
-    EXPECT_FALSE(search_with(whole.substr(0, i)).found) << i;
+// Ranges across the borders of what is read at once.
+TEST(EditJournal, LongHeadersAreComparedInPieces) {
+  const std::size_t size = (std::size_t{1} << 19) + 100;
+  std::string old_header(size, 'o');
+  std::string new_header = old_header;
+  EditJournal journal;
+  journal.header_size = size;
+  for (const std::size_t at : {std::size_t{0}, (std::size_t{1} << 18) - 3, (std::size_t{1} << 19) - 1, size - 5}) {
+    journal.ranges.push_back({at, std::string(5, 'o'), "nnnnn"});
+    new_header.replace(at, 5, "nnnnn");
   }
-  EXPECT_FALSE(search_with(whole + "x").found);
-}
-
-TEST_F(Journal, RangesLieInTheHeader) {
-  journal_.ranges = {{10, "abc"}};
-  EXPECT_EQ(search_with(journal_.encode()).rejected, "it is not a whole journal");
-  journal_.ranges = {{~u64{0}, "abc"}};
-  EXPECT_EQ(search_with(journal_.encode()).rejected, "it is not a whole journal");
-  journal_.header_size = 17;
-  EXPECT_EQ(search_with(journal_.encode()).rejected, "it is not a whole journal");
-}
-
-// A terabyte of holes, which nobody has the memory for.
-TEST_F(Journal, AHugeOneIsNotRead) {
-  for (const std::string& beginning : {std::string(), journal_.encode()}) {
-    fs::resize_file(dir_.write("m.gguf.edit-journal", beginning), u64{1} << 40);
-    EXPECT_EQ(search().rejected, "it is not a whole journal");
+  journal.old_digest = header_digest(old_header);
+  journal.new_digest = header_digest(new_header);
+  EXPECT_EQ(state(journal, new_header), "written");
+  for (const EditRange& range : journal.ranges) {
+    std::string torn = new_header;
+    torn[static_cast<std::size_t>(range.offset) + 4] = 'o';
+    EXPECT_EQ(state(journal, torn), "torn") << range.offset;
+    torn[static_cast<std::size_t>(range.offset) + 4] = 'x';
+    EXPECT_EQ(state(journal, torn), "the file has been changed since it was made") << range.offset;
   }
 }
 
