@@ -8,6 +8,7 @@
 #include "io/atomic_output.h"
 #include "io/text_output.h"
 #include "report/transfer_report.h"
+#include "to_gguf/adapter_to_gguf.h"
 
 using namespace modelutils;
 
@@ -48,6 +49,41 @@ int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& co
   return cli::run_quantize(request, options.types, options.report, common, messages);
 }
 
+// An adapter: its options are few.
+int convert_adapter(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common,
+                    const cli::Messages& messages) {
+  const to_gguf::MlxToGgufOptions& model = options.convert;
+  if (!adapter::is_adapter(model.directory)) {
+    return messages.error(usage_error("--base is for adapters (a directory with an adapter_config.json)").value());
+  }
+  to_gguf::AdapterToGgufOptions convert;
+  convert.directory = model.directory;
+  convert.base = options.base;
+  convert.output = model.output;
+  convert.name = model.name;
+  convert.force = model.force;
+  convert.dry_run = model.dry_run;
+  if (options.types.is_wanted()) {
+    convert.type = type_from_name(options.types.type.value_or(""));
+    if (convert.type != TensorType::F32 && convert.type != TensorType::F16 && convert.type != TensorType::BF16) {
+      return messages.error(usage_error("an adapter takes --type f32, f16 or bf16").value());
+    }
+  }
+  Progress progress("planning", 0, cli::use_progress(common));
+  const auto show_it = [&](const TransferReport& report) {
+    progress.finish();
+    return show(options, common, messages, report);
+  };
+  if (!options.report.empty()) convert.deliver = show_it;
+  const auto report = to_gguf::adapter_to_gguf(convert, progress);
+  progress.finish();
+  if (!report) return messages.error(report.error());
+  if (convert.dry_run || options.report.empty()) {
+    if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
+  }
+  return cli::exit_ok;
+}
+
 int run(int argc, char** argv) {
   cli::Mlx2ggufArguments options;
   cli::Command command = cli::mlx2gguf_command(options);
@@ -56,6 +92,9 @@ int run(int argc, char** argv) {
   if (options.follow_links) options.convert.links = OutsideLinks::follow;
   if (options.convert.output.empty() && !options.convert.dry_run) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
+  }
+  if (!options.base.empty() || adapter::is_adapter(options.convert.directory)) {
+    return convert_adapter(options, command.common(), messages);
   }
   if (options.types.is_wanted()) return quantize(options, command.common(), messages);
   options.convert.repack.fallback = *type_from_name(options.fallback);

@@ -10,7 +10,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
       "exactly are reported one by one, with the measured error. The output is complete: hyper-parameters, tokenizer "
       "and chat template. It is written to a temporary file, checked, and only then renamed.");
   command.add_path(
-      {.names = "MODEL_DIR", .help = "Directory with config.json and safetensors files", .kind = ValueKind::directory},
+      {.names = "MODEL_DIR", .help = "Directory with config.json and safetensors files, or of an adapter", .kind = ValueKind::directory},
       convert.directory);
   command.add({.names = "-o,--output",
                .value_name = "OUT.gguf",
@@ -29,6 +29,11 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.add({.names = "--compat", .help = "Avoid types that older runtimes do not support (MXFP4, NVFP4)"},
               convert.repack.compat);
   add_type_flags(command, arguments.types);
+  command.add({.names = "--base",
+               .value_name = "MODEL",
+               .help = "Of an adapter: the model it is for, a directory (its config.json is enough) or a GGUF",
+               .kind = ValueKind::file},
+              arguments.base);
   command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
               convert.pre);
   command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, by any name, unchecked"},
@@ -60,6 +65,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.example("mlx2gguf model-6bit -o m.gguf --fallback f16",
                   "Keep more precision where there is no exact block type");
   command.example("mlx2gguf model -o m.gguf --type Q4_K_M", "Quantise at once, as gguf-quantize does");
+  command.example("mlx2gguf my-lora --base Llama-3.2-1B -o lora.gguf", "Convert an adapter of PEFT or mlx-lm");
   command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
   return command;
 }

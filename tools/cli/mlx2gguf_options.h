@@ -12,6 +12,7 @@ struct Mlx2ggufArguments {
   std::string fallback = "q8_0";
   std::string report;
   TypeArguments types;
+  std::string base;  ///< of an adapter
   bool follow_links = false;
 };
 

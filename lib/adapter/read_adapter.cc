@@ -1,0 +1,369 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "adapter/adapter.h"
+#include "adapter/module_pattern.h"
+#include "base/checked_math.h"
+#include "base/place.h"
+#include "hf/tensor_names.h"
+#include "io/model_folder.h"
+#include "io/read_files.h"
+#include "json/reader.h"
+#include "model/checkpoint_shard.h"
+#include "safetensors/shard_set.h"
+#include "tensor/dequantize.h"
+#include "tensor/shape.h"
+
+namespace modelutils::adapter {
+
+namespace {
+
+constexpr std::string_view config_name = "adapter_config.json";
+
+// What a tensor of an adapter is for.
+enum class Role : u8 { a, b, magnitude, saved, other };
+
+struct Named {
+  std::string module;
+  Role role = Role::other;
+  bool is_embedding = false;
+};
+
+struct Ending {
+  std::string_view text;
+  Role role;
+  bool is_embedding = false;
+};
+
+// "MODULE.lora_A.weight", in training checkpoints "MODULE.lora_A.default.weight".
+Named peft_name(std::string_view name) {
+  constexpr std::string_view prefix = "base_model.model.";
+  if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  constexpr Ending endings[] = {{".lora_A", Role::a},
+                                {".lora_B", Role::b},
+                                {".lora_embedding_A", Role::a, true},
+                                {".lora_embedding_B", Role::b, true},
+                                {".lora_magnitude_vector", Role::magnitude}};
+  for (const Ending& ending : endings) {
+    const std::size_t at = name.rfind(ending.text);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = name.substr(at + ending.text.size());
+    if (!rest.empty() && rest.front() != '.') continue;
+    if (rest.ends_with(".bias")) return {std::string(name), Role::other};
+    return {std::string(name.substr(0, at)), ending.role, ending.is_embedding};
+  }
+  for (const std::string_view part : {std::string_view(".modules_to_save.default"), std::string_view(".modules_to_save")}) {
+    if (const std::size_t at = name.find(part); at != std::string_view::npos) {
+      return {std::string(name.substr(0, at)) + std::string(name.substr(at + part.size())), Role::saved};
+    }
+  }
+  const bool is_tensor = name.ends_with(".weight") || name.ends_with(".bias");
+  return {std::string(name), is_tensor && name.find(".lora_") == name.npos ? Role::saved : Role::other};
+}
+
+Named mlx_name(std::string_view name) {
+  constexpr Ending endings[] = {{".lora_a", Role::a}, {".lora_b", Role::b}, {".m", Role::magnitude}};
+  for (const Ending& ending : endings) {
+    if (!name.ends_with(ending.text)) continue;
+    const std::string_view module = name.substr(0, name.size() - ending.text.size());
+    const bool is_embedding = module.ends_with("embed_tokens") || module.ends_with("wte") ||
+                              module.ends_with("tok_embeddings") || module.ends_with("embeddings");
+    return {std::string(module), ending.role, is_embedding};
+  }
+  return {std::string(name), Role::other};
+}
+
+// The tensors of one module, as they are found.
+struct Found {
+  std::optional<std::size_t> a;
+  std::optional<std::size_t> b;
+  bool is_embedding = false;
+};
+
+// Of "0.19.1" or "0.20.0.dev0"; nothing for what does not begin with two numbers.
+std::optional<bool> is_at_least_0_19_1(std::string_view version) {
+  std::array<u32, 3> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), numbers[i]);
+    if (error != std::errc{}) {
+      if (i < 2) return std::nullopt;
+      break;
+    }
+    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
+    if (version.starts_with('.')) version.remove_prefix(1);
+  }
+  return numbers >= std::array<u32, 3>{0, 19, 1};
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& directory) : folder_(directory) { adapter_.path = directory; }
+
+  Result<Adapter> read() {
+    MU_ASSIGN(config_, json::load_if_present(folder_, config_name, u64{16} << 20, json::Numbers::python));
+    if (config_ == nullptr) return fail("adapter-config", "there is no adapter_config.json", {});
+    MU_TRY(open_weights());
+    MU_TRY(read_config());
+    MU_TRY(sort_tensors());
+    for (const auto& [module, found] : found_) MU_TRY(add_module(module, found));
+    if (adapter_.modules.empty() && adapter_.extras.empty()) {
+      return fail("adapter-tensor", "has no tensors that an adapter has", {});
+    }
+    return std::move(adapter_);
+  }
+
+ private:
+  bool is_peft() const { return adapter_.origin == Origin::peft; }
+
+  tl::unexpected<Error> fail(std::string code, std::string message, std::string where) const {
+    return input_error(std::move(code), std::move(message), std::move(where), {}, adapter_.path);
+  }
+  tl::unexpected<Error> fail_config(std::string_view field, std::string message) const {
+    return input_error("adapter-config", std::move(message), at_key(field), {}, folder_.file(config_name));
+  }
+
+  Status open_weights() {
+    constexpr std::pair<std::string_view, Origin> names[] = {{"adapter_model.safetensors", Origin::peft},
+                                                             {"adapters.safetensors", Origin::mlx_lm},
+                                                             {"adapter_model.bin", Origin::peft}};
+    for (const auto& [name, origin] : names) {
+      if (!is_present(folder_.file(name))) continue;
+      adapter_.origin = origin;
+      adapter_.weights = folder_.file(name);
+      MU_ASSIGN(set_, safetensors::open_set(adapter_.weights, OutsideLinks::warn, {}, false, read_checkpoint));
+      const FindingLog findings = set_.all_findings();
+      if (const Finding* broken = first_error(findings.findings())) {
+        return tl::make_unexpected(with_path(*broken, adapter_.weights));
+      }
+      adapter_.source = set_.files.front().source;
+      for (const safetensors::Tensor& tensor : document().tensors) {
+        if (document().holds(tensor)) continue;
+        return input_error("st-offsets", "does not lie inside the file, which is cut off or broken",
+                           at_tensor(tensor.name), {}, adapter_.weights);
+      }
+      return {};
+    }
+    return fail("adapter-tensor", "has neither adapter_model.safetensors nor adapters.safetensors", {});
+  }
+
+  const safetensors::Document& document() const { return set_.files.front().document; }
+
+  Status read_config() {
+    const json::Element root = config_->root;
+    if (!root.is_object()) return fail_config("", "is not an object");
+    if (!is_peft()) return read_mlx_config(root);
+    adapter_.base_model = json::string_member(root, "base_model_name_or_path").value_or("");
+    const std::string method(json::string_member(root, "peft_type").value_or(""));
+    if (method != "LORA") {
+      return input_error("adapter-method",
+                         method.empty() ? "is missing: only LoRA adapters are understood"
+                                        : fmt::format("is {}, but only LORA is understood", method),
+                         at_key("peft_type"), {}, folder_.file(config_name));
+    }
+    for (const std::string_view field : {"layer_replication", "arrow_config", "corda_config", "eva_config"}) {
+      const bool is_of_training = field.starts_with("corda") || field.starts_with("eva");
+      if (const auto value = json::member(root, field); value && !value->is_null() && !is_of_training) {
+        return input_error("adapter-method", "changes the model in a way that no merged or GGUF adapter has",
+                           at_key(field), {}, folder_.file(config_name));
+      }
+    }
+    if (json::bool_member(root, "use_qalora").value_or(false)) {
+      return input_error("adapter-method", "QA-LoRA is not understood", at_key("use_qalora"), {},
+                         folder_.file(config_name));
+    }
+    if (json::bool_member(root, "lora_bias").value_or(false)) {
+      return input_error("adapter-method", "adapters with biases of their own are not understood", at_key("lora_bias"),
+                         {}, folder_.file(config_name));
+    }
+    adapter_.last_axis_is_in = is_at_least_0_19_1(json::string_member(root, "peft_version").value_or(""));
+    rslora_ = json::bool_member(root, "use_rslora").value_or(false);
+    MU_ASSIGN(alpha_, number(root, "lora_alpha"));
+    MU_ASSIGN(rank_, number(root, "r"));
+    MU_TRY(read_pattern(root, "alpha_pattern", alphas_));
+    MU_TRY(read_pattern(root, "rank_pattern", ranks_));
+    if (const auto tokens = json::array_member(root, "alora_invocation_tokens")) {
+      for (const json::Element token : *tokens) {
+        u64 id = 0;
+        if (!token.get(id) || id > ~u32{0}) return fail_config("alora_invocation_tokens", "has what is not a token id");
+        adapter_.invocation_tokens.push_back(static_cast<u32>(id));
+      }
+    }
+    return {};
+  }
+
+  Result<double> number(json::Element object, std::string_view field) const {
+    const std::optional<double> value = json::number_member(object, field);
+    if (value && std::isfinite(*value) && std::fabs(*value) < 1e30) return *value;
+    return fail_config(field, "is missing or not a number (NaN and infinity are none)");
+  }
+
+  Status read_pattern(json::Element root, std::string_view field, std::vector<std::pair<std::string, double>>& out) const {
+    const std::optional<json::Object> object = json::object_member(root, field);
+    if (!object) return {};
+    for (const json::Member member : *object) {
+      double value = 0;
+      if (!member.value.get(value) || !std::isfinite(value) || std::fabs(value) >= 1e30) {
+        return fail_config(field, fmt::format("has no number for '{}'", member.key));
+      }
+      if (!is_module_pattern(member.key)) {
+        return fail_config(field, fmt::format("has the pattern '{}', which is more than names, dots, digits (\\d) and "
+                                              "repetitions",
+                                              member.key));
+      }
+      out.emplace_back(member.key, value);
+    }
+    return {};
+  }
+
+  Status read_mlx_config(json::Element root) {
+    adapter_.base_model = json::string_member(root, "model").value_or("");
+    const std::string method(json::string_member(root, "fine_tune_type").value_or("lora"));
+    if (method != "lora" && method != "dora") {
+      return input_error("adapter-method", fmt::format("is '{}', which has no pairs of factors", method),
+                         at_key("fine_tune_type"), {}, folder_.file(config_name));
+    }
+    const std::optional<json::Element> parameters = json::member(root, "lora_parameters");
+    if (!parameters) return fail_config("lora_parameters", "is missing");
+    MU_ASSIGN(mlx_scale_, number(*parameters, "scale"));
+    if (const auto rank = json::number_member(*parameters, "rank")) rank_ = *rank;
+    return {};
+  }
+
+  Status sort_tensors() {
+    const std::vector<safetensors::Tensor>& tensors = document().tensors;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const safetensors::Tensor& tensor = tensors[i];
+      const Named named = is_peft() ? peft_name(tensor.name) : mlx_name(tensor.name);
+      if (named.role == Role::other || !tensor.type || !has_decoder(*tensor.type) || type_info(*tensor.type).block_elements != 1) {
+        return fail("adapter-tensor", "is not a tensor that a LoRA adapter has, or of a type that it does not have",
+                    at_tensor(tensor.name));
+      }
+      if (named.role == Role::magnitude || named.role == Role::saved) {
+        MU_ASSIGN(Factor values, plain_factor(tensor));
+        adapter_.extras.push_back({named.role == Role::saved ? Extra::Kind::saved : Extra::Kind::magnitude, named.module,
+                                   std::move(values)});
+        continue;
+      }
+      Found& found = found_[named.module];
+      found.is_embedding = found.is_embedding || named.is_embedding;
+      (named.role == Role::a ? found.a : found.b) = i;
+    }
+    return {};
+  }
+
+  Result<Factor> plain_factor(const safetensors::Tensor& tensor) const {
+    Factor factor;
+    factor.name = tensor.name;
+    factor.type = *tensor.type;
+    factor.offset = document().data_offset + tensor.begin;
+    factor.elements = tensor.elements().value_or(0);
+    if (tensor.shape.empty() || tensor.shape.size() > 3 || factor.elements == 0) {
+      return fail("adapter-pair", fmt::format("has shape {}", shape_text(tensor.shape)), at_tensor(tensor.name));
+    }
+    factor.columns = factor.column_stride = 1;
+    factor.columns = tensor.shape.back();
+    factor.rows = tensor.shape.size() > 1 ? tensor.shape[tensor.shape.size() - 2] : 1;
+    factor.stack = tensor.shape.size() > 2 ? tensor.shape.front() : 1;
+    factor.row_stride = factor.columns;
+    factor.stack_stride = factor.rows * factor.columns;
+    return factor;
+  }
+
+  static void transpose(Factor& factor) {
+    std::swap(factor.rows, factor.columns);
+    std::swap(factor.row_stride, factor.column_stride);
+  }
+
+  // Factors as B [out, r] and A [r, in], whatever they were stored as.
+  Status add_module(const std::string& name, const Found& found) {
+    if (!found.a || !found.b) {
+      return fail("adapter-pair", fmt::format("lacks its lora_{}", found.a ? "B" : "A"), at_tensor(name));
+    }
+    Module module;
+    module.name = name;
+    MU_ASSIGN(module.a, plain_factor(document().tensors[*found.a]));
+    MU_ASSIGN(module.b, plain_factor(document().tensors[*found.b]));
+    if (found.is_embedding && is_peft()) {
+      // A [r, vocabulary] and B [width, r] of a table that is looked up, not multiplied with.
+      std::swap(module.a, module.b);
+      transpose(module.a);
+      transpose(module.b);
+    } else if (found.is_embedding) {
+      std::swap(module.a, module.b);  // a [vocabulary, r], b [r, width]
+    } else if (!is_peft() && module.a.stack == 1 && document().tensors[*found.a].shape.size() < 3) {
+      transpose(module.a);
+      transpose(module.b);
+    }
+    if (module.a.rows != module.b.columns || module.a.stack != module.b.stack) {
+      return fail("adapter-pair",
+                  fmt::format("lora_A has rank {} and lora_B {}", module.a.rows, module.b.columns), at_tensor(name));
+    }
+    MU_ASSIGN(module.scale, scale_of(module));
+    adapter_.modules.push_back(std::move(module));
+    return {};
+  }
+
+  static double pattern_value(const std::vector<std::pair<std::string, double>>& patterns, std::string_view name,
+                              double otherwise) {
+    for (const auto& [pattern, value] : patterns) {
+      if (names_module(pattern, name)) return value;
+    }
+    return otherwise;
+  }
+
+  Result<double> scale_of(const Module& module) const {
+    if (!is_peft()) {
+      if (rank_ && static_cast<double>(module.rank()) != *rank_) {
+        return fail_config("rank", fmt::format("is {}, but the tensors of '{}' have rank {}", *rank_, module.name, module.rank()));
+      }
+      return mlx_scale_;
+    }
+    const double rank = pattern_value(ranks_, module.name, *rank_);
+    // Of pairs on parameters the ranks of all experts stand one after another.
+    const double stored = static_cast<double>(module.rank());
+    const bool is_stack = module.name.find(".experts") != std::string::npos && rank > 0 && std::fmod(stored, rank) == 0;
+    if (!(rank > 0) || (stored != rank && !is_stack)) {
+      return fail_config("r", fmt::format("says rank {} for '{}', whose tensors have {}", rank, module.name, module.rank()));
+    }
+    const double alpha = pattern_value(alphas_, module.name, alpha_);
+    return rslora_ ? alpha / std::sqrt(rank) : alpha / rank;
+  }
+
+  ModelFolder folder_;
+  std::shared_ptr<json::Document> config_;
+  safetensors::ShardSet set_;
+  Adapter adapter_;
+  std::map<std::string, Found> found_;
+  bool rslora_ = false;
+  double alpha_ = 0;
+  std::optional<double> rank_;
+  double mlx_scale_ = 0;
+  std::vector<std::pair<std::string, double>> alphas_, ranks_;
+};
+
+}  // namespace
+
+bool is_adapter(const std::string& directory) {
+  const ModelFolder folder(directory);
+  return is_present(folder.file(config_name)) && !is_present(folder.file("config.json"));
+}
+
+Result<Adapter> read_adapter(const std::string& directory) {
+  return Reader(directory).read();
+}
+
+Result<std::vector<float>> Adapter::read(const Factor& factor) const {
+  const u64 bytes = factor.elements * type_info(factor.type).block_bytes;  // fits: it lies in the file
+  std::vector<std::byte> stored(static_cast<std::size_t>(bytes));
+  MU_TRY(source->read_exact(factor.offset, stored));
+  std::vector<float> values(static_cast<std::size_t>(factor.elements));
+  dequantize(factor.type, stored, values);
+  return values;
+}
+
+}  // namespace modelutils::adapter

@@ -1,0 +1,45 @@
+#include "arch/adapter_facts.h"
+
+#include <algorithm>
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr std::string_view ignored = "is ignored by llama.cpp";
+
+struct LostPairs {
+  std::string_view architectures;  ///< general.architecture, several with '|'; empty: all
+  std::string_view rows;
+  std::string_view because;
+};
+
+constexpr LostPairs table[] = {
+    {"", "ssm_conv1d|ssm_conv1d_q|ssm_conv1d_k|ssm_conv1d_v|shortconv.conv|ssm_a|ssm_d|rope_freqs", ignored},
+    {"deepseek2|minicpm3|kimi-linear", "attn_q_a|attn_q_b|attn_kv_a_mqa|attn_k_b|attn_v_b|attn_kv_b", ignored},
+    {"deepseek2|kimi-linear", "output", ignored},
+    {"kimi-linear", "attn_q|attn_k|attn_v|attn_output|ssm_in|ssm_out|ssm_x|ssm_dt|ssm_f_a|ssm_f_b|ssm_g_a|ssm_g_b|ssm_beta",
+     ignored},
+    {"rwkv7",
+     "time_mix_w1|time_mix_w2|time_mix_a1|time_mix_a2|time_mix_v1|time_mix_v2|time_mix_g1|time_mix_g2|"
+     "time_mix_lerp_fused",
+     ignored},
+    {"gpt2|starcoder", "position_embd", ignored},
+    {"gemma3n|gemma4", "per_layer_model_proj|altup_proj|altup_unembd_proj|altup_router|altup_correct_coef|altup_predict_coef",
+     ignored},
+    {"gemma3n|gemma4", "per_layer_token_embd", "is refused by llama.cpp"},
+    {"gemma4", "ffn_down_exps|ffn_gate_up_exps", "is applied by llama.cpp without the experts' scales"},
+};
+
+}  // namespace
+
+std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied) {
+  if (row.starts_with('@')) row.remove_prefix(1);
+  if (row == "token_embd" && is_tied) return "ends llama.cpp with a crash, since the embedding is the output head, too";
+  const auto found = std::ranges::find_if(table, [&](const LostPairs& lost) {
+    return (lost.architectures.empty() || has_name(lost.architectures, family.gguf)) && has_name(lost.rows, row);
+  });
+  return found == std::end(table) ? std::string_view() : found->because;
+}
+
+}  // namespace modelutils::arch
