@@ -93,6 +93,11 @@ int run(int argc, char** argv) {
   if (options.convert.output.empty() && !options.convert.dry_run) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
   }
+  for (const std::string& text : options.adapters) {
+    const auto wanted = adapter::parse_wanted(text);
+    if (!wanted) return messages.error(wanted.error());
+    options.convert.adapters.push_back(*wanted);
+  }
   if (!options.base.empty() || adapter::is_adapter(options.convert.directory)) {
     return convert_adapter(options, command.common(), messages);
   }

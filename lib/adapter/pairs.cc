@@ -54,43 +54,112 @@ class Mapper {
     for (std::size_t i = 0; i < expected_.size(); ++i) by_name_.emplace(expected_[i].name, i);
   }
 
-  Result<std::vector<Pair>> map() {
+  Result<MappedAdapter> map() {
     MU_TRY(resolve_expert_parameters(adapter_, names_, sizes_));
     for (std::size_t i = 0; i < adapter_.modules.size(); ++i) MU_TRY(add_module(i));
-    std::vector<Pair> pairs;
-    for (auto& [number, pair] : pairs_) pairs.push_back(std::move(pair));
-    return pairs;
+    MappedAdapter mapped;
+    for (auto& [number, pair] : pairs_) mapped.pairs.push_back(std::move(pair));
+    for (std::size_t i = 0; for_merging_ && i < adapter_.extras.size(); ++i) {
+      if (adapter_.extras[i].kind == Extra::Kind::saved) MU_TRY(add_saved(i, mapped.saved));
+    }
+    return mapped;
   }
 
  private:
-  tl::unexpected<Error> fail(const Module& module, std::string code, std::string message) const {
-    return input_error(std::move(code), std::move(message), at_tensor(module.name), {}, adapter_.path);
+  // A matrix of the model as the adapter has it: a stack of [out, in].
+  struct Source {
+    std::string_view name;
+    u64 out = 0;
+    u64 in = 0;
+    u64 stack = 1;
+  };
+  // Where it goes in one tensor.
+  struct Place {
+    std::size_t expected = 0;  // index into expected_
+    const arch::Tensor* row = nullptr;
+    RowUse use;
+    u64 rows = 0;  // of the tensor, that the use fills
+  };
+
+  tl::unexpected<Error> fail(std::string_view module, std::string code, std::string message) const {
+    return input_error(std::move(code), std::move(message), at_tensor(module), {}, adapter_.path);
+  }
+
+  // All tensors that a matrix, vector or bias of the model goes to.
+  Result<std::vector<Place>> places(const Source& source, const std::string& canonical, arch::Side side) const {
+    const auto match = names_.match(canonical);
+    std::vector<Place> all;
+    const arch::Tensor* done = nullptr;
+    for (const arch::SourceUse& use : match ? *match->uses : std::vector<arch::SourceUse>{}) {
+      if (use.side != side || use.row == done) continue;
+      const u64 layer = match->layer.value_or(0);
+      const arch::SourceAlternative& alternative = names_.alternatives(*use.row)[use.alternative];
+      if (!arch::holds(alternative.condition, sizes_, layer)) continue;
+      const auto expected = by_name_.find(arch::gguf_name(*use.row, use.in_layer, layer, use.side));
+      if (expected == by_name_.end()) continue;
+      MU_ASSIGN(Place place, place_of(source, use, alternative, *match, expected->second));
+      all.push_back(std::move(place));
+      const auto parts = std::ranges::count_if(*match->uses, [&](const arch::SourceUse& other) {
+        return other.row == use.row && other.alternative == use.alternative;
+      });
+      if (parts == 1) done = use.row;  // a later alternative of this row is not taken, another part of this one is
+    }
+    return all;
+  }
+
+  tl::unexpected<Error> no_target(std::string_view name) const {
+    return fail(name, "adapter-target",
+                fmt::format("names nothing that the base has, a {} of {} layers", base_.family->name,
+                            sizes_.get(arch::symbol::layers)));
   }
 
   Status add_module(std::size_t number) {
     const Module& module = adapter_.modules[number];
     const std::string canonical = hf::canonical_name(module.name);
-    auto match = names_.match(canonical + ".weight");
-    if (!match || match->uses->empty()) match = names_.match(canonical);
-    bool is_used = false;
-    const arch::Tensor* done = nullptr;
-    for (const arch::SourceUse& use : match ? *match->uses : std::vector<arch::SourceUse>{}) {
-      if (use.side != arch::Side::weight || (use.row == done)) continue;
-      const arch::SourceAlternative& alternative = names_.alternatives(*use.row)[use.alternative];
-      if (!arch::holds(alternative.condition, sizes_, match->layer.value_or(0))) continue;
-      const auto expected = by_name_.find(arch::gguf_name(*use.row, use.in_layer, match->layer.value_or(0), use.side));
-      if (expected == by_name_.end()) continue;
-      MU_TRY(add_use(number, use, alternative, *match, expected->second));
-      is_used = true;
-      const auto next = std::ranges::count_if(*match->uses, [&](const arch::SourceUse& other) {
-        return other.row == use.row && other.alternative == use.alternative;
-      });
-      if (next == 1) done = use.row;  // a later alternative of this row is not taken, another part of this one is
+    const Source source{module.name, module.b.rows, module.a.columns, module.b.stack};
+    MU_ASSIGN(std::vector<Place> found, places(source, canonical + ".weight", arch::Side::weight));
+    if (found.empty()) {
+      MU_ASSIGN(found, places(source, canonical, arch::Side::weight));
     }
-    if (is_used) return {};
-    return fail(module, "adapter-target",
-                fmt::format("names no matrix of the base, a {} of {} layers", base_.family->name,
-                            sizes_.get(arch::symbol::layers)));
+    if (found.empty()) return no_target(module.name);
+    for (Place& place : found) {
+      const arch::ExpectedTensor& expected = expected_[place.expected];
+      const std::string_view lost = arch::pair_is_lost(*base_.family, place.row->name, base_.is_tied);
+      if (!for_merging_ && !lost.empty()) {
+        return fail(module.name, "adapter-merge",
+                    fmt::format("would be a pair on {}, which {}; merge the adapter (mlx2gguf BASE --lora ADAPTER)",
+                                expected.name, lost));
+      }
+      if (place.use.by_element && !place.use.is_product && !for_merging_) {
+        return fail(module.name, "adapter-merge",
+                    fmt::format("{} has its elements in another order; merge the adapter", expected.name));
+      }
+      if (expected.ne.size() < 2) {
+        return fail(module.name, "adapter-pair", fmt::format("{} is not a matrix", expected.name));
+      }
+      Pair& pair = pairs_[place.expected];
+      pair.name = expected.name;
+      pair.row = place.row->name.starts_with('@') ? place.row->name.substr(1) : place.row->name;
+      pair.ne = expected.ne;
+      add_blocks(number, std::move(place.use), place.rows, pair);
+    }
+    return {};
+  }
+
+  Status add_saved(std::size_t number, std::vector<Saved>& saved) const {
+    const Extra& extra = adapter_.extras[number];
+    const bool is_bias = extra.name.ends_with(".bias");
+    const Source source{extra.name, extra.values.rows, extra.values.columns, extra.values.stack};
+    MU_ASSIGN(std::vector<Place> found, places(source, hf::canonical_name(extra.name),
+                                               is_bias ? arch::Side::bias : arch::Side::weight));
+    if (found.empty()) return no_target(extra.name);
+    for (Place& place : found) {
+      if (place.use.by_element) {
+        return fail(extra.name, "adapter-pair", "replaces a tensor whose elements stand in another order in a GGUF");
+      }
+      saved.push_back({number, expected_[place.expected].name, std::move(place.use)});
+    }
+    return {};
   }
 
   // Rows of the tensor that the parts in front of this one give.
@@ -105,63 +174,48 @@ class Mapper {
     return rows;
   }
 
-  Status add_use(std::size_t number, const arch::SourceUse& source, const arch::SourceAlternative& alternative,
-                 const arch::SourceMatch& match, std::size_t expected_number) {
-    const Module& module = adapter_.modules[number];
+  Result<Place> place_of(const Source& source, const arch::SourceUse& used, const arch::SourceAlternative& alternative,
+                         const arch::SourceMatch& match, std::size_t expected_number) const {
     const arch::ExpectedTensor& expected = expected_[expected_number];
-    const arch::SourcePart& part = alternative.parts[source.part];
+    const arch::SourcePart& part = alternative.parts[used.part];
     const u64 layer = match.layer.value_or(0);
-    const std::string_view lost = arch::pair_is_lost(*base_.family, source.row->name, base_.is_tied);
-    if (!for_merging_ && !lost.empty()) {
-      return fail(module, "adapter-merge",
-                  fmt::format("would be a pair on {}, which {}; merge the adapter (mlx2gguf BASE --lora ADAPTER)",
-                              expected.name, lost));
+    const bool is_vector = expected.ne.size() == 1;
+    if (!is_vector && part.operation != arch::Operation::none) {
+      return fail(source.name, "adapter-pair",
+                  fmt::format("{} is computed from it by a setting of the model, so nothing can be added to it",
+                              expected.name));
     }
-    if (expected.ne.size() < 2 || part.operation == arch::Operation::add_one ||
-        part.operation == arch::Operation::neg_exp || part.operation == arch::Operation::add ||
-        part.operation == arch::Operation::unit_columns) {
-      return fail(module, "adapter-merge", fmt::format("{} is computed from it, which no pair can say", expected.name));
-    }
-    Pair& pair = pairs_[expected_number];
-    pair.name = expected.name;
-    pair.row = source.row->name.starts_with('@') ? source.row->name.substr(1) : source.row->name;
-    pair.ne = expected.ne;
-    const u64 out = module.b.rows;
-    const u64 in = module.a.columns;
-    const u64 stack = module.b.stack;
     const auto wrong = [&] {
-      return fail(module, "adapter-pair",
-                  fmt::format("is a product of {} × {}{}, which does not fit {} with {}", in, out,
-                              stack > 1 ? fmt::format(" × {}", stack) : "", expected.name, shape_text(expected.ne)));
+      return fail(source.name, "adapter-pair",
+                  fmt::format("is {} × {}{}, which does not fit {} with {}", source.in, source.out,
+                              source.stack > 1 ? fmt::format(" × {}", source.stack) : "", expected.name,
+                              shape_text(expected.ne)));
     };
-    const std::optional<u64> all_rows = checked_mul(out, stack);
-    const std::optional<u64> elements = all_rows ? checked_mul(*all_rows, in) : std::nullopt;
-    if (!elements) return wrong();
-    RowUse use;
-    use.by_element = part.is_of_elements;
-    const u64 units = part.is_of_elements ? *elements : *all_rows;
+    const std::optional<u64> all_rows = checked_mul(source.out, source.stack);
+    const std::optional<u64> elements = all_rows ? checked_mul(*all_rows, source.in) : std::nullopt;
+    if (!elements || expected.ne.empty()) return wrong();
+    Place place;
+    place.expected = expected_number;
+    place.row = used.row;
+    RowUse& use = place.use;
+    use.by_element = part.is_of_elements && !is_vector;
+    const u64 columns = is_vector ? 1 : expected.ne.front();
+    const u64 units = use.by_element || is_vector ? *elements : *all_rows;
     const auto view = part.view.empty() ? arch::whole_view(units) : arch::resolve_view(part.view, sizes_, layer);
-    const std::optional<u64> before = rows_before(alternative, source.part, layer);
+    const std::optional<u64> before = rows_before(alternative, used.part, layer);
     if (!view || view->source_rows != units || !before) return wrong();
     use.view = *view;
     use.first_row = *before;
-    const u64 rows_of_view = part.is_of_elements ? use.view.rows() / pair.columns() : use.view.rows();
-    if (part.is_stacked()) use.first_row += match.expert.value_or(0) * rows_of_view;
-    const u64 tensor_rows = pair.rows() * pair.slices();
-    if (use.first_row > tensor_rows || rows_of_view > tensor_rows - use.first_row) return wrong();
-    if (alternative.parts.size() == 1 && !part.is_stacked() && rows_of_view != tensor_rows) return wrong();
-    if (!part.is_of_elements && in != pair.columns()) return wrong();
-    if (part.operation == arch::Operation::times) {
-      return fail(module, "adapter-merge", fmt::format("{} is scaled by a setting of the model", expected.name));
-    }
+    place.rows = use.by_element ? use.view.rows() / columns : use.view.rows();
+    if (part.is_stacked()) use.first_row += match.expert.value_or(0) * place.rows;
+    const u64 tensor_rows = element_count(expected.ne).value_or(0) / columns;
+    if (use.first_row > tensor_rows || place.rows > tensor_rows - use.first_row) return wrong();
+    if (alternative.parts.size() == 1 && !part.is_stacked() && place.rows != tensor_rows) return wrong();
+    if (!use.by_element && !is_vector && source.in != columns) return wrong();
     if (use.by_element) {
-      use.is_product = stack == 1 && split_view(use, rows_of_view, pair.columns(), out, in);
-      if (!use.is_product && !for_merging_) {
-        return fail(module, "adapter-merge", fmt::format("{} has its elements in another order", expected.name));
-      }
+      use.is_product = source.stack == 1 && split_view(use, place.rows, columns, source.out, source.in);
     }
-    add_blocks(number, std::move(use), rows_of_view, pair);
-    return {};
+    return place;
   }
 
   void add_blocks(std::size_t number, RowUse use, u64 rows_of_view, Pair& pair) {
@@ -193,7 +247,7 @@ class Mapper {
 
 }  // namespace
 
-Result<std::vector<Pair>> map_pairs(Adapter& adapter, const Base& base, bool for_merging) {
+Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging) {
   return Mapper(adapter, base, for_merging).map();
 }
 

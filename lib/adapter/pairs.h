@@ -40,6 +40,13 @@ struct RowUse {
   float factor = 1;          ///< that the tensor's values have on top
 };
 
+/// A tensor that an adapter brings whole, in the place of the base's.
+struct Saved {
+  std::size_t extra = 0;  ///< index into Adapter::extras
+  std::string name;       ///< of the base's tensor
+  RowUse use;             ///< of rows; of vectors of elements
+};
+
 /// One pair of a GGUF.
 struct Pair {
   std::string name;               ///< of the base's tensor: "blk.0.attn_q.weight"
@@ -55,10 +62,15 @@ struct Pair {
   bool is_embedding() const { return row == "token_embd"; }
 };
 
-/// All pairs, in the order of the GGUF's tensors. `for_merging`: also those that no pair of a GGUF can say. Errors of
+struct MappedAdapter {
+  std::vector<Pair> pairs;  ///< in the order of the GGUF's tensors
+  std::vector<Saved> saved;
+};
+
+/// All pairs. `for_merging`: also those that no pair of a GGUF can say, and what replaces tensors. Errors of
 /// kind input: "adapter-target" (a module that the model does not have), "adapter-pair" (it has, but with other sizes;
 /// experts whose layout cannot be told), "adapter-merge" (only merging can carry it).
-Result<std::vector<Pair>> map_pairs(Adapter& adapter, const Base& base, bool for_merging);
+Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging);
 
 /// The factors of a pair in float32: `a` [slices, rank, columns], `b` [slices, rows, rank], without scales. `scales`:
 /// one for each block, put into `b`. Errors: reading.

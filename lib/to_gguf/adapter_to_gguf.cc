@@ -130,7 +130,8 @@ class Converter {
                          at_tensor(extra.values.name), {}, options_.directory);
     }
     MU_ASSIGN(const adapter::Base base, read_base(options_.base));
-    MU_ASSIGN(pairs_, adapter::map_pairs(adapter_, base, false));
+    MU_ASSIGN(adapter::MappedAdapter mapped, adapter::map_pairs(adapter_, base, false));
+    pairs_ = std::move(mapped.pairs);
     choose_alpha();
     report_.input = options_.directory;
     report_.architecture = base.family->gguf;
@@ -162,12 +163,13 @@ class Converter {
     return static_cast<float>(adapter_.modules[block.module].scale * static_cast<double>(pair.rank));
   }
 
-  // As the factors are stored, if all of a pair are, and nothing was multiplied.
+  // F16 if all of a pair are stored so and nothing was multiplied; F32 otherwise.
   TensorType type_of(std::size_t number) const {
     if (options_.type) return *options_.type;
     const adapter::Pair& pair = pairs_[number];
     const TensorType first = adapter_.modules[pair.blocks.front().module].a.type;
-    const bool is_half = first == TensorType::F16 || first == TensorType::BF16;
+    // llama.cpp rounds what it multiplies with a BF16 factor to BF16, so those widen; F16 is close enough to F32.
+    const bool is_half = first == TensorType::F16;
     for (std::size_t i = 0; i < pair.blocks.size(); ++i) {
       const adapter::Module& module = adapter_.modules[pair.blocks[i].module];
       if (!is_half || module.a.type != first || module.b.type != first || scales_[number][i] != 1) {

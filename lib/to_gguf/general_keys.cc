@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/path.h"
 #include "hf/model_id.h"
 #include "to_gguf/optional_keys.h"
 
@@ -112,6 +113,19 @@ Identity find_identity(const hf::ModelCard& card, const hf::Config& config, cons
   fill_from_name(identity, stated_name(config), parameters);
   fill_from_name(identity, hf::directory_name(directory), parameters);
   return identity;
+}
+
+std::vector<gguf::OutKey> adapter_keys(const std::vector<adapter::Wanted>& adapters) {
+  std::vector<gguf::OutKey> keys;
+  if (adapters.empty()) return keys;
+  keys.push_back(gguf::make_key("general.lora.count", static_cast<u32>(adapters.size())));
+  for (std::size_t i = 0; i < adapters.size(); ++i) {
+    const std::string& directory = adapters[i].directory;
+    const std::string prefix = "general.lora." + std::to_string(i);
+    keys.push_back(gguf::make_key_string(prefix + ".name", base_name_of(std::string_view(directory).substr(0, directory.find_last_not_of('/') + 1))));
+    keys.push_back(gguf::make_key_f32(prefix + ".scale", static_cast<float>(adapters[i].scale)));
+  }
+  return keys;
 }
 
 std::string size_label(u64 parameters, u64 expert_parameters, u64 n_expert) {

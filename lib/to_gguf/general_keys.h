@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "adapter/merge.h"
 #include "gguf/write.h"
 #include "hf/config.h"
 #include "hf/generation_config.h"
@@ -37,6 +38,10 @@ struct GeneralFacts {
 /// general.architecture (first), type, sampling.*, name, organization, basename, finetune, version, size_label,
 /// file_type, quantization_version.
 std::vector<gguf::OutKey> general_keys(const GeneralFacts& facts);
+
+/// general.lora.count, and of each adapter that was merged, in order, general.lora.N.name and .scale; nothing without
+/// any.
+std::vector<gguf::OutKey> adapter_keys(const std::vector<adapter::Wanted>& adapters);
 
 /// "7.2B", "494M", "8x7B": the size label of a model of so many parameters.
 std::string size_label(u64 parameters, u64 expert_parameters, u64 n_expert);

@@ -37,6 +37,7 @@ class Planner {
     MU_ASSIGN(plan_.model, understand_model(std::move(opened)));
     plan_.model->directory = options_.directory;
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
+    MU_TRY(merge_adapters());
     plan_.report.left_out = plan_.map.left_out;
     const std::vector<LeftOut>& left_out = plan_.model->left_out;
     plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
@@ -81,6 +82,27 @@ class Planner {
       return tl::make_unexpected(with_path(finding, options_.directory));
     }
     return std::move(*model.safetensors);
+  }
+
+  Status merge_adapters() {
+    if (options_.adapters.empty()) return {};
+    adapter::Base base;
+    base.family = plan_.model->family;
+    base.sizes = plan_.map.sizes;
+    base.is_tied = std::ranges::none_of(plan_.map.tensors,
+                                        [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
+    MU_ASSIGN(auto merges, adapter::plan_merge(options_.adapters, base));
+    for (MappedTensor& tensor : plan_.map.tensors) {
+      const auto merge = merges.find(tensor.name);
+      if (merge == merges.end()) continue;
+      tensor.merge = std::move(merge->second);
+      merges.erase(merge);
+    }
+    if (merges.empty()) return {};
+    return input_error("adapter-target",
+                       fmt::format("is changed by {}, but the base has no tensor of its own for it",
+                                   merges.begin()->second->text()),
+                       at_tensor(merges.begin()->first), {}, options_.directory);
   }
 
   Status choose_recipes() {
@@ -162,6 +184,7 @@ class Planner {
     MU_ASSIGN(plan_.report.name, model_name(tokenizer, facts.identity.name));
     facts.identity.name = plan_.report.name;
     keys_ = general_keys(facts);
+    append(adapter_keys(options_.adapters));
     append(model_card_keys(card));
     append(std::move(hyper.keys));
     for (const LayerNumbers& numbers : plan_.map.numbers) {

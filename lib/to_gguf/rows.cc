@@ -163,16 +163,39 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
 
 }  // namespace
 
-Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+namespace {
+
+Status read_unmerged_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
   MU_TRY(read_raw_rows(model, tensor, first * tensor.pieces, count * tensor.pieces, out));
   return tensor.is_scaled ? scale_rows(model, tensor, first, count, out) : Status{};
 }
 
-void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
+}  // namespace
+
+TensorType computed_type(const HfModel& model, const MappedTensor& tensor) {
+  return tensor.merge != nullptr ? TensorType::F32 : values_type(model.matrices[tensor.parts.front().matrix]);
+}
+
+Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  MU_TRY(read_unmerged_rows(model, tensor, first, count, out));
+  if (tensor.merge == nullptr) return {};
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  if (tensor.has_computed_rows()) return dequantize(values_type(matrix), rows.values(), out);
-  decode(matrix, rows, out);
+  std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
+  if (tensor.is_transposed || tensor.is_scaled) {
+    dequantize(values_type(matrix), out.values(), values);
+  } else {
+    decode(matrix, out, values);
+  }
+  MU_TRY(tensor.merge->apply(first, count, values));
+  out.values().resize(values.size() * sizeof(float));
+  std::memcpy(out.values().data(), values.data(), out.values().size());
+  return {};
+}
+
+void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
+  if (tensor.has_computed_rows()) return dequantize(computed_type(model, tensor), rows.values(), out);
+  decode(model.matrices[tensor.parts.front().matrix], rows, out);
 }
 
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor) {
@@ -180,7 +203,8 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(tensor.columns() * tensor.rows()));
   for (const MappedPart& part : tensor.parts) {
-    MU_ASSIGN(const std::vector<float> source, read_elements(model, model.matrices[part.matrix]));
+    MU_ASSIGN(std::vector<float> source, read_elements(model, model.matrices[part.matrix]));
+    if (tensor.merge != nullptr) MU_TRY(tensor.merge->apply_vector(source));
     const u64 count = part.view.rows();
     for (u64 i = 0; i < count; ++i) {
       const float value = source[static_cast<std::size_t>(part.view.source_row(i))];
@@ -271,7 +295,7 @@ class MappedValues : public TensorValues {
   static StoredForm form_of_rows(const HfModel& model, const MappedTensor& tensor) {
     if (tensor.is_whole) return plain_form(TensorType::F32);
     const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-    return tensor.has_computed_rows() ? plain_form(values_type(matrix)) : matrix.form;
+    return tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
   }
 
   const HfModel& model_;

@@ -13,8 +13,11 @@ namespace modelutils {
 
 /// Reads rows [first, first + count) of `tensor` (which has parts, all of the same storage, and is not read whole);
 /// `first` and `count` are multiples of row_granule(). The buffers of `out` are reused. Rows that are computed are
-/// elements of values_type() (hf_transposed.h). Errors: reading.
+/// elements of computed_type(). Errors: reading.
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
+
+/// Type of the elements of rows that are computed: that of the source, F32 if it is quantised or merged with adapters.
+TensorType computed_type(const HfModel& model, const MappedTensor& tensor);
 
 /// How a plane of a matrix follows the `source_rows` rows, or pieces of rows, that a part's view sees.
 PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows);

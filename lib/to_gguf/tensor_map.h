@@ -4,9 +4,11 @@
 // docs/conversion.md explains.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "adapter/merge.h"
 #include "arch/names.h"
 #include "arch/row_view.h"
 #include "arch/sizes.h"
@@ -38,6 +40,7 @@ struct MappedTensor {
   float operand = 0;                                  ///< of the operation
   std::vector<float> column_lengths;                  ///< what the columns are divided by; empty: nothing
   std::vector<float> generated;                       ///< rope factors
+  std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to its values
 
   u64 columns() const { return ne.front(); }
   /// Rows of ne0 elements.
@@ -45,7 +48,7 @@ struct MappedTensor {
   /// Rows that are read and written as units: 1 if the tensor is read whole.
   u64 units() const { return is_whole ? 1 : rows(); }
   /// Are its rows computed when they are read? They are then plain elements, whatever the source is quantised as.
-  bool has_computed_rows() const { return !is_whole && (is_transposed || is_scaled); }
+  bool has_computed_rows() const { return !is_whole && (is_transposed || is_scaled || merge != nullptr); }
 };
 
 /// A key that holds one number of each layer, which the directory keeps as tensors of one element.

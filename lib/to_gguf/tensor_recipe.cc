@@ -1,10 +1,13 @@
 #include "to_gguf/tensor_recipe.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "tensor/dequantize.h"
 #include "to_gguf/transposed_rows.h"
+#include "transfer/encoders.h"
 
 namespace modelutils::to_gguf {
 
@@ -35,6 +38,28 @@ bool may_scale(const HfModel& model, const MappedTensor& tensor) {
   return std::ranges::none_of(model.matrices, [&](const SourceMatrix& matrix) { return matrix.name == bias; });
 }
 
+// A sum is a computed value: plain bases keep their type, quantised ones take the fallback, and F32 as the fallback,
+// which alone is exact, serves both.
+TensorType merged_type(const MappedTensor& tensor, const SourceMatrix& matrix, TensorType fallback) {
+  if (tensor.must_be_f32 || fallback == TensorType::F32) return TensorType::F32;
+  const TensorType type = matrix.is_quantized() ? fallback : matrix.form.type();
+  const bool fills_blocks = tensor.columns() % type_info(type).block_elements == 0;
+  return fills_blocks && encoder_of(type) != nullptr ? type : TensorType::F32;
+}
+
+Result<TensorRecipe> merged_recipe(const MappedTensor& tensor, const SourceMatrix& matrix, const RepackOptions& options,
+                                   TensorRecipe recipe) {
+  const TensorType type = merged_type(tensor, matrix, options.fallback);
+  recipe.target = {type, Carry::encode, true, {}, false, false};
+  recipe.type = recipe.target.type;
+  recipe.exact = recipe.target.exact = recipe.type == TensorType::F32;
+  recipe.reason = "merged with " + tensor.merge->text();
+  if (recipe.exact || !options.exact) return recipe;
+  return input_error("convert-inexact",
+                     fmt::format("merged with {}, the sum is rounded to {}", tensor.merge->text(), type_name(recipe.type)),
+                     at_tensor(tensor.name));
+}
+
 }  // namespace
 
 Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& wanted,
@@ -47,8 +72,9 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
   recipe.source = matrix.name;
   recipe.form = text_with_scales(matrix.form);
+  if (tensor.merge != nullptr && !tensor.is_whole) return merged_recipe(tensor, matrix, wanted, std::move(recipe));
   if (tensor.has_computed_rows()) {
-    const StoredForm rows = plain_form(values_type(matrix));
+    const StoredForm rows = plain_form(computed_type(model, tensor));
     MU_ASSIGN(recipe.target,
               carrier_of(rows).choose(rows, tensor.columns(), {}, wanted, tensor.must_be_f32 || matrix.is_quantized()));
     recipe.type = recipe.target.type;
@@ -94,7 +120,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const Tenso
   }
   MU_TRY(read_stored_rows(model, tensor, first, count, scratch));
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  const StoredForm form = tensor.has_computed_rows() ? plain_form(values_type(matrix)) : matrix.form;
+  const StoredForm form = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
   carry_rows(form, tensor.columns(), recipe.target, planes_of(scratch), out, error);
   return {};
 }

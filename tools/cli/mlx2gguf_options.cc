@@ -34,6 +34,11 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .help = "Of an adapter: the model it is for, a directory (its config.json is enough) or a GGUF",
                .kind = ValueKind::file},
               arguments.base);
+  command.add({.names = "--lora",
+               .value_name = "ADAPTER[=SCALE]",
+               .help = "Merge an adapter of PEFT or mlx-lm; may be repeated, and -1 takes one out again",
+               .kind = ValueKind::directory},
+              arguments.adapters);
   command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
               convert.pre);
   command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, by any name, unchecked"},
@@ -66,6 +71,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                   "Keep more precision where there is no exact block type");
   command.example("mlx2gguf model -o m.gguf --type Q4_K_M", "Quantise at once, as gguf-quantize does");
   command.example("mlx2gguf my-lora --base Llama-3.2-1B -o lora.gguf", "Convert an adapter of PEFT or mlx-lm");
+  command.example("mlx2gguf Llama-3.2-1B --lora my-lora -o merged.gguf", "Merge it");
   command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
   return command;
 }

@@ -13,6 +13,7 @@ struct Mlx2ggufArguments {
   std::string report;
   TypeArguments types;
   std::string base;  ///< of an adapter
+  std::vector<std::string> adapters;
   bool follow_links = false;
 };
 

@@ -141,7 +141,7 @@ class DirectorySide : public Side {
     const MappedTensor& mapped = map_.tensors[place];
     if (mapped.parts.empty()) return true;
     const SourceMatrix& matrix = matrix_of(mapped);
-    const StoredForm rows = mapped.has_computed_rows() ? plain_form(values_type(matrix)) : matrix.form;
+    const StoredForm rows = mapped.has_computed_rows() ? plain_form(computed_type(*model_, mapped)) : matrix.form;
     ScaleAnalysis analysis;
     if (!rows.is_plain()) MU_TRY(analyse_tensor(*model_, mapped, rows.kind == FormKind::integers, analysis));
     return carrier_of(rows).carries_exactly(rows, matrix.columns, analysis, form.type());

@@ -1,0 +1,257 @@
+#include "adapter/merge.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/checked_math.h"
+#include "base/path.h"
+
+namespace modelutils::adapter {
+
+namespace {
+
+bool has_element_order(const Pair& pair) {
+  return std::ranges::any_of(pair.uses, [](const RowUse& use) { return use.by_element && !use.is_product; });
+}
+
+// The lengths of the rows that a DoRA adapter gives to a module; nothing for plain pairs.
+std::optional<std::size_t> magnitude_of(const Adapter& adapter, const Module& module) {
+  for (std::size_t i = 0; i < adapter.extras.size(); ++i) {
+    if (adapter.extras[i].kind == Extra::Kind::magnitude && adapter.extras[i].name == module.name) return i;
+  }
+  return std::nullopt;
+}
+
+// The module's row that is row `row` of the tensor; nothing if the use does not reach it.
+std::optional<u64> source_row(const RowUse& use, u64 row) {
+  if (row < use.first_row) return std::nullopt;
+  const u64 at = row - use.first_row;
+  if (use.by_element) return at < use.rows.size() ? std::optional(use.rows[static_cast<std::size_t>(at)]) : std::nullopt;
+  return at < use.view.rows() ? std::optional(use.view.source_row(at)) : std::nullopt;
+}
+
+}  // namespace
+
+Result<Wanted> parse_wanted(std::string_view text) {
+  Wanted wanted{std::string(text), 1};
+  const std::size_t equals = text.rfind('=');
+  if (equals != std::string_view::npos) {
+    const std::string_view number = text.substr(equals + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), wanted.scale);
+    const bool is_number = error == std::errc{} && end == number.data() + number.size() && !number.empty();
+    if (is_number && std::isfinite(wanted.scale)) {
+      wanted.directory = text.substr(0, equals);
+    } else if (is_number) {
+      return usage_error(fmt::format("--lora '{}': the scale must be a finite number", text));
+    } else {
+      wanted.scale = 1;
+    }
+  }
+  if (wanted.directory.empty()) return usage_error("--lora needs the directory of an adapter");
+  return wanted;
+}
+
+TensorMerge::TensorMerge(std::vector<Step> steps, u64 columns, u64 rows)
+    : steps_(std::move(steps)), columns_(columns), rows_(rows) {
+  for (const Step& step : steps_) {
+    const Mapped& mapped = *step.mapped;
+    text_ += (text_.empty() ? "" : ", ") + base_name_of(mapped.adapter.path);
+    if (mapped.scale != 1) text_ += fmt::format(" × {}", mapped.scale);
+  }
+}
+
+Result<TensorMerge::Loaded> TensorMerge::load_step(const Step& step) const {
+  const Adapter& adapter = step.mapped->adapter;
+  Loaded loaded;
+  if (step.pair != nullptr) {
+    std::vector<double> scales;
+    for (const Block& block : step.pair->blocks) {
+      const Module& module = adapter.modules[block.module];
+      const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
+      // Of DoRA the whole change counts by the wanted scale, not the product alone.
+      scales.push_back(module.scale * (magnitude ? 1 : step.mapped->scale));
+      if (!magnitude) continue;
+      MU_ASSIGN(loaded.extras[*magnitude], adapter.read(adapter.extras[*magnitude].values));
+    }
+    if (has_element_order(*step.pair)) {
+      const Module& module = adapter.modules[step.pair->blocks.front().module];
+      MU_ASSIGN(loaded.a, adapter.read(module.a));
+      MU_ASSIGN(loaded.b, adapter.read(module.b));
+    } else {
+      MU_ASSIGN(loaded.values, read_pair(adapter, *step.pair, scales));
+    }
+  }
+  for (const Saved* saved : step.saved) {
+    MU_ASSIGN(loaded.extras[saved->extra], adapter.read(adapter.extras[saved->extra].values));
+  }
+  return loaded;
+}
+
+Result<std::shared_ptr<const std::vector<TensorMerge::Loaded>>> TensorMerge::load() const {
+  if (loaded_ == nullptr) {
+    auto all = std::make_shared<std::vector<Loaded>>();
+    for (const Step& step : steps_) {
+      MU_ASSIGN(Loaded loaded, load_step(step));
+      all->push_back(std::move(loaded));
+    }
+    loaded_ = std::move(all);
+  }
+  return loaded_;
+}
+
+Status TensorMerge::apply(u64 first, u64 count, std::span<float> values) const {
+  std::shared_ptr<const std::vector<Loaded>> loaded;
+  {
+    const std::lock_guard lock(mutex_);
+    MU_ASSIGN(loaded, load());
+    applied_ += count;
+    if (applied_ >= rows_) {
+      loaded_ = nullptr;
+      applied_ = 0;
+    }
+  }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    for (const Saved* saved : step.saved) {
+      const std::vector<float>& whole = loaded->at(i).extras.at(saved->extra);
+      const auto weight = static_cast<float>(step.mapped->scale);
+      for (u64 row = first; row < first + count; ++row) {
+        const std::optional<u64> from = source_row(saved->use, row);
+        for (u64 j = 0; from && j < columns_; ++j) {
+          float& value = values[static_cast<std::size_t>((row - first) * columns_ + j)];
+          const float replacing = whole[static_cast<std::size_t>(*from * columns_ + j)];
+          value = weight == 1 ? replacing : value + weight * (replacing - value);
+        }
+      }
+    }
+    if (step.pair == nullptr) continue;
+    const bool is_dora = !loaded->at(i).extras.empty() && step.saved.empty();
+    const std::vector<float> before = is_dora ? std::vector<float>(values.begin(), values.end()) : std::vector<float>();
+    add_pair(step, loaded->at(i), first, count, values);
+    if (is_dora) scale_rows(step, loaded->at(i), first, count, before, values);
+  }
+  return {};
+}
+
+void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u64 count,
+                           std::span<float> values) const {
+  const Pair& pair = *step.pair;
+  if (has_element_order(pair)) {
+    for (const Block& block : pair.blocks) add_by_element(step, block, loaded, first, count, values);
+    return;
+  }
+  for (u64 row = first; row < first + count; ++row) {
+    const float* b = loaded.values.b.data() + row * pair.rank;
+    const float* a = loaded.values.a.data() + row / pair.rows() * pair.rank * columns_;
+    float* out = values.data() + (row - first) * columns_;
+    for (u64 k = 0; k < pair.rank; ++k) {
+      const float factor = b[k];
+      if (factor == 0) continue;
+      const float* from = a + k * columns_;
+      for (u64 j = 0; j < columns_; ++j) out[j] += factor * from[j];
+    }
+  }
+}
+
+// Latent attention's kv_b_proj, of which one tensor is the transpose of each head.
+void TensorMerge::add_by_element(const Step& step, const Block& block, const Loaded& loaded, u64 first, u64 count,
+                                 std::span<float> values) const {
+  const Pair& pair = *step.pair;
+  const Module& module = step.mapped->adapter.modules[block.module];
+  const RowUse& use = pair.uses[block.use];
+  const double scale = module.scale * step.mapped->scale;
+  const u64 in = module.a.columns;
+  for (u64 i = 0; i < count * columns_; ++i) {
+    const u64 row = first + i / columns_;
+    if (row < use.first_row || row / pair.rows() != block.slice) continue;
+    const u64 element = (row - use.first_row) * columns_ + i % columns_;
+    if (element >= use.view.rows()) continue;
+    const u64 from = use.view.source_row(element);
+    const u64 out_row = from / in % module.b.rows;
+    double sum = 0;
+    for (u64 k = 0; k < module.rank(); ++k) {
+      const u64 b = module.b.start + block.source_slice * module.b.stack_stride + out_row * module.b.row_stride +
+                    k * module.b.column_stride;
+      const u64 a = module.a.start + block.source_slice * module.a.stack_stride + k * module.a.row_stride +
+                    from % in * module.a.column_stride;
+      sum += static_cast<double>(loaded.b[static_cast<std::size_t>(b)]) * loaded.a[static_cast<std::size_t>(a)];
+    }
+    values[static_cast<std::size_t>(i)] += static_cast<float>(scale * sum);
+  }
+}
+
+// DoRA: every row of the sum gets the length that the adapter has learned for it.
+void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, u64 count,
+                             std::span<const float> before, std::span<float> values) const {
+  const Adapter& adapter = step.mapped->adapter;
+  for (const Block& block : step.pair->blocks) {
+    const Module& module = adapter.modules[block.module];
+    const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
+    if (!magnitude) continue;
+    const std::vector<float>& lengths = loaded.extras.at(*magnitude);
+    const RowUse& use = step.pair->uses[block.use];
+    for (u64 row = first; row < first + count; ++row) {
+      const std::optional<u64> from = source_row(use, row);
+      if (!from || *from >= lengths.size()) continue;
+      const std::span<float> sum = values.subspan(static_cast<std::size_t>((row - first) * columns_), columns_);
+      double squares = 0;
+      for (const float value : sum) squares += static_cast<double>(value) * value;
+      const double factor = lengths[static_cast<std::size_t>(*from)] / std::sqrt(squares);
+      for (std::size_t j = 0; j < sum.size(); ++j) {
+        const double old = before[static_cast<std::size_t>((row - first) * columns_) + j];
+        sum[j] = static_cast<float>(old + step.mapped->scale * (factor * sum[j] - old));
+      }
+    }
+  }
+}
+
+Status TensorMerge::apply_vector(std::span<float> source) const {
+  for (const Step& step : steps_) {
+    MU_ASSIGN(const Loaded loaded, load_step(step));
+    for (const Saved* saved : step.saved) {
+      const std::vector<float>& whole = loaded.extras.at(saved->extra);
+      for (std::size_t i = 0; i < std::min(source.size(), whole.size()); ++i) {
+        source[i] += static_cast<float>(step.mapped->scale) * (whole[i] - source[i]);
+        if (step.mapped->scale == 1) source[i] = whole[i];
+      }
+    }
+  }
+  return {};
+}
+
+Result<std::map<std::string, std::shared_ptr<const TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
+                                                                            const Base& base) {
+  std::map<std::string, std::vector<TensorMerge::Step>> steps;
+  std::map<std::string, std::vector<u64>> shapes;
+  for (const Wanted& each : wanted) {
+    auto mapped = std::make_shared<Mapped>();
+    mapped->scale = each.scale;
+    MU_ASSIGN(mapped->adapter, read_adapter(each.directory));
+    MU_ASSIGN(mapped->map, map_pairs(mapped->adapter, base, true));
+    for (const Pair& pair : mapped->map.pairs) {
+      steps[pair.name].push_back({mapped, &pair, {}});
+      shapes[pair.name] = pair.ne;
+    }
+    for (const Saved& saved : mapped->map.saved) {
+      std::vector<TensorMerge::Step>& of_tensor = steps[saved.name];
+      if (of_tensor.empty() || of_tensor.back().mapped != mapped) of_tensor.push_back({mapped, nullptr, {}});
+      of_tensor.back().saved.push_back(&saved);
+      const Factor& values = mapped->adapter.extras[saved.extra].values;
+      shapes.try_emplace(saved.name, std::vector<u64>{values.columns, values.rows * values.stack});
+    }
+  }
+  std::map<std::string, std::shared_ptr<const TensorMerge>> merges;
+  for (auto& [name, of_tensor] : steps) {
+    const std::vector<u64>& ne = shapes[name];
+    const u64 rows = checked_product(std::span(ne).subspan(1)).value_or(0);
+    merges.emplace(name, std::make_shared<TensorMerge>(std::move(of_tensor), ne.front(), rows));
+  }
+  return merges;
+}
+
+}  // namespace modelutils::adapter
