@@ -1,4 +1,6 @@
 // gguf-quantize: GGUF, MLX or Hugging Face -> GGUF of another mix of types.
+#include <filesystem>
+
 #include "cli/quantize_tool.h"
 
 using namespace modelutils;
@@ -17,6 +19,15 @@ int run(int argc, char** argv) {
     options.request.threads = static_cast<unsigned>(*options.threads);
   }
   if (options.follow_links) options.request.conversion.links = OutsideLinks::follow;
+  const auto adapters = cli::wanted_adapters(options.adapters);
+  if (!adapters) return messages.error(adapters.error());
+  options.request.conversion.adapters = *adapters;
+  std::error_code ignored;
+  // A GGUF with an adapter alone keeps its types.
+  if (!adapters->empty() && !options.types.is_wanted() &&
+      !std::filesystem::is_directory(options.request.input, ignored)) {
+    options.types.like = options.request.input;
+  }
   return cli::run_quantize(options.request, options.types, options.report, command.common(), messages);
 }
 

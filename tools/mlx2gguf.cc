@@ -93,11 +93,9 @@ int run(int argc, char** argv) {
   if (options.convert.output.empty() && !options.convert.dry_run) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
   }
-  for (const std::string& text : options.adapters) {
-    const auto wanted = adapter::parse_wanted(text);
-    if (!wanted) return messages.error(wanted.error());
-    options.convert.adapters.push_back(*wanted);
-  }
+  const auto adapters = cli::wanted_adapters(options.adapters);
+  if (!adapters) return messages.error(adapters.error());
+  options.convert.adapters = *adapters;
   if (!options.base.empty() || adapter::is_adapter(options.convert.directory)) {
     return convert_adapter(options, command.common(), messages);
   }

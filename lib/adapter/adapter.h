@@ -20,7 +20,7 @@ enum class Origin : u8 { peft, mlx_lm };
 struct Factor {
   std::string name;  ///< of the tensor in the file
   TensorType type = TensorType::F32;
-  u64 offset = 0;  ///< absolute in Adapter::source
+  u64 offset = 0;    ///< absolute in Adapter::source
   u64 elements = 0;  ///< stored
   u64 start = 0;
   u64 stack = 1;
@@ -33,10 +33,10 @@ struct Factor {
 
 /// A pair on one module: the module's matrix W [out, in] becomes W + scale × B·A.
 struct Module {
-  std::string name;   ///< as transformers or mlx-lm call it, without PEFT's prefix: "model.layers.0.self_attn.q_proj"
-  Factor a;           ///< [r, in]
-  Factor b;           ///< [out, r]
-  double scale = 1;   ///< with all of alpha, rank, rslora and patterns in it
+  std::string name;  ///< as transformers or mlx-lm call it, without PEFT's prefix: "model.layers.0.self_attn.q_proj"
+  Factor a;          ///< [r, in]
+  Factor b;          ///< [out, r]
+  double scale = 1;  ///< with all of alpha, rank, rslora and patterns in it
 
   u64 rank() const { return a.rows; }
 };

@@ -17,7 +17,6 @@ struct Parameter {
   u64 out = 0;
 };
 
-
 // Where a family's rows have no such parameter, its experts have matrices of their own, which mlx-lm's names stack.
 std::vector<Module> as_parameters(const Module& pair, const std::string& experts, const Parameter& parameter,
                                   const arch::Names& names) {

@@ -31,7 +31,8 @@ std::optional<std::size_t> magnitude_of(const Adapter& adapter, const Module& mo
 std::optional<u64> source_row(const RowUse& use, u64 row) {
   if (row < use.first_row) return std::nullopt;
   const u64 at = row - use.first_row;
-  if (use.by_element) return at < use.rows.size() ? std::optional(use.rows[static_cast<std::size_t>(at)]) : std::nullopt;
+  if (use.by_element)
+    return at < use.rows.size() ? std::optional(use.rows[static_cast<std::size_t>(at)]) : std::nullopt;
   return at < use.view.rows() ? std::optional(use.view.source_row(at)) : std::nullopt;
 }
 
@@ -225,7 +226,7 @@ Status TensorMerge::apply_vector(std::span<float> source) const {
 }
 
 Result<std::map<std::string, std::shared_ptr<const TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                            const Base& base) {
+                                                                             const Base& base) {
   std::map<std::string, std::vector<TensorMerge::Step>> steps;
   std::map<std::string, std::vector<u64>> shapes;
   for (const Wanted& each : wanted) {

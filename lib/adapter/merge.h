@@ -33,8 +33,8 @@ class TensorMerge {
  public:
   struct Step {
     std::shared_ptr<const Mapped> mapped;
-    const Pair* pair = nullptr;         ///< or
-    std::vector<const Saved*> saved;    ///< what replaces rows
+    const Pair* pair = nullptr;       ///< or
+    std::vector<const Saved*> saved;  ///< what replaces rows
   };
 
   TensorMerge(std::vector<Step> steps, u64 columns, u64 rows);
@@ -49,8 +49,8 @@ class TensorMerge {
 
  private:
   struct Loaded {
-    PairValues values;                             // of a pair, with scales
-    std::vector<float> a, b;                       // of a module whose elements stand in another order
+    PairValues values;                                 // of a pair, with scales
+    std::vector<float> a, b;                           // of a module whose elements stand in another order
     std::map<std::size_t, std::vector<float>> extras;  // by index: saved tensors, magnitudes
   };
   Result<std::shared_ptr<const std::vector<Loaded>>> load() const;
@@ -73,6 +73,6 @@ class TensorMerge {
 /// Maps adapters to a base: the merge of each tensor that they change, by its name. Errors: those of read_adapter() and
 /// map_pairs().
 Result<std::map<std::string, std::shared_ptr<const TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                            const Base& base);
+                                                                             const Base& base);
 
 }  // namespace modelutils::adapter

@@ -150,8 +150,8 @@ class Mapper {
     const Extra& extra = adapter_.extras[number];
     const bool is_bias = extra.name.ends_with(".bias");
     const Source source{extra.name, extra.values.rows, extra.values.columns, extra.values.stack};
-    MU_ASSIGN(std::vector<Place> found, places(source, hf::canonical_name(extra.name),
-                                               is_bias ? arch::Side::bias : arch::Side::weight));
+    MU_ASSIGN(std::vector<Place> found,
+              places(source, hf::canonical_name(extra.name), is_bias ? arch::Side::bias : arch::Side::weight));
     if (found.empty()) return no_target(extra.name);
     for (Place& place : found) {
       if (place.use.by_element) {
@@ -267,8 +267,8 @@ Result<PairValues> read_pair(const Adapter& adapter, const Pair& pair, const std
     }
     const RowUse& use = pair.uses[block.use];
     const auto value = [&](const std::vector<float>& values, const Factor& factor, u64 row, u64 column) {
-      return values[static_cast<std::size_t>(factor.start + block.source_slice * factor.stack_stride + row * factor.row_stride +
-                                             column * factor.column_stride)];
+      return values[static_cast<std::size_t>(factor.start + block.source_slice * factor.stack_stride +
+                                             row * factor.row_stride + column * factor.column_stride)];
     };
     float* to_a = out.a.data() + (block.slice * pair.rank + block.rank_offset) * columns;
     for (u64 k = 0; k < module.rank(); ++k) {

@@ -20,20 +20,21 @@ struct Base {
   bool is_tied = false;  ///< it has no output head of its own
 };
 
-/// What one module gives to one slice (expert) of a tensor: product B·A of `rank` columns and rows from `rank_offset` on.
+/// What one module gives to one slice (expert) of a tensor: product B·A of `rank` columns and rows from `rank_offset`
+/// on.
 struct Block {
-  std::size_t module = 0;    ///< index into Adapter::modules
-  std::size_t use = 0;       ///< index into Pair::uses
-  u64 slice = 0;             ///< of the tensor
-  u64 source_slice = 0;      ///< of the module's stack
+  std::size_t module = 0;  ///< index into Adapter::modules
+  std::size_t use = 0;     ///< index into Pair::uses
+  u64 slice = 0;           ///< of the tensor
+  u64 source_slice = 0;    ///< of the module's stack
   u64 rank_offset = 0;
 };
 
 /// How the rows and columns of a module become those of a tensor.
 struct RowUse {
-  arch::RowView view;        ///< its rows (slices × out), or with `by_element` its elements
-  u64 first_row = 0;         ///< of the tensor (slices × rows), where the view begins
-  bool by_element = false;   ///< `rows` and `columns` say what the view does, if it is a product of the two
+  arch::RowView view;       ///< its rows (slices × out), or with `by_element` its elements
+  u64 first_row = 0;        ///< of the tensor (slices × rows), where the view begins
+  bool by_element = false;  ///< `rows` and `columns` say what the view does, if it is a product of the two
   bool is_product = true;
   std::vector<u64> rows;     ///< by_element: the module's row of each of the tensor's
   std::vector<u64> columns;  ///< and its column
@@ -49,10 +50,10 @@ struct Saved {
 
 /// One pair of a GGUF.
 struct Pair {
-  std::string name;               ///< of the base's tensor: "blk.0.attn_q.weight"
-  std::string row;                ///< of the family: "attn_q"
-  std::vector<u64> ne;            ///< of the base's tensor
-  u64 rank = 0;                   ///< that holds all blocks of any slice
+  std::string name;     ///< of the base's tensor: "blk.0.attn_q.weight"
+  std::string row;      ///< of the family: "attn_q"
+  std::vector<u64> ne;  ///< of the base's tensor
+  u64 rank = 0;         ///< that holds all blocks of any slice
   std::vector<RowUse> uses;
   std::vector<Block> blocks;
 

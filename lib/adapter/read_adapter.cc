@@ -57,7 +57,8 @@ Named peft_name(std::string_view name) {
     if (rest.ends_with(".bias")) return {std::string(name), Role::other};
     return {std::string(name.substr(0, at)), ending.role, ending.is_embedding};
   }
-  for (const std::string_view part : {std::string_view(".modules_to_save.default"), std::string_view(".modules_to_save")}) {
+  for (const std::string_view part :
+       {std::string_view(".modules_to_save.default"), std::string_view(".modules_to_save")}) {
     if (const std::size_t at = name.find(part); at != std::string_view::npos) {
       return {std::string(name.substr(0, at)) + std::string(name.substr(at + part.size())), Role::saved};
     }
@@ -202,7 +203,8 @@ class Reader {
     return fail_config(field, "is missing or not a number (NaN and infinity are none)");
   }
 
-  Status read_pattern(json::Element root, std::string_view field, std::vector<std::pair<std::string, double>>& out) const {
+  Status read_pattern(json::Element root, std::string_view field,
+                      std::vector<std::pair<std::string, double>>& out) const {
     const std::optional<json::Object> object = json::object_member(root, field);
     if (!object) return {};
     for (const json::Member member : *object) {
@@ -239,14 +241,15 @@ class Reader {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const safetensors::Tensor& tensor = tensors[i];
       const Named named = is_peft() ? peft_name(tensor.name) : mlx_name(tensor.name);
-      if (named.role == Role::other || !tensor.type || !has_decoder(*tensor.type) || type_info(*tensor.type).block_elements != 1) {
+      if (named.role == Role::other || !tensor.type || !has_decoder(*tensor.type) ||
+          type_info(*tensor.type).block_elements != 1) {
         return fail("adapter-tensor", "is not a tensor that a LoRA adapter has, or of a type that it does not have",
                     at_tensor(tensor.name));
       }
       if (named.role == Role::magnitude || named.role == Role::saved) {
         MU_ASSIGN(Factor values, plain_factor(tensor));
-        adapter_.extras.push_back({named.role == Role::saved ? Extra::Kind::saved : Extra::Kind::magnitude, named.module,
-                                   std::move(values)});
+        adapter_.extras.push_back(
+            {named.role == Role::saved ? Extra::Kind::saved : Extra::Kind::magnitude, named.module, std::move(values)});
         continue;
       }
       Found& found = found_[named.module];
@@ -300,8 +303,8 @@ class Reader {
       transpose(module.b);
     }
     if (module.a.rows != module.b.columns || module.a.stack != module.b.stack) {
-      return fail("adapter-pair",
-                  fmt::format("lora_A has rank {} and lora_B {}", module.a.rows, module.b.columns), at_tensor(name));
+      return fail("adapter-pair", fmt::format("lora_A has rank {} and lora_B {}", module.a.rows, module.b.columns),
+                  at_tensor(name));
     }
     MU_ASSIGN(module.scale, scale_of(module));
     adapter_.modules.push_back(std::move(module));
@@ -319,7 +322,8 @@ class Reader {
   Result<double> scale_of(const Module& module) const {
     if (!is_peft()) {
       if (rank_ && static_cast<double>(module.rank()) != *rank_) {
-        return fail_config("rank", fmt::format("is {}, but the tensors of '{}' have rank {}", *rank_, module.name, module.rank()));
+        return fail_config(
+            "rank", fmt::format("is {}, but the tensors of '{}' have rank {}", *rank_, module.name, module.rank()));
       }
       return mlx_scale_;
     }
@@ -328,7 +332,8 @@ class Reader {
     const double stored = static_cast<double>(module.rank());
     const bool is_stack = module.name.find(".experts") != std::string::npos && rank > 0 && std::fmod(stored, rank) == 0;
     if (!(rank > 0) || (stored != rank && !is_stack)) {
-      return fail_config("r", fmt::format("says rank {} for '{}', whose tensors have {}", rank, module.name, module.rank()));
+      return fail_config("r",
+                         fmt::format("says rank {} for '{}', whose tensors have {}", rank, module.name, module.rank()));
     }
     const double alpha = pattern_value(alphas_, module.name, alpha_);
     return rslora_ ? alpha / std::sqrt(rank) : alpha / rank;

@@ -1,12 +1,16 @@
 #include "requantize/source.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
+#include "tensor/dequantize.h"
+#include "to_gguf/adapter_to_gguf.h"
+#include "to_gguf/general_keys.h"
 #include "to_gguf/plan.h"
 #include "transfer/planned_source.h"
 
@@ -55,18 +59,58 @@ Result<quantize::MixModel> mix_model_of(const ByteSource& source, const gguf::Do
 
 class GgufSource : public Source {
  public:
-  static Result<std::unique_ptr<Source>> open(const std::string& path) {
+  static Result<std::unique_ptr<Source>> open(const std::string& path, const std::vector<adapter::Wanted>& adapters) {
     auto source = std::make_unique<GgufSource>();
     MU_TRY(source->read(path));
+    if (!adapters.empty()) MU_TRY(source->merge(path, adapters));
     return source;
   }
 
-  Status read_rows(std::size_t tensor, u64 first, u64, MutableBytes out, unsigned) const override {
+  Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned) const override {
     const CatalogTensor& found = catalog_.tensors[tensor];
-    return catalog_.files[found.file].source->read_exact(found.offset + first * tensors_[tensor].row_size(), out);
+    const ByteSource& file = *catalog_.files[found.file].source;
+    if (merges_.empty() || merges_[tensor] == nullptr) {
+      return file.read_exact(found.offset + first * tensors_[tensor].row_size(), out);
+    }
+    const u64 stored_row = row_bytes(*found.type, found.ne.front()).value_or(0);
+    std::vector<std::byte> stored(static_cast<std::size_t>(count * stored_row));
+    MU_TRY(file.read_exact(found.offset + first * stored_row, stored));
+    std::vector<float> values(static_cast<std::size_t>(count * found.ne.front()));
+    dequantize(*found.type, stored, values);
+    MU_TRY(merges_[tensor]->apply(first, count, values));
+    std::memcpy(out.data(), values.data(), out.size());
+    return {};
   }
 
  private:
+  // Tensors that adapters change are values in F32 from then on.
+  Status merge(const std::string& path, const std::vector<adapter::Wanted>& adapters) {
+    MU_ASSIGN(const adapter::Base base, to_gguf::read_base(path));
+    MU_ASSIGN(auto merges, adapter::plan_merge(adapters, base));
+    merges_.resize(tensors_.size());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const auto merge = merges.find(tensors_[i].name);
+      if (merge == merges.end()) continue;
+      if (tensors_[i].ne.size() < 2 || !has_decoder(tensors_[i].type)) {
+        return input_error("adapter-pair", "cannot be merged into a GGUF; merge into the model's directory (mlx2gguf)",
+                           at_tensor(tensors_[i].name), {}, path);
+      }
+      merges_[i] = std::move(merge->second);
+      merges.erase(merge);
+      tensors_[i].type = TensorType::F32;
+      tensors_[i].form += " merged with " + merges_[i]->text();
+    }
+    if (!merges.empty()) {
+      return input_error("adapter-target", "is changed by the adapter, but the model has no such tensor",
+                         at_tensor(merges.begin()->first), {}, path);
+    }
+    for (gguf::OutKey& key : to_gguf::adapter_keys(adapters)) {
+      std::erase_if(keys_, [&](const gguf::OutKey& old) { return old.key == key.key; });
+      keys_.push_back(std::move(key));
+    }
+    return {};
+  }
+
   Status read(const std::string& path) {
     MU_ASSIGN(set_, gguf::open_set(path));
     for (const gguf::SetFile& file : set_.files) {
@@ -98,6 +142,7 @@ class GgufSource : public Source {
 
   gguf::SplitSet set_;
   Catalog catalog_;
+  std::vector<std::shared_ptr<const adapter::TensorMerge>> merges_;  // by tensor; empty without adapters
 };
 
 // The GGUF that mlx2gguf would make, but for what has no exact type, which is F32: its rows are made when asked for.
@@ -168,7 +213,7 @@ Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const
   if (std::filesystem::is_directory(path, error) || path.ends_with(".safetensors.index.json")) {
     return DirectorySource::open(path, conversion, threads);
   }
-  return GgufSource::open(path);
+  return GgufSource::open(path, conversion.adapters);
 }
 
 }  // namespace modelutils::requantize

@@ -16,6 +16,7 @@
 #include "io/atomic_output.h"
 #include "io/free_space.h"
 #include "model/model.h"
+#include "safetensors/shard_set.h"
 #include "tensor/narrow.h"
 #include "tensor/shape.h"
 #include "to_gguf/plan.h"
@@ -71,8 +72,7 @@ Result<adapter::Base> base_of_config(const std::string& path) {
 
 Result<adapter::Base> base_of_directory(const std::string& path) {
   const ModelFolder folder(path);
-  MU_ASSIGN(const PathProbe probe, probe_path(path));
-  if (!probe.format && is_present(folder.file("config.json"))) return base_of_config(path);
+  if (!safetensors::is_model_folder(path) && is_present(folder.file("config.json"))) return base_of_config(path);
   MlxToGgufOptions options;
   options.directory = path;
   options.output = "base.gguf";
@@ -83,8 +83,8 @@ Result<adapter::Base> base_of_directory(const std::string& path) {
   adapter::Base base;
   base.family = plan.model->family;
   base.sizes = plan.map.sizes;
-  base.is_tied = std::ranges::none_of(plan.map.tensors,
-                                      [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
+  base.is_tied =
+      std::ranges::none_of(plan.map.tensors, [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
   return base;
 }
 
@@ -140,7 +140,8 @@ class Converter {
     return lay_out(base);
   }
 
-  // The runtime multiplies by alpha / rank of each pair; what the adapter means beyond that goes into B. 0 would mean 1.
+  // The runtime multiplies by alpha / rank of each pair; what the adapter means beyond that goes into B. 0 would
+  // mean 1.
   void choose_alpha() {
     std::map<float, u64> votes;
     for (const adapter::Pair& pair : pairs_) {
@@ -153,7 +154,8 @@ class Converter {
       for (const adapter::Block& block : pair.blocks) {
         const double factor = static_cast<double>(pair.uses[block.use].factor);
         const bool is_said = wanted_alpha(pair, block) == alpha_ && factor == 1;
-        scales.push_back(is_said ? 1 : adapter_.modules[block.module].scale * static_cast<double>(pair.rank) * factor / alpha_);
+        scales.push_back(
+            is_said ? 1 : adapter_.modules[block.module].scale * static_cast<double>(pair.rank) * factor / alpha_);
       }
       scales_.push_back(std::move(scales));
     }
@@ -201,7 +203,8 @@ class Converter {
         tensor.type = type_of(i);
         const bool has_exchanged = pair.is_embedding();
         if (is_a) {
-          tensor.ne = has_exchanged ? std::vector<u64>{pair.rank, pair.rows()} : std::vector<u64>{pair.columns(), pair.rank};
+          tensor.ne =
+              has_exchanged ? std::vector<u64>{pair.rank, pair.rows()} : std::vector<u64>{pair.columns(), pair.rank};
         } else {
           tensor.ne = {pair.rank, has_exchanged ? pair.columns() : pair.rows()};
         }
@@ -215,9 +218,16 @@ class Converter {
       const adapter::Pair& pair = pairs_[halves_[i].pair];
       const adapter::Module& module = adapter_.modules[pair.blocks.front().module];
       const adapter::Factor& factor = halves_[i].is_a ? module.a : module.b;
-      report_.tensors.push_back({tensors[i].name, factor.name, std::string(type_name(factor.type)),
-                                 std::string(type_name(tensors[i].type)), tensors[i].ne, layout_.bytes[i],
-                                 std::nullopt, {}, {}, {}});
+      report_.tensors.push_back({tensors[i].name,
+                                 factor.name,
+                                 std::string(type_name(factor.type)),
+                                 std::string(type_name(tensors[i].type)),
+                                 tensors[i].ne,
+                                 layout_.bytes[i],
+                                 std::nullopt,
+                                 {},
+                                 {},
+                                 {}});
     }
     report_.files.push_back({options_.output, layout_.file_size, tensors.size()});
     return {};

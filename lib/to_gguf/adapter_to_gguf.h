@@ -15,8 +15,8 @@ namespace modelutils::to_gguf {
 
 struct AdapterToGgufOptions {
   std::string directory;  ///< of the adapter
-  std::string base;       ///< a model's directory (its config.json is enough) or a GGUF; empty: an error that asks for it
-  std::string output;     ///< "-" streams to standard output
+  std::string base;    ///< a model's directory (its config.json is enough) or a GGUF; empty: an error that asks for it
+  std::string output;  ///< "-" streams to standard output
   std::optional<TensorType> type;   ///< F32, F16 or BF16; nothing: F16 factors stay so, all others are F32
   std::optional<std::string> name;  ///< general.name
   bool force = false;

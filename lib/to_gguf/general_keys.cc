@@ -122,7 +122,8 @@ std::vector<gguf::OutKey> adapter_keys(const std::vector<adapter::Wanted>& adapt
   for (std::size_t i = 0; i < adapters.size(); ++i) {
     const std::string& directory = adapters[i].directory;
     const std::string prefix = "general.lora." + std::to_string(i);
-    keys.push_back(gguf::make_key_string(prefix + ".name", base_name_of(std::string_view(directory).substr(0, directory.find_last_not_of('/') + 1))));
+    keys.push_back(gguf::make_key_string(
+        prefix + ".name", base_name_of(std::string_view(directory).substr(0, directory.find_last_not_of('/') + 1))));
     keys.push_back(gguf::make_key_f32(prefix + ".scale", static_cast<float>(adapters[i].scale)));
   }
   return keys;

@@ -24,7 +24,7 @@ struct MlxToGgufOptions {
   std::string pre_force;  ///< --pre-force
   std::optional<std::string> name;
   bool no_vocab = false;
-  std::vector<adapter::Wanted> adapters;  ///< to be merged, in this order
+  std::vector<adapter::Wanted> adapters;      ///< to be merged, in this order
   OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
   bool ignore_index = false;                  ///< go by the shards that are there, not by their index
   std::optional<u64> split_max_size;          ///< padded bytes of tensor data in one file

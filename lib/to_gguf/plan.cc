@@ -99,10 +99,10 @@ class Planner {
       merges.erase(merge);
     }
     if (merges.empty()) return {};
-    return input_error("adapter-target",
-                       fmt::format("is changed by {}, but the base has no tensor of its own for it",
-                                   merges.begin()->second->text()),
-                       at_tensor(merges.begin()->first), {}, options_.directory);
+    return input_error(
+        "adapter-target",
+        fmt::format("is changed by {}, but the base has no tensor of its own for it", merges.begin()->second->text()),
+        at_tensor(merges.begin()->first), {}, options_.directory);
   }
 
   Status choose_recipes() {

@@ -55,9 +55,10 @@ Result<TensorRecipe> merged_recipe(const MappedTensor& tensor, const SourceMatri
   recipe.exact = recipe.target.exact = recipe.type == TensorType::F32;
   recipe.reason = "merged with " + tensor.merge->text();
   if (recipe.exact || !options.exact) return recipe;
-  return input_error("convert-inexact",
-                     fmt::format("merged with {}, the sum is rounded to {}", tensor.merge->text(), type_name(recipe.type)),
-                     at_tensor(tensor.name));
+  return input_error(
+      "convert-inexact",
+      fmt::format("merged with {}, the sum is rounded to {}", tensor.merge->text(), type_name(recipe.type)),
+      at_tensor(tensor.name));
 }
 
 }  // namespace

@@ -9,9 +9,10 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
       "Quantised blocks are repacked bit for bit where a GGUF block type can hold them; tensors that cannot be carried "
       "exactly are reported one by one, with the measured error. The output is complete: hyper-parameters, tokenizer "
       "and chat template. It is written to a temporary file, checked, and only then renamed.");
-  command.add_path(
-      {.names = "MODEL_DIR", .help = "Directory with config.json and safetensors files, or of an adapter", .kind = ValueKind::directory},
-      convert.directory);
+  command.add_path({.names = "MODEL_DIR",
+                    .help = "Directory with config.json and safetensors files, or of an adapter",
+                    .kind = ValueKind::directory},
+                   convert.directory);
   command.add({.names = "-o,--output",
                .value_name = "OUT.gguf",
                .help = "Output file; - writes to standard output",
@@ -34,11 +35,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .help = "Of an adapter: the model it is for, a directory (its config.json is enough) or a GGUF",
                .kind = ValueKind::file},
               arguments.base);
-  command.add({.names = "--lora",
-               .value_name = "ADAPTER[=SCALE]",
-               .help = "Merge an adapter of PEFT or mlx-lm; may be repeated, and -1 takes one out again",
-               .kind = ValueKind::directory},
-              arguments.adapters);
+  add_lora_flag(command, arguments.adapters);
   command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
               convert.pre);
   command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, by any name, unchecked"},

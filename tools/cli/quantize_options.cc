@@ -89,6 +89,23 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
               arguments.correct);
 }
 
+void add_lora_flag(Command& command, std::vector<std::string>& adapters) {
+  command.add({.names = "--lora",
+               .value_name = "ADAPTER[=SCALE]",
+               .help = "Merge an adapter of PEFT or mlx-lm; may be repeated, and a scale of -1 takes one out again",
+               .kind = ValueKind::directory},
+              adapters);
+}
+
+Result<std::vector<adapter::Wanted>> wanted_adapters(const std::vector<std::string>& texts) {
+  std::vector<adapter::Wanted> all;
+  for (const std::string& text : texts) {
+    MU_ASSIGN(adapter::Wanted one, adapter::parse_wanted(text));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 Command quantize_command(QuantizeArguments& arguments) {
   Command command("gguf-quantize", "Quantise a model: GGUF, MLX or Hugging Face in, GGUF of a smaller mix out");
   requantize::QuantizeRequest& request = arguments.request;
@@ -110,6 +127,7 @@ Command quantize_command(QuantizeArguments& arguments) {
                .in_usage = true},
               request.output);
   add_type_flags(command, arguments.types);
+  add_lora_flag(command, arguments.adapters);
   command.add({.names = "--exact", .help = "Fail if any tensor changes"}, request.exact);
   command.add({.names = "--threads",
                .value_name = "N",
@@ -130,6 +148,8 @@ Command quantize_command(QuantizeArguments& arguments) {
   command.example("gguf-quantize model -o m.gguf --type IQ4_XS", "From a directory");
   command.example("gguf-quantize model.gguf -o m.gguf --type Q5_K_M --tensor 'token_embd.weight=Q8_0'",
                   "One tensor better than the mix has it");
+  command.example("gguf-quantize model.gguf --lora my-lora -o merged.gguf",
+                  "Merge an adapter, in the model's own types");
   command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best that fits");
   return command;
 }

@@ -21,9 +21,15 @@ struct TypeArguments {
 
 void add_type_flags(Command& command, TypeArguments& arguments);
 
+/// --lora, repeatable.
+void add_lora_flag(Command& command, std::vector<std::string>& adapters);
+/// What it says. Error: usage.
+Result<std::vector<adapter::Wanted>> wanted_adapters(const std::vector<std::string>& texts);
+
 struct QuantizeArguments {
   requantize::QuantizeRequest request;
   TypeArguments types;
+  std::vector<std::string> adapters;
   std::optional<u64> threads;
   std::string report;
   bool follow_links = false;
