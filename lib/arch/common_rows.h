@@ -117,29 +117,29 @@ inline constexpr std::array<Key, 12> rope_keys = {{
 /// The same where a part of the head is rotated, as `derive` reads it from config.json.
 constexpr auto rope_keys_turning(std::optional<u64> (*derive)(const hf::Config&, const Sizes&)) {
   auto keys = rope_keys;
-  keys[0].derive = derive;
-  keys[0].read = read_rotation;
+  named(keys, "rope.dimension_count").derive = derive;
+  named(keys, "rope.dimension_count").read = read_rotation;
   return keys;
 }
 /// Where rotary_dim or partial_rotary_factor says which part; `part` is what a config.json without them means.
 constexpr auto partial_rope_keys_of(std::string_view part) {
   auto keys = rope_keys_turning(rotated_part_of_head);
-  keys[0].fields = "rotary_dim";
-  keys[0].fallback = part;
+  named(keys, "rope.dimension_count").fields = "rotary_dim";
+  named(keys, "rope.dimension_count").fallback = part;
   return keys;
 }
 inline constexpr auto partial_rope_keys = partial_rope_keys_of("D");
 /// `keys` with the scaling of Phi-3, whose factors are tensors.
 constexpr auto with_longrope(std::array<Key, 12> keys) {
-  keys[3].write = write_phi3_rope_scaling;
-  keys[3].read = read_phi3_rope_scaling;
+  named(keys, "rope.scaling.type").write = write_phi3_rope_scaling;
+  named(keys, "rope.scaling.type").read = read_phi3_rope_scaling;
   return keys;
 }
 /// Where a scaling by alpha stretches the base (Hunyuan).
 inline constexpr auto stretched_rope_keys = [] {
   auto keys = rope_keys;
-  keys[1].write = write_stretched_theta;
-  keys[3].write = write_scaling_besides_alpha;
+  named(keys, "rope.freq_base").write = write_stretched_theta;
+  named(keys, "rope.scaling.type").write = write_scaling_besides_alpha;
   return keys;
 }();
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "arch/family.h"
+#include "arch/named_rows.h"
 
 namespace modelutils::arch {
 
@@ -17,9 +18,11 @@ inline constexpr std::array<Tensor, 4> embedding_and_rope = {{
 }};
 /// With those of longrope.
 inline constexpr std::array<Tensor, 3> embedding_and_longrope = {
-    {embedding_and_rope[0], embedding_and_rope[2], embedding_and_rope[3]}};
+    {named(embedding_and_rope, "token_embd"), named(embedding_and_rope, "@rope_factors_long.weight"),
+     named(embedding_and_rope, "@rope_factors_short.weight")}};
 /// With that of llama3 scaling.
-inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {{embedding_and_rope[0], embedding_and_rope[1]}};
+inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {
+    {named(embedding_and_rope, "token_embd"), named(embedding_and_rope, "@rope_freqs.weight")}};
 
 /// Separate projections, rows as they are.
 inline constexpr std::array<Tensor, 4> attention = {{
@@ -97,12 +100,12 @@ inline constexpr std::array<Tensor, 4> projections_of_pairs = {{
     {"attn_v", "E,K*D", "self_attn.v_proj", Need::required, Need::optional},
 }};
 inline constexpr std::array<Tensor, 6> attention_of_pairs = {{
-    projections_of_pairs[0],
-    projections_of_pairs[1],
-    projections_of_pairs[2],
-    projections_of_pairs[3],
+    named(projections_of_pairs, "attn_norm"),
+    named(projections_of_pairs, "attn_q"),
+    named(projections_of_pairs, "attn_k"),
+    named(projections_of_pairs, "attn_v"),
     {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional},
-    attention_output[1],
+    named(attention_output, "ffn_norm"),
 }};
 
 inline constexpr std::array<Tensor, 3> gated_feed_forward_with_biases = {{
@@ -142,10 +145,11 @@ inline constexpr auto qwen_experts = routed_experts();
 /// The same of classes whose stacks mlx-lm calls as Hugging Face calls single experts.
 constexpr std::array<Tensor, 4> plainly_named_experts(std::string_view when = {}) {
   auto rows = routed_experts(when);
-  rows[1].source =
+  named(rows, "ffn_gate_exps").source =
       "[hf] mlp.experts.#.gate_proj | mlp.experts.gate_proj | mlp.experts.#.gate_proj | mlp.switch_mlp.gate_proj";
-  rows[2].source = "[hf] mlp.experts.#.up_proj | mlp.experts.up_proj | mlp.experts.#.up_proj | mlp.switch_mlp.up_proj";
-  rows[3].source =
+  named(rows, "ffn_up_exps").source =
+      "[hf] mlp.experts.#.up_proj | mlp.experts.up_proj | mlp.experts.#.up_proj | mlp.switch_mlp.up_proj";
+  named(rows, "ffn_down_exps").source =
       "[hf] mlp.experts.#.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj | mlp.switch_mlp.down_proj";
   return rows;
 }

@@ -18,33 +18,40 @@ std::optional<u64> mla_head(const hf::Config& config, const Sizes& sizes);
 /// multiplier of 0 means another attention factor to it; the key holds a tenth of x.
 Status write_mla_rope_scaling(KeyWriter& out, const Key& key);
 
+/// Ranks of queries and of keys and values.
+inline constexpr std::array<Key, 2> mla_ranks = {{
+    {.name = "attention.q_lora_rank",
+     .fields = "q_lora_rank",
+     .symbol = "Rq",
+     .fallback = "0",
+     .when = "Rq",
+     .loader_default = "0"},
+    {.name = "attention.kv_lora_rank", .fields = "kv_lora_rank", .symbol = "Rk", .need = Need::required},
+}};
+/// Heads as they are when they have been rebuilt.
+inline constexpr std::array<Key, 2> mla_heads = {{
+    {.name = "attention.key_length_mla", .symbol = "D", .loader_default = "KL", .derive = mla_head},
+    {.name = "attention.value_length_mla", .fields = "v_head_dim", .symbol = "Dv", .loader_default = "VL"},
+}};
+
 /// `sizes` with the heads of latent attention.
-constexpr std::array<Key, 14> mla_sizes(const std::array<Key, 10>& sizes) {
-  std::array<Key, 14> keys = {};
-  for (std::size_t i = 0; i < sizes.size(); ++i) keys[i] = sizes[i];
-  keys[5] = {.name = "attention.head_count_kv", .symbol = "K", .fallback = "1", .loader_default = "H"};
-  keys[7] = {.name = "attention.key_length", .symbol = "KL", .fallback = "Rk+R", .need = Need::required};
-  keys[8] = {.name = "attention.value_length", .symbol = "VL", .fallback = "Rk", .loader_default = "E/H"};
-  keys[10] = {.name = "attention.q_lora_rank",
-              .fields = "q_lora_rank",
-              .symbol = "Rq",
-              .fallback = "0",
-              .when = "Rq",
-              .loader_default = "0"};
-  keys[11] = {.name = "attention.kv_lora_rank", .fields = "kv_lora_rank", .symbol = "Rk", .need = Need::required};
-  keys[12] = {.name = "attention.key_length_mla", .symbol = "D", .loader_default = "KL", .derive = mla_head};
-  keys[13] = {.name = "attention.value_length_mla", .fields = "v_head_dim", .symbol = "Dv", .loader_default = "VL"};
-  return keys;
+constexpr std::array<Key, 14> mla_sizes(std::array<Key, 10> sizes) {
+  named(sizes, "attention.head_count_kv") = {
+      .name = "attention.head_count_kv", .symbol = "K", .fallback = "1", .loader_default = "H"};
+  named(sizes, "attention.key_length") = {
+      .name = "attention.key_length", .symbol = "KL", .fallback = "Rk+R", .need = Need::required};
+  named(sizes, "attention.value_length") = {
+      .name = "attention.value_length", .symbol = "VL", .fallback = "Rk", .loader_default = "E/H"};
+  return joined(sizes, mla_ranks, mla_heads);
 }
 
 inline constexpr auto mla_rope_keys = [] {
-  std::array<Key, 13> keys = {};
-  for (std::size_t i = 0; i < rope_keys.size(); ++i) keys[i] = rope_keys[i];
-  keys[0] = {.name = "rope.dimension_count", .fields = "qk_rope_head_dim", .symbol = "R", .need = Need::required};
-  keys[3].write = write_mla_rope_scaling;
-  keys[3].read = read_mla_rope_scaling;
-  keys[12] = yarn_log_multiplier;
-  return keys;
+  auto keys = rope_keys;
+  named(keys, "rope.dimension_count") = {
+      .name = "rope.dimension_count", .fields = "qk_rope_head_dim", .symbol = "R", .need = Need::required};
+  named(keys, "rope.scaling.type").write = write_mla_rope_scaling;
+  named(keys, "rope.scaling.type").read = read_mla_rope_scaling;
+  return joined(keys, std::array{yarn_log_multiplier});
 }();
 
 /// Rebuilding of keys (transposed) and values, as mlx-lm keeps them or in one matrix. Files of before 2025 have that

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "arch/family.h"
+#include "arch/named_rows.h"
 
 namespace modelutils::arch {
 

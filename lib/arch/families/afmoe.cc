@@ -12,8 +12,8 @@ constexpr Key own[] = {
 };
 constexpr Tensor gate_and_norms[] = {
     {"attn_gate", "E,H*D", "self_attn.gate_proj"},
-    qk_norms[0],
-    qk_norms[1],
+    named(qk_norms, "attn_q_norm"),
+    named(qk_norms, "attn_k_norm"),
 };
 constexpr Tensor other_norms[] = {
     {"ffn_norm", "E", "pre_mlp_layernorm"},
@@ -21,7 +21,7 @@ constexpr Tensor other_norms[] = {
 };
 constexpr auto experts = [] {
   auto rows = plainly_named_experts(expert_layers);
-  rows[0].source = "mlp.router.gate";
+  named(rows, "ffn_gate_inp").source = "mlp.router.gate";
   return rows;
 }();
 constexpr auto choice = choice_bias("mlp.expert_bias");

@@ -7,12 +7,12 @@ namespace modelutils::arch::families::apertus {
 constexpr auto sizes = decoder_sizes({.context = "65536", .epsilon = "1e-5"});
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "attention_layernorm"},
-    attention[1],
-    attention[2],
-    attention[3],
-    attention_output[0],
-    qk_norms[0],
-    qk_norms[1],
+    named(attention, "attn_q"),
+    named(attention, "attn_k"),
+    named(attention, "attn_v"),
+    named(attention_output, "attn_output"),
+    named(qk_norms, "attn_q_norm"),
+    named(qk_norms, "attn_k_norm"),
     {"ffn_norm", "E", "feedforward_layernorm"},
     {"ffn_up", "E,F", "mlp.up_proj"},
     {"ffn_down", "F,E", "mlp.down_proj"},

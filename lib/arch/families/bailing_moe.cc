@@ -28,7 +28,7 @@ constexpr Key mixture_v2[] = {
 };
 constexpr Tensor first[] = {{"token_embd", "E,V", "model.word_embeddings"}};
 constexpr Tensor last[] = {
-    norm_and_head[0],
+    named(norm_and_head, "output_norm"),
     {"output", "E,V", "[hf & Nh] lm_head@unit_columns | lm_head"},
 };
 constexpr Tensor pairs[] = {
@@ -49,14 +49,14 @@ constexpr Tensor attention_v2[] = {
 };
 constexpr auto experts = [] {
   auto rows = routed_experts(expert_layers);
-  rows[0].source = "[hf] mlp.gate | mlp.gate.gate_proj | mlp.gate";
+  named(rows, "ffn_gate_inp").source = "[hf] mlp.gate | mlp.gate.gate_proj | mlp.gate";
   return rows;
 }();
 constexpr auto choice = choice_bias("mlp.gate.expert_bias", Need::optional);
 constexpr auto shared_v2 = [] {
   auto rows = deepseek_shared_experts;
-  rows[0].ne = rows[1].ne = "E,Fs*Ns";
-  rows[2].ne = "Fs*Ns,E";
+  named(rows, "ffn_gate_shexp").ne = named(rows, "ffn_up_shexp").ne = "E,Fs*Ns";
+  named(rows, "ffn_down_shexp").ne = "Fs*Ns,E";
   return rows;
 }();
 constexpr auto weights = weights_of_experts("1");

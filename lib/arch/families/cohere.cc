@@ -8,7 +8,8 @@ namespace modelutils::arch::families::cohere {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "8192", .epsilon = "1e-5", .layer_norm = true});
-  keys[1].fields = "model_max_length|max_position_embeddings";  // the first is the context after fine-tuning
+  named(keys, "context_length").fields =
+      "model_max_length|max_position_embeddings";  // the first is the context after fine-tuning
   return keys;
 }();
 constexpr Key logit_scale[] = {
@@ -38,7 +39,7 @@ constexpr Fixed fixed[] = {
     {"use_qk_norm", "true", Severity::error, "llama.cpp requires norms of queries and keys from 64 layers on", "L>=64"},
 };
 constexpr Fixed fixed2[] = {
-    fixed[0],
+    named(fixed, "attention_bias"),
     {"use_qk_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
 

@@ -10,20 +10,20 @@ static Status write_nested_theta(KeyWriter& out, const Key& key) {
 }
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-5", .layer_norm = true});
-  keys[3].fields = "ffn_config.ffn_hidden_size";
-  keys[5].fields = "attn_config.kv_n_heads";
+  named(keys, "feed_forward_length").fields = "ffn_config.ffn_hidden_size";
+  named(keys, "attention.head_count_kv").fields = "attn_config.kv_n_heads";
   return keys;
 }();
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[1].fields = "attn_config.rope_theta";
-  keys[1].write = write_nested_theta;
+  named(keys, "rope.freq_base").fields = "attn_config.rope_theta";
+  named(keys, "rope.freq_base").write = write_nested_theta;
   return keys;
 }();
 constexpr auto mixture = [] {
   auto keys = expert_keys;
-  keys[0].fields = "ffn_config.moe_num_experts";
-  keys[1].fields = "ffn_config.moe_top_k";
+  named(keys, "expert_count").fields = "ffn_config.moe_num_experts";
+  named(keys, "expert_used_count").fields = "ffn_config.moe_top_k";
   return keys;
 }();
 constexpr Key clamp[] = {{.name = "attention.clamp_kqv",

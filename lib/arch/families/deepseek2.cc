@@ -22,12 +22,13 @@ static Status write_expert_width(KeyWriter& out, const Key& key) {
 }
 constexpr std::array<Key, 4> mixture(std::string_view gating) {
   std::array<Key, 4> keys = {leading_dense, expert_width, shared_expert_count, expert_gating(gating)};
-  keys[0].when = keys[1].when = keys[2].when = {};
-  keys[0].write = write_leading;
-  keys[1].write = write_expert_width;
-  keys[1].loader_default = {};
-  keys[3].symbol = "Gf";
-  keys[3].loader_default = "1";
+  named(keys, "leading_dense_block_count").when = named(keys, "expert_feed_forward_length").when =
+      named(keys, "expert_shared_count").when = {};
+  named(keys, "leading_dense_block_count").write = write_leading;
+  named(keys, "expert_feed_forward_length").write = write_expert_width;
+  named(keys, "expert_feed_forward_length").loader_default = {};
+  named(keys, "expert_gating_func").symbol = "Gf";
+  named(keys, "expert_gating_func").loader_default = "1";
   return keys;
 }
 constexpr auto softmax_mixture = mixture("1");
@@ -35,7 +36,7 @@ constexpr auto sigmoid_mixture = mixture("2");
 
 constexpr auto v3_weights = weights_of_experts("1", "true");
 constexpr auto glm_weights = weights_of_experts("1.8", "true");
-constexpr Key softmax_weights[] = {expert_weights[0]};
+constexpr Key softmax_weights[] = {named(expert_weights, "expert_weights_scale")};
 
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
@@ -48,7 +49,7 @@ constexpr Tensor layer[] = {
 };
 constexpr auto experts = routed_experts(expert_layers);
 constexpr Tensor choice_bias[] = {[] {
-  Tensor row = expert_choice_bias[0];
+  Tensor row = named(expert_choice_bias, "@exp_probs_b.bias");
   row.need = Need::optional;
   return row;
 }()};
@@ -59,17 +60,17 @@ constexpr Fixed fixed[] = {
     {"rope_traditional", "true", Severity::error, "this architecture rotates adjacent pairs in every runtime"},
 };
 constexpr Fixed v2_fixed[] = {
-    fixed[0],
-    fixed[1],
-    fixed[2],
+    named(fixed, "attention_bias"),
+    named(fixed, "moe_layer_freq"),
+    named(fixed, "rope_traditional"),
     {"topk_method", "greedy|gready|group_limited_greedy", Severity::error, "this architecture does not choose so"},
     {"scoring_func", "softmax", Severity::error, "this architecture has a softmax over the experts"},
     {"norm_topk_prob", "false", Severity::warning, "mlx-lm and the converted model compute as if it were false"},
 };
 constexpr Fixed v3_fixed[] = {
-    fixed[0],
-    fixed[1],
-    fixed[2],
+    named(fixed, "attention_bias"),
+    named(fixed, "moe_layer_freq"),
+    named(fixed, "rope_traditional"),
     {"topk_method", "noaux_tc", Severity::error, "this architecture does not choose so"},
     {"scoring_func", "sigmoid", Severity::error, "this architecture scores experts by a sigmoid"},
 };
@@ -103,10 +104,10 @@ constexpr Member members[] = {
 // mlx-lm keeps one matrix for keys and values in this class alone.
 constexpr auto joined_latent = [] {
   auto rows = mla_tensors;
-  rows[2].source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
-  rows[3].source = "self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]} | self_attn.unembed_out";
-  rows[2].stored = "H*(D-R+Dv),Rk";
-  rows[3].plain = "is one matrix with attn_k_b, which is transposed, so that both come back exactly";
+  named(rows, "attn_k_b").source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
+  named(rows, "attn_v_b").source = "self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]} | self_attn.unembed_out";
+  named(rows, "attn_k_b").stored = "H*(D-R+Dv),Rk";
+  named(rows, "attn_v_b").plain = "is one matrix with attn_k_b, which is transposed, so that both come back exactly";
   return rows;
 }();
 

@@ -6,12 +6,12 @@ namespace modelutils::arch::families::exaone {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-5"});
-  keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
+  named(keys, "attention.layer_norm_rms_epsilon").fields = "layer_norm_epsilon|rms_norm_eps";
   return keys;
 }();
 constexpr Tensor first[] = {
     {"token_embd", "E,V", "transformer.wte"},
-    embedding_and_llama3[1],
+    named(embedding_and_llama3, "@rope_freqs.weight"),
 };
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "ln_1"},

@@ -46,21 +46,21 @@ static double multiplier(const hf::Config& config, std::string_view name) {
 constexpr auto sizes = decoder_sizes({.context = "131072", .epsilon = "1e-5"});
 constexpr auto ssm_sizes = [] {
   auto keys = mamba_keys;
-  keys[1].fields = "mamba_d_ssm";
-  keys[3].fields = "mamba_n_heads";
+  named(keys, "ssm.inner_size").fields = "mamba_d_ssm";
+  named(keys, "ssm.time_step_rank").fields = "mamba_n_heads";
   return keys;
 }();
 
 constexpr Tensor first[] = {{"token_embd", "E,V", "[mlx] model.embed_tokens | model.embed_tokens@times:embedding"}};
 constexpr auto mamba_rows = [] {
   auto rows = called_mamba(mamba2_layer({}, Need::optional));
-  rows[0].source =
+  named(rows, "ssm_in").source =
       "[mlx] mamba.in_proj | mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[0:I]}@times:ssm_z + "
       "mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[I:2*I]}@times:ssm_x + "
       "mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[2*I:2*I+Gs*S]}@times:ssm_b + "
       "mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[2*I+Gs*S:2*I+2*Gs*S]}@times:ssm_c + "
       "mamba.in_proj{r:2*I+2*Gs*S+Rt -> r[2*I+2*Gs*S:2*I+2*Gs*S+Rt]}@times:ssm_dt";
-  rows[6].source = "[mlx] mamba.out_proj | mamba.out_proj@times:ssm_out";
+  named(rows, "ssm_out").source = "[mlx] mamba.out_proj | mamba.out_proj@times:ssm_out";
   return rows;
 }();
 constexpr Tensor layer[] = {

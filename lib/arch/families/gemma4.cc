@@ -64,20 +64,20 @@ static Status refuse_scaling(ConfigWriter& out, const Key& key) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
-  keys[3].derive_layers = widths;
-  keys[5].derive_layers = kv_heads;
-  keys[7] = {.name = "attention.key_length",
-             .fields = "global_head_dim",
-             .symbol = "D",
-             .fallback = "512",
-             .loader_default = "E/H"};
+  named(keys, "feed_forward_length").derive_layers = widths;
+  named(keys, "attention.head_count_kv").derive_layers = kv_heads;
+  named(keys, "attention.key_length") = {.name = "attention.key_length",
+                                         .fields = "global_head_dim",
+                                         .symbol = "D",
+                                         .fallback = "512",
+                                         .loader_default = "E/H"};
   return keys;
 }();
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[2].write = write_local_base;
-  keys[3].write = write_scaling;
-  keys[3].read = refuse_scaling;
+  named(keys, "rope.freq_base_swa").write = write_local_base;
+  named(keys, "rope.scaling.type").write = write_scaling;
+  named(keys, "rope.scaling.type").read = refuse_scaling;
   return keys;
 }();
 constexpr Key own[] = {

@@ -8,19 +8,19 @@ namespace modelutils::arch::families::gpt2 {
 
 // The table of positions has as many rows as the context has tokens.
 constexpr auto with_positions = [](std::array<Key, 10> keys) {
-  keys[1] = {.name = "context_length",
-             .fields = "n_positions|n_ctx|max_position_embeddings",
-             .symbol = "C",
-             .missing = Missing::refuse,
-             .need = Need::required};
-  keys[3].fallback = "4*E";
-  keys[5].fields = {};  // a matter of multi_query, whatever other fields say
+  named(keys, "context_length") = {.name = "context_length",
+                                   .fields = "n_positions|n_ctx|max_position_embeddings",
+                                   .symbol = "C",
+                                   .missing = Missing::refuse,
+                                   .need = Need::required};
+  named(keys, "feed_forward_length").fallback = "4*E";
+  named(keys, "attention.head_count_kv").fields = {};  // a matter of multi_query, whatever other fields say
   return keys;
 };
 constexpr auto sizes = with_positions(decoder_sizes({.epsilon = "1e-5", .layer_norm = true}));
 constexpr auto multi_query_sizes = [] {
   auto keys = sizes;
-  keys[5].derive = [](const hf::Config& config, const Sizes&) {
+  named(keys, "attention.head_count_kv").derive = [](const hf::Config& config, const Sizes&) {
     return config.bool_field("multi_query").value_or(true) ? std::optional<u64>(1) : std::nullopt;
   };
   return keys;
@@ -80,7 +80,7 @@ constexpr Tensor multi_query_first[] = {
 };
 constexpr Tensor multi_query_last[] = {
     {"output_norm", "E", "transformer.ln_f | model.ln_f | ln_f", Need::required, Need::required},
-    last[1],
+    named(last, "output"),
 };
 constexpr std::string_view gelus = "gelu_new|gelu_pytorch_tanh|gelu_fast|gelu";
 constexpr std::string_view computes_gelu = "llama.cpp computes the tanh form of gelu";

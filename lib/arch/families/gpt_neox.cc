@@ -16,8 +16,8 @@ static std::optional<u64> rotated_part(const hf::Config& config, const Sizes& si
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-5", .layer_norm = true});
-  keys[3].fallback = "4*E";
-  keys[5].fields = {};  // every head has its own keys and values
+  named(keys, "feed_forward_length").fallback = "4*E";
+  named(keys, "attention.head_count_kv").fields = {};  // every head has its own keys and values
   return keys;
 }();
 constexpr auto rope = rope_keys_turning(rotated_part);

@@ -8,7 +8,8 @@ namespace modelutils::arch::families::gpt_oss {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072"});
-  keys[3].symbol = "Fx";  // intermediate_size is the width of an expert; there is no dense part
+  named(keys, "feed_forward_length").symbol =
+      "Fx";  // intermediate_size is the width of an expert; there is no dense part
   return keys;
 }();
 constexpr Key own[] = {

@@ -35,7 +35,7 @@ static Status write_rope_switch(KeyWriter& out, const Key& key) {
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[7].write = write_rope_switch;
+  named(keys, "rope.scaling.finetuned").write = write_rope_switch;
   return keys;
 }();
 constexpr Key multipliers[] = {

@@ -27,19 +27,19 @@ static Status write_hybrid_context(KeyWriter& out, const Key& key) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
-  keys[1].write = write_hybrid_context;
-  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
-  keys[5].derive_layers = kv_heads;
+  named(keys, "context_length").write = write_hybrid_context;
+  named(keys, "attention.head_count").type = KeyType::u32;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   return keys;
 }();
 constexpr auto ssm_sizes = [] {
   auto keys = mamba_keys;
-  keys[3].fields = "mamba_n_heads";
+  named(keys, "ssm.time_step_rank").fields = "mamba_n_heads";
   return keys;
 }();
 constexpr Key own[] = {
-    rope_keys[0],
-    rope_keys[1],
+    named(rope_keys, "rope.dimension_count"),
+    named(rope_keys, "rope.freq_base"),
     {.name = "rope.scaling.finetuned", .type = KeyType::flag, .write = write_rope_switch},
     {.name = "attention.scale", .type = KeyType::f32, .fields = "attention_multiplier"},
     {.name = "embedding_scale", .type = KeyType::f32, .fields = "embedding_multiplier"},

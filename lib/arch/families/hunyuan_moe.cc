@@ -7,7 +7,7 @@ namespace modelutils::arch::families::hunyuan_moe {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "32768"});
-  keys[3].fields = {};  // the width of an expert, which intermediate_size need not be
+  named(keys, "feed_forward_length").fields = {};  // the width of an expert, which intermediate_size need not be
   return keys;
 }();
 constexpr Key mixture[] = {
@@ -18,9 +18,9 @@ constexpr Key mixture[] = {
 // Hunyuan-Large keeps queries, keys and values of each group in one matrix, and up and gate of the shared expert.
 constexpr auto attention = [] {
   auto rows = attention_maybe_with_biases;
-  rows[1].source = "self_attn.q_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n[0:H/K] D}";
-  rows[2].source = "self_attn.k_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K D}";
-  rows[3].source = "self_attn.v_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K+1 D}";
+  named(rows, "attn_q").source = "self_attn.q_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n[0:H/K] D}";
+  named(rows, "attn_k").source = "self_attn.k_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K D}";
+  named(rows, "attn_v").source = "self_attn.v_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n=H/K+1 D}";
   return rows;
 }();
 constexpr Tensor experts[] = {

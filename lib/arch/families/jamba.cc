@@ -25,13 +25,13 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
-  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
-  keys[5].derive_layers = kv_heads;
+  named(keys, "attention.head_count").type = KeyType::u32;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   return keys;
 }();
 constexpr auto ssm_sizes = [] {
   auto keys = mamba_keys;
-  keys[3].fields = "mamba_dt_rank";
+  named(keys, "ssm.time_step_rank").fields = "mamba_dt_rank";
   return keys;
 }();
 

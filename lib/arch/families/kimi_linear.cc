@@ -23,15 +23,15 @@ static std::vector<u64> heads_of_layers(const hf::Config& config, const Sizes& s
 
 constexpr auto sizes = [] {
   auto keys = mla_sizes(decoder_sizes({.context = "1048576"}));
-  keys[4].type = KeyType::u32;
-  keys[5] = {.name = "attention.head_count_kv",
-             .type = KeyType::u32_or_layers,
-             .symbol = "K",
-             .derive_layers = heads_of_layers};
+  named(keys, "attention.head_count").type = KeyType::u32;
+  named(keys, "attention.head_count_kv") = {.name = "attention.head_count_kv",
+                                            .type = KeyType::u32_or_layers,
+                                            .symbol = "K",
+                                            .derive_layers = heads_of_layers};
   return keys;
 }();
 constexpr Key own[] = {
-    mla_rope_keys[0],
+    named(mla_rope_keys, "rope.dimension_count"),
     {.name = "ssm.conv_kernel",
      .fields = "linear_attn_config.short_conv_kernel_size",
      .symbol = "C",
@@ -95,7 +95,8 @@ constexpr Tensor mixer[] = {
     {"ffn_norm", "E", "post_attention_layernorm"},
 };
 constexpr auto latent = [] {
-  std::array<Tensor, 4> rows = {mla_tensors[0], mla_tensors[1], mla_tensors[2], mla_tensors[3]};
+  std::array<Tensor, 4> rows = {named(mla_tensors, "attn_kv_a_mqa"), named(mla_tensors, "attn_kv_a_norm"),
+                                named(mla_tensors, "attn_k_b"), named(mla_tensors, "attn_v_b")};
   for (Tensor& row : rows) row.when = "K";
   return rows;
 }();

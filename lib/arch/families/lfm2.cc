@@ -36,9 +36,9 @@ static std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "128000"});
-  keys[3].fields = {};  // config.json has the width before it is adjusted
-  keys[4].derive_layers = query_heads;
-  keys[5].derive_layers = key_heads;
+  named(keys, "feed_forward_length").fields = {};  // config.json has the width before it is adjusted
+  named(keys, "attention.head_count").derive_layers = query_heads;
+  named(keys, "attention.head_count_kv").derive_layers = key_heads;
   return keys;
 }();
 constexpr Key own[] = {
@@ -71,9 +71,9 @@ constexpr Tensor layer[] = {
 // mlx-lm renames the dense layers of mixtures only.
 constexpr auto dense = [] {
   auto rows = feed_forward_of(dense_layers);
-  rows[0].source = "[hf] feed_forward.w1 | feed_forward.gate_proj | feed_forward.w1";
-  rows[1].source = "[hf] feed_forward.w3 | feed_forward.up_proj | feed_forward.w3";
-  rows[2].source = "[hf] feed_forward.w2 | feed_forward.down_proj | feed_forward.w2";
+  named(rows, "ffn_gate").source = "[hf] feed_forward.w1 | feed_forward.gate_proj | feed_forward.w1";
+  named(rows, "ffn_up").source = "[hf] feed_forward.w3 | feed_forward.up_proj | feed_forward.w3";
+  named(rows, "ffn_down").source = "[hf] feed_forward.w2 | feed_forward.down_proj | feed_forward.w2";
   return rows;
 }();
 constexpr Tensor experts[] = {
@@ -94,9 +94,9 @@ constexpr Tensor experts[] = {
 };
 constexpr auto dense_everywhere = [] {
   auto rows = feed_forward_of({});
-  rows[0].source = "feed_forward.w1 | feed_forward.gate_proj";
-  rows[1].source = "feed_forward.w3 | feed_forward.up_proj";
-  rows[2].source = "feed_forward.w2 | feed_forward.down_proj";
+  named(rows, "ffn_gate").source = "feed_forward.w1 | feed_forward.gate_proj";
+  named(rows, "ffn_up").source = "feed_forward.w3 | feed_forward.up_proj";
+  named(rows, "ffn_down").source = "feed_forward.w2 | feed_forward.down_proj";
   return rows;
 }();
 constexpr Tensor last[] = {
@@ -108,8 +108,8 @@ constexpr Fixed fixed[] = {
     {"conv_bias", "false", Severity::error, "llama.cpp has no bias of the convolution"},
 };
 constexpr Fixed mixture_fixed[] = {
-    fixed[0],
-    fixed[1],
+    rotates_halves,
+    named(fixed, "conv_bias"),
     normalises_weights,
     {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
 };

@@ -10,8 +10,8 @@ constexpr std::string_view without_experts = "(i+1)%St";
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072"});
-  keys[3].fields = "intermediate_size_mlp";
-  keys[3].fallback = "Fx";
+  named(keys, "feed_forward_length").fields = "intermediate_size_mlp";
+  named(keys, "feed_forward_length").fallback = "Fx";
   return keys;
 }();
 constexpr Key own[] = {
@@ -24,9 +24,9 @@ constexpr Key own[] = {
 };
 constexpr auto dense = [] {
   auto rows = feed_forward_of(without_experts);
-  rows[0].source = "feed_forward.gate_proj";
-  rows[1].source = "feed_forward.up_proj";
-  rows[2].source = "feed_forward.down_proj";
+  named(rows, "ffn_gate").source = "feed_forward.gate_proj";
+  named(rows, "ffn_up").source = "feed_forward.up_proj";
+  named(rows, "ffn_down").source = "feed_forward.down_proj";
   return rows;
 }();
 // The original checkpoint has the experts as inputs × outputs.

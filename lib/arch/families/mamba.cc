@@ -28,13 +28,13 @@ constexpr Key part_norms[] = {
 
 constexpr auto mamba_sizes = [] {
   auto keys = mamba_keys;
-  keys[1].fields = "intermediate_size|d_inner";
-  keys[3].fields = "time_step_rank|dt_rank";
+  named(keys, "ssm.inner_size").fields = "intermediate_size|d_inner";
+  named(keys, "ssm.time_step_rank").fields = "time_step_rank|dt_rank";
   return keys;
 }();
 constexpr auto mamba2_sizes = [] {
   auto keys = mamba_keys;
-  keys[3].fields = "num_heads";
+  named(keys, "ssm.time_step_rank").fields = "num_heads";
   return keys;
 }();
 

@@ -53,13 +53,13 @@ static Status check_heads(KeyWriter& out) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "262144"});
-  keys[5].derive_layers = key_heads;
-  keys[6].fields = "layernorm_epsilon|rms_norm_eps";
-  keys[8] = {.name = "attention.value_length",
-             .fields = "v_head_dim",
-             .symbol = "Dv",
-             .fallback = "D",
-             .loader_default = "E/H"};
+  named(keys, "attention.head_count_kv").derive_layers = key_heads;
+  named(keys, "attention.layer_norm_rms_epsilon").fields = "layernorm_epsilon|rms_norm_eps";
+  named(keys, "attention.value_length") = {.name = "attention.value_length",
+                                           .fields = "v_head_dim",
+                                           .symbol = "Dv",
+                                           .fallback = "D",
+                                           .loader_default = "E/H"};
   return keys;
 }();
 constexpr Key own[] = {
@@ -87,8 +87,8 @@ constexpr Tensor layer[] = {
 };
 constexpr auto experts = [] {
   auto rows = routed_experts("M");
-  rows[0].when = {};
-  rows[0].need = Need::optional;
+  named(rows, "ffn_gate_inp").when = {};
+  named(rows, "ffn_gate_inp").need = Need::optional;
   return rows;
 }();
 constexpr auto dense = feed_forward_of("!M");

@@ -7,26 +7,24 @@
 namespace modelutils::arch::families::minicpm3 {
 
 constexpr auto sizes = [] {
-  auto keys = mla_sizes(decoder_sizes());
-  keys[5] = decoder_sizes()[5];
-  keys[5].fields = {};  // every head has keys and values of its own, whatever config.json says
-  keys[7] = {.name = "attention.key_length",
-             .symbol = "D",
-             .missing = Missing::refuse,
-             .need = Need::required,
-             .derive = mla_head};
-  keys[8] = {.name = "attention.value_length",
-             .fields = "v_head_dim",
-             .symbol = "Dv",
-             .fallback = "E/H",
-             .loader_default = "E/H"};
-  keys[12] = keys[13] = {};
-  return keys;
+  auto keys = decoder_sizes();
+  // Every head has keys and values of its own, whatever config.json says.
+  named(keys, "attention.head_count_kv").fields = {};
+  named(keys, "attention.key_length") = {.name = "attention.key_length",
+                                         .symbol = "D",
+                                         .missing = Missing::refuse,
+                                         .need = Need::required,
+                                         .derive = mla_head};
+  named(keys, "attention.value_length") = {.name = "attention.value_length",
+                                           .fields = "v_head_dim",
+                                           .symbol = "Dv",
+                                           .fallback = "E/H",
+                                           .loader_default = "E/H"};
+  return joined(keys, mla_ranks);
 }();
-constexpr std::span<const Key> used_sizes(sizes.data(), 12);
 constexpr auto rope = [] {
   auto keys = with_longrope(rope_keys);
-  keys[0] = mla_rope_keys[0];
+  named(keys, "rope.dimension_count") = named(mla_rope_keys, "rope.dimension_count");
   return keys;
 }();
 
@@ -71,7 +69,7 @@ const Family minicpm3 = {
     .about = "low-rank queries, keys and values; scales of embedding, depth and logits are wired into llama.cpp",
     .hf_rope_theta = 10000,
     .mlx_rope_theta = 1e6,
-    .keys = {used_sizes, rope},
+    .keys = {sizes, rope},
     .layer_tensors = {layer, gated_feed_forward},
     .first_tensors = embedding_and_longrope,
     .fixed = fixed,

@@ -27,9 +27,9 @@ static Status write_temperature(KeyWriter& out, const Key& key) {
 }
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[3].write = write_rope_scaling_with_log_multiplier;
-  keys[10].loader_default = "32";
-  keys[11].loader_default = "1";
+  named(keys, "rope.scaling.type").write = write_rope_scaling_with_log_multiplier;
+  named(keys, "rope.scaling.yarn_beta_fast").loader_default = "32";
+  named(keys, "rope.scaling.yarn_beta_slow").loader_default = "1";
   return keys;
 }();
 constexpr Key own[] = {

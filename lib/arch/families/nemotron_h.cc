@@ -30,55 +30,52 @@ static std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
 
 constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, const Sizes&)) {
   auto keys = decoder_sizes();
-  keys[1] = endless_context;
-  keys[3].type = KeyType::u32_or_layers;  // tells which layers have a feed-forward part
-  keys[3].fields = {};
-  keys[3].derive_layers = widths;
-  keys[4].type = KeyType::u32;  // of attention layers; the others have none to tell
-  keys[5].derive_layers = kv_heads;
-  keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
-  keys[6].need = Need::optional;  // without it the loader takes the other epsilon
-  keys[7].fields = "head_dim|attention_head_dim";
+  named(keys, "context_length") = endless_context;
+  named(keys, "feed_forward_length").type = KeyType::u32_or_layers;  // tells which layers have a feed-forward part
+  named(keys, "feed_forward_length").fields = {};
+  named(keys, "feed_forward_length").derive_layers = widths;
+  named(keys, "attention.head_count").type = KeyType::u32;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count_kv").derive_layers = kv_heads;
+  named(keys, "attention.layer_norm_rms_epsilon").fields = "layer_norm_epsilon|rms_norm_eps";
+  named(keys, "attention.layer_norm_rms_epsilon").need =
+      Need::optional;  // without it the loader takes the other epsilon
+  named(keys, "attention.key_length").fields = "head_dim|attention_head_dim";
   return keys;
 };
 constexpr auto dense_sizes = with_kinds(dense_widths);
 constexpr auto mixture_sizes = with_kinds(expert_widths);
-// What the loader computes with where the file has no epsilon of its own for the norms of layers.
 constexpr auto ssm_sizes = [] {
-  std::array<Key, 7> keys = {};
-  std::copy(mamba_keys.begin(), mamba_keys.end(), keys.begin());
-  keys[3].fields = "mamba_num_heads";
-  keys[4] = {.name = "attention.layer_norm_epsilon",
-             .type = KeyType::f32,
-             .fields = "layer_norm_epsilon|rms_norm_eps",
-             .missing = Missing::refuse,
-             .need = Need::required};
-  // No layer has rope; llama.cpp's converter states both keys all the same.
-  keys[5] = {.name = "rope.dimension_count", .fallback = "D", .missing = Missing::assume};
-  keys[6] = {.name = "rope.scaling.finetuned", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume};
-  return keys;
+  auto keys = mamba_keys;
+  named(keys, "ssm.time_step_rank").fields = "mamba_num_heads";
+  return joined(
+      keys,
+      std::to_array<Key>({
+          // What the loader computes with where the file has no epsilon of its own for the norms of layers.
+          {.name = "attention.layer_norm_epsilon",
+           .type = KeyType::f32,
+           .fields = "layer_norm_epsilon|rms_norm_eps",
+           .missing = Missing::refuse,
+           .need = Need::required},
+          // No layer has rope; llama.cpp's converter states both keys all the same.
+          {.name = "rope.dimension_count", .fallback = "D", .missing = Missing::assume},
+          {.name = "rope.scaling.finetuned", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume},
+      }));
 }();
-constexpr Key mixture[] = {
-    expert_keys[0],
-    expert_keys[1],
-    expert_width,
-    shared_expert_count,
-    expert_weights[0],
-    expert_weights[1],
-    expert_groups[0],
-    expert_groups[1],
-    {.name = "expert_shared_feed_forward_length",
-     .fields = "moe_shared_expert_intermediate_size",
-     .symbol = "Fs",
-     .when = "X",
-     .loader_default = "0"},
-    {.name = "moe_latent_size",
-     .fields = "moe_latent_size",
-     .symbol = "Z",
-     .fallback = "E",
-     .when = "Z!=E",
-     .loader_default = "E"},
-};
+constexpr auto mixture =
+    joined(expert_keys, std::array{expert_width, shared_expert_count}, expert_weights, expert_groups,
+           std::to_array<Key>({
+               {.name = "expert_shared_feed_forward_length",
+                .fields = "moe_shared_expert_intermediate_size",
+                .symbol = "Fs",
+                .when = "X",
+                .loader_default = "0"},
+               {.name = "moe_latent_size",
+                .fields = "moe_latent_size",
+                .symbol = "Z",
+                .fallback = "E",
+                .when = "Z!=E",
+                .loader_default = "E"},
+           }));
 
 constexpr Tensor first[] = {{"token_embd", "E,V", "backbone.embeddings | model.embeddings"}};
 constexpr Tensor norm[] = {{"attn_norm", "E", "norm"}};

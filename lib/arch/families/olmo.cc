@@ -7,9 +7,9 @@ namespace modelutils::arch::families::olmo {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
-  keys[2].fields = "hidden_size|d_model";
-  keys[3].fields = {};  // in one form it counts up and gate together
-  keys[9].fields = "embedding_size|vocab_size";
+  named(keys, "embedding_length").fields = "hidden_size|d_model";
+  named(keys, "feed_forward_length").fields = {};  // in one form it counts up and gate together
+  named(keys, "vocab_size").fields = "embedding_size|vocab_size";
   return keys;
 }();
 constexpr Key clamp[] = {{.name = "attention.clamp_kqv", .type = KeyType::f32, .fields = "clip_qkv"}};

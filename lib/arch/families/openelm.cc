@@ -7,23 +7,23 @@ namespace modelutils::arch::families::openelm {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
-  keys[0].fields = "num_transformer_layers";
-  keys[1] = {.name = "context_length",
-             .fields = "max_context_length",
-             .fallback = "2048",
-             .missing = Missing::warn,
-             .need = Need::required};
-  keys[2].fields = "model_dim";
-  keys[3].fields = {};  // ffn_multipliers, rounded: the tensors say it better
-  keys[3].missing = Missing::refuse;
-  keys[4].fields = "num_query_heads";
-  keys[4].derive_layers = [](const hf::Config& config, const Sizes&) {
+  named(keys, "block_count").fields = "num_transformer_layers";
+  named(keys, "context_length") = {.name = "context_length",
+                                   .fields = "max_context_length",
+                                   .fallback = "2048",
+                                   .missing = Missing::warn,
+                                   .need = Need::required};
+  named(keys, "embedding_length").fields = "model_dim";
+  named(keys, "feed_forward_length").fields = {};  // ffn_multipliers, rounded: the tensors say it better
+  named(keys, "feed_forward_length").missing = Missing::refuse;
+  named(keys, "attention.head_count").fields = "num_query_heads";
+  named(keys, "attention.head_count").derive_layers = [](const hf::Config& config, const Sizes&) {
     return counts_of_layers(config, "num_query_heads");
   };
-  keys[5].fields = "num_kv_heads";
-  keys[5].fallback = {};
-  keys[5].missing = Missing::refuse;
-  keys[5].derive_layers = [](const hf::Config& config, const Sizes&) {
+  named(keys, "attention.head_count_kv").fields = "num_kv_heads";
+  named(keys, "attention.head_count_kv").fallback = {};
+  named(keys, "attention.head_count_kv").missing = Missing::refuse;
+  named(keys, "attention.head_count_kv").derive_layers = [](const hf::Config& config, const Sizes&) {
     return counts_of_layers(config, "num_kv_heads");
   };
   return keys;

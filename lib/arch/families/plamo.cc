@@ -15,9 +15,10 @@ static std::optional<u64> key_heads(const hf::Config& config, const Sizes& known
 }
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "4096", .epsilon = "1e-6"});
-  keys[5].fields = {};  // the class computes them from n_shared_head, whatever num_key_value_heads says
-  keys[5].fallback = {};
-  keys[5].derive = key_heads;
+  named(keys, "attention.head_count_kv")
+      .fields = {};  // the class computes them from n_shared_head, whatever num_key_value_heads says
+  named(keys, "attention.head_count_kv").fallback = {};
+  named(keys, "attention.head_count_kv").derive = key_heads;
   return keys;
 }();
 constexpr Tensor layer[] = {

@@ -26,19 +26,19 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-6", .head_dim = "128"});
-  keys[4].type = KeyType::u32_of_some;  // of attention layers; the others have none to tell
-  keys[5].derive_layers = kv_heads;
-  keys[7].fields = "hidden_size_per_head";
+  named(keys, "attention.head_count").type = KeyType::u32_of_some;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count_kv").derive_layers = kv_heads;
+  named(keys, "attention.key_length").fields = "hidden_size_per_head";
   return keys;
 }();
 constexpr auto ssm_sizes = [] {
   auto keys = mamba_keys;
-  keys[3].fields = "mamba_num_heads";
+  named(keys, "ssm.time_step_rank").fields = "mamba_num_heads";
   return keys;
 }();
 constexpr Key own[] = {
-    rope_keys[0],
-    rope_keys[1],
+    named(rope_keys, "rope.dimension_count"),
+    named(rope_keys, "rope.freq_base"),
     {.name = "ssm.group_count", .fallback = "0", .missing = Missing::assume, .need = Need::required},
 };
 

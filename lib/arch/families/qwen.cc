@@ -6,8 +6,8 @@ namespace modelutils::arch::families::qwen {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "8192", .epsilon = "1e-6"});
-  keys[6].fields = "layer_norm_epsilon|rms_norm_eps";
-  keys[7].fields = "kv_channels";
+  named(keys, "attention.layer_norm_rms_epsilon").fields = "layer_norm_epsilon|rms_norm_eps";
+  named(keys, "attention.key_length").fields = "kv_channels";
   return keys;
 }();
 constexpr Tensor first[] = {{"token_embd", "E,V", "transformer.wte"}};

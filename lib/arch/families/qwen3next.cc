@@ -8,25 +8,24 @@ namespace modelutils::arch::families::qwen3next {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
-  keys[4].type = keys[5].type = KeyType::u32;  // the same in all layers that have attention
+  // The same in all layers that have attention.
+  named(keys, "attention.head_count").type = named(keys, "attention.head_count_kv").type = KeyType::u32;
   return keys;
 }();
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  keys[3].fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
   return keys;
 }();
 constexpr auto rope = partial_rope_keys_of("D/4");
 constexpr auto sectioned_rope = [] {
-  std::array<Key, 13> keys = {};
-  for (std::size_t i = 0; i < rope.size(); ++i) keys[i] = rope[i];
-  keys[3].write = write_scaling_besides_sections;
-  keys[12] = {.name = "rope.dimension_sections",
-              .type = KeyType::u32_list,
-              .need = Need::required,
-              .write = write_rope_sections,
-              .read = read_rope_sections};
-  return keys;
+  auto keys = rope;
+  named(keys, "rope.scaling.type").write = write_scaling_besides_sections;
+  return joined(keys, std::array<Key, 1>{{{.name = "rope.dimension_sections",
+                                           .type = KeyType::u32_list,
+                                           .need = Need::required,
+                                           .write = write_rope_sections,
+                                           .read = read_rope_sections}}});
 }();
 
 // Every n-th layer has attention: the place of the first.
@@ -146,6 +145,14 @@ constexpr Fixed fixed[] = {
     {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
     {"attn_output_gate", "true", Severity::error, "llama.cpp gates the output of every attention"},
 };
+constexpr Fixed mixture_fixed[] = {
+    rotates_halves,
+    experts_in_each,
+    experts_in_all,
+    named(fixed, "attention_bias"),
+    named(fixed, "attn_output_gate"),
+    normalises_weights,
+};
 // The sizes of key and value heads, which the runtime takes for one.
 static Status check_value_heads(KeyWriter& out) {
   const auto stated = out.config().u64_field("linear_value_head_dim");
@@ -180,7 +187,7 @@ const Family qwen3next = {
     .keys = {mixture_sizes, rope, delta_net, expert_keys, mixture},
     .layer_tensors = {mixer, grouped_delta_net, qwen_experts, shared_expert},
     .last_tensors = ends,
-    .fixed = {rotates_halves, experts_in_each, experts_in_all, fixed[1], fixed[2], normalises_weights},
+    .fixed = mixture_fixed,
     .checks = {check_value_heads},
     .config = {.fields = "num_experts", .members = {{"linear_value_head_dim", "=I/Hv"}}},
     .cache = {.recurrence = {.layers = Recurrence::Layers::listed,
@@ -212,14 +219,14 @@ const Family qwen35 = {
 // Published as stacks, gate and up in one.
 constexpr auto stacked_experts = [] {
   auto rows = routed_experts();
-  rows[1].source =
+  named(rows, "ffn_gate_exps").source =
       "mlp.switch_mlp.gate_proj | mlp.experts.gate_up_proj{X t:2 Fx -> X t=0 Fx} | mlp.experts.#.gate_proj | "
       "mlp.experts.gate_proj";
-  rows[2].source =
+  named(rows, "ffn_up_exps").source =
       "mlp.switch_mlp.up_proj | mlp.experts.gate_up_proj{X t:2 Fx -> X t=1 Fx} | mlp.experts.#.up_proj | "
       "mlp.experts.up_proj";
-  rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj";
-  rows[1].stored = rows[2].stored = "[hf] X,2*Fx,E";
+  named(rows, "ffn_down_exps").source = "mlp.switch_mlp.down_proj | mlp.experts.down_proj | mlp.experts.#.down_proj";
+  named(rows, "ffn_gate_exps").stored = named(rows, "ffn_up_exps").stored = "[hf] X,2*Fx,E";
   return rows;
 }();
 
@@ -234,7 +241,7 @@ const Family qwen35moe = {
     .keys = {mixture_sizes, sectioned_rope, delta_net, expert_keys, mixture},
     .layer_tensors = {mixer, tiled_delta_net, stacked_experts, shared_expert},
     .last_tensors = ends,
-    .fixed = {rotates_halves, experts_in_each, experts_in_all, fixed[1], fixed[2], normalises_weights},
+    .fixed = mixture_fixed,
     .checks = {check_value_heads},
     .config = {.fields = "num_experts",
                .members = {{"linear_value_head_dim", "=I/Hv"}},

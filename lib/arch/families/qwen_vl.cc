@@ -16,12 +16,12 @@ static Status write_deepstack(KeyWriter& out, const Key& key) {
 constexpr auto sizes = decoder_sizes({.context = "32768"});
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  keys[3].fallback = "Fx*U";  // no tensor has it
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // no tensor has it
   return keys;
 }();
 constexpr auto rope = [] {
   auto keys = rope_keys;
-  keys[3].write = write_scaling_besides_sections;
+  named(keys, "rope.scaling.type").write = write_scaling_besides_sections;
   return keys;
 }();
 constexpr Key sections[] = {
@@ -32,22 +32,23 @@ constexpr Key sections[] = {
 };
 constexpr Key sections_and_stack[] = {
     {.name = "rope.dimension_sections",
-     .type = sections[0].type,
+     .type = KeyType::u32_list,
      .write = write_interleaved_sections,
-     .read = sections[0].read},
+     .read = read_rope_sections},
     {.name = "n_deepstack_layers", .write = write_deepstack},
 };
 constexpr Key mixture[] = {expert_width};
 // The original checkpoint has the experts as inputs × outputs.
 constexpr auto experts = [] {
   auto rows = routed_experts();
-  rows[1].source =
+  named(rows, "ffn_gate_exps").source =
       "mlp.switch_mlp.gate_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=0 Fx E}} | mlp.experts.#.gate_proj";
-  rows[2].source =
+  named(rows, "ffn_up_exps").source =
       "mlp.switch_mlp.up_proj | mlp.experts.gate_up_proj{{X E t:2 Fx -> X t=1 Fx E}} | mlp.experts.#.up_proj";
-  rows[3].source = "mlp.switch_mlp.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}} | mlp.experts.#.down_proj";
-  rows[1].stored = rows[2].stored = "[hf] X,E,2*Fx";
-  rows[3].stored = "[hf] X,Fx,E";
+  named(rows, "ffn_down_exps").source =
+      "mlp.switch_mlp.down_proj | mlp.experts.down_proj{{X Fx E -> X E Fx}} | mlp.experts.#.down_proj";
+  named(rows, "ffn_gate_exps").stored = named(rows, "ffn_up_exps").stored = "[hf] X,E,2*Fx";
+  named(rows, "ffn_down_exps").stored = "[hf] X,Fx,E";
   return rows;
 }();
 static Status describe(ConfigWriter& out) {

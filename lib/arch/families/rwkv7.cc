@@ -7,13 +7,14 @@ namespace modelutils::arch::families::rwkv7 {
 
 constexpr auto sizes = [] {
   auto keys = recurrent_sizes;
-  keys[3] = {.name = "feed_forward_length", .fields = "intermediate_size", .symbol = "F", .need = Need::required};
-  keys[5] = {.name = "attention.layer_norm_epsilon",
-             .type = KeyType::f32,
-             .fields = "norm_eps|layer_norm_epsilon",
-             .fallback = "1e-5",
-             .missing = Missing::assume,
-             .need = Need::required};
+  named(keys, "feed_forward_length") = {
+      .name = "feed_forward_length", .fields = "intermediate_size", .symbol = "F", .need = Need::required};
+  named(keys, "attention.layer_norm_rms_epsilon") = {.name = "attention.layer_norm_epsilon",
+                                                     .type = KeyType::f32,
+                                                     .fields = "norm_eps|layer_norm_epsilon",
+                                                     .fallback = "1e-5",
+                                                     .missing = Missing::assume,
+                                                     .need = Need::required};
   return keys;
 }();
 constexpr Key own[] = {

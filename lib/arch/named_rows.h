@@ -1,0 +1,53 @@
+// Rows of shared tables by their names, for families that take some of them or change them: a name that is not there
+// does not compile, so whoever adds, removes or renames a row of a shared table hears of every family that meant it.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "arch/family.h"
+
+namespace modelutils::arch {
+
+constexpr std::string_view name_of(const Key& row) {
+  return row.name;
+}
+constexpr std::string_view name_of(const Tensor& row) {
+  return row.name;
+}
+constexpr std::string_view name_of(const Fixed& row) {
+  return row.field;
+}
+
+// Never defined: what is called here stops the compiler, whose message quotes the name that named() was asked for.
+void no_row_has_this_name(std::string_view name);
+void several_rows_have_this_name(std::string_view name);
+
+/// The one row of a table that has this name: `named(keys, "attention.head_count_kv").derive_layers = kv_heads;`
+template <typename Rows>
+constexpr auto& named(Rows& rows, std::string_view name) {
+  auto* found = std::data(rows);
+  std::size_t count = 0;
+  for (auto& row : rows) {
+    if (name_of(row) != name) continue;
+    found = &row;
+    ++count;
+  }
+  if (count == 0) no_row_has_this_name(name);
+  if (count > 1) several_rows_have_this_name(name);
+  return *found;
+}
+
+/// The rows of several tables, one after another.
+template <typename Row, std::size_t... N>
+constexpr std::array<Row, (N + ...)> joined(const std::array<Row, N>&... tables) {
+  std::array<Row, (N + ...)> rows = {};
+  auto next = rows.begin();
+  const auto append = [&](const auto& table) {
+    for (const Row& row : table) *next++ = row;
+  };
+  (append(tables), ...);
+  return rows;
+}
+
+}  // namespace modelutils::arch
