@@ -24,6 +24,7 @@ OutputRemarks& output_remarks() {
 
 void set_output_remarks(OutputRemarkSink sink) {
   output_remarks().sink = std::move(sink);
+  output_remarks().last.clear();
 }
 
 void remark_output(const std::string& path, const char* code, const std::string& message) {

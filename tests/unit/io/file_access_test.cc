@@ -46,11 +46,7 @@ std::string list_with_bob(u16 group, u16 mask, u16 other) {
 
 class FileAccess : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(::chmod(dir_.path().c_str(), 0777), 0);
-    set_output_remarks(
-        [this](const std::string&, const char* code, const std::string& text) { remark_ = code + (": " + text); });
-  }
+  void SetUp() override { ASSERT_EQ(::chmod(dir_.path().c_str(), 0777), 0); }
   void TearDown() override { set_output_remarks({}); }
 
   void set(const std::string& path, const char* name, const std::string& value) {
@@ -76,6 +72,8 @@ class FileAccess : public testing::Test {
   // Replaces it, and gives owner, group and mode.
   std::string replaced(const std::string& path) {
     remark_.clear();
+    set_output_remarks(
+        [this](const std::string&, const char* code, const std::string& text) { remark_ = code + (": " + text); });
     {
       auto output = AtomicOutput::create(path, {.force = true, .inputs = {}});
       EXPECT_TRUE(output && output->append(std::as_bytes(std::span(std::string_view("new")))));
