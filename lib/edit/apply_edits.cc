@@ -237,7 +237,12 @@ class Applier {
     if (error != std::errc() || end != text.data() + text.size() || !is_power_of_two(value)) {
       return usage_error(fmt::format("{} needs a power of two, not '{}'", operation.where(), text));
     }
-    if (model_.find_key("general.alignment") != nullptr || value != 32) {
+    // What has the usual alignment needs no key for it, but keeps one that it had already.
+    const gguf::OutKey* key = model_.find_key("general.alignment");
+    if (key != nullptr && key->type == gguf::ValueType::u32 && value == model_.alignment()) return {};
+    if (value == default_alignment) {
+      std::erase_if(model_.keys, [](const gguf::OutKey& each) { return each.key == "general.alignment"; });
+    } else {
       put(gguf::make_key("general.alignment", value));
     }
     return {};

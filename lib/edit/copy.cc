@@ -93,14 +93,18 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   u64 total = 0;
   for (const EditedFile& file : files) total += file.layout.file_size;
   if (!files.empty()) MU_TRY(check_free_space(files.front().path, total));
+  // There may be more of them than files may be open.
   for (const EditedFile& file : files) {
     MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, options));
+    if (files.size() > 1) output.pause();
     outputs.push_back(std::move(output));
   }
   progress.restart("writing", total);
   for (std::size_t i = 0; i < files.size(); ++i) {
+    MU_TRY(outputs[i].resume());
     MU_TRY(FileWriter(set, outputs[i], progress).write(files[i]));
     MU_TRY(check_written(files[i], outputs[i]));
+    if (files.size() > 1) MU_TRY(outputs[i].finish());
   }
   progress.finish();
   return AtomicOutput::commit_all(outputs);

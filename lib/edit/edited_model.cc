@@ -6,6 +6,7 @@
 #include "base/name_index.h"
 #include "base/path.h"
 #include "gguf/find_journal.h"
+#include "gguf/split_keys.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 
@@ -24,6 +25,10 @@ class Taker {
     MU_TRY(check_container());
     MU_TRY(take_keys(first));
     for (std::size_t i = 0; i < set_.files.size(); ++i) MU_TRY(take_tensors(i));
+    if (!model_.tensors.empty()) {
+      const EditedTensor& last = model_.tensors.back();
+      model_.is_end_padded = set_.files[last.file].document.file_size != last.offset + last.bytes;
+    }
     return std::move(model_);
   }
 
@@ -48,8 +53,9 @@ class Taker {
 
   Status take_keys(const gguf::SetFile& file) {
     NameIndex names;
+    const bool is_in_parts = gguf::is_in_parts(set_);
     for (const gguf::KeyValue& key : file.document.keys) {
-      if (set_.is_split() && !wishes_.split_keys && key.key.starts_with("split.")) continue;
+      if (is_in_parts && !wishes_.split_keys && gguf::is_split_key(key.key)) continue;
       if (!names.insert(key.key).is_new) {
         leave_out(file, at_key(key.key), "the key appears twice; the second is left out", key.offset);
         continue;
@@ -120,7 +126,7 @@ Result<EditedModel> edited_model(const gguf::SplitSet& set, EditTake take) {
 }
 
 bool is_layout_key(std::string_view key) {
-  return key == "general.alignment" || is_filler(key) || key.starts_with("split.");
+  return key == "general.alignment" || is_filler(key) || gguf::is_split_key(key);
 }
 
 }  // namespace modelutils::edit

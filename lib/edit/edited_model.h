@@ -25,6 +25,8 @@ inline bool is_filler(std::string_view key) {
   return key == reserve_key || key == short_reserve_key;
 }
 
+inline constexpr u64 default_alignment = 32;
+
 struct EditedTensor {
   gguf::OutTensor out;
   std::size_t file = 0;  ///< of the set it comes from
@@ -37,6 +39,7 @@ struct EditedModel {
   u32 version = 3;
   std::vector<gguf::OutKey> keys;  ///< those of the first file
   std::vector<EditedTensor> tensors;
+  bool is_end_padded = true;           ///< false: the file ends with the last tensor's last byte
   std::size_t files = 1;               ///< of the set that was opened
   std::vector<gguf::SetFile> grafted;  ///< further files that tensors come from, numbered after those
   Findings remarks;                    ///< what --force has overridden
@@ -65,7 +68,8 @@ Status apply_edits(EditedModel& model, const std::vector<EditOperation>& operati
 /// --set-token: the key of the role, and the type of the token.
 Status set_token(EditedModel& model, const EditOperation& operation);
 
-/// Is the key one of the layout (general.alignment, split.*, modelutils.reserve), which only its own options change?
+/// Is the key one of the layout (general.alignment, that of a part of a set, fillers), which only its own options
+/// change?
 bool is_layout_key(std::string_view key);
 
 }  // namespace modelutils::edit

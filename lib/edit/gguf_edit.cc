@@ -8,6 +8,7 @@
 #include "edit/exclusive_file.h"
 #include "edit/guards.h"
 #include "gguf/parse.h"
+#include "gguf/split_keys.h"
 #include "io/model_folder.h"
 #include "io/shared_blocks.h"
 #include "transfer/planned_source.h"
@@ -81,7 +82,7 @@ class EditPlanner {
     LayoutWishes wishes{options_.output, options_.split, options_.reserve, std::nullopt};
     const gguf::SetFile& first = plan_.before.files.front();
     const bool is_file = !options_.output.empty() && !is_standard_output(options_.output);
-    if (is_file && !plan_.before.is_split() &&
+    if (is_file && !gguf::is_in_parts(plan_.before) &&
         may_share_blocks(dynamic_cast<const RandomAccessFile&>(*first.source), folder_of(options_.output))) {
       wishes.old_data_offset = first.document.data_offset;
     }

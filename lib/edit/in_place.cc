@@ -11,6 +11,7 @@
 #include "edit/exclusive_file.h"
 #include "gguf/find_journal.h"
 #include "io/atomic_output.h"
+#include "io/file_access.h"
 #include "io/interrupt.h"
 #include "io/sync_folder.h"
 #include "io/temporary_name.h"
@@ -20,15 +21,16 @@ namespace modelutils::edit {
 namespace {
 
 // The journal is as secret as the file, and belongs to the same user, or it would not count.
-Status give_to_owner(int journal, const struct stat& model, const std::string& path) {
-  const bool is_given = model.st_uid == ::geteuid() || ::fchown(journal, model.st_uid, model.st_gid) == 0;
-  if (is_given && ::fchmod(journal, model.st_mode & 0666) == 0) return {};
-  return output_error("out-open", "cannot be given to the owner of the model: " + errno_text(errno), path);
+Status give_to_owner(int journal, const std::string& model, const struct stat& status, const std::string& path) {
+  const std::string lost = copy_access(model, journal);
+  struct stat now {};
+  if (::fstat(journal, &now) == 0 && now.st_uid == status.st_uid) return {};
+  return output_error("out-open", "cannot be given to the owner of the model: " + lost, path);
 }
 
-Status write_journal(const gguf::EditJournal& journal, const std::string& path, const struct stat& model) {
-  MU_ASSIGN(AtomicOutput output, AtomicOutput::create(path, {.force = false, .inputs = {}, .binary = true}));
-  MU_TRY(give_to_owner(output.descriptor(), model, path));
+Status write_journal(const gguf::EditJournal& journal, const std::string& path, const ExclusiveFile& model) {
+  MU_ASSIGN(AtomicOutput output, AtomicOutput::create(path, {.inputs = {}, .mode = 0600}));
+  MU_TRY(give_to_owner(output.descriptor(), model.reader().name(), model.status(), path));
   const std::string bytes = journal.encode();
   MU_TRY(output.append(std::as_bytes(std::span(bytes))));
   return output.commit();
@@ -117,7 +119,7 @@ Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile
   }
   gguf::JournalSearch own = gguf::find_journal(file.reader(), path);
   if (own.found) return std::move(own.found);
-  std::vector<gguf::FoundJournal> moved = gguf::find_moved_journals(file.reader(), path);
+  std::vector<gguf::FoundJournal> moved = gguf::find_moved_journals(file.reader(), path).found;
   const auto torn = std::find_if(moved.begin(), moved.end(),
                                  [](const gguf::FoundJournal& each) { return each.state == gguf::EditState::torn; });
   if (torn != moved.end()) return std::move(*torn);
@@ -156,7 +158,7 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   SignalHold hold;
   remove_abandoned(journal_name, file.status().st_uid);
   const gguf::EditJournal journal = make_journal(change);
-  if (Status made = write_journal(journal, journal_name, file.status()); !made) {
+  if (Status made = write_journal(journal, journal_name, file); !made) {
     return made.error().code == "out-exists" ? other_edit(file, change.path) : made;
   }
   const bool is_as_planned = file.reader().file_size() == change.file_size && has_bytes(file.reader(), change.before);

@@ -6,13 +6,13 @@
 
 #include "base/checked_math.h"
 #include "base/counted.h"
+#include "gguf/split_keys.h"
 #include "io/shared_blocks.h"
 
 namespace modelutils::edit {
 
 namespace {
 
-constexpr u64 default_alignment = 32;
 constexpr std::size_t max_parts = 65535;
 
 std::vector<gguf::OutKey>::iterator find_reserve(std::vector<gguf::OutKey>& keys) {
@@ -64,7 +64,7 @@ class Layouter {
       MU_TRY(add_file(keys_, 0, model_.tensors.size(), wishes_.output));
       return std::move(files_);
     }
-    std::erase_if(keys_, [](const gguf::OutKey& key) { return key.key.starts_with("split."); });
+    std::erase_if(keys_, [](const gguf::OutKey& key) { return gguf::is_split_key(key.key); });
     MU_TRY(split());
     return std::move(files_);
   }
@@ -145,6 +145,8 @@ class Layouter {
       add_piece(file.pieces, {tensor.file, tensor.offset, file.layout.offsets[i - begin], tensor.bytes},
                 tensor.alignment);
     }
+    const bool is_last = begin < end && end == model_.tensors.size();
+    if (is_last && !model_.is_end_padded) file.layout.file_size = file.layout.offsets.back() + file.layout.bytes.back();
     files_.push_back(std::move(file));
     return {};
   }

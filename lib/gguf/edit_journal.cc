@@ -176,7 +176,7 @@ tl::expected<EditState, std::string> edit_state(const EditJournal& journal, cons
   if (digest == journal.new_digest) return EditState::written;
   if (digest == journal.old_digest) return EditState::not_begun;
   if (pass.undone() != journal.old_digest) return tl::make_unexpected(std::string("it was made for another header"));
-  if (!pass.is_between()) return tl::make_unexpected(std::string("the file has been changed since it was made"));
+  if (!pass.is_between()) return tl::make_unexpected(std::string(changed_since_journal));
   return EditState::torn;
 }
 

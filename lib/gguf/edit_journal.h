@@ -49,6 +49,10 @@ enum class EditState : u8 {
   written,    ///< the header is the new one
 };
 
+/// The reason of edit_state() where the journal is the file's, but the file has changed; any other says that it is of
+/// another file.
+inline constexpr std::string_view changed_since_journal = "the file has been changed since it was made";
+
 /// Which state of the journal's edit the header of `file` is in; or, as text, why it is in none: outside of the ranges
 /// every byte must be what it was, and inside each must be the old or the new one. Nothing else says which file a
 /// journal is of: names, inodes, owners and sizes change when a folder is copied or moved.

@@ -143,6 +143,7 @@ JournalSearch look_at_journal(const RandomAccessFile& file, const std::string& j
     search.found = FoundJournal{journal, std::move(*read), *state};
   } else {
     search.rejected = state.error();
+    search.is_of_another = state.error() != changed_since_journal;
   }
   return search;
 }
@@ -152,19 +153,25 @@ JournalSearch find_journal(const RandomAccessFile& file, const std::string& path
   return name.empty() ? JournalSearch() : look_at_journal(file, name, JournalOwner::trusted);
 }
 
-std::vector<FoundJournal> find_moved_journals(const RandomAccessFile& file, const std::string& path, bool* is_partial) {
-  std::vector<FoundJournal> all;
+MovedJournals find_moved_journals(const RandomAccessFile& file, const std::string& path) {
+  MovedJournals all;
   const std::string own = journal_path(path);
   if (own.empty()) return all;
   const std::shared_ptr<const Names> names = last_folder().journals_in(folder_of(own));
-  if (is_partial != nullptr) *is_partial = names->size() > most_candidates + 1;
+  all.is_partial = names->size() > most_candidates + 1;
   std::size_t looked_at = 0;
   for (const std::string& name : *names) {
     const std::string journal = folder_of(own) + name;
     if (journal == own) continue;
     if (looked_at++ == most_candidates) break;
     JournalSearch search = look_at_journal(file, journal, JournalOwner::trusted);
-    if (search.found) all.push_back(std::move(*search.found));
+    if (search.found) all.found.push_back(std::move(*search.found));
+    if (search.rejected.empty() || search.is_of_another || !all.orphan.empty()) continue;
+    struct stat owner {};
+    const std::string named = journal.substr(0, journal.size() - journal_ending.size());
+    if (::lstat(named.c_str(), &owner) == 0) continue;  // whoever opens that file is told
+    all.orphan = journal;
+    all.why_orphan = std::move(search.rejected);
   }
   return all;
 }
@@ -172,12 +179,13 @@ std::vector<FoundJournal> find_moved_journals(const RandomAccessFile& file, cons
 std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std::string& path) {
   const JournalSearch own = find_journal(file, path);
   if (own.found) return interruption(*own.found, file, false);
-  bool is_partial = false;
-  for (const FoundJournal& moved : find_moved_journals(file, path, &is_partial)) {
+  const MovedJournals others = find_moved_journals(file, path);
+  for (const FoundJournal& moved : others.found) {
     if (moved.state == EditState::torn) return interruption(moved, file, true);
   }
   if (!own.rejected.empty()) return rejected_journal(journal_path(path), own.rejected);
-  if (!is_partial) return std::nullopt;
+  if (!others.orphan.empty()) return rejected_journal(others.orphan, others.why_orphan);
+  if (!others.is_partial) return std::nullopt;
   Finding many = rejected_journal(path, "");
   many.message = fmt::format(
       "more than {} journals of interrupted edits lie in this folder, not all of which were "

@@ -27,7 +27,8 @@ struct FoundJournal {
 
 struct JournalSearch {
   std::optional<FoundJournal> found;
-  std::string rejected;  ///< why what lies there does not count; empty if nothing does
+  std::string rejected;        ///< why what lies there does not count; empty if nothing does
+  bool is_of_another = false;  ///< it is whole, and of another header
 };
 
 /// Who may have written a journal that counts.
@@ -43,13 +44,20 @@ JournalSearch look_at_journal(const RandomAccessFile& file, const std::string& j
 /// The journal under the name that belongs to the file.
 JournalSearch find_journal(const RandomAccessFile& file, const std::string& path);
 
-/// The journals in the file's folder that were made under another name of it and count; `is_partial` is set where
-/// there were more than 64 to look at. The folder is listed once for all files in it while it does not change.
-std::vector<FoundJournal> find_moved_journals(const RandomAccessFile& file, const std::string& path,
-                                              bool* is_partial = nullptr);
+/// The journals of other names in the file's folder.
+struct MovedJournals {
+  std::vector<FoundJournal> found;  ///< those that count: they were made under another name of the file
+  std::string orphan;               ///< one that does not, cannot be told to be another's, and whose file is not there
+  std::string why_orphan;           ///< why it does not count
+  bool is_partial = false;          ///< there were more than 64 to look at
+};
+
+/// Looks for them. The folder is listed once for all files in it while it does not change.
+MovedJournals find_moved_journals(const RandomAccessFile& file, const std::string& path);
 
 /// What readers say: an error where the header may be torn, a warning ("gguf-edit-journal") where a journal lies next
-/// to the file that does not count. A file that has its header whole under a name of its own has no finding.
+/// to the file that does not count, under the file's name or that of a file which is not there. A file that has its
+/// header whole under a name of its own has no finding.
 std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std::string& path);
 
 }  // namespace modelutils::gguf

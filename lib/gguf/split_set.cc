@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "gguf/find_journal.h"
 #include "gguf/parse.h"
+#include "gguf/split_keys.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
 
@@ -250,6 +251,14 @@ std::optional<SplitName> parse_split_name(std::string_view path) {
   const std::optional<u32> count = five_digits(end.substr(10, 5));
   if (!number || !count || *number == 0 || *number > *count) return std::nullopt;
   return SplitName{std::string(path.substr(0, path.size() - pattern.size())), *number, *count};
+}
+
+bool is_split_key(std::string_view key) {
+  return key == "split.no" || key == "split.count" || key == "split.tensors.count";
+}
+
+bool is_in_parts(const SplitSet& set) {
+  return set.is_split() || integer(set.files.front().document, "split.count") == 1;
 }
 
 std::optional<PartOfSet> lone_part(const SplitSet& set) {

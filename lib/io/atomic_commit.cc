@@ -11,6 +11,8 @@
 
 #include "base/path.h"
 #include "io/atomic_output.h"
+#include "io/file_access.h"
+#include "io/output_remarks.h"
 #include "io/read_files.h"
 #include "io/rename.h"
 #include "io/sync_folder.h"
@@ -25,9 +27,21 @@ tl::unexpected<Error> not_renamed(const std::string& path) {
 
 }  // namespace
 
-Status AtomicOutput::sync() const {
-  if (temporary_.empty()) return {};
+Status AtomicOutput::sync() {
+  if (temporary_.empty() || is_synced_) return {};
+  MU_TRY(resume());
+  if (!like_.empty()) {
+    const std::string lost = copy_access(like_, descriptor_);
+    if (!lost.empty()) remark_output(like_, "out-access", lost + "; nobody may do more with it than before");
+  }
   if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
+  is_synced_ = true;
+  return {};
+}
+
+Status AtomicOutput::finish() {
+  MU_TRY(sync());
+  pause();
   return {};
 }
 
@@ -143,7 +157,7 @@ Status AtomicOutput::commit_all(std::span<AtomicOutput> outputs) {
 }
 
 Status AtomicOutput::commit_all(std::span<AtomicOutput* const> outputs) {
-  for (const AtomicOutput* output : outputs) MU_TRY(output->sync());
+  for (AtomicOutput* output : outputs) MU_TRY(output->sync());
   SignalHold hold;
   Status done;
   for (AtomicOutput* output : outputs) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -15,7 +16,9 @@
 #include <utility>
 
 #include "base/path.h"
+#include "io/file_access.h"
 #include "io/output_place.h"
+#include "io/output_remarks.h"
 #include "io/read_files.h"
 #include "io/rename.h"
 #include "io/sync_folder.h"
@@ -129,7 +132,7 @@ Result<AtomicDirectory> AtomicDirectory::create(const std::string& path, const D
   for (int attempt = 0;; ++attempt) {
     const std::string staging = temporary_name(output.path_, attempt);
     const SignalHold hold;
-    if (::mkdir(staging.c_str(), 0777) == 0) {
+    if (::mkdir(staging.c_str(), output.replace_ ? 0700 : 0777) == 0) {
       output.staging_ = staging;
       output.folder_guard_ = TemporaryFileGuard(staging);
       return output;
@@ -156,7 +159,35 @@ AtomicDirectory::~AtomicDirectory() {
 Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
   names_.emplace_back(name);
   guards_.emplace_back(staging_ + "/" + names_.back());
-  return AtomicOutput::create(staging_ + "/" + names_.back(), {});
+  OutputOptions options;
+  if (replace_) options.like = predecessor_of(names_.back());
+  return AtomicOutput::create(staging_ + "/" + names_.back(), options);
+}
+
+// The file of that name in what is replaced; for a new name the one that fewest may use.
+std::string AtomicDirectory::predecessor_of(const std::string& name) const {
+  std::string strictest;
+  int fewest = 0;
+  struct stat own {};
+  const std::string same = path_ + "/" + name;
+  if (::lstat(same.c_str(), &own) == 0 && S_ISREG(own.st_mode)) return same;
+  const Status listed = for_each_entry(path_, [&](const std::string& entry, const struct stat& there) -> Status {
+    const int bits = std::popcount(there.st_mode & 0777u);
+    if (!S_ISREG(there.st_mode) || (!strictest.empty() && bits >= fewest)) return {};
+    strictest = path_ + "/" + entry;
+    fewest = bits;
+    return {};
+  });
+  return listed ? strictest : path_;
+}
+
+// Before the directory gets its name: what comes to lie in it is as hidden as what lay there.
+void AtomicDirectory::take_access() const {
+  const int folder = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (folder < 0) return;  // it stays closed to all but its owner
+  const std::string lost = copy_access(path_, folder);
+  ::close(folder);
+  if (!lost.empty()) remark_output(path_, "out-access", lost + "; nobody may do more with it than before");
 }
 
 Status AtomicDirectory::close_files(std::span<AtomicOutput> files) {
@@ -215,6 +246,7 @@ Status AtomicDirectory::replace() {
 Status AtomicDirectory::commit() {
   {
     SignalHold hold;
+    if (replace_) take_access();
     MU_TRY(sync_folder_of(staging_ + "/file"));
     MU_TRY(replace_ ? replace() : rename_new());
     staging_.clear();

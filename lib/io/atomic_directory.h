@@ -54,6 +54,8 @@ class AtomicDirectory {
   AtomicDirectory() = default;
   Status rename_new();
   Status replace();
+  std::string predecessor_of(const std::string& name) const;
+  void take_access() const;
   void remove_staging();
 
   std::string path_;     // without trailing slashes

@@ -127,9 +127,11 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
   }
   // No signal may come between the file and its guard.
   const SignalHold hold;
+  output.like_ = mode ? target : options.like;
+  const mode_t created = output.like_.empty() ? options.mode : mode_t{0600};
   for (int attempt = 0; attempt < 100 && output.descriptor_ < 0; ++attempt) {
     output.temporary_ = temporary_name(target, attempt);
-    output.descriptor_ = ::open(output.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    output.descriptor_ = ::open(output.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, created);
     if (output.descriptor_ < 0 && errno != EEXIST) break;
   }
   if (output.descriptor_ < 0) {
@@ -137,7 +139,6 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     return output_error("out-open", "cannot be created: " + errno_text(errno), path);
   }
   output.guard_ = TemporaryFileGuard(output.temporary_);
-  if (mode) ::fchmod(output.descriptor_, *mode & 07777);
   output.owns_descriptor_ = true;
   output.seekable_ = true;
   output.replace_ = options.force;
@@ -149,6 +150,8 @@ AtomicOutput::AtomicOutput(AtomicOutput&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
       guard_(std::move(other.guard_)),
+      like_(std::move(other.like_)),
+      is_synced_(other.is_synced_),
       descriptor_(std::exchange(other.descriptor_, -1)),
       owns_descriptor_(std::exchange(other.owns_descriptor_, false)),
       seekable_(other.seekable_),
@@ -157,8 +160,24 @@ AtomicOutput::AtomicOutput(AtomicOutput&& other) noexcept
       appended_(other.appended_) {}
 
 AtomicOutput::~AtomicOutput() {
-  if (owns_descriptor_) ::close(descriptor_);
+  close();
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicOutput::close() {
+  if (std::exchange(owns_descriptor_, false)) ::close(std::exchange(descriptor_, -1));
+}
+
+void AtomicOutput::pause() {
+  if (!temporary_.empty()) close();
+}
+
+Status AtomicOutput::resume() {
+  if (temporary_.empty() || owns_descriptor_) return {};
+  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor_ < 0) return output_error("out-open", "cannot be opened again: " + errno_text(errno), path_);
+  owns_descriptor_ = true;
+  return {};
 }
 
 Status AtomicOutput::append(Bytes bytes) {

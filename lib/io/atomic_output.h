@@ -20,6 +20,8 @@ struct OutputOptions {
   std::vector<std::string> inputs;  ///< refused, too: files that will be read; those read already are known
                                     ///< (io/read_files.h)
   bool binary = true;               ///< binary output is never written to a terminal
+  mode_t mode = 0666;               ///< of a file that replaces none; the umask takes from it
+  std::string like = {};            ///< where it replaces none: the file whose access (io/file_access.h) it gets
 };
 
 /// Is `path` "-", or a pipe or device that standard output is, too ("/dev/stdout")? Then nothing else may be printed
@@ -29,7 +31,9 @@ bool is_standard_output(const std::string& path);
 /// One output file. "-" is standard output; a device or FIFO is written in place and needs no force. All errors are of
 /// kind output: "out-exists", "out-is-input", "out-in-cache", "out-directory", "out-link", "out-terminal", "out-open",
 /// "out-write" (a full disk says so), "out-sync", "out-rename". A path that is a symbolic link stays one: its target is
-/// replaced.
+/// replaced. What it replaces it is like in mode, owner, group, access control list and extended attributes; where that
+/// cannot be, nobody may do more with it than before, and a remark (io/output_remarks.h, "out-access") says so. Until
+/// it is written only its owner may open it.
 class AtomicOutput {
  public:
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);
@@ -63,6 +67,12 @@ class AtomicOutput {
   /// The path under which the bytes can be read before commit() (to check them); the target itself if written in place.
   const std::string& staging_path() const { return temporary_.empty() ? path_ : temporary_; }
 
+  /// Several outputs need not all be open: pause() closes the file, resume() opens it again; finish() syncs it and
+  /// closes it for good. They do nothing to what is written in place.
+  void pause();
+  Status resume();
+  Status finish();
+
   /// Syncs to the disk, renames to the final name, syncs the folder.
   Status commit() { return commit_all({this, 1}); }
   /// The same for several outputs that belong together: all are synced before the first is renamed, and if a rename or
@@ -76,7 +86,8 @@ class AtomicOutput {
   AtomicOutput() = default;
   /// The mode of what is there, if anything, and may be replaced or written to.
   static Result<std::optional<mode_t>> look(const std::string& path, const OutputOptions& options);
-  Status sync() const;
+  Status sync();
+  void close();
   /// atomic_commit.cc: gives the final name, keeping what it replaces; takes that back; forgets what was replaced.
   Status place();
   Status place_new();
@@ -89,6 +100,8 @@ class AtomicOutput {
   std::string path_;
   std::string temporary_;  // empty when written in place
   TemporaryFileGuard guard_;
+  std::string like_;  // whose access it gets
+  bool is_synced_ = false;
   int descriptor_ = -1;
   bool owns_descriptor_ = false;
   bool seekable_ = false;

@@ -6,6 +6,7 @@
 
 #include "gguf/keys.h"
 #include "gguf/parse.h"
+#include "gguf/split_keys.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 #include "tensor/dequantize.h"
@@ -18,14 +19,10 @@ namespace modelutils::requantize {
 
 namespace {
 
-bool is_split_key(std::string_view key) {
-  return key == "split.no" || key == "split.count" || key == "split.tensors.count";
-}
-
 Result<std::vector<gguf::OutKey>> keys_of(const ByteSource& source, const gguf::Document& document) {
   std::vector<gguf::OutKey> keys;
   for (const gguf::KeyValue& key : document.keys) {
-    if (is_split_key(key.key)) continue;
+    if (gguf::is_split_key(key.key)) continue;
     MU_ASSIGN(gguf::OutKey copied, gguf::copy_key(source, document, key));
     keys.push_back(std::move(copied));
   }

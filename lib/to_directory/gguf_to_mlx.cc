@@ -130,6 +130,7 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
   files.reserve(plan.report.files.size());
   for (const PlannedShard& shard : plan.shards) {
     MU_ASSIGN(AtomicOutput file, directory.create_file(shard.name));
+    file.pause();  // there may be more of them than files may be open
     files.push_back(std::move(file));
   }
   MU_TRY(stream(plan, files, options.threads, progress));

@@ -66,6 +66,7 @@ Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const Mlx
   outputs.reserve(plan.files.size());
   for (const PlannedFile& file : plan.files) {
     MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, create_options));
+    if (plan.files.size() > 1) output.pause();  // there may be more of them than files may be open
     outputs.push_back(std::move(output));
   }
   return outputs;

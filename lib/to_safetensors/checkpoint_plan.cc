@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/counted.h"
 #include "base/path.h"
 #include "io/directory_names.h"
 #include "json/writer.h"
@@ -82,6 +83,13 @@ class CheckpointPlanner {
       for (const pytorch::Tensor& each : document.tensors) {
         if (!each.name.starts_with(own)) plan_.report.left_out.push_back(each.name);
       }
+    }
+    if (const std::vector<std::string>& left_out = plan_.report.left_out; !left_out.empty()) {
+      plan_.report.remarks.warning(
+          Scope::model, "convert-left-out",
+          fmt::format("{} of the checkpoint {} not in the output: next to the weights, as an optimizer's are",
+                      counted(left_out.size(), "tensor"), verb(left_out.size(), "is", "are")),
+          at_tensor(left_out.front()));
     }
     for (const safetensors::TensorRef ref : set.tensors) {
       const std::string_view name = tensor(ref).name;

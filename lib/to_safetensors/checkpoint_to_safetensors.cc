@@ -102,6 +102,7 @@ Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, Atomi
   std::vector<AtomicOutput> files;
   for (const PlannedCheckpointFile& file : plan.files) {
     MU_ASSIGN(AtomicOutput output, directory.create_file(file.name));
+    output.pause();  // there may be more of them than files may be open
     files.push_back(std::move(output));
   }
   MU_TRY(stream(plan, files, options.threads, progress));

@@ -12,6 +12,7 @@ namespace modelutils {
 
 namespace {
 
+constexpr std::size_t most_open = 16;      // outputs
 constexpr u64 chunk_bytes = u64{1} << 20;  // of the first part: fits the L2 cache together with its input
 
 struct Chunk {
@@ -51,10 +52,6 @@ class Streamer {
         buffers_(std::max(threads, 1u)) {}
 
   Result<std::vector<MeasuredError>> stream() {
-    for (const StreamFile& file : files_) {
-      MU_TRY(file.output->append(std::as_bytes(std::span(file.header))));
-      progress_.advance(file.header.size());
-    }
     const bool is_pipe = files_.size() == 1 && !files_.front().output->is_seekable();
     MU_TRY(is_pipe ? stream_to_pipe() : stream_to_files());
     return std::move(errors_);
@@ -79,12 +76,36 @@ class Streamer {
     return out;
   }
 
+  Status write_header(const StreamFile& file) {
+    progress_.advance(file.header.size());
+    return file.output->append(std::as_bytes(std::span(file.header)));
+  }
+
+  // Not all files need be open at once: there may be more of them than the system lets a process open.
   Status stream_to_files() {
-    for (const StreamFile& file : files_) {
-      MU_TRY(file.output->set_size(file.size));
-      write_back_.push_back(std::make_unique<WriteBack>(*file.output));
+    for (const StreamFile& file : files_) write_back_.push_back(std::make_unique<WriteBack>(*file.output));
+    for (std::size_t first = 0; first < files_.size(); first += most_open) {
+      const std::size_t end = std::min(first + most_open, files_.size());
+      for (std::size_t i = first; i < end; ++i) {
+        MU_TRY(files_[i].output->resume());
+        MU_TRY(write_header(files_[i]));
+        MU_TRY(files_[i].output->set_size(files_[i].size));
+      }
+      MU_TRY(write_chunks(first_chunk_of(first), first_chunk_of(end)));
+      if (files_.size() <= most_open) continue;
+      for (std::size_t i = first; i < end; ++i) MU_TRY(files_[i].output->finish());
     }
-    return parallel_for(chunks_.size(), threads(), [&](u64 item, unsigned thread) -> Status {
+    return {};
+  }
+
+  std::size_t first_chunk_of(std::size_t file) const {
+    const auto is_before = [&](const Chunk& chunk) { return tensors_[chunk.tensor].file < file; };
+    return static_cast<std::size_t>(std::partition_point(chunks_.begin(), chunks_.end(), is_before) - chunks_.begin());
+  }
+
+  Status write_chunks(std::size_t begin, std::size_t end) {
+    return parallel_for(end - begin, threads(), [&](u64 number, unsigned thread) -> Status {
+      const u64 item = begin + number;
       const Chunk& chunk = chunks_[item];
       const StreamTensor& tensor = tensors_[chunk.tensor];
       MU_ASSIGN(const EncodedParts parts, encode(item, buffers_[thread], thread));
@@ -122,6 +143,7 @@ class Streamer {
   // A batch is encoded by all threads, then written.
   Status stream_to_pipe() {
     AtomicOutput& output = *files_.front().output;
+    MU_TRY(write_header(files_.front()));
     const std::vector<std::byte> zeros(4096);
     const auto pad_to = [&](u64 offset) -> Status {
       while (output.appended() < offset) {

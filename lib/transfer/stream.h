@@ -47,9 +47,10 @@ using EncodedParts = std::array<MutableBytes, max_parts>;
 using EncodeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, const EncodedParts& out,
                                         unsigned thread, MeasuredError* error)>;
 
-/// Writes the headers and the tensors, which are in rising order of file and offset. A file that is not seekable is the
-/// only one, and its tensors have one part each. `progress` hears of every byte. Gives the error of each tensor, which
-/// does not depend on the number of threads.
+/// Writes the headers and the tensors, which are in rising order of file and offset. Files may be paused; where they
+/// are many, they are finished when they are whole. A file that is not seekable is the only one, and its tensors have
+/// one part each. `progress` hears of every byte. Gives the error of each tensor, which does not depend on the number
+/// of threads.
 Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
                                                   std::span<const StreamTensor> tensors, unsigned threads,
                                                   const EncodeRows& encode, Progress& progress);

@@ -353,6 +353,7 @@ std::optional<int> Command::parse(int argc, char** argv) {
   const Status status = state_->parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   if (!status) return Messages(*this).error(status.error());
   show_log(state_->name, state_->common);
+  show_output_remarks(*this);
   if (!state_->wants_help && !state_->wants_version) return std::nullopt;
   TextOutput out;
   if (state_->wants_help) {

@@ -13,6 +13,7 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "io/output_remarks.h"
 #include "io/standard_output.h"
 #include "json/writer.h"
 
@@ -118,6 +119,17 @@ int Messages::broken_rules(const Findings& findings, const std::string& path) co
     if (is_shown && remark.severity == Severity::warning) warning(with_path(remark, path));
   }
   return status;
+}
+
+void show_output_remarks(const Command& command) {
+  set_output_remarks(
+      [messages = Messages(command)](const std::string& path, const char* code, const std::string& text) {
+        Finding finding;
+        finding.severity = Severity::warning;
+        finding.code = code;
+        finding.message = text;
+        messages.remark(finding, path);
+      });
 }
 
 void show_log(const std::string& tool, const CommonOptions& options) {
