@@ -1,7 +1,9 @@
 // gguf-dump: what is inside a GGUF model?
 #include "cli/dump_tool.h"
+#include "io/file_kind.h"
 #include "listing/gguf_listing.h"
 #include "memory/fit.h"
+#include "model/cached_file.h"
 #include "model/ollama_manifest.h"
 #include "rules/gguf/rules.h"
 
@@ -20,9 +22,9 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
   return warnings;
 }
 
-// The file with the model, where `path` is a manifest of Ollama's.
+// The file with the model, where `path` is a manifest of Ollama's or a blob of the Hugging Face cache.
 Result<std::string> model_file(const std::string& path) {
-  if (!is_ollama_manifest(path)) return path;
+  if (!is_ollama_manifest(path)) return snapshot_file(path).value_or(path);
   MU_ASSIGN(const OllamaManifest manifest, read_ollama_manifest(path));
   for (const OllamaLayer& layer : manifest.layers) {
     if (layer.kind == "model") return manifest.blob(layer);
@@ -30,10 +32,25 @@ Result<std::string> model_file(const std::string& path) {
   return input_error("cache-manifest", "names no model", {}, {}, path);
 }
 
+// What cannot be listed here, but elsewhere.
+void say_which_tool(Error& error, const std::string& path) {
+  if (error.code == "gguf-magic" && error.message.ends_with("it looks like a safetensors file")) {
+    error.message += ": st-dump lists it";
+  } else if (error.code == "gguf-magic" && (error.message.ends_with(file_kind_text(FileKind::zip)) ||
+                                            error.message.ends_with(file_kind_text(FileKind::pickle)))) {
+    error.message += "; st-dump lists PyTorch checkpoints";
+  } else if (error.code == "io-directory") {
+    const std::string file = gguf_in(path), snapshot = snapshot_in(path);
+    error.message = !file.empty()       ? "is a directory: name one of its files, such as '" + file + "'"
+                    : !snapshot.empty() ? "is a folder of a download cache: its files are in '" + snapshot + "'"
+                                        : "is a directory: st-dump lists it";
+  }
+}
+
 Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
   MU_ASSIGN(const std::string file, model_file(path));
   auto found = gguf::open_set(file);
-  if (!found && found.error().code == "io-directory") found.error().message = "is a directory: st-dump lists it";
+  if (!found) say_which_tool(found.error(), path);
   MU_ASSIGN(gguf::SplitSet opened, std::move(found));
   const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));
   cli::Opened result{set, gguf_listing(*set, file), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};

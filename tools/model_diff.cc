@@ -35,6 +35,7 @@ Status show(TextOutput& out, const ModelDiff& diff, const cli::ModelDiffArgument
   options.width = cli::terminal_width();
   options.top = arguments.top.value_or(options.top);
   if (arguments.json) return write_diff_json(out, diff);
+  if (arguments.csv) return write_diff_csv(out, diff);
   if (arguments.markdown) return write_diff_markdown(out, diff, options);
   if (!arguments.brief) return write_diff_text(out, diff, options);
   write_diff_brief(out, diff);

@@ -1,9 +1,12 @@
 // st-dump: what is in a safetensors file, a sharded model or an MLX directory?
+#include <fmt/core.h>
+
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
 #include "io/model_folder.h"
 #include "listing/directory_tokenizer.h"
 #include "listing/safetensors_listing.h"
+#include "model/cached_file.h"
 #include "rules/safetensors/rules.h"
 #include "to_gguf/plan.h"
 
@@ -11,18 +14,33 @@ namespace {
 
 using namespace modelutils;
 
-Result<cli::Opened> open(const std::string& path, const DumpRequest& request) {
+// What cannot be listed here, but elsewhere.
+void say_which_tool(Error& error, const std::string& path) {
+  if (error.message.ends_with(file_kind_text(FileKind::gguf))) {
+    error.message += ": gguf-dump lists it";
+  } else if (error.code == "st-no-model") {
+    const std::string file = gguf_in(path), snapshot = snapshot_in(path);
+    if (!file.empty()) {
+      error.message += fmt::format("; gguf-dump lists its GGUF files, such as '{}'", file);
+    } else if (!snapshot.empty()) {
+      error.message += fmt::format("; it is a folder of a download cache: the model is in '{}'", snapshot);
+    }
+  }
+}
+
+Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
+  const std::string path = snapshot_file(given).value_or(given);
   const auto modules = request.options.modules ? ModulesWanted::all : ModulesWanted::if_quantized;
   auto found = open_safetensors_model(path, modules);
-  if (!found && found.error().message.ends_with(file_kind_text(FileKind::gguf))) {
-    found.error().message += ": gguf-dump lists it";
-  }
+  if (!found) say_which_tool(found.error(), path);
   MU_ASSIGN(SafetensorsModel opened, std::move(found));
   const auto model = std::make_shared<const SafetensorsModel>(std::move(opened));
   cli::Opened result{model, safetensors_listing(*model), safetensors_container_findings(model->set), {}, {}};
   result.fit = [path](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
     MU_ASSIGN(const gguf::SplitSet set, to_gguf::planned_model(path));
-    return memory::fit(set, wanted);
+    MU_ASSIGN(memory::FitReport report, memory::fit(set, wanted));
+    report.is_planned = true;
+    return report;
   };
   result.tokenizer = [model] { return directory_tokenizer(*model); };
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.

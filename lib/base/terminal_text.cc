@@ -49,4 +49,25 @@ std::string cut_middle(std::string_view text, std::size_t columns) {
   return std::string(beginning(text, columns - 1 - end_columns)) + "…" + std::string(ending(text, end_columns));
 }
 
+void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent,
+                    std::size_t width) {
+  while (!text.empty()) {
+    std::size_t size = text.find(' ');
+    const std::string_view word = text.substr(0, size);
+    const std::size_t columns = display_width(word);
+    if (column > indent && column + 1 + columns > width) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += columns;
+    text = size == std::string_view::npos ? std::string_view{} : text.substr(size + 1);
+  }
+  out += '\n';
+}
+
 }  // namespace modelutils

@@ -15,4 +15,8 @@ std::string cut_text(std::string_view text, std::size_t columns);
 /// beginning. "model.layers.10…down_proj.weight".
 std::string cut_middle(std::string_view text, std::size_t columns);
 
+/// Appends `text`, broken at spaces so that lines end before `width`, and a line feed. The first line goes on at
+/// `column`; the others begin with `indent` spaces. A word that is longer than a line stays whole.
+void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width);
+
 }  // namespace modelutils

@@ -134,6 +134,7 @@ Listing GgufListing::list(const ListingRequest& request) {
   listing.part = gguf::lone_part(set_);
   listing.big_endian = first().document.big_endian;
   listing.facts = summarize(set_);
+  listing.facts.templates = named_templates(set_);
   listing.facts.chat_template = template_capabilities(set_);
   if (request.token_texts) listing.facts.tokens = named_tokens(set_);
   list_files(listing);

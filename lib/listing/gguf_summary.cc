@@ -75,6 +75,19 @@ ModelFacts summarize_keys(const gguf::SplitSet& set) {
   return summary;
 }
 
+std::vector<NamedTemplate> named_templates(const gguf::SplitSet& set) {
+  constexpr std::string_view prefix = "tokenizer.chat_template";
+  std::vector<NamedTemplate> templates;
+  for (const gguf::KeyValue& key : set.files.front().document.keys) {
+    const auto* text = std::get_if<std::string>(&key.value);
+    if (text == nullptr || !std::string_view(key.key).starts_with(prefix)) continue;
+    const std::string_view rest = std::string_view(key.key).substr(prefix.size());
+    if (!rest.empty() && rest.front() != '.') continue;
+    templates.push_back({rest.empty() ? rest : rest.substr(1), text->size()});
+  }
+  return templates;
+}
+
 std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& set) {
   const auto text = gguf::Index(set.files.front().document).string_value("tokenizer.chat_template");
   if (!text) return std::nullopt;

@@ -11,6 +11,8 @@ ModelFacts summarize_keys(const gguf::SplitSet& set);
 /// The same, and the sums of the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);
 
+/// The chat templates, the usual one and those with a name.
+std::vector<NamedTemplate> named_templates(const gguf::SplitSet& set);
 /// What the chat template can do; nothing without one that parses. Renders it.
 std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& set);
 

@@ -41,6 +41,12 @@ struct NamedToken {
   std::string text;  ///< raw text of the file
 };
 
+/// A chat template.
+struct NamedTemplate {
+  std::string_view name;  ///< raw text of the file; empty for the one that is used unless another is asked for
+  u64 bytes = 0;
+};
+
 /// Text is raw text of the file; what is not stated is empty.
 struct ModelFacts {
   std::string architecture;  ///< general.architecture; of a config.json architectures[0], else model_type
@@ -60,6 +66,7 @@ struct ModelFacts {
   std::optional<double> rope_factor;
   std::optional<u64> rope_original_context;
 
+  std::vector<NamedTemplate> templates;              ///< views into the opened model
   std::optional<jinja::Capabilities> chat_template;  ///< nothing without one that parses
 
   u64 tensors = 0;

@@ -1,6 +1,10 @@
 #include "listing/tensor_statistics.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+
+#include "io/hash.h"
 
 namespace modelutils {
 
@@ -26,6 +30,50 @@ Result<std::vector<u64>> histogram_of(const ValueSource& tensor, const Statistic
   return bins;
 }
 
+// What is seen of the values while they are read from the first to the last: a checksum, and rows without any.
+class Passing {
+ public:
+  explicit Passing(const ValueSource& tensor) {
+    const std::vector<u64>& shape = tensor.shape;
+    if (shape.size() > 1) row_ = tensor.first_is_fastest ? shape.front() : shape.back();
+    for (const u64 size : shape) hash_.update(std::as_bytes(std::span(&size, 1)));
+  }
+
+  void take(std::span<const float> values) {
+    hash_.update(std::as_bytes(values));
+    if (row_ == 0) return;
+    while (!values.empty()) {
+      const std::size_t count = static_cast<std::size_t>(std::min<u64>(row_ - in_row_, values.size()));
+      const auto part = values.first(count);
+      is_dead_ = is_dead_ && std::ranges::all_of(part, [](float value) { return value == 0; });
+      in_row_ += count;
+      values = values.subspan(count);
+      if (in_row_ < row_) continue;
+      if (is_dead_) ++dead_rows_;
+      in_row_ = 0;
+      is_dead_ = true;
+    }
+  }
+
+  u64 dead_rows() const { return dead_rows_; }
+  std::string digest() const { return hash_.digest(); }
+
+ private:
+  Xxh3Stream hash_;
+  u64 row_ = 0;  // its length; 0: the tensor has no rows
+  u64 in_row_ = 0, dead_rows_ = 0;
+  bool is_dead_ = true;
+};
+
+void find_duplicates(std::vector<TensorStatistics>& rows) {
+  std::map<std::string_view, const TensorStatistics*> known;
+  for (TensorStatistics& row : rows) {
+    if (row.digest.empty()) continue;
+    const auto [first, is_new] = known.try_emplace(row.digest, &row);
+    if (!is_new) row.duplicate_of = first->second;
+  }
+}
+
 }  // namespace
 
 Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource> tensors, unsigned threads) {
@@ -35,11 +83,17 @@ Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource>
     row.tensor = &tensors[item];
     row.problem = tensors[item].problem;
     if (!row.problem.empty()) return {};
-    auto statistics = statistics_of(tensors[item].elements, [&](u64 first, std::span<float> out) {
-      return tensors[item].values->read_values(first, out);
+    Passing passing(tensors[item]);
+    auto statistics = statistics_of(tensors[item].elements, [&](u64 first, std::span<float> out) -> Status {
+      Status read = tensors[item].values->read_values(first, out);
+      if (read) passing.take(out);
+      return read;
     });
     if (statistics) {
       row.statistics = *statistics;
+      row.dead_rows = passing.dead_rows();
+      // Ones and zeros are what many tensors begin as.
+      if (row.statistics.max > row.statistics.min) row.digest = passing.digest();
       MU_ASSIGN(row.histogram, histogram_of(tensors[item], row.statistics));
     } else if (statistics.error().code == "tensor-no-decoder") {
       row.problem = std::move(statistics.error().message);
@@ -48,6 +102,7 @@ Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource>
     }
     return {};
   }));
+  find_duplicates(rows);
   return rows;
 }
 

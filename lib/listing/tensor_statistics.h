@@ -17,6 +17,9 @@ inline constexpr std::size_t histogram_bins = 16;
 struct TensorStatistics {
   const ValueSource* tensor = nullptr;
   Statistics statistics;
+  u64 dead_rows = 0;   ///< of a matrix: those that have only zeros
+  std::string digest;  ///< of shape and values; empty where all values are the same one, or none is there
+  const TensorStatistics* duplicate_of = nullptr;  ///< the first tensor of the same shape and values
   std::vector<u64> histogram;  ///< of the finite values, between min and max in equal steps; empty if these are equal
   std::string problem;         ///< instead of statistics: it cannot be read, or its type has no decoder
 };

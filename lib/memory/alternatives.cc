@@ -12,18 +12,126 @@ namespace {
 constexpr u64 least_context = 4096;  // as llama.cpp's own --fit has it
 constexpr u64 context_step = 1024;
 
+double bits_of(TensorType type) {
+  return 8.0 * type_info(type).block_bytes / type_info(type).block_elements;
+}
+
+// The same run with a cache of that type, if it is smaller. What the model's rows cannot have stays.
+std::optional<RunOptions> with_cache(const ModelMemory& model, RunOptions run, TensorType type) {
+  const bool is_smaller = bits_of(run.k_type) > bits_of(type) || bits_of(run.v_type) > bits_of(type);
+  if (!run.flash_attention || !is_smaller) return std::nullopt;
+  run.k_type = run.v_type = type;
+  const Result<Extent> extent = model.extent(run);
+  if (!extent || !caches_of(model.hyper(), run, *extent)) return std::nullopt;
+  return run;
+}
+
+// Usages of one run in different placements.
+class Trial {
+ public:
+  static Result<Trial> of(const ModelMemory& model, const RunOptions& run, const Available& available) {
+    Trial trial(model, run, available);
+    MU_ASSIGN(trial.extent_, model.extent(run));
+    MU_ASSIGN(trial.caches_, caches_of(model.hyper(), run, trial.extent_));
+    return trial;
+  }
+
+  // What the placement takes, if that fits.
+  Result<std::optional<Usage>> fitting(const Placement& placement) const {
+    MU_ASSIGN(Usage usage, model_.usage(run_, extent_, caches_, placement));
+    return fits_into(usage, available_) ? std::optional<Usage>(std::move(usage)) : std::nullopt;
+  }
+
+ private:
+  Trial(const ModelMemory& model, const RunOptions& run, const Available& available)
+      : model_(model), run_(run), available_(available) {}
+
+  const ModelMemory& model_;
+  RunOptions run_;
+  const Available& available_;
+  Extent extent_;
+  Caches caches_;
+};
+
 class Search {
  public:
-  Search(const ModelMemory& model, const Available& available) : model_(model), available_(available) {
-    placement_.has_gpu = available.gpu || available.unified;
+  Search(const ModelMemory& model, const RunOptions& run, const Available& available)
+      : model_(model), run_(run), available_(available) {}
+
+  Result<std::vector<Alternative>> find() {
+    MU_TRY(try_smaller_caches());
+    if (available_.gpu) {
+      MU_TRY(try_part(false));
+      if (model_.weights().has_experts()) MU_TRY(try_part(true));
+    }
+    MU_TRY(try_shorter(run_, ""));
+    const std::optional<RunOptions> small = with_cache(model_, run_, TensorType::Q8_0);
+    if (small && !keeps_model_whole_) MU_TRY(try_shorter(*small, ", cache of 8 bits"));
+    return std::move(found_);
+  }
+
+ private:
+  void add(Sacrifice sacrifice, const RunOptions& run, std::string costs, Usage usage) {
+    std::string options = options_text(run, usage, model_.blocks(), model_.weights().has_experts());
+    found_.push_back({sacrifice, std::move(options), std::move(costs), std::move(usage)});
   }
 
   // The whole model with these options, if it fits.
   Result<std::optional<Usage>> whole(const RunOptions& run) const {
-    MU_ASSIGN(const Extent extent, model_.extent(run));
-    MU_ASSIGN(const Caches caches, caches_of(model_.hyper(), run, extent));
-    MU_ASSIGN(Usage usage, model_.usage(run, extent, caches, placement_));
-    return fits_into(usage, available_) ? std::optional<Usage>(usage) : std::nullopt;
+    MU_ASSIGN(const Trial trial, Trial::of(model_, run, available_));
+    return trial.fitting(whole_model(available_));
+  }
+
+  // As few bits less as suffice.
+  Status try_smaller_caches() {
+    for (const auto& [type, costs] :
+         {std::pair(TensorType::Q8_0, "cache of 8 bits"), std::pair(TensorType::Q4_0, "cache of 4 bits: less exact")}) {
+      const std::optional<RunOptions> small = with_cache(model_, run_, type);
+      if (!small) continue;
+      MU_ASSIGN(std::optional<Usage> usage, whole(*small));
+      if (!usage) continue;
+      add(Sacrifice::cache_bits, *small, costs, std::move(*usage));
+      keeps_model_whole_ = true;
+      return {};
+    }
+    return {};
+  }
+
+  // A part of the model on the GPU; if no part goes with the cache that was asked for, with a smaller one.
+  Status try_part(bool moves_experts) {
+    const std::optional<RunOptions> small = with_cache(model_, run_, TensorType::Q8_0);
+    for (const bool is_small : {false, true}) {
+      if (is_small && !small) continue;
+      const RunOptions& run = is_small ? *small : run_;
+      MU_ASSIGN(std::optional<Usage> usage, largest_part(model_, run, available_, moves_experts));
+      if (!usage) continue;
+      const bool has_moved_experts = usage->placement.host_expert_blocks > 0;
+      if (moves_experts && !has_moved_experts) return {};
+      const u64 layers = std::min(usage->placement.gpu_layers, model_.blocks() + 1);
+      std::string costs =
+          has_moved_experts
+              ? fmt::format("experts of {} in host memory",
+                            counted(std::min(usage->placement.host_expert_blocks, model_.blocks()), "layer"))
+              : std::string();
+      if (layers <= model_.blocks()) {
+        costs += fmt::format("{}{} of {} layers on the GPU", costs.empty() ? "" : ", ", layers, model_.blocks() + 1);
+      }
+      if (is_small) costs += ", cache of 8 bits";
+      add(moves_experts ? Sacrifice::gpu_experts : Sacrifice::gpu_layers, run, costs + ": slower", std::move(*usage));
+      return {};
+    }
+    return {};
+  }
+
+  Status try_shorter(RunOptions run, std::string_view costs) {
+    MU_ASSIGN(const u64 context, longest(run));
+    if (context == 0) return {};
+    run.context = context;
+    MU_ASSIGN(std::optional<Usage> usage, whole(run));
+    if (usage) {
+      add(Sacrifice::context, run, fmt::format("{} tokens{}", thousands(context), costs), std::move(*usage));
+    }
+    return {};
   }
 
   // The longest context that fits; 0 if not even the least does.
@@ -43,57 +151,48 @@ class Search {
     return fitting * context_step;
   }
 
-  std::string options(const RunOptions& run) const {
-    return options_text(run, placement_, model_.blocks(), model_.weights().has_experts());
-  }
-
- private:
   const ModelMemory& model_;
+  const RunOptions& run_;
   const Available& available_;
-  Placement placement_;
+  std::vector<Alternative> found_;
+  bool keeps_model_whole_ = false;  // some smaller cache was enough
 };
-
-// Can the cache have blocks of 8 bits? Types that are small already, and rows that do not fill blocks, stay.
-std::optional<RunOptions> with_smaller_cache(const ModelMemory& model, RunOptions run) {
-  const auto bits = [](TensorType type) { return 8.0 * type_info(type).block_bytes / type_info(type).block_elements; };
-  const bool is_wide = bits(run.k_type) > bits(TensorType::Q8_0) || bits(run.v_type) > bits(TensorType::Q8_0);
-  if (!run.flash_attention || !is_wide) return std::nullopt;
-  run.k_type = run.v_type = TensorType::Q8_0;
-  const Result<Extent> extent = model.extent(run);
-  if (!extent || !caches_of(model.hyper(), run, *extent)) return std::nullopt;
-  return run;
-}
 
 }  // namespace
 
+std::string_view sacrifice_name(Sacrifice sacrifice) {
+  switch (sacrifice) {
+    case Sacrifice::cache_bits: return "cache";
+    case Sacrifice::gpu_layers: return "layers";
+    case Sacrifice::gpu_experts: return "experts";
+    case Sacrifice::context: return "context";
+  }
+  return {};
+}
+
+Result<std::optional<Usage>> largest_part(const ModelMemory& model, const RunOptions& run, const Available& available,
+                                          bool moves_experts) {
+  MU_ASSIGN(const Trial trial, Trial::of(model, run, available));
+  const u64 blocks = model.blocks();
+  Placement placement = whole_model(available);
+  if (moves_experts && model.weights().has_experts()) {
+    for (placement.host_expert_blocks = 1; placement.host_expert_blocks < blocks; ++placement.host_expert_blocks) {
+      MU_ASSIGN(std::optional<Usage> part, trial.fitting(placement));
+      if (part) return part;
+    }
+    placement.host_expert_blocks = blocks;
+  }
+  for (u64 layers = blocks + 2; layers-- > 0;) {
+    placement.gpu_layers = layers;
+    MU_ASSIGN(std::optional<Usage> part, trial.fitting(placement));
+    if (part) return part;
+  }
+  return std::nullopt;
+}
+
 Result<std::vector<Alternative>> find_alternatives(const ModelMemory& model, const RunOptions& run,
-                                                   const Available& available, const std::optional<Usage>& best) {
-  std::vector<Alternative> found;
-  const Search search(model, available);
-  const auto add_shorter = [&](RunOptions shorter, std::string_view costs) -> Status {
-    MU_ASSIGN(const u64 context, search.longest(shorter));
-    if (context == 0) return {};
-    shorter.context = context;
-    MU_ASSIGN(const std::optional<Usage> usage, search.whole(shorter));
-    if (usage)
-      found.push_back({search.options(shorter), fmt::format("{} tokens{}", thousands(context), costs), *usage});
-    return {};
-  };
-  bool is_solved = false;
-  const std::optional<RunOptions> small = with_smaller_cache(model, run);
-  if (small) {
-    MU_ASSIGN(const std::optional<Usage> usage, search.whole(*small));
-    is_solved = usage.has_value();
-    if (usage) found.push_back({search.options(*small), "cache of 8 bits", *usage});
-  }
-  MU_TRY(add_shorter(run, ""));
-  if (small && !is_solved) MU_TRY(add_shorter(*small, ", cache of 8 bits"));
-  if (best) {
-    const bool moves_experts = best->placement.host_expert_blocks > 0;
-    found.push_back({options_text(run, best->placement, model.blocks(), model.weights().has_experts()),
-                     moves_experts ? "experts in host memory: slower" : "layers in host memory: slower", *best});
-  }
-  return found;
+                                                   const Available& available) {
+  return Search(model, run, available).find();
 }
 
 }  // namespace modelutils::memory

@@ -151,11 +151,11 @@ class Estimate {
   const Amount stream_;  // E
 };
 
-u64 scaled(u64 bytes, double by) {
-  return static_cast<u64>(static_cast<double>(bytes) / by);
-}
-
 }  // namespace
+
+u64 scaled_by(u64 bytes, double error) {
+  return static_cast<u64>(static_cast<double>(bytes) / error);
+}
 
 Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOptions& options, const Extent& extent,
                                    const Caches& caches, const WeightTable& table, const Placement& placement,
@@ -186,9 +186,14 @@ Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOption
   if (!gpu.value() || !host.value()) {
     return input_error("fit-too-large", "the compute buffers exceed 2^64 bytes");
   }
-  ComputeSizes sizes = {*gpu.value(), *host.value(), 0, 0};
-  sizes.low_bytes = scaled(sizes.gpu_bytes, of_gpu.most) + scaled(sizes.host_bytes, of_host.most);
-  sizes.high_bytes = scaled(sizes.gpu_bytes, of_gpu.least) + scaled(sizes.host_bytes, of_host.least);
+  ComputeSizes sizes;
+  sizes.gpu_bytes = *gpu.value();
+  sizes.host_bytes = *host.value();
+  sizes.gpu_range = of_gpu;
+  sizes.host_range = of_host;
+  sizes.gpu_high_bytes = scaled_by(sizes.gpu_bytes, of_gpu.least);
+  sizes.low_bytes = scaled_by(sizes.gpu_bytes, of_gpu.most) + scaled_by(sizes.host_bytes, of_host.most);
+  sizes.high_bytes = sizes.gpu_high_bytes + scaled_by(sizes.host_bytes, of_host.least);
   return sizes;
 }
 

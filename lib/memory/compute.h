@@ -24,7 +24,12 @@ struct ComputeSizes {
   u64 host_bytes = 0;
   u64 low_bytes = 0;  ///< of both together, by the errors
   u64 high_bytes = 0;
+  u64 gpu_high_bytes = 0;              ///< of `high_bytes`, those of the GPU
+  ComputeError gpu_range, host_range;  ///< the errors that these come from
 };
+
+/// What an estimate of `bytes` means if its error was `error`.
+u64 scaled_by(u64 bytes, double error);
 
 /// `weights`: of the same placement. Error "fit-too-large": 2^64 bytes or more.
 Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOptions& options, const Extent& extent,

@@ -23,9 +23,9 @@ class Fitter {
       MU_ASSIGN(result.extent, model_.extent(result.run));
       MU_ASSIGN(result.caches, caches_of(model_.hyper(), result.run, result.extent));
     }
-    MU_ASSIGN(result.usage, usage(result, whole()));
-    if (!model_.is_known()) return result;
     const Available& available = request_.available;
+    MU_ASSIGN(result.usage, model_.usage(result.run, result.extent, result.caches, whole_model(available)));
+    if (!model_.is_known()) return result;
     if (available.is_limited()) {
       result.fits = fits_into(result.usage, available);
       if (!*result.fits) return fit_partly(std::move(result));
@@ -35,50 +35,21 @@ class Fitter {
   }
 
  private:
-  Placement whole() const {
-    const Available& available = request_.available;
-    Placement placement;
-    placement.has_gpu = available.gpu || available.unified || !available.ram;
-    return placement;
-  }
-
-  Result<Usage> usage(const ContextFit& result, const Placement& placement) const {
-    return model_.usage(result.run, result.extent, result.caches, placement);
-  }
-
   void say_how(ContextFit& result) const {
     const Placement& placement = result.usage.placement;
     const bool has_experts = model_.weights().has_experts();
     result.gpu_layers = placement.has_gpu ? std::min(placement.gpu_layers, model_.blocks() + 1) : 0;
     if (has_experts) result.host_expert_blocks = std::min(placement.host_expert_blocks, model_.blocks());
-    result.options = options_text(result.run, placement, model_.blocks(), has_experts);
-  }
-
-  // As many layers on the GPU as fit; of models with experts all layers, and as few experts in host memory as possible.
-  Result<std::optional<Usage>> largest_part(const ContextFit& result) const {
-    const u64 blocks = model_.blocks();
-    Placement placement = whole();
-    if (model_.weights().has_experts()) {
-      for (placement.host_expert_blocks = 1; placement.host_expert_blocks < blocks; ++placement.host_expert_blocks) {
-        MU_ASSIGN(const Usage part, usage(result, placement));
-        if (fits_into(part, request_.available)) return part;
-      }
-      placement.host_expert_blocks = blocks;
-    }
-    for (u64 layers = blocks + 2; layers-- > 0;) {
-      placement.gpu_layers = layers;
-      MU_ASSIGN(const Usage part, usage(result, placement));
-      if (fits_into(part, request_.available)) return part;
-    }
-    return std::nullopt;
+    result.options = options_text(result.run, result.usage, model_.blocks(), has_experts);
+    result.fits_at_most = fits_at_most(result.usage, request_.available);
   }
 
   Result<ContextFit> fit_partly(ContextFit result) const {
     std::optional<Usage> best;
     if (request_.available.gpu) {
-      MU_ASSIGN(best, largest_part(result));
+      MU_ASSIGN(best, largest_part(model_, result.run, request_.available, true));
     }
-    MU_ASSIGN(result.alternatives, find_alternatives(model_, result.run, request_.available, best));
+    MU_ASSIGN(result.alternatives, find_alternatives(model_, result.run, request_.available));
     if (best) {
       result.usage = *best;
       say_how(result);
@@ -112,6 +83,7 @@ Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   if (model.is_known()) report.trained_context = model.hyper().trained_context;
   report.unknown_sizes = model.weights().unknown_sizes();
   report.part = gguf::lone_part(set);
+  report.model_file = set.files.front().path;
   report.request = request;
   Fitter fitter(model, request);
   for (const u64 context : contexts) {

@@ -50,27 +50,96 @@ Result<Usage> ModelMemory::usage(const RunOptions& run, const Extent& extent, co
   usage.host_caches = *host_caches.value();
   usage.gpu_total = *gpu;
   usage.host_total = *host;
+  if (!placement.rooms.empty()) share_out(usage, caches, placement);
   return usage;
 }
 
-bool fits_into(const Usage& usage, const Available& available) {
+// What one GPU would hold, on several: each has compute buffers and factors of rope of its own.
+void ModelMemory::share_out(Usage& usage, const Caches& caches, const Placement& placement) const {
+  constexpr u64 most = u64{1} << 62;
+  const u64 first = placement.first_gpu_layer(blocks());
+  if (first > blocks() || usage.gpu_total > most) return;
+  std::vector<LayerBytes> layers;
+  for (const Amount& weights : weights_.gpu_layers(placement)) layers.push_back({weights.value().value_or(0), 0});
+  for (const LayerCache& layer : caches.layers) {
+    if (placement.offload_cache && layer.layer < layers.size()) {
+      layers[static_cast<std::size_t>(layer.layer)].caches += layer.k_bytes + layer.v_bytes + layer.f32_bytes;
+    }
+  }
+  const u64 copied = first < blocks() ? weights_.rope_factors().value().value_or(0) : 0;
+  usage.gpus = split_layers(layers, first, copied, usage.compute.gpu_bytes, placement.rooms);
+  if (usage.gpus.empty()) return;
+  const ComputeSizes one = usage.compute;
+  u64 used = 0;
+  for (const GpuShare& share : usage.gpus) used += share.layers > 0 ? 1 : 0;
+  usage.gpu_weights += copied * (used - 1);
+  usage.compute.gpu_bytes = one.gpu_bytes * used;
+  usage.compute.gpu_high_bytes = one.gpu_high_bytes * used;
+  usage.compute.low_bytes += scaled_by(one.gpu_bytes, one.gpu_range.most) * (used - 1);
+  usage.compute.high_bytes += one.gpu_high_bytes * (used - 1);
+  usage.gpu_total = usage.gpu_weights + usage.gpu_caches + usage.compute.gpu_bytes;
+}
+
+namespace {
+
+// `more`: further bytes on each GPU, and in host memory.
+bool fits_with(const Usage& usage, const Available& available, u64 gpu_more, u64 host_more) {
   const auto fits = [&](Amount used, u64 there, u64 margin) {
     const std::optional<u64> wanted = (used + margin).value();
     return wanted && *wanted <= there;
   };
   if (available.unified) {
-    return fits(Amount(usage.gpu_total) + usage.host_total, *available.unified, available.margin);
+    return fits(Amount(usage.gpu_total) + usage.host_total + gpu_more + host_more, *available.unified,
+                available.margin);
   }
-  if (available.gpu && !fits(usage.gpu_total, *available.gpu, available.margin)) return false;
-  return !available.ram || fits(usage.host_total, *available.ram, available.gpu ? 0 : available.margin);
+  if (usage.placement.rooms.empty()) {
+    if (available.gpu && !fits(Amount(usage.gpu_total) + gpu_more, *available.gpu, available.margin)) return false;
+  } else {
+    // Without layers on it, a GPU still helps with batches.
+    if (usage.gpus.empty() && (usage.placement.gpu_layers > 0 || usage.gpu_total > usage.placement.rooms.front())) {
+      return false;
+    }
+    const u64 used =
+        static_cast<u64>(std::ranges::count_if(usage.gpus, [](const auto& gpu) { return gpu.layers > 0; }));
+    for (const GpuShare& gpu : usage.gpus) {
+      if (gpu.layers > 0 && !fits(Amount(gpu.total()) + gpu_more / used, gpu.room, 0)) return false;
+    }
+  }
+  return !available.ram ||
+         fits(Amount(usage.host_total) + host_more, *available.ram, available.gpu ? 0 : available.margin);
 }
 
-std::string options_text(const RunOptions& run, const Placement& placement, u64 blocks, bool has_experts) {
+}  // namespace
+
+bool fits_into(const Usage& usage, const Available& available) {
+  return fits_with(usage, available, 0, 0);
+}
+
+bool fits_at_most(const Usage& usage, const Available& available) {
+  const ComputeSizes& compute = usage.compute;
+  const u64 gpu_more = compute.gpu_high_bytes - std::min(compute.gpu_high_bytes, compute.gpu_bytes);
+  const u64 host_high = compute.high_bytes - compute.gpu_high_bytes;
+  return fits_with(usage, available, gpu_more, host_high - std::min(host_high, compute.host_bytes));
+}
+
+Placement whole_model(const Available& available) {
+  Placement placement;
+  placement.has_gpu = available.gpu || available.unified || !available.ram;
+  for (const u64 gpu : available.gpus) placement.rooms.push_back(gpu - std::min(gpu, available.margin));
+  return placement;
+}
+
+std::string options_text(const RunOptions& run, const Usage& usage, u64 blocks, bool has_experts) {
+  const Placement& placement = usage.placement;
   const RunOptions usual;
   std::string text = fmt::format("-c {}", run.context);
   text += fmt::format(" -ngl {}", placement.has_gpu ? std::min(placement.gpu_layers, blocks + 1) : 0);
   if (has_experts && placement.host_expert_blocks > 0) {
     text += fmt::format(" --n-cpu-moe {}", std::min(placement.host_expert_blocks, blocks));
+  }
+  // Numbers of layers as shares: the runtime then splits exactly there.
+  for (std::size_t i = 0; i < usage.gpus.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? " -ts " : ",", usage.gpus[i].layers);
   }
   const auto type = [](TensorType kind) {
     std::string name(type_name(kind));

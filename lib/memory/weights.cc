@@ -146,6 +146,17 @@ void WeightTable::add_tensor(const gguf::TensorInfo& tensor, const Layout& layou
   (is_expert ? layer.experts : layer.plain).add(part);
 }
 
+std::vector<Amount> WeightTable::gpu_layers(const Placement& placement) const {
+  std::vector<Amount> sizes(layers_.size());
+  const auto first = static_cast<std::size_t>(std::min<u64>(placement.first_gpu_layer(blocks_), layers_.size()));
+  for (std::size_t i = first; i < layers_.size(); ++i) {
+    sizes[i] = layers_[i].plain.gpu;
+    if (i >= placement.host_expert_blocks) sizes[i] += layers_[i].experts.gpu;
+  }
+  if (first < layers_.size()) sizes.back() += shared_embedding_.gpu;
+  return sizes;
+}
+
 WeightSizes WeightTable::place(const Placement& placement) const {
   const u64 first = placement.first_gpu_layer(blocks_);
   WeightSizes sizes;

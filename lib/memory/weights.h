@@ -19,6 +19,7 @@ struct Placement {
   u64 gpu_layers = all_layers;  ///< -ngl: so many of the last blocks, the output layer counted as one of them
   u64 host_expert_blocks = 0;   ///< --n-cpu-moe: experts of so many of the first blocks stay in host memory
   bool offload_cache = true;    ///< caches lie with their blocks (--no-kv-offload: in host memory)
+  std::vector<u64> rooms = {};  ///< of several GPUs, what each may hold; empty: there is one
 
   /// The first block on the GPU; block `blocks` is the output layer, `blocks` + 1 means none.
   u64 first_gpu_layer(u64 blocks) const;
@@ -46,6 +47,10 @@ class WeightTable {
   WeightTable(const gguf::SplitSet& set, const Layout& layout);
 
   WeightSizes place(const Placement& placement) const;
+  /// What the GPU holds of each layer, the output layer last; without the factors of rope.
+  std::vector<Amount> gpu_layers(const Placement& placement) const;
+  /// Factors of rope, of which each GPU with blocks has a copy.
+  Amount rope_factors() const { return rope_factors_.gpu; }
   bool has_experts() const { return has_experts_; }
   u64 unknown_sizes() const { return unknown_sizes_; }
   u64 blocks() const { return blocks_; }

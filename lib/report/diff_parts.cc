@@ -115,6 +115,19 @@ Result<std::string> key_change_text(const KeyChange& change, const Style& style)
   return fmt::format("{} ({}) → {} ({})", before, key_type_text(*change.a), after, key_type_text(*change.b));
 }
 
+Result<std::string> named_token_text(const ComparedModel& side, const ListedKey& key) {
+  const auto* id = std::get_if<u64>(&key.value);
+  if (id == nullptr || !key.name.ends_with("_token_id")) return std::string();
+  for (const ListedKey& other : side.tokenizer) {
+    const auto* tokens = std::get_if<ListedArray>(&other.value);
+    if (other.name != "tokenizer.ggml.tokens" || tokens == nullptr || *id >= tokens->array.count) continue;
+    std::string text;
+    MU_ASSIGN(const auto element, array_element(*tokens, *id, text));
+    if (element && std::holds_alternative<std::string_view>(*element)) return " " + shown(*element);
+  }
+  return std::string();
+}
+
 void TensorGroups::add(std::string_view name, std::string text) {
   const std::optional<LayerName> layer = parse_layer_name(name);
   Group group{

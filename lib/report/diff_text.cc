@@ -5,6 +5,7 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
+#include "base/terminal_text.h"
 #include "base/utf8.h"
 #include "report/diff_parts.h"
 #include "report/layer_grid.h"
@@ -36,12 +37,28 @@ class DiffText {
 
  private:
   void heading(std::string_view name, std::string_view what) {
-    out_ << style_(Paint::title, name) << ": " << what << "\n";
+    out_ << style_(Paint::title, name) << ":";
+    write_wrapped(what, name.size() + 1, 2);
+  }
+
+  // What follows on a line, broken where the terminal ends; the lines after the first are indented.
+  void write_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
+    std::string lines;
+    if (options_.width == 0) {
+      lines.append(" ").append(text).append("\n");
+    } else {
+      append_wrapped(lines, text, column, indent, options_.width);
+    }
+    out_ << lines;
   }
 
   void line(char sign, std::string_view name, std::string_view text) {
+    constexpr std::size_t before = 4, indent = 6;
     const Paint paint = sign == '+' ? Paint::added : sign == '-' ? Paint::removed : Paint::label;
-    out_ << "  " << style_(paint, std::string(1, sign) + " " + std::string(name)) << "  " << text << "\n";
+    const bool is_cut = options_.width > before && display_width(name) > options_.width - before;
+    const std::string shown = is_cut ? cut_middle(name, options_.width - before) : std::string(name);
+    out_ << "  " << style_(paint, std::string(1, sign) + " " + shown) << " ";
+    write_wrapped(text, before + display_width(shown) + 1, indent);
   }
 
   void write_identity() {
@@ -50,7 +67,8 @@ class DiffText {
     std::size_t width = 0;
     for (const FactChange& fact : diff_.identity) width = std::max(width, fact.name.size());
     for (const FactChange& fact : diff_.identity) {
-      out_ << fmt::format("  {:<{}}  {} → {}\n", fact.name, width, escape(fact.a), escape(fact.b));
+      out_ << fmt::format("  {:<{}} ", fact.name, width);
+      write_wrapped(escape(fact.a) + " → " + escape(fact.b), width + 3, std::min<std::size_t>(6, width + 2));
     }
   }
 
@@ -65,16 +83,24 @@ class DiffText {
     count(keys.changed.size(), "changed");
     heading(section, what);
     for (const KeyChange& change : keys.changed) {
-      MU_ASSIGN(const std::string text, key_change_text(change, style_));
+      MU_ASSIGN(std::string text, key_change_text(change, style_));
+      MU_ASSIGN(const std::string a, named_token_text(diff_.a, *change.a));
+      MU_ASSIGN(const std::string b, named_token_text(diff_.b, *change.b));
+      if (const std::size_t arrow = text.find(" → "); arrow != std::string::npos && !(a + b).empty()) {
+        text.insert(arrow, a);
+        text += b;
+      }
       line('~', escape(change.a->name), text);
     }
     for (const ListedKey* key : keys.removed) {
       MU_ASSIGN(const std::string text, key_value_text(*key));
-      line('-', escape(key->name), text);
+      MU_ASSIGN(const std::string token, named_token_text(diff_.a, *key));
+      line('-', escape(key->name), text + token);
     }
     for (const ListedKey* key : keys.added) {
       MU_ASSIGN(const std::string text, key_value_text(*key));
-      line('+', escape(key->name), text);
+      MU_ASSIGN(const std::string token, named_token_text(diff_.b, *key));
+      line('+', escape(key->name), text + token);
     }
     return {};
   }
@@ -216,7 +242,10 @@ class DiffText {
 
   void write_remarks() {
     if (diff_.is_silent()) return;
-    for (const std::string& remark : diff_.remarks) out_ << style_(Paint::faint, "note: " + escape(remark)) << "\n";
+    for (const std::string& remark : diff_.remarks) {
+      out_ << style_(Paint::faint, "note:");
+      write_wrapped(style_(Paint::faint, escape(remark)), 5, 2);
+    }
   }
 
   TextOutput& out_;

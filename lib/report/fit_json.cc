@@ -75,6 +75,10 @@ class FitJson {
     out_.member("flash_attention", run.flash_attention);
     out_.member("swa_full", run.full_windows);
     optional("gpu", available.gpu);
+    out_.key("gpus");
+    out_.begin_array();
+    for (const u64 gpu : available.gpus) out_.number(gpu);
+    out_.end_array();
     optional("ram", available.ram);
     optional("memory", available.unified);
     out_.member("margin", available.margin);
@@ -92,6 +96,22 @@ class FitJson {
       out_.member("streams", layer.streams);
       out_.member("k_bytes", layer.k_bytes);
       out_.member("v_bytes", layer.v_bytes);
+      out_.end_object();
+    }
+    out_.end_array();
+  }
+
+  void write_gpus(const memory::Usage& usage) {
+    out_.key("gpus");
+    out_.begin_array();
+    for (const memory::GpuShare& gpu : usage.gpus) {
+      out_.begin_object();
+      out_.member("first_layer", gpu.first_layer);
+      out_.member("layers", gpu.layers);
+      out_.member("weights_bytes", gpu.weights);
+      out_.member("cache_bytes", gpu.caches);
+      out_.member("compute_bytes", gpu.compute);
+      out_.member("total_bytes", gpu.total());
       out_.end_object();
     }
     out_.end_array();
@@ -131,16 +151,29 @@ class FitJson {
     } else {
       out_.null();
     }
+    out_.key("fits_at_most");
+    if (fit.fits && !fit.options.empty()) {
+      out_.boolean(fit.fits_at_most);
+    } else {
+      out_.null();
+    }
+    out_.key("options");
+    fit.options.empty() ? out_.null() : out_.string(fit.options);
+    write_gpus(usage);
     optional("ngl", fit.gpu_layers);
     optional("n_cpu_moe", fit.host_expert_blocks);
     out_.key("alternatives");
     out_.begin_array();
     for (const memory::Alternative& alternative : fit.alternatives) {
       out_.begin_object();
+      out_.member("gives_up", memory::sacrifice_name(alternative.sacrifice));
       out_.member("options", alternative.options);
       out_.member("costs", alternative.costs);
       out_.member("gpu_bytes", alternative.usage.gpu_total);
       out_.member("host_bytes", alternative.usage.host_total);
+      out_.member("compute_low_bytes", alternative.usage.compute.low_bytes);
+      out_.member("compute_high_bytes", alternative.usage.compute.high_bytes);
+      write_gpus(alternative.usage);
       out_.end_object();
     }
     out_.end_array();

@@ -4,7 +4,10 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
+#include "base/terminal_text.h"
+#include "report/fact_line.h"
 #include "report/fit_report.h"
+#include "report/shell_command.h"
 #include "report/table.h"
 
 namespace modelutils {
@@ -35,9 +38,10 @@ class FitText {
   void write() {
     out_ << style_(Paint::title, path_ == "-" ? "standard input" : escape(path_)) << "\n";
     line("architecture",
-         fmt::format("{} · {} and the output layer", escape(report_.architecture), counted(report_.blocks, "layer")));
-    if (report_.is_known) line("runs with", run_text());
-    if (report_.request.available.is_limited()) line("memory", available_text());
+         {escape(report_.architecture), fmt::format("{} and the output layer", counted(report_.blocks, "layer"))});
+    if (report_.is_planned) line("counted", {"the GGUF that mlx2gguf would write"});
+    if (report_.is_known) line("runs with", run_texts());
+    if (report_.request.available.is_limited()) line("memory", available_texts());
     out_ << "\n";
     write_sizes();
     if (report_.is_known) out_ << "\n";
@@ -49,32 +53,34 @@ class FitText {
   }
 
  private:
-  void line(std::string_view label, const std::string& text) {
-    out_ << "  " << style_(Paint::label, label) << std::string(14 - std::min<std::size_t>(13, label.size()), ' ')
-         << text << "\n";
+  void line(std::string_view label, const std::vector<std::string>& facts) {
+    out_ << fact_lines(label, facts, options_.width, style_);
   }
 
-  std::string run_text() const {
+  std::vector<std::string> run_texts() const {
     const memory::RunOptions& run = report_.request.run;
     std::string cache(type_name(run.k_type));
     if (run.v_type != run.k_type) cache += fmt::format("/{}", type_name(run.v_type));
-    std::string text =
-        fmt::format("{} · batches of {}, computed {} at once · {} cache", counted(run.sequences, "sequence"),
-                    thousands(run.batch), thousands(run.ubatch), cache);
-    if (run.unified) text += ", unified";
-    text += run.flash_attention ? " · flash attention" : " · no flash attention";
-    if (run.full_windows) text += " · windows cached in full";
-    return text;
+    cache += run.unified ? " cache, unified" : " cache";
+    return {counted(run.sequences, "sequence"),
+            fmt::format("batches of {}, computed {} at once", thousands(run.batch), thousands(run.ubatch)), cache,
+            run.flash_attention ? "flash attention" : "no flash attention",
+            run.full_windows ? "windows cached in full" : ""};
   }
 
-  std::string available_text() const {
+  std::vector<std::string> available_texts() const {
     const Available& available = report_.request.available;
-    const std::string margin = fmt::format(", {} GiB of it left free", gib(available.margin));
-    if (available.unified) return fmt::format("unified {} GiB{}", gib(*available.unified), margin);
-    if (!available.gpu) return fmt::format("no GPU · RAM {} GiB{}", gib(*available.ram), margin);
-    std::string text = fmt::format("GPU {} GiB{}", gib(*available.gpu), margin);
-    if (available.ram) text += fmt::format(" · RAM {} GiB", gib(*available.ram));
-    return text;
+    std::string margin = fmt::format(", {} GiB of it left free", gib(available.margin));
+    if (available.unified) return {fmt::format("unified {} GiB{}", gib(*available.unified), margin)};
+    if (!available.gpu) return {"no GPU", fmt::format("RAM {} GiB{}", gib(*available.ram), margin)};
+    std::string gpus = "GPU ";
+    for (std::size_t i = 0; i < available.gpus.size(); ++i) gpus += (i == 0 ? "" : " + ") + gib(available.gpus[i]);
+    if (available.gpus.empty()) {
+      gpus += gib(*available.gpu);
+    } else {
+      margin = fmt::format(", {} GiB of each left free", gib(available.margin));
+    }
+    return {gpus + " GiB" + margin, available.ram ? fmt::format("RAM {} GiB", gib(*available.ram)) : std::string()};
   }
 
   std::string tokens(const ContextFit& context) const {
@@ -82,10 +88,10 @@ class FitText {
   }
 
   void write_sizes() {
-    std::vector<Column> columns = {{"context", Align::right},  {"weights", Align::right},
-                                   {"KV cache", Align::right}, {"state", Align::right},
-                                   {"compute (from – to)"},    {"GPU", Align::right},
-                                   {"host", Align::right},     {"layers on GPU", Align::right}};
+    const std::vector<Column> columns = {
+        {"context", Align::right},     {"weights", Align::right}, {"KV cache", Align::right},
+        {"state", Align::right, 0, 2}, {"compute", Align::right}, {"from – to", Align::left, 0, 1},
+        {"GPU", Align::right},         {"host", Align::right},    {"layers on GPU", Align::right, 0, 3}};
     const RowSource row = [&](std::size_t number, std::vector<Cell>& cells) {
       const ContextFit& context = report_.contexts[number];
       const memory::Usage& usage = context.usage;
@@ -95,8 +101,8 @@ class FitText {
                {gib(usage.gpu_weights + usage.host_weights), {}},
                known(gib(context.caches.attention_bytes())),
                known(context.caches.recurrent_bytes() > 0 ? gib(context.caches.recurrent_bytes()) : std::string(none)),
-               known(fmt::format("{} ({} – {})", gib(compute.gpu_bytes + compute.host_bytes), gib(compute.low_bytes),
-                                 gib(compute.high_bytes))),
+               known(gib(compute.gpu_bytes + compute.host_bytes)),
+               known(range_text(compute)),
                {gib(usage.gpu_total), {}},
                {gib(usage.host_total), {}},
                known(layers_text(context))};
@@ -104,32 +110,84 @@ class FitText {
     write_table(out_, columns, report_.contexts.size(), row, {options_.width, 2, true, style_});
   }
 
+  static std::string range_text(const memory::ComputeSizes& compute) {
+    return fmt::format("{} – {}", gib(compute.low_bytes), gib(compute.high_bytes));
+  }
+
   std::string layers_text(const ContextFit& context) const {
     if (!context.gpu_layers) return std::string(none);
     return fmt::format("{} of {}", *context.gpu_layers, report_.blocks + 1);
   }
 
+  void write_command(const std::string& options, std::size_t indent) {
+    constexpr std::string_view some_model = "MODEL.gguf";
+    const std::string& file = report_.model_file;
+    const bool is_here = !report_.is_planned && path_ != "-" && file.find("://") == std::string::npos;
+    out_ << command_lines(
+        "llama-server -m " + (is_here ? shell_word(file, some_model) : std::string(some_model)) + " " + options, indent,
+        options_.width);
+  }
+
+  // Which GPU has what.
+  void write_gpus(const memory::Usage& usage, std::size_t indent) {
+    for (std::size_t i = 0; i < usage.gpus.size(); ++i) {
+      const memory::GpuShare& gpu = usage.gpus[i];
+      std::string what = "nothing";
+      if (gpu.layers > 0) {
+        const u64 last = gpu.first_layer + gpu.layers - 1;
+        const u64 last_block = std::min(last, report_.blocks - 1);
+        what = gpu.first_layer == report_.blocks ? "the output layer"
+               : gpu.first_layer == last_block   ? fmt::format("layer {}", last_block)
+                                                 : fmt::format("layers {}–{}", gpu.first_layer, last_block);
+        if (last == report_.blocks && gpu.layers > 1) what += " and the output layer";
+      }
+      out_ << fmt::format("{:{}}GPU {}: {}, {} of {} GiB\n", "", indent, i, what, gib(gpu.total()), gib(gpu.room));
+    }
+  }
+
+  // What the judgement hangs on.
+  void write_doubt(const ContextFit& context) {
+    if (context.fits_at_most || !report_.request.available.is_limited()) return;
+    paragraph(
+        fmt::format("That is close: the estimate of compute buffers ({} GiB) may be too low; with {} GiB, the most "
+                    "that was seen, it would not fit.",
+                    gib(context.usage.compute.gpu_bytes + context.usage.compute.host_bytes),
+                    gib(context.usage.compute.high_bytes)),
+        4);
+  }
+
   void write_verdict(const ContextFit& context) {
     if (!report_.is_known) return;
-    const std::string head = fmt::format("  {} tokens: ", tokens(context));
-    if (!context.fits) {
-      out_ << head << context.options << "\n";
+    const std::string head = fmt::format("  {} tokens", tokens(context));
+    if (!context.fits.has_value() || *context.fits) {
+      out_ << head << (context.fits ? " " + style_(Paint::bits_16, "fit") : "") << ":\n";
+      write_command(context.options, 4);
+      write_gpus(context.usage, 4);
+      write_doubt(context);
       return;
     }
-    if (*context.fits) {
-      out_ << head << style_(Paint::bits_16, "fits") << ": " << context.options << "\n";
-      return;
-    }
-    out_ << head << style_(Paint::bad, "does not fit");
+    out_ << head << " " << style_(Paint::bad, "do not fit");
     if (context.alternatives.empty()) {
-      out_ << ", and no option helps: it takes a smaller quantisation or more memory\n";
+      out_ << ", and no option helps:\n  it takes a smaller quantisation or more memory\n";
       return;
     }
-    out_ << "; what does, the best first:\n";
+    out_ << ". Alternatives, what costs least first:\n";
     for (const Alternative& alternative : context.alternatives) {
-      out_ << fmt::format("    {} — GPU {}, host {} GiB ({})\n", alternative.options, gib(alternative.usage.gpu_total),
-                          gib(alternative.usage.host_total), alternative.costs);
+      const memory::Usage& usage = alternative.usage;
+      std::string text =
+          fmt::format("    {} – GPU {}, host {} GiB", alternative.costs, gib(usage.gpu_total), gib(usage.host_total));
+      if (has_wide_range(usage.compute)) text += fmt::format(", of which compute {}", range_text(usage.compute));
+      std::string wrapped;
+      append_wrapped(wrapped, text.substr(4), 4, 6, text_width());
+      out_ << "    " << wrapped;
+      write_command(alternative.options, 6);
+      write_gpus(usage, 6);
     }
+  }
+
+  // Is the estimate so rough that its range belongs next to the sum?
+  static bool has_wide_range(const memory::ComputeSizes& compute) {
+    return compute.gpu_range.most > memory::gpu_error.most || compute.host_range.most > memory::host_error.most;
   }
 
   void write_layers(const ContextFit& context) {
@@ -156,7 +214,17 @@ class FitText {
     write_table(out_, columns, sorted.size(), row, {options_.width, 2, true, style_});
   }
 
-  void note(const std::string& text) { out_ << style_(Paint::faint, text) << "\n"; }
+  // Sentences end where a person reads comfortably, also in a file.
+  std::size_t text_width() const { return options_.width == 0 ? 80 : std::min<std::size_t>(options_.width, 100); }
+
+  void paragraph(const std::string& text, std::size_t indent) {
+    std::string lines;
+    append_wrapped(lines, text, indent, indent, text_width());
+    lines.pop_back();
+    out_ << std::string(indent, ' ') << style_(Paint::faint, lines) << "\n";
+  }
+
+  void note(const std::string& text) { paragraph(text, 0); }
 
   // It fits, and may still talk nonsense.
   void warn_of_contexts() {
@@ -165,6 +233,26 @@ class FitText {
       note(fmt::format("Warning: the model was trained for {} tokens; beyond that, as with {}, answers get worse.",
                        thousands(*report_.trained_context), thousands(context.run.context)));
       return;
+    }
+  }
+
+  // Where the estimate is rougher than with all layers on one GPU, by how much.
+  void warn_of_estimates() {
+    for (const ContextFit& context : report_.contexts) {
+      const memory::ComputeSizes& compute = context.usage.compute;
+      if (!has_wide_range(compute)) continue;
+      const bool has_gpu = context.usage.placement.has_gpu;
+      note(fmt::format(
+          "With {}, the estimate of compute buffers in host memory was {:g} to {:g} times what was measured{}.",
+          has_gpu ? "a part of the model on the GPU" : "no GPU", compute.host_range.least, compute.host_range.most,
+          has_gpu ? fmt::format(", that on the GPU {:g} to {:g} times", compute.gpu_range.least, compute.gpu_range.most)
+                  : std::string()));
+      break;
+    }
+    if (!report_.request.available.gpus.empty()) {
+      note(
+          "Several GPUs: each is given the compute buffers of one. That was not measured; where the runtime works on "
+          "several batches at once, masks and inputs are there up to four times.");
     }
   }
 
@@ -188,12 +276,11 @@ class FitText {
       return;
     }
     note(
-        fmt::format("KV cache and state: exact for {}. Compute buffers: an estimate for one GPU that counts as CUDA "
-                    "does, or none;",
+        fmt::format("KV cache and state: exact for {}. Compute buffers: an estimate; 'from – to' is what it was off by "
+                    "where it was measured, other backends may be outside. Not counted: the context and pools of CUDA "
+                    "(hundreds of MiB).",
                     memory::runtime));
-    note(
-        "the range is what was measured; other backends may be outside. Not counted: several GPUs, the context and "
-        "pools of CUDA (hundreds of MiB).");
+    warn_of_estimates();
     if (report_.has_encoder) {
       note("This model has an encoder and a decoder: its compute buffers may be many times larger.");
     }

@@ -51,6 +51,9 @@ Status write_listing_jsonl(TextOutput& out, const Listing& listing, const Listin
 Status write_listing_csv(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// Keys and tensors as tables, the tensors by block, in the manner of gguf-py's --markdown.
 Status write_listing_markdown(TextOutput& out, const Listing& listing, const ListingOptions& options);
+/// A line for each key and tensor, without path, places and alignment: equal models give the same text, and what
+/// changed is all that changes in it. Arrays have a checksum.
+Status write_listing_textconv(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// The network as a grid: layer × role, the type in each cell; equal layers share a row.
 Status write_listing_layers(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// A number: where the tensor data of the named file begins (nothing where the header breaks off).

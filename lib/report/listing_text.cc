@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/terminal_text.h"
 #include "base/utf8.h"
+#include "report/fact_line.h"
 #include "report/key_text.h"
 #include "report/listing_forms.h"
 #include "report/listing_tables.h"
@@ -15,8 +16,6 @@
 namespace modelutils {
 
 namespace {
-
-constexpr std::size_t label_columns = 14;
 
 class TextDump {
  public:
@@ -59,41 +58,8 @@ class TextDump {
   void run_summary() { write_summary(); }
 
  private:
-  // "  label         one · another", broken between facts where the terminal ends.
   void fact(std::string_view label, const std::vector<std::string>& facts) {
-    std::string line = "  " + style_(Paint::label, label);
-    line.append(label_columns - std::min(label.size(), label_columns - 1), ' ');
-    std::size_t column = 2 + label_columns;
-    bool is_first = true;
-    for (const std::string& text : facts) {
-      if (text.empty()) continue;
-      const std::size_t columns = width_without_color(text);
-      if (!is_first) {
-        if (options_.width > 0 && column + 3 + columns > options_.width) {
-          line += '\n';
-          line.append(2 + label_columns, ' ');
-          column = 2 + label_columns;
-        } else {
-          line += faint(" · ");
-          column += 3;
-        }
-      }
-      line += text;
-      column += columns;
-      is_first = false;
-    }
-    if (!is_first) out_ << line << "\n";
-  }
-
-  static std::size_t width_without_color(std::string_view text) {
-    std::size_t columns = 0;
-    while (!text.empty()) {
-      const std::size_t escape_at = text.find('\033');
-      columns += display_width(text.substr(0, escape_at));
-      if (escape_at == std::string_view::npos) break;
-      text.remove_prefix(std::min(text.size(), text.find('m', escape_at) + 1));
-    }
-    return columns;
+    out_ << fact_lines(label, facts, options_.width, style_);
   }
 
   std::string faint(const std::string& text) const { return style_(Paint::faint, text); }
@@ -170,10 +136,44 @@ class TextDump {
       tokens.push_back(fmt::format("{} {} {}", token.role, token.id, style_(Paint::text, escape(token.text, longest))));
     }
     fact("tokens", tokens);
-    if (const auto& can = facts_.chat_template) {
-      fact("template", {can->system ? "system" : "no system message", can->tools ? "tools" : "",
-                        can->thinking ? "thinking" : "", can->multimodal ? "multimodal" : ""});
+    write_templates();
+    write_gaps();
+  }
+
+  void write_templates() {
+    std::vector<std::string> facts;
+    constexpr std::size_t most = 8, longest = 32;
+    for (std::size_t i = 0; i < facts_.templates.size() && i < most; ++i) {
+      const NamedTemplate& one = facts_.templates[i];
+      facts.push_back(one.name.empty() ? byte_text(one.bytes)
+                                       : fmt::format("{} {}", escape(one.name, longest), byte_text(one.bytes)));
     }
+    if (facts_.templates.size() > most) facts.push_back(fmt::format("and {} more", facts_.templates.size() - most));
+    if (const auto& can = facts_.chat_template) {
+      facts.push_back(can->system ? "system" : "no system message");
+      facts.insert(facts.end(),
+                   {can->tools ? "tools" : "", can->thinking ? "thinking" : "", can->multimodal ? "multimodal" : ""});
+    }
+    fact("template", facts);
+  }
+
+  // What a person looks for in a language model, and the file does not have.
+  void write_gaps() {
+    const bool is_whole = listing_.format == Listing::Format::gguf && listing_.has_counts && !listing_.part;
+    if (!is_whole || !facts_.companion.empty() || !facts_.cache) return;
+    const auto has_token = [&](std::string_view role) {
+      return std::ranges::find(facts_.tokens, role, &NamedToken::role) != facts_.tokens.end();
+    };
+    std::vector<std::string> gaps;
+    if (!facts_.context) gaps.emplace_back("context");
+    if (facts_.tokenizer.empty()) {
+      gaps.emplace_back("tokenizer");
+    } else {
+      if (facts_.tokenizer == "gpt2" && facts_.tokenizer_pre.empty()) gaps.emplace_back("pre-tokenizer");
+      if (!has_token("eos")) gaps.emplace_back("eos token");
+      if (facts_.templates.empty()) gaps.emplace_back("chat template");
+    }
+    fact("not stated", gaps);
   }
 
   // What llama.cpp keeps for each token, in the layers that keep all of them.

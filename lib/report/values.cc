@@ -2,9 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/checked_math.h"
 #include "base/escape.h"
 #include "base/numbers.h"
+#include "base/terminal_text.h"
 #include "json/writer.h"
 #include "listing/value_reader.h"
 #include "report/json_value.h"
@@ -51,6 +54,8 @@ void write_json_row(json::Writer& writer, const TensorStatistics& row, const std
     writer.member("zeros", s.zeros);
     writer.member("nan", s.nans);
     writer.member("inf", s.infs);
+    writer.member("dead_rows", row.dead_rows);
+    if (row.duplicate_of != nullptr) writer.member("duplicate_of", row.duplicate_of->tensor->name);
     if (!row.histogram.empty()) {
       writer.key("histogram");
       writer.begin_array();
@@ -78,7 +83,8 @@ std::string bars(const std::vector<u64>& histogram) {
 
 void write_csv_of(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
   if (options.first) {
-    out << (options.path.empty() ? "" : "file,") << "name,type,count,min,max,mean,std,zeros,nan,inf,histogram,error\n";
+    out << (options.path.empty() ? "" : "file,")
+        << "name,type,count,min,max,mean,std,zeros,nan,inf,histogram,error,dead_rows,duplicate_of\n";
   }
   for (const TensorStatistics& row : rows) {
     const Statistics& s = row.statistics;
@@ -89,15 +95,32 @@ void write_csv_of(TextOutput& out, std::span<const TensorStatistics> rows, const
     std::string bins;
     for (const u64 bin : row.histogram) bins += (bins.empty() ? "" : " ") + std::to_string(bin);
     if (!options.path.empty()) out << csv_field(options.path) << ",";
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.tensor->name),
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.tensor->name),
                        csv_field(row.tensor->type), elements ? std::to_string(*elements) : std::string(), number(s.min),
                        number(s.max), number(s.mean), number(s.deviation), count(s.zeros), count(s.nans), count(s.infs),
-                       bins, csv_field(row.problem));
+                       bins, csv_field(row.problem), count(row.dead_rows),
+                       row.duplicate_of != nullptr ? csv_field(row.duplicate_of->tensor->name) : std::string());
+  }
+}
+
+// Two tensors are named where one would do.
+void write_duplicates(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
+  bool is_first = true;
+  for (const TensorStatistics& row : rows) {
+    if (row.duplicate_of == nullptr) continue;
+    if (is_first) out << "\n" << options.style(Paint::title, "The same values") << "\n";
+    is_first = false;
+    const auto shown = [&](const std::string& name) {
+      const std::string text = escape(name);
+      return options.width > 8 ? cut_middle(text, (options.width - 5) / 2) : text;
+    };
+    out << "  " << shown(row.tensor->name) << " = " << shown(row.duplicate_of->tensor->name) << "\n";
   }
 }
 
 void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
   const auto number = [](double value) { return fmt::format("{:.5g}", value); };
+  const bool has_dead_rows = std::ranges::any_of(rows, [](const auto& row) { return row.dead_rows > 0; });
   const auto fill = [&](std::size_t i, std::vector<Cell>& cells) {
     const TensorStatistics& row = rows[i];
     const Statistics& s = row.statistics;
@@ -107,7 +130,7 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
     cells[1] = {escape(row.tensor->type), type_paint(row.tensor->stored_type)};
     cells[2] = {count ? thousands(*count) : "?", Paint::plain};
     if (!row.problem.empty()) {
-      cells[11] = {row.problem, Paint::bad};
+      cells.back() = {row.problem, Paint::bad};
       return;
     }
     const bool any = s.finite() > 0;
@@ -117,22 +140,24 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
     cells[8] = {thousands(s.nans), s.nans > 0 ? Paint::bad : Paint::faint};
     cells[9] = {thousands(s.infs), s.infs > 0 ? Paint::bad : Paint::faint};
     cells[10] = {bars(row.histogram), Paint::label};
+    if (has_dead_rows) cells[11] = {thousands(row.dead_rows), row.dead_rows > 0 ? Paint::bad : Paint::faint};
   };
   if (!options.path.empty()) out << options.style(Paint::title, escape(options.path)) << "\n";
-  write_table(out,
-              {{"name", Align::left, 30, 0, 0, true},
-               {"type", Align::left, 0, 2},
-               {"count", Align::right, 0, 4},
-               {"min", Align::right},
-               {"max", Align::right},
-               {"mean", Align::right},
-               {"std", Align::right, 0, 1},
-               {"zeros", Align::right, 0, 3},
-               {"NaN", Align::right},
-               {"Inf", Align::right},
-               {"min to max", Align::left, 0, 5},
-               {"", Align::left}},
-              rows.size(), fill, {options.width, 2, true, options.style});
+  std::vector<Column> columns = {{"name", Align::left, 16, 0, 0, true},
+                                 {"type", Align::left, 0, 6},
+                                 {"count", Align::right, 0, 5},
+                                 {"min", Align::right},
+                                 {"max", Align::right},
+                                 {"mean", Align::right, 0, 1},
+                                 {"std", Align::right, 0, 2},
+                                 {"zeros", Align::right, 0, 4},
+                                 {"NaN", Align::right},
+                                 {"Inf", Align::right},
+                                 {"min to max", Align::left, 0, 7}};
+  if (has_dead_rows) columns.push_back({"dead rows", Align::right});
+  columns.push_back({"", Align::left, 12});
+  write_table(out, columns, rows.size(), fill, {options.width, 2, true, options.style});
+  write_duplicates(out, rows, options);
 }
 
 }  // namespace

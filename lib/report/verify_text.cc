@@ -127,7 +127,8 @@ std::string VerifyText::add(const VerifyReport& report) {
       clean ? colored("ok", green)
             : colored(fmt::format("{}, {}", counted(report.errors, "error"), counted(report.warnings, "warning")),
                       color_of(worst));
-  if (clean && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
+  // What was looked at; of a bad model what is wrong says more.
+  if (report.errors == 0 && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
   return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
 }
 

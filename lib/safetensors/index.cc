@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/name_index.h"
+#include "io/file_kind.h"
 #include "json/syntax_text.h"
 #include "safetensors/document.h"
 #include "safetensors/on_demand.h"
@@ -59,7 +60,12 @@ void IndexParser::run() {
   if (first == text.npos) return refuse(std::nullopt, "the index is empty");
   if (text.starts_with("\xef\xbb\xbf"))
     return refuse(0, "the index starts with a byte order mark, which is not allowed");
-  if (text[first] != '{') return refuse(first, "the index is not a JSON object: it must start with '{'");
+  if (text[first] != '{') {
+    const FileKind kind = file_kind(text.substr(0, file_kind_bytes));
+    if (kind != FileKind::unknown)
+      return refuse(first, fmt::format("the index is not JSON: it is {}", file_kind_text(kind)));
+    return refuse(first, "the index is not a JSON object: it must start with '{'");
+  }
   error_code error = parser_.iterate(text_.padded()).get(json_);
   std::optional<u64> place;
   if (error == simdjson::UTF8_ERROR) place = on_demand::first_invalid_utf8(text);

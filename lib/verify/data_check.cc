@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/parallel.h"
 #include "rules/wording.h"
 #include "tensor/block_check.h"
+#include "tensor/only_zeros.h"
 
 namespace modelutils {
 
@@ -106,6 +108,15 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const P
   return {std::move(tasks), pieces};
 }
 
+// A matrix that was never written, or was cleared on purpose. One number may well be 0.
+void note_zeros(const Catalog& catalog, const Task& task, FindingLog& log) {
+  const CatalogTensor& tensor = catalog.tensors[task.tensor];
+  const u64 elements = task.blocks * type_info(*tensor.type).block_elements;
+  if (elements < 2) return;
+  log.note(Scope::data, "data-zeros", fmt::format("all {} values are 0", thousands(elements)), at_tensor(tensor.name),
+           tensor.offset, file_of_set(catalog, tensor.file));
+}
+
 }  // namespace
 
 void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, unsigned threads, FindingLog& log,
@@ -128,6 +139,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     progress->restart("checking", bytes);
   }
   std::vector<Outcome> outcomes(tasks.size());
+  std::vector<std::atomic<bool>> has_values(tasks.size());  // something other than zeros
   std::vector<std::vector<std::byte>> buffers(threads);
   std::mutex mutex;
   const u64 others = first ? 1 : 0;
@@ -160,6 +172,11 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
       merge(outcomes[static_cast<std::size_t>(&task - tasks.data())], check, first_block);
     };
     take(check_blocks(*tensor.type, bytes));
+    std::atomic<bool>& has_value = has_values[static_cast<std::size_t>(&task - tasks.data())];
+    // Of nearly all tensors the first block answers it.
+    if (!has_value.load(std::memory_order_relaxed) && !holds_only_zeros(*tensor.type, bytes)) {
+      has_value.store(true, std::memory_order_relaxed);
+    }
     if (task.packed != nullptr) {
       const auto check = check_packed(catalog, *task.packed, task.is_bias, first_block, bytes);
       if (!check) return failed(check.error());
@@ -169,6 +186,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     return {};
   });
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (status && !has_values[i] && !tasks[i].is_bias) note_zeros(catalog, tasks[i], log);
     if (!outcomes[i].first) continue;
     const CatalogTensor& tensor = catalog.tensors[tasks[i].tensor];
     const BadBlock& bad = *outcomes[i].first;

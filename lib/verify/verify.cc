@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "base/path.h"
 #include "base/work_queue.h"
 #include "io/standard_output.h"
+#include "model/download_record.h"
 #include "model/model_tree.h"
 #include "rules/formats.h"
 #include "verify/manifest/manifest.h"
@@ -36,10 +38,47 @@ Result<i64> time_of(const std::string& path) {
   return i64{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-// The targets of the command line, one after another.
+// What a list of checksums names, where no path says what is meant: as sha256sum -c, nothing else is looked at.
+class ListedFiles {
+ public:
+  ListedFiles(const Manifest& list, std::string folder) : folder_(std::move(folder)) {
+    for (const ManifestEntry& entry : list.entries) {
+      std::string_view name = entry.unsplit.empty() ? std::string_view(entry.file) : std::string_view(entry.unsplit);
+      while (name.starts_with("./")) name.remove_prefix(2);
+      // A manifest that names no file is about whatever is there.
+      if (name.empty()) has_nameless_ = true;
+      names_.emplace(name);
+    }
+  }
+
+  /// Is the file, or one in the folder, among them? Also "NAME:TENSOR".
+  bool hold(const std::string& path) const {
+    if (has_nameless_ || path == folder_) return true;
+    std::string_view name = path;
+    if (name.starts_with(folder_)) name.remove_prefix(folder_.size());
+    while (name.starts_with('/')) name.remove_prefix(1);
+    for (const std::string& spelling : {std::string(name), normal_path(path)}) {
+      if (names_.contains(spelling)) return true;
+      for (const char behind : {'/', ':'}) {
+        const auto first = names_.lower_bound(spelling + behind);
+        if (first != names_.end() && first->starts_with(spelling + behind)) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  std::string folder_;
+  std::set<std::string> names_;
+  bool has_nameless_ = false;
+};
+
+// The targets of the command line, one after another; of those in folders only what `listed` has, if there is such a
+// list.
 class Targets {
  public:
-  Targets(const std::vector<std::string>& paths, TreeOptions tree) : paths_(paths), tree_(std::move(tree)) {}
+  Targets(const std::vector<std::string>& paths, TreeOptions tree, const std::optional<ListedFiles>& listed)
+      : paths_(paths), tree_(std::move(tree)), listed_(listed ? &*listed : nullptr) {}
 
   /// `take` gets every target, the last one marked; false from it ends the walk.
   void for_each(const std::function<bool(VerifyTarget)>& take) {
@@ -82,6 +121,7 @@ class Targets {
 
   // One is held back until the next comes, so that the last is known.
   bool tell(VerifyTarget target) {
+    if (listed_ != nullptr && !listed_->hold(target.path)) return !stopped_;
     if (held_) stopped_ = stopped_ || !(*take_)(std::move(*held_));
     held_ = std::move(target);
     return !stopped_;
@@ -89,6 +129,7 @@ class Targets {
 
   const std::vector<std::string>& paths_;
   TreeOptions tree_;
+  const ListedFiles* listed_;
   const std::function<bool(VerifyTarget)>* take_ = nullptr;
   std::optional<VerifyTarget> held_;
   bool stopped_ = false;
@@ -103,15 +144,16 @@ Result<TreeOptions> tree_options(const VerifyOptions& options) {
 }
 
 // Is there exactly one thing to verify? Looks no further than the second.
-bool is_single(const std::vector<std::string>& paths, const TreeOptions& tree) {
+bool is_single(const std::vector<std::string>& paths, const TreeOptions& tree,
+               const std::optional<ListedFiles>& listed) {
   u64 targets = 0;
-  Targets(paths, tree).for_each([&](const VerifyTarget&) { return ++targets < 2; });
+  Targets(paths, tree, listed).for_each([&](const VerifyTarget&) { return ++targets < 2; });
   return targets == 1;
 }
 
 // Opens all that a path stands for.
 void open_all(const std::string& path, const TreeOptions& tree) {
-  Targets({path}, tree).for_each([](const VerifyTarget& target) {
+  Targets({path}, tree, std::nullopt).for_each([](const VerifyTarget& target) {
     try {
       auto probe = probe_path(target.path);
       if (!probe || !probe->format) return true;
@@ -139,9 +181,11 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   if (options.threads == 0) return usage_error("--jobs must be at least 1");
   MU_ASSIGN(const TreeOptions tree, tree_options(options));
   std::optional<ManifestCheck> manifest;
+  std::optional<ListedFiles> listed;
   if (options.manifest) {
     MU_ASSIGN(Manifest loaded, load_manifest(*options.manifest));
-    manifest.emplace(std::move(loaded), is_single(paths, tree), paths, options.links == OutsideLinks::follow,
+    if (given.empty()) listed.emplace(loaded, paths.front());
+    manifest.emplace(std::move(loaded), is_single(paths, tree, listed), paths, options.links == OutsideLinks::follow,
                      given.empty());
   }
   if (options.against) {
@@ -171,7 +215,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
         const bool says_nothing = done.is_no_model && done.findings.empty();  // a sound cache
         if (!says_nothing) report(done);
       });
-  Targets(paths, tree).for_each([&](VerifyTarget target) {
+  Targets(paths, tree, listed).for_each([&](VerifyTarget target) {
     if (is_many && options.progress != nullptr) options.progress->expect(target.bytes * verifier.passes());
     queue.push(std::move(target));
     return true;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "cli/option_values.h"
 
 namespace modelutils::cli {
 
@@ -53,6 +54,26 @@ Status set_cache_types(std::string_view text, memory::RunOptions& run) {
   run.v_type = run.k_type;
   if (comma == std::string_view::npos) return {};
   MU_ASSIGN(run.v_type, parse_cache_type(text.substr(comma + 1)));
+  return {};
+}
+
+// "24G", or "24G,16G" for two.
+Status set_gpus(std::string_view text, memory::Available& available) {
+  constexpr std::size_t most = 64;
+  u64 sum = 0;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = text.find(',');
+    is_last = comma == std::string_view::npos;
+    MU_ASSIGN(const u64 size, parse_memory("--gpu", text.substr(0, comma)));
+    const std::optional<u64> more = checked_add(sum, size);
+    if (!more) return usage_error("--gpu: the sizes together are too large");
+    sum = *more;
+    available.gpus.push_back(size);
+    if (available.gpus.size() > most) return usage_error(fmt::format("--gpu takes at most {} GPUs", most));
+    text.remove_prefix(is_last ? text.size() : comma + 1);
+  }
+  available.gpu = sum;
+  if (available.gpus.size() == 1) available.gpus.clear();
   return {};
 }
 
@@ -116,7 +137,9 @@ void add_fit_flags(Command& command, FitArguments& arguments) {
   command.add(
       fit_flag("--context", "N,N…", "Tokens of context (default: what the model was trained for)", ValueKind::text),
       arguments.contexts);
-  command.add_memory(fit_flag("--gpu", "SIZE", "Memory of the GPU, such as 24G", ValueKind::size), arguments.gpu);
+  command.add(fit_flag("--gpu", "SIZE[,SIZE…]", "Memory of the GPU, such as 24G; of several GPUs that of each",
+                       ValueKind::size),
+              arguments.gpu);
   command.add_memory(fit_flag("--ram", "SIZE", "Memory of the host; without --gpu there is no GPU", ValueKind::size),
                      arguments.ram);
   command.add_memory(fit_flag("--memory", "SIZE", "One memory for CPU and GPU", ValueKind::size), arguments.memory);
@@ -150,7 +173,7 @@ Result<std::optional<memory::FitRequest>> fit_request(const FitArguments& argume
   if (arguments.contexts) {
     MU_ASSIGN(request.contexts, parse_contexts(*arguments.contexts));
   }
-  request.available.gpu = arguments.gpu;
+  if (arguments.gpu) MU_TRY(set_gpus(*arguments.gpu, request.available));
   request.available.ram = arguments.ram;
   request.available.unified = arguments.memory;
   request.available.margin = arguments.margin.value_or(memory::default_margin);

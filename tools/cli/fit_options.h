@@ -11,7 +11,8 @@ struct FitArguments {
   std::optional<std::string> contexts;
   std::optional<std::string> kv;
   std::optional<std::string> flash_attention;
-  std::optional<u64> gpu, ram, memory, margin;
+  std::optional<std::string> gpu;  ///< one size, or several with commas
+  std::optional<u64> ram, memory, margin;
   std::optional<u64> sequences, batch, ubatch;
   bool unified = false;
   bool full_windows = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/terminal_text.h"
 #include "base/utf8.h"
 
 namespace modelutils::cli {
@@ -9,28 +10,6 @@ namespace modelutils::cli {
 namespace {
 
 constexpr std::size_t help_column = 28;
-
-// Appends `text` broken at spaces so that lines end before `width`; lines after the first begin with `indent` spaces.
-void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent,
-                    std::size_t width) {
-  while (!text.empty()) {
-    std::size_t size = text.find(' ');
-    const std::string_view word = text.substr(0, size);
-    const std::size_t columns = display_width(word);
-    if (column > indent && column + 1 + columns > width) {
-      out += '\n';
-      out.append(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += columns;
-    text = size == std::string_view::npos ? std::string_view{} : text.substr(size + 1);
-  }
-  out += '\n';
-}
 
 std::string left_side(const Flag& flag) {
   if (flag.is_positional()) return "  " + flag.names;

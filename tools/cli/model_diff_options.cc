@@ -62,6 +62,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
                .kind = ValueKind::tensor},
               arguments.compare.ignored_tensors);
   command.add({"--json", {}, "Print one JSON object"}, arguments.json);
+  command.add({"--csv", {}, "Print one line of CSV for each difference"}, arguments.csv);
   command.add({"--markdown", {}, "Print tables in Markdown"}, arguments.markdown);
   command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
   command.example("model-diff --data model.gguf m.gguf", "The values, too");
@@ -72,8 +73,9 @@ Command model_diff_command(ModelDiffArguments& arguments) {
 }
 
 Status finish(ModelDiffArguments& arguments) {
-  const int forms = (arguments.brief ? 1 : 0) + (arguments.json ? 1 : 0) + (arguments.markdown ? 1 : 0);
-  if (forms > 1) return usage_error("--brief, --json and --markdown cannot be combined");
+  const int forms =
+      (arguments.brief ? 1 : 0) + (arguments.json ? 1 : 0) + (arguments.csv ? 1 : 0) + (arguments.markdown ? 1 : 0);
+  if (forms > 1) return usage_error("--brief, --json, --csv and --markdown cannot be combined");
   if (arguments.max_rms) {
     const std::optional<double> limit = percentage(*arguments.max_rms);
     if (!limit) return usage_error(fmt::format("--max-rms needs a percentage, not '{}'", *arguments.max_rms));

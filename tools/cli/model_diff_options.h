@@ -14,6 +14,7 @@ struct ModelDiffArguments {
   std::optional<u64> top;
   bool brief = false;
   bool json = false;
+  bool csv = false;
   bool markdown = false;
 };
 

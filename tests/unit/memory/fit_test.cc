@@ -165,10 +165,95 @@ TEST(Fit, OffersASmallerCacheBeforeAShorterContext) {
   const ContextFit result = fit_at(set, request);
   ASSERT_GE(result.alternatives.size(), 2u);
   EXPECT_NE(result.alternatives[0].options.find("-ctk q8_0 -ctv q8_0"), std::string::npos);
-  EXPECT_EQ(result.alternatives[1].options.find("-c 65536"), std::string::npos);
+  EXPECT_EQ(result.alternatives.back().options.find("-c 65536"), std::string::npos);
   for (const Alternative& alternative : result.alternatives) {
     EXPECT_LE(alternative.usage.gpu_total, *request.available.gpu);
   }
+}
+
+// 16 layers with caches of 128 MiB together at 65536 tokens, two of them with 96 MiB of experts.
+gguf::SplitSet model_with_experts() {
+  return small_model("qwen3moe", [](GgufBuilder& file) {
+    file.key_u32("qwen3moe.block_count", 16)
+        .key_u32("qwen3moe.expert_count", 512)
+        .key_u32("qwen3moe.expert_used_count", 8)
+        .key_u32("qwen3moe.expert_feed_forward_length", 512);
+    for (const char* block : {"blk.0.", "blk.1."}) {
+      for (const char* role : {"ffn_up_exps.weight", "ffn_gate_exps.weight", "ffn_down_exps.weight"}) {
+        file.tensor({std::string(block) + role, {64, 512, 512}, 1});
+      }
+    }
+  });
+}
+
+TEST(Fit, AlternativesKeepTheContextFirst) {
+  const gguf::SplitSet set = model_with_experts();
+  FitRequest request = at(65536);
+  request.available.margin = 0;
+  request.available.gpu = fit_at(set, request).usage.gpu_total - (u64{1} << 25);
+  const ContextFit result = fit_at(set, request);
+  std::vector<Sacrifice> order;
+  for (const Alternative& one : result.alternatives) order.push_back(one.sacrifice);
+  EXPECT_EQ(order, (std::vector{Sacrifice::cache_bits, Sacrifice::gpu_layers, Sacrifice::gpu_experts,
+                                Sacrifice::context}));
+  ASSERT_EQ(order.size(), 4u);
+  EXPECT_EQ(result.alternatives[0].options, "-c 65536 -ngl 17 -ctk q8_0 -ctv q8_0");
+  EXPECT_EQ(result.alternatives[1].options, "-c 65536 -ngl 16");
+  EXPECT_EQ(result.alternatives[2].options, "-c 65536 -ngl 17 --n-cpu-moe 1");
+  EXPECT_TRUE(result.alternatives[3].options.starts_with("-c ")) << result.alternatives[3].options;
+  EXPECT_EQ(result.alternatives[3].options.find("-c 65536"), std::string::npos);
+  EXPECT_EQ(result.host_expert_blocks, 1u);  // what is shown first
+  for (const Alternative& one : result.alternatives) EXPECT_LE(one.usage.gpu_total, *request.available.gpu);
+}
+
+TEST(Fit, ACacheOfFourBitsComesAfterOneOfEight) {
+  const gguf::SplitSet set = small_model("llama", [](GgufBuilder& file) { file.key_u32("llama.block_count", 16); });
+  FitRequest request = at(65536);
+  request.available.margin = 0;
+  request.available.gpu = fit_at(set, request).usage.gpu_total - (u64{70} << 20);  // 8 bits save 60 MiB
+  const ContextFit result = fit_at(set, request);
+  ASSERT_FALSE(result.alternatives.empty());
+  EXPECT_EQ(result.alternatives[0].sacrifice, Sacrifice::cache_bits);
+  EXPECT_EQ(result.alternatives[0].options, "-c 65536 -ngl 17 -ctk q4_0 -ctv q4_0");
+}
+
+TEST(Fit, SeveralGpusShareTheLayers) {
+  const gguf::SplitSet set = small_model("llama", [](GgufBuilder& file) { file.key_u32("llama.block_count", 16); });
+  FitRequest request = at(65536);
+  request.available.margin = 0;
+  const Usage one = fit_at(set, request).usage;
+  // Each needs the compute buffers, and half of the rest: 8 layers of 8 MiB.
+  const u64 room = one.compute.gpu_bytes + 8 * (u64{8} << 20) + 100000;
+  request.available.gpus = {room, room};
+  request.available.gpu = 2 * room;
+  const ContextFit result = fit_at(set, request);
+  ASSERT_TRUE(*result.fits);
+  ASSERT_EQ(result.usage.gpus.size(), 2u);
+  EXPECT_EQ(result.usage.gpus[0].layers, 8u);
+  EXPECT_EQ(result.usage.gpus[1].layers, 9u);  // the output layer is one of them
+  EXPECT_EQ(result.options, "-c 65536 -ngl 17 -ts 8,9");
+  EXPECT_EQ(result.usage.gpu_total, result.usage.gpus[0].total() + result.usage.gpus[1].total());
+  EXPECT_EQ(result.usage.gpu_total, one.gpu_total + one.compute.gpu_bytes);
+  // One that is a layer too small: their sum would suffice.
+  request.available.gpus = {room - (u64{6} << 20), room + (u64{6} << 20)};
+  request.available.gpu = request.available.gpus[0] + request.available.gpus[1];
+  const ContextFit part = fit_at(set, request);
+  EXPECT_FALSE(*part.fits);
+  EXPECT_EQ(part.gpu_layers, 16u);
+}
+
+TEST(Fit, SaysWhereOnlyTheEstimateDecides) {
+  const gguf::SplitSet set = small_model("llama", as_it_is);
+  FitRequest request = at(4096);
+  request.available.margin = 0;
+  const Usage whole = fit_at(set, request).usage;
+  request.available.gpu = whole.gpu_total;
+  EXPECT_TRUE(*fit_at(set, request).fits);
+  EXPECT_FALSE(fit_at(set, request).fits_at_most);
+  const u64 more = whole.compute.gpu_high_bytes - whole.compute.gpu_bytes;
+  EXPECT_NEAR(static_cast<double>(whole.compute.gpu_high_bytes), static_cast<double>(whole.compute.gpu_bytes) / 0.859, 2);
+  request.available.gpu = whole.gpu_total + more;
+  EXPECT_TRUE(fit_at(set, request).fits_at_most);
 }
 
 TEST(Fit, TypesOfALatentCacheMustBeEqual) {

@@ -1,0 +1,19 @@
+// "  label         one · another": the lines of a card, broken between facts where the terminal ends.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/style.h"
+
+namespace modelutils {
+
+inline constexpr std::size_t fact_label_columns = 14;
+
+/// One line, or several, with a line feed; nothing where all facts are empty. Facts are printable and may be coloured.
+/// `width`: columns of the terminal; 0: not limited.
+std::string fact_lines(std::string_view label, const std::vector<std::string>& facts, std::size_t width,
+                       const Style& style);
+
+}  // namespace modelutils
