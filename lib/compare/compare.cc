@@ -14,7 +14,7 @@ namespace {
 
 Result<ComparedModel> look_at(const std::shared_ptr<const Model>& model, const ComparisonView& view) {
   switch (model->format) {
-    case Format::gguf: return compared_gguf(model);
+    case Format::gguf: return compared_gguf(model, view);
     case Format::bump: return compared_bump(model, view);
     case Format::bump4:
     case Format::bump5: return compared_bump5(model, view);
@@ -77,6 +77,7 @@ class Comparison {
   Status look() {
     ComparisonView view;
     view.naming = naming_for(*a_, *b_);
+    view.layout = options_.layout;
     view.tokenizer = kind_of(*a_) != KeyKind::bump && kind_of(*b_) != KeyKind::bump;
     MU_ASSIGN(diff_.a, look_at(a_, view));
     MU_ASSIGN(diff_.b, look_at(b_, view));
@@ -159,7 +160,7 @@ class Comparison {
         return tensor.file.empty() ? std::to_string(tensor.offset) : fmt::format("{}:{}", tensor.file, tensor.offset);
       };
       if (pair.a->offset == pair.b->offset && pair.a->file == pair.b->file) continue;
-      diff_.layout.push_back({pair.a->name, place(*pair.a), place(*pair.b)});
+      diff_.layout.push_back({std::string(pair.a->name), place(*pair.a), place(*pair.b)});
     }
   }
 
@@ -177,24 +178,28 @@ class Comparison {
   }
 
   void measure_values() {
-    std::vector<ValuePair> pairs;
+    const std::vector<TensorPair>& all = diff_.tensors.same_shape;
     std::vector<std::size_t> places;
-    diff_.measured.resize(diff_.tensors.same_shape.size());
+    diff_.measured.resize(all.size());
     u64 bytes = 0;
-    for (std::size_t i = 0; i < diff_.tensors.same_shape.size(); ++i) {
-      const TensorPair& pair = diff_.tensors.same_shape[i];
-      const std::string& problem = pair.a->problem.empty() ? pair.b->problem : pair.a->problem;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const TensorPair& pair = all[i];
       if (!pair.a->values || !pair.b->values) {
-        diff_.measured[i].problem = problem;
+        Measurement unknown;
+        unknown.problem = pair.a->problem.empty() ? pair.b->problem : pair.a->problem;
+        diff_.measured.set(i, std::move(unknown));
         continue;
       }
-      pairs.push_back({pair.a->values, pair.b->values, pair.a->ne.empty() ? 1 : pair.a->ne.front()});
       places.push_back(i);
       bytes += pair.a->bytes + pair.b->bytes;
     }
     if (options_.progress != nullptr) options_.progress->restart("comparing", bytes);
-    std::vector<Measurement> measured = measure(pairs, {options_.threads, options_.progress});
-    for (std::size_t i = 0; i < places.size(); ++i) diff_.measured[places[i]] = std::move(measured[i]);
+    const auto pair_of = [&](std::size_t i) {
+      const TensorPair& pair = all[places[i]];
+      return ValuePair{&pair.a->values, &pair.b->values, pair.a->ne.empty() ? 1 : pair.a->ne.front()};
+    };
+    measure(places.size(), pair_of, {options_.threads, options_.progress},
+            [&](std::size_t i, Measurement measured) { diff_.measured.set(places[i], std::move(measured)); });
   }
 
   std::shared_ptr<const Model> a_, b_;
@@ -224,7 +229,10 @@ bool ModelDiff::equal() const {
   if (keys.size() + tokenizer.size() + layout.size() > 0) return false;
   if (tensors.added.size() + tensors.removed.size() + tensors.reshaped.size() > 0) return false;
   if (types_count() && tensors.retyped > 0) return false;
-  return std::ranges::all_of(measured, [this](const Measurement& one) { return is_within(one); });
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!is_within(measured[i])) return false;
+  }
+  return true;
 }
 
 std::optional<Finding> ModelDiff::values_left_out() const {
@@ -237,8 +245,8 @@ std::optional<Finding> ModelDiff::values_left_out() const {
 }
 
 const Error* ModelDiff::read_error() const {
-  for (const Measurement& one : measured) {
-    if (one.error) return &*one.error;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (measured[i].error) return measured[i].error.get();
   }
   return nullptr;
 }

@@ -146,7 +146,7 @@ class BumpLook {
 
   void add(std::size_t place, std::string name, const Excerpt* excerpt) {
     side_.tensors.push_back(compared_entry(opened_->catalog, opened_->catalog.tensors[place], std::move(name),
-                                           dtype_name(opened_->entries[place].dtype), excerpt));
+                                           dtype_name(opened_->entries[place].dtype), excerpt, *side_.kept));
   }
 
   void set_side_facts() {

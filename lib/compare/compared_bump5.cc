@@ -90,7 +90,7 @@ class Bump5Look {
 
   void add(std::size_t place, std::string name, const Excerpt* excerpt) {
     side_.tensors.push_back(compared_entry(opened_->catalog, opened_->catalog.tensors[place], std::move(name),
-                                           opened_->entries[place].word(), excerpt));
+                                           opened_->entries[place].word(), excerpt, *side_.kept));
   }
 
   void set_side_facts() {

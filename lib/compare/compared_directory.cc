@@ -62,7 +62,7 @@ class DirectoryLook {
     add_keys();
     if (view_.naming == Naming::own || !add_mapped_tensors()) add_own_tensors();
     if (view_.tokenizer && opened.model.is_model_directory()) add_tokenizer();
-    add_layout();
+    if (view_.layout) add_layout();
     side_.opened = opened_;
     return std::move(side_);
   }
@@ -110,7 +110,7 @@ class DirectoryLook {
 
   void describe(const MappedTensor& mapped, ComparedTensor& tensor) const {
     const SourceMatrix& first = opened_->hf->matrices[mapped.parts.front().matrix];
-    tensor.type = form_info(first.form).short_text(first.form);
+    tensor.type = side_.kept->keep(form_info(first.form).short_text(first.form));
     tensor.bits = form_info(first.form).bits(first.form);
     tensor.offset = first.weight().offset;
     std::size_t last = ~std::size_t{0};
@@ -126,10 +126,10 @@ class DirectoryLook {
     for (const ListedTensor& listed : opened_->listing.tensors) {
       if (listed.is_part) continue;
       ComparedTensor tensor;
-      tensor.name = hf::canonical_name(listed.name);
+      tensor.name = side_.kept->keep(std::string(hf::canonical_name(listed.name)));
       tensor.type = listed.type_name;
       tensor.bits = plain_bits(listed.type);
-      tensor.ne = reversed(listed.shape);
+      tensor.ne = side_.kept->keep(reversed(listed.shape));
       tensor.bytes = listed.bytes.value_or(0);
       tensor.offset = listed.data_offset.value_or(0);
       if (opened_->listing.files.size() > 1) tensor.file = opened_->listing.files[listed.file].name;
@@ -143,15 +143,16 @@ class DirectoryLook {
   void set_values(const ViewTensor& found, ComparedTensor& tensor) {
     tensor.ne = found.ne;
     if (found.is_packed()) {
-      tensor.type = form_info(found.form).short_text(found.form);
+      tensor.type = side_.kept->keep(form_info(found.form).short_text(found.form));
       tensor.bits = form_info(found.form).bits(found.form);
       for (std::size_t i = 1; i < max_planes; ++i) {
         if (found.planes[i] != no_tensor) tensor.bytes += opened_->view->catalog().tensors[found.planes[i]].bytes;
       }
     }
     if (view_.naming == Naming::gguf) {
-      if (auto name = opened_->view->gguf_name(found)) tensor.name = std::move(*name);
-      tensor.problem = "the directory's tensors cannot be mapped to GGUF's: " + unmapped_;
+      if (auto name = opened_->view->gguf_name(found)) tensor.name = side_.kept->keep(std::move(*name));
+      if (problem_.empty()) problem_ = side_.kept->keep("the directory's tensors cannot be mapped to GGUF's: " + unmapped_);
+      tensor.problem = problem_;
     } else {
       tensor.values = [view = &*opened_->view, &found] { return std::make_unique<MatrixValues>(view->values(found)); };
     }
@@ -205,6 +206,7 @@ class DirectoryLook {
   const ComparisonView& view_;
   std::shared_ptr<OpenedDirectory> opened_;
   std::string unmapped_;
+  std::string_view problem_;  // of all tensors, from that
   ComparedModel side_;
 };
 

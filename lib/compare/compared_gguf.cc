@@ -4,17 +4,24 @@
 #include "base/path.h"
 #include "compare/compared_model.h"
 #include "listing/gguf_listing.h"
+#include "listing/gguf_summary.h"
 #include "model/gguf_catalog.h"
 
 namespace modelutils {
 
 namespace {
 
+// A file of the set, for the values of its tensors.
+struct OpenedFile {
+  const gguf::SetFile* file;
+  std::string base_name;
+};
+
 struct OpenedGguf {
   std::shared_ptr<const Model> model;
-  Catalog catalog;
+  std::vector<OpenedFile> files;
   std::unique_ptr<ListingSource> source;
-  Listing listing;
+  Listing listing;  // without tensors
 };
 
 double bits_of(std::optional<TensorType> type) {
@@ -43,27 +50,60 @@ std::vector<LayoutFact> layout_of(const gguf::SplitSet& set) {
   return facts;
 }
 
-}  // namespace
-
-std::vector<u64> without_trailing_ones(std::span<const u64> ne) {
-  while (ne.size() > 1 && ne.back() == 1) ne = ne.first(ne.size() - 1);
-  return {ne.begin(), ne.end()};
+std::unique_ptr<TensorValues> values_of(const OpenedFile& opened, const gguf::TensorInfo& tensor) {
+  const gguf::Document& document = opened.file->document;
+  StoredMatrix matrix;
+  matrix.form = plain_form(*tensor.type());
+  matrix.form.big_endian = document.big_endian;
+  matrix.elements = tensor.elements().value_or(0);
+  matrix.columns = tensor.ne.empty() ? 1 : tensor.ne.front();
+  matrix.planes[0] = {opened.file->source.get(), document.data_offset + tensor.offset};
+  return std::make_unique<MatrixValues>(matrix, tensor.name, opened.file->path);
 }
 
-Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model) {
+void add_tensors(OpenedGguf& opened, ComparedModel& side) {
+  const gguf::SplitSet& set = *opened.model->gguf;
+  std::size_t count = 0;
+  for (const gguf::SetFile& file : set.files) {
+    opened.files.push_back({&file, set.is_split() ? base_name_of(file.path) : std::string()});
+    count += file.document.tensors.size();
+  }
+  side.tensors.reserve(count);
+  for (const OpenedFile& file : opened.files) {
+    const gguf::Document& document = file.file->document;
+    for (const gguf::TensorInfo& info : document.tensors) {
+      const GgufTensorPlace place = gguf_tensor_place(document, info);
+      ComparedTensor& tensor = side.tensors.emplace_back();
+      tensor.name = info.name;
+      tensor.type = info.type() ? type_name(*info.type()) : side.kept->keep(gguf_type_text(info));
+      tensor.bits = bits_of(info.type());
+      tensor.ne = info.ne;
+      tensor.bytes = place.bytes.value_or(0);
+      tensor.offset = info.offset;  // a longer header alone moves nothing
+      tensor.file = file.base_name;
+      tensor.problem = place.problem;
+      if (place.problem.empty()) tensor.values = [&file, &info] { return values_of(file, info); };
+    }
+  }
+}
+
+}  // namespace
+
+Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const ComparisonView& view) {
   const auto opened = std::make_shared<OpenedGguf>();
   opened->model = std::move(model);
   const gguf::SplitSet& set = *opened->model->gguf;
-  opened->catalog = gguf_catalog(set);
   opened->source = gguf_listing(set, opened->model->path());
-  opened->listing = opened->source->list({});
+  ListingRequest request;
+  request.tensors = false;
+  opened->listing = opened->source->list(request);
   ComparedModel side;
   side.path = opened->model->path();
   side.kind = "GGUF";
   side.naming = Naming::gguf;
   side.facts = opened->listing.facts;
   side.key_kind = KeyKind::gguf;
-  side.layout = layout_of(set);
+  if (view.layout) side.layout = layout_of(set);
   for (const ListedKey& key : opened->listing.keys) {
     if (key.name.starts_with("tokenizer.")) {
       side.tokenizer.push_back(key);
@@ -72,26 +112,7 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model) {
     }
   }
   side.has_tokenizer = !side.tokenizer.empty();
-  auto stored = opened->catalog.tensors.begin();  // in the same order, without those that cannot be read
-  for (const ListedTensor& listed : opened->listing.tensors) {
-    ComparedTensor tensor;
-    tensor.name = listed.name;
-    tensor.type = listed.type_name;
-    tensor.bits = bits_of(listed.type);
-    tensor.ne.assign(listed.shape.begin(), listed.shape.end());
-    tensor.bytes = listed.bytes.value_or(0);
-    // In the data section: a longer header alone moves nothing.
-    tensor.offset = listed.data_offset.value_or(0) - set.files[listed.file].document.data_offset;
-    if (set.is_split()) tensor.file = base_name_of(set.files[listed.file].path);
-    tensor.problem = listed.problem;
-    if (listed.problem.empty()) {
-      tensor.values = [catalog = &opened->catalog, entry = &*stored] {
-        return std::make_unique<MatrixValues>(values_of(*catalog, *entry));
-      };
-      ++stored;
-    }
-    side.tensors.push_back(std::move(tensor));
-  }
+  add_tensors(*opened, side);
   side.opened = opened;
   return side;
 }

@@ -1,10 +1,13 @@
 // One side of a comparison: what an opened model of any format has to compare, under names that the other side uses.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -20,15 +23,27 @@ enum class Naming : u8 {
   gguf,  ///< as in the GGUF that mlx2gguf would write, with rows in its order
 };
 
+/// Texts and shapes that no opened model has as they are wanted. What is kept stays where it is.
+class KeptTexts {
+ public:
+  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+  std::span<const u64> keep(std::vector<u64> shape) { return shapes_.emplace_back(std::move(shape)); }
+
+ private:
+  std::deque<std::string> texts_;
+  std::deque<std::vector<u64>> shapes_;
+};
+
+/// Views into an opened model, or into what was kept for it: there may be hundreds of thousands.
 struct ComparedTensor {
-  std::string name;
-  std::string type;                                       ///< for people: "Q4_K", "4-bit/64", "mxfp4"
+  std::string_view name;
+  std::string_view type;                                  ///< for people: "Q4_K", "4-bit/64", "mxfp4"
   double bits = 0;                                        ///< of a weight, for colours; 0: not known
-  std::vector<u64> ne;                                    ///< logical, contiguous dimension first
+  std::span<const u64> ne;                                ///< logical, contiguous dimension first
   u64 bytes = 0;                                          ///< stored, with scales and biases; 0: not known
   u64 offset = 0;                                         ///< in its file; of a GGUF in the data section
-  std::string file;                                       ///< its base name, in a model of several files
-  std::string problem;                                    ///< why its values cannot be read; empty if they can
+  std::string_view file;                                  ///< its base name, in a model of several files
+  std::string_view problem;                               ///< why its values cannot be read; empty if they can
   std::function<std::unique_ptr<TensorValues>()> values;  ///< set if they can
 };
 
@@ -41,7 +56,7 @@ struct LayoutFact {
   std::string value;
 };
 
-/// Views into what `opened` holds.
+/// Views into what `opened` and `kept` hold.
 struct ComparedModel {
   std::string path;
   std::string kind;  ///< "GGUF", "MLX model, quantised", "BUMPWGT3"
@@ -56,22 +71,21 @@ struct ComparedModel {
   std::vector<std::string> remarks;  ///< what is not compared, and why; raw text
   std::vector<Error> broken;         ///< why something of it could not be listed, other than its container's defects
   std::shared_ptr<const void> opened;
+  std::shared_ptr<KeptTexts> kept = std::make_shared<KeptTexts>();
 };
 
 /// What of the other side decides how this one is looked at.
 struct ComparisonView {
   Naming naming = Naming::own;
   bool tokenizer = true;  ///< directories: read the tokenizer, as far as GGUF can say it
+  bool layout = false;    ///< say where things are
 };
 
 /// Looks at a model. Reads headers, the files next to the weights, and of BUMPWGT3 the biases. What cannot be read of a
 /// broken model is left out. Errors: a file vanished meanwhile.
-Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model);
+Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump5(std::shared_ptr<const Model> model, const ComparisonView& view);
-
-/// A shape without the ones behind its last dimension.
-std::vector<u64> without_trailing_ones(std::span<const u64> ne);
 
 }  // namespace modelutils

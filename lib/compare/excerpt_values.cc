@@ -56,8 +56,10 @@ class ExcerptValues : public TensorValues {
 
 }  // namespace
 
-void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor) {
-  tensor.ne = excerpt.rows == 1 ? std::vector<u64>{excerpt.columns} : std::vector<u64>{excerpt.columns, excerpt.rows};
+void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
+                 KeptTexts& kept) {
+  tensor.ne = kept.keep(excerpt.rows == 1 ? std::vector<u64>{excerpt.columns}
+                                          : std::vector<u64>{excerpt.columns, excerpt.rows});
   const u64 block = type_info(*stored.type).block_elements;
   for (const u64 edge :
        {excerpt.columns, excerpt.column_padding.keep, excerpt.column_padding.of, excerpt.first_column}) {
@@ -72,17 +74,17 @@ void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Exce
 }
 
 ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& stored, std::string name,
-                              std::string_view word, const Excerpt* excerpt) {
+                              std::string_view word, const Excerpt* excerpt, KeptTexts& kept) {
   ComparedTensor tensor;
-  tensor.name = std::move(name);
-  tensor.type = std::string(stored.type ? type_name(*stored.type) : word);
+  tensor.name = kept.keep(std::move(name));
+  tensor.type = stored.type ? type_name(*stored.type) : kept.keep(std::string(word));
   tensor.ne = stored.ne;
   tensor.bytes = stored.bytes;
   tensor.offset = stored.offset;
   if (excerpt == nullptr) {
     tensor.values = [&catalog, &stored] { return std::make_unique<MatrixValues>(values_of(catalog, stored)); };
   } else if (stored.type) {
-    set_excerpt(catalog, stored, *excerpt, tensor);
+    set_excerpt(catalog, stored, *excerpt, tensor, kept);
   } else {
     tensor.problem = "the type is not known";
   }

@@ -116,8 +116,8 @@ class Measurer {
  private:
   void open(const ValuePair& pair, std::size_t i) {
     Job& job = jobs_[i];
-    job.a = pair.a();
-    job.b = pair.b();
+    job.a = (*pair.a)();
+    job.b = (*pair.b)();
     job.columns = std::max<u64>(pair.columns, 1);
     results_[i].elements = job.a->elements();
     if (job.a->elements() != job.b->elements()) {  // of a type that is not known, in one of them
@@ -175,7 +175,7 @@ class Measurer {
     const std::lock_guard lock(mutex_);
     if (!results_[i].error) {
       results_[i].problem = done.error().message;
-      results_[i].error = std::move(done.error());
+      results_[i].error = std::make_shared<const Error>(std::move(done.error()));
     }
     return false;
   }
@@ -286,8 +286,18 @@ class Measurer {
 
 }  // namespace
 
-std::vector<Measurement> measure(std::span<const ValuePair> pairs, const MeasureOptions& options) {
-  return Measurer(pairs, options).run();
+const Measurement Measurements::equal_ = {.equal_bytes = true};
+
+void measure(std::size_t pairs, const std::function<ValuePair(std::size_t pair)>& pair_of, const MeasureOptions& options,
+             const std::function<void(std::size_t pair, Measurement measured)>& take) {
+  constexpr std::size_t most_open = 2048;  // an open pair takes 2 KiB
+  std::vector<ValuePair> open;
+  for (std::size_t first = 0; first < pairs; first += open.size()) {
+    open.clear();
+    for (std::size_t i = first; i < std::min(pairs, first + most_open); ++i) open.push_back(pair_of(i));
+    std::vector<Measurement> measured = Measurer(open, options).run();
+    for (std::size_t i = 0; i < open.size(); ++i) take(first + i, std::move(measured[i]));
+  }
 }
 
 }  // namespace modelutils

@@ -1,6 +1,7 @@
 #include "compare/tensor_changes.h"
 
 #include "base/name_index.h"
+#include "tensor/shape.h"
 
 namespace modelutils {
 
@@ -34,7 +35,7 @@ TensorChanges compare_tensors(std::span<const ComparedTensor> a, std::span<const
     const TensorPair pair{tensor, right.find(tensor->name)};
     if (pair.b == nullptr) {
       changes.removed.push_back(tensor);
-    } else if (without_trailing_ones(tensor->ne) != without_trailing_ones(pair.b->ne)) {
+    } else if (!is_same_shape(tensor->ne, pair.b->ne)) {
       changes.reshaped.push_back(pair);
     } else {
       changes.same_shape.push_back(pair);

@@ -11,6 +11,7 @@
 #include "gguf/split_keys.h"
 #include "io/model_folder.h"
 #include "io/shared_blocks.h"
+#include "rules/gguf/loader_rules.h"
 #include "transfer/planned_source.h"
 
 namespace modelutils::edit {
@@ -60,7 +61,10 @@ class EditPlanner {
       return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
     }
     EditTake take{.force = options_.force, .split_keys = options_.in_place};
+    was_whole_ = is_whole_model(plan_.before);
     MU_ASSIGN(model_, edited_model(plan_.before, take));
+    // A file may have hundreds of thousands of tensors: from here on they are in one place at a time.
+    forget_tensors(plan_.before);
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
     if (options_.in_place && !model_.grafted.empty()) {
       return input_error("edit-in-place-data", "the edit adds tensors, which --in-place cannot do; use -o", {}, {},
@@ -72,6 +76,7 @@ class EditPlanner {
       MU_TRY(plan_files());
     }
     MU_TRY(guard());
+    if (options_.dry_run) MU_TRY(remember_tensors(plan_.before));
     plan_.grafted = std::move(model_.grafted);
     plan_.remarks.insert(plan_.remarks.begin(), model_.remarks.begin(), model_.remarks.end());
     return std::move(plan_);
@@ -87,6 +92,7 @@ class EditPlanner {
       wishes.old_data_offset = first.document.data_offset;
     }
     MU_ASSIGN(plan_.files, lay_out(model_, wishes));
+    std::vector<EditedTensor>().swap(model_.tensors);  // the layout has them now
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {
       const std::string& name = options_.output.empty() ? options_.model : file.path;
@@ -112,10 +118,8 @@ class EditPlanner {
     plan_.headers.reserve(plan_.before.files.size());
     for (std::size_t i = 0; i < plan_.before.files.size(); ++i) {
       const gguf::SetFile& file = plan_.before.files[i];
-      std::vector<gguf::OutTensor> tensors;
-      for (; tensor < model_.tensors.size() && model_.tensors[tensor].file == i; ++tensor) {
-        tensors.push_back(model_.tensors[tensor].out);
-      }
+      const std::size_t begin = tensor;
+      while (tensor < model_.tensors.size() && model_.tensors[tensor].file == i) ++tensor;
       const u64 alignment = i == 0 ? model_.alignment() : file.document.alignment;
       std::vector<gguf::OutKey> keys;
       if (i == 0) {
@@ -123,7 +127,7 @@ class EditPlanner {
       } else {
         MU_ASSIGN(keys, keys_of(file));
       }
-      MU_TRY(add_header(file, std::move(keys), tensors, alignment));
+      MU_TRY(add_header(file, std::move(keys), std::span(model_.tensors).subspan(begin, tensor - begin), alignment));
     }
     return {};
   }
@@ -138,8 +142,9 @@ class EditPlanner {
   }
 
   Status add_header(const gguf::SetFile& file, std::vector<gguf::OutKey> keys,
-                    const std::vector<gguf::OutTensor>& tensors, u64 alignment) {
+                    std::span<const EditedTensor> edited, u64 alignment) {
     const gguf::Document& document = file.document;
+    const gguf::OutTensors tensors = out_tensors(edited);
     if (Status fits = fit_header(keys, tensors, alignment, document.data_offset); !fits) {
       return tl::make_unexpected(in_file(std::move(fits.error()), file.path));
     }
@@ -147,9 +152,9 @@ class EditPlanner {
     // Another alignment pads the last tensor in another way.
     const bool is_same_end = alignment == document.alignment || layout.file_size == document.file_size;
     bool is_same_data =
-        is_same_end && tensors.size() == document.tensors.size() && layout.header.size() == document.data_offset;
+        is_same_end && tensors.size() == document.tensor_count && layout.header.size() == document.data_offset;
     for (std::size_t i = 0; is_same_data && i < tensors.size(); ++i) {
-      is_same_data = layout.offsets[i] == document.data_offset + document.tensors[i].offset;
+      is_same_data = layout.offsets[i] == edited[i].offset;
     }
     if (!is_same_data) {
       return input_error("edit-in-place-data", "the edit would move tensor data, which --in-place cannot do; use -o",
@@ -161,7 +166,8 @@ class EditPlanner {
     const std::string& header = plan_.headers.back().header;
     MU_ASSIGN(const bool is_changed, note_change(file, header));
     if (!is_changed) {
-      plan_.after.files.push_back(file);
+      MU_ASSIGN(gguf::Document same, gguf::parse(*file.source));
+      plan_.after.files.push_back({file.path, file.source, std::move(same)});
       return {};
     }
     auto source = std::make_shared<PlannedSource>(header, *document.file_size, file.path, file.source);
@@ -191,7 +197,8 @@ class EditPlanner {
 
   // What the edit would break is refused, or with --force a remark.
   Status guard() {
-    for (Finding& finding : broken_by_edit(plan_.before, plan_.after)) {
+    MU_ASSIGN(Findings broken, broken_by_edit(plan_.before, was_whole_, plan_.after));
+    for (Finding& finding : broken) {
       if (!options_.force) {
         Error error = with_path(finding, options_.model);
         error.message += "; --force writes it all the same";
@@ -206,6 +213,7 @@ class EditPlanner {
   const EditOptions& options_;
   EditPlan plan_;
   EditedModel model_;
+  bool was_whole_ = false;
 };
 
 }  // namespace
@@ -220,10 +228,10 @@ Result<EditPlan> plan_edit(const EditOptions& given) {
 
 Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPlan& plan, Progress& progress) {
   std::vector<WrittenFile> written;
+  plan.after = {};
   if (options.in_place) {
     // A lease is given to whoever alone has the file open.
     plan.before = {};
-    plan.after = {};
     if (plan.change) MU_TRY(change_header(*plan.change, options.force, plan.remarks));
     return written;
   }

@@ -6,7 +6,8 @@
 
 #include "arch/prediction_block.h"
 #include "gguf/keys.h"
-#include "gguf/write.h"
+#include "gguf/parse.h"
+#include "gguf/out_tensors.h"
 #include "io/same_bytes.h"
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rules.h"
@@ -70,7 +71,20 @@ tl::unexpected<Error> self_check(const gguf::SetFile& file, std::string message)
 
 }  // namespace
 
-Findings broken_by_edit(const gguf::SplitSet& before, const gguf::SplitSet& after) {
+void forget_tensors(gguf::SplitSet& set) {
+  for (gguf::SetFile& file : set.files) std::vector<gguf::TensorInfo>().swap(file.document.tensors);
+}
+
+Status remember_tensors(gguf::SplitSet& set) {
+  for (gguf::SetFile& file : set.files) {
+    if (!file.document.tensors.empty()) continue;
+    MU_ASSIGN(gguf::Document again, gguf::parse(*file.source));
+    file.document.tensors = std::move(again.tensors);
+  }
+  return {};
+}
+
+Result<Findings> broken_by_edit(gguf::SplitSet& before, bool was_whole, const gguf::SplitSet& after) {
   Findings broken;
   const gguf::Index old_index(before.files.front().document);
   const gguf::Index new_index(after.files.front().document);
@@ -83,17 +97,17 @@ Findings broken_by_edit(const gguf::SplitSet& before, const gguf::SplitSet& afte
                       std::string(new_index.architecture()) + "': the other keys and the tensors are not those of it";
     broken.push_back(std::move(finding));
   }
-  const bool is_whole = is_whole_model(before);
   Findings found;
   const TokenTexts texts =
       has_same_texts(before.files.front(), after.files.front()) ? TokenTexts::known : TokenTexts::read;
-  const FindingLog new_findings = findings_of(after, is_whole, texts);
+  const FindingLog new_findings = findings_of(after, was_whole, texts);
   for (const Finding& finding : new_findings) {
     if (is_guarded(finding)) found.push_back(finding);
   }
   if (found.empty()) return broken;
   std::set<std::pair<std::string, std::string>> known;
-  const FindingLog old_findings = findings_of(before, is_whole, texts);
+  MU_TRY(remember_tensors(before));
+  const FindingLog old_findings = findings_of(before, was_whole, texts);
   for (const Finding& finding : old_findings) known.emplace(finding.code, finding.where);
   for (Finding& finding : found) {
     if (known.contains({finding.code, finding.where})) continue;
@@ -113,11 +127,13 @@ Status check_read_back(const gguf::SetFile& file, std::string_view header) {
     MU_ASSIGN(gguf::OutKey copied, gguf::copy_key(*file.source, document, key));
     keys.push_back(std::move(copied));
   }
-  std::vector<gguf::OutTensor> tensors;
   for (const gguf::TensorInfo& tensor : document.tensors) {
     if (!tensor.type()) return self_check(file, "the new header has a tensor of an unknown type");
-    tensors.push_back({tensor.name, *tensor.type(), tensor.ne});
   }
+  const gguf::OutTensors tensors(document.tensors.size(), [&](std::size_t i) {
+    const gguf::TensorInfo& tensor = document.tensors[i];
+    return gguf::OutTensorView{tensor.name, *tensor.type(), tensor.ne};
+  });
   MU_ASSIGN(const gguf::OutLayout again, gguf::layout(keys, tensors, document.alignment, document.version));
   if (again.header != header) return self_check(file, "the new header reads back as another one");
   return {};

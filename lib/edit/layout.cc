@@ -45,12 +45,6 @@ u64 round_up(u64 value, u64 multiple) {
   return checked_round_up(value, multiple).value_or(value);
 }
 
-std::vector<gguf::OutTensor> out_tensors(const EditedModel& model, std::size_t begin, std::size_t end) {
-  std::vector<gguf::OutTensor> tensors;
-  tensors.reserve(end - begin);
-  for (std::size_t i = begin; i < end; ++i) tensors.push_back(model.tensors[i].out);
-  return tensors;
-}
 
 class Layouter {
  public:
@@ -80,7 +74,7 @@ class Layouter {
     constexpr u64 block = shared_block_bytes;
     if (model_.tensors.empty() || alignment_ > block || old_offset % alignment_ != 0) return;
     std::erase_if(keys_, [](const gguf::OutKey& key) { return key.key == short_reserve_key; });
-    const u64 size = gguf::header_bytes(keys_, out_tensors(model_, 0, model_.tensors.size()));
+    const u64 size = gguf::header_bytes(keys_, out_tensors(model_.tensors));
     if (round_up(size, alignment_) % block == old_offset % block) return;
     const auto there = find_reserve(keys_);
     const u64 filled = there == keys_.end() ? 0 : there->encoded.size() - sizeof(u64);
@@ -139,7 +133,7 @@ class Layouter {
     EditedFile file;
     file.path = std::move(path);
     file.tensors = end - begin;
-    MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(model_, begin, end), alignment_, model_.version));
+    MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)), alignment_, model_.version));
     for (std::size_t i = begin; i < end; ++i) {
       const EditedTensor& tensor = model_.tensors[i];
       add_piece(file.pieces, {tensor.file, tensor.offset, file.layout.offsets[i - begin], tensor.bytes},
@@ -173,11 +167,15 @@ class Layouter {
 
 }  // namespace
 
+gguf::OutTensors out_tensors(std::span<const EditedTensor> tensors) {
+  return {tensors.size(), [tensors](std::size_t i) { return gguf::view_of(tensors[i].out); }};
+}
+
 Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWishes& wishes) {
   return Layouter(model, wishes).run();
 }
 
-Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTensor>& tensors, u64 alignment,
+Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment,
                   u64 data_offset) {
   if (round_up(gguf::header_bytes(keys, tensors), alignment) == data_offset) return {};
   const auto there = find_reserve(keys);

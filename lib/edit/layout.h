@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "edit/edited_model.h"
+#include "gguf/out_tensors.h"
 
 namespace modelutils::edit {
 
@@ -40,12 +42,15 @@ struct LayoutWishes {
   std::optional<u64> old_data_offset;  ///< the data shall begin at the same place within a block as it does there
 };
 
+/// Tensors as they are to be written; views into them.
+gguf::OutTensors out_tensors(std::span<const EditedTensor> tensors);
+
 /// Lays out the files. Errors: those of gguf::layout(); kind usage: more than 65,535 parts, or no way to split.
 Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWishes& wishes);
 
 /// Gives the filler key the length with which the data section begins at `data_offset`; adds or removes it as needed.
 /// Error of kind output: "edit-no-room".
-Status fit_header(std::vector<gguf::OutKey>& keys, const std::vector<gguf::OutTensor>& tensors, u64 alignment,
+Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment,
                   u64 data_offset);
 
 }  // namespace modelutils::edit

@@ -13,6 +13,7 @@
 #include "base/large_pages.h"
 #include "base/name_index.h"
 #include "gguf/array_scan.h"
+#include "gguf/out_tensors.h"
 #include "tensor/shape.h"
 
 namespace modelutils::gguf {
@@ -79,7 +80,7 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
 }
 
 // Bytes of the tensor, if it may be in a file that llama.cpp loads.
-Result<u64> check_tensor(const OutTensor& tensor) {
+Result<u64> check_tensor(const OutTensorView& tensor) {
   const std::string where = at_tensor(tensor.name);
   if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {
     return input_error(
@@ -189,15 +190,27 @@ Result<OutKey> copy_key(const ByteSource& source, const Document& document, cons
   return out;
 }
 
-u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors) {
+u64 header_bytes(const std::vector<OutKey>& keys, const OutTensors& tensors) {
   u64 size = 4 + 4 + 8 + 8;
   for (const OutKey& key : keys) size += 8 + key.key.size() + 4 + key.encoded.size();
-  for (const OutTensor& tensor : tensors) size += 8 + tensor.name.size() + 4 + 8 * tensor.ne.size() + 4 + 8;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const OutTensorView tensor = tensors[i];
+    size += 8 + tensor.name.size() + 4 + 8 * tensor.ne.size() + 4 + 8;
+  }
   return size;
+}
+
+u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors) {
+  return header_bytes(keys, OutTensors(tensors.size(), [&](std::size_t i) { return view_of(tensors[i]); }));
 }
 
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment,
                          u32 version) {
+  return layout(keys, OutTensors(tensors.size(), [&](std::size_t i) { return view_of(tensors[i]); }), alignment,
+                version);
+}
+
+Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version) {
   if (version != 2 && version != 3) return internal_error("gguf::layout writes only versions 2 and 3");
   MU_TRY(check_alignment(keys, alignment));
   OutLayout out;
@@ -226,7 +239,8 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutT
   out.offsets.reserve(tensors.size());
   out.bytes.reserve(tensors.size());
   u64 next = 0;
-  for (const OutTensor& tensor : tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const OutTensorView tensor = tensors[i];
     MU_ASSIGN(const u64 bytes, check_tensor(tensor));
     if (!tensor_names.insert(tensor.name).is_new) {
       return input_error("gguf-write-name", "the tensor appears twice", at_tensor(tensor.name));

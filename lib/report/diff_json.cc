@@ -115,7 +115,7 @@ class DiffJson {
     json_.end_array();
   }
 
-  void write_shape(std::string_view member, const std::vector<u64>& ne) {
+  void write_shape(std::string_view member, std::span<const u64> ne) {
     json_.key(member);
     json_.begin_array();
     for (const u64 dim : ne) json_.number(dim);

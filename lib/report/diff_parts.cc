@@ -179,7 +179,7 @@ std::vector<std::string> difference_phrases(const ModelDiff& diff) {
   add(diff.tensors.reshaped.size(), "tensor", "reshaped");
   if (diff.types_count()) add(diff.tensors.retyped, "tensor", "of another type");
   u64 values = 0;
-  for (const Measurement& measured : diff.measured) values += diff.is_within(measured) ? 0 : 1;
+  for (std::size_t i = 0; i < diff.measured.size(); ++i) values += diff.is_within(diff.measured[i]) ? 0 : 1;
   add(values, "tensor", "with other values");
   add(diff.layout.size(), "place", verb(diff.layout.size(), "differs", "differ"));
   return phrases;

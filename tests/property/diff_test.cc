@@ -63,7 +63,8 @@ TEST(DiffProperty, EveryModelEqualsItself) {
     if (diff == nullptr) continue;
     EXPECT_TRUE(diff->is_silent()) << path;
     EXPECT_EQ(diff->read_error(), nullptr) << path;
-    for (const Measurement& one : diff->measured) {
+    for (std::size_t i = 0; i < diff->measured.size(); ++i) {
+      const Measurement& one = diff->measured[i];
       EXPECT_TRUE(one.equal_bytes || !one.problem.empty()) << path;
       EXPECT_TRUE(one.problem.empty()) << path << ": " << one.problem;
     }
@@ -74,7 +75,7 @@ TEST(DiffProperty, EveryModelEqualsItself) {
 
 std::vector<std::string> names_of(const std::vector<const ComparedTensor*>& tensors) {
   std::vector<std::string> names;
-  for (const ComparedTensor* tensor : tensors) names.push_back(tensor->name);
+  for (const ComparedTensor* tensor : tensors) names.emplace_back(tensor->name);
   return names;
 }
 std::vector<std::string> names_of(const std::vector<const ListedKey*>& keys) {
@@ -101,7 +102,7 @@ TEST(DiffProperty, TheOtherWayRoundOnlySignsChange) {
     EXPECT_EQ(names_of(there->tensors.removed), names_of(back->tensors.added));
     EXPECT_EQ(there->tensors.reshaped.size(), back->tensors.reshaped.size());
     EXPECT_EQ(there->tensors.retyped, back->tensors.retyped);
-    std::map<std::string, const Measurement*> other;
+    std::map<std::string_view, const Measurement*> other;
     for (const TensorChange& change : back->changed_values()) other[change.pair.a->name] = change.measured;
     const std::vector<TensorChange> changes = there->changed_values();
     EXPECT_EQ(changes.size(), other.size());

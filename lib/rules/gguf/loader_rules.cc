@@ -25,13 +25,24 @@ namespace modelutils {
 
 namespace {
 
-// Which layers have the tensors that the family's loader looks for; `has` tells whether the file has a tensor.
+// Which layers have the tensors that the family's loader looks for; `has` tells whether the file has a tensor. Where it
+// loads a file without that tensor, others that stand in such layers alone tell, too.
 template <typename Has>
 void set_marks(const arch::Family& family, arch::Sizes& sizes, Has has) {
   for (const arch::Mark& mark : family.marks) {
+    std::vector<std::string_view> telling = {mark.tensor};
+    if (arch::has_name(family.loads_without, mark.tensor)) {
+      for (const auto& group : family.layer_tensors) {
+        for (const arch::Tensor& row : group) {
+          if (row.when == mark.symbol && !row.name.starts_with('@')) telling.push_back(row.name);
+        }
+      }
+    }
     std::vector<u64> values;
     for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-      values.push_back(has(fmt::format("blk.{}.{}.weight", layer, mark.tensor)) ? 1 : 0);
+      const bool is_there = std::ranges::any_of(
+          telling, [&](std::string_view tensor) { return has(fmt::format("blk.{}.{}.weight", layer, tensor)); });
+      values.push_back(is_there ? 1 : 0);
     }
     sizes.set_layers(mark.symbol, std::move(values));
   }
@@ -198,6 +209,14 @@ class LoaderRules {
     return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
   }
 
+  // A tensor that the layer's others say it should have.
+  static bool is_marked(const arch::Family& family, const arch::Sizes& sizes, const arch::ExpectedTensor& expected) {
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) {
+      return mark.tensor == expected.row->name && arch::has_name(family.loads_without, mark.tensor) &&
+             sizes.get(mark.symbol, expected.layer) != 0;
+    });
+  }
+
   // Tensors by whose presence the loader decides what else a layer has: layers may differ in them.
   static std::set<std::string_view> deciding_tensors(const arch::Family& family) {
     std::set<std::string_view> names;
@@ -237,7 +256,7 @@ class LoaderRules {
     for (const arch::ExpectedTensor& expected : all) {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
-        if (expected.need == arch::Need::required) {
+        if (expected.need == arch::Need::required || is_marked(family, sizes, expected)) {
           const std::string name = std::string(expected.row->name) + (expected.side == arch::Side::bias ? ".bias" : "");
           // Without a head the embedding is used, where the loader does not insist on one.
           if (name == "output" && arch::has_name(family.loads_without, name)) continue;

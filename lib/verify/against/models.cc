@@ -47,7 +47,7 @@ class Side {
   virtual Result<bool> fits(std::size_t place, const StoredForm& form) const = 0;
 
  protected:
-  std::vector<ComparedTensor> tensors_;
+  std::vector<ComparedTensor> tensors_;  // views into the model
 };
 
 // A GGUF, or tensors of any container under their own names.
@@ -175,19 +175,22 @@ class StrictComparison {
       }
     }
     std::vector<TensorPair> pairs;
-    std::vector<ValuePair> values;
     for (const TensorPair& pair : changes.same_shape) {
-      if (pair.a->ne != pair.b->ne) {
+      if (!std::ranges::equal(pair.a->ne, pair.b->ne)) {
         complain_about_shape(pair);
       } else if (!pair.b->problem.empty()) {
-        complain("parity-type", *pair.b, pair.b->problem);
+        complain("parity-type", *pair.b, std::string(pair.b->problem));
       } else {
         pairs.push_back(pair);
-        values.push_back({pair.a->values, pair.b->values, 1});
       }
     }
-    const std::vector<Measurement> measured = measure(values, {default_threads(), nullptr});
-    for (std::size_t i = 0; i < pairs.size(); ++i) MU_TRY(judge(pairs[i], measured[i]));
+    Status judged;
+    measure(
+        pairs.size(), [&](std::size_t i) { return ValuePair{&pairs[i].a->values, &pairs[i].b->values, 1}; },
+        {default_threads(), nullptr}, [&](std::size_t i, const Measurement& measured) {
+          if (judged) judged = judge(pairs[i], measured);
+        });
+    MU_TRY(judged);
     return std::move(log_);
   }
 

@@ -154,7 +154,8 @@ TEST(Compare, TellsWhereInALargeTensorValuesDiffer) {
   const std::string b = folder.write("b.gguf", file_with(0, columns, rows, bytes_of(values)));
   const auto diff = compare(a, b);
   const Measurement* t = nullptr;
-  for (const Measurement& one : diff->measured) {
+  for (std::size_t i = 0; i < diff->measured.size(); ++i) {
+    const Measurement& one = diff->measured[i];
     if (!one.equal_bytes) t = &one;
   }
   ASSERT_NE(t, nullptr);

@@ -1,0 +1,41 @@
+// Tensors to be written that somebody else holds: headers of hundreds of thousands of them without a copy of each.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gguf/write.h"
+
+namespace modelutils::gguf {
+
+/// A tensor to be written, held by somebody else.
+struct OutTensorView {
+  std::string_view name;
+  TensorType type = TensorType::F32;
+  std::span<const u64> ne;
+};
+inline OutTensorView view_of(const OutTensor& tensor) {
+  return {tensor.name, tensor.type, tensor.ne};
+}
+
+/// Tensors number 0 … count - 1, looked at one after another: there may be hundreds of thousands.
+class OutTensors {
+ public:
+  OutTensors(std::size_t count, std::function<OutTensorView(std::size_t number)> at)
+      : count_(count), at_(std::move(at)) {}
+  std::size_t size() const { return count_; }
+  OutTensorView operator[](std::size_t number) const { return at_(number); }
+
+ private:
+  std::size_t count_;
+  std::function<OutTensorView(std::size_t number)> at_;
+};
+
+/// As those of gguf/write.h.
+u64 header_bytes(const std::vector<OutKey>& keys, const OutTensors& tensors);
+Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version);
+
+}  // namespace modelutils::gguf
