@@ -128,6 +128,7 @@ std::string VerifyText::add(const VerifyReport& report) {
             : colored(fmt::format("{}, {}", counted(report.errors, "error"), counted(report.warnings, "warning")),
                       color_of(worst));
   if (clean && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
+  if (!clean && !report.policy.empty()) verdict += fmt::format(" (policy {})", escape(report.policy));
   return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
 }
 
