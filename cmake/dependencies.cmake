@@ -10,6 +10,7 @@ find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
 find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)  # Debian wants the shared one
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 find_library(ZLIB_LIBRARY NAMES libz.so REQUIRED)  # Debian wants the shared one
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/writer.h REQUIRED)
@@ -22,7 +23,7 @@ find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 # Debian ships it as a shared object only and that alone would triple the start-up time.
 add_library(dependencies INTERFACE)
 target_include_directories(dependencies SYSTEM INTERFACE
-  ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR}
+  ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR} ${TOMLPLUSPLUS_INCLUDE_DIR}
   ${RAPIDJSON_INCLUDE_DIR} ${EXPECTED_INCLUDE_DIR} ${FMT_INCLUDE_DIR})
 target_link_libraries(dependencies INTERFACE OpenSSL::Crypto simdjson::simdjson ${XXHASH_LIBRARY} ${YAML_LIBRARY} ${UTF8PROC_LIBRARY}
                       ${ZLIB_LIBRARY}

@@ -7,6 +7,7 @@
 #include "cli/pager.h"
 #include "cli/verify_options.h"
 #include "io/text_output.h"
+#include "report/bill_of_materials.h"
 #include "report/finding_pages.h"
 #include "report/verify_forms.h"
 #include "report/verify_text.h"
@@ -26,6 +27,33 @@ int explain(const std::string& code, const cli::Messages& messages) {
   return written ? cli::exit_ok : messages.error(written.error());
 }
 
+// The policy, whose codes must be ones that there are.
+Result<Policy> policy_of(const std::string& path) {
+  MU_ASSIGN(Policy policy, load_policy(path));
+  for (const auto& [code, severity] : policy.severities) {
+    if (page_of_finding(code)) continue;
+    return input_error("policy-member", "is not the code of a finding; verify --explain CODE knows them",
+                       "severity." + code, {}, path);
+  }
+  return policy;
+}
+
+// What decides how the models are judged.
+Status apply_judges(const cli::VerifyArguments& options, VerifyOptions& verify) {
+  if (options.policy) {
+    MU_ASSIGN(verify.policy, policy_of(*options.policy));
+  }
+  if (options.signature) verify.signature = {*options.signature, options.key, options.certificate};
+  if (!options.signature && (options.key || options.certificate)) {
+    return usage_error("--key and --certificate go with --signature");
+  }
+  if (options.sbom && (options.hash || options.format || options.json)) {
+    return usage_error("--sbom has a form of its own: it does not go with --hash, --json and --format");
+  }
+  verify.identity = options.sbom.has_value();
+  return {};
+}
+
 int run(int argc, char** argv) {
   cli::VerifyArguments options;
   cli::Command command = cli::verify_command(options);
@@ -34,7 +62,9 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
 
   if (options.explain) return explain(*options.explain, messages);
-  const std::unique_ptr<VerifyForm> form = make_verify_form(options.format.value_or(""), options.strict);
+  if (const Status judged = apply_judges(options, options.verify); !judged) return messages.error(judged.error());
+  const std::unique_ptr<VerifyForm> form = options.sbom ? make_bill_of_materials(*options.sbom)
+                                                        : make_verify_form(options.format.value_or(""), options.strict);
   if (form && options.hash)
     return messages.error(usage_error("--hash prints a manifest; --format sums is its other form").value());
 

@@ -45,6 +45,16 @@ void FindingLog::add_all(FindingLog other) {
   }
 }
 
+void FindingLog::change_severities(const std::function<Severity(Severity severity, std::string_view code)>& change) {
+  FindingLog changed;
+  for (const Finding& finding : kept_) {
+    changed.kept_.push_back(finding);
+    changed.kept_.back().severity = change(finding.severity, finding.code);
+  }
+  for (const auto& [kind, count] : counts_) changed.count_only(change(kind.severity, kind.code), kind.code, count);
+  *this = std::move(changed);
+}
+
 void FindingLog::set_file(std::string_view base_name) {
   for (Finding& finding : kept_) {
     if (finding.file.empty()) finding.file = base_name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -65,6 +66,9 @@ class FindingLog {
   /// Would a finding of this code still be kept? If not, count_only() saves the work of making it.
   bool keeps(Severity severity, std::string_view code) const;
   void count_only(Severity severity, std::string_view code, u64 count = 1);
+
+  /// Gives every finding, kept or only counted, the severity that `change` has for its own and its code.
+  void change_severities(const std::function<Severity(Severity severity, std::string_view code)>& change);
 
   /// Names the file of a set in every finding that names none.
   void set_file(std::string_view base_name);

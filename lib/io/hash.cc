@@ -17,7 +17,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> names = {"sha256", "xxh3", "sha1", "xxh64"};
+constexpr std::array<std::string_view, 5> names = {"sha256", "xxh3", "sha1", "xxh64", "blake2b"};
 
 // Fetched once: a fetch walks OpenSSL's provider tables. No configuration file is read.
 const EVP_MD* digest_method(HashAlgorithm algorithm) {
@@ -29,11 +29,15 @@ const EVP_MD* digest_method(HashAlgorithm algorithm) {
     sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
     sha1 = EVP_MD_fetch(nullptr, "SHA1", nullptr);
   });
+  if (algorithm == HashAlgorithm::blake2b) {  // of signatures only, so fetched by itself
+    static const EVP_MD* const blake2b = EVP_MD_fetch(nullptr, "BLAKE2B-512", nullptr);
+    return blake2b;
+  }
   return algorithm == HashAlgorithm::sha1 ? sha1 : sha256;
 }
 
 bool is_openssl(HashAlgorithm algorithm) {
-  return algorithm == HashAlgorithm::sha256 || algorithm == HashAlgorithm::sha1;
+  return algorithm != HashAlgorithm::xxh3 && algorithm != HashAlgorithm::xxh64;
 }
 
 std::string_view as_text(const unsigned char* bytes, std::size_t size) {
@@ -87,7 +91,8 @@ Hasher& Hasher::operator=(Hasher&&) noexcept = default;
 void Hasher::reset() {
   switch (state_->algorithm) {
     case HashAlgorithm::sha256:
-    case HashAlgorithm::sha1: EVP_DigestInit_ex2(state_->evp, digest_method(state_->algorithm), nullptr); break;
+    case HashAlgorithm::sha1:
+    case HashAlgorithm::blake2b: EVP_DigestInit_ex2(state_->evp, digest_method(state_->algorithm), nullptr); break;
     case HashAlgorithm::xxh3: XXH3_128bits_reset(state_->xxh3); break;
     case HashAlgorithm::xxh64: XXH64_reset(state_->xxh64, 0); break;
   }
@@ -96,7 +101,8 @@ void Hasher::reset() {
 void Hasher::update(Bytes bytes) {
   switch (state_->algorithm) {
     case HashAlgorithm::sha256:
-    case HashAlgorithm::sha1: EVP_DigestUpdate(state_->evp, bytes.data(), bytes.size()); break;
+    case HashAlgorithm::sha1:
+    case HashAlgorithm::blake2b: EVP_DigestUpdate(state_->evp, bytes.data(), bytes.size()); break;
     case HashAlgorithm::xxh3:
 #if defined(__x86_64__)
       XXH3_128bits_update_dispatch(state_->xxh3, bytes.data(), bytes.size());
@@ -121,7 +127,8 @@ std::string Hasher::digest() {
       return std::string(as_text(canonical.digest, sizeof canonical.digest));
     }
     case HashAlgorithm::sha256:
-    case HashAlgorithm::sha1: break;
+    case HashAlgorithm::sha1:
+    case HashAlgorithm::blake2b: break;
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   unsigned int size = 0;

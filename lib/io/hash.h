@@ -1,4 +1,4 @@
-// Checksums: OpenSSL's SHA-1 and SHA-256, XXH64 and XXH3-128.
+// Checksums: OpenSSL's SHA-1, SHA-256 and BLAKE2b-512, XXH64 and XXH3-128.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace modelutils {
 
-enum class HashAlgorithm : u8 { sha256, xxh3, sha1, xxh64 };
+enum class HashAlgorithm : u8 { sha256, xxh3, sha1, xxh64, blake2b };
 
-/// "sha256", "xxh3", "sha1", "xxh64".
+/// "sha256", "xxh3", "sha1", "xxh64", "blake2b".
 std::string_view hash_name(HashAlgorithm algorithm);
 std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 
@@ -45,7 +45,7 @@ class Hasher {
 
   void reset();
   void update(Bytes bytes);
-  /// The digest so far in canonical byte order (big-endian for the XXH family): 32, 16, 20, 8 bytes. Ends the run.
+  /// The digest so far in canonical byte order (big-endian for the XXH family): 32, 16, 20, 8, 64 bytes. Ends the run.
   std::string digest();
   /// The same as lower-case hexadecimal digits.
   std::string hex_digest();

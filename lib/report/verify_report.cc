@@ -28,6 +28,7 @@ std::string verify_json(const VerifyReport& report, bool strict) {
   out.member("schema", "verify/1");
   out.member("path", report.path);
   optional_text("format", report.format);
+  if (!report.policy.empty()) out.member("policy", report.policy);
   out.member("verdict", report.is_bad(strict) ? "bad" : "ok");
   out.member("errors", report.errors);
   out.member("warnings", report.warnings);

@@ -129,6 +129,7 @@ std::string VerifyText::add(const VerifyReport& report) {
                       color_of(worst));
   // What was looked at; of a bad model what is wrong says more.
   if (report.errors == 0 && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
+  if (report.errors != 0 && !report.policy.empty()) verdict += fmt::format(" (policy {})", escape(report.policy));
   return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
 }
 

@@ -179,6 +179,13 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
     return usage_error("--format sums needs --hash sha256 and --whole-file");
   }
   if (options.threads == 0) return usage_error("--jobs must be at least 1");
+  if (options.signature) {
+    if (paths.size() != 1) return usage_error("--signature is about one PATH: the folder or the file that was signed");
+    if (options.signature->key.has_value() == options.signature->certificate.has_value()) {
+      return usage_error(
+          "--signature needs --key or --certificate: a signature says nothing without somebody to trust");
+    }
+  }
   MU_ASSIGN(const TreeOptions tree, tree_options(options));
   std::optional<ManifestCheck> manifest;
   std::optional<ListedFiles> listed;
@@ -199,6 +206,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   // Reports and manifests of one path are written before the next is opened.
   std::vector<std::string> read = paths;
   if (options.against) read.push_back(*options.against);
+  if (options.signature) read.push_back(options.signature->bundle);
   MU_TRY(compare_inputs(read, [&](const std::string& path) { open_all(path, tree); }));
 
   const bool has_tree = std::ranges::any_of(paths, is_open_directory);
@@ -212,8 +220,9 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
       one_by_one ? 1 : options.threads, !(has_tree && options.as_finished),
       [&](VerifyTarget target) { return verifier.verify(target); },
       [&](const VerifyReport& done) {
-        const bool says_nothing = done.is_no_model && done.findings.empty();  // a sound cache
-        if (!says_nothing) report(done);
+        const bool says_nothing = done.is_no_model && done.findings.empty();                      // a sound cache
+        const bool is_only_signed = options.signature && done.unreadable && done.format.empty();  // of no known format
+        if (!says_nothing && !is_only_signed) report(done);
       });
   Targets(paths, tree, listed).for_each([&](VerifyTarget target) {
     if (is_many && options.progress != nullptr) options.progress->expect(target.bytes * verifier.passes());
@@ -222,6 +231,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   });
   queue.finish();
   if (const auto rest = verifier.rest_of_manifest()) report(*rest);
+  if (options.signature) report(signature::check(*options.signature, paths[0], options.threads, options.progress));
   return {};
 }
 

@@ -12,25 +12,30 @@
 #include "io/hash.h"
 #include "io/model_folder.h"
 #include "io/progress.h"
+#include "verify/policy/policy.h"
+#include "verify/signature/check.h"
 #include "verify/verify_report.h"
 
 namespace modelutils {
 
 struct VerifyOptions {
-  bool data = false;                          ///< read every tensor: NaN and Inf
-  std::optional<HashAlgorithm> hash;          ///< make a manifest
-  bool whole_file = false;                    ///< with a line for each file
-  bool sums = false;                          ///< the manifest in the form of sha256sum, of files alone
-  std::optional<std::string> manifest;        ///< compare with this manifest (--check)
-  std::optional<std::string> against;         ///< compare with the model it was converted from
-  OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of a model's folder
-  unsigned threads = default_threads();       ///< all together (--jobs): models at once, and tensors in one
-  bool ignore_index = false;                  ///< directories are opened as if they had no index of shards
-  bool together = false;                      ///< compare what goes with a model with the one model of the paths
-  bool authentic = false;                     ///< compare files with what their download cache says of them
-  std::vector<std::string> exclude = {};      ///< patterns of files and folders that are not looked at in trees
-  std::optional<std::string> newer_than;      ///< only models of which a file is younger than this one
-  bool as_finished = false;                   ///< reports of a tree come as each is done, not in the order of the names
+  bool data = false;                            ///< read every tensor: NaN and Inf
+  std::optional<HashAlgorithm> hash;            ///< make a manifest
+  bool whole_file = false;                      ///< with a line for each file
+  bool sums = false;                            ///< the manifest in the form of sha256sum, of files alone
+  std::optional<std::string> manifest;          ///< compare with this manifest (--check)
+  std::optional<std::string> against;           ///< compare with the model it was converted from
+  OutsideLinks links = OutsideLinks::refuse;    ///< symbolic links out of a model's folder
+  unsigned threads = default_threads();         ///< all together (--jobs): models at once, and tensors in one
+  bool ignore_index = false;                    ///< directories are opened as if they had no index of shards
+  bool together = false;                        ///< compare what goes with a model with the one model of the paths
+  bool authentic = false;                       ///< compare files with what their download cache says of them
+  std::vector<std::string> exclude = {};        ///< patterns of files and folders that are not looked at in trees
+  std::optional<Policy> policy;                 ///< what models must satisfy beyond being sound (--policy)
+  std::optional<signature::Request> signature;  ///< a signature of the one path; its report comes last
+  bool identity = false;                  ///< reports say what each model is, with the SHA-256 of its files (--sbom)
+  std::optional<std::string> newer_than;  ///< only models of which a file is younger than this one
+  bool as_finished = false;               ///< reports of a tree come as each is done, not in the order of the names
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
   Progress* progress = nullptr;  ///< shown while data is read

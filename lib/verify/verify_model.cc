@@ -20,7 +20,9 @@
 #include "verify/cache/cache_folder.h"
 #include "verify/data_check.h"
 #include "verify/extension_rule.h"
+#include "verify/identity/model_identity.h"
 #include "verify/manifest/bump_rules.h"
+#include "verify/manifest/hash_run.h"
 
 namespace modelutils {
 
@@ -64,6 +66,11 @@ class ModelVerifier::Run {
       log_.add(without_path(*report_.unreadable));
     }
     if (target_.is_last && manifest_ && manifest_->is_of_single_model()) finish_manifest();
+    if (options_.policy) {
+      log_.change_severities([this](Severity severity, std::string_view code) {
+        return severity_under(*options_.policy, severity, code);
+      });
+    }
     report_.findings = log_.findings();
     report_.errors = log_.errors();
     report_.warnings = log_.warnings();
@@ -116,6 +123,8 @@ class ModelVerifier::Run {
       file.base_name.insert(0, target_.folder);
     }
     report_.checked = checked_text(*rules, *model);
+    if (options_.policy) apply_policy(*opened);
+    if (options_.identity) identify(*opened, catalog);
     read_data(*model);
     if (options_.data && opened->safetensors) log_.add_all(check_checkpoint_records(opened->safetensors->set));
     if (options_.against) {
@@ -123,6 +132,40 @@ class ModelVerifier::Run {
       log_.add_all(compare_with_source(*model, *opened, *options_.against));
     }
     return {};
+  }
+
+  void apply_policy(const Model& model) {
+    report_.policy = options_.policy->name;
+    if (Status done = check_policy(*options_.policy, model, report_.bytes, log_); !done) {
+      log_.add(without_path(done.error()));
+    }
+  }
+
+  // What the model is, and the digest of each of its files; for a directory also of those beside the weights.
+  void identify(const Model& model, Catalog files) {
+    IdentitySource source(model);
+    auto identity = source.identity();
+    if (!identity) {
+      log_.add(without_path(identity.error()));
+      return;
+    }
+    files.tensors.clear();
+    if (is_directory_) {
+      for (const DownloadedFile& file : files_beside_weights()) {
+        if (auto opened = RandomAccessFile::open(file.path)) files.files.push_back({file.path, file.name, *opened});
+      }
+    }
+    std::vector<HashJob> jobs;
+    for (std::size_t i = 0; i < files.files.size(); ++i) {
+      jobs.push_back({HashAlgorithm::sha256, {{i, 0, files.files[i].source->size().value_or(0)}}, {}});
+    }
+    const ThreadBudget::Share share(budget_);
+    const std::vector<Result<std::string>> digests = run_hashes(files, jobs, share.threads(), progress_);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (!digests[i]) log_.add(without_path(digests[i].error(), Scope::data, files.files[i].base_name));
+      identity->files.push_back({files.files[i].base_name, jobs[i].ranges[0].bytes, digests[i].value_or("")});
+    }
+    report_.identity = std::make_shared<const ModelIdentity>(std::move(*identity));
   }
 
   // The rules; with --data one thread applies them while others read, if it is known before what is to be read.
@@ -250,18 +293,32 @@ class ModelVerifier::Run {
     return rest;
   }
 
-  // Every file of a model's folder, and shards below it.
-  void list_downloads() {
+  // The files of a model's folder but those whose name is not of it: another model's, and hidden ones.
+  std::vector<DownloadedFile> files_of_folder() const {
+    std::vector<DownloadedFile> files;
     const auto names = DirectoryNames::read(target_.path, [](std::string_view name, EntryKind kind) {
       return (kind == EntryKind::file || kind == EntryKind::link) && !name.starts_with('.');
     });
-    if (!names) return;
+    if (!names) return files;
     const ModelFolder folder(target_.path);
     for (std::size_t i = 0; i < names->size(); ++i) {
       const std::string name(names->name(i));
       const bool is_weights = class_of_name(name) == NameClass::safetensors;
-      if (class_of_name(name) != NameClass::gguf) downloads_.push_back({folder.file(name), name, is_weights});
+      if (class_of_name(name) != NameClass::gguf) files.push_back({folder.file(name), name, is_weights});
     }
+    return files;
+  }
+
+  std::vector<DownloadedFile> files_beside_weights() const {
+    std::vector<DownloadedFile> files = files_of_folder();
+    std::erase_if(files, [](const DownloadedFile& file) { return file.has_weights; });
+    return files;
+  }
+
+  // Every file of a model's folder, and shards below it.
+  void list_downloads() {
+    downloads_ = files_of_folder();
+    const ModelFolder folder(target_.path);
     for (const std::string& name : shards_below_) downloads_.push_back({folder.file(name), name});
   }
 
@@ -314,9 +371,10 @@ class ModelVerifier::Run {
     if (manifest_) more.emplace_back("manifest");
     if (options_.authentic) more.emplace_back("authenticity");
     if (options_.against) more.push_back("comparison with " + *options_.against);
+    if (options_.policy) more.push_back("policy " + options_.policy->name);
     for (std::size_t i = 0; i < more.size(); ++i) text += (i + 1 == more.size() ? " and " : ", ") + more[i];
     if (more.empty()) text += " only";
-    const bool values_are_read = options_.data || manifest_ || options_.against;
+    const bool values_are_read = options_.data || manifest_ || options_.against || options_.identity;
     return values_are_read ? text : text + "; --data reads the values";
   }
 

@@ -1,6 +1,7 @@
 // What was found out about one path, for whoever prints it (report/verify_report.h).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -8,9 +9,13 @@
 
 namespace modelutils {
 
+struct ModelIdentity;  // verify/identity/model_identity.h
+
 struct VerifyReport {
-  std::string path;          ///< as given
-  std::string format;        ///< "gguf", "safetensors", "mlx", "bumpwgt3", "ollama", "cache"; empty if not recognised
+  std::string path;         ///< as given
+  std::string format;       ///< "gguf", "safetensors", "mlx", "bumpwgt3", "ollama", "cache"; empty if not recognised
+  std::string policy = {};  ///< the name of the policy that was applied, or empty
+  std::shared_ptr<const ModelIdentity> identity = {};  ///< if it was asked for and the model could be opened
   std::string checked = {};  ///< what it is and what was looked at: "GGUF v3, 12 tensors, structure and values"
   Findings findings = {};
   u64 errors = 0;  ///< exact, even where `findings` folds many of a kind into a note

@@ -71,6 +71,30 @@ Command verify_command(VerifyArguments& arguments) {
                ValueKind::choice,
                {"text", "json", "sarif", "junit", "github", "markdown", "sums"}},
               arguments.format);
+  command.add({"--policy",
+               "FILE",
+               "Apply a policy: required keys, allowed architectures, types and formats, the largest size, forbidden "
+               "content (TOML)",
+               "Options",
+               ValueKind::file,
+               {},
+               {"*.toml"}},
+              arguments.policy);
+  command.add(
+      {"--sbom",
+       "FORM",
+       "Print a bill of materials instead of findings: what each model says of itself and the SHA-256 of its files",
+       "Options",
+       ValueKind::choice,
+       {"cyclonedx", "spdx"}},
+      arguments.sbom);
+  command.add({"--signature", "FILE", "Check an OpenSSF model signature of PATH, offline", "Options", ValueKind::file},
+              arguments.signature);
+  command.add({"--key", "FILE", "With --signature: the public key (PEM) that is trusted", "Options", ValueKind::file},
+              arguments.key);
+  command.add({"--certificate", "FILE", "With --signature: the certificates (PEM) that are trusted", "Options",
+               ValueKind::file},
+              arguments.certificate);
   command.add({"--explain", "CODE", "Print what a finding means, how it happens and what to do"}, arguments.explain);
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");

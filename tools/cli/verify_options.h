@@ -16,6 +16,7 @@ struct VerifyArguments {
   bool json = false;
   std::optional<std::string> format;
   std::optional<std::string> explain;
+  std::optional<std::string> policy, sbom, signature, key, certificate;
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

@@ -121,6 +121,7 @@ std::size_t hex_digits(HashAlgorithm algorithm) {
     case HashAlgorithm::xxh3: return 32;
     case HashAlgorithm::sha1: return 40;
     case HashAlgorithm::xxh64: return 16;
+    case HashAlgorithm::blake2b: return 128;
   }
   return 0;
 }

@@ -1,0 +1,205 @@
+#include "verify/signature/check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/path.h"
+#include "io/directory_names.h"
+#include "io/model_folder.h"
+#include "io/random_access_file.h"
+#include "verify/manifest/hash_run.h"
+#include "verify/signature/bundle.h"
+#include "verify/signature/keys.h"
+#include "verify/signature/statement.h"
+
+namespace modelutils::signature {
+
+namespace {
+
+constexpr std::size_t max_depth = 64;  // of folders in folders
+
+// One bundle against one model.
+class Check {
+ public:
+  Check(const Request& request, const std::string& path, unsigned threads, Progress* progress)
+      : request_(request), path_(path), threads_(threads), progress_(progress) {}
+
+  VerifyReport report() {
+    const auto start = std::chrono::steady_clock::now();
+    report_.path = request_.bundle;
+    report_.format = "signature";
+    if (Status done = apply(); !done) {
+      const Error& error = done.error();
+      if (is_read_failure(error) || error.code == "signature-trust") report_.unreadable = in_file(error, request_.bundle);
+      log_.add(without_path(error));
+    }
+    report_.findings = log_.findings();
+    report_.errors = log_.errors();
+    report_.warnings = log_.warnings();
+    report_.checked = fmt::format("model signature by {}, {} of {}",
+                                  bundle_.method == Method::certificate ? "certificate" : "key",
+                                  counted(report_.files, "file"), path_);
+    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::move(report_);
+  }
+
+ private:
+  Status apply() {
+    MU_ASSIGN(const auto file, RandomAccessFile::open(request_.bundle));
+    if (file->file_size() > max_bundle_bytes) {
+      return input_error("signature-bundle", fmt::format("has {} bytes; a bundle has at most {}", file->file_size(),
+                                                         max_bundle_bytes));
+    }
+    std::string text(file->file_size(), '\0');
+    MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
+    MU_ASSIGN(bundle_, parse_bundle(text, request_.bundle));
+    MU_ASSIGN(const bool is_good, request_.key ? check_with_key(bundle_, *request_.key, log_)
+                                               : check_with_certificate(bundle_, *request_.certificate, log_));
+    // What nobody trusted signed says nothing of the files.
+    if (!is_good) return {};
+    MU_ASSIGN(statement_, parse_statement(bundle_.payload, "statement"));
+    std::error_code failed;
+    is_folder_ = std::filesystem::is_directory(path_, failed);
+    hash_files();
+    if (is_folder_) MU_TRY(look_for_unsigned({}, 0));
+    return {};
+  }
+
+  void hash_files() {
+    std::vector<HashJob> jobs;
+    std::vector<const Resource*> resources;
+    for (const Resource& resource : statement_.resources) {
+      if (signed_.insert(resource.name).second) open_file(resource.name);
+      if (current_ == nullptr) continue;
+      const u64 size = current_->file_size();
+      const u64 end = statement_.is_sharded ? resource.end : size;
+      if (end > size) {
+        differs(resource, fmt::format("has {} bytes, at least {} were signed", size, end));
+        continue;
+      }
+      jobs.push_back({statement_.hash, {{catalog_.files.size() - 1, resource.begin, end - resource.begin}}, {}});
+      resources.push_back(&resource);
+      covered_ = std::max(covered_, end);
+    }
+    end_of_file();
+    if (progress_ != nullptr) {
+      for (const HashJob& job : jobs) progress_->expect(job.ranges[0].bytes);
+    }
+    const std::vector<Result<std::string>> digests = run_hashes(catalog_, jobs, threads_, progress_);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (!digests[i]) {
+        log_.add(without_path(digests[i].error(), Scope::data, resources[i]->name));
+      } else if (*digests[i] != resources[i]->digest) {
+        differs(*resources[i], "is not the file that was signed");
+      }
+      report_.bytes_read += jobs[i].ranges[0].bytes;
+    }
+  }
+
+  // Opens the next file of the statement, whose resources are sorted by name.
+  void open_file(const std::string& name) {
+    end_of_file();
+    if (!is_folder_ && name != base_name_of(path_)) {
+      log_.error(Scope::container, "signature-file-missing",
+                 fmt::format("was signed, but {} is another file", base_name_of(path_)), at_file(name));
+      return;
+    }
+    auto opened = open_in_folder(is_folder_ ? path_ : folder_of(path_), name);
+    if (!opened) {
+      log_.add({.code = "signature-file-missing",
+                .message = "was signed, but cannot be opened: " + opened.error().message,
+                .where = at_file(name)});
+      return;
+    }
+    if (!statement_.follows_links && is_link(name)) {
+      log_.error(Scope::container, "signature-link", "is a symbolic link; the signer followed none", at_file(name));
+    }
+    current_ = opened->file;
+    current_name_ = name;
+    catalog_.files.push_back({name, name, opened->file});
+    report_.bytes += current_->file_size();
+    ++report_.files;
+  }
+
+  // Bytes behind the last shard are not signed.
+  void end_of_file() {
+    if (current_ && statement_.is_sharded && covered_ < current_->file_size()) {
+      log_.error(Scope::container, "signature-file",
+                 fmt::format("has {} bytes, of which {} were signed", current_->file_size(), covered_),
+                 at_file(current_name_));
+    }
+    current_ = nullptr;
+    covered_ = 0;
+  }
+
+  void differs(const Resource& resource, std::string message) {
+    if (statement_.is_sharded) message += fmt::format(" (bytes {} to {})", resource.begin, resource.end);
+    log_.error(Scope::data, "signature-file", std::move(message), at_file(resource.name));
+  }
+
+  bool is_link(const std::string& name) const {
+    std::error_code failed;
+    return is_folder_ && std::filesystem::is_symlink(std::filesystem::path(path_) / name, failed);
+  }
+
+  // Files below the folder that no resource names. `below`: "" or a relative path that ends with '/'.
+  Status look_for_unsigned(const std::string& below, std::size_t depth) {
+    if (depth > max_depth) return input_error("io-open", "has folders nested more than 64 deep", at_file(below));
+    MU_ASSIGN(const DirectoryNames names, DirectoryNames::read(path_ + "/" + below, [](auto, EntryKind) { return true; }));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string path = below + std::string(names.name(i));
+      if (is_left_out(statement_, path)) continue;
+      std::error_code failed;
+      const std::filesystem::path full = std::filesystem::path(path_) / path;
+      const bool is_real_folder = names.kind(i) == EntryKind::directory;
+      const bool leads_to_folder = names.kind(i) == EntryKind::link && std::filesystem::is_directory(full, failed);
+      if (is_real_folder) {
+        MU_TRY(look_for_unsigned(path + "/", depth + 1));
+      } else if (!leads_to_folder && !signed_.contains(path) && !is_bundle(full)) {
+        tell_unsigned(path, full);
+      }
+    }
+    return {};
+  }
+
+  bool is_bundle(const std::filesystem::path& file) const {
+    std::error_code failed;
+    return std::filesystem::equivalent(file, request_.bundle, failed);
+  }
+
+  void tell_unsigned(const std::string& path, const std::filesystem::path& full) {
+    std::error_code failed;
+    // Shards have at least one byte, so an empty file has none.
+    if (statement_.is_sharded && std::filesystem::file_size(full, failed) == 0 && !failed) return;
+    log_.error(Scope::container, "signature-file-unsigned", "is not signed: it came after the signature", at_file(path));
+  }
+
+  const Request& request_;
+  const std::string& path_;
+  unsigned threads_;
+  Progress* progress_;
+  Bundle bundle_;
+  Statement statement_;
+  bool is_folder_ = false;
+  std::set<std::string, std::less<>> signed_;
+  Catalog catalog_;
+  std::shared_ptr<RandomAccessFile> current_;
+  std::string current_name_;
+  u64 covered_ = 0;
+  FindingLog log_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+VerifyReport check(const Request& request, const std::string& path, unsigned threads, Progress* progress) {
+  return Check(request, path, threads, progress).report();
+}
+
+}  // namespace modelutils::signature
