@@ -54,7 +54,7 @@ class DiffCsv {
   }
 
   static std::string described(const ComparedTensor& tensor) {
-    std::string text = tensor.type + " ";
+    std::string text = std::string(tensor.type) + " ";
     for (std::size_t i = 0; i < tensor.ne.size(); ++i) text += (i == 0 ? "" : "x") + std::to_string(tensor.ne[i]);
     return text;
   }
