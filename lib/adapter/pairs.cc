@@ -155,7 +155,7 @@ class Mapper {
     if (found.empty()) return no_target(extra.name);
     for (Place& place : found) {
       if (place.use.by_element) {
-        return fail(extra.name, "adapter-pair", "replaces a tensor whose elements stand in another order in a GGUF");
+        return fail(extra.name, "adapter-pair", "replaces a tensor whose elements are in another order in a GGUF");
       }
       saved.push_back({number, expected_[place.expected].name, std::move(place.use)});
     }

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/log.h"
+#include "base/parallel.h"
 #include "bump/v5_header.h"
-#include "io/buffer_ring.h"
 #include "io/hash.h"
-#include "io/write_back.h"
+#include "to_bump/entry_bytes.h"
+#include "transfer/stream.h"
 
 namespace modelutils {
 
 namespace {
 
-constexpr std::size_t ring_slots = 4;
-constexpr std::size_t slot_bytes = std::size_t{1} << 18;  // all slots together stay in the second-level cache
+constexpr u64 chunk_bytes = u64{1} << 18;  // stays in the second-level cache until it is hashed
 
 template <typename T>
 void append_bytes(std::vector<std::byte>& bytes, const T& what) {
@@ -24,10 +23,7 @@ void append_bytes(std::vector<std::byte>& bytes, const T& what) {
 
 template <typename Entries>
 void add_entries(BumpFileImage& image, const Entries& entries) {
-  for (const auto& entry : entries) {
-    image.recipes.emplace_back(entry.parts);
-    image.extents.emplace_back(entry.entry.offset, entry.entry.size);
-  }
+  for (const auto& entry : entries) image.entries.push_back({entry.entry.offset, entry.entry.size, entry.parts});
 }
 
 // The number of codes and the codes.
@@ -37,110 +33,86 @@ void append_table(std::vector<std::byte>& bytes, std::span<const u8> codes) {
   append_bytes(bytes, codes);
 }
 
-// Hashes every entry on its own, from buffers that know nothing of entries.
+// Hashes every entry on its own.
 class EntryHasher {
  public:
-  explicit EntryHasher(const std::vector<std::pair<u64, u64>>& extents)
-      : extents_(extents), hasher_(HashAlgorithm::sha256) {
-    digests_.reserve(extents.size());
+  // Entries come in order; those without bytes do not come.
+  void update(std::size_t entry, Bytes bytes) {
+    finish_up_to(entry);
+    hasher_.update(bytes);
+  }
+  std::vector<std::string> finish(std::size_t entries) {
+    finish_up_to(entries);
+    return std::move(digests_);
   }
 
-  void update(const BufferRing::Slot& slot) {
-    u64 position = slot.offset;
-    const u64 end = slot.offset + slot.size;
-    while (digests_.size() < extents_.size()) {
-      const auto [begin, size] = extents_[digests_.size()];
-      position = std::max(position, begin);
-      if (position > end) return;
-      const u64 take = std::min(end, begin + size) - position;
-      hasher_.update(Bytes(slot.data + (position - slot.offset), static_cast<std::size_t>(take)));
-      position += take;
-      if (position < begin + size) return;
+ private:
+  void finish_up_to(std::size_t entry) {
+    while (digests_.size() < entry) {
       digests_.push_back(hasher_.hex_digest());
       hasher_.reset();
     }
   }
 
-  std::vector<std::string> take() { return std::move(digests_); }
-
- private:
-  const std::vector<std::pair<u64, u64>>& extents_;
-  Hasher hasher_;
+  Hasher hasher_{HashAlgorithm::sha256};
   std::vector<std::string> digests_;
 };
 
-// One run over the whole file: filled on this thread, hashed on another, written here where there is an output.
-class Pass {
- public:
-  Pass(const gguf::SplitSet& set, const BumpFileImage& image, bool hash_entries)
-      : image_(image),
-        file_size_(image.payload_end + image.tail.size()),
-        stream_(set, image.recipes),
-        payload_(HashAlgorithm::sha256),
-        entries_(image.extents),
-        hash_entries_(hash_entries) {}
-
-  /// `output` may be nullptr.
-  Result<BumpStreamResult> run(AtomicOutput* output, Progress& progress) {
-    if (output != nullptr) write_back_.emplace(*output);
-    BufferRing ring(ring_slots, slot_bytes);
-    ring.add_consumer([this](const BufferRing::Slot& slot) {
-      const u64 begin = std::max(slot.offset, image_.checksum_begin);
-      const u64 end = std::min(slot.offset + slot.size, image_.payload_end);
-      if (begin < end) payload_.update(slot.bytes().subspan(begin - slot.offset, end - begin));
-    });
-    if (hash_entries_) ring.add_consumer([this](const BufferRing::Slot& slot) { entries_.update(slot); });
-    for (u64 offset = 0; offset < file_size_; offset += slot_bytes) {
-      BufferRing::Slot& slot = ring.acquire();
-      MU_ASSIGN(const bool is_zero, fill(slot, offset));
-      ring.publish();
-      if (output != nullptr) MU_TRY(write(*output, slot, is_zero));
-      progress.advance(slot.size);
-    }
-    ring.finish();
-    BumpStreamResult result;
-    const std::string digest = payload_.digest();
-    std::memcpy(result.sha256.data(), digest.data(), result.sha256.size());
-    if (hash_entries_) result.entry_sha256 = entries_.take();
-    return result;
+std::vector<StreamTensor> tensors_of(const BumpFileImage& image) {
+  std::vector<StreamTensor> tensors;
+  tensors.reserve(image.entries.size());
+  for (const BumpFileImage::Entry& entry : image.entries) {
+    StreamTensor tensor;
+    tensor.rows = entry.size;  // of one byte
+    tensor.chunk_rows = chunk_bytes;
+    tensor.parts[0] = {entry.offset, 1};
+    tensor.is_zero =
+        std::ranges::all_of(entry.parts, [](const BumpPart& part) { return part.kind == BumpPart::Kind::zeros; });
+    tensors.push_back(tensor);
   }
+  return tensors;
+}
 
- private:
-  /// True if the slot is zeros by construction.
-  Result<bool> fill(BufferRing::Slot& slot, u64 offset) {
-    slot.offset = offset;
-    slot.size = static_cast<std::size_t>(std::min<u64>(slot_bytes, file_size_ - offset));
-    MutableBytes rest = slot.bytes();
-    if (offset < image_.front.size()) {
-      const std::size_t size = std::min<std::size_t>(rest.size(), image_.front.size() - offset);
-      std::memcpy(rest.data(), image_.front.data() + offset, size);
-      rest = rest.subspan(size);
+// The hash runs over the entries, so they must be all that there is between the table and the end.
+Status check_entries(const BumpFileImage& image) {
+  u64 end = image.front.size();
+  for (const BumpFileImage::Entry& entry : image.entries) {
+    if (entry.offset != end || entry.size != bytes_of(entry.parts)) {
+      return internal_error("an entry is not where it was planned");
     }
-    MU_ASSIGN(const BumpEntryStream::Filled filled, stream_.fill(rest));
-    rest = rest.subspan(filled.bytes);
-    const u64 reached = slot.offset + slot.size - rest.size();
-    if (!rest.empty() && reached < image_.payload_end) {
-      return internal_error("the entries are shorter than the planned file");
-    }
-    if (!rest.empty()) std::memcpy(rest.data(), image_.tail.data() + (reached - image_.payload_end), rest.size());
-    return filled.all_zero && filled.bytes == slot.size;
+    end += entry.size;
   }
+  return end == image.payload_end ? Status() : internal_error("the entries are shorter than the planned file");
+}
 
-  Status write(AtomicOutput& output, const BufferRing::Slot& slot, bool is_zero) {
-    if (!output.is_seekable()) return output.append(slot.bytes());
-    if (is_zero && slot.size == slot_bytes) return {};  // a hole
-    MU_TRY(output.write_at(slot.offset, slot.bytes()));
-    return write_back_->reached(slot.offset + slot.size);
+// One run over the whole file, which is written where there is an output.
+Result<BumpStreamResult> run(const gguf::SplitSet& set, const BumpFileImage& image, bool hash_entries,
+                             AtomicOutput* output, Progress& progress) {
+  MU_TRY(check_entries(image));
+  const std::vector<StreamTensor> tensors = tensors_of(image);
+  const StreamFile file{
+      output, {reinterpret_cast<const char*>(image.front.data()), image.front.size()}, image.payload_end};
+  const unsigned threads = default_threads();
+  std::vector<BumpEntryReader> readers(threads, BumpEntryReader(set));
+  Hasher payload(HashAlgorithm::sha256);
+  payload.update(Bytes(image.front).subspan(static_cast<std::size_t>(image.checksum_begin)));
+  EntryHasher entries;
+  std::vector<WatchRows> watchers = {[&](std::size_t, Bytes bytes) { payload.update(bytes); }};
+  if (hash_entries) watchers.emplace_back([&](std::size_t i, Bytes bytes) { entries.update(i, bytes); });
+  const EncodeRows encode = [&](std::size_t i, u64 first, u64, const EncodedParts& out, unsigned thread,
+                                MeasuredError*) { return readers[thread].read(image.entries[i].parts, first, out[0]); };
+  MU_TRY(stream_tensors({&file, 1}, tensors, threads, encode, progress, watchers));
+  if (output != nullptr && !image.tail.empty()) {
+    const Bytes tail = std::as_bytes(std::span(image.tail));
+    MU_TRY(output->is_seekable() ? output->write_at(image.payload_end, tail) : output->append(tail));
   }
-
-  const BumpFileImage& image_;
-  u64 file_size_;
-  BumpEntryStream stream_;
-  Hasher payload_;
-  EntryHasher entries_;
-  bool hash_entries_;
-  std::optional<WriteBack> write_back_;
-};
+  progress.advance(image.tail.size());
+  BumpStreamResult result;
+  const std::string digest = payload.digest();
+  std::memcpy(result.sha256.data(), digest.data(), result.sha256.size());
+  if (hash_entries) result.entry_sha256 = entries.finish(tensors.size());
+  return result;
+}
 
 }  // namespace
 
@@ -185,19 +157,17 @@ BumpFileImage image_of(const Bump5Mapping& mapping, std::string metadata) {
 
 Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, BumpFileImage image, bool hash_entries,
                                      AtomicOutput& output, Progress& progress) {
-  const LogStep step("writing the tensors");
   const u64 file_size = image.payload_end + image.tail.size();
   AtomicOutput* direct = output.is_seekable() ? &output : nullptr;
   progress.restart(direct != nullptr ? "writing" : "hashing", file_size);
-  MU_ASSIGN(BumpStreamResult result, Pass(set, image, hash_entries).run(direct, progress));
+  MU_ASSIGN(BumpStreamResult result, run(set, image, hash_entries, direct, progress));
   std::memcpy(image.front.data() + image.checksum_offset, result.sha256.data(), result.sha256.size());
   if (direct != nullptr) {
-    MU_TRY(output.set_size(file_size));
     MU_TRY(output.write_at(0, Bytes(image.front).first(image.header_bytes)));
     return result;
   }
   progress.restart("writing", file_size);
-  MU_ASSIGN(const BumpStreamResult again, Pass(set, image, false).run(&output, progress));
+  MU_ASSIGN(const BumpStreamResult again, run(set, image, false, &output, progress));
   if (again.sha256 != result.sha256) {
     return input_error("gguf2bump-changed",
                        "changed while it was being read, so the output does not match its checksum", {}, {},

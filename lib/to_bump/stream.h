@@ -1,16 +1,14 @@
-// Writes a planned BUMPWGT file: fixed buffers, hashed on another thread while they are written.
+// Writes a planned BUMPWGT file, which is hashed from end to end on its way.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bump/header.h"
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
 #include "io/progress.h"
-#include "to_bump/entry_stream.h"
 #include "to_bump/mapping.h"
 #include "to_bump/v5_mapping.h"
 
@@ -22,9 +20,12 @@ struct BumpFileImage {
   u64 checksum_offset = 0;       ///< in the header; 32 bytes
   u64 checksum_begin = 0;        ///< what it covers: from here to the end of the payload
   u64 header_bytes = 0;
-  BumpEntryStream::Recipes recipes;  ///< the payload, entry by entry
-  /// Where each entry is: offset, size.
-  std::vector<std::pair<u64, u64>> extents;
+  struct Entry {
+    u64 offset = 0;
+    u64 size = 0;
+    std::span<const BumpPart> parts;
+  };
+  std::vector<Entry> entries;  ///< the payload, one behind the other
   u64 payload_end = 0;
   std::string tail;  ///< behind the payload
 };
@@ -37,9 +38,9 @@ struct BumpStreamResult {
   std::vector<std::string> entry_sha256;  ///< by entry, hexadecimal; empty unless asked for
 };
 
-/// Streams the whole file to `output`. A seekable output gets its header last, and holes where whole buffers are zeros.
-/// For others (pipes, devices) the checksum must be known first: the source is read twice, and "gguf2bump-changed"
-/// tells if it was not the same both times. Does not commit.
+/// Streams the whole file to `output`. A seekable output gets its header last, and holes where entries are nothing but
+/// zeros. For others (pipes, devices) the checksum must be known first: the source is read twice, and
+/// "gguf2bump-changed" tells if it was not the same both times. Does not commit.
 Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, BumpFileImage image, bool hash_entries,
                                      AtomicOutput& output, Progress& progress);
 

@@ -1,6 +1,7 @@
 #include "transfer/stream.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 
@@ -37,30 +38,141 @@ std::vector<Chunk> make_chunks(std::span<const StreamTensor> tensors) {
   return chunks;
 }
 
+// Lets the threads through with their chunks in order, one at a time.
+class Turnstile {
+ public:
+  // `pass` for item number `item` once all before it have passed; not at all after fail().
+  template <typename Pass>
+  Status in_turn(u64 item, Pass&& pass) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return next_ == item || has_failed_; });
+      if (has_failed_) return {};  // whoever failed tells
+    }
+    MU_TRY(pass());
+    const std::lock_guard lock(mutex_);
+    ++next_;
+    changed_.notify_all();
+    return {};
+  }
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    has_failed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  u64 next_ = 0;
+  bool has_failed_ = false;
+};
+
 class Streamer {
  public:
   Streamer(std::span<const StreamFile> files, std::span<const StreamTensor> tensors, unsigned threads,
-           const EncodeRows& encode, Progress& progress)
+           const EncodeRows& encode, Progress& progress, std::span<const WatchRows> watchers)
       : files_(files),
         tensors_(tensors),
         encode_(encode),
         progress_(progress),
+        watchers_(watchers),
         chunks_(make_chunks(tensors)),
         chunk_errors_(chunks_.size()),
         done_(chunks_.size(), false),
         errors_(tensors.size()),
-        buffers_(std::max(threads, 1u)) {}
+        buffers_(std::max(threads, 1u)),
+        turnstiles_(watchers.size()),
+        is_pipe_(files.size() == 1 && files.front().output != nullptr && !files.front().output->is_seekable()) {}
 
   Result<std::vector<MeasuredError>> stream() {
-    const bool is_pipe = files_.size() == 1 && !files_.front().output->is_seekable();
-    MU_TRY(is_pipe ? stream_to_pipe() : stream_to_files());
+    if (!is_pipe_) {
+      MU_TRY(stream_to_files());
+      return std::move(errors_);
+    }
+    MU_TRY(write_header(files_.front()));
+    MU_TRY(process_all(0, chunks_.size()));
+    MU_TRY(pad_to(files_.front().size));
     return std::move(errors_);
   }
 
  private:
   using Buffers = std::array<std::vector<std::byte>, max_parts>;
 
+  // Runs at the end of a scope, whether it is left by an error or by an exception.
+  template <typename Function>
+  struct Cleanup {
+    explicit Cleanup(Function what) : function(std::move(what)) {}
+    ~Cleanup() { function(); }
+    Cleanup(const Cleanup&) = delete;
+    Cleanup& operator=(const Cleanup&) = delete;
+    Function function;
+  };
+
   unsigned threads() const { return static_cast<unsigned>(buffers_.size()); }
+
+  // Nobody waits for a chunk that will not come.
+  void fail() {
+    for (Turnstile& turnstile : turnstiles_) turnstile.fail();
+    pipe_turnstile_.fail();
+  }
+
+  Status write_header(const StreamFile& file) {
+    progress_.advance(file.header.size());
+    return file.output == nullptr ? Status() : file.output->append(std::as_bytes(std::span(file.header)));
+  }
+
+  // Not all files need be open at once: there may be more of them than the system lets a process open.
+  Status stream_to_files() {
+    for (const StreamFile& file : files_) {
+      write_back_.push_back(file.output == nullptr ? nullptr : std::make_unique<WriteBack>(*file.output));
+    }
+    for (std::size_t first = 0; first < files_.size(); first += most_open) {
+      const std::span<const StreamFile> open = files_.subspan(first, std::min(most_open, files_.size() - first));
+      for (const StreamFile& file : open) {
+        if (file.output != nullptr) MU_TRY(file.output->resume());
+        MU_TRY(write_header(file));
+        if (file.output != nullptr) MU_TRY(file.output->set_size(file.size));
+      }
+      MU_TRY(process_all(first_chunk_of(first), first_chunk_of(first + open.size())));
+      if (files_.size() <= most_open) continue;
+      for (const StreamFile& file : open) {
+        if (file.output != nullptr) MU_TRY(file.output->finish());
+      }
+    }
+    return {};
+  }
+
+  std::size_t first_chunk_of(std::size_t file) const {
+    const auto is_before = [&](const Chunk& chunk) { return tensors_[chunk.tensor].file < file; };
+    return static_cast<std::size_t>(std::partition_point(chunks_.begin(), chunks_.end(), is_before) - chunks_.begin());
+  }
+
+  Status process_all(std::size_t begin, std::size_t end) {
+    return parallel_for(end - begin, threads(), [&](u64 number, unsigned thread) -> Status {
+      bool is_done = false;
+      const Cleanup cleanup([&] {
+        if (!is_done) fail();
+      });
+      MU_TRY(process(begin + number, thread));
+      is_done = true;
+      return {};
+    });
+  }
+
+  Status process(u64 item, unsigned thread) {
+    const std::size_t tensor = chunks_[item].tensor;
+    MU_ASSIGN(const EncodedParts parts, encode(item, buffers_[thread], thread));
+    if (!is_pipe_) MU_TRY(write_in_place(item, parts));
+    for (std::size_t i = 0; i < watchers_.size(); ++i) {
+      MU_TRY(turnstiles_[i].in_turn(item, [&]() -> Status {
+        watchers_[i](tensor, parts[0]);
+        return {};
+      }));
+    }
+    if (!is_pipe_) return finished(item);
+    return pipe_turnstile_.in_turn(item, [&] { return write_in_order(item, parts[0]); });
+  }
 
   Result<EncodedParts> encode(u64 item, Buffers& buffers, unsigned thread) {
     const Chunk& chunk = chunks_[item];
@@ -76,47 +188,19 @@ class Streamer {
     return out;
   }
 
-  Status write_header(const StreamFile& file) {
-    progress_.advance(file.header.size());
-    return file.output->append(std::as_bytes(std::span(file.header)));
-  }
-
-  // Not all files need be open at once: there may be more of them than the system lets a process open.
-  Status stream_to_files() {
-    for (const StreamFile& file : files_) write_back_.push_back(std::make_unique<WriteBack>(*file.output));
-    for (std::size_t first = 0; first < files_.size(); first += most_open) {
-      const std::size_t end = std::min(first + most_open, files_.size());
-      for (std::size_t i = first; i < end; ++i) {
-        MU_TRY(files_[i].output->resume());
-        MU_TRY(write_header(files_[i]));
-        MU_TRY(files_[i].output->set_size(files_[i].size));
+  Status write_in_place(u64 item, const EncodedParts& parts) {
+    const Chunk& chunk = chunks_[item];
+    const StreamTensor& tensor = tensors_[chunk.tensor];
+    AtomicOutput* output = files_[tensor.file].output;
+    for (std::size_t p = 0; p < max_parts; ++p) {
+      if (parts[p].empty()) continue;
+      const StreamTensor::Part& part = tensor.parts[p];
+      if (output != nullptr && !tensor.is_zero) {
+        MU_TRY(output->write_at(part.offset + chunk.first * part.row_bytes, parts[p]));
       }
-      MU_TRY(write_chunks(first_chunk_of(first), first_chunk_of(end)));
-      if (files_.size() <= most_open) continue;
-      for (std::size_t i = first; i < end; ++i) MU_TRY(files_[i].output->finish());
+      progress_.advance(parts[p].size());
     }
     return {};
-  }
-
-  std::size_t first_chunk_of(std::size_t file) const {
-    const auto is_before = [&](const Chunk& chunk) { return tensors_[chunk.tensor].file < file; };
-    return static_cast<std::size_t>(std::partition_point(chunks_.begin(), chunks_.end(), is_before) - chunks_.begin());
-  }
-
-  Status write_chunks(std::size_t begin, std::size_t end) {
-    return parallel_for(end - begin, threads(), [&](u64 number, unsigned thread) -> Status {
-      const u64 item = begin + number;
-      const Chunk& chunk = chunks_[item];
-      const StreamTensor& tensor = tensors_[chunk.tensor];
-      MU_ASSIGN(const EncodedParts parts, encode(item, buffers_[thread], thread));
-      for (std::size_t p = 0; p < max_parts; ++p) {
-        if (parts[p].empty()) continue;
-        const StreamTensor::Part& part = tensor.parts[p];
-        MU_TRY(files_[tensor.file].output->write_at(part.offset + chunk.first * part.row_bytes, parts[p]));
-        progress_.advance(parts[p].size());
-      }
-      return finished(item);
-    });
   }
 
   // Chunks finish in any order; write-back wants to know how far the beginning of each file is whole, and sums of
@@ -135,47 +219,35 @@ class Streamer {
       end =
           last.is_last ? tensor.end() : tensor.parts[0].offset + (last.first + last.count) * tensor.parts[0].row_bytes;
     }
-    return write_back_[file]->reached(end);
+    return write_back_[file] == nullptr ? Status() : write_back_[file]->reached(end);
   }
 
   void add_error(std::size_t item) { errors_[chunks_[item].tensor].add(chunk_errors_[item]); }
 
-  // A batch is encoded by all threads, then written.
-  Status stream_to_pipe() {
+  Status write_in_order(u64 item, Bytes bytes) {
+    const Chunk& chunk = chunks_[item];
+    const StreamTensor::Part& part = tensors_[chunk.tensor].parts[0];
+    MU_TRY(pad_to(part.offset + chunk.first * part.row_bytes));
+    MU_TRY(files_.front().output->append(bytes));
+    progress_.advance(bytes.size());
+    add_error(item);
+    return {};
+  }
+
+  Status pad_to(u64 offset) {
+    static constexpr std::array<std::byte, 4096> zeros{};
     AtomicOutput& output = *files_.front().output;
-    MU_TRY(write_header(files_.front()));
-    const std::vector<std::byte> zeros(4096);
-    const auto pad_to = [&](u64 offset) -> Status {
-      while (output.appended() < offset) {
-        MU_TRY(output.append(Bytes(zeros).first(std::min<u64>(zeros.size(), offset - output.appended()))));
-      }
-      return {};
-    };
-    const std::size_t batch = std::size_t{2} * threads();
-    std::vector<Buffers> buffers(batch);
-    std::vector<EncodedParts> encoded(batch);
-    for (std::size_t start = 0; start < chunks_.size(); start += batch) {
-      const std::size_t count = std::min(batch, chunks_.size() - start);
-      MU_TRY(parallel_for(count, threads(), [&](u64 i, unsigned thread) -> Status {
-        MU_ASSIGN(encoded[i], encode(start + i, buffers[i], thread));
-        return {};
-      }));
-      for (std::size_t i = 0; i < count; ++i) {
-        const Chunk& chunk = chunks_[start + i];
-        const StreamTensor::Part& part = tensors_[chunk.tensor].parts[0];
-        MU_TRY(pad_to(part.offset + chunk.first * part.row_bytes));
-        MU_TRY(output.append(encoded[i][0]));
-        progress_.advance(encoded[i][0].size());
-        add_error(start + i);
-      }
+    while (output.appended() < offset) {
+      MU_TRY(output.append(Bytes(zeros).first(std::min<u64>(zeros.size(), offset - output.appended()))));
     }
-    return pad_to(files_.front().size);
+    return {};
   }
 
   std::span<const StreamFile> files_;
   std::span<const StreamTensor> tensors_;
   const EncodeRows& encode_;
   Progress& progress_;
+  std::span<const WatchRows> watchers_;
   const std::vector<Chunk> chunks_;
   std::vector<MeasuredError> chunk_errors_;
   std::vector<bool> done_;
@@ -184,6 +256,9 @@ class Streamer {
   std::vector<Buffers> buffers_;
   std::vector<std::unique_ptr<WriteBack>> write_back_;
   std::mutex mutex_;
+  std::vector<Turnstile> turnstiles_;
+  Turnstile pipe_turnstile_;
+  bool is_pipe_;
 };
 
 }  // namespace
@@ -196,9 +271,10 @@ u64 StreamTensor::end() const {
 
 Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
                                                   std::span<const StreamTensor> tensors, unsigned threads,
-                                                  const EncodeRows& encode, Progress& progress) {
+                                                  const EncodeRows& encode, Progress& progress,
+                                                  std::span<const WatchRows> watchers) {
   const LogStep step("writing the tensors");
-  return Streamer(files, tensors, threads, encode, progress).stream();
+  return Streamer(files, tensors, threads, encode, progress, watchers).stream();
 }
 
 }  // namespace modelutils

@@ -1,5 +1,6 @@
 // Streams planned tensors into files: chunks of rows claimed by several threads, read, encoded, written where they
-// belong, or in order into a pipe. Memory does not grow with the model. What an encoding loses is added up here.
+// belong, or in order into a pipe; on their way others may look at all of them in order (who hashes a file). Memory
+// does not grow with the model. What an encoding loses is added up here.
 #pragma once
 
 #include <array>
@@ -30,12 +31,13 @@ struct StreamTensor {
   u64 chunk_rows = 0;  ///< rows of a chunk; 0: what fits the second-level cache together with its input
   std::array<Part, max_parts> parts;
   bool is_measured = false;  ///< the encoder tells what it loses
+  bool is_zero = false;      ///< nothing but zeros: a hole in files that can have one
 
   u64 end() const;  ///< absolute end of the last part
 };
 
 struct StreamFile {
-  AtomicOutput* output = nullptr;
+  AtomicOutput* output = nullptr;  ///< nullptr: nothing is written, who watches sees what would be
   std::string_view header;
   u64 size = 0;  ///< of the whole file; bytes between tensors are zero
 };
@@ -47,12 +49,17 @@ using EncodedParts = std::array<MutableBytes, max_parts>;
 using EncodeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, const EncodedParts& out,
                                         unsigned thread, MeasuredError* error)>;
 
+/// Sees the first part of every chunk, in order and never two at a time, while other threads go on: it costs no time
+/// until it is the slowest. Several of them work side by side, on different chunks.
+using WatchRows = std::function<void(std::size_t tensor, Bytes rows)>;
+
 /// Writes the headers and the tensors, which are in rising order of file and offset. Files may be paused; where they
 /// are many, they are finished when they are whole. A file that is not seekable is the only one, and its tensors have
 /// one part each. `progress` hears of every byte. Gives the error of each tensor, which does not depend on the number
 /// of threads.
 Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
                                                   std::span<const StreamTensor> tensors, unsigned threads,
-                                                  const EncodeRows& encode, Progress& progress);
+                                                  const EncodeRows& encode, Progress& progress,
+                                                  std::span<const WatchRows> watchers = {});
 
 }  // namespace modelutils

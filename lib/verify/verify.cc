@@ -143,14 +143,6 @@ Result<TreeOptions> tree_options(const VerifyOptions& options) {
   return tree;
 }
 
-// Is there exactly one thing to verify? Looks no further than the second.
-bool is_single(const std::vector<std::string>& paths, const TreeOptions& tree,
-               const std::optional<ListedFiles>& listed) {
-  u64 targets = 0;
-  Targets(paths, tree, listed).for_each([&](const VerifyTarget&) { return ++targets < 2; });
-  return targets == 1;
-}
-
 // Opens all that a path stands for.
 void open_all(const std::string& path, const TreeOptions& tree) {
   Targets({path}, tree, std::nullopt).for_each([](const VerifyTarget& target) {
@@ -187,17 +179,16 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
     }
   }
   MU_ASSIGN(const TreeOptions tree, tree_options(options));
-  std::optional<ManifestCheck> manifest;
+  std::optional<Manifest> manifest;
   std::optional<ListedFiles> listed;
   if (options.manifest) {
-    MU_ASSIGN(Manifest loaded, load_manifest(*options.manifest));
-    if (given.empty()) listed.emplace(loaded, paths.front());
-    manifest.emplace(std::move(loaded), is_single(paths, tree, listed), paths, options.links == OutsideLinks::follow,
-                     given.empty());
+    MU_ASSIGN(manifest, load_manifest(*options.manifest));
+    if (given.empty()) listed.emplace(*manifest, paths.front());
   }
+  std::optional<PathProbe> source;
   if (options.against) {
-    MU_ASSIGN(const PathProbe source, probe_to_verify(*options.against));
-    if (!source.format) return tl::make_unexpected(unknown_format(source));
+    MU_ASSIGN(source, probe_to_verify(*options.against, OutsideLinks::warn));
+    if (!source->format) return tl::make_unexpected(unknown_format(*source));
   }
   std::optional<Together> together;
   if (options.together) {
@@ -214,8 +205,14 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   // Manifests are written and compared in the order of the models.
   const bool one_by_one = options.hash || options.manifest || options.against;
   ThreadBudget budget(options.threads);
-  ModelVerifier verifier(options, std::move(manifest), budget, is_many ? options.progress : nullptr,
-                         std::move(together));
+  ModelVerifier verifier(options, std::move(source), budget, is_many ? options.progress : nullptr, std::move(together));
+  // The first target is known to be the only one where it is: the walk looks one ahead.
+  const auto begin_manifest = [&](bool is_single) {
+    if (!manifest) return;
+    verifier.set_manifest(
+        {std::move(*manifest), is_single, paths, options.links == OutsideLinks::follow, given.empty()});
+    manifest.reset();
+  };
   WorkQueue<VerifyTarget, VerifyReport> queue(
       one_by_one ? 1 : options.threads, !(has_tree && options.as_finished),
       [&](VerifyTarget target) { return verifier.verify(target); },
@@ -225,11 +222,13 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
         if (!says_nothing && !is_only_signed) report(done);
       });
   Targets(paths, tree, listed).for_each([&](VerifyTarget target) {
+    begin_manifest(target.is_last);
     if (is_many && options.progress != nullptr) options.progress->expect(target.bytes * verifier.passes());
     queue.push(std::move(target));
     return true;
   });
   queue.finish();
+  begin_manifest(false);  // there was no target
   if (const auto rest = verifier.rest_of_manifest()) report(*rest);
   if (options.signature) report(signature::check(*options.signature, paths[0], options.threads, options.progress));
   return {};

@@ -39,6 +39,7 @@ class ModelVerifier::Run {
  public:
   Run(ModelVerifier& verifier, const VerifyTarget& target)
       : options_(verifier.options_),
+        source_(verifier.source_),
         manifest_(verifier.manifest_),
         budget_(verifier.threads_),
         digests_(verifier.digests_),
@@ -129,7 +130,7 @@ class ModelVerifier::Run {
     if (options_.data && opened->safetensors) log_.add_all(check_checkpoint_records(opened->safetensors->set));
     if (options_.against) {
       const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
-      log_.add_all(compare_with_source(*model, *opened, *options_.against));
+      log_.add_all(compare_with_source(*model, *opened, *source_));
     }
     return {};
   }
@@ -379,6 +380,7 @@ class ModelVerifier::Run {
   }
 
   const VerifyOptions& options_;
+  const std::optional<PathProbe>& source_;
   std::optional<ManifestCheck>& manifest_;
   ThreadBudget& budget_;
   DigestMemo& digests_;
@@ -395,13 +397,9 @@ class ModelVerifier::Run {
   std::optional<FindingLog> values_;  // what reading the data beside the rules found
 };
 
-ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
+ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<PathProbe> source, ThreadBudget& threads,
                              Progress* whole, std::optional<Together> together)
-    : options_(options),
-      manifest_(std::move(manifest)),
-      threads_(threads),
-      whole_(whole),
-      together_(std::move(together)) {}
+    : options_(options), source_(std::move(source)), threads_(threads), whole_(whole), together_(std::move(together)) {}
 
 VerifyReport ModelVerifier::verify(const VerifyTarget& target) {
   const ThreadBudget::Place place(threads_);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <utility>
 
 #include "base/thread_budget.h"
 #include "model/format.h"
@@ -31,10 +32,13 @@ struct VerifyTarget {
 
 class ModelVerifier {
  public:
-  /// `whole`: the progress over all models, or nullptr.
+  /// `source`: of --against, looked at already. `whole`: the progress over all models, or nullptr.
   /// `together`: the model that the other paths go with.
-  ModelVerifier(const VerifyOptions& options, std::optional<ManifestCheck> manifest, ThreadBudget& threads,
-                Progress* whole, std::optional<Together> together = std::nullopt);
+  ModelVerifier(const VerifyOptions& options, std::optional<PathProbe> source, ThreadBudget& threads, Progress* whole,
+                std::optional<Together> together = std::nullopt);
+
+  /// Before the first model.
+  void set_manifest(ManifestCheck manifest) { manifest_.emplace(std::move(manifest)); }
 
   /// May be called by several threads at once unless there is a manifest to write or to compare with. A model that
   /// finds no memory while others are at work is checked once more when they are done, alone.
@@ -50,6 +54,7 @@ class ModelVerifier {
   class Run;
 
   const VerifyOptions& options_;
+  const std::optional<PathProbe> source_;
   std::optional<ManifestCheck> manifest_;
   ThreadBudget& threads_;
   Progress* whole_;

@@ -42,8 +42,7 @@ Result<const ParityRules*> find_parity(Format converted, const PathProbe& source
                      {}, {}, source.path);
 }
 
-Result<FindingLog> compare(const CheckedModel& checked, const Model& converted, const std::string& path) {
-  MU_ASSIGN(PathProbe source, probe_path(path, OutsideLinks::warn));
+Result<FindingLog> compare(const CheckedModel& checked, const Model& converted, PathProbe source) {
   MU_ASSIGN(const ParityRules* rules, find_parity(converted.format, source));
   MU_ASSIGN(Model model, open_model(std::move(source)));
   return rules->compare(checked, converted, std::move(model));
@@ -51,12 +50,12 @@ Result<FindingLog> compare(const CheckedModel& checked, const Model& converted, 
 
 }  // namespace
 
-FindingLog compare_with_source(const CheckedModel& checked, const Model& converted, const std::string& source) {
+FindingLog compare_with_source(const CheckedModel& checked, const Model& converted, const PathProbe& source) {
   Result<FindingLog> found = compare(checked, converted, source);
   if (found) return std::move(*found);
   const Error& error = found.error();
   Finding finding = without_path(error, Scope::model);
-  finding.message = fmt::format("--against {}: {}", error.file.empty() ? source : error.file, error.message);
+  finding.message = fmt::format("--against {}: {}", error.file.empty() ? source.path : error.file, error.message);
   finding.offset.reset();
   FindingLog log;
   log.add(std::move(finding));

@@ -7,8 +7,8 @@
 
 namespace modelutils {
 
-/// What is wrong with `converted` when the model at `source` is what it was made from. Findings about the source itself
+/// What is wrong with `converted` when the model of `source` is what it was made from. Findings about the source itself
 /// (codes of opening it, "verify-no-parity") are among them, with its name.
-FindingLog compare_with_source(const CheckedModel& checked, const Model& converted, const std::string& source);
+FindingLog compare_with_source(const CheckedModel& checked, const Model& converted, const PathProbe& source);
 
 }  // namespace modelutils

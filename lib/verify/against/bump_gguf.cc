@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -12,16 +11,14 @@
 #include "io/random_access_file.h"
 #include "model/bump_config.h"
 #include "rules/bump/rules.h"
-#include "to_bump/entry_stream.h"
 #include "to_bump/mapping.h"
+#include "verify/against/bump_entries.h"
 
 namespace modelutils {
 
 namespace {
 
 using bump::Dimensions;
-
-constexpr std::size_t chunk = 256 * 1024;
 
 const bump::HeaderField& context_field() {
   return *std::find_if(bump::header_fields().begin(), bump::header_fields().end(),
@@ -56,7 +53,9 @@ class BumpParity {
     }
     compare_config(*mapping);
     compare_codes(*mapping);
-    MU_TRY(compare_entries(*mapping));
+    std::vector<EntryPair> pairs;
+    for (const BumpEntry& entry : mapping->entries) pairs.push_back(pair_of(entry));
+    MU_TRY(compare_entries(set_, *file_, pairs, log_));
     MU_TRY(say_what_is_not_carried(*mapping));
     return std::move(log_);
   }
@@ -102,8 +101,8 @@ class BumpParity {
     int balance = 0;  // entries of the one layout less those of the other
     for (std::size_t i = 0; i < mapping.entries.size() && mapping.entries[i].entry.layer == 0; ++i) {
       if (mapping.entries[i].parts.size() == repacked.entries[i].parts.size()) continue;
-      MU_ASSIGN(const bool is_plain, is_as_planned(mapping.entries[i]));
-      MU_ASSIGN(const bool is_repacked, is_as_planned(repacked.entries[i]));
+      MU_ASSIGN(const bool is_plain, has_bytes_of_source(set_, *file_, pair_of(mapping.entries[i])));
+      MU_ASSIGN(const bool is_repacked, has_bytes_of_source(set_, *file_, pair_of(repacked.entries[i])));
       balance += (is_repacked ? 1 : 0) - (is_plain ? 1 : 0);
     }
     if (balance <= 0) return {};
@@ -113,19 +112,10 @@ class BumpParity {
     return {};
   }
 
-  Result<bool> is_as_planned(const BumpEntry& entry) {
-    std::vector<std::byte> expected(chunk), found(chunk);
-    BumpEntryStream stream(set_, {entry.parts});
-    for (u64 done = 0; done < entry.entry.size;) {
-      const std::size_t size = static_cast<std::size_t>(std::min<u64>(chunk, entry.entry.size - done));
-      MU_ASSIGN(const BumpEntryStream::Filled filled, stream.fill(MutableBytes(expected).first(size)));
-      if (filled.bytes != size || !file_->read_exact(entry.entry.offset + done, MutableBytes(found).first(size)) ||
-          std::memcmp(expected.data(), found.data(), size) != 0) {
-        return false;
-      }
-      done += size;
-    }
-    return true;
+  static EntryPair pair_of(const BumpEntry& entry) {
+    return {
+        entry.entry.name(), entry.entry.offset, entry.entry.size, entry.parts,
+        entry.sources.empty() ? std::string("the zeros it must consist of") : at_tensor(entry.sources.front()).text()};
   }
 
   static bump::Census census(const BumpMapping& mapping) {
@@ -229,40 +219,6 @@ class BumpParity {
                  fmt::format("is {}, but the source is {}", codes[i], bump::dtype_name(entry.dtype)),
                  fmt::format("dtype code of {}", entry.name()), bump::codes_offset + i);
     }
-  }
-
-  Status compare_entries(const BumpMapping& mapping) {
-    std::vector<std::byte> expected(chunk), found(chunk);
-    for (const BumpEntry& entry : mapping.entries) {
-      BumpEntryStream stream(set_, {entry.parts});
-      for (u64 done = 0; done < entry.entry.size;) {
-        const std::size_t size = static_cast<std::size_t>(std::min<u64>(chunk, entry.entry.size - done));
-        MU_ASSIGN(const BumpEntryStream::Filled filled, stream.fill(MutableBytes(expected).first(size)));
-        if (filled.bytes != size) return internal_error("an entry is shorter than planned");
-        const u64 offset = entry.entry.offset + done;
-        if (Status read = file_->read_exact(offset, MutableBytes(found).first(size)); !read) {
-          log_.add(without_path(read.error(), Scope::data));
-          return {};
-        }
-        if (std::memcmp(expected.data(), found.data(), size) != 0) {
-          say_where_it_differs(entry, offset, Bytes(expected).first(size), Bytes(found).first(size));
-          break;
-        }
-        done += size;
-      }
-    }
-    return {};
-  }
-
-  void say_where_it_differs(const BumpEntry& entry, u64 offset, Bytes expected, Bytes found) {
-    const auto [right, wrong] = std::mismatch(expected.begin(), expected.end(), found.begin());
-    const u64 at = offset + static_cast<u64>(right - expected.begin());
-    log_.error(Scope::data, "parity-differs",
-               fmt::format("differs from {} from byte {} of the entry on (0x{:02x} instead of 0x{:02x})",
-                           entry.sources.empty() ? std::string("the zeros it must consist of")
-                                                 : at_tensor(entry.sources.front()).text(),
-                           at - entry.entry.offset, static_cast<unsigned>(*wrong), static_cast<unsigned>(*right)),
-               fmt::format("entry {}", entry.entry.name()), at);
   }
 
   Status say_what_is_not_carried(const BumpMapping& mapping) {

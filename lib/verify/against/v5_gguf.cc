@@ -10,8 +10,8 @@
 #include "json/canonical.h"
 #include "json/reader.h"
 #include "model/bump5_catalog.h"
-#include "to_bump/entry_stream.h"
 #include "to_bump/v5_config.h"
+#include "verify/against/bump_entries.h"
 #include "verify/against/bump_gguf.h"
 
 namespace modelutils {
@@ -20,8 +20,6 @@ namespace {
 
 using bump::v5::Entry;
 using json::Element;
-
-constexpr std::size_t v5_chunk = 256 * 1024;
 
 class Bump5Parity {
  public:
@@ -78,6 +76,7 @@ class Bump5Parity {
     std::vector<std::string> found;
     for (const Entry& entry : entries) found.push_back(entry.name());
     std::vector<bool> is_expected(entries.size());
+    std::vector<EntryPair> pairs;
     for (const Bump5Entry& wanted : mapping.entries) {
       const std::string name = wanted.entry.name();
       const auto place = std::ranges::find(found, name);
@@ -87,8 +86,15 @@ class Bump5Parity {
       }
       const auto i = static_cast<std::size_t>(place - found.begin());
       is_expected[i] = true;
-      MU_TRY(compare_entry(wanted, entries[i]));
+      if (auto parts = recipe_for(wanted, entries[i])) {
+        pairs.push_back({name, entries[i].offset, entries[i].size, std::move(*parts), source_text(wanted)});
+      } else {
+        log_.error(Scope::model, "parity-field",
+                   fmt::format("is {}, but the source gives {}", entries[i].word(), wanted.entry.word()),
+                   fmt::format("entry {}", name), entries[i].offset);
+      }
     }
+    MU_TRY(modelutils::compare_entries(set_, *model_.file, pairs, log_));
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (is_expected[i]) continue;
       log_.error(Scope::model, "parity-size", "does not come from the source", fmt::format("entry {}", found[i]),
@@ -107,42 +113,6 @@ class Bump5Parity {
       part.kind = BumpPart::Kind::copy;
     }
     return parts;
-  }
-
-  Status compare_entry(const Bump5Entry& wanted, const Entry& entry) {
-    const std::string where = fmt::format("entry {}", entry.name());
-    const auto parts = recipe_for(wanted, entry);
-    if (!parts) {
-      log_.error(Scope::model, "parity-field",
-                 fmt::format("is {}, but the source gives {}", entry.word(), wanted.entry.word()), where, entry.offset);
-      return {};
-    }
-    std::vector<std::byte> expected(v5_chunk), found(v5_chunk);
-    BumpEntryStream stream(set_, {std::span<const BumpPart>(*parts)});
-    for (u64 done = 0;;) {
-      MU_ASSIGN(const BumpEntryStream::Filled filled, stream.fill(expected));
-      const u64 left = entry.size - done;
-      const auto size = static_cast<std::size_t>(std::min<u64>(left, filled.bytes));
-      MU_TRY(model_.file->read_exact(entry.offset + done, MutableBytes(found).first(size)));
-      const auto [right, wrong] =
-          std::mismatch(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(size), found.begin());
-      const u64 at = done + static_cast<u64>(right - expected.begin());
-      if (at < done + size) {
-        log_.error(Scope::data, "parity-differs",
-                   fmt::format("differs from {} from byte {} of the entry on (0x{:02x} instead of 0x{:02x})",
-                               source_text(wanted), at, static_cast<unsigned>(*wrong), static_cast<unsigned>(*right)),
-                   where, entry.offset + at);
-        return {};
-      }
-      done += size;
-      if (filled.bytes < expected.size() || size < filled.bytes) {
-        if (done != entry.size || size < filled.bytes) {
-          log_.error(Scope::model, "parity-size",
-                     fmt::format("has {} bytes, but the source gives another number", entry.size), where, entry.offset);
-        }
-        return {};
-      }
-    }
   }
 
   static std::string source_text(const Bump5Entry& wanted) {

@@ -1,4 +1,4 @@
-#include "to_bump/entry_stream.h"
+#include "to_bump/entry_bytes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t entry_window_bytes = 256 * 1024;
+constexpr u64 entry_window_bytes = 256 * 1024;
 constexpr std::size_t direct_bytes = 32 * 1024;  // runs of this size go straight into the caller's buffer
 
 // Bytes that one run has in the output.
@@ -24,44 +24,58 @@ u64 run_in_output(const BumpPart& part) {
   return part.run / sizes.from_bytes * sizes.to_bytes;
 }
 
-}  // namespace
-
-Result<BumpEntryStream::Filled> BumpEntryStream::fill(MutableBytes out) {
-  Filled filled;
-  while (filled.bytes < out.size() && entry_ < recipes_.size()) {
-    const std::span<const BumpPart> parts = recipes_[entry_];
-    if (part_ == parts.size()) {
-      ++entry_;
-      part_ = 0;
-      continue;
-    }
-    const BumpPart& part = parts[part_];
-    const u64 run = run_in_output(part);
-    const u64 period = run + part.zeros;
-    if (period == 0 || position_ == part.repeat * period) {
-      ++part_;
-      position_ = 0;
-      window_valid_ = false;
-      continue;
-    }
-    MutableBytes rest = out.subspan(filled.bytes);
-    const u64 inside = position_ % period;
-    std::size_t done = 0;
-    if (inside < run) {
-      rest = rest.first(static_cast<std::size_t>(std::min<u64>(rest.size(), run - inside)));
-      MU_ASSIGN(done, from_source(part, position_ / period * run + inside, rest));
-      filled.all_zero = false;
-    } else {
-      done = static_cast<std::size_t>(std::min<u64>(rest.size(), period - inside));
-      std::memset(rest.data(), 0, done);
-    }
-    position_ += done;
-    filled.bytes += done;
-  }
-  return filled;
+// What one run and the zeros behind it make, and all of them.
+u64 period_of(const BumpPart& part) {
+  return run_in_output(part) + part.zeros;
+}
+u64 bytes_of(const BumpPart& part) {
+  return part.repeat * period_of(part);
 }
 
-Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 position, MutableBytes out) {
+}  // namespace
+
+u64 bytes_of(std::span<const BumpPart> parts) {
+  u64 bytes = 0;
+  for (const BumpPart& part : parts) bytes += bytes_of(part);
+  return bytes;
+}
+
+Status BumpEntryReader::read(std::span<const BumpPart> parts, u64 position, MutableBytes out) {
+  for (const BumpPart& part : parts) {
+    if (out.empty()) return {};
+    const u64 bytes = bytes_of(part);
+    if (position >= bytes) {
+      position -= bytes;
+      continue;
+    }
+    const auto here = static_cast<std::size_t>(std::min<u64>(out.size(), bytes - position));
+    MU_TRY(read_part(part, position, out.first(here)));
+    out = out.subspan(here);
+    position = 0;
+  }
+  return out.empty() ? Status() : internal_error("an entry is shorter than planned");
+}
+
+Status BumpEntryReader::read_part(const BumpPart& part, u64 position, MutableBytes out) {
+  const u64 run = run_in_output(part);
+  const u64 period = period_of(part);
+  while (!out.empty()) {
+    const u64 inside = position % period;
+    std::size_t done = 0;
+    if (inside < run) {
+      const auto rest = static_cast<std::size_t>(std::min<u64>(out.size(), run - inside));
+      MU_ASSIGN(done, from_source(part, position / period * run + inside, out.first(rest), out.size()));
+    } else {
+      done = static_cast<std::size_t>(std::min<u64>(out.size(), period - inside));
+      std::memset(out.data(), 0, done);
+    }
+    position += done;
+    out = out.subspan(done);
+  }
+  return {};
+}
+
+Result<std::size_t> BumpEntryReader::from_source(const BumpPart& part, u64 position, MutableBytes out, u64 wanted) {
   if (part.kind == BumpPart::Kind::literal) {
     std::memcpy(out.data(), part.literal->data() + position, out.size());
     return out.size();
@@ -70,8 +84,8 @@ Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 posit
     MU_TRY(read_runs(part, position, out));
     return out.size();
   }
-  if (!window_valid_ || position < window_begin_ || position >= window_begin_ + window_.size()) {
-    MU_TRY(load_window(part, position));
+  if (window_of_ != &part || position < window_begin_ || position >= window_begin_ + window_.size()) {
+    MU_TRY(load_window(part, position, wanted));
   }
   const std::size_t at = static_cast<std::size_t>(position - window_begin_);
   const std::size_t size = std::min(out.size(), window_.size() - at);
@@ -79,12 +93,14 @@ Result<std::size_t> BumpEntryStream::from_source(const BumpPart& part, u64 posit
   return size;
 }
 
-Status BumpEntryStream::load_window(const BumpPart& part, u64 position) {
+Status BumpEntryReader::load_window(const BumpPart& part, u64 position, u64 wanted) {
   const bool converts = part.kind == BumpPart::Kind::convert;
+  window_of_ = nullptr;
   const BlockConversion sizes = converts ? conversion_of(part.type, part.to) : BlockConversion{1, 1};
   const u64 first = position / sizes.to_bytes;
   const u64 left = part.repeat * run_in_output(part) / sizes.to_bytes - first;
-  const u64 count = std::min<u64>(entry_window_bytes / sizes.to_bytes, left);
+  const u64 needed = (position + wanted - 1) / sizes.to_bytes - first + 1;
+  const u64 count = std::min({entry_window_bytes / sizes.to_bytes, needed, left});
   window_begin_ = first * sizes.to_bytes;
   window_.resize(static_cast<std::size_t>(count * sizes.to_bytes));
   if (converts) {
@@ -94,12 +110,12 @@ Status BumpEntryStream::load_window(const BumpPart& part, u64 position) {
   } else {
     MU_TRY(read_runs(part, window_begin_, window_));
   }
-  window_valid_ = true;
+  window_of_ = &part;
   return {};
 }
 
 // Source bytes from `position` on, where the runs count as one behind the other.
-Status BumpEntryStream::read_runs(const BumpPart& part, u64 position, MutableBytes out) const {
+Status BumpEntryReader::read_runs(const BumpPart& part, u64 position, MutableBytes out) const {
   const ByteSource& source = *set_.files[part.file].source;
   if (part.stride == 0) return source.read_exact(part.offset + position, out);
   while (!out.empty()) {
