@@ -20,9 +20,11 @@ struct Pair {
   std::string right;
 };
 
-// An error of the same kind, with the operation named.
-tl::unexpected<Error> in_operation(Error error, const EditOperation& operation) {
-  if (error.kind == ErrorKind::usage) return usage_error(operation.where() + ": " + error.message);
+// An error of the same kind, with the operation and its key named.
+tl::unexpected<Error> in_operation(Error error, const EditOperation& operation, std::string_view key) {
+  if (error.kind == ErrorKind::usage) {
+    return usage_error(fmt::format("{} {}: {}", operation.where(), key, error.message));
+  }
   return tl::make_unexpected(std::move(error));
 }
 
@@ -131,7 +133,7 @@ class Applier {
     const bool is_file = operation.action == EditAction::set_from;
     MU_ASSIGN(const std::string text, is_file ? read_operand_file(pair.right) : Result<std::string>(pair.right));
     Result<std::string> encoded = is_file ? encode_file_text(*type, text) : encode_value(*type, text);
-    if (!encoded) return in_operation(std::move(encoded.error()), operation);
+    if (!encoded) return in_operation(std::move(encoded.error()), operation, name);
     put({std::move(name), type->type, std::move(*encoded)});
     return {};
   }
@@ -235,7 +237,7 @@ class Applier {
     u32 value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !is_power_of_two(value)) {
-      return usage_error(fmt::format("{} needs a power of two, not '{}'", operation.where(), text));
+      return usage_error(fmt::format("{} takes a power of two (8, 16, 32, …), not '{}'", operation.where(), text));
     }
     // What has the usual alignment needs no key for it, but keeps one that it had already.
     const gguf::OutKey* key = model_.find_key("general.alignment");

@@ -28,7 +28,7 @@ Status check_options(const EditOptions& options) {
   if (split.max_size && split.max_tensors) {
     return usage_error("--split-max-size and --split-max-tensors cannot be combined");
   }
-  if (split.max_size == u64{0}) return usage_error("--split-max-size must be at least 1");
+  if (split.max_size == u64{0}) return usage_error("--split-max-size must be at least 1 byte, such as 2G");
   if (split.max_tensors == u64{0}) return usage_error("--split-max-tensors must be at least 1");
   if (split.no_tensor_first && !split.max_size && !split.max_tensors) {
     return usage_error("--no-tensor-first-split needs --split-max-size or --split-max-tensors");

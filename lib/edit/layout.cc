@@ -106,8 +106,8 @@ class Layouter {
     const std::vector<std::size_t> starts = part_starts();
     const std::size_t count = starts.size();
     if (count > max_parts) {
-      return usage_error(
-          fmt::format("the model would become {} files, at most {} are allowed; choose larger ones", count, max_parts));
+      return usage_error(fmt::format("the model would become {} files, at most {} are allowed; choose a larger size",
+                                     count, max_parts));
     }
     std::string prefix = wishes_.output;
     if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
@@ -199,16 +199,21 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tenso
     return {};
   }
   if (data_offset % alignment != 0) {
-    return output_error("edit-no-room", fmt::format("the data begins at byte {}, which is not a multiple of {}; use -o",
-                                                    data_offset, alignment));
+    return output_error("edit-no-room",
+                        fmt::format("this edit cannot be made in place (the data begins at byte {}, which is not a "
+                                    "multiple of {}); write a copy with -o",
+                                    data_offset, alignment));
   }
   if (size > data_offset) {
-    return output_error("edit-no-room", fmt::format("does not fit by {} bytes; use -o", size - data_offset));
+    return output_error(
+        "edit-no-room",
+        fmt::format("this edit cannot be made in place (the header needs {} more); write a copy with -o",
+                    counted(size - data_offset, "byte")));
   }
   return output_error(
       "edit-no-room",
-      fmt::format("would leave {} between header and data, which is too much for padding and too little "
-                  "for any key; write a copy with -o",
+      fmt::format("this edit cannot be made in place ({} are left over, too many for padding and too few for any key); "
+                  "write a copy with -o",
                   counted(data_offset - size, "byte")));
 }
 

@@ -53,6 +53,10 @@ TokenSearch find_token(const ArrayView& tokens, std::string_view text) {
   return search;
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace
 
 Status set_token(EditedModel& model, const EditOperation& operation) {
@@ -77,10 +81,11 @@ Status set_token(EditedModel& model, const EditOperation& operation) {
   }
   const TokenSearch search = find_token(*tokens, text);
   if (!search.id) {
-    return input_error(
-        "edit-no-token",
-        fmt::format("{}: the vocabulary has no token '{}'{}", operation.where(), text, search.closest.hint()),
-        at_key(tokens_key));
+    return input_error("edit-no-token",
+                       fmt::format("{}: no token '{}'{}", operation.where(), text,
+                                   is_number(text) ? fmt::format("; to set an id: --set {}={}", role->key, text)
+                                                   : search.closest.hint()),
+                       at_key(tokens_key));
   }
   gguf::OutKey id = gguf::make_key(std::string(role->key), *search.id);
   if (gguf::OutKey* there = model.find_key(role->key)) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "base/byte_writer.h"
 #include "gguf/value_names.h"
@@ -17,11 +18,27 @@ namespace {
 
 using gguf::ValueType;
 
-tl::unexpected<Error> not_a(ValueType type, std::string_view text) {
+template <typename T>
+std::string range_of() {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_floating_point_v<T>) {
+    return fmt::format("{:.3g} to {:.3g}", Limits::lowest(), Limits::max());
+  } else {
+    return fmt::format("{} to {}", +Limits::min(), +Limits::max());
+  }
+}
+
+// What a number of the type is written as.
+template <typename T>
+std::string accepted() {
+  return std::is_floating_point_v<T> ? "a number such as 0.5, 1e-5, nan or inf" : range_of<T>();
+}
+
+tl::unexpected<Error> not_a(ValueType type, std::string_view text, std::string_view wanted) {
   constexpr std::size_t shown = 40;
   const std::string value(text.substr(0, shown));
-  return usage_error(fmt::format("'{}{}' is not a value of type {}", value, text.size() > shown ? "…" : "",
-                                 gguf::short_type_name(type)));
+  return usage_error(fmt::format("{} takes {}, not '{}{}'", gguf::short_type_name(type), wanted, value,
+                                 text.size() > shown ? "…" : ""));
 }
 
 template <typename T>
@@ -30,7 +47,11 @@ Status put_number(std::string& out, ValueType type, std::string_view text) {
   if (digits.starts_with('+')) digits.remove_prefix(1);
   T value{};
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.starts_with('+')) return not_a(type, text);
+  const bool is_whole = end == digits.data() + digits.size() && !digits.starts_with('+');
+  if (is_whole && error == std::errc::result_out_of_range) {
+    return usage_error(fmt::format("'{}' is outside {} ({})", text, gguf::short_type_name(type), range_of<T>()));
+  }
+  if (!is_whole || error != std::errc()) return not_a(type, text, accepted<T>());
   put(out, value);
   return {};
 }
@@ -48,7 +69,7 @@ Status put_scalar(std::string& out, ValueType type, std::string_view text) {
     case ValueType::i64: return put_number<i64>(out, type, text);
     case ValueType::f64: return put_number<double>(out, type, text);
     case ValueType::boolean:
-      if (text != "true" && text != "false") return not_a(type, text);
+      if (text != "true" && text != "false") return not_a(type, text, "true or false");
       put<u8>(out, text == "true" ? 1 : 0);
       return {};
     case ValueType::string: put_text(out, text); return {};
@@ -63,7 +84,10 @@ Status put_element(std::string& out, ValueType type, json::Element element) {
   std::string_view text;
   const bool is_text = element.get(text);
   const bool is_float = type == ValueType::f32 || type == ValueType::f64;
-  if (type == ValueType::string ? !is_text : is_text && !is_float) return not_a(type, element.text());
+  if (type == ValueType::string && !is_text) return not_a(type, element.text(), "a text in quotes");
+  if (is_text && type != ValueType::string && !is_float) {
+    return not_a(type, element.text(), type == ValueType::boolean ? "true or false" : "a number without quotes");
+  }
   if (is_text) return put_scalar(out, type, text);
   return put_scalar(out, type, element.text());
 }
@@ -107,7 +131,7 @@ Result<std::string> encode_value(const EditType& type, std::string_view text) {
   const auto document = json::parse(text, "the value");
   json::Array array;
   if (!document || !(*document)->root.get(array)) {
-    return usage_error(fmt::format("the value of a {} must be a JSON array{}", type.text(),
+    return usage_error(fmt::format("{} takes a JSON array such as [1, 2]{}", type.text(),
                                    document ? "" : ": " + document.error().message));
   }
   u64 count = 0;

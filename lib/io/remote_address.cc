@@ -82,9 +82,9 @@ bool may_have_token(std::string_view url) {
 Status check_web(std::string_view url) {
   const std::string_view rest = url.substr(url.find("://") + 3);
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
-  if (authority.empty()) return usage_error("an address without a host");
+  if (authority.empty()) return usage_error("the address names no host: it should be https://HOST/PATH");
   if (authority.find('@') != std::string_view::npos) {
-    return usage_error("an address with a user or a password in it, which others could read: leave them out");
+    return usage_error("the address has a user or a password in it, which others could read: leave them out");
   }
   return {};
 }
@@ -119,7 +119,7 @@ Result<std::string> hub_url(const std::string& endpoint, std::string_view text) 
   if (parts.size() < 3) return usage_error("the address names no file: it should be hf://ORG/REPO[@REVISION]/PATH");
   for (const std::string_view part : parts) {
     if (part.empty() || part == "." || part == "..") {
-      return usage_error("an address with an empty part, \".\" or \"..\" in its path");
+      return usage_error("the path of the address has an empty part, \".\" or \"..\": write it in full");
     }
   }
   const auto at = parts[1].find('@');
@@ -132,7 +132,8 @@ Result<std::string> hub_url(const std::string& endpoint, std::string_view text) 
   } else if (revision.find('%') == std::string::npos) {  // %2F is how a branch's "/" is written
     revision = percent_encoded(revision);
   }
-  if (revision.empty() || at == 0) return usage_error("an address with an empty name or revision");
+  if (revision.empty() || at == 0)
+    return usage_error("the address has an empty name or revision: it should be hf://ORG/REPO[@REVISION]/PATH");
   std::string url = fmt::format("{}/{}/{}/resolve/{}", endpoint, percent_encoded(parts[0]),
                                 percent_encoded(parts[1].substr(0, at)), revision);
   for (; path < parts.size(); ++path) url += "/" + percent_encoded(parts[path]);
@@ -151,7 +152,7 @@ bool is_address(std::string_view path) {
 Result<RemoteAddress> resolve_address(const std::string& path) {
   for (const char c : path) {
     if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f') {
-      return usage_error("an address with a space or a control character");
+      return usage_error("the address has a space or a control character: write a space as %20");
     }
   }
   const bool is_hub = path.starts_with("hf://");

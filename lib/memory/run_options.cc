@@ -30,13 +30,13 @@ Result<Extent> extent_of(const RunOptions& options, u64 trained, bool is_causal)
   }
   const u64 sequences = std::max<u64>(1, options.sequences);
   if (sequences > max_sequences) {
-    return usage_error(fmt::format("llama.cpp takes at most {} sequences, not {}", max_sequences, sequences));
+    return usage_error(fmt::format("--sequences must be 1 to {}, as in llama.cpp, not {}", max_sequences, sequences));
   }
   const u64 context = options.context != 0 ? options.context : trained;
   if (context > max_context) {
-    return usage_error(fmt::format("llama.cpp takes a context of at most {} tokens, not {}", max_context, context));
+    return usage_error(fmt::format("--context must be 1 to {} tokens, as in llama.cpp, not {}", max_context, context));
   }
-  if (options.batch == 0) return usage_error("a batch has at least one token");
+  if (options.batch == 0) return usage_error("--batch must be at least 1 token");
   Extent extent;
   const u64 batch = is_causal ? std::min(context, options.batch) : options.batch;
   extent.ubatch = std::min(batch, options.ubatch != 0 ? options.ubatch : batch);

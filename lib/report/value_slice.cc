@@ -37,7 +37,7 @@ Result<ValueSlice> ValueSlice::parse(std::string_view text, const ValueSource& t
                                    : one.empty() || !begin || *begin == ~u64{0} ? std::optional(size)
                                                                                 : std::optional(*begin + 1);
     if (!begin || !end) return refuse("write a range for each dimension, as in [10:20,0:4]");
-    if (*begin >= *end || *end > size) return refuse(fmt::format("'{}' is outside 0:{}", one, size));
+    if (*begin >= *end || *end > size) return refuse(fmt::format("'{}' is outside this dimension (0:{})", one, size));
     slice.ranges_.push_back({*begin, *end, size});
   }
   if (more || !rest.empty()) return refuse("the tensor has " + counted(tensor.shape.size(), "dimension"));

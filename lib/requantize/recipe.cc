@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
 Result<quantize::TypeOverride> parse_override(std::string_view flag, std::string_view text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return usage_error(fmt::format("{}: '{}' is not PATTERN=TYPE", flag, text));
+    return usage_error(fmt::format("{} takes PATTERN=TYPE, such as 'output.weight=Q8_0', not '{}'", flag, text));
   }
   const std::string_view name = trimmed(text.substr(equals + 1));
   const auto type = type_from_name(name);
@@ -33,7 +33,7 @@ Result<quantize::TypeOverride> parse_override(std::string_view flag, std::string
     for (const TypeInfo& info : all_types()) {
       if (has_encoder(info.type)) closest.offer(info.name);
     }
-    return usage_error(fmt::format("{}: nothing can be quantised to '{}'{}", flag, name, closest.hint()));
+    return usage_error(fmt::format("{}: there is no type '{}' to quantise to{}", flag, name, closest.hint()));
   }
   return quantize::TypeOverride{std::string(trimmed(text.substr(0, equals))), *type};
 }
@@ -42,7 +42,7 @@ Result<const quantize::Mix*> parse_mix(std::string_view flag, std::string_view t
   if (const quantize::Mix* mix = quantize::mix_from_name(text)) return mix;
   std::string names;
   for (const quantize::Mix& mix : quantize::all_mixes()) names += (names.empty() ? "" : ", ") + std::string(mix.name);
-  return usage_error(fmt::format("{}: '{}' is none of {}", flag, text, names));
+  return usage_error(fmt::format("{} takes one of {}, not '{}'", flag, names, text));
 }
 
 Result<Recipe> read_recipe(const std::string& path) {

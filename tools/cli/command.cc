@@ -7,10 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/closest_name.h"
 #include "cli/help_text.h"
 #include "cli/option_values.h"
+#include "cli/pager.h"
 #include "io/text_output.h"
 
 namespace modelutils::cli {
@@ -50,7 +52,8 @@ std::string_view Flag::long_name() const {
 struct Command::State {
   State(std::string tool, std::string text) : name(std::move(tool)), summary(std::move(text)) {
     app.allow_extras();
-    app.set_help_flag("-h,--help");
+    app.set_help_flag("--help");
+    short_help = app.add_flag("-h")->disable_flag_override()->take_all();
     app.set_version_flag("--version", std::string{});
   }
 
@@ -102,18 +105,21 @@ struct Command::State {
   Status collect();
   void collect_ordered();
   const Flag* find_long(std::string_view long_name) const;
+  Result<std::string> help(const Command& command) const;
 
   std::string name;
   std::string summary;
   std::vector<std::string> descriptions;
   std::vector<Example> examples;
+  std::vector<std::string> daily;
   std::vector<Flag> flags;
   std::vector<Entry> entries;
   CommonOptions common;
   CLI::App app;
+  CLI::Option* short_help = nullptr;
+  std::string help_group;  // of --help=GROUP
   bool prepared = false;
-  bool wants_help = false;
-  bool wants_version = false;
+  enum class Wanted : u8 { run, short_help, help, version } wanted = Wanted::run;
 };
 
 void Command::State::add_common_flags() {
@@ -154,7 +160,8 @@ void Command::State::add_common_flags() {
   choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
          [this](const std::string& value) { common.json_errors = value == "json"; });
   // CLI11 itself answers these two; they are listed here for the help, the man page and the completions.
-  finish(plain("-h,--help", "Print this help"), {});
+  finish(plain("-h,--help", "Print the options used daily (-h), all of them (--help), or one group (--help=GROUP)"),
+         {});
   finish(plain("--version", "Print the version"), {});
 }
 
@@ -212,6 +219,10 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   // CLI11 takes the next argument for the value of "--flag="; the empty value has to be an argument of its own.
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     std::string& argument = arguments[i];
+    if (argument.starts_with("--help=")) {
+      help_group = argument.substr(std::string_view("--help=").size());
+      argument = "--help";
+    }
     if (!argument.starts_with("--") || !argument.ends_with('=') || argument.find('=') + 1 != argument.size()) continue;
     const Flag* flag = find_long(std::string_view(argument).substr(0, argument.size() - 1));
     if (flag == nullptr || flag->value_name.empty()) continue;
@@ -222,10 +233,10 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   try {
     app.parse(arguments);
   } catch (const CLI::CallForHelp&) {
-    wants_help = true;
+    wanted = Wanted::help;
     return {};
   } catch (const CLI::CallForVersion&) {
-    wants_version = true;
+    wanted = Wanted::version;
     return {};
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string_view text = error.what();
@@ -234,6 +245,10 @@ Status Command::State::parse(std::vector<std::string> arguments) {
                                    text.find("flag override") == text.npos ? "needs a value" : "takes no value"));
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
+  }
+  if (short_help->count() > 0) {
+    wanted = Wanted::short_help;
+    return {};
   }
   // The form of errors counts even if something else is wrong.
   const Status collected = collect();
@@ -253,6 +268,19 @@ Status Command::State::parse(std::vector<std::string> arguments) {
     return usage_error(fmt::format("{} is missing", what));
   }
   return {};
+}
+
+Result<std::string> Command::State::help(const Command& command) const {
+  const std::size_t width = terminal_width(80);
+  const bool color = use_color(common);
+  if (wanted == Wanted::short_help) return short_help_text(command, width, color);
+  if (help_group.empty()) {
+    start_pager(common.pager);
+    return help_text(command, width, color);
+  }
+  if (auto text = group_help_text(command, help_group, width, color)) return *std::move(text);
+  return usage_error(
+      fmt::format("--help={} is not a group of options; the groups are {}", help_group, group_names(command)));
 }
 
 Command::Command(std::string name, std::string summary)
@@ -331,10 +359,18 @@ void Command::description(std::string text) {
   state_->descriptions.push_back(std::move(text));
 }
 
+void Command::daily(std::vector<std::string> long_names) {
+  for (const std::string& name : long_names) {
+    if (state_->find_long(name) == nullptr) throw std::logic_error("no flag " + name);
+  }
+  state_->daily = std::move(long_names);
+}
+
 void Command::add_pager() {
   Flag flag{.names = "--pager",
             .value_name = "WHEN",
             .help = "On a terminal: show what is longer than the screen in a pager (MODELUTILS_PAGER, PAGER, less)",
+            .group = std::string(common_group),
             .kind = ValueKind::choice,
             .choices = {"auto", "always", "never"}};
   state_->add(std::move(flag), false, [this](const Flag& self, const std::vector<std::string>& values) -> Status {
@@ -354,13 +390,15 @@ std::optional<int> Command::parse(int argc, char** argv) {
   if (!status) return Messages(*this).error(status.error());
   show_log(state_->name, state_->common);
   show_output_remarks(*this);
-  if (!state_->wants_help && !state_->wants_version) return std::nullopt;
-  TextOutput out;
-  if (state_->wants_help) {
-    out << help_text(*this, terminal_width(80), use_color(state_->common));
-  } else {
-    out << state_->name << " (modelutils) " MODELUTILS_VERSION "\n";
+  if (state_->wanted == State::Wanted::run) return std::nullopt;
+  std::string text = state_->name + " (modelutils) " MODELUTILS_VERSION "\n";
+  if (state_->wanted != State::Wanted::version) {
+    const Result<std::string> help = state_->help(*this);
+    if (!help) return Messages(*this).error(help.error());
+    text = *help;
   }
+  TextOutput out;
+  out << text;
   if (const Status written = out.flush(); !written) return Messages(*this).error(written.error());
   return exit_ok;
 }
@@ -376,6 +414,9 @@ const std::vector<std::string>& Command::descriptions() const {
 }
 const std::vector<Example>& Command::examples() const {
   return state_->examples;
+}
+const std::vector<std::string>& Command::daily_flags() const {
+  return state_->daily;
 }
 const CommonOptions& Command::common() const {
   return state_->common;

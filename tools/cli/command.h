@@ -109,7 +109,10 @@ class Command {
   /// One positional argument.
   void add_path(Flag flag, std::string& target);
 
+  /// The first five are also shown by -h.
   void example(std::string command, std::string explanation);
+  /// The long names of the flags that -h shows, in this order.
+  void daily(std::vector<std::string> long_names);
   /// A paragraph for the man page and the end of --help.
   void description(std::string text);
 
@@ -124,6 +127,7 @@ class Command {
   const std::string& summary() const;
   const std::vector<std::string>& descriptions() const;
   const std::vector<Example>& examples() const;
+  const std::vector<std::string>& daily_flags() const;
   const CommonOptions& common() const;
   const std::vector<Flag>& flags() const;
 

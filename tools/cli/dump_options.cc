@@ -8,6 +8,8 @@ namespace modelutils::cli {
 
 namespace {
 
+constexpr std::string_view compatibility = "Compatibility (gguf-py's gguf-dump)";
+
 Flag form_flag(std::string_view name, std::string_view help) {
   return {.names = std::string(name), .help = std::string(help), .group = "Forms of output"};
 }
@@ -40,7 +42,9 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
   const std::span<const ListingForm> forms = listing_forms();
   for (std::size_t i = 0; i < forms.size(); ++i) {
     if (forms[i].flag.empty() || (forms[i].is_of_gguf && !is_gguf)) continue;
-    command.add(form_flag(forms[i].flag, forms[i].help), arguments.forms[i]);
+    Flag flag = form_flag(forms[i].flag, forms[i].help);
+    if (forms[i].is_of_gguf) flag.group = compatibility;
+    command.add(std::move(flag), arguments.forms[i]);
   }
   command.add({.names = "--list",
                .value_name = "WHAT",
@@ -98,8 +102,10 @@ Command gguf_dump_command(DumpArguments& arguments) {
                     arguments.paths);
   add_selection(command, arguments, "Print the value of one key and nothing else; arrays one element per line");
   command.add(form_flag("--json", "One JSON object for each model: gguf-py's and more"), arguments.json);
-  command.add(form_flag("--json-array", "The same with the values of arrays"), arguments.json_array);
   add_forms(command, arguments, true);
+  command.add(
+      {.names = "--json-array", .help = "--json with the values of arrays", .group = std::string(compatibility)},
+      arguments.json_array);
   add_render_flags(command, arguments.render);
   command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
   command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
@@ -108,6 +114,7 @@ Command gguf_dump_command(DumpArguments& arguments) {
                   "Ask several models the same question");
   command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
   command.add_pager();
+  command.daily({"--summary", "--layers", "--get", "--tensors", "--values", "--stats", "--fit", "--json"});
   return command;
 }
 
@@ -115,18 +122,17 @@ Command st_dump_command(DumpArguments& arguments) {
   Command command("st-dump", "Show what is in safetensors files, sharded models and MLX directories");
   command.description(
       "A path is a .safetensors file, a model.safetensors.index.json, a directory, or - for standard input, of which "
-      "only the header is read. Of an MLX or Hugging Face directory config.json is shown too. Of a quantised MLX model "
-      "the modules are shown; --tensors '*' lists the tensors that they are stored in.");
+      "only the header is read. For a directory, config.json is shown, too. A quantised MLX model is listed by "
+      "modules; --tensors '*' lists the tensors that they are stored in.");
   command.add_paths({.names = "PATH…",
                      .help = "A safetensors file, an index, a model directory, or -",
                      .group = "Arguments",
                      .kind = ValueKind::file,
                      .file_patterns = {"*.safetensors", "*.json"}},
                     arguments.paths);
-  add_selection(
-      command, arguments,
-      "Print one value of __metadata__ or, of a directory, of config.json (rope_scaling.type is a member of a "
-      "member), chat_template or the text of a token (eos_token) as it is");
+  add_selection(command, arguments,
+                "Print one value as it is: a key of __metadata__ or config.json (rope_scaling.type for a member of a "
+                "member), chat_template, or the text of a token (eos_token)");
   command.add(form_flag("--json", "One JSON object for each path (schema st-dump/1)"), arguments.json);
   command.add(form_flag("--modules", "Every module that owns a weight: logical shape, mode, bits, group size"),
               arguments.modules);
@@ -136,6 +142,7 @@ Command st_dump_command(DumpArguments& arguments) {
   command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
   command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
   command.add_pager();
+  command.daily({"--summary", "--modules", "--layers", "--get", "--tensors", "--values", "--stats", "--json"});
   return command;
 }
 

@@ -33,7 +33,7 @@ Result<std::vector<u64>> parse_contexts(std::string_view text) {
     const std::size_t comma = text.find(',');
     is_last = comma == std::string_view::npos;
     MU_ASSIGN(const u64 context, parse_binary_size("--context", text.substr(0, comma)));
-    if (context == 0) return usage_error("--context needs numbers of tokens from 1 on");
+    if (context == 0) return usage_error("--context needs at least 1 token, such as 8192 or 32K");
     contexts.push_back(context);
     text.remove_prefix(is_last ? text.size() : comma + 1);
   }
@@ -115,7 +115,7 @@ Result<memory::RunOptions> run_options(const FitArguments& arguments) {
   run.ubatch = arguments.ubatch.value_or(run.ubatch);
   for (const auto& [name, value] :
        {std::pair("--sequences", run.sequences), {"--batch", run.batch}, {"--ubatch", run.ubatch}}) {
-    if (value == 0) return usage_error(fmt::format("{} needs a number from 1 on", name));
+    if (value == 0) return usage_error(fmt::format("{} must be at least 1", name));
   }
   run.unified = arguments.unified;
   run.flash_attention = arguments.flash_attention != "off";

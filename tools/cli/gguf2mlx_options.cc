@@ -56,21 +56,23 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
                .kind = ValueKind::choice,
                .choices = {"bf16", "f16", "f32"}},
               arguments.dequantize);
-  command.add({.names = "--dtype",
-               .value_name = "TYPE",
-               .help = "Type of what is not quantised in the file (default: the narrowest that holds it)",
-               .kind = ValueKind::choice,
-               .choices = {"bf16", "f16", "f32"}},
-              arguments.dtype);
+  command.add(
+      {.names = "--dtype",
+       .value_name = "TYPE",
+       .help = "Type for tensors that are not quantised in the file (default: the smallest that holds their values)",
+       .kind = ValueKind::choice,
+       .choices = {"bf16", "f16", "f32"}},
+      arguments.dtype);
   command.add({.names = "--model-type",
                .value_name = "NAME",
                .help = "model_type of config.json, where several share an architecture (mistral)"},
               convert.model_type);
-  command.add_size({.names = "--shard-size",
-                    .value_name = "SIZE",
-                    .help = "Most bytes of tensors in one file (default 5G); K, M and G are powers of 1000",
-                    .kind = ValueKind::size},
-                   arguments.shard_size);
+  command.add_size(
+      {.names = "--shard-size",
+       .value_name = "SIZE",
+       .help = "Start a new file after this many bytes of tensors (default 5G; K, M and G are powers of 1000)",
+       .kind = ValueKind::size},
+      arguments.shard_size);
   command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
               convert.pre);
   command.add({.names = "--no-tokenizer", .help = "Leave out the tokenizer"}, convert.no_tokenizer);
@@ -91,6 +93,7 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
   command.example("gguf2mlx model.gguf -o model-mlx", "Convert a model");
   command.example("gguf2mlx model.gguf -o model-exact --exact --fallback f32", "Lose nothing, whatever it costs");
   command.example("gguf2mlx model.gguf -o model-bf16 --dequantize bf16", "Plain weights for transformers");
+  command.daily({"--output", "--exact", "--fallback", "--dequantize", "--shard-size", "--dry-run", "--force"});
   return command;
 }
 

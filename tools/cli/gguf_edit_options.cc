@@ -50,12 +50,11 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
   Command command("gguf-edit", "Change keys, names and layout of a GGUF model");
   edit::EditOptions& edit = arguments.edit;
   command.description(
-      "Tensor data is copied or left where it is, never decoded. A part of a split model stands for the whole model, "
-      "which -o writes as one file. What breaks a rule that the model kept (an id beyond the vocabulary, a missing "
-      "tensor, another architecture) is refused unless --force. With --in-place only the header is written, after a "
-      "journal next to the file: whatever interrupts it, gguf-dump and verify say so, and --recover makes the file "
-      "whole "
-      "again. In place, the header must not outgrow its room; -o with --reserve makes some.");
+      "Tensor data is copied or left where it is, never decoded. Give any part of a split model to edit the whole, "
+      "which -o writes as one file. An edit that breaks a rule (an id beyond the vocabulary, a missing tensor, another "
+      "architecture) is refused; --force makes it all the same. With --in-place only the header is written, protected "
+      "by a journal next to the file: if the edit is interrupted, gguf-dump and verify say so, and --recover repairs "
+      "the file. The new header must fit before the tensor data; -o with --reserve makes room for later edits.");
   command.add_path({.names = "MODEL.gguf",
                     .help = "A GGUF model; any part of a split one",
                     .kind = ValueKind::file,
@@ -72,23 +71,22 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
               edit.output);
   command.add({.names = "--in-place", .help = "Change the header of MODEL.gguf itself"}, edit.in_place);
   command.add({.names = "--dry-run", .help = "Print what would change, but write nothing"}, edit.dry_run);
-  command.add({.names = "--recover", .help = "End an edit in place that was interrupted"}, arguments.recover);
+  command.add({.names = "--recover", .help = "Repair a file whose edit in place was interrupted"}, arguments.recover);
   command.add({.names = "--journal",
                .value_name = "FILE",
-               .help = "With --recover: the journal of that edit, where it does not lie next to MODEL.gguf",
+               .help = "With --recover: the journal of that edit, if it is not next to MODEL.gguf",
                .kind = ValueKind::file,
                .file_patterns = {"*.edit-journal"}},
               arguments.journal);
   command.add_size({.names = "--reserve",
                     .value_name = "BYTES",
-                    .help = "Leave room for later edits in place, in the key modelutils.reserve; 0 takes it away",
+                    .help = "Leave room for later edits in place (in the key modelutils.reserve); 0 removes it",
                     .kind = ValueKind::size},
                    edit.reserve);
-  command.add(
-      {.names = "--force",
-       .help = "Replace an existing output, and write what would be refused; in place, also if the file is open "
-               "elsewhere"},
-      edit.force);
+  command.add({.names = "--force",
+               .help = "Replace an existing output; make edits that would be refused; in place, also while another "
+                       "process has the file open"},
+              edit.force);
   command.example("gguf-edit --set-token eos='<|eot_id|>' --in-place model.gguf", "Correct the token that ends a text");
   command.example("gguf-edit --set-from tokenizer.chat_template=template.jinja model.gguf -o fixed.gguf --reserve 64K",
                   "Replace the chat template, with room for more edits");
@@ -96,6 +94,7 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
                   "See what would change");
   command.example("gguf-edit model-00001-of-00003.gguf -o whole.gguf", "Merge a split model");
   command.example("gguf-edit --split-max-size 2G model.gguf -o part", "Split it: part-00001-of-00003.gguf and so on");
+  command.daily({"--set", "--set-from", "--set-token", "--delete", "--output", "--in-place", "--dry-run"});
   return command;
 }
 

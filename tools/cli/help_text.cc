@@ -1,6 +1,7 @@
 #include "cli/help_text.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/terminal_text.h"
 #include "base/utf8.h"
@@ -9,7 +10,62 @@ namespace modelutils::cli {
 
 namespace {
 
-constexpr std::size_t help_column = 28;
+constexpr std::size_t narrowest = 40;
+constexpr std::size_t widest = 110;
+constexpr std::size_t daily_examples = 5;
+
+// Where the explanation of a flag begins: on a narrow terminal in a line of its own.
+std::size_t help_column(std::size_t width) {
+  return width < 60 ? 6 : 28;
+}
+
+// The first word of a command line, with the spaces in its quotes.
+std::string_view shell_word(std::string_view text) {
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quote == 0 && text[i] == ' ') return text.substr(0, i);
+    if (quote == 0 && (text[i] == '\'' || text[i] == '"')) {
+      quote = text[i];
+    } else if (text[i] == quote) {
+      quote = 0;
+    }
+  }
+  return text;
+}
+
+// A command line, which may be copied however narrow the terminal is: a line that goes on ends with a backslash.
+void append_command(std::string& out, std::string_view text, std::size_t width) {
+  std::size_t column = 2;
+  out += "  ";
+  for (bool is_first = true; !text.empty(); is_first = false) {
+    const std::string_view word = shell_word(text);
+    const std::size_t columns = display_width(word);
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const std::size_t more = text.empty() ? 0 : 2;  // " \"
+    if (!is_first && column + 1 + columns + more > width) {
+      out += " \\\n    ";
+      column = 4;
+    } else if (!is_first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += columns;
+  }
+}
+
+void append_example(std::string& out, const Example& example, std::size_t width) {
+  append_command(out, example.command, width);
+  out += "\n      ";
+  append_wrapped(out, example.explanation, 6, 6, width);
+}
+
+// The same in one line where there is room.
+void append_short_example(std::string& out, const Example& example, std::size_t width) {
+  const std::size_t columns = 2 + display_width(example.command) + 4 + display_width(example.explanation);
+  if (columns > width) return append_example(out, example, width);
+  out += "  " + example.command + "  # " + example.explanation + "\n";
+}
 
 std::string left_side(const Flag& flag) {
   if (flag.is_positional()) return "  " + flag.names;
@@ -49,49 +105,136 @@ std::vector<std::string_view> groups(const Command& command) {
   return names;
 }
 
-std::string help_text(const Command& command, std::size_t width, bool color) {
-  width = std::clamp<std::size_t>(width, 60, 110);
-  const auto heading = [&](std::string_view text) {
-    return (color ? "\n\033[1m" : "\n") + std::string(text) + (color ? ":\033[0m\n" : ":\n");
-  };
-  std::string out = command.name() + ":";
-  append_wrapped(out, command.summary(), out.size(), 0, width);
-  out += heading("Usage") + "  " + usage_line(command) + "\n";
+namespace {
 
-  for (const std::string_view group : groups(command)) {
-    out += heading(group);
-    for (const Flag& flag : command.flags()) {
-      if (flag.group != group) continue;
-      std::string line = left_side(flag);
-      std::size_t column = display_width(line);
-      if (column + 2 > help_column) {
-        line += '\n';
-        column = 0;
-      }
-      line.append(help_column - column, ' ');
-      append_wrapped(line, help_of(flag), help_column, help_column, width);
-      out += line;
+std::string group_name(std::string_view heading) {
+  const std::size_t flag = heading.find("(--");
+  std::string_view word = flag == std::string_view::npos ? heading : heading.substr(flag + 3);
+  word = word.substr(0, word.find_first_of(" ,)"));
+  std::string name(word);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+// What -h says of a flag: "Output file" of "Output file; - writes to standard output".
+std::string first_clause(std::string_view help) {
+  for (const std::string_view end : {"; ", ": ", ". ", " ("}) help = help.substr(0, help.find(end));
+  return std::string(help);
+}
+
+class HelpText {
+ public:
+  HelpText(const Command& command, std::size_t width, bool color)
+      : command_(command), width_(std::clamp(width, narrowest, widest)), color_(color) {}
+
+  void add_title() {
+    text_ = command_.name() + ":";
+    append_wrapped(text_, command_.summary(), text_.size(), 0, width_);
+  }
+  void add_usage() {
+    add_heading("Usage");
+    add_wrapped(usage_line(command_), 2, 4);
+  }
+  void add_heading(std::string_view heading) {
+    text_.append(color_ ? "\n\033[1m" : "\n").append(heading).append(color_ ? ":\033[0m\n" : ":\n");
+  }
+  void add_flag(const Flag& flag, const std::string& help) {
+    std::string line = left_side(flag);
+    std::size_t column = display_width(line);
+    const std::size_t begin = help_column(width_);
+    if (column + 2 > begin) {
+      line += '\n';
+      column = 0;
+    }
+    line.append(begin - column, ' ');
+    append_wrapped(line, help, begin, begin, width_);
+    text_ += line;
+  }
+  void add_group(std::string_view group) {
+    add_heading(group);
+    for (const Flag& flag : command_.flags()) {
+      if (flag.group == group) add_flag(flag, help_of(flag));
     }
   }
-  if (!command.examples().empty()) {
-    out += heading("Examples");
-    for (const Example& example : command.examples()) {
-      out += "  " + example.command + "\n      ";
-      append_wrapped(out, example.explanation, 6, 6, width);
-    }
+  void add_wrapped(std::string_view text, std::size_t first, std::size_t indent) {
+    text_.append(first, ' ');
+    append_wrapped(text_, text, first, indent, width_);
   }
+  void add_examples() {
+    if (command_.examples().empty()) return;
+    add_heading("Examples");
+    for (const Example& example : command_.examples()) append_example(text_, example, width_);
+  }
+  void add_first_examples() {
+    add_heading("Examples");
+    const std::vector<Example>& all = command_.examples();
+    for (std::size_t i = 0; i < std::min(all.size(), daily_examples); ++i) append_short_example(text_, all[i], width_);
+  }
+  void add_exit_statuses() {
+    add_heading("Exit status");
+    std::string statuses;
+    for (const ExitStatus& status : exit_statuses) {
+      if (!statuses.empty()) statuses += ", ";
+      statuses.append(status.number).append(" ").append(status.meaning);
+    }
+    add_wrapped(statuses, 2, 2);
+  }
+  std::string& text() { return text_; }
+
+ private:
+  const Command& command_;
+  std::size_t width_;
+  bool color_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string help_text(const Command& command, std::size_t width, bool color) {
+  HelpText help(command, width, color);
+  help.add_title();
+  help.add_usage();
+  help.add_examples();
   for (const std::string& paragraph : command.descriptions()) {
-    out += '\n';
-    append_wrapped(out, paragraph, 0, 0, width);
+    help.text() += '\n';
+    help.add_wrapped(paragraph, 0, 0);
   }
-  out += heading("Exit status") + "  ";
-  std::string statuses;
-  for (const ExitStatus& status : exit_statuses) {
-    if (!statuses.empty()) statuses += ", ";
-    statuses.append(status.number).append(" ").append(status.meaning);
+  for (const std::string_view group : groups(command)) help.add_group(group);
+  help.add_exit_statuses();
+  return std::move(help.text());
+}
+
+std::string short_help_text(const Command& command, std::size_t width, bool color) {
+  HelpText help(command, width, color);
+  help.add_title();
+  help.add_wrapped("Usage: " + usage_line(command), 0, 2);
+  help.add_first_examples();
+  help.add_heading("Used daily");
+  for (const std::string& name : command.daily_flags()) {
+    for (const Flag& flag : command.flags()) {
+      if (flag.long_name() == name) help.add_flag(flag, first_clause(flag.help));
+    }
   }
-  append_wrapped(out, statuses, 2, 2, width);
-  return out;
+  help.text() += '\n';
+  help.add_wrapped("All options: --help. One group: --help=" + group_names(command), 0, 0);
+  return std::move(help.text());
+}
+
+std::string group_names(const Command& command) {
+  std::string names;
+  for (const std::string_view group : groups(command)) names += (names.empty() ? "" : ", ") + group_name(group);
+  return names;
+}
+
+std::optional<std::string> group_help_text(const Command& command, std::string_view name, std::size_t width,
+                                           bool color) {
+  HelpText help(command, width, color);
+  for (const std::string_view group : groups(command)) {
+    if (group_name(group) == name) help.add_group(group);
+  }
+  if (help.text().empty()) return std::nullopt;
+  help.text().erase(0, 1);  // the empty line before the heading
+  return std::move(help.text());
 }
 
 }  // namespace modelutils::cli

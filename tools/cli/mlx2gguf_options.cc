@@ -22,7 +22,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
               convert.output);
   command.add({.names = "--fallback",
                .value_name = "TYPE",
-               .help = "Type for what has no exact block type (default q8_0)",
+               .help = "Type for tensors that no block type holds exactly (default q8_0)",
                .kind = ValueKind::choice,
                .choices = {"q8_0", "f16", "bf16", "f32"}},
               arguments.fallback);
@@ -32,13 +32,15 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   add_type_flags(command, arguments.types);
   command.add({.names = "--base",
                .value_name = "MODEL",
-               .help = "Of an adapter: the model it is for, a directory (its config.json is enough) or a GGUF",
+               .help = "For an adapter: its base model, a directory (config.json is enough) or a GGUF",
                .kind = ValueKind::file},
               arguments.base);
   add_lora_flag(command, arguments.adapters);
-  command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by one of llama.cpp's names"},
+  command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer by name, one of llama.cpp's"},
               convert.pre);
-  command.add({.names = "--pre-force", .value_name = "NAME", .help = "Pre-tokenizer, by any name, unchecked"},
+  command.add({.names = "--pre-force",
+               .value_name = "NAME",
+               .help = "Pre-tokenizer by name, even one that llama.cpp does not have"},
               convert.pre_force);
   command.add(
       {.names = "--name", .value_name = "TEXT", .help = "Value of general.name (default: from the directory's name)"},
@@ -53,7 +55,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
       convert.split_max_size);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},
               arguments.follow_links);
-  command.add({"--ignore-index", {}, "Go by the weights that are there, not by their index"},
+  command.add({"--ignore-index", {}, "Use the weights that are there, and ignore their index"},
               arguments.convert.ignore_index);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);
   command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, convert.dry_run);
@@ -70,6 +72,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.example("mlx2gguf my-lora --base Llama-3.2-1B -o lora.gguf", "Convert an adapter of PEFT or mlx-lm");
   command.example("mlx2gguf Llama-3.2-1B --lora my-lora -o merged.gguf", "Merge it");
   command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
+  command.daily({"--output", "--type", "--fallback", "--exact", "--lora", "--dry-run", "--force", "--report"});
   return command;
 }
 

@@ -36,7 +36,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.add_path({.names = "B", .help = "The model to compare with it", .kind = ValueKind::file}, arguments.b);
   command.add({"--data", {}, "Also compare the values of every tensor; what is equal byte for byte is not decoded"},
               arguments.compare.data);
-  command.add({"--quick", {}, "Compare headers only, and say nothing of values that were not compared"},
+  command.add({"--quick", {}, "Compare headers only, and do not mention that values were not compared"},
               arguments.compare.quick);
   command.add(
       {.names = "--max-rms",
@@ -50,15 +50,15 @@ Command model_diff_command(ModelDiffArguments& arguments) {
                .help = "With --data: list the N tensors with the largest errors (default 10)",
                .kind = ValueKind::number},
               arguments.top);
-  command.add({"--layout", {}, "Also compare where things are in the files: order, offsets, alignment, shards"},
+  command.add({"--layout", {}, "Also compare the order, offsets, alignment and shards of the files"},
               arguments.compare.layout);
   command.add({"--brief", {}, "Print one line if the models differ"}, arguments.brief);
   command.add(
-      {.names = "--ignore-keys", .value_name = "GLOB", .help = "Pass over keys that match", .kind = ValueKind::key},
+      {.names = "--ignore-keys", .value_name = "GLOB", .help = "Ignore keys that match", .kind = ValueKind::key},
       arguments.compare.ignored_keys);
   command.add({.names = "--ignore-tensors",
                .value_name = "GLOB",
-               .help = "Pass over tensors that match",
+               .help = "Ignore tensors that match",
                .kind = ValueKind::tensor},
               arguments.compare.ignored_tensors);
   command.add({"--json", {}, "Print one JSON object"}, arguments.json);
@@ -69,6 +69,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
                   "Do the converted values match the source, within one percent?");
   command.add_pager();
+  command.daily({"--data", "--max-rms", "--layout", "--brief", "--json"});
   return command;
 }
 
@@ -78,7 +79,8 @@ Status finish(ModelDiffArguments& arguments) {
   if (forms > 1) return usage_error("--brief, --json, --csv and --markdown cannot be combined");
   if (arguments.max_rms) {
     const std::optional<double> limit = percentage(*arguments.max_rms);
-    if (!limit) return usage_error(fmt::format("--max-rms needs a percentage, not '{}'", *arguments.max_rms));
+    if (!limit)
+      return usage_error(fmt::format("--max-rms needs a percentage such as 1% or 0.5, not '{}'", *arguments.max_rms));
     arguments.compare.max_rms = *limit;
   }
   if (arguments.compare.quick && (arguments.compare.data || arguments.max_rms)) {

@@ -11,12 +11,12 @@ namespace modelutils::cli {
 
 Result<u64> parse_number(std::string_view flag, std::string_view text) {
   u64 value = 0;
-  if (text.empty()) return usage_error(fmt::format("{} needs a number", flag));
+  if (text.empty()) return usage_error(fmt::format("{} needs a whole number, such as 8", flag));
   for (char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit || __builtin_mul_overflow(value, u64{10}, &value) ||
+    if (c < '0' || c > '9') return usage_error(fmt::format("{} needs a whole number, such as 8, not '{}'", flag, text));
+    if (__builtin_mul_overflow(value, u64{10}, &value) ||
         __builtin_add_overflow(value, static_cast<u64>(c - '0'), &value)) {
-      return usage_error(fmt::format("{} needs a number, not '{}'", flag, text));
+      return usage_error(fmt::format("{}: '{}' is outside 0 to {}", flag, text, ~u64{0}));
     }
   }
   return value;
@@ -37,7 +37,7 @@ Result<u64> size_of(std::string_view flag, std::string_view text, u64 step, std:
   MU_ASSIGN(const u64 number, parse_number(flag, digits));
   std::optional<u64> size = number;
   for (std::size_t i = 0; !suffix.empty() && i <= power; ++i) size = size ? checked_mul(*size, step) : std::nullopt;
-  if (!size) return usage_error(fmt::format("{}: '{}' is too large", flag, text));
+  if (!size) return usage_error(fmt::format("{}: '{}' is too large: sizes are below 2^64 bytes", flag, text));
   return *size;
 }
 

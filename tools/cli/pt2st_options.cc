@@ -11,9 +11,10 @@ Command pt2st_command(Pt2stArguments& arguments) {
   Command command("pt2st", "Convert a PyTorch checkpoint to safetensors without running it");
   to_safetensors::CheckpointOptions& convert = arguments.convert;
   command.description(
-      "A checkpoint is a pickle, which is a program. Only what makes tensors is understood; a file that asks for "
-      "anything else is refused, with the name of what it would have called. Tensors are carried bit for bit; one that "
-      "has two names is written once. Of a directory the configuration and the tokenizer are copied.");
+      "A checkpoint is a pickle, which is a program. It is never run: what makes tensors is understood, and a file "
+      "that does anything else is refused, with the name of the function that it would have called. Tensors are copied "
+      "bit for bit; one that has two names is written once. From a directory, the configuration and the tokenizer are "
+      "copied, too.");
   command.add_path({.names = "CHECKPOINT",
                     .help = "Checkpoint (.bin, .pt, .pth, .ckpt), its index, or a directory with pytorch_model*.bin",
                     .kind = ValueKind::file,
@@ -28,7 +29,7 @@ Command pt2st_command(Pt2stArguments& arguments) {
   command.add_size(
       {.names = "--shard-size",
        .value_name = "SIZE",
-       .help = "Most bytes of tensors in one file of a directory (default 5G); K, M and G are powers of 1000",
+       .help = "Start a new file after this many bytes of tensors (default 5G; K, M and G are powers of 1000)",
        .kind = ValueKind::size},
       arguments.shard_size);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the folder"},
@@ -43,6 +44,7 @@ Command pt2st_command(Pt2stArguments& arguments) {
               arguments.report);
   command.example("pt2st pytorch_model.bin -o model.safetensors", "Convert one file");
   command.example("pt2st old-model/ -o new-model", "Convert a directory with all that belongs to it");
+  command.daily({"--output", "--shard-size", "--dry-run", "--force"});
   return command;
 }
 

@@ -56,35 +56,36 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
       type_flag("--type", "MIX", "Mix of types by llama-quantize's name (gguf-quantize: default Q4_K_M): " + list,
                 ValueKind::text),
       arguments.type);
-  command.add(type_flag("--tensor", "GLOB=TYPE", "Type of the tensors that a pattern selects; the first one decides",
-                        ValueKind::tensor),
-              arguments.tensors);
+  command.add(
+      type_flag("--tensor", "GLOB=TYPE",
+                "Type for the tensors that match; if several patterns match, the first one counts", ValueKind::tensor),
+      arguments.tensors);
   command.add(type_flag("--recipe", "FILE", "File with a line type=MIX and lines GLOB=TYPE, as the report prints them",
                         ValueKind::file),
               arguments.recipe);
   command.add(type_flag("--like", "OTHER.gguf", "Take the types of another file's tensors", ValueKind::file),
               arguments.like);
   command.add(
-      type_flag("--pure", "", "The default type of the mix for everything that may be quantised", ValueKind::text),
+      type_flag("--pure", "", "Use the mix's main type for every tensor that may be quantised", ValueKind::text),
       arguments.pure);
   command.add(type_flag("--imatrix", "FILE", "Importance matrix of llama-imatrix, GGUF or .dat", ValueKind::file),
               arguments.importance);
-  command.add_size(
-      type_flag("--max-size", "SIZE", "Best types for a file of at most SIZE bytes; K, M and G are powers of 1000",
-                ValueKind::size),
-      arguments.max_size);
+  command.add_size(type_flag("--max-size", "SIZE",
+                             "Choose the best types for a file of at most SIZE bytes; K, M and G are powers of 1000",
+                             ValueKind::size),
+                   arguments.max_size);
   command.add_memory(
-      type_flag("--gpu", "SIZE", "Best types for a GPU with so much memory; K, M and G are powers of 1024",
+      type_flag("--gpu", "SIZE", "Choose the best types for a GPU with SIZE of memory; K, M and G are powers of 1024",
                 ValueKind::size),
       arguments.gpu);
   command.add_memory(
       type_flag("--context", "N", "With --gpu: tokens of context (default: as trained; 32K is 32768)", ValueKind::size),
       arguments.context);
   command.add(
-      type_flag("--keep-exact", "", "Copy what is quantised already where the new type would have as many bits or more",
+      type_flag("--keep-exact", "", "Copy tensors that are already quantised to no more bits than the new type has",
                 ValueKind::text),
       arguments.keep_exact);
-  command.add(type_flag("--correct", "", "IQ3_S: write what the format means where ggml misplaces what follows zeros",
+  command.add(type_flag("--correct", "", "IQ3_S: place the values after a run of zeros correctly, which ggml does not",
                         ValueKind::text),
               arguments.correct);
 }
@@ -151,6 +152,7 @@ Command quantize_command(QuantizeArguments& arguments) {
   command.example("gguf-quantize model.gguf --lora my-lora -o merged.gguf",
                   "Merge an adapter, in the model's own types");
   command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best that fits");
+  command.daily({"--output", "--type", "--tensor", "--imatrix", "--max-size", "--dry-run", "--force"});
   return command;
 }
 

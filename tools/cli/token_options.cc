@@ -68,8 +68,9 @@ void add_token_flags(Command& command, DumpArguments& arguments) {
       arguments.tokenize);
   command.add(token_flag("--add-special", "", "With --tokenize: also the tokens that begin and end a text"),
               arguments.add_special);
-  command.add(token_flag("--parse-special", "", "With --tokenize: control tokens are found by their names"),
-              arguments.parse_special);
+  command.add(
+      token_flag("--parse-special", "", "With --tokenize: recognise special tokens such as <|eot_id|> in the text"),
+      arguments.parse_special);
   command.add(token_flag("--detokenize", "IDS", "The text of tokens: ids with commas between them"),
               arguments.detokenize);
 }

@@ -2,6 +2,16 @@
 
 namespace modelutils::cli {
 
+namespace {
+
+// Headings of --help.
+constexpr const char* check_group = "Check";
+constexpr const char* compare_group = "Compare";
+constexpr const char* select_group = "Select";
+constexpr const char* output_group = "Output";
+
+}  // namespace
+
 Command verify_command(VerifyArguments& arguments) {
   Command command("verify", "Check model files: GGUF, safetensors, MLX directories, BUMPWGT");
   command.description(
@@ -14,60 +24,66 @@ Command verify_command(VerifyArguments& arguments) {
       "-v lists them all.");
   command.add_paths({.names = "PATH…",
                      .help = "Model files, shard indexes or model directories",
+                     .group = "Arguments",
                      .kind = ValueKind::file,
                      .file_patterns = {"*.gguf", "*.safetensors", "*.bump", "*.index.json"},
                      .may_lack = true},
                     arguments.paths);
-  command.add({"--data", {}, "Also read every tensor, looking for NaN and Inf in values and block scales"},
+  command.add({"--data", {}, "Also read every tensor, looking for NaN and Inf in values and block scales", check_group},
               arguments.verify.data);
+  command.add({"--strict", {}, "Treat warnings as errors", check_group}, arguments.strict);
+  command.add({"--together",
+               {},
+               "Check that projectors, adapters and importance matrices fit a model; give it and them (GGUF)",
+               check_group},
+              arguments.verify.together);
+  command.add(
+      {"--jobs", "N", "Use at most N threads in all (default: one for each core)", check_group, ValueKind::number},
+      arguments.jobs);
+  command.add({"--against", "SOURCE", "Compare a converted model with its source, tensor by tensor", compare_group,
+               ValueKind::file},
+              arguments.verify.against);
   command.add({"--hash",
                "ALGORITHM",
                "Print a manifest: a checksum of each tensor, one JSON object per line",
-               "Options",
+               compare_group,
                ValueKind::choice,
                {"sha256", "xxh3"}},
               arguments.hash);
-  command.add({"--whole-file", {}, "With --hash: also a checksum of each file"}, arguments.verify.whole_file);
+  command.add({"--whole-file", {}, "With --hash: also a checksum of each file", compare_group},
+              arguments.verify.whole_file);
   command.add(
       {"--check", "MANIFEST",
        "Compare with a manifest made by --hash, gguf2bump or llama-gguf-hash, or with published checksums: SHA256SUMS, "
        "the Hub's JSON, a Git LFS pointer; - reads it from standard input. Without a PATH, the files that it names are "
        "checked",
-       "Options", ValueKind::file},
+       compare_group, ValueKind::file},
       arguments.verify.manifest);
-  command.add({"--against", "SOURCE", "Compare a converted model with its source, tensor by tensor", "Options",
-               ValueKind::file},
-              arguments.verify.against);
-  command.add({"--jobs", "N", "Use at most N threads, for models and for the tensors of one together", "Options",
-               ValueKind::number},
-              arguments.jobs);
-  command.add({"--exclude", "GLOB", "In directories: leave out files and folders of that name, or with that path"},
+  command.add({"--authentic",
+               {},
+               "Compare files in download caches (Hugging Face, Ollama) with the checksums that the caches keep",
+               compare_group},
+              arguments.verify.authentic);
+  command.add({"--exclude", "GLOB", "In directories: skip files and folders with this name or path", select_group},
               arguments.verify.exclude);
   command.add(
-      {"--newer-than", "FILE", "Only models of which a file was modified later than FILE", "Options", ValueKind::file},
+      {"--newer-than", "FILE", "Only models with a file that was modified after FILE", select_group, ValueKind::file},
       arguments.verify.newer_than);
-  command.add(
-      {"--authentic",
-       {},
-       "Read files of download caches (Hugging Face, Ollama) and compare them with the checksums that those keep"},
-      arguments.verify.authentic);
-  command.add({"--strict", {}, "Treat warnings as errors"}, arguments.strict);
-  command.add(
-      {"--follow-links", {}, "Accept symbolic links that lead out of a model's directory; follow links to directories"},
-      arguments.follow_links);
-  command.add({"--together",
+  command.add({"--follow-links",
                {},
-               "One model and what goes with it, all GGUF: does the projector, adapter or importance matrix fit?"},
-              arguments.verify.together);
-  command.add({"--ignore-index", {}, "Directories: go by the files that are there, not by the index of shards"},
-              arguments.verify.ignore_index);
-  command.add({"--json", {}, "Print one JSON object per line for each path"}, arguments.json);
+               "Accept symbolic links that lead out of a model's directory; follow links to directories",
+               select_group},
+              arguments.follow_links);
+  command.add(
+      {"--ignore-index", {}, "In directories: open the shards that are there, and ignore the index", select_group},
+      arguments.verify.ignore_index);
+  command.add({"--json", {}, "Print one JSON object per line for each path", output_group}, arguments.json);
   command.add({"--format",
                "FORM",
                "What to print: text, json (as --json), for CI systems sarif, junit, github (workflow commands) or "
                "markdown (a job's "
                "summary); with --hash sha256 --whole-file sums, which sha256sum -c reads",
-               "Options",
+               output_group,
                ValueKind::choice,
                {"text", "json", "sarif", "junit", "github", "markdown", "sums"}},
               arguments.format);
@@ -75,7 +91,7 @@ Command verify_command(VerifyArguments& arguments) {
                "FILE",
                "Apply a policy: required keys, allowed architectures, types and formats, the largest size, forbidden "
                "content (TOML)",
-               "Options",
+               check_group,
                ValueKind::file,
                {},
                {"*.toml"}},
@@ -84,18 +100,19 @@ Command verify_command(VerifyArguments& arguments) {
       {"--sbom",
        "FORM",
        "Print a bill of materials instead of findings: what each model says of itself and the SHA-256 of its files",
-       "Options",
+       output_group,
        ValueKind::choice,
        {"cyclonedx", "spdx"}},
       arguments.sbom);
-  command.add({"--signature", "FILE", "Check an OpenSSF model signature of PATH, offline", "Options", ValueKind::file},
+  command.add({"--signature", "FILE", "Check an OpenSSF model signature of PATH, offline", compare_group, ValueKind::file},
               arguments.signature);
-  command.add({"--key", "FILE", "With --signature: the public key (PEM) that is trusted", "Options", ValueKind::file},
+  command.add({"--key", "FILE", "With --signature: the public key (PEM) that is trusted", compare_group, ValueKind::file},
               arguments.key);
-  command.add({"--certificate", "FILE", "With --signature: the certificates (PEM) that are trusted", "Options",
+  command.add({"--certificate", "FILE", "With --signature: the certificates (PEM) that are trusted", compare_group,
                ValueKind::file},
               arguments.certificate);
-  command.add({"--explain", "CODE", "Print what a finding means, how it happens and what to do"}, arguments.explain);
+  command.add({"--explain", "CODE", "Print what a finding means, how it happens and what to do", output_group},
+              arguments.explain);
   command.example("verify model.gguf", "Check the structure: instant, whatever the size");
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
@@ -104,6 +121,7 @@ Command verify_command(VerifyArguments& arguments) {
   command.example("verify --explain gguf-length", "What does a finding mean?");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
   command.add_pager();
+  command.daily({"--data", "--against", "--hash", "--check", "--strict", "--json", "--explain"});
   return command;
 }
 
