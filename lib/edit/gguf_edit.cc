@@ -7,6 +7,7 @@
 #include "edit/copy.h"
 #include "edit/exclusive_file.h"
 #include "edit/guards.h"
+#include "edit/layer_cut.h"
 #include "gguf/parse.h"
 #include "io/model_folder.h"
 #include "io/shared_blocks.h"
@@ -61,8 +62,11 @@ class EditPlanner {
     EditTake take{.force = options_.force, .split_keys = options_.in_place};
     MU_ASSIGN(model_, edited_model(plan_.before, take));
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
-    if (options_.in_place && !model_.grafted.empty()) {
-      return input_error("edit-in-place-data", "the edit adds tensors, which --in-place cannot do; use -o", {}, {},
+    const bool cuts =
+        std::ranges::any_of(model_.tensors, [](const EditedTensor& each) { return !each.slices.empty(); });
+    if (options_.in_place && (cuts || !model_.grafted.empty())) {
+      return input_error("edit-in-place-data",
+                         "the edit adds tensors or takes parts of some, which --in-place cannot do; use -o", {}, {},
                          options_.model);
     }
     if (options_.in_place) {
@@ -190,6 +194,9 @@ class EditPlanner {
 
   // What the edit would break is refused, or with --force a remark.
   Status guard() {
+    if (!options_.force && !model_.kept_layers.empty()) {
+      MU_TRY(check_kept_layers(plan_.before, plan_.after, model_.kept_layers));
+    }
     for (Finding& finding : broken_by_edit(plan_.before, plan_.after)) {
       if (!options_.force) {
         Error error = with_path(finding, options_.model);

@@ -194,6 +194,9 @@ class FitText {
     note(
         "the range is what was measured; other backends may be outside. Not counted: several GPUs, the context and "
         "pools of CUDA (hundreds of MiB).");
+    if (report_.is_draft) {
+      note("This file is not a model by itself: it drafts for one, whose memory comes on top.");
+    }
     if (report_.has_encoder) {
       note("This model has an encoder and a decoder: its compute buffers may be many times larger.");
     }
