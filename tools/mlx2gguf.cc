@@ -93,6 +93,9 @@ int run(int argc, char** argv) {
   if (options.convert.output.empty() && !options.convert.dry_run) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
   }
+  if (options.mtp == "keep") options.convert.prediction = PredictionChoice::keep;
+  if (options.mtp == "only") options.convert.prediction = PredictionChoice::only;
+  if (options.mtp == "drop") options.convert.prediction = PredictionChoice::drop;
   const auto adapters = cli::wanted_adapters(options.adapters);
   if (!adapters) return messages.error(adapters.error());
   options.convert.adapters = *adapters;

@@ -82,6 +82,8 @@ struct CacheFacts {
   Indexer indexer = Indexer::none;
   u64 cached_layers = 0;            ///< only so many of the first blocks have keys and values of their own; 0: all
   bool shares_last_layers = false;  ///< attention.shared_kv_layers of the last blocks have none
+  bool has_loops = false;           ///< the blocks run num_loops times, each time with keys and values of their own
+  bool has_router_layer = false;    ///< behind the blocks is one more layer with one head
 
   // For the estimate of compute buffers.
   bool has_gated_queries = false;        ///< queries are twice as wide

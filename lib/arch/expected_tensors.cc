@@ -6,17 +6,22 @@ namespace {
 
 class Lister {
  public:
-  Lister(const Family& family, const Sizes& sizes) : family_(family), sizes_(sizes) {}
+  Lister(const Family* family, const Sizes& sizes) : family_(family), sizes_(sizes) {}
 
   std::vector<ExpectedTensor> list() {
-    for (const Tensor& row : family_.first_tensors) add(row, false, 0);
+    for (const Tensor& row : family_->first_tensors) add(row, false, 0);
     const u64 layers = sizes_.get(symbol::layers);
     for (u64 layer = 0; layer < layers; ++layer) {
-      for (const std::span<const Tensor> group : family_.layer_tensors) {
+      for (const std::span<const Tensor> group : family_->layer_tensors) {
         for (const Tensor& row : group) add(row, true, layer);
       }
     }
-    for (const Tensor& row : family_.last_tensors) add(row, false, 0);
+    for (const Tensor& row : family_->last_tensors) add(row, false, 0);
+    return std::move(tensors_);
+  }
+
+  std::vector<ExpectedTensor> list_row(const Tensor& row, u64 layer) {
+    add(row, true, layer);
     return std::move(tensors_);
   }
 
@@ -25,7 +30,7 @@ class Lister {
     if (!key_of_numbers(row).empty() || !holds(row.when, sizes_, layer)) return;
     std::vector<u64> ne = evaluate_shape(row.ne, sizes_, layer).value_or(std::vector<u64>{});
     Need need = row.need;
-    if (row.name == "output") need = need_of_head();
+    if (row.name == "output" && !in_layer) need = need_of_head();
     if (need != Need::absent) add_side(row, in_layer, layer, Side::weight, ne, need);
     if (row.bias == Need::absent) return;
     if (ne.size() > 1) ne.erase(ne.begin());
@@ -39,7 +44,7 @@ class Lister {
   }
 
   Need need_of_head() const {
-    switch (family_.head) {
+    switch (family_->head) {
       case OutputHead::optional: return Need::optional;
       case OutputHead::always: return Need::required;
       case OutputHead::never: break;
@@ -47,7 +52,7 @@ class Lister {
     return Need::absent;
   }
 
-  const Family& family_;
+  const Family* family_;  // of tensors outside the layers
   const Sizes& sizes_;
   std::vector<ExpectedTensor> tensors_;
 };
@@ -55,7 +60,11 @@ class Lister {
 }  // namespace
 
 std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& sizes) {
-  return Lister(family, sizes).list();
+  return Lister(&family, sizes).list();
+}
+
+void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std::vector<ExpectedTensor>& tensors) {
+  for (ExpectedTensor& one : Lister(nullptr, sizes).list_row(row, layer)) tensors.push_back(std::move(one));
 }
 
 }  // namespace modelutils::arch

@@ -24,4 +24,7 @@ struct ExpectedTensor {
 /// In the order in which they are written. A shape that has no value (an unknown symbol, an overflow) is left empty.
 std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& sizes);
 
+/// What a row of the layers means in one of them: a weight, a bias, both or nothing.
+void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std::vector<ExpectedTensor>& tensors);
+
 }  // namespace modelutils::arch

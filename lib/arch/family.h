@@ -157,6 +157,18 @@ struct ConfigForm {
   bool only_mlx_names = false;  ///< mlx-lm's class does not read the published names, so plain directories have its own
 };
 
+/// The blocks behind the layers that predict further tokens, of families that have them in both worlds
+/// (prediction_rows.h). A block has the rows of a layer, and some of its own.
+struct PredictionForm {
+  std::span<const Tensor> tensors = {};  ///< its own; none: such blocks are left out
+  bool runs = false;                     ///< llama.cpp drafts with them; it loads and ignores the others
+  /// Sizes that hold in a block, where those of the last layer do not: "Fi=1|F=Fx".
+  std::string_view sizes = {};
+  /// Numbers of a block in keys with one for each layer, where that of the last layer is not it: "KEY=1".
+  std::string_view numbers = {};
+  u64 parts = 1;  ///< so many layers of a directory ("mtp.layers.N") are one block
+};
+
 /// A rule that rows cannot say: refuses, or warns through the writer.
 using Check = Status (*)(KeyWriter&);
 
@@ -195,6 +207,12 @@ struct Family {
   std::array<std::span<const Tensor>, 8> layer_tensors = {};
   std::span<const Tensor> first_tensors = embedding;     ///< before the layers
   std::span<const Tensor> last_tensors = norm_and_head;  ///< after them
+  PredictionForm prediction = {};
+  /// Do the weights of the experts chosen for a token add up to one, or are scores independent of each other, whatever
+  /// the keys say? Then an expert that was not chosen has no part in them.
+  bool renormalises_experts = false;
+  u64 unrotated_every = 0;             ///< of so many layers the last goes without rotation
+  std::string_view layer_counts = {};  ///< "46": with so many layers llama.cpp computes something else
   std::span<const Mark> marks = {};
   Few<Fixed, 10> fixed = {};
   Few<Relation, 3> relations = {};

@@ -169,8 +169,7 @@ void add(std::string_view expression, u64 value, u64 layer, std::vector<ShapeFac
 }  // namespace
 
 bool is_prediction_layer(const Names& names, const hf::Config& config, std::string_view canonical) {
-  constexpr std::string_view fields = "num_nextn_predict_layers|num_mtp_modules|num_mtp_layers|mtp_num_layers";
-  if (!config.block_count || stated_count(config, fields).value_or(0) == 0) return false;
+  if (!config.block_count || stated_count(config, prediction_fields).value_or(0) == 0) return false;
   return names.layer_of(canonical).value_or(0) >= *config.block_count;
 }
 

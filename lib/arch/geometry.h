@@ -42,6 +42,10 @@ Status check_stated_sizes(const Family& family, const hf::Config& config);
 /// out of bounds counts as not stated.
 Sizes stated_sizes(const Family& family, const hf::Config& config);
 
+/// Fields of config.json that say how many blocks for predicting further tokens the model was published with.
+inline constexpr std::string_view prediction_fields =
+    "num_nextn_predict_layers|mtp_num_hidden_layers|num_mtp_modules|num_mtp_layers|mtp_num_layers";
+
 /// Is `canonical` a tensor of a layer behind the last one, which serves to predict several tokens at once? Only models
 /// that state how many such layers they have are given any.
 bool is_prediction_layer(const Names& names, const hf::Config& config, std::string_view canonical);

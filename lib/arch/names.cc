@@ -127,6 +127,7 @@ Names::Names(const Family& family) : family_(&family) {
   for (const std::span<const Tensor> group : family.layer_tensors) {
     for (const Tensor& row : group) add_row(row, true);
   }
+  for (const Tensor& row : family.prediction.tensors) add_row(row, true);
   for (const Tensor& row : family.last_tensors) add_row(row, false);
 }
 

@@ -8,6 +8,10 @@
 
 namespace modelutils::arch {
 
+/// A key of files with such blocks alone: of each of their tensors the name of the one that it followed in the model
+/// ("" for the first), so that they can be put back where they were.
+inline constexpr std::string_view extracted_key = "modelutils.mtp.after";
+
 /// N of "blk.N.…"; nothing for other names and for numbers above 1,000,000.
 std::optional<u64> block_of(std::string_view tensor);
 

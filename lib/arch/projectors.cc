@@ -145,6 +145,40 @@ constexpr Projector projectors[] = {
      .layer_tensors = "linear_pos.weight pos_bias_u pos_bias_v conv_pw1.weight conv_dw.weight conv_norm.weight "
                       "conv_pw2.weight ffn_norm.weight ffn_norm_1.weight ffn_up_1.weight ffn_down_1.weight "
                       "norm_conv.weight"},
+    // What is known of these is what their loader insists on besides the layers, and what makes their embeddings.
+    {.name = "exaone4_5", .encoder = vision, .layers = own, .tensors = two_linear, .width = "mm.2.weight",
+     .has_plain_patches = false},
+    {.name = "mimovl", .encoder = vision, .layers = own, .tensors = "mm.0.weight mm.2.weight", .width = "mm.2.weight",
+     .has_plain_patches = false},
+    {.name = "minimax_m3", .encoder = vision, .layers = own, .tensors = "mm.1.* mm.2.* mm.merger.fc1.* mm.merger.fc2.*",
+     .width = "mm.merger.fc2.bias", .width_dimension = 0, .has_plain_patches = false},
+    {.name = "muse-glimmer", .encoder = vision, .layers = own, .tensors = "mm.0.weight mm.1.weight mm.2.weight",
+     .width = "mm.2.weight", .has_plain_patches = false},
+    {.name = "minicpmv4_6", .encoder = vision, .layers = own, .tensors = "mm.down.weight", .width = "mm.down.weight",
+     .has_plain_patches = false},
+    {.name = "gemma4uv", .encoder = vision, .layers = own, .tensors = "mm.input_projection.weight",
+     .width = "mm.input_projection.weight", .has_plain_patches = false},
+    {.name = "deepseek4v", .encoder = vision, .layers = own, .tensors = "mm.1.* mm.2.* v.image_newline",
+     .width = "mm.2.weight", .has_plain_patches = false},
+    {.name = "deepseekocr2", .encoder = vision, .layers = own,
+     .tensors = "mm.model.fc.weight v.sam.pos_embd.weight v.sam.patch_embd.*", .width = "mm.model.fc.weight",
+     .has_plain_patches = false},
+    {.name = "dots3note_v", .encoder = vision, .layers = own, .tensors = "mm.0.* mm.2.* mm.input_norm.* mm.post_norm.weight",
+     .width = "mm.2.weight", .has_plain_patches = false},
+    {.name = "granite4_vision", .encoder = vision, .layers = own, .tensors = "v.image_newline", .width = {},
+     .has_plain_patches = false},
+    {.name = "dots3note_a", .encoder = audio, .layers = own,
+     .tensors = "a.conv2d.1.* a.conv2d.2.* a.conv2d.3.* a.conv_out.weight mm.a.norm_pre.* mm.a.mlp.1.weight",
+     .width = "mm.a.mlp.2.weight"},
+    {.name = "gemma3na", .encoder = audio, .layers = own, .tensors = {}, .width = {}},
+    {.name = "gemma4ua", .encoder = audio, .layers = own, .tensors = "mm.a.input_projection.weight",
+     .width = "mm.a.input_projection.weight"},
+    {.name = "granite_speech", .encoder = audio, .layers = own, .tensors = {}, .width = {}},
+    {.name = "mimo_audio", .encoder = audio, .layers = own, .tensors = "a.conv1d.1.* a.conv1d.2.*", .width = {}},
+    {.name = "qwen3tts_spkenc", .encoder = audio, .layers = own, .tensors = "a.conv1d.0.*", .width = {}},
+    {.name = "qwen3tts_gen", .encoder = audio, .layers = own, .tensors = {}, .width = {}},
+    {.name = "pockettts_spkenc", .encoder = audio, .layers = own, .tensors = {}, .width = {}},
+    {.name = "pockettts_gen", .encoder = audio, .layers = own, .tensors = {}, .width = {}},
 };
 // clang-format on
 
@@ -156,6 +190,10 @@ std::optional<std::string_view> projector_type(const gguf::Index& index, const E
   // A file of both kinds with one name for both.
   if (type == "qwen2.5o") return encoder.name == vision ? "qwen2.5vl_merger" : "qwen2a";
   return type;
+}
+
+std::span<const Projector> all_projectors() {
+  return projectors;
 }
 
 const Projector* find_projector(std::string_view type, const Encoder& encoder, const gguf::Index& index) {

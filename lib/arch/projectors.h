@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,8 @@ struct Projector {
 
 /// The type that llama.cpp takes the file's encoder for; nothing if no key tells it.
 std::optional<std::string_view> projector_type(const gguf::Index& index, const Encoder& encoder);
+/// Every row; a type may have several.
+std::span<const Projector> all_projectors();
 /// Nothing for types that are not known here.
 const Projector* find_projector(std::string_view type, const Encoder& encoder, const gguf::Index& index);
 /// How long the embeddings are that the file makes for the text model, and what says so.

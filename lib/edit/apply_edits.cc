@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <charconv>
 
+#include "arch/family.h"
+#include "arch/key_facts.h"
 #include "base/checked_math.h"
 #include "base/glob.h"
 #include "base/name_index.h"
 #include "base/not_found.h"
+#include "edit/block_counts.h"
 #include "edit/edited_model.h"
+#include "edit/expert_cut.h"
+#include "edit/layer_cut.h"
 #include "edit/prediction.h"
 #include "edit/value.h"
 
@@ -46,6 +51,8 @@ class Applier {
       case EditAction::upgrade: model_.version = 3; return {};
       case EditAction::extract_mtp: return extract_prediction(model_, operation);
       case EditAction::graft_mtp: return graft_prediction(model_, operation);
+      case EditAction::drop_layers: return drop_layers(model_, operation, force_);
+      case EditAction::keep_experts: return keep_experts(model_, operation, force_);
       case EditAction::script: break;
     }
     return internal_error("a script that was not expanded");
@@ -116,8 +123,12 @@ class Applier {
     } else {
       const std::size_t colon = name.rfind(':');
       if (colon == std::string::npos || colon == 0) {
-        return no_key(operation, name, "; for a new key, name its type: KEY:TYPE=VALUE");
+        type = known_type(name, operation.action == EditAction::set ? pair.right : std::string());
+        if (!type) return no_key(operation, name, "; for a new key, name its type: KEY:TYPE=VALUE");
       }
+    }
+    if (!type) {
+      const std::size_t colon = name.rfind(':');
       const std::string type_name = name.substr(colon + 1);
       type = edit_type_from_name(type_name);
       if (!type) {
@@ -136,6 +147,20 @@ class Applier {
     if (!encoded) return in_operation(std::move(encoded.error()), operation, name);
     put({std::move(name), type->type, std::move(*encoded)});
     return {};
+  }
+
+  // The type of a key that llama.cpp knows: of several, an array for a value that is a list.
+  std::optional<EditType> known_type(const std::string& key, std::string_view value) const {
+    EditedModel& model = model_;
+    const arch::KeyFacts* facts = arch::find_key_facts(key, counts_of(model).architecture);
+    if (facts == nullptr) return std::nullopt;
+    std::optional<EditType> found;
+    arch::for_each_name(facts->types, [&](std::string_view name) {
+      const std::optional<EditType> type = edit_type_from_name(name);
+      const bool fits = type && (type->type == gguf::ValueType::array) == value.starts_with('[');
+      if (type && (!found || (fits && (found->type == gguf::ValueType::array) != value.starts_with('[')))) found = type;
+    });
+    return found;
   }
 
   // In the place of a key of that name, else at the end.

@@ -27,12 +27,19 @@ inline bool is_filler(std::string_view key) {
 
 inline constexpr u64 default_alignment = 32;
 
+/// A part of a tensor's data, from its beginning on.
+struct DataSlice {
+  u64 from = 0;
+  u64 size = 0;
+};
+
 struct EditedTensor {
   gguf::OutTensor out;
-  std::size_t file = 0;  ///< of the set it comes from
-  u64 offset = 0;        ///< absolute, in that file
-  u64 bytes = 0;         ///< without padding
-  u64 alignment = 32;    ///< of that file
+  std::size_t file = 0;                ///< of the set it comes from
+  u64 offset = 0;                      ///< absolute, in that file
+  u64 bytes = 0;                       ///< without padding
+  u64 alignment = 32;                  ///< of that file
+  std::vector<DataSlice> slices = {};  ///< what of the data there becomes the tensor; empty: all of it
 };
 
 struct EditedModel {
@@ -42,6 +49,7 @@ struct EditedModel {
   bool is_end_padded = true;           ///< false: the file ends with the last tensor's last byte
   std::size_t files = 1;               ///< of the set that was opened
   std::vector<gguf::SetFile> grafted;  ///< further files that tensors come from, numbered after those
+  std::vector<u64> kept_layers;        ///< where layers were dropped: what number each of the others had
   Findings remarks;                    ///< what --force has overridden
 
   gguf::OutKey* find_key(std::string_view key);

@@ -7,6 +7,7 @@
 #include "edit/copy.h"
 #include "edit/exclusive_file.h"
 #include "edit/guards.h"
+#include "edit/layer_cut.h"
 #include "gguf/parse.h"
 #include "gguf/split_keys.h"
 #include "io/model_folder.h"
@@ -66,8 +67,11 @@ class EditPlanner {
     // A file may have hundreds of thousands of tensors: from here on they are in one place at a time.
     forget_tensors(plan_.before);
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
-    if (options_.in_place && !model_.grafted.empty()) {
-      return input_error("edit-in-place-data", "the edit adds tensors, which --in-place cannot do; use -o", {}, {},
+    const bool cuts =
+        std::ranges::any_of(model_.tensors, [](const EditedTensor& each) { return !each.slices.empty(); });
+    if (options_.in_place && (cuts || !model_.grafted.empty())) {
+      return input_error("edit-in-place-data",
+                         "the edit adds tensors or takes parts of some, which --in-place cannot do; use -o", {}, {},
                          options_.model);
     }
     if (options_.in_place) {
@@ -197,6 +201,10 @@ class EditPlanner {
 
   // What the edit would break is refused, or with --force a remark.
   Status guard() {
+    if (!options_.force && !model_.kept_layers.empty()) {
+      MU_TRY(remember_tensors(plan_.before));
+      MU_TRY(check_kept_layers(plan_.before, plan_.after, model_.kept_layers));
+    }
     MU_ASSIGN(Findings broken, broken_by_edit(plan_.before, was_whole_, plan_.after));
     for (Finding& finding : broken) {
       if (!options_.force) {

@@ -136,8 +136,15 @@ class Layouter {
     MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)), alignment_, model_.version));
     for (std::size_t i = begin; i < end; ++i) {
       const EditedTensor& tensor = model_.tensors[i];
-      add_piece(file.pieces, {tensor.file, tensor.offset, file.layout.offsets[i - begin], tensor.bytes},
-                tensor.alignment);
+      const u64 to = file.layout.offsets[i - begin];
+      if (tensor.slices.empty()) {
+        add_piece(file.pieces, {tensor.file, tensor.offset, to, tensor.bytes}, tensor.alignment);
+      }
+      u64 done = 0;
+      for (const DataSlice& slice : tensor.slices) {
+        add_piece(file.pieces, {tensor.file, tensor.offset + slice.from, to + done, slice.size}, tensor.alignment);
+        done += slice.size;
+      }
     }
     const bool is_last = begin < end && end == model_.tensors.size();
     if (is_last && !model_.is_end_padded) file.layout.file_size = file.layout.offsets.back() + file.layout.bytes.back();

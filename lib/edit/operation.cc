@@ -33,6 +33,11 @@ constexpr std::array actions = {
     EditActionInfo{EditAction::extract_mtp, "extract-mtp", "",
                    "Keep only the blocks that predict further tokens (MTP), with what they share with the model"},
     EditActionInfo{EditAction::graft_mtp, "graft-mtp", "ONLY.gguf", "Put such blocks of another file into the model"},
+    EditActionInfo{EditAction::drop_layers, "drop-layers", "LIST",
+                   "Leave out whole layers (20-27,30) and number the others anew; what counts them follows"},
+    EditActionInfo{
+        EditAction::keep_experts, "keep-experts", "LIST|FILE",
+        "Keep only these experts (0-31,40) in each layer, or those that the lines of a file name, LAYER: LIST"},
     EditActionInfo{EditAction::script, "script", "FILE", "Read operations from a file, one per line: set KEY=VALUE"},
 };
 

@@ -23,6 +23,8 @@ enum class EditAction : u8 {
   upgrade,
   extract_mtp,
   graft_mtp,
+  drop_layers,
+  keep_experts,
   script,
 };
 

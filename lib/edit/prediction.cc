@@ -8,53 +8,20 @@
 #include "arch/prediction_block.h"
 #include "base/counted.h"
 #include "base/name_index.h"
+#include "edit/block_counts.h"
 #include "gguf/document.h"
+#include "gguf/key_elements.h"
 
 namespace modelutils::edit {
 
 namespace {
 
-// Which of a model's blocks predict further tokens.
-struct PredictionCounts {
-  std::string architecture;
-  u64 blocks = 0;
-  u64 predicting = 0;
-
-  u64 trunk() const { return blocks - predicting; }
-  std::string key(std::string_view suffix) const { return architecture + "." + std::string(suffix); }
-};
-
-template <typename T>
-std::optional<T> number_at(std::string_view bytes, std::size_t offset) {
-  T value{};
-  if (bytes.size() < offset || bytes.size() - offset < sizeof value) return std::nullopt;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-u64 count_of(EditedModel& model, const std::string& key) {
-  const gguf::OutKey* found = model.find_key(key);
-  if (found == nullptr || found->type != gguf::ValueType::u32) return 0;
-  return number_at<u32>(found->encoded, 0).value_or(0);
-}
-
-PredictionCounts counts_of(EditedModel& model) {
-  PredictionCounts counts;
-  const gguf::OutKey* name = model.find_key("general.architecture");
-  if (name != nullptr && name->type == gguf::ValueType::string) {
-    counts.architecture = name->encoded.substr(std::min(name->encoded.size(), sizeof(u64)));
-  }
-  counts.blocks = count_of(model, counts.key("block_count"));
-  counts.predicting = count_of(model, counts.key("nextn_predict_layers"));
-  return counts;
-}
-
-bool is_of_prediction(const PredictionCounts& counts, const EditedTensor& tensor) {
+bool is_of_prediction(const BlockCounts& counts, const EditedTensor& tensor) {
   const std::optional<u64> block = arch::block_of(tensor.out.name);
   return block && *block >= counts.trunk() && *block < counts.blocks;
 }
 
-Status check_present(EditedModel& model, const PredictionCounts& counts, const EditOperation& operation) {
+Status check_present(EditedModel& model, const BlockCounts& counts, const EditOperation& operation) {
   const bool is_counted = counts.predicting != 0 && counts.predicting < counts.blocks;
   if (is_counted &&
       std::ranges::any_of(model.tensors, [&](const EditedTensor& each) { return is_of_prediction(counts, each); })) {
@@ -62,22 +29,6 @@ Status check_present(EditedModel& model, const PredictionCounts& counts, const E
   }
   return input_error("edit-mtp-absent", operation.where() + ": the file has no block that predicts further tokens",
                      at_key(counts.key("nextn_predict_layers")));
-}
-
-// A value's element type, number of elements (nothing for a single one) and elements.
-struct KeyElements {
-  u32 type = 0;
-  std::optional<u64> count;
-  std::string_view bytes;
-};
-
-KeyElements elements_of(const gguf::OutKey& key) {
-  constexpr std::size_t array_header = sizeof(u32) + sizeof(u64);
-  if (key.type != gguf::ValueType::array || key.encoded.size() < array_header) {
-    return {static_cast<u32>(key.type), std::nullopt, key.encoded};
-  }
-  return {*number_at<u32>(key.encoded, 0), number_at<u64>(key.encoded, sizeof(u32)),
-          std::string_view(key.encoded).substr(array_header)};
 }
 
 class Grafter {
@@ -141,25 +92,41 @@ class Grafter {
     return {};
   }
 
+  // A number that all layers share stands in each of them where the blocks have another.
+  bool is_that_of_layers(const gguf::KeyElements& one, const gguf::KeyElements& all) const {
+    const u64 size = one.bytes.size();
+    if (one.type != all.type || size == 0 || all.count != block_.blocks || all.bytes.size() != size * block_.blocks)
+      return false;
+    for (u64 i = 0; i < trunk_.blocks; ++i) {
+      if (all.bytes.substr(static_cast<std::size_t>(i * size), one.bytes.size()) != one.bytes) return false;
+    }
+    return true;
+  }
+
   // Which arrays have an element for each layer is told by the block's file, where they have more of them.
   Status lengthen_arrays() {
     NameIndex names;
     for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // each once: edited_model() sees to it
     for (gguf::OutKey& key : model_.keys) {
-      if (key.type != gguf::ValueType::array || !key.key.starts_with(trunk_.key(""))) continue;
+      if (!key.key.starts_with(trunk_.key("")) || key.key == trunk_.key("block_count")) continue;
       const std::optional<u32> number = names.find(key.key);
       if (!number) continue;
       const gguf::OutKey* there = &only_.keys[*number];
-      const KeyElements mine = elements_of(key), theirs = elements_of(*there);
+      const gguf::KeyElements mine = gguf::elements_of(key), theirs = gguf::elements_of(*there);
       if (mine.count == theirs.count) continue;
+      if (!mine.count && is_that_of_layers(mine, theirs)) {
+        key = *there;
+        continue;
+      }
       const bool is_longer = mine.count == trunk_.blocks && theirs.count == block_.blocks;
-      const bool is_text = theirs.type == static_cast<u32>(gguf::ValueType::string);
+      const bool is_text = theirs.type == gguf::ValueType::string;
       if (!is_longer || is_text || mine.type != theirs.type || theirs.bytes.size() % block_.blocks != 0 ||
           theirs.bytes.size() / block_.blocks * trunk_.blocks != mine.bytes.size()) {
         return differs(at_key(key.key), "does not have an element for each layer in both files");
       }
-      key.encoded = there->encoded.substr(0, sizeof(u32) + sizeof(u64)) + std::string(mine.bytes) +
-                    std::string(theirs.bytes.substr(mine.bytes.size()));
+      std::string bytes(mine.bytes);
+      bytes += theirs.bytes.substr(bytes.size());
+      key = gguf::make_key_of_elements(std::move(key.key), mine.type, bytes);
     }
     return {};
   }
@@ -180,16 +147,18 @@ class Grafter {
   // The names of the tensors that the block's tensors follow; empty where the file does not say.
   std::vector<std::string> predecessors() {
     std::vector<std::string> names;
-    const gguf::OutKey* key = only_.find_key(extracted_key);
+    const gguf::OutKey* key = only_.find_key(arch::extracted_key);
     if (key == nullptr) return names;
-    const KeyElements elements = elements_of(*key);
-    if (!elements.count || elements.type != static_cast<u32>(gguf::ValueType::string)) return names;
+    const gguf::KeyElements elements = gguf::elements_of(*key);
+    if (!elements.count || elements.type != gguf::ValueType::string) return names;
     std::string_view rest = elements.bytes;
-    while (const std::optional<u64> size = number_at<u64>(rest, 0)) {
+    while (rest.size() >= sizeof(u64)) {
+      u64 size = 0;
+      std::memcpy(&size, rest.data(), sizeof size);
       rest.remove_prefix(sizeof(u64));
-      if (*size > rest.size()) break;
-      names.emplace_back(rest.substr(0, *size));
-      rest.remove_prefix(*size);
+      if (size > rest.size()) break;
+      names.emplace_back(rest.substr(0, size));
+      rest.remove_prefix(size);
     }
     return names;
   }
@@ -222,7 +191,7 @@ class Grafter {
     for (std::size_t i = 0; i < added.size(); ++i) {
       const bool goes_on = i > 0 && after[i] == added[i - 1].out.name;
       if (const auto number = names.find(after[i]); !goes_on && number) place = *number + 1;
-      const bool is_first = !goes_on && after[i].empty() && i == 0 && only_.find_key(extracted_key) != nullptr;
+      const bool is_first = !goes_on && after[i].empty() && i == 0 && only_.find_key(arch::extracted_key) != nullptr;
       if (is_first) place = 0;
       runs[place].push_back(i);
     }
@@ -239,14 +208,14 @@ class Grafter {
   EditedModel& model_;
   EditedModel& only_;
   const EditOperation& operation_;
-  PredictionCounts trunk_;
-  PredictionCounts block_;
+  BlockCounts trunk_;
+  BlockCounts block_;
 };
 
 }  // namespace
 
 Status extract_prediction(EditedModel& model, const EditOperation& operation) {
-  const PredictionCounts counts = counts_of(model);
+  const BlockCounts counts = counts_of(model);
   MU_TRY(check_present(model, counts, operation));
   std::vector<EditedTensor> kept;
   std::vector<std::string> after;
@@ -259,8 +228,8 @@ Status extract_prediction(EditedModel& model, const EditOperation& operation) {
     before = std::move(name);
   }
   model.tensors = std::move(kept);
-  std::erase_if(model.keys, [](const gguf::OutKey& key) { return key.key == extracted_key; });
-  model.keys.push_back(gguf::make_key_strings(std::string(extracted_key), after));
+  std::erase_if(model.keys, [](const gguf::OutKey& key) { return key.key == arch::extracted_key; });
+  model.keys.push_back(gguf::make_key_strings(std::string(arch::extracted_key), after));
   return {};
 }
 

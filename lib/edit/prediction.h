@@ -5,12 +5,8 @@
 
 namespace modelutils::edit {
 
-/// The key that an extracted block carries: for each of its tensors the name of the one before it in the model ("" for
-/// the first), so that grafting restores the order.
-inline constexpr std::string_view extracted_key = "modelutils.mtp.after";
-
 /// Keeps the blocks that predict further tokens and all tensors outside blocks (embedding, output), which a runtime
-/// loads with them; every key stays, and extracted_key is added. Error of kind input: "edit-mtp-absent".
+/// loads with them; every key stays, and arch::extracted_key is added. Error of kind input: "edit-mtp-absent".
 Status extract_prediction(EditedModel& model, const EditOperation& operation);
 
 /// Adds the blocks of another file: ARCH.block_count and ARCH.nextn_predict_layers become that file's, and arrays with

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arch/families/runtime_only.h"
 #include "arch/prediction_block.h"
 #include "gguf/keys.h"
 #include "memory/model_memory.h"
@@ -79,6 +80,7 @@ Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   report.is_known = model.is_known();
   report.blocks = model.blocks();
   report.has_experts = model.weights().has_experts();
+  report.is_draft = arch::is_prediction_alone(set) || arch::is_draft_architecture(report.architecture);
   report.has_encoder = model.is_known() && model.hyper().facts->has_encoder;
   if (model.is_known()) report.trained_context = model.hyper().trained_context;
   report.unknown_sizes = model.weights().unknown_sizes();

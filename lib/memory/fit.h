@@ -72,6 +72,7 @@ struct FitReport {
   bool is_known = true;  ///< else weights are all that is known
   u64 blocks = 0;        ///< -ngl takes one more: the output layer
   bool has_experts = false;
+  bool is_draft = false;                ///< blocks that predict further tokens alone, or a draft: no model by itself
   bool has_encoder = false;             ///< the estimate of compute buffers does not hold
   std::optional<u64> trained_context;   ///< what the model was trained for, if the file says it
   u64 unknown_sizes = 0;                ///< tensors of types that the table does not have

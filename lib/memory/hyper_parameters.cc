@@ -26,6 +26,7 @@ class Reader {
     MU_TRY(read_context(needs_context));
     MU_TRY(read_heads());
     MU_TRY(read_sizes());
+    MU_TRY(add_blocks());
     MU_TRY(read_windows(keys_, model_));
     MU_TRY(read_recurrence(keys_, model_));
     MU_TRY(read_indexer(keys_, model_));
@@ -99,6 +100,31 @@ class Reader {
     MU_ASSIGN(model_.key_length_latent, keys_.number("attention.key_length_mla", 0));
     MU_ASSIGN(const u64 value_length_latent, keys_.number("attention.value_length_mla", 0));
     model_.is_latent = model_.key_length_latent > 0 && value_length_latent > 0;
+    return {};
+  }
+
+  // Blocks that the runtime has besides those of the file.
+  Status add_blocks() {
+    if (model_.facts->has_loops) {
+      MU_ASSIGN(const u64 loops, keys_.number("num_loops", 1));
+      if (loops == 0 || loops > max_blocks / model_.blocks) {
+        return keys_.wrong("num_loops", fmt::format("is {}, with {} blocks it must be 1 to {}", loops, model_.blocks,
+                                                    max_blocks / model_.blocks));
+      }
+      for (std::vector<u64>* numbers : {&model_.heads, &model_.kv_heads, &model_.feed_forward}) {
+        const std::vector<u64> once = *numbers;
+        for (u64 i = 1; i < loops; ++i) numbers->insert(numbers->end(), once.begin(), once.end());
+      }
+      model_.blocks *= loops;
+      model_.trunk = model_.blocks;
+    }
+    if (model_.facts->has_router_layer && model_.blocks < max_blocks) {
+      model_.heads.push_back(1);
+      model_.kv_heads.push_back(1);
+      model_.feed_forward.push_back(0);
+      ++model_.blocks;
+      model_.trunk = model_.blocks;
+    }
     return {};
   }
 

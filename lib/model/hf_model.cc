@@ -9,7 +9,9 @@
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
 #include "arch/names.h"
+#include "arch/prediction_rows.h"
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "base/log.h"
 #include "forms/foreign_forms.h"
 #include "hf/tensor_names.h"
@@ -33,7 +35,11 @@ tl::unexpected<Error> module_error(std::string_view name, std::string message) {
 
 class MatrixCollector {
  public:
-  explicit MatrixCollector(HfModel& model) : model_(model), names_(*model.family) {}
+  MatrixCollector(HfModel& model, PredictionChoice prediction) : model_(model), names_(*model.family) {
+    const arch::PredictionForm& form = model.family->prediction;
+    keeps_prediction_ = !form.tensors.empty() && prediction != PredictionChoice::drop &&
+                        (prediction != PredictionChoice::by_runtime || form.runs);
+  }
 
   Status collect() {
     const std::string& method = model_.opened.quantization.foreign_method;
@@ -60,11 +66,16 @@ class MatrixCollector {
           module != by_weight.end() && module->second->quantized && !stored_name.ends_with("_blocks");
       const std::string name =
           is_packed ? hf::canonical_name(module->second->path) + ".weight" : hf::canonical_name(stored_name);
-      if (const auto reason = reason_to_leave_out(name)) {
+      const std::optional<std::string> name_in_block =
+          keeps_prediction_ && hf::classify_name(name) != hf::NameClass::derived
+              ? arch::name_as_layer(names_, model_.config, name)
+              : std::nullopt;
+      if (const auto reason = name_in_block ? std::nullopt : reason_to_leave_out(name)) {
         model_.left_out.push_back({std::string(stored_name), *reason});
         continue;
       }
-      MU_TRY(add(name, i, module == by_weight.end() ? nullptr : module->second));
+      if (name_in_block) count_block(*name_in_block);
+      MU_TRY(add(name_in_block.value_or(name), i, module == by_weight.end() ? nullptr : module->second));
     }
     return {};
   }
@@ -82,6 +93,12 @@ class MatrixCollector {
       case hf::NameClass::derived: break;
     }
     return LeftOutReason::computed;
+  }
+
+  void count_block(std::string_view name) {
+    const u64 layers = model_.config.block_count.value_or(0);
+    const u64 layer = names_.layer_of(name).value_or(layers);
+    model_.prediction_blocks = std::max(model_.prediction_blocks, layer + 1 - std::min(layers, layer));
   }
 
   Status settle() {
@@ -168,7 +185,37 @@ class MatrixCollector {
 
   HfModel& model_;
   arch::Names names_;
+  bool keeps_prediction_ = false;
 };
+
+// Blocks that are asked for by name must be there, in a family that can have them.
+Status check_prediction(const HfModel& model, PredictionChoice prediction) {
+  const bool is_asked_for = prediction == PredictionChoice::only || prediction == PredictionChoice::keep;
+  if (model.config.block_count.value_or(0) + model.prediction_blocks > arch::max_layers) {
+    return input_error("convert-mtp",
+                       fmt::format("has {} and {} for predicting further tokens; at most {} together are supported",
+                                   counted(model.config.block_count.value_or(0), "layer"),
+                                   counted(model.prediction_blocks, "block"), arch::max_layers),
+                       {}, {}, model.directory);
+  }
+  const auto is_block = [](const LeftOut& tensor) { return tensor.reason == LeftOutReason::prediction; };
+  if (is_asked_for && model.family->prediction.tensors.empty() && std::ranges::any_of(model.left_out, is_block)) {
+    return input_error(
+        "convert-mtp",
+        fmt::format("has blocks that predict further tokens, but for {} llama.cpp has no place for them; "
+                    "--mtp drop converts the model without them",
+                    model.family->gguf),
+        {}, {}, model.directory);
+  }
+  if (prediction != PredictionChoice::only || model.prediction_blocks > 0) return {};
+  const u64 stated = arch::stated_count(model.config, arch::prediction_fields).value_or(0);
+  return input_error("convert-mtp",
+                     stated == 0 ? std::string("has no block that predicts further tokens")
+                                 : fmt::format("config.json speaks of {} for predicting further tokens, but {} tensors "
+                                               "are not there: mlx-lm leaves them out; take the published model",
+                                               counted(stated, "block"), stated == 1 ? "its" : "their"),
+                     {}, {}, model.directory);
+}
 
 }  // namespace
 
@@ -194,7 +241,7 @@ HfModel::HfModel(SafetensorsModel model)
       directory(opened.set.path),
       is_mlx(modelutils::is_mlx(opened)) {}
 
-Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
+Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened, PredictionChoice prediction) {
   if (opened.config_error) return tl::make_unexpected(std::move(*opened.config_error));
   if (const auto adapter = peft_adapter(opened.folder)) {
     return input_error(
@@ -222,8 +269,9 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened) {
            model->config.model_type, model->family->gguf);
   MU_TRY(arch::check_stated_sizes(*model->family, model->config));
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
-  MatrixCollector collector(*model);
+  MatrixCollector collector(*model, prediction);
   MU_TRY(collector.collect());
+  MU_TRY(check_prediction(*model, prediction));
   return model;
 }
 

@@ -42,6 +42,14 @@ struct SourceMatrix {
   u64 bytes() const;
 };
 
+/// What becomes of the blocks that predict further tokens.
+enum class PredictionChoice : u8 {
+  by_runtime,  ///< they are kept where llama.cpp drafts with them
+  keep,
+  only,  ///< kept without the layers before them
+  drop,
+};
+
 struct HfModel {
   /// `model` has a config.
   explicit HfModel(SafetensorsModel model);
@@ -56,6 +64,8 @@ struct HfModel {
   bool is_mlx = false;                   ///< is_mlx(opened)
   std::vector<SourceMatrix> matrices;    ///< all that is kept, in the order of the files
   std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
+  /// Blocks that predict further tokens, among the matrices: named as layers behind the last one.
+  u64 prediction_blocks = 0;
 
   /// File of a stored tensor.
   const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
@@ -68,7 +78,8 @@ struct HfModel {
 /// shapes agree with the sizes).
 /// Errors: "convert-no-config", "convert-peft", "convert-architecture" (unknown or refused, with the reason),
 /// "convert-foreign-method" (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), that of a
-/// broken config.json.
-Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel model);
+/// broken config.json; "convert-mtp" (blocks are wanted that the family cannot have, or the directory has not).
+Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel model,
+                                                  PredictionChoice prediction = PredictionChoice::by_runtime);
 
 }  // namespace modelutils

@@ -1,5 +1,6 @@
 #include "report/dump.h"
 
+#include "arch/key_facts.h"
 #include "base/escape.h"
 #include "base/not_found.h"
 #include "report/fit_report.h"
@@ -46,10 +47,25 @@ Result<WantedTensor> wanted(ListingSource& source, const std::string& path, cons
   return WantedTensor{std::move(tensor), std::move(slice)};
 }
 
+// Those of every file and those of the model's architecture.
+void dump_known_keys(TextOutput& out, const Listing& listing) {
+  if (listing.format != Listing::Format::gguf) return;
+  for (const arch::KeyGroup& group : arch::key_groups()) {
+    for (const arch::KeyFacts& facts : group.rows) {
+      if (facts.name.find('#') != std::string_view::npos) continue;
+      const bool is_of_architecture = facts.name.starts_with('*');
+      if (is_of_architecture) out << escape(listing.facts.architecture) << facts.name.substr(1) << "\n";
+      if (!is_of_architecture) out << facts.name << "\n";
+    }
+  }
+}
+
 void dump_names(TextOutput& out, const Listing& listing, DumpRequest::Names names) {
   if (names == DumpRequest::Names::keys) {
     for (const ListedKey& key : listing.keys) out << escape(key.name) << "\n";
     for (const std::string& key : listing.config_keys) out << escape(key) << "\n";
+  } else if (names == DumpRequest::Names::known_keys) {
+    dump_known_keys(out, listing);
   } else {
     for (const ListedTensor& tensor : listing.tensors) out << escape(tensor.name) << "\n";
   }

@@ -13,7 +13,7 @@ namespace modelutils {
 /// What a dumper is asked for. At most one of `value`, `values`, `statistics`, `names`; without them the listing in its
 /// form. `json` goes with all but `value` and `names`.
 struct DumpRequest {
-  enum class Names : u8 { none, keys, tensors };
+  enum class Names : u8 { none, keys, known_keys, tensors };
 
   ListingRequest select;
   ListingOptions options;

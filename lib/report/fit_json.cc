@@ -19,6 +19,7 @@ class FitJson {
     out_.member("schema", "fit/1");
     out_.member("path", path_);
     out_.member("architecture", report_.architecture);
+    if (report_.is_draft) out_.member("draft", true);
     optional("trained_context", report_.trained_context);
     write_options();
     out_.key("contexts");

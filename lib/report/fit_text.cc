@@ -281,6 +281,9 @@ class FitText {
                     "(hundreds of MiB).",
                     memory::runtime));
     warn_of_estimates();
+    if (report_.is_draft) {
+      note("This file is not a model by itself: it drafts for one, whose memory comes on top.");
+    }
     if (report_.has_encoder) {
       note("This model has an encoder and a decoder: its compute buffers may be many times larger.");
     }

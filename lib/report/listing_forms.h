@@ -19,6 +19,7 @@ struct ListingOptions {
   bool color = false;
   bool for_terminal = false;  ///< what is otherwise raw must be escaped; names may be cut
   std::size_t width = 0;      ///< columns of the terminal; 0: not limited
+  bool explains = false;      ///< text: what each key means
   bool several = false;       ///< more than one model is printed: say which is which
   bool first = true;          ///< nothing was printed before
 };

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "arch/key_facts.h"
 #include "base/escape.h"
 #include "base/numbers.h"
 #include "base/utf8.h"
@@ -133,6 +134,7 @@ Status ListingTables::write_keys() {
     }
     shortened_ = shortened_ || values.back().ends_with("…") || values.back().ends_with("…]");
   }
+  const bool explains = options_.explains && listing_.format == Listing::Format::gguf;
   const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
     const ListedKey& key = listing_.keys[i];
     const bool is_text = std::holds_alternative<std::string_view>(key.value);
@@ -140,12 +142,15 @@ Status ListingTables::write_keys() {
     set_escaped(cells[0], key.name, Paint::label);
     set(cells[1], key_type_text(key), Paint::faint);
     set(cells[2], values[i], is_text ? Paint::text : is_array ? Paint::plain : Paint::number);
+    if (!explains) return;
+    const arch::KeyFacts* facts = arch::find_key_facts(key.name, listing_.facts.architecture);
+    set(cells[3], facts == nullptr ? std::string() : std::string(facts->means), Paint::faint);
   };
-  write_table(out_,
-              {{"key", Align::left, 28, 0, 0, true},
-               {"type", Align::left, 0, 1, 0},
-               {"value", Align::left, min_value_columns, 0, 1}},
-              listing_.keys.size(), row, {options_.width, 2, false, style_});
+  std::vector<Column> columns = {{"key", Align::left, 28, 0, 0, true},
+                                 {"type", Align::left, 0, 1, 0},
+                                 {"value", Align::left, min_value_columns, 0, 1}};
+  if (explains) columns.push_back({"meaning", Align::left, 0, 2, 0});
+  write_table(out_, columns, listing_.keys.size(), row, {options_.width, 2, false, style_});
   return status;
 }
 

@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "io/model_folder.h"
 #include "io/progress.h"
+#include "model/hf_model.h"
 #include "transfer/mlx_target.h"
 #include "transfer/report.h"
 
@@ -24,6 +25,7 @@ struct MlxToGgufOptions {
   std::string pre_force;  ///< --pre-force
   std::optional<std::string> name;
   bool no_vocab = false;
+  PredictionChoice prediction = PredictionChoice::by_runtime;
   std::vector<adapter::Wanted> adapters;      ///< to be merged, in this order
   OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
   bool ignore_index = false;                  ///< go by the shards that are there, not by their index

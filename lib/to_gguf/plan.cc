@@ -7,7 +7,10 @@
 
 #include "arch/families.h"
 #include "arch/key_writer.h"
+#include "arch/prediction_block.h"
+#include "arch/prediction_rows.h"
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "base/log.h"
 #include "forms/foreign_forms.h"
 #include "gguf/parse.h"
@@ -19,6 +22,7 @@
 #include "rules/safetensors/rules.h"
 #include "tensor/shape.h"
 #include "to_gguf/general_keys.h"
+#include "to_gguf/prediction_keys.h"
 #include "to_gguf/tokenizer_keys.h"
 #include "tokenizer/tokenizer.h"
 
@@ -34,7 +38,7 @@ class Planner {
 
   Result<GgufPlan> plan() {
     MU_ASSIGN(SafetensorsModel opened, open_sound_model());
-    MU_ASSIGN(plan_.model, understand_model(std::move(opened)));
+    MU_ASSIGN(plan_.model, understand_model(std::move(opened), options_.prediction));
     plan_.model->directory = options_.directory;
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     MU_TRY(merge_adapters());
@@ -42,10 +46,12 @@ class Planner {
     const std::vector<LeftOut>& left_out = plan_.model->left_out;
     plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
     warn_of_losses(left_out, plan_.report.remarks);
+    remark_prediction();
     MU_TRY(choose_recipes());
     MU_TRY(add_scales());
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));
     MU_TRY(make_keys());
+    if (options_.prediction == PredictionChoice::only) keep_prediction_alone();
     MU_TRY(lay_out_files());
     plan_.report.input = options_.directory;
     plan_.report.architecture = plan_.model->family->gguf;
@@ -82,6 +88,61 @@ class Planner {
       return tl::make_unexpected(with_path(finding, options_.directory));
     }
     return std::move(*model.safetensors);
+  }
+
+  // What becomes of the blocks that predict further tokens; warn_of_losses() says it of those that are left out.
+  void remark_prediction() {
+    const HfModel& model = *plan_.model;
+    FindingLog& remarks = plan_.report.remarks;
+    const u64 blocks = model.prediction_blocks;
+    if (blocks > 0 && options_.prediction == PredictionChoice::by_runtime) {
+      remarks.note(
+          Scope::model, "convert-mtp",
+          fmt::format("{} for predicting further tokens {} kept, as llama.cpp drafts with {}; --mtp drop leaves "
+                      "{} out",
+                      counted(blocks, "block"), verb(blocks, "is", "are"), verb(blocks, "it", "them"),
+                      verb(blocks, "it", "them")));
+    }
+    if (plan_.map.shifts_block_norms) {
+      remarks.note(Scope::model, "convert-mtp",
+                   "the norms of the blocks for predicting further tokens have a mean near 0, so they are taken for "
+                   "stored minus one, unlike the others of this directory");
+    }
+    const u64 stated = arch::stated_count(model.config, arch::prediction_fields).value_or(0);
+    const bool has_none = blocks == 0 && std::ranges::none_of(model.left_out, [](const LeftOut& tensor) {
+                            return tensor.reason == LeftOutReason::prediction;
+                          });
+    if (stated == 0 || !has_none || model.family->prediction.tensors.empty()) return;
+    remarks.note(Scope::model, "convert-mtp-stripped",
+                 fmt::format("announces {} for predicting further tokens, but the directory has none of {} tensors, as "
+                             "mlx-lm leaves them out",
+                             counted(stated, "block"), verb(stated, "its", "their")),
+                 std::string(arch::stated_field(model.config, arch::prediction_fields)));
+  }
+
+  u64 trunk() const { return plan_.map.sizes.get(arch::symbol::layers); }
+  bool is_of_prediction(const std::string& tensor) const {
+    return plan_.model->prediction_blocks > 0 && arch::block_of(tensor).value_or(0) >= trunk();
+  }
+
+  // The blocks and what is outside all layers, as gguf-edit --extract-mtp takes them out of the whole model.
+  void keep_prediction_alone() {
+    std::vector<std::string> names;
+    for (const MappedTensor& tensor : plan_.map.tensors) names.push_back(tensor.name);
+    keys_.push_back(extracted_from(names, trunk()));
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (arch::block_of(names[i]) && !is_of_prediction(names[i])) continue;
+      if (kept != i) {
+        plan_.map.tensors[kept] = std::move(plan_.map.tensors[i]);
+        plan_.recipes[kept] = std::move(plan_.recipes[i]);
+        plan_.report.tensors[kept] = std::move(plan_.report.tensors[i]);
+      }
+      ++kept;
+    }
+    plan_.map.tensors.resize(kept);
+    plan_.recipes.resize(kept);
+    plan_.report.tensors.resize(kept);
   }
 
   Status merge_adapters() {
@@ -186,6 +247,9 @@ class Planner {
     keys_ = general_keys(facts);
     append(adapter_keys(options_.adapters));
     append(model_card_keys(card));
+    if (const u64 blocks = plan_.model->prediction_blocks; blocks > 0) {
+      add_prediction_keys(*plan_.model->family, plan_.map.block_sizes, blocks, hyper.keys);
+    }
     append(std::move(hyper.keys));
     for (const LayerNumbers& numbers : plan_.map.numbers) {
       MU_ASSIGN(const std::vector<float> values, read_numbers(*plan_.model, numbers));
@@ -221,6 +285,7 @@ class Planner {
     return std::string();
   }
 
+  // A model is as large as its layers, with further blocks or without.
   GeneralFacts general_facts() const {
     GeneralFacts facts;
     facts.architecture = plan_.model->family->gguf;
@@ -228,6 +293,7 @@ class Planner {
     std::map<TensorType, u64> elements_of;
     for (std::size_t i = 0; i < plan_.recipes.size(); ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
+      if (is_of_prediction(tensor.name)) continue;
       const TensorType type = plan_.recipes[i].type;
       const u64 elements = element_count(tensor.ne).value_or(0);
       facts.parameters += elements;

@@ -1,5 +1,6 @@
 #include "to_gguf/self_check.h"
 
+#include "arch/prediction_block.h"
 #include "base/log.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
@@ -18,7 +19,7 @@ Status check(std::vector<std::shared_ptr<ByteSource>> sources, bool with_vocabul
     set.files.push_back({source->name(), source, std::move(document)});
   }
   FindingLog log = gguf_structure_rules(set);
-  log.add_all(loader_findings(set, with_vocabulary));
+  if (!arch::is_prediction_alone(set)) log.add_all(loader_findings(set, with_vocabulary));
   if (const Finding* broken = first_error(log)) {
     Error error = *broken;
     error.kind = ErrorKind::internal;

@@ -41,10 +41,11 @@ Status HfSources::collect() {
   return {};
 }
 
-std::vector<arch::ShapeFact> HfSources::shape_facts() const {
+std::vector<arch::ShapeFact> HfSources::shape_facts(u64 end) const {
   std::vector<arch::ShapeFact> facts;
   for (const auto& [slot, matrices] : slots_) {
     const auto& [row, layer, side, alternative, part] = slot;
+    if (layer >= end) continue;
     const auto& [condition, parts] = names_.alternatives(*row)[alternative];
     const std::size_t before = facts.size();
     arch::add_shape_facts(*row, side, parts[part], parts.size() == 1, model_.matrices[matrices.begin()->second].shape,

@@ -28,8 +28,8 @@ class HfSources {
   /// Names that no row has, as they are in the directory.
   const std::vector<std::string>& unmapped() const { return unmapped_; }
 
-  /// What the shapes say about sizes, for arch::solve_sizes().
-  std::vector<arch::ShapeFact> shape_facts() const;
+  /// What the shapes say about sizes, for arch::solve_sizes(): those of layers below `end`.
+  std::vector<arch::ShapeFact> shape_facts(u64 end = arch::max_layers) const;
 
   /// Matrices of each part of an alternative; empty if one has none.
   std::vector<const PartMatrices*> parts(const arch::Tensor& row, u64 layer, arch::Side side,

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "arch/expected_tensors.h"
 #include "arch/geometry.h"
+#include "arch/prediction_rows.h"
 #include "arch/rope.h"
 #include "base/checked_math.h"
 #include "base/counted.h"
@@ -43,12 +45,13 @@ class NameMapper {
     known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
     MU_TRY(require_embedding());
     MU_ASSIGN(result_.sizes,
-              arch::solve_sizes(family(), model_.config, sources_.layers(), sources_.shape_facts(), std::move(known)));
+              arch::solve_sizes(family(), model_.config, layers(), sources_.shape_facts(layers()), std::move(known)));
     MU_TRY(arch::check_rope_tensors(family(), model_.config));
     set_marks();
     for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
     }
+    MU_TRY(place_blocks());
     for (const auto& group : family().layer_tensors) {
       for (const arch::Tensor& row : group) {
         if (!arch::key_of_numbers(row).empty()) MU_TRY(place_numbers(row));
@@ -60,6 +63,7 @@ class NameMapper {
 
  private:
   const arch::Family& family() const { return *model_.family; }
+  u64 layers() const { return sources_.layers() - std::min(sources_.layers(), model_.prediction_blocks); }
 
   tl::unexpected<Error> fail(std::string code, std::string where, std::string message) const {
     return input_error(std::move(code), std::move(message), std::move(where), {}, model_.directory);
@@ -90,6 +94,49 @@ class NameMapper {
       }
       result_.sizes.set_layers(mark.symbol, std::move(values));
     }
+  }
+
+  // The blocks that predict further tokens, with sizes of their own.
+  Status place_blocks() {
+    const u64 blocks = model_.prediction_blocks;
+    if (blocks == 0) return {};
+    const arch::Sizes trunk = result_.sizes;
+    result_.sizes = arch::sizes_of_blocks(family(), trunk, blocks, sources_.shape_facts());
+    set_marks();
+    if (model_.is_mlx) MU_TRY(find_shift());
+    for (const arch::ExpectedTensor& expected : arch::expected_block_tensors(family(), result_.sizes, blocks)) {
+      MU_TRY(place(expected));
+    }
+    result_.block_sizes = std::exchange(result_.sizes, trunk);
+    set_marks();
+    return {};
+  }
+
+  // Norms that MLX saves with one added may be without it in blocks, which mlx-lm itself drops: whoever kept them may
+  // have kept them as they were. The mean over all such norms is then near 0 instead of 1.
+  Status find_shift() {
+    double sum = 0;
+    u64 count = 0;
+    const auto all = arch::expected_block_tensors(family(), result_.sizes, model_.prediction_blocks);
+    for (const arch::ExpectedTensor& expected : all) {
+      if (expected.row->source.find("@add_one") == std::string_view::npos) continue;
+      const Found found = find_source(*expected.row, expected.layer, expected.side);
+      if (found.parts.empty()) continue;
+      MappedTensor norm;
+      norm.name = expected.name;
+      norm.ne = expected.ne;
+      norm.is_whole = norm.must_be_f32 = true;
+      MU_TRY(add_part(expected, found.alternative->parts.front(), true, *found.parts.front(), norm));
+      norm.operation = arch::Operation::none;
+      MU_ASSIGN(const std::vector<float> values, read_whole(model_, norm));
+      for (const float value : values) sum += value;
+      count += values.size();
+    }
+    constexpr double between = 0.5;
+    if (count == 0 || sum / static_cast<double>(count) >= between) return {};
+    result_.shifts_block_norms = true;
+    result_.sizes.set("mlx", 0);
+    return {};
   }
 
   struct Found {
@@ -360,9 +407,11 @@ class NameMapper {
     std::string list;
     for (std::size_t i = 0; i < std::min(shown, unmapped.size()); ++i) list += (i > 0 ? ", " : "") + unmapped[i];
     if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
-    return fail("convert-unmapped", {},
-                fmt::format("{} {} no place in a GGUF of architecture {}: {}", counted(unmapped.size(), "tensor"),
-                            verb(unmapped.size(), "has", "have"), family().gguf, list));
+    return fail(
+        "convert-unmapped", {},
+        fmt::format("{} {} no place in a GGUF of architecture {}: {}{}", counted(unmapped.size(), "tensor"),
+                    verb(unmapped.size(), "has", "have"), family().gguf, list,
+                    model_.prediction_blocks > 0 ? "; --mtp drop leaves out what predicts further tokens" : ""));
   }
 
   const HfModel& model_;

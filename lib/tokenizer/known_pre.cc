@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/known_pre.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
@@ -147,6 +147,10 @@ u32 digits_together(std::string_view pre) {
 
 bool tidies_spaces(std::string_view pre) {
   return holds_name(tidy, pre);
+}
+
+std::span<const KnownPre> all_known_pre() {
+  return known_names;
 }
 
 std::optional<KnownPre> known_pre(std::string_view name) {

@@ -52,7 +52,7 @@ struct CommonOptions {
 };
 
 /// What a flag's value is, for completions.
-enum class ValueKind : u8 { text, number, size, file, output_file, directory, choice, key, tensor };
+enum class ValueKind : u8 { text, number, size, file, output_file, directory, choice, key, known_key, tensor };
 
 /// One flag or positional argument: the only place that describes it.
 struct Flag {

@@ -46,13 +46,15 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
     if (forms[i].is_of_gguf) flag.group = compatibility;
     command.add(std::move(flag), arguments.forms[i]);
   }
-  command.add({.names = "--list",
-               .value_name = "WHAT",
-               .help = "Only the names that --get and --values take, one per line",
-               .group = "Forms of output",
-               .kind = ValueKind::choice,
-               .choices = {"keys", "tensors"}},
-              arguments.list);
+  command.add(
+      {.names = "--list",
+       .value_name = "WHAT",
+       .help = "Only the names that --get and --values take, one per line; known-keys: those that gguf-edit --set "
+               "knows the type of",
+       .group = "Forms of output",
+       .kind = ValueKind::choice,
+       .choices = {"keys", "known-keys", "tensors"}},
+      arguments.list);
   command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
   add_token_flags(command, arguments);
@@ -72,7 +74,7 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
   std::vector<Choice> all = {{"--get", arguments.get.has_value()},
                              {"--values", arguments.values.has_value(), true, true},
                              {"--stats", arguments.stats, true, true},
-                             {"--list", arguments.list.has_value(), false, arguments.list != "keys"},
+                             {"--list", arguments.list.has_value(), false, arguments.list == "tensors"},
                              {"--modules", arguments.modules, true, true},
                              {"--fit", arguments.fit.fit, true, true},
                              {"--tokens", !arguments.tokens.empty(), true},
@@ -173,8 +175,8 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (chosen.flag == "--summary" && !(arguments.keys.empty() && arguments.tensors.empty())) {
     return usage_error("--summary is about the whole model: --keys and --tensors do not go with it");
   }
-  if (arguments.list == "keys" && !arguments.tensors.empty()) {
-    return usage_error("--list keys and --tensors cannot be combined");
+  if (arguments.list && arguments.list != "tensors" && !arguments.tensors.empty()) {
+    return usage_error(fmt::format("--list {} and --tensors cannot be combined", *arguments.list));
   }
   if (arguments.list == "tensors" && !arguments.keys.empty()) {
     return usage_error("--list tensors and --keys cannot be combined");
@@ -199,7 +201,9 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   request.raw = arguments.raw;
   request.statistics = arguments.stats;
   if (arguments.list) {
-    request.names = arguments.list == "keys" ? DumpRequest::Names::keys : DumpRequest::Names::tensors;
+    request.names = arguments.list == "keys"         ? DumpRequest::Names::keys
+                    : arguments.list == "known-keys" ? DumpRequest::Names::known_keys
+                                                     : DumpRequest::Names::tensors;
   }
   MU_ASSIGN(request.fit, fit_request(arguments.fit));
   MU_ASSIGN(request.tokens, token_request(arguments));
@@ -212,6 +216,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   request.options.color = use_color(common);
   request.options.for_terminal = stdout_is_terminal();
   request.options.width = request.options.for_terminal ? terminal_width(80) : 0;  // what a pipe carries is never cut
+  request.options.explains = common.verbosity > 0;
   request.options.several = arguments.paths.size() > 1;
   return request;
 }

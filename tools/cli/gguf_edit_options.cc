@@ -8,6 +8,10 @@ constexpr std::string_view operations_group = "Operations, in the order given";
 
 ValueKind kind_of(edit::EditAction action) {
   switch (action) {
+    case edit::EditAction::set:
+    case edit::EditAction::set_from: return ValueKind::known_key;
+    case edit::EditAction::delete_keys: return ValueKind::key;
+    case edit::EditAction::drop_tensors: return ValueKind::tensor;
     case edit::EditAction::script:
     case edit::EditAction::copy_keys:
     case edit::EditAction::graft_mtp: return ValueKind::file;

@@ -45,6 +45,14 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.add(
       {.names = "--name", .value_name = "TEXT", .help = "Value of general.name (default: from the directory's name)"},
       convert.name);
+  command.add(
+      {.names = "--mtp",
+       .value_name = "WHAT",
+       .help = "Blocks that predict further tokens (MTP): keep, only (a file for next to the model) or drop; by "
+               "default they are kept where llama.cpp drafts with them",
+       .kind = ValueKind::choice,
+       .choices = {"keep", "only", "drop"}},
+      arguments.mtp);
   command.add({.names = "--no-vocab", .help = "Leave out the tokenizer"}, convert.no_vocab);
   command.add_size(
       {.names = "--split-max-size",

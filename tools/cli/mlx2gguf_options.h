@@ -12,6 +12,7 @@ struct Mlx2ggufArguments {
   std::string fallback = "q8_0";
   std::string report;
   TypeArguments types;
+  std::string mtp;
   std::string base;  ///< of an adapter
   std::vector<std::string> adapters;
   bool follow_links = false;

@@ -41,10 +41,11 @@ std::vector<std::string> names_of(const Flag& flag) {
 }
 
 bool takes_names(const Flag& flag) {
-  return flag.kind == ValueKind::key || flag.kind == ValueKind::tensor;
+  return flag.kind == ValueKind::key || flag.kind == ValueKind::known_key || flag.kind == ValueKind::tensor;
 }
 
 std::string_view list_of(const Flag& flag) {
+  if (flag.kind == ValueKind::known_key) return "known-keys";
   return flag.kind == ValueKind::key ? "keys" : "tensors";
 }
 

@@ -3,6 +3,8 @@
 //
 // usage: generate TEMPLATES OUTPUT VERSION DATE TOOL…
 //        generate --architectures > docs/architectures.md
+//        generate --keys > docs/keys.md
+//        generate --names                     what scripts/check-drift compares with llama.cpp
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include "cli/quantize_options.h"
 #include "cli/verify_options.h"
 #include "completion.h"
+#include "keys_page.h"
 #include "man_page.h"
 
 namespace {
@@ -68,6 +71,14 @@ void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--architectures") {
     std::fputs(generate::architectures_page().c_str(), stdout);
+    return cli::exit_ok;
+  }
+  if (argc == 2 && std::string_view(argv[1]) == "--keys") {
+    std::fputs(generate::keys_page().c_str(), stdout);
+    return cli::exit_ok;
+  }
+  if (argc == 2 && std::string_view(argv[1]) == "--names") {
+    std::fputs(generate::known_names().c_str(), stdout);
     return cli::exit_ok;
   }
   if (argc < 6) return cli::exit_usage;

@@ -48,6 +48,7 @@ const Family afmoe = {
     .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, gate_and_norms, attention_output_and_post_norm, other_norms, leading_feed_forward,
                       experts, choice, deepseek_shared_experts},
+    .unrotated_every = 4,
     .fixed = fixed,
     .checks = {check_period<4>},
     .config = {.fields =

@@ -3,6 +3,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::bailing_moe {
 
@@ -81,6 +82,14 @@ constexpr Member members[] = {
     {"use_bias", "false"}, {"use_qkv_bias", "@attn_q.bias"}, {"norm_head", "false"}, {"norm_softmax", "false"},
     {"topk_group", "1"},
 };
+constexpr Tensor block[] = {
+    named(nextn_tensors, "nextn.eh_proj"),
+    named(nextn_tensors, "nextn.enorm"),
+    named(nextn_tensors, "nextn.hnorm"),
+    named(nextn_tensors, "nextn.embed_tokens"),
+    named(nextn_tensors, "nextn.shared_head_head"),
+    {"layer_output_norm", "E", "final_layernorm"},
+};
 constexpr Member members_v2[] = {
     {"use_bias", "false"},
     {"use_qkv_bias", "@attn_qkv.bias"},
@@ -119,6 +128,7 @@ const Family bailing_moe_v2 = {
     .layer_tensors = {attention_v2, leading_feed_forward, experts, choice, shared_v2},
     .first_tensors = first,
     .last_tensors = last,
+    .prediction = {.tensors = block},
     .fixed = fixed_v2,
     .relations = {whole_width},
     .checks = {check_head},

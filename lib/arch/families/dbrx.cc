@@ -61,6 +61,7 @@ const Family dbrx = {
     .layer_tensors = {layer},
     .first_tensors = first,
     .last_tensors = last,
+    .renormalises_experts = true,
     .fixed = {{"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"}},
     .relations = {whole_width},
     .config = {.fields = "d_model|n_heads|n_layers|max_seq_len"},

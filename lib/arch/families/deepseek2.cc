@@ -7,6 +7,7 @@
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
 #include "arch/mla.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::deepseek2 {
 
@@ -121,6 +122,8 @@ const Family deepseek_v3 = {
     .loads_without = "attention.key_length",
     .keys = {sizes, mla_rope_keys, expert_keys, sigmoid_mixture, v3_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
+    .prediction = {.tensors = nextn_tensors, .runs = true},
+    .layer_counts = "26|27|47|48",
     .fixed = v3_fixed,
     .relations = relations,
     .checks = {check_query_rank},
@@ -137,6 +140,7 @@ const Family deepseek_v2 = {
     .loads_without = "attention.key_length",
     .keys = {sizes, mla_rope_keys, expert_keys, softmax_mixture, softmax_weights},
     .layer_tensors = {layer, joined_latent, leading_feed_forward, experts, deepseek_shared_experts},
+    .layer_counts = "26|27|47|48",
     .fixed = v2_fixed,
     .relations = relations,
     .checks = {check_query_rank, check_groups},
@@ -155,6 +159,8 @@ const Family glm4_moe_lite = {
     .loads_without = "attention.key_length",
     .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},
     .layer_tensors = {layer, mla_tensors, leading_feed_forward, experts, choice_bias, deepseek_shared_experts},
+    .prediction = {.tensors = nextn_tensors, .runs = true},
+    .layer_counts = "26|27|47|48",
     .fixed = v3_fixed,
     .relations = relations,
     .checks = {check_query_rank},

@@ -54,6 +54,7 @@ const Family ernie4_5_moe = {
     .keys = {sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {attention_maybe_with_biases, attention_output, leading_feed_forward, experts_behind_dense, choice,
                       shared_experts},
+    .renormalises_experts = true,
     .fixed = fixed,
     .checks = {check_last_layer},
     .config = {.fields = "moe_num_experts|moe_k|moe_num_shared_experts|moe_layer_start_index", .members = members},

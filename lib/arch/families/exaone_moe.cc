@@ -4,6 +4,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/prediction_rows.h"
 #include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::exaone_moe {
@@ -68,6 +69,7 @@ const Family exaone_moe = {
     .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts_behind_dense,
                       expert_choice_bias, deepseek_shared_experts},
+    .prediction = {.tensors = nextn_tensors, .sizes = "Ld=L"},
     .fixed = fixed,
     .config = {.fields = "num_experts|num_shared_experts|layer_types",
                .members = {{"topk_method", "noaux_tc"}},

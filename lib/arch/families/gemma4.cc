@@ -288,6 +288,7 @@ const Family gemma4 = {
     .keys = {sizes, rope, own, mixture},
     .layer_tensors = {layer, gated_feed_forward, experts},
     .first_tensors = first,
+    .renormalises_experts = true,
     .marks = marks,
     .fixed = {rotates_halves,
               sees_what_precedes,

@@ -1,6 +1,7 @@
 // GLM-4.5 to 4.7: experts chosen by a sigmoid with a correction, after some dense layers; part of a head is rotated.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::glm4_moe {
 
@@ -32,6 +33,7 @@ const Family glm4_moe = {
     .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture, expert_weights, expert_groups},
     .layer_tensors = {layer, leading_feed_forward, experts_behind_dense, expert_choice_bias, deepseek_shared_experts},
+    .prediction = {.tensors = nextn_tensors, .runs = true},
     .fixed = {rotates_halves},
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.prediction = PredictionBlocks::cached, .may_lack_prediction = true},

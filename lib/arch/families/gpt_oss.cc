@@ -79,6 +79,7 @@ const Family gpt_oss = {
     .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias|attention.value_length",
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {layer, experts},
+    .renormalises_experts = true,
     .fixed = {rotates_halves, {"swiglu_limit", "7", Severity::warning, "llama.cpp clamps at 7"}},
     .checks = {check_period<2>},
     .config = {.fields = "layer_types",

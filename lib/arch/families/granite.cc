@@ -134,6 +134,7 @@ const Family granitemoe = {
     .keys = {sizes, rope, expert_keys, multipliers, shared},
     .layer_tensors = {attention_of_pairs, experts},
     .first_tensors = embedding_and_rope,
+    .renormalises_experts = true,
     .fixed = {rotates_whole_head},
     .config = {.members = members, .describe = describe},
 };

@@ -70,6 +70,7 @@ const Family hunyuan_moe = {
     .loader_needs = "feed_forward_length",
     .keys = {sizes, stretched_rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, hunyuan_qk_norms, attention_output, experts},
+    .renormalises_experts = true,
     .fixed = fixed,
     .checks = {warn_of_weights},
     .config = {.fields = "num_experts|moe_topk", .members = members},

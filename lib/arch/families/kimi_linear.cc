@@ -187,6 +187,7 @@ const Family kimi_linear = {
     .loads_without = "attention.key_length|ffn_gate_shexp|ffn_up_shexp|ffn_down_shexp",
     .keys = {sizes, own, expert_keys},
     .layer_tensors = {mixer, latent, leading_feed_forward, experts},
+    .renormalises_experts = true,
     .fixed = fixed,
     .checks = {check_mixture},
     .config = {.fields = "num_experts|num_experts_per_token|moe_router_activation_func|num_expert_group|num_shared_"

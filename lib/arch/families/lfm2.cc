@@ -164,6 +164,7 @@ const Family lfm2_moe = {
     .keys = {sizes, rope_keys, expert_keys, own, mixture, weights},
     .layer_tensors = {layer, dense, experts},
     .last_tensors = last,
+    .renormalises_experts = true,
     .fixed = mixture_fixed,
     .config = {.fields = "norm_eps|num_experts|num_dense_layers",
                .members = {{"intermediate_size", "=F"}},

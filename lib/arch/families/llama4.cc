@@ -82,6 +82,8 @@ const Family llama4 = {
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {attention_maybe_with_biases, attention_output, dense, experts},
     .first_tensors = embedding_and_llama3,
+    .renormalises_experts = true,
+    .unrotated_every = 4,
     .fixed = fixed,
     .checks = {check_experts},
     .config = {.members = members, .text_model_type = "llama4_text", .hf_text_prefix = "language_model.model."},

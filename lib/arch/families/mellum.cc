@@ -46,6 +46,7 @@ const Family mellum = {
     .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
+    .renormalises_experts = true,
     .fixed = {rotates_halves, normalises_weights},
     .checks = {check_rope},
     .config = {.fields = "num_experts|layer_types", .describe = describe},

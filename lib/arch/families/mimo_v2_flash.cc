@@ -2,6 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::mimo_v2_flash {
 
@@ -92,6 +93,15 @@ constexpr auto experts = [] {
   return rows;
 }();
 constexpr auto dense = feed_forward_of("!M");
+constexpr Tensor block[] = {
+    named(nextn_tensors, "nextn.eh_proj"),
+    named(nextn_tensors, "nextn.enorm"),
+    named(nextn_tensors, "nextn.hnorm"),
+    named(nextn_tensors, "nextn.embed_tokens"),
+    named(nextn_tensors, "nextn.shared_head_head"),
+    named(nextn_tensors, "nextn.shared_head_norm"),
+    {"layer_output_norm", "E", "final_layernorm", Need::optional},
+};
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"scoring_func", "sigmoid", Severity::error, "for this architecture llama.cpp knows no other"},
@@ -143,6 +153,8 @@ const Family mimo_v2_flash = {
     .loads_without = "ffn_gate|ffn_up|ffn_down|ffn_gate_inp|ffn_gate_exps|ffn_up_exps|ffn_down_exps",
     .keys = {sizes, partial_rope_keys, expert_keys, own, expert_groups},
     .layer_tensors = {layer, dense, experts},
+    .prediction = {.tensors = block, .runs = true, .numbers = "attention.sliding_window_pattern=1"},
+    .renormalises_experts = true,
     .marks = marks,
     .fixed = fixed,
     .checks = {check_heads, check_weights},

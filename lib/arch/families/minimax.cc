@@ -35,6 +35,7 @@ const Family minimax = {
     .loader_needs = "expert_feed_forward_length|feed_forward_length",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms_over_all_heads, attention_output, experts},
+    .renormalises_experts = true,
     .fixed = {rotates_halves, {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"}},
     .config = {.fields = "rotary_dim", .members = members},
 };

@@ -35,6 +35,7 @@ const Family mixtral = {
     .keys = {sizes, rope_keys, expert_keys},
     .layer_tensors = {attention_of_pairs, experts},
     .first_tensors = embedding_and_rope,
+    .renormalises_experts = true,
     .fixed = fixed,
     .checks = {warn_of_windows},
 };

@@ -7,6 +7,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
+#include "arch/prediction_rows.h"
 #include "arch/ssm_rows.h"
 #include "hf/config.h"
 
@@ -110,6 +111,14 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "backbone.norm_f | model.norm_f"},
     {"output", "E,V", "lm_head"},
 };
+// Two layers of the directory, one with attention and one with experts, each behind a norm.
+constexpr Tensor block[] = {
+    named(nextn_tensors, "nextn.eh_proj"),
+    named(nextn_tensors, "nextn.enorm"),
+    named(nextn_tensors, "nextn.hnorm"),
+    {"post_attention_norm", "E", "post_norm"},
+    {"nextn.shared_head_norm", "E", "shared_head.norm"},
+};
 constexpr std::string_view no_place = "for this architecture llama.cpp has no place for it";
 constexpr Fixed fixed[] = {
     {"mlp_hidden_act", "relu2", Severity::error, "llama.cpp computes the squared relu"},
@@ -177,6 +186,8 @@ const Family nemotron_h_moe = {
     .layer_tensors = {norm, mamba_rows, attention_rows, experts},
     .first_tensors = first,
     .last_tensors = last,
+    .prediction = {.tensors = block, .runs = true, .sizes = "F=Fx", .parts = 2},
+    .renormalises_experts = true,
     .fixed = fixed,
     .checks = {warn_of_time_step_limit, check_mixture},
     .config = {.fields = "n_routed_experts", .members = mixture_members, .describe = describe_mixture},

@@ -50,6 +50,7 @@ const Family phimoe = {
     .layer_tensors = {attention_and_norms_with_biases, experts},
     .first_tensors = embedding_and_longrope,
     .last_tensors = last,
+    .renormalises_experts = true,
     .fixed = {rotates_halves},
     .relations = {whole_width},
     .checks = {warn_of_differences},

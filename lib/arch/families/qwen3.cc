@@ -38,6 +38,7 @@ const Family qwen3moe = {
     .applies_weight_scales = true,
     .keys = {mixture_sizes, rope_keys, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms, attention_output, qwen_experts},
+    .renormalises_experts = true,
     .fixed = {rotates_halves, experts_in_each, experts_in_all, normalises_weights},
     .checks = {warn_of_windows},
     .config = {.fields = "num_experts", .members = members},

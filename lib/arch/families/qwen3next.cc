@@ -2,6 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/prediction_rows.h"
 #include "arch/rope.h"
 
 namespace modelutils::arch::families::qwen3next {
@@ -187,6 +188,8 @@ const Family qwen3next = {
     .keys = {mixture_sizes, rope, delta_net, expert_keys, mixture},
     .layer_tensors = {mixer, grouped_delta_net, qwen_experts, shared_expert},
     .last_tensors = ends,
+    .prediction = {.tensors = zero_centred_nextn_tensors, .runs = true, .sizes = "Fi=1"},
+    .renormalises_experts = true,
     .fixed = mixture_fixed,
     .checks = {check_value_heads},
     .config = {.fields = "num_experts", .members = {{"linear_value_head_dim", "=I/Hv"}}},
@@ -208,6 +211,7 @@ const Family qwen35 = {
     .keys = {sizes, sectioned_rope, delta_net},
     .layer_tensors = {mixer, tiled_delta_net, gated_feed_forward},
     .last_tensors = ends,
+    .prediction = {.tensors = zero_centred_nextn_tensors, .runs = true, .sizes = "Fi=1"},
     .fixed = fixed,
     .checks = {check_value_heads},
     .config = {.members = {{"linear_value_head_dim", "=I/Hv"}},
@@ -241,6 +245,8 @@ const Family qwen35moe = {
     .keys = {mixture_sizes, sectioned_rope, delta_net, expert_keys, mixture},
     .layer_tensors = {mixer, tiled_delta_net, stacked_experts, shared_expert},
     .last_tensors = ends,
+    .prediction = {.tensors = zero_centred_nextn_tensors, .runs = true, .sizes = "Fi=1"},
+    .renormalises_experts = true,
     .fixed = mixture_fixed,
     .checks = {check_value_heads},
     .config = {.fields = "num_experts",

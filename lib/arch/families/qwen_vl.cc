@@ -104,6 +104,7 @@ const Family qwen3_vl_moe = {
     .loader_needs = "rope.dimension_sections",
     .keys = {mixture_sizes, rope, sections_and_stack, expert_keys, mixture},
     .layer_tensors = {attention, qk_norms, attention_output, experts},
+    .renormalises_experts = true,
     .fixed = {rotates_halves, experts_in_each, experts_in_all, normalises_weights},
     .checks = {warn_of_windows},
     .config = {.fields = "num_experts",

@@ -1,5 +1,9 @@
 #include "arch/families/runtime_only.h"
 
+#include <algorithm>
+
+#include "arch/family.h"
+
 namespace modelutils::arch {
 
 namespace {
@@ -11,16 +15,27 @@ using Rule = Windows::Rule;
 constexpr RuntimeArchitecture architectures[] = {
     // Attention in every layer and nothing else.
     {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|deci|falcon|gptj|grok|grovemoe|hunyuan_vl|jais|jais2|"
-     "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse"},
+     "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|deepseek2-ocr|hrm_text|"
+     "paddleocr|pockettts|qwen3tts|talkie"},
     // No cache: all tokens at once.
     {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
-     "nomic-bert-moe|rnd1|wavtokenizer-dec",
+     "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
      {.has_cache = false}},
-    {"t5", {.has_encoder = true}},
+    {"t5|t5encoder", {.has_encoder = true}},
+    // The same layers several times, each time with a cache of their own.
+    {"nanbeige", {.has_loops = true}},
+    // A router between adapters, which remembers all tokens with one head.
+    {"graniteswitch", {.has_router_layer = true}},
+    // A draft that reads its target's cache.
+    {"gemma4-assistant", {.has_cache = false}, true},
+    // The window of a draft is that of its list; without a window nothing slides.
+    {"dflash", {.windows = {.rule = Rule::list}}, true},
+    {"eagle3", {}, true},
     // Sliding windows.
     {"cohere2moe",
      {.windows = {.rule = Rule::number_or_list, .global_first = true, .always = true},
       .prediction = PredictionBlocks::cached}},
+    {"granite_swa|maple|spark2_5", {.windows = {.rule = Rule::list, .always = true}}},
     {"muse-glimmer", {.windows = {.rule = Rule::number_or_list, .always = true}}},
     {"laguna", {.windows = {.rule = Rule::period, .period = 4, .global_first = true}}},
     {"plamo3", {.windows = {.rule = Rule::period, .period = 8}}},
@@ -35,10 +50,19 @@ constexpr RuntimeArchitecture architectures[] = {
       .recurrence = {.keeps_history = true},
       .prediction = PredictionBlocks::uncached,
       .indexer = Indexer::compressed}},
+    {"hy_v4", {.is_latent = true, .indexer = Indexer::listed}},
+    {"dots3note",
+     {.is_latent = true,
+      .windows = {.rule = Rule::list, .always = true},
+      .prediction = PredictionBlocks::uncached,
+      .indexer = Indexer::listed}},
     {"minimax-m3", {.indexer = Indexer::behind_dense}},
     {"hy_v3", {.prediction = PredictionBlocks::uncached}},
     // States.
     {"rwkv6|rwkv6qwen2|arwkv7", {.recurrence = {Layers::all, State::token_shift}}},
+    {"qwen4exp",
+     {.recurrence = {.layers = Layers::listed, .state = State::convolution, .interval = 4, .keeps_history = true},
+      .has_gated_queries = true}},
     {"minimax-01", {.recurrence = {.layers = Layers::listed, .state = State::linear_attention, .interval = 8}}},
     {"kimi-k3", {.is_latent = true, .recurrence = {Layers::without_kv_heads, State::delta}}},
     {"bailingmoe3",
@@ -51,6 +75,12 @@ constexpr RuntimeArchitecture architectures[] = {
 
 std::span<const RuntimeArchitecture> runtime_architectures() {
   return architectures;
+}
+
+bool is_draft_architecture(std::string_view architecture) {
+  return std::ranges::any_of(architectures, [&](const RuntimeArchitecture& each) {
+    return each.is_draft && has_name(each.names, architecture);
+  });
 }
 
 }  // namespace modelutils::arch

@@ -52,6 +52,7 @@ const Family smollm3 = {
     .keys = {sizes, rope_keys},
     // The loader takes no bias of the output projection.
     .layer_tensors = {projections_of_pairs, attention_output, gated_feed_forward},
+    .unrotated_every = 4,
     .fixed = {rotates_whole_head},
     .checks = {check_rope_layers, warn_of_windows},
     .config = {.members = members, .describe = describe},

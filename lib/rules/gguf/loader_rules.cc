@@ -16,6 +16,7 @@
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
 #include "arch/names.h"
+#include "arch/prediction_rows.h"
 #include "base/counted.h"
 #include "base/joined.h"
 #include "gguf/keys.h"
@@ -67,7 +68,10 @@ class LoaderRules {
       log_.add(without_path(sizes.error(), Scope::model));
       return std::move(log_);
     }
+    arch::Sizes with_blocks = *sizes;
     arch::leave_out_prediction(*family, keys_, *sizes);
+    blocks_ = with_blocks.get(arch::symbol::layers) - sizes->get(arch::symbol::layers);
+    with_blocks_ = arch::stated_sizes_of_blocks(*family, std::move(with_blocks), blocks_);
     for (const auto& group : family->layer_tensors) {
       for (const arch::Tensor& row : group) check_numbers(row, sizes->get(arch::symbol::layers));
     }
@@ -273,13 +277,37 @@ class LoaderRules {
       known.insert(expected.name);
       left.erase(found);
     }
+    check_blocks(family, left, known);
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known)) continue;
-      // Blocks that predict further tokens follow the layers.
-      if (layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
+      // Blocks that predict further tokens follow the layers; they may be of a kind that nothing is known of.
+      const bool has_rows = blocks_ > 0 && !family.prediction.tensors.empty();
+      if (!has_rows && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));
+    }
+  }
+
+  // Blocks that predict further tokens, behind the layers. The loader tells by eh_proj whether the file has them.
+  void check_blocks(const arch::Family& family, std::unordered_map<std::string_view, const gguf::TensorInfo*>& left,
+                    std::unordered_set<std::string_view>& known) {
+    if (blocks_ == 0 || family.prediction.tensors.empty()) return;
+    set_marks(family, with_blocks_,
+              [&](const std::string& name) { return left.contains(name) || known.contains(name); });
+    blocks_expected_ = arch::expected_block_tensors(family, with_blocks_, blocks_);
+    const u64 first = with_blocks_.get(arch::symbol::layers) - blocks_;
+    const bool is_there = left.contains(fmt::format("blk.{}.nextn.eh_proj.weight", first));
+    for (const arch::ExpectedTensor& expected : blocks_expected_) {
+      const auto found = left.find(expected.name);
+      if (found != left.end()) {
+        check_tensor(expected, *found->second);
+        known.insert(expected.name);
+        left.erase(found);
+      } else if (is_there && expected.need == arch::Need::required) {
+        log_.error(Scope::model, "loader-tensor-missing", "is missing, but llama.cpp requires it",
+                   at_tensor(expected.name));
+      }
     }
   }
 
@@ -332,6 +360,9 @@ class LoaderRules {
   const gguf::SplitSet& set_;
   gguf::Index keys_;
   bool with_vocabulary_;
+  u64 blocks_ = 0;  ///< that predict further tokens
+  arch::Sizes with_blocks_;
+  std::vector<arch::ExpectedTensor> blocks_expected_;
   FindingLog log_;
 };
 

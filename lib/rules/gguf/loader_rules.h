@@ -18,4 +18,8 @@ FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary = tru
 /// "model"), and it has at least three quarters of the tensors that such a model must have.
 bool is_whole_model(const gguf::SplitSet& set);
 
+/// What the loader of an architecture that no directory is converted to does not ask for: warnings
+/// "loader-tensor-extra".
+FindingLog runtime_findings(const gguf::SplitSet& set);
+
 }  // namespace modelutils

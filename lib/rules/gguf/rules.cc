@@ -97,7 +97,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   const gguf::Index index(first.document);
   const gguf_rules::TensorFacts facts = facts_of(set);
   FindingLog part;
-  gguf_rules::check_known_keys(first.document, index, part);
+  gguf_rules::check_known_keys(first, index, part);
   // With parts missing, neither the keys nor the tensors need be those of the model.
   const bool is_whole = first_container_error(set.findings) == nullptr;
   if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
@@ -125,6 +125,7 @@ Result<CheckedModel> check_gguf(const Model& model) {
   // What is wrong with the container or its parts explains what is missing.
   if (first_container_error(checked.findings.findings()) == nullptr) {
     checked.findings.add_all(projector_findings(set));
+    checked.findings.add_all(runtime_findings(set));
     if (is_whole_model(set)) {
       const bool has_vocabulary =
           gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";

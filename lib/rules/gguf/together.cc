@@ -7,6 +7,7 @@
 #include "base/name_index.h"
 #include "base/path.h"
 #include "gguf/keys.h"
+#include "rules/gguf/draft_rules.h"
 
 namespace modelutils {
 
@@ -39,16 +40,16 @@ constexpr Counterpart counterparts[] = {{".lora_a", 0, 0}, {".lora_b", 1, 1}, {"
 
 Result<Together> Together::open(const std::vector<std::string>& paths, OutsideLinks links) {
   std::optional<gguf::SplitSet> model;
-  u64 models = 0;
   for (const std::string& path : paths) {
     MU_ASSIGN(gguf::SplitSet set, gguf::open_set(path, links));
-    if (part_of(gguf::Index(set.files.front().document)) != Part::model) continue;
-    ++models;
-    model = std::move(set);
+    const bool is_model = part_of(gguf::Index(set.files.front().document)) == Part::model && !is_draft_alone(set);
+    if (is_model && !model) model = std::move(set);
   }
-  if (models != 1 || paths.size() < 2) {
-    return usage_error(fmt::format("--together needs one model and what goes with it; there {} {} among {}",
-                                   verb(models, "is", "are"), counted(models, "model"), counted(paths.size(), "path")));
+  if (!model || paths.size() < 2) {
+    return usage_error(
+        fmt::format("--together needs a model and what goes with it (the first model is it, others draft "
+                    "for it); there {} {} among {}",
+                    model ? "is" : "are", model ? "1 model" : "0 models", counted(paths.size(), "path")));
   }
   return Together(std::move(*model));
 }
@@ -58,7 +59,10 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
   const gguf::Index index(document);
   const gguf::Index model(model_.files.front().document);
   const Part part = part_of(index);
-  if (part == Part::model) return;
+  if (part == Part::model) {
+    if (set.files.front().path != model_.files.front().path) check_draft(model_, set, log);
+    return;
+  }
   const std::string name = base_name_of(model_.files.front().path);
   if (part == Part::projector) {
     const auto width = model.unsigned_value(model.arch_key("embedding_length"));

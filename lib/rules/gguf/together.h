@@ -1,4 +1,5 @@
-// verify --together: does what goes with a model (projector, adapter, importance matrix) fit it?
+// verify --together: does what goes with a model (projector, adapter, importance matrix, draft)
+// fit it?
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace modelutils {
 /// The model among several GGUF paths, and the rules for what goes with it.
 class Together {
  public:
-  /// Errors: kind usage unless exactly one of the paths is a whole model and all are GGUF; those of opening them.
+  /// The first whole model among the paths is the model; further ones are drafts. Errors: kind usage if there is none,
+  /// or nothing besides it; those of opening them.
   static Result<Together> open(const std::vector<std::string>& paths, OutsideLinks links);
 
   /// Adds what does not fit; nothing for the model itself. Code "gguf-together".

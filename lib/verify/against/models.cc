@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "arch/prediction_block.h"
 #include "base/counted.h"
 #include "base/parallel.h"
 #include "compare/measure.h"
@@ -120,9 +121,14 @@ class DirectorySide : public Side {
     }
   }
 
-  static Result<std::unique_ptr<Side>> open(SafetensorsModel opened) {
-    MU_ASSIGN(std::unique_ptr<HfModel> model, understand_model(std::move(opened)));
+  static Result<std::unique_ptr<Side>> open(SafetensorsModel opened, PredictionChoice prediction) {
+    MU_ASSIGN(std::unique_ptr<HfModel> model, understand_model(std::move(opened), prediction));
     MU_ASSIGN(TensorMap map, map_tensors(*model));
+    if (prediction == PredictionChoice::only) {
+      const u64 layers = map.sizes.get(arch::symbol::layers);
+      std::erase_if(map.tensors,
+                    [&](const MappedTensor& tensor) { return arch::block_of(tensor.name).value_or(layers) < layers; });
+    }
     return std::make_unique<DirectorySide>(std::move(model), std::move(map));
   }
 
@@ -249,6 +255,14 @@ class StrictComparison {
   FindingLog log_;
 };
 
+// What the conversion did with the blocks that predict further tokens.
+PredictionChoice prediction_in(const gguf::SplitSet& set) {
+  if (arch::is_prediction_alone(set)) return PredictionChoice::only;
+  const gguf::Index keys(set.files.front().document);
+  const bool has_blocks = keys.unsigned_value(keys.arch_key("nextn_predict_layers")).value_or(0) > 0;
+  return has_blocks ? PredictionChoice::by_runtime : PredictionChoice::drop;
+}
+
 }  // namespace
 
 Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Model& converted, Model source) {
@@ -265,10 +279,10 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   }
   // A directory tells which tensors are the model's own, and which are factors of others.
   if (!source.gguf) {
-    MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors)));
+    MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors), prediction_in(*converted.gguf)));
   }
   if (!converted.gguf) {
-    MU_ASSIGN(made, DirectorySide::open(*converted.safetensors));
+    MU_ASSIGN(made, DirectorySide::open(*converted.safetensors, PredictionChoice::by_runtime));
   }
   if (source.gguf) {
     auto side = std::make_unique<CatalogSide>(gguf_catalog(*source.gguf), made.get());

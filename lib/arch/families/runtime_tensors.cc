@@ -1,0 +1,347 @@
+// The tensors that llama.cpp's loaders ask for, of architectures that no directory is converted to. A name means its
+// ".weight", with '+' also its ".bias", with '=' in front neither; a dot in front stands for "blk.N.", '#' for a
+// number. Source: llama.cpp v0.5.0 (de3ff815), src/models (load_arch_tensors).
+#include <algorithm>
+
+#include "arch/families/runtime_only.h"
+#include "arch/family.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+struct RuntimeTensors {
+  std::string_view architectures;
+  std::string_view tensors;
+};
+
+// clang-format off
+constexpr RuntimeTensors rows[] = {
+    {"arcee",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
+     "rope_freqs .ffn_down .ffn_up"},
+    {"arctic",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
+     ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp .ffn_norm_exps .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
+    {"arwkv7",
+     "token_embd output_norm output .attn_norm .time_mix_w0 .time_mix_w1 .time_mix_w2 .time_mix_a0 .time_mix_a1 "
+     ".time_mix_a2 .time_mix_v0 .time_mix_v1 .time_mix_v2 .time_mix_g1 .time_mix_g2 .time_mix_lerp_fused "
+     ".time_mix_k_k .time_mix_k_a .time_mix_r_k .time_mix_key .time_mix_value .time_mix_receptance .time_mix_ln+ "
+     ".time_mix_output .ffn_norm .ffn_gate .ffn_down .ffn_up"},
+    {"baichuan|xverse",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
+     ".ffn_gate .ffn_down .ffn_up"},
+    {"bailingmoe3",
+     "token_embd output_norm output .attn_norm .ssm_conv1d_q .ssm_conv1d_k .ssm_conv1d_v .attn_qkv+ .attn_q+ "
+     ".attn_k+ .attn_v+ .ssm_f_a .ssm_beta =.ssm_a =.ssm_dt.bias .ssm_g_a .ssm_norm .attn_output .attn_q_a "
+     ".attn_q_a_norm .attn_q_b .attn_kv_a_mqa .attn_kv_a_norm .attn_k_b .attn_v_b .attn_gate .ffn_norm .ffn_gate "
+     ".ffn_up .ffn_down .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_up_exps .ffn_down_exps .ffn_gate_shexp "
+     ".ffn_up_shexp .ffn_down_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .layer_output_norm"},
+    {"bert",
+     "token_embd token_types position_embd cls+ cls.output+ token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
+     ".attn_output+ .attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
+    {"bitnet",
+     "token_embd output_norm .attn_norm .attn_sub_norm .attn_q =.attn_q.scale .attn_k =.attn_k.scale .attn_v "
+     "=.attn_v.scale .attn_output =.attn_output.scale .ffn_norm .ffn_sub_norm .ffn_gate =.ffn_gate.scale .ffn_down "
+     "=.ffn_down.scale .ffn_up =.ffn_up.scale"},
+    {"bloom",
+     "token_embd token_embd_norm+ output_norm+ output .attn_norm+ .attn_qkv+ .attn_output+ .ffn_norm+ .ffn_down+ "
+     ".ffn_up+"},
+    {"chameleon",
+     "token_embd output_norm output .attn_norm .attn_q_norm+ .attn_k_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
+     ".attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up"},
+    {"codeshell",
+     "token_embd output output_norm+ .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm+ "
+     ".ffn_down+ .ffn_up+"},
+    {"cogvlm",
+     "token_embd output_norm output .attn_norm .attn_qkv .attn_output .vis_attn_qkv .vis_attn_output rope_freqs "
+     ".ffn_norm .ffn_gate .ffn_down .ffn_up .vis_gate .vis_down .vis_up"},
+    {"cohere2moe",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_gate "
+     ".ffn_down .ffn_up .ffn_gate_inp .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
+     ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
+     ".nextn.shared_head_head .nextn.shared_head_norm"},
+    {"deci",
+     "token_embd output_norm output .attn_norm .attn_output+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .ffn_norm "
+     "rope_factors_long rope_factors_short rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},
+    {"deepseek2-ocr",
+     "token_embd output_norm output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .attn_norm "
+     ".ffn_down .ffn_up .ffn_gate .ffn_gate_inp =.exp_probs_b.bias .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps "
+     ".ffn_up_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
+    {"deepseek32|glm-dsa",
+     "token_embd output_norm output .attn_norm .attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa "
+     ".attn_k_b .attn_v_b .attn_output .ffn_norm .indexer.k_norm+ .indexer.proj .indexer.attn_k .indexer.attn_q_b "
+     ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps "
+     ".ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
+     ".nextn.shared_head_head .nextn.shared_head_norm"},
+    {"deepseek4",
+     "token_embd output_norm output output_hc_fn output_hc_base output_hc_scale .attn_norm .attn_sinks .attn_q_a "
+     ".attn_q_a_norm .attn_q_b .attn_kv .attn_kv_a_norm .attn_output_a .attn_output_b .hc_attn_fn .hc_attn_base "
+     ".hc_attn_scale .hc_ffn_fn .hc_ffn_base .hc_ffn_scale .attn_compressor_kv .attn_compressor_gate "
+     ".attn_compressor_ape .attn_compressor_norm .indexer.proj .indexer.attn_q_b .indexer_compressor_kv "
+     ".indexer_compressor_gate .indexer_compressor_ape .indexer_compressor_norm .ffn_gate_inp .ffn_gate_tid2eid "
+     "=.exp_probs_b.bias =.exp_probs_b_vl.bias .ffn_norm .ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_gate_shexp "
+     ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
+     ".nextn.shared_head_head .nextn.shared_head_norm"},
+    {"dflash",
+     "token_embd =d2t markov_w1 markov_w2 =markov_w2.scale conf_proj+ selector_predecessor selector_successor "
+     "selector_hidden fc =fc.scale enc.output_norm output_norm output output_hc_fn output_hc_base output_hc_scale "
+     ".attn_norm .attn_sinks .attn_q_a .attn_q_a_norm .attn_q_b .attn_kv .attn_kv_a_norm .attn_output_a "
+     ".attn_output_b .hc_attn_fn .hc_attn_base .hc_attn_scale .hc_ffn_fn .hc_ffn_base .hc_ffn_scale .ffn_gate_inp "
+     "=.exp_probs_b.bias .ffn_norm .ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_down_shexp "
+     ".ffn_up_shexp .attn_q .attn_k .attn_v .attn_output .attn_q_norm .attn_k_norm .post_attention_norm "
+     ".post_ffw_norm .layer_output_scale rope_freqs .ffn_gate .ffn_down .ffn_up =.attn_conv_base .attn_conv_proj "
+     "=.ffn_conv_base .ffn_conv_proj"},
+    {"dots3note",
+     "token_embd output_norm output .attn_norm .attn_q_a_norm .attn_kv_a_norm .attn_k_norm .attn_q_a .attn_q_b "
+     ".attn_kv_a_mqa .attn_k_b .attn_v_b .attn_output .attn_gate .ffn_norm .indexer.k_norm+ .indexer.proj "
+     ".indexer.attn_k .indexer.attn_q_b .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps "
+     ".ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm "
+     ".nextn.hnorm .nextn.embed_tokens .nextn.shared_head_norm"},
+    {"dream",
+     "token_embd output_norm output+ .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
+     ".ffn_gate .ffn_down .ffn_up"},
+    {"eagle3",
+     "=d2t fc enc.output_norm output_norm output token_embd .attn_norm .attn_norm_2 .attn_q .attn_k .attn_v "
+     ".attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up rope_freqs"},
+    {"eurobert",
+     "token_embd output_norm .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .ffn_gate "
+     ".ffn_up .ffn_down"},
+    {"falcon",
+     "token_embd output_norm+ output .attn_norm+ .attn_norm_2+ .attn_qkv .attn_output .ffn_down .ffn_up"},
+    {"gemma-embedding",
+     "token_embd output_norm output dense_2 dense_3 .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output "
+     ".post_attention_norm .attn_k_norm .attn_q_norm .ffn_norm .ffn_gate .ffn_up .ffn_down .post_ffw_norm"},
+    {"gemma4-assistant",
+     "token_embd output_norm masked_embd_centroids =masked_embd_ordering nextn.post_projection nextn.pre_projection "
+     ".attn_norm .attn_q .attn_output .attn_q_norm .post_attention_norm .layer_output_scale rope_freqs .ffn_norm "
+     ".ffn_gate .ffn_up .ffn_down .post_ffw_norm"},
+    {"granite_swa",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .attn_sinks "
+     ".ffn_norm rope_factors_long rope_factors_short rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+ .ffn_gate_inp "
+     ".ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_up_shexp .ffn_down_shexp"},
+    {"graniteswitch",
+     "token_embd output_norm output .attn_norm .attn_qkv .attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up "
+     "=.attn_q.lora_a =.attn_q.lora_b =.attn_k.lora_a =.attn_k.lora_b =.attn_v.lora_a =.attn_v.lora_b "
+     "=.attn_output.lora_a =.attn_output.lora_b =.ffn_gate.lora_a =.ffn_gate.lora_b =.ffn_up.lora_a =.ffn_up.lora_b "
+     "=.ffn_down.lora_a =.ffn_down.lora_b"},
+    {"grok",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_output_norm "
+     ".ffn_norm .ffn_gate .ffn_down .ffn_up .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps "
+     ".layer_output_norm .post_ffw_norm"},
+    {"grovemoe",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_k_norm "
+     ".attn_q_norm .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_gate_chexps "
+     ".ffn_down_chexps .ffn_up_chexps"},
+    {"hrm_text",
+     "token_embd output =hrm.z_l_init .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_gate .attn_output .ffn_gate "
+     ".ffn_down .ffn_up"},
+    {"hunyuan_vl|maincoder",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_k_norm "
+     ".attn_q_norm .ffn_norm .ffn_gate .ffn_down .ffn_up"},
+    {"hy_v3",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
+     ".attn_k_norm .ffn_norm .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b .ffn_down_exps "
+     ".ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp .nextn.eh_proj "
+     ".nextn.enorm .nextn.hnorm .nextn.embed_tokens .nextn.shared_head_head .nextn.shared_head_norm"},
+    {"hy_v4",
+     "token_embd output_norm output output_hc_fn output_hc_base output_hc_scale .attn_norm .attn_sinks .attn_q_a "
+     ".attn_q_a_norm .attn_q_b .attn_kv_a_mqa .attn_kv_a_norm .attn_k_b .attn_v_b .attn_output .attn_gate "
+     ".indexer.attn_q_b .indexer.attn_k .indexer.k_norm+ .indexer.proj .hc_attn_fn .hc_attn_base .hc_attn_scale "
+     ".hc_ffn_fn .hc_ffn_base .hc_ffn_scale .ffn_norm .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias "
+     ".ffn_gate_exps .ffn_up_exps .ffn_down_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
+    {"jais",
+     "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_output+ .ffn_norm+ .ffn_down+ .ffn_gate+ .ffn_up+"},
+    {"jais2",
+     "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm+ "
+     ".ffn_up+ .ffn_down+"},
+    {"jina-bert-v2",
+     "token_embd token_types token_embd_norm+ cls+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_q_norm+ "
+     ".attn_k_norm+ .attn_output+ .attn_output_norm+ .attn_norm_2+ .ffn_gate =.ffn_up.bias .ffn_down+ "
+     ".layer_output_norm+"},
+    {"jina-bert-v3",
+     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
+     ".attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
+    {"kimi-k3",
+     "token_embd output_norm output output_res_score .attn_norm .ffn_norm .attn_res_score .ffn_res_score .attn_qkv+ "
+     ".attn_q+ .attn_k+ .attn_v+ .ssm_f_a .ssm_f_b .ssm_beta =.ssm_a =.ssm_dt.bias .ssm_g .ssm_norm .attn_output "
+     ".attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa .attn_kv_b .attn_k_b .attn_v_b .attn_gate "
+     ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps "
+     ".ffn_routed_down .ffn_routed_up .ffn_routed_norm .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
+    {"laguna",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
+     ".attn_k_norm .attn_gate .ffn_norm .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_up_exps .ffn_down_exps "
+     ".ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp .ffn_gate .ffn_up .ffn_down"},
+    {"llada",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
+     "rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},
+    {"llada-moe|maple",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
+     ".attn_k_norm .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
+    {"llama-embed|refact",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
+     "rope_factors_long rope_factors_short rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+ .ffn_gate_inp .ffn_gate_exps "
+     ".ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp"},
+    {"minimax-01",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_norm_2 .attn_gate "
+     ".attn_output .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
+    {"minimax-m3",
+     "token_embd output_norm output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_norm .attn_q_norm "
+     ".attn_k_norm .ffn_norm .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps "
+     ".ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp .indexer.q_proj .indexer.k_proj "
+     ".indexer.q_norm .indexer.k_norm"},
+    {"mistral4",
+     "token_embd output_norm output .attn_norm .attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_q "
+     ".attn_kv_a_mqa .attn_k_b .attn_v_b .attn_kv_b .attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up "
+     ".ffn_gate_inp =.exp_probs_b.bias .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
+     ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
+     ".nextn.shared_head_head .nextn.shared_head_norm"},
+    {"modern-bert",
+     "token_embd token_embd_norm output_norm .attn_norm .attn_qkv .attn_output .ffn_up .ffn_down .ffn_norm "
+     "cls.output+ cls cls.norm"},
+    {"mpt",
+     "token_embd position_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_output+ .ffn_norm+ .ffn_down+ "
+     ".ffn_up+ .attn_q_norm+ .attn_k_norm+ =.ffn.act.scales"},
+    {"muse-glimmer",
+     "token_embd output_norm output .attn_norm .post_attention_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
+     ".attn_output .attn_q_norm .attn_k_norm .attn_gate .ffn_norm .post_ffw_norm .ffn_gate .ffn_down .ffn_up"},
+    {"nanbeige",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output rope_freqs "
+     ".ffn_norm .ffn_gate .ffn_down .ffn_up"},
+    {"neo-bert",
+     "token_embd cls+ cls.output+ enc.output_norm .attn_norm .attn_qkv .attn_output .ffn_norm .ffn_up .ffn_down"},
+    {"nomic-bert",
+     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
+     ".attn_output_norm+ .ffn_up+ .ffn_down+ .ffn_gate .layer_output_norm+"},
+    {"nomic-bert-moe",
+     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
+     ".attn_output_norm+ .ffn_up_exps .ffn_down_exps .ffn_gate_inp .ffn_up+ .ffn_down+ .layer_output_norm+"},
+    {"orion",
+     "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm+ "
+     ".ffn_gate .ffn_down .ffn_up"},
+    {"paddleocr",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
+     ".ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_down_shexp "
+     ".ffn_up_shexp .ffn_gate .ffn_down .ffn_up"},
+    {"pangu-embedded",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
+     "rope_factors_long rope_factors_short rope_freqs .ffn_gate .ffn_down .ffn_up"},
+    {"plamo3",
+     "token_embd output_norm output .attn_norm .attn_qkv .attn_q_norm .attn_k_norm .attn_output "
+     "=.post_attention_norm .ffn_norm =.post_ffw_norm .ffn_up .ffn_down"},
+    {"plm",
+     "token_embd output_norm .attn_norm .attn_q .attn_kv_a_mqa .attn_kv_a_norm .attn_kv_b .attn_output .ffn_norm "
+     ".ffn_down .ffn_up"},
+    {"pockettts",
+     "token_embd output_norm+ .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm+ .ffn_down "
+     ".ffn_up"},
+    {"qwen3tts",
+     "token_embd output_norm output cls.output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output "
+     ".attn_k_norm .attn_q_norm .ffn_norm .ffn_gate .ffn_down .ffn_up"},
+    {"qwen4exp",
+     "token_embd output_hc_norm output_hc_down output_hc_up output per_layer_token_embd .hc_attn_norm .hc_attn_down "
+     ".hc_attn_up .hc_attn_inject .hc_ffn_norm .hc_ffn_down .hc_ffn_up .hc_ffn_inject .attn_qkv+ .attn_q+ .attn_k+ "
+     ".attn_v+ .attn_output .attn_q_norm .attn_k_norm .indexer.q_proj .indexer.k_proj .indexer.q_norm "
+     ".indexer.k_norm .attn_gate .ssm_conv1d =.ssm_dt.bias =.ssm_a .ssm_beta .ssm_alpha .ssm_norm .ssm_out .ple_key "
+     ".ple_value .ple_norm_key .ple_norm_query .ple_norm_conv .ple_conv1d .ffn_gate_inp .ffn_down_exps "
+     ".ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_inp_shexp .ffn_gate_shexp .ffn_up_shexp "
+     ".ffn_down_shexp"},
+    {"rnd1",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_k_norm "
+     ".attn_q_norm .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
+    {"rwkv6",
+     "token_embd token_embd_norm+ output_norm+ output .attn_norm+ .attn_norm_2+ .time_mix_w1 .time_mix_w2 "
+     ".time_mix_lerp_x .time_mix_lerp_w .time_mix_lerp_k .time_mix_lerp_v .time_mix_lerp_r .time_mix_lerp_g "
+     ".time_mix_lerp_fused .time_mix_first .time_mix_decay .time_mix_decay_w1 .time_mix_decay_w2 .time_mix_key "
+     ".time_mix_value .time_mix_receptance .time_mix_gate .time_mix_ln+ .time_mix_output .channel_mix_lerp_k "
+     ".channel_mix_lerp_r .channel_mix_key .channel_mix_value .channel_mix_receptance"},
+    {"rwkv6qwen2",
+     "token_embd output_norm+ output .attn_norm .time_mix_w1 .time_mix_w2 .time_mix_lerp_x .time_mix_lerp_fused "
+     ".time_mix_first .time_mix_decay .time_mix_decay_w1 .time_mix_decay_w2 .time_mix_key+ .time_mix_value+ "
+     ".time_mix_receptance+ .time_mix_gate .time_mix_output .ffn_norm .ffn_gate .ffn_down .ffn_up"},
+    {"smallthinker",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
+     ".ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
+    {"spark2_5",
+     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_gate .attn_output "
+     ".ffn_norm .ffn_gate .ffn_up .ffn_down"},
+    {"step35",
+     "token_embd output_norm output .attn_norm .attn_q_norm .attn_k_norm rope_factors_long rope_factors_short "
+     "rope_freqs .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_gate .ffn_norm .ffn_gate .ffn_down "
+     ".ffn_up .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps =.exp_probs_b.bias .ffn_gate_shexp "
+     ".ffn_up_shexp .ffn_down_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
+     ".nextn.shared_head_head .nextn.shared_head_norm"},
+    {"t5",
+     "token_embd enc.output_norm dec.output_norm output enc.blk.#.attn_norm enc.blk.#.attn_rel_b enc.blk.#.attn_q "
+     "enc.blk.#.attn_k enc.blk.#.attn_v enc.blk.#.attn_o enc.blk.#.ffn_norm enc.blk.#.ffn_gate enc.blk.#.ffn_down "
+     "enc.blk.#.ffn_up dec.blk.#.attn_norm dec.blk.#.attn_rel_b dec.blk.#.attn_q dec.blk.#.attn_k dec.blk.#.attn_v "
+     "dec.blk.#.attn_o dec.blk.#.cross_attn_norm dec.blk.#.cross_attn_rel_b dec.blk.#.cross_attn_q "
+     "dec.blk.#.cross_attn_k dec.blk.#.cross_attn_v dec.blk.#.cross_attn_o dec.blk.#.ffn_norm dec.blk.#.ffn_gate "
+     "dec.blk.#.ffn_down dec.blk.#.ffn_up"},
+    {"t5encoder",
+     "token_embd enc.output_norm output enc.blk.#.attn_norm enc.blk.#.attn_rel_b enc.blk.#.attn_q enc.blk.#.attn_k "
+     "enc.blk.#.attn_v enc.blk.#.attn_o enc.blk.#.ffn_norm enc.blk.#.ffn_gate enc.blk.#.ffn_down enc.blk.#.ffn_up"},
+    {"talkie",
+     "token_embd output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm .ffn_gate .ffn_up .ffn_down "
+     ".layer_output_scale"},
+    {"wavtokenizer-dec",
+     "token_embd conv1d+ posnet.#.norm1+ posnet.#.conv1+ posnet.#.norm2+ posnet.#.conv2+ posnet.#.attn_norm+ "
+     "posnet.#.attn_q+ posnet.#.attn_k+ posnet.#.attn_v+ posnet.#.attn_output+ token_embd_norm+ convnext.#.dw+ "
+     "convnext.#.norm+ convnext.#.pw1+ convnext.#.pw2+ convnext.#.gamma output_norm+ output+"},
+};
+// clang-format on
+
+// "blk.#.attn_q" and "blk.12.attn_q"
+bool matches(std::string_view pattern, std::string_view name) {
+  while (!pattern.empty()) {
+    if (pattern.front() != '#') {
+      if (name.empty() || name.front() != pattern.front()) return false;
+      name.remove_prefix(1);
+    } else {
+      const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+      if (digits == 0) return false;
+      name.remove_prefix(digits);
+    }
+    pattern.remove_prefix(1);
+  }
+  return name.empty();
+}
+
+bool is_named(std::string_view row, std::string_view tensor) {
+  const bool is_exact = row.starts_with('='), has_bias = row.ends_with('+');
+  if (is_exact) row.remove_prefix(1);
+  if (has_bias) row.remove_suffix(1);
+  if (row.starts_with('.')) {
+    constexpr std::string_view layers = "blk.";
+    if (!tensor.starts_with(layers)) return false;
+    tensor.remove_prefix(layers.size());
+    const std::size_t digits = std::min(tensor.find_first_not_of("0123456789"), tensor.size());
+    if (digits == 0) return false;
+    tensor.remove_prefix(digits);
+  }
+  if (is_exact) return matches(row, tensor);
+  for (const std::string_view suffix : {".weight", ".bias"}) {
+    if (suffix == ".bias" && !has_bias) break;
+    if (tensor.ends_with(suffix) && matches(row, tensor.substr(0, tensor.size() - suffix.size()))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view runtime_tensors(std::string_view architecture) {
+  const auto* row = std::ranges::find_if(
+      rows, [&](const RuntimeTensors& each) { return has_name(each.architectures, architecture); });
+  return row == std::end(rows) ? std::string_view{} : row->tensors;
+}
+
+bool has_runtime_tensor(std::string_view tensors, std::string_view name) {
+  while (!tensors.empty()) {
+    const std::size_t end = std::min(tensors.find(' '), tensors.size());
+    if (is_named(tensors.substr(0, end), name)) return true;
+    tensors.remove_prefix(std::min(end + 1, tensors.size()));
+  }
+  return false;
+}
+
+}  // namespace modelutils::arch

@@ -1,0 +1,59 @@
+// Every key that llama.cpp, its converter or this project knows: its types, which loaders read it, and what they do
+// without it. verify checks types and ranges by it, gguf-dump -v and docs/keys.md explain it, gguf-edit --set takes the
+// type from it. scripts/check-drift compares it with llama.cpp's own table of names.
+// Source: llama.cpp v0.5.0 (de3ff815), src/llama-arch.cpp, src/llama-model.cpp, src/models, gguf-py.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "gguf/document.h"
+
+namespace modelutils::arch {
+
+struct KeyFacts {
+  /// "general.name"; behind an architecture's name "*.block_count"; '#' stands for a number or a name without dots.
+  std::string_view name;
+  std::string_view types;        ///< "u32|u32[]|i32[]": what loaders take, the one that converters write first
+  std::string_view length = {};  ///< of arrays: "layers", "tokens", "any", or a number
+  std::string_view readers =
+      {};  ///< general.architecture of the loaders that read it, several with '|'; "*": all; none
+  std::string_view needed_by = {};  ///< those that refuse a file without it
+  std::string_view absent;          ///< what a loader does without it; "refused" where all do
+  std::string_view means;
+  double least = -std::numeric_limits<double>::infinity();  ///< range of numbers, also of an array's
+  double most = std::numeric_limits<double>::infinity();
+
+  bool has_one_for_each_layer() const { return length == "layers"; }
+};
+
+/// The rows by what they are about, in the order of docs/keys.md.
+struct KeyGroup {
+  std::string_view title;
+  std::span<const KeyFacts> rows;
+};
+std::span<const KeyGroup> key_groups();
+
+/// The row of a key of a file of this architecture; nullptr for keys that nothing is known of.
+const KeyFacts* find_key_facts(std::string_view key, std::string_view architecture);
+
+/// A type of a row: a scalar, or an array of scalars.
+struct KeyValueType {
+  gguf::ValueType type = gguf::ValueType::string;
+  std::optional<gguf::ValueType> elements = std::nullopt;  ///< of an array
+
+  bool operator==(const KeyValueType&) const = default;
+};
+/// "u32", "string[]"; nothing for other texts.
+std::optional<KeyValueType> key_value_type(std::string_view text);
+
+// The rows; key_groups() puts them together.
+std::span<const KeyFacts> general_keys();
+std::span<const KeyFacts> tokenizer_keys();
+std::span<const KeyFacts> model_keys();
+std::span<const KeyFacts> attention_keys();
+std::span<const KeyFacts> parts_keys();
+
+}  // namespace modelutils::arch
