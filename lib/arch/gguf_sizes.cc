@@ -27,7 +27,11 @@ class Reader {
     // Defaults may build on what is further down.
     for (const Key* key : keys) {
       if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
-      if (const auto value = evaluate(key->loader_default, sizes_)) sizes_.set(key->symbol, *value);
+      if (key->type == KeyType::flag_layers) {
+        default_for_layers(*key);
+      } else if (const auto value = evaluate(key->loader_default, sizes_)) {
+        sizes_.set(key->symbol, *value);
+      }
     }
     return check_experts();
   }
@@ -35,6 +39,16 @@ class Reader {
  private:
   tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
     return input_error("loader-key", std::move(message), at_key(key));
+  }
+
+  // A pattern: one value for each layer.
+  void default_for_layers(const Key& key) {
+    std::vector<u64> values;
+    for (u64 layer = 0; layer < sizes_.get(symbol::layers); ++layer) {
+      values.push_back(evaluate(key.loader_default, sizes_, layer).value_or(0));
+    }
+    sizes_.set_layers(key.symbol, std::move(values));
+    sizes_.settle(key.symbol);
   }
 
   Status read_key(const Key& key) {
