@@ -38,7 +38,8 @@ Result<std::vector<u64>> ConfigWriter::counts(std::string_view key) const {
   return numbers<u64>(key);
 }
 Result<std::vector<float>> ConfigWriter::reals(std::string_view key) const {
-  return numbers<float>(key);
+  MU_ASSIGN(const std::vector<double> found, numbers<double>(key));
+  return std::vector<float>(found.begin(), found.end());
 }
 
 bool ConfigWriter::has_in_layer(u64 layer, std::string_view name) const {

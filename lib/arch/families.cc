@@ -70,13 +70,6 @@ const Family* find_family(const gguf::Index& index) {
   return nullptr;
 }
 
-u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer) {
-  if (!rows) return 0;
-  if (mark.per.empty()) return 1;
-  const u64 per = evaluate(mark.per, sizes, layer).value_or(0);
-  return per > 0 ? *rows / per : 0;
-}
-
 bool uses_operation(const Family& family, std::string_view operation) {
   const std::string mark = "@" + std::string(operation);
   const auto uses = [&](std::span<const Tensor> rows) {

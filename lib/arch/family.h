@@ -116,12 +116,8 @@ enum class OutputHead : u8 {
 /// layer has.
 struct Mark {
   std::string_view symbol;
-  std::string_view tensor;    ///< name of a row of the layers
-  std::string_view per = {};  ///< instead of 1 it is how many rows the tensor has for each of so many
+  std::string_view tensor;  ///< name of a row of the layers; "NAME/H": instead of 1 how many rows it has for each of H
 };
-
-/// What a mark is in a layer whose tensor has so many rows; nothing: the layer has no such tensor.
-u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer);
 
 /// A setting that the runtime has wired in.
 struct Fixed {

@@ -70,7 +70,8 @@ Status read_windows(const KeyReader& keys, HyperParameters& model) {
       if (keys.has_array(pattern_key)) return set_list(keys, model);
       {
         const std::string_view why = "; it says which layers have a sliding window";
-        MU_ASSIGN(const u64 period, rule.period > 0 ? keys.number(pattern_key, rule.period) : keys.needed(pattern_key, why));
+        MU_ASSIGN(const u64 period,
+                  rule.period > 0 ? keys.number(pattern_key, rule.period) : keys.needed(pattern_key, why));
         set_period(rule, period, model);
       }
       break;

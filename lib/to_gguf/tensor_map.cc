@@ -83,7 +83,7 @@ class NameMapper {
       std::vector<u64> values(sources_.layers(), 0);
       for (const std::span<const arch::Tensor> group : family().layer_tensors) {
         for (const arch::Tensor& row : group) {
-          for (u64 layer = 0; row.name == mark.tensor && layer < values.size(); ++layer) {
+          for (u64 layer = 0; row.name == arch::tensor_of(mark) && layer < values.size(); ++layer) {
             const Found found = find_source(row, layer, arch::Side::weight);
             const auto rows = found.parts.empty() ? std::nullopt : std::optional(rows_of(*found.parts.front()));
             values[static_cast<std::size_t>(layer)] = arch::value_of(mark, rows, result_.sizes, layer);

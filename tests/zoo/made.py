@@ -62,22 +62,22 @@ LATENT = {
 def with_indexer(i, p):
     a = p + "self_attn.indexer."
     tensors = latent_attention(p) + norms(p)
-    tensors += [(a + "wq_b.weight", (2 * 32, 64)), (a + "wk.weight", (32, E)), (a + "k_norm.weight", (32,)),
-                (a + "k_norm.bias", (32,)), (a + "weights_proj.weight", (2, E))]
+    tensors += [(a + "wq_b.weight", (2 * 64, 64)), (a + "wk.weight", (64, E)), (a + "k_norm.weight", (64,)),
+                (a + "k_norm.bias", (64,)), (a + "weights_proj.weight", (2, E))]
     return tensors + (gated(p + "mlp.", F) if i == 0 else mixture(p, 8))
 
 
 def deepseek_v32():
-    config = dict(LATENT, architectures=["DeepseekV32ForCausalLM"], model_type="deepseek_v32", index_head_dim=32,
-                  index_n_heads=2, index_topk=4, max_position_embeddings=163840, n_group=2, topk_group=1, rope_theta=10000,
+    config = dict(LATENT, architectures=["DeepseekV32ForCausalLM"], model_type="deepseek_v32", index_head_dim=64,
+                  index_n_heads=2, index_topk=2048, max_position_embeddings=163840, n_group=2, topk_group=1, rope_theta=10000,
                   rope_scaling={"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0, "beta_fast": 32,
                                 "beta_slow": 1, "original_max_position_embeddings": 4096})
     return config, model(4, with_indexer)
 
 
 def glm_moe_dsa():
-    config = dict(LATENT, architectures=["GlmMoeDsaForCausalLM"], model_type="glm_moe_dsa", index_head_dim=32,
-                  index_n_heads=2, index_topk=4, indexer_rope_interleave=True, rope_interleave=True,
+    config = dict(LATENT, architectures=["GlmMoeDsaForCausalLM"], model_type="glm_moe_dsa", index_head_dim=64,
+                  index_n_heads=2, index_topk=2048, indexer_rope_interleave=True, rope_interleave=True,
                   max_position_embeddings=202752, n_group=1, topk_group=1, rms_norm_eps=1e-5, head_dim=32,
                   rope_parameters={"rope_theta": 1000000, "rope_type": "default"})
     return config, model(4, with_indexer)
@@ -86,7 +86,7 @@ def glm_moe_dsa():
 def glm_5_2():
     """Layers share indexers; mlx-lm's class does not know this form yet."""
     config, _ = glm_moe_dsa()
-    config.update(indexer_types=["full", "full", "shared", "full"], max_position_embeddings=1048576)
+    config.update(indexer_types=["full", "full", "shared", "full"], max_position_embeddings=1048576, index_topk=4)
 
     def layer(i, p):
         return [t for t in with_indexer(i, p) if i != 2 or ".indexer." not in t[0]]
@@ -211,7 +211,7 @@ def youtu_llm():
     return config, model(3, layer, head=False)
 
 
-# The token ids whose logits are kept: more than an indexer chooses and a window holds.
+# The token ids whose logits are kept: more than a window holds, and than the indexers of glm_5_2 choose.
 TOKENS = [5, 283, 466, 121, 235, 165, 153, 13, 360, 85, 110, 240]
 TEXT_IDS = []
 CASES = {f.__name__ + "_bf16": f

@@ -9,7 +9,6 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
-#include "arch/named_rows.h"
 
 namespace modelutils::arch::families::deci {
 
@@ -49,8 +48,8 @@ static std::vector<Block> blocks_of(const hf::Config& config) {
     block.key_heads = has_heads ? heads / in_group : 0;
     block.has_matrix_for_feed_forward = flag_of(*feed_forward, "replace_with_linear");
     if (!block.has_matrix_for_feed_forward && !flag_of(*feed_forward, "no_op")) {
-      block.width = width_of(json::number_member(*feed_forward, "ffn_mult").value_or(0),
-                             config.embedding_length.value_or(0));
+      block.width =
+          width_of(json::number_member(*feed_forward, "ffn_mult").value_or(0), config.embedding_length.value_or(0));
     }
     blocks.push_back(block);
   }

@@ -1,5 +1,5 @@
-// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash, Youtu: keys and values are rebuilt from one low-rank vector (MLA); dense layers
-// first, then experts with shared ones.
+// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash, Youtu: keys and values are rebuilt from one low-rank vector (MLA); dense
+// layers first, then experts with shared ones.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -68,9 +68,9 @@ constexpr Fixed v2_fixed[] = {
     {"norm_topk_prob", "false", Severity::warning, "mlx-lm and the converted model compute as if it were false"},
 };
 constexpr Fixed dense_fixed[] = {
-    fixed[0],
+    named(fixed, "attention_bias"),
     {"mlp_bias", "false", Severity::error, "llama.cpp has no biases here"},
-    fixed[2],
+    named(fixed, "rope_traditional"),
 };
 constexpr Fixed v3_fixed[] = {
     named(fixed, "attention_bias"),
@@ -107,7 +107,10 @@ constexpr Member members[] = {
 };
 
 constexpr Member dense_members[] = {
-    {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"q_lora_rank", "null", "!Rq"}, {"rope_scaling", "null"},
+    {"num_key_value_heads", "=H"},
+    {"qk_nope_head_dim", "=D-R"},
+    {"q_lora_rank", "null", "!Rq"},
+    {"rope_scaling", "null"},
 };
 constexpr auto feed_forward_everywhere = feed_forward_of({});
 

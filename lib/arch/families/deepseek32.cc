@@ -1,13 +1,12 @@
-// DeepSeek V3.2 and GLM-5: DeepSeek V3 whose attention looks at the tokens that an indexer chooses, a small attention of
-// its own in front of every layer's. From GLM-5.2 on layers may share the choice of the one before.
-#include <algorithm>
+// DeepSeek V3.2 and GLM-5: DeepSeek V3 whose attention looks at the tokens that an indexer chooses, a small attention
+// of its own in front of every layer's. From GLM-5.2 on layers may share the choice of the one before.
+#include <fmt/core.h>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
 #include "arch/mla.h"
-#include "arch/named_rows.h"
 
 namespace modelutils::arch::families::deepseek32 {
 
@@ -104,8 +103,21 @@ constexpr Relation relations[] = {
     {"0<X", "1", "n_routed_experts", "is missing or 0; llama.cpp requires experts for this architecture"},
 };
 constexpr Member members[] = {
-    {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"rope_scaling", "null"}, {"ep_size", "1"},
+    {"num_key_value_heads", "=H"},
+    {"qk_nope_head_dim", "=D-R"},
+    {"rope_scaling", "null"},
+    {"ep_size", "1"},
 };
+// The indexer's heads are turned by Hadamard matrices of at least 64 rows.
+static Status check_indexer(KeyWriter& out) {
+  if (out.size("Di") % 64 != 0) {
+    out.warn("index_head_dim",
+             fmt::format("is {}, not a multiple of 64: llama.cpp loads the model, but aborts when it is "
+                         "to compute",
+                         out.size("Di")));
+  }
+  return {};
+}
 static Status gather_rope(ConfigWriter& out) {
   gather_rope_parameters(out);
   return {};
@@ -118,15 +130,20 @@ const Family deepseek_v32 = {
     .gguf = "deepseek32",
     .classes = "DeepseekV32ForCausalLM",
     .model_types = "deepseek_v32",
-    .about = "as deepseek3, with an indexer in every layer that chooses the tokens that attention looks at",
+    .about =
+        "as deepseek3, with an indexer in every layer that chooses the tokens that attention looks at; llama.cpp wants "
+        "its heads a multiple of 64 wide",
     .loader_needs = needs,
     .keys = {sizes, mla_rope_keys, expert_keys, own, expert_groups},
     .layer_tensors = {layer, mla_tensors, indexers, leading_feed_forward, experts_behind_dense, choice,
                       deepseek_shared_experts},
     .fixed = fixed,
     .relations = relations,
+    .checks = {check_indexer},
     .config = {.fields = "n_routed_experts", .members = members},
-    .cache = {.is_latent = true, .prediction = PredictionBlocks::uncached, .may_lack_prediction = true,
+    .cache = {.is_latent = true,
+              .prediction = PredictionBlocks::uncached,
+              .may_lack_prediction = true,
               .indexer = Indexer::every_layer},
 };
 
@@ -143,8 +160,11 @@ const Family glm_moe_dsa = {
                       deepseek_shared_experts},
     .fixed = glm_fixed,
     .relations = relations,
+    .checks = {check_indexer},
     .config = {.fields = "n_routed_experts", .members = members, .describe = gather_rope},
-    .cache = {.is_latent = true, .prediction = PredictionBlocks::uncached, .may_lack_prediction = true,
+    .cache = {.is_latent = true,
+              .prediction = PredictionBlocks::uncached,
+              .may_lack_prediction = true,
               .indexer = Indexer::listed},
 };
 

@@ -1,12 +1,11 @@
-// Laguna: query heads differ from layer to layer and are gated, sliding layers have a plain rope of their own, global ones
-// yarn over a part of each head; experts beside a shared one, behind the dense layers.
+// Laguna: query heads differ from layer to layer and are gated, sliding layers have a plain rope of their own, global
+// ones yarn over a part of each head; experts beside a shared one, behind the dense layers.
 #include <algorithm>
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
-#include "arch/named_rows.h"
 #include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::laguna {
@@ -78,14 +77,15 @@ constexpr Key own[] = {
 };
 
 // A gate for every head, or one for every element of it.
-constexpr Mark marks[] = {{"Gd", "attn_gate", "H"}};
+constexpr Mark marks[] = {{"Gd", "attn_gate/H"}};
 constexpr Tensor norms_and_gate[] = {
     named(qk_norms, "attn_q_norm"),
     named(qk_norms, "attn_k_norm"),
     {"attn_gate", "E,H*((Gd==D)*(D-1)+1)", "self_attn.g_proj"},
 };
-constexpr auto choice = choice_bias("[hf] mlp.experts.e_score_correction_bias | mlp.gate.e_score_correction_bias | "
-                                    "mlp.experts.e_score_correction_bias");
+constexpr auto choice = choice_bias(
+    "[hf] mlp.experts.e_score_correction_bias | mlp.gate.e_score_correction_bias | "
+    "mlp.experts.e_score_correction_bias");
 constexpr Tensor shared_expert[] = {
     {.name = "ffn_gate_shexp", .ne = "E,Fs", .source = "mlp.shared_expert.gate_proj", .when = expert_layers},
     {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "mlp.shared_expert.up_proj", .when = expert_layers},
@@ -123,7 +123,8 @@ static Status describe(ConfigWriter& out) {
   if (out.count("attention.sliding_window").value_or(0) == 0) return {};
   const auto theta_of_sliding = out.real("rope.freq_base_swa");
   out.set("rope_parameters.sliding_attention.rope_type", "default");
-  out.set("rope_parameters.sliding_attention.rope_theta", theta_of_sliding ? hf::ConfigValue(*theta_of_sliding) : theta);
+  out.set("rope_parameters.sliding_attention.rope_theta",
+          theta_of_sliding ? hf::ConfigValue(*theta_of_sliding) : theta);
   out.set("rope_parameters.sliding_attention.partial_rotary_factor",
           static_cast<double>(out.size("Rs")) / static_cast<double>(out.size("D")));
   return {};

@@ -1,5 +1,5 @@
-// Step 3.5: sliding layers with heads, key heads and a rope of their own, which turns whole heads; the others turn half of
-// each. A gate for every head, experts beside a shared one, clamped in the last layers.
+// Step 3.5: sliding layers with heads, key heads and a rope of their own, which turns whole heads; the others turn half
+// of each. A gate for every head, experts beside a shared one, clamped in the last layers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
-#include "arch/named_rows.h"
 #include "arch/rope.h"
 #include "arch/sliding_windows.h"
 
@@ -232,11 +231,13 @@ const Family step35 = {
     .gguf = "step35",
     .classes = "Step3p5ForCausalLM|Step3p7ForConditionalGeneration",
     .model_types = "step3p5",
-    .about = "sliding layers with heads and a rope of their own, half-rotated global ones, gated heads, clamped experts",
+    .about =
+        "sliding layers with heads and a rope of their own, half-rotated global ones, gated heads, clamped experts",
     .head = OutputHead::always,
     .loader_needs = "expert_feed_forward_length|attention.sliding_window_pattern",
-    .loads_without = "ffn_gate|ffn_up|ffn_down|ffn_gate_inp|ffn_gate_exps|ffn_up_exps|ffn_down_exps|ffn_gate_shexp|"
-                     "ffn_up_shexp|ffn_down_shexp",
+    .loads_without =
+        "ffn_gate|ffn_up|ffn_down|ffn_gate_inp|ffn_gate_exps|ffn_up_exps|ffn_down_exps|ffn_gate_shexp|"
+        "ffn_up_shexp|ffn_down_shexp",
     .keys = {sizes, rope, own},
     .layer_tensors = {layer, dense, experts},
     .first_tensors = first,

@@ -25,13 +25,14 @@ namespace modelutils {
 
 namespace {
 
-// Which layers have the tensors that the family's loader looks for; `rows_of` tells how many rows a tensor of the file has.
+// Which layers have the tensors that the family's loader looks for; `rows_of` tells how many rows a tensor of the file
+// has.
 template <typename RowsOf>
 void set_marks(const arch::Family& family, arch::Sizes& sizes, RowsOf rows_of) {
   for (const arch::Mark& mark : family.marks) {
     std::vector<u64> values;
     for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-      const std::optional<u64> rows = rows_of(fmt::format("blk.{}.{}.weight", layer, mark.tensor));
+      const std::optional<u64> rows = rows_of(fmt::format("blk.{}.{}.weight", layer, arch::tensor_of(mark)));
       values.push_back(arch::value_of(mark, rows, sizes, layer));
     }
     sizes.set_layers(mark.symbol, std::move(values));
@@ -200,7 +201,7 @@ class LoaderRules {
   }
 
   static bool has_mark(const arch::Family& family, const arch::Tensor& row) {
-    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return arch::tensor_of(mark) == row.name; });
   }
 
   // Tensors by whose presence the loader decides what else a layer has: layers may differ in them.
@@ -210,7 +211,7 @@ class LoaderRules {
       for (const auto& group : family.layer_tensors) {
         for (const arch::Tensor& row : group) {
           const auto symbols = arch::unknown_symbols(row.when, {});
-          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(mark.tensor);
+          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(arch::tensor_of(mark));
         }
       }
     }
