@@ -27,4 +27,9 @@ std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& 
 /// What a row of the layers means in one of them: a weight, a bias, both or nothing.
 void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std::vector<ExpectedTensor>& tensors);
 
+/// The row that a mark asks for.
+std::string_view tensor_of(const Mark& mark);
+/// What a mark is in a layer whose tensor has so many rows; nothing: the layer has no such tensor.
+u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer);
+
 }  // namespace modelutils::arch

@@ -26,13 +26,13 @@ namespace modelutils {
 
 namespace {
 
-// Which layers have the tensors that the family's loader looks for; `has` tells whether the file has a tensor. Where it
-// loads a file without that tensor, others that stand in such layers alone tell, too.
-template <typename Has>
-void set_marks(const arch::Family& family, arch::Sizes& sizes, Has has) {
+// Which layers have the tensors that the family's loader looks for; `rows_of` tells how many rows a tensor of the file
+// has. Where it loads a file without that tensor, others that stand in such layers alone tell, too.
+template <typename RowsOf>
+void set_marks(const arch::Family& family, arch::Sizes& sizes, RowsOf rows_of) {
   for (const arch::Mark& mark : family.marks) {
-    std::vector<std::string_view> telling = {mark.tensor};
-    if (arch::has_name(family.loads_without, mark.tensor)) {
+    std::vector<std::string_view> telling;
+    if (arch::has_name(family.loads_without, arch::tensor_of(mark))) {
       for (const auto& group : family.layer_tensors) {
         for (const arch::Tensor& row : group) {
           if (row.when == mark.symbol && !row.name.starts_with('@')) telling.push_back(row.name);
@@ -41,12 +41,18 @@ void set_marks(const arch::Family& family, arch::Sizes& sizes, Has has) {
     }
     std::vector<u64> values;
     for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-      const bool is_there = std::ranges::any_of(
-          telling, [&](std::string_view tensor) { return has(fmt::format("blk.{}.{}.weight", layer, tensor)); });
-      values.push_back(is_there ? 1 : 0);
+      const auto rows = [&](std::string_view tensor) { return rows_of(fmt::format("blk.{}.{}.weight", layer, tensor)); };
+      const std::optional<u64> own = rows(arch::tensor_of(mark));
+      const bool do_others_tell =
+          !own && std::ranges::any_of(telling, [&](std::string_view tensor) { return rows(tensor).has_value(); });
+      values.push_back(do_others_tell ? 1 : arch::value_of(mark, own, sizes, layer));
     }
     sizes.set_layers(mark.symbol, std::move(values));
   }
+}
+
+u64 rows_of(const gguf::TensorInfo& tensor) {
+  return tensor.ne.size() > 1 ? tensor.ne[1] : 1;
 }
 
 class LoaderRules {
@@ -210,13 +216,13 @@ class LoaderRules {
   }
 
   static bool has_mark(const arch::Family& family, const arch::Tensor& row) {
-    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return arch::tensor_of(mark) == row.name; });
   }
 
   // A tensor that the layer's others say it should have.
   static bool is_marked(const arch::Family& family, const arch::Sizes& sizes, const arch::ExpectedTensor& expected) {
     return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) {
-      return mark.tensor == expected.row->name && arch::has_name(family.loads_without, mark.tensor) &&
+      return arch::tensor_of(mark) == expected.row->name && arch::has_name(family.loads_without, expected.row->name) &&
              sizes.get(mark.symbol, expected.layer) != 0;
     });
   }
@@ -228,7 +234,7 @@ class LoaderRules {
       for (const auto& group : family.layer_tensors) {
         for (const arch::Tensor& row : group) {
           const auto symbols = arch::unknown_symbols(row.when, {});
-          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(mark.tensor);
+          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(arch::tensor_of(mark));
         }
       }
     }
@@ -241,7 +247,10 @@ class LoaderRules {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
     }
     const std::vector<std::vector<u64>> kinds = kinds_of_layers(family, sizes);
-    set_marks(family, sizes, [&](const std::string& name) { return left.contains(name); });
+    set_marks(family, sizes, [&](const std::string& name) {
+      const auto found = left.find(name);
+      return found == left.end() ? std::nullopt : std::optional(rows_of(*found->second));
+    });
     const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
     const std::set<std::string_view> deciding = deciding_tensors(family);
     using Place = std::tuple<const arch::Tensor*, arch::Side, std::vector<u64>>;
@@ -393,7 +402,8 @@ bool is_whole_model(const gguf::SplitSet& set) {
   if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
     sizes.set(arch::symbol::layers, layers);
   }
-  set_marks(*family, sizes, [&](const std::string& name) { return names.contains(name); });
+  set_marks(*family, sizes,
+            [&](const std::string& name) { return names.contains(name) ? std::optional<u64>(1) : std::nullopt; });
   u64 required = 0;
   u64 found = 0;
   bool has_both_ends = true;
