@@ -52,8 +52,8 @@ struct ModelDiff {
   bool has_tokenizer = false;  ///< likewise
   KeyChanges tokenizer;
   TensorChanges tensors;
-  bool values_compared = false;       ///< asked for; or of small models whose tensors have the same types and shapes
-  Measurements measured;              ///< of tensors.same_shape, if they were compared; else empty
+  bool values_compared = false;  ///< asked for; or of small models whose tensors have the same types and shapes
+  Measurements measured;         ///< of tensors.same_shape, if they were compared; else empty
   std::optional<double> max_rms;
   std::vector<LayoutChange> layout;
   std::vector<std::string> remarks;  ///< what was not compared, and why; raw text

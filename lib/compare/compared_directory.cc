@@ -151,7 +151,8 @@ class DirectoryLook {
     }
     if (view_.naming == Naming::gguf) {
       if (auto name = opened_->view->gguf_name(found)) tensor.name = side_.kept->keep(std::move(*name));
-      if (problem_.empty()) problem_ = side_.kept->keep("the directory's tensors cannot be mapped to GGUF's: " + unmapped_);
+      if (problem_.empty())
+        problem_ = side_.kept->keep("the directory's tensors cannot be mapped to GGUF's: " + unmapped_);
       tensor.problem = problem_;
     } else {
       tensor.values = [view = &*opened_->view, &found] { return std::make_unique<MatrixValues>(view->values(found)); };

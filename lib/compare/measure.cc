@@ -288,8 +288,8 @@ class Measurer {
 
 const Measurement Measurements::equal_ = {.equal_bytes = true};
 
-void measure(std::size_t pairs, const std::function<ValuePair(std::size_t pair)>& pair_of, const MeasureOptions& options,
-             const std::function<void(std::size_t pair, Measurement measured)>& take) {
+void measure(std::size_t pairs, const std::function<ValuePair(std::size_t pair)>& pair_of,
+             const MeasureOptions& options, const std::function<void(std::size_t pair, Measurement measured)>& take) {
   constexpr std::size_t most_open = 2048;  // an open pair takes 2 KiB
   std::vector<ValuePair> open;
   for (std::size_t first = 0; first < pairs; first += open.size()) {

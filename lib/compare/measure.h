@@ -62,7 +62,7 @@ class Measurements {
 
 /// Measures pairs number 0, 1, … in turn and hands over what was found. Memory: some MiB, and some for each thread,
 /// whatever the tensors are and however many. The result does not depend on the number of threads.
-void measure(std::size_t pairs, const std::function<ValuePair(std::size_t pair)>& pair_of, const MeasureOptions& options,
-             const std::function<void(std::size_t pair, Measurement measured)>& take);
+void measure(std::size_t pairs, const std::function<ValuePair(std::size_t pair)>& pair_of,
+             const MeasureOptions& options, const std::function<void(std::size_t pair, Measurement measured)>& take);
 
 }  // namespace modelutils

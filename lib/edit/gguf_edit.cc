@@ -145,8 +145,8 @@ class EditPlanner {
     return keys;
   }
 
-  Status add_header(const gguf::SetFile& file, std::vector<gguf::OutKey> keys,
-                    std::span<const EditedTensor> edited, u64 alignment) {
+  Status add_header(const gguf::SetFile& file, std::vector<gguf::OutKey> keys, std::span<const EditedTensor> edited,
+                    u64 alignment) {
     const gguf::Document& document = file.document;
     const gguf::OutTensors tensors = out_tensors(edited);
     if (Status fits = fit_header(keys, tensors, alignment, document.data_offset); !fits) {

@@ -32,8 +32,8 @@ struct WrittenFile {
 
 /// What an edit does, or with dry_run would do.
 struct EditPlan {
-  Findings remarks;  ///< rules that --force has overridden, and what was left out
-  gguf::SplitSet before;  ///< without its tensors, unless it is a dry run
+  Findings remarks;                    ///< rules that --force has overridden, and what was left out
+  gguf::SplitSet before;               ///< without its tensors, unless it is a dry run
   gguf::SplitSet after;                ///< the files as planned: their data reads as zeros unless edited in place
   std::vector<gguf::SetFile> grafted;  ///< files that tensors come from besides `before`
   std::vector<EditedFile> files;

@@ -6,8 +6,8 @@
 
 #include "arch/prediction_block.h"
 #include "gguf/keys.h"
-#include "gguf/parse.h"
 #include "gguf/out_tensors.h"
+#include "gguf/parse.h"
 #include "io/same_bytes.h"
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rules.h"

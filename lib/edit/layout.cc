@@ -45,7 +45,6 @@ u64 round_up(u64 value, u64 multiple) {
   return checked_round_up(value, multiple).value_or(value);
 }
 
-
 class Layouter {
  public:
   Layouter(const EditedModel& model, const LayoutWishes& wishes)
@@ -133,7 +132,8 @@ class Layouter {
     EditedFile file;
     file.path = std::move(path);
     file.tensors = end - begin;
-    MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)), alignment_, model_.version));
+    MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)),
+                                        alignment_, model_.version));
     for (std::size_t i = begin; i < end; ++i) {
       const EditedTensor& tensor = model_.tensors[i];
       const u64 to = file.layout.offsets[i - begin];
@@ -182,8 +182,7 @@ Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWi
   return Layouter(model, wishes).run();
 }
 
-Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment,
-                  u64 data_offset) {
+Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment, u64 data_offset) {
   if (round_up(gguf::header_bytes(keys, tensors), alignment) == data_offset) return {};
   const auto there = find_reserve(keys);
   const u64 reserved = there == keys.end() ? 0 : record_bytes(*there);

@@ -50,7 +50,6 @@ Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWi
 
 /// Gives the filler key the length with which the data section begins at `data_offset`; adds or removes it as needed.
 /// Error of kind output: "edit-no-room".
-Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment,
-                  u64 data_offset);
+Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment, u64 data_offset);
 
 }  // namespace modelutils::edit

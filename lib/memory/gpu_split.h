@@ -25,9 +25,9 @@ struct GpuShare {
   u64 total() const { return weights + caches + compute; }
 };
 
-/// Layers from `first` on, in parts of neighbours, one for each of `rooms`; a GPU with layers also has `copied` bytes of
-/// weights and `compute` bytes of buffers. Of all parts that fit, those whose fullest GPU is the least full. Nothing if
-/// none fit. The sums of `layers` must not exceed 2^63.
+/// Layers from `first` on, in parts of neighbours, one for each of `rooms`; a GPU with layers also has `copied` bytes
+/// of weights and `compute` bytes of buffers. Of all parts that fit, those whose fullest GPU is the least full. Nothing
+/// if none fit. The sums of `layers` must not exceed 2^63.
 std::vector<GpuShare> split_layers(std::span<const LayerBytes> layers, u64 first, u64 copied, u64 compute,
                                    std::span<const u64> rooms);
 

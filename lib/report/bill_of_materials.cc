@@ -12,13 +12,40 @@ namespace {
 
 // Of the Hub's list of licences (huggingface.co/docs/hub/repositories-licenses) those that SPDX has under the same name
 // in another case.
-constexpr std::array<std::string_view, 34> known_licenses = {
-    "Apache-2.0",   "MIT",          "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSL-1.0",      "CC0-1.0",
-    "CC-BY-2.0",    "CC-BY-2.5",    "CC-BY-3.0",    "CC-BY-4.0",    "CC-BY-SA-3.0",       "CC-BY-SA-4.0", "CC-BY-NC-2.0",
-    "CC-BY-NC-3.0", "CC-BY-NC-4.0", "CC-BY-ND-4.0", "CC-BY-NC-ND-3.0", "CC-BY-NC-ND-4.0", "CC-BY-NC-SA-2.0",
-    "CC-BY-NC-SA-3.0", "CC-BY-NC-SA-4.0", "CDLA-Permissive-1.0", "CDLA-Permissive-2.0", "CDLA-Sharing-1.0", "WTFPL",
-    "Artistic-2.0", "ISC",          "MPL-2.0",      "MS-PL",        "Zlib",               "Unlicense",    "ECL-2.0",
-    "EUPL-1.2"};
+constexpr std::array<std::string_view, 34> known_licenses = {"Apache-2.0",
+                                                             "MIT",
+                                                             "BSD-2-Clause",
+                                                             "BSD-3-Clause",
+                                                             "BSD-3-Clause-Clear",
+                                                             "BSL-1.0",
+                                                             "CC0-1.0",
+                                                             "CC-BY-2.0",
+                                                             "CC-BY-2.5",
+                                                             "CC-BY-3.0",
+                                                             "CC-BY-4.0",
+                                                             "CC-BY-SA-3.0",
+                                                             "CC-BY-SA-4.0",
+                                                             "CC-BY-NC-2.0",
+                                                             "CC-BY-NC-3.0",
+                                                             "CC-BY-NC-4.0",
+                                                             "CC-BY-ND-4.0",
+                                                             "CC-BY-NC-ND-3.0",
+                                                             "CC-BY-NC-ND-4.0",
+                                                             "CC-BY-NC-SA-2.0",
+                                                             "CC-BY-NC-SA-3.0",
+                                                             "CC-BY-NC-SA-4.0",
+                                                             "CDLA-Permissive-1.0",
+                                                             "CDLA-Permissive-2.0",
+                                                             "CDLA-Sharing-1.0",
+                                                             "WTFPL",
+                                                             "Artistic-2.0",
+                                                             "ISC",
+                                                             "MPL-2.0",
+                                                             "MS-PL",
+                                                             "Zlib",
+                                                             "Unlicense",
+                                                             "ECL-2.0",
+                                                             "EUPL-1.2"};
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

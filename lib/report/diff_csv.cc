@@ -64,7 +64,8 @@ class DiffCsv {
     for (const TensorPair& pair : tensors.reshaped) {
       row("tensors", "reshaped", pair.a->name, described(*pair.a), described(*pair.b));
     }
-    for (const ComparedTensor* tensor : tensors.removed) row("tensors", "removed", tensor->name, described(*tensor), "");
+    for (const ComparedTensor* tensor : tensors.removed)
+      row("tensors", "removed", tensor->name, described(*tensor), "");
     for (const ComparedTensor* tensor : tensors.added) row("tensors", "added", tensor->name, "", described(*tensor));
     for (const TensorPair& pair : tensors.same_shape) {
       if (pair.is_retyped()) row("types", "retyped", pair.a->name, pair.a->type, pair.b->type);

@@ -17,8 +17,8 @@ Result<std::string> key_value_text(const ListedKey& key);
 /// arrays; with the types where these differ. Errors: those of reading.
 Result<std::string> key_change_text(const KeyChange& change, const Style& style);
 
-/// The text of the token that a key such as "tokenizer.ggml.eos_token_id" names, in quotes with a space before it; empty
-/// for other keys, and where the side has no such token. Errors: those of reading.
+/// The text of the token that a key such as "tokenizer.ggml.eos_token_id" names, in quotes with a space before it;
+/// empty for other keys, and where the side has no such token. Errors: those of reading.
 Result<std::string> named_token_text(const ComparedModel& side, const ListedKey& key);
 
 /// Tensors of several layers that say the same, as one: "blk.{0–31}.attn_q.bias".

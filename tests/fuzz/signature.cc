@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   if (!statement) return 0;
   // Nothing that is named may lead out of the model.
   for (const signature::Resource& resource : statement->resources) {
-    if (resource.name.empty() || resource.name[0] == '/' || ("/" + resource.name + "/").find("/../") != std::string::npos) {
+    if (resource.name.empty() || resource.name[0] == '/' ||
+        ("/" + resource.name + "/").find("/../") != std::string::npos) {
       std::abort();
     }
   }

@@ -104,10 +104,12 @@ Command verify_command(VerifyArguments& arguments) {
        ValueKind::choice,
        {"cyclonedx", "spdx"}},
       arguments.sbom);
-  command.add({"--signature", "FILE", "Check an OpenSSF model signature of PATH, offline", compare_group, ValueKind::file},
-              arguments.signature);
-  command.add({"--key", "FILE", "With --signature: the public key (PEM) that is trusted", compare_group, ValueKind::file},
-              arguments.key);
+  command.add(
+      {"--signature", "FILE", "Check an OpenSSF model signature of PATH, offline", compare_group, ValueKind::file},
+      arguments.signature);
+  command.add(
+      {"--key", "FILE", "With --signature: the public key (PEM) that is trusted", compare_group, ValueKind::file},
+      arguments.key);
   command.add({"--certificate", "FILE", "With --signature: the certificates (PEM) that are trusted", compare_group,
                ValueKind::file},
               arguments.certificate);

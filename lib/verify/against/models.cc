@@ -192,8 +192,12 @@ class StrictComparison {
     }
     Status judged;
     measure(
-        pairs.size(), [&](std::size_t i) { return ValuePair{&pairs[i].a->values, &pairs[i].b->values, 1}; },
-        {default_threads(), nullptr}, [&](std::size_t i, const Measurement& measured) {
+        pairs.size(),
+        [&](std::size_t i) {
+          return ValuePair{&pairs[i].a->values, &pairs[i].b->values, 1};
+        },
+        {default_threads(), nullptr},
+        [&](std::size_t i, const Measurement& measured) {
           if (judged) judged = judge(pairs[i], measured);
         });
     MU_TRY(judged);

@@ -22,14 +22,14 @@ struct IdentityFile {
 };
 
 struct ModelIdentity {
-  std::string name;                   ///< that of the card, else of the file or folder
-  hf::ModelCard card;                 ///< of general.* keys or README.md
-  std::string architecture;           ///< "llama", "LlamaForCausalLM"; empty if not stated
-  std::string mix;                    ///< "Q4_K_M"; empty if not stated
-  std::vector<std::string> types;     ///< of the tensors, or of the modules where they are packed
+  std::string name;                ///< that of the card, else of the file or folder
+  hf::ModelCard card;              ///< of general.* keys or README.md
+  std::string architecture;        ///< "llama", "LlamaForCausalLM"; empty if not stated
+  std::string mix;                 ///< "Q4_K_M"; empty if not stated
+  std::vector<std::string> types;  ///< of the tensors, or of the modules where they are packed
   std::optional<u64> parameters;
-  std::optional<u64> context;         ///< tokens that it was trained for
-  std::vector<IdentityFile> files;    ///< of the weights and of what lies beside them
+  std::optional<u64> context;       ///< tokens that it was trained for
+  std::vector<IdentityFile> files;  ///< of the weights and of what lies beside them
 };
 
 /// An opened model as policies look at it. The model must outlive it.

@@ -26,9 +26,8 @@ bool ends_with_one_of(std::string_view name, std::span<const std::string_view> e
 }
 
 bool is_allowed(const std::vector<std::string>& patterns, std::string_view name) {
-  return patterns.empty() || std::ranges::any_of(patterns, [name](const std::string& pattern) {
-           return glob_match(pattern, name);
-         });
+  return patterns.empty() ||
+         std::ranges::any_of(patterns, [name](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
 std::string joined_patterns(const std::vector<std::string>& patterns) {
@@ -74,9 +73,11 @@ class PolicyCheck {
 
   void check_requirements(const ModelIdentity& identity) {
     const auto wanted = [&](bool is_wanted, bool is_there, std::string_view what) {
-      if (is_wanted && !is_there) tell("policy-required", fmt::format("{} is not stated, and the policy requires it", what));
+      if (is_wanted && !is_there)
+        tell("policy-required", fmt::format("{} is not stated, and the policy requires it", what));
     };
-    wanted(policy_.wants_license, identity.card.license.has_value(), "a licence (general.license, license in README.md)");
+    wanted(policy_.wants_license, identity.card.license.has_value(),
+           "a licence (general.license, license in README.md)");
     wanted(policy_.wants_base_model, !identity.card.base_models.empty(),
            "a base model (general.base_model.*, base_model in README.md)");
     wanted(policy_.wants_chat_template, source_.has_chat_template(), "a chat template");
@@ -120,7 +121,8 @@ class PolicyCheck {
     }
     if (!policy_.forbids_custom_code || !model_.safetensors) return {};
     for (const std::string_view name : files_with_auto_map) {
-      const auto document = json::load_if_present(model_.safetensors->folder, name, u64{64} << 20, json::Numbers::python);
+      const auto document =
+          json::load_if_present(model_.safetensors->folder, name, u64{64} << 20, json::Numbers::python);
       if (document && *document && json::member((*document)->root, "auto_map")) {
         tell("policy-custom-code", "auto_map names code of the model's own, which loading with trust_remote_code runs",
              at_file(name));

@@ -118,7 +118,9 @@ class PolicyReader {
       return {};
     }
     if (const auto value = node->value_exact<std::string>()) out = bytes_of(*value);
-    if (!out) return refuse(*node, name, "must be a number of bytes, or a text such as \"20G\" (K, M, G and T are powers of 1000)");
+    if (!out)
+      return refuse(*node, name,
+                    "must be a number of bytes, or a text such as \"20G\" (K, M, G and T are powers of 1000)");
     return {};
   }
 
@@ -175,8 +177,9 @@ Result<Policy> parse_policy(std::string_view text, std::string path) {
 Result<Policy> load_policy(const std::string& path) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
   if (file->file_size() > max_policy_bytes) {
-    return input_error("policy-syntax", fmt::format("has {} bytes; a policy has at most {}", file->file_size(),
-                                                    max_policy_bytes), {}, {}, path);
+    return input_error("policy-syntax",
+                       fmt::format("has {} bytes; a policy has at most {}", file->file_size(), max_policy_bytes), {},
+                       {}, path);
   }
   std::string text(file->file_size(), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));

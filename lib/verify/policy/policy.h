@@ -14,10 +14,10 @@ namespace modelutils {
 
 /// Lists of patterns (base/glob.h): empty allows everything.
 struct Policy {
-  std::string path;                                          ///< as the user gave it
-  std::string name;                                          ///< what verdicts call it
-  std::map<std::string, Severity, std::less<>> severities;   ///< of codes
-  std::vector<std::string> keys;                             ///< that must be there and say something
+  std::string path;                                         ///< as the user gave it
+  std::string name;                                         ///< what verdicts call it
+  std::map<std::string, Severity, std::less<>> severities;  ///< of codes
+  std::vector<std::string> keys;                            ///< that must be there and say something
   bool wants_license = false;
   bool wants_base_model = false;
   bool wants_chat_template = false;

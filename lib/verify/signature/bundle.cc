@@ -72,7 +72,8 @@ Status read_certificates(json::Element value, Bundle& bundle) {
   json::Array certificates;
   if (!list || !list->get(certificates) || certificates.size() == 0) return refuse(field, "has no certificates");
   if (certificates.size() > max_certificates) {
-    return refuse(field, fmt::format("has {} certificates, at most {} are read", certificates.size(), max_certificates));
+    return refuse(field,
+                  fmt::format("has {} certificates, at most {} are read", certificates.size(), max_certificates));
   }
   for (const json::Element element : certificates) {
     MU_ASSIGN(const json::Object certificate, object_with(element, field, {"rawBytes"}));
@@ -84,14 +85,15 @@ Status read_certificates(json::Element value, Bundle& bundle) {
 
 Status read_material(json::Element value, Bundle& bundle) {
   constexpr std::string_view field = "verificationMaterial";
-  MU_ASSIGN(const json::Object material,
-            object_with(value, field,
-                        {"publicKey", "x509CertificateChain", "certificate", "tlogEntries", "timestampVerificationData"}));
+  MU_ASSIGN(const json::Object material, object_with(value, field,
+                                                     {"publicKey", "x509CertificateChain", "certificate", "tlogEntries",
+                                                      "timestampVerificationData"}));
   const auto key = material.find("publicKey");
   const auto chain = material.find("x509CertificateChain");
   const auto certificate = material.find("certificate");
   if (static_cast<int>(key.has_value()) + static_cast<int>(chain.has_value()) +
-          static_cast<int>(certificate.has_value()) != 1) {
+          static_cast<int>(certificate.has_value()) !=
+      1) {
     return refuse(field, "must have one of publicKey, x509CertificateChain and certificate");
   }
   const auto log = material.find("tlogEntries");

@@ -36,15 +36,16 @@ class Check {
     report_.format = "signature";
     if (Status done = apply(); !done) {
       const Error& error = done.error();
-      if (is_read_failure(error) || error.code == "signature-trust") report_.unreadable = in_file(error, request_.bundle);
+      if (is_read_failure(error) || error.code == "signature-trust")
+        report_.unreadable = in_file(error, request_.bundle);
       log_.add(without_path(error));
     }
     report_.findings = log_.findings();
     report_.errors = log_.errors();
     report_.warnings = log_.warnings();
-    report_.checked = fmt::format("model signature by {}, {} of {}",
-                                  bundle_.method == Method::certificate ? "certificate" : "key",
-                                  counted(report_.files, "file"), path_);
+    report_.checked =
+        fmt::format("model signature by {}, {} of {}", bundle_.method == Method::certificate ? "certificate" : "key",
+                    counted(report_.files, "file"), path_);
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(report_);
   }
@@ -53,8 +54,8 @@ class Check {
   Status apply() {
     MU_ASSIGN(const auto file, RandomAccessFile::open(request_.bundle));
     if (file->file_size() > max_bundle_bytes) {
-      return input_error("signature-bundle", fmt::format("has {} bytes; a bundle has at most {}", file->file_size(),
-                                                         max_bundle_bytes));
+      return input_error("signature-bundle",
+                         fmt::format("has {} bytes; a bundle has at most {}", file->file_size(), max_bundle_bytes));
     }
     std::string text(file->file_size(), '\0');
     MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
@@ -151,7 +152,8 @@ class Check {
   // Files below the folder that no resource names. `below`: "" or a relative path that ends with '/'.
   Status look_for_unsigned(const std::string& below, std::size_t depth) {
     if (depth > max_depth) return input_error("io-open", "has folders nested more than 64 deep", at_file(below));
-    MU_ASSIGN(const DirectoryNames names, DirectoryNames::read(path_ + "/" + below, [](auto, EntryKind) { return true; }));
+    MU_ASSIGN(const DirectoryNames names,
+              DirectoryNames::read(path_ + "/" + below, [](auto, EntryKind) { return true; }));
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string path = below + std::string(names.name(i));
       if (is_left_out(statement_, path)) continue;
@@ -177,7 +179,8 @@ class Check {
     std::error_code failed;
     // Shards have at least one byte, so an empty file has none.
     if (statement_.is_sharded && std::filesystem::file_size(full, failed) == 0 && !failed) return;
-    log_.error(Scope::container, "signature-file-unsigned", "is not signed: it came after the signature", at_file(path));
+    log_.error(Scope::container, "signature-file-unsigned", "is not signed: it came after the signature",
+               at_file(path));
   }
 
   const Request& request_;

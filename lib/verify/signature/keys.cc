@@ -78,10 +78,11 @@ bool is_signed_by(EVP_PKEY* key, const Bundle& bundle) {
 
 bool check_signature(EVP_PKEY* key, const Bundle& bundle, std::string_view whose, FindingLog& log) {
   if (is_signed_by(key, bundle)) return true;
-  log.error(Scope::container, "signature-wrong",
-            fmt::format("is not the signature of this statement by {}: bundle or statement were changed, or another key "
-                        "signed it",
-                        whose));
+  log.error(
+      Scope::container, "signature-wrong",
+      fmt::format("is not the signature of this statement by {}: bundle or statement were changed, or another key "
+                  "signed it",
+                  whose));
   return false;
 }
 
@@ -98,10 +99,11 @@ std::string fingerprint(EVP_PKEY* key) {
 
 void tell_method(const Bundle& bundle, FindingLog& log) {
   log.error(Scope::container, "signature-method",
-            bundle.method == Method::key           ? "was signed with a key: check it with --key"
-            : bundle.method == Method::certificate ? "was signed with a certificate: check it with --certificate"
-                                                   : "was signed by Sigstore, which cannot be checked offline: its log and "
-                                                     "its certificates are on the network (model_signing verify sigstore)");
+            bundle.method == Method::key ? "was signed with a key: check it with --key"
+            : bundle.method == Method::certificate
+                ? "was signed with a certificate: check it with --certificate"
+                : "was signed by Sigstore, which cannot be checked offline: its log and "
+                  "its certificates are on the network (model_signing verify sigstore)");
 }
 
 // For an error of a chain: "CN=name".
@@ -157,8 +159,8 @@ Status check_chain(const std::vector<Certificate>& chain, X509_STORE* trusted) {
   STACK_OF(X509)* const others = sk_X509_new_null();
   for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(others, chain[i].get());
   const StoreContext context(X509_STORE_CTX_new());
-  const bool is_good = X509_STORE_CTX_init(context.get(), trusted, chain[0].get(), others) == 1 &&
-                       X509_verify_cert(context.get()) == 1;
+  const bool is_good =
+      X509_STORE_CTX_init(context.get(), trusted, chain[0].get(), others) == 1 && X509_verify_cert(context.get()) == 1;
   const std::string reason = X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
   const std::string subject = subject_of(X509_STORE_CTX_get_current_cert(context.get()));
   sk_X509_free(others);
@@ -179,7 +181,8 @@ Result<bool> check_with_key(const Bundle& bundle, const std::string& path, Findi
   const Key key(PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (!key || hash_for(key.get()) == nullptr) {
-    return input_error("signature-trust", "has no public key in PEM form on the curve P-256, P-384 or P-521", {}, {}, path);
+    return input_error("signature-trust", "has no public key in PEM form on the curve P-256, P-384 or P-521", {}, {},
+                       path);
   }
   if (bundle.method != Method::key) {
     tell_method(bundle, log);
@@ -208,7 +211,8 @@ Result<bool> check_with_certificate(const Bundle& bundle, const std::string& pat
   }
   EVP_PKEY* const key = X509_get0_pubkey(chain->front().get());
   if (key == nullptr || hash_for(key) == nullptr) {
-    log.error(Scope::container, "signature-certificate", "the key of the leaf is not on the curve P-256, P-384 or P-521");
+    log.error(Scope::container, "signature-certificate",
+              "the key of the leaf is not on the curve P-256, P-384 or P-521");
     return false;
   }
   return check_signature(key, bundle, subject_of(chain->front().get()), log);

@@ -64,8 +64,8 @@ Status read_serialization(json::Element predicate, Statement& statement) {
     return refuse("predicate.serialization.shard_size", "must be a positive number of bytes");
   }
   statement.shard_bytes = shard_bytes.value_or(0);
-  MU_ASSIGN(statement.hash, hash_of("predicate.serialization.hash_type",
-                                    json::string_member(*value, "hash_type").value_or("none")));
+  MU_ASSIGN(statement.hash,
+            hash_of("predicate.serialization.hash_type", json::string_member(*value, "hash_type").value_or("none")));
   const auto links = json::bool_member(*value, "allow_symlinks");
   if (!links) return refuse("predicate.serialization.allow_symlinks", "must be true or false");
   statement.follows_links = *links;
@@ -83,12 +83,14 @@ Result<Resource> read_resource(json::Element value, const Statement& statement) 
   constexpr std::string_view field = "predicate.resources";
   std::string_view name = json::string_member(value, "name").value_or(std::string_view());
   const std::string_view digest = json::string_member(value, "digest").value_or(std::string_view());
-  MU_ASSIGN(const HashAlgorithm hash, hash_of("predicate.resources.algorithm",
-                                              json::string_member(value, "algorithm").value_or("none")));
+  MU_ASSIGN(const HashAlgorithm hash,
+            hash_of("predicate.resources.algorithm", json::string_member(value, "algorithm").value_or("none")));
   if (hash != statement.hash) return refuse(field, "has an algorithm that is not the hash_type of the statement");
   const std::size_t digits = hash == HashAlgorithm::blake2b ? 128 : 64;
-  const bool is_hex = std::ranges::all_of(digest, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-  if (digest.size() != digits || !is_hex) return refuse(field, fmt::format("has a digest that is not {} digits", digits));
+  const bool is_hex =
+      std::ranges::all_of(digest, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  if (digest.size() != digits || !is_hex)
+    return refuse(field, fmt::format("has a digest that is not {} digits", digits));
   Resource resource{.digest = std::string(digest)};
   if (statement.is_sharded) {
     const auto end = trailing_number(name);
@@ -99,7 +101,8 @@ Result<Resource> read_resource(json::Element value, const Statement& statement) 
     resource.begin = *begin;
     resource.end = *end;
   }
-  if (!is_canonical(name)) return refuse(field, fmt::format("has the name '{}', which is not a plain relative path", name));
+  if (!is_canonical(name))
+    return refuse(field, fmt::format("has the name '{}', which is not a plain relative path", name));
   resource.name = name;
   return resource;
 }
@@ -114,7 +117,8 @@ Result<Statement> parse_statement(std::string_view payload, std::string name) {
   }
   const auto type = json::string_member(root, "predicateType");
   if (type == "https://model_signing/Digests/v0.1") {
-    return refuse("predicateType", "is that of model_signing before 0.3, which is no longer checked; sign the model again");
+    return refuse("predicateType",
+                  "is that of model_signing before 0.3, which is no longer checked; sign the model again");
   }
   if (type != "https://model_signing/signature/v1.0") {
     return refuse("predicateType", "must be https://model_signing/signature/v1.0");

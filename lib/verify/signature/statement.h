@@ -25,8 +25,8 @@ struct Statement {
   HashAlgorithm hash = HashAlgorithm::sha256;
   bool is_sharded = false;
   u64 shard_bytes = 0;
-  bool follows_links = false;             ///< symbolic links were followed when it was signed
-  std::vector<std::string> left_out;      ///< relative paths that are not signed, besides those of Git
+  bool follows_links = false;         ///< symbolic links were followed when it was signed
+  std::vector<std::string> left_out;  ///< relative paths that are not signed, besides those of Git
 };
 
 /// Errors: "signature-statement" with the field, "signature-hash" for a hash that is not computed here (BLAKE3).

@@ -194,8 +194,8 @@ TEST(Fit, AlternativesKeepTheContextFirst) {
   const ContextFit result = fit_at(set, request);
   std::vector<Sacrifice> order;
   for (const Alternative& one : result.alternatives) order.push_back(one.sacrifice);
-  EXPECT_EQ(order, (std::vector{Sacrifice::cache_bits, Sacrifice::gpu_layers, Sacrifice::gpu_experts,
-                                Sacrifice::context}));
+  EXPECT_EQ(order,
+            (std::vector{Sacrifice::cache_bits, Sacrifice::gpu_layers, Sacrifice::gpu_experts, Sacrifice::context}));
   ASSERT_EQ(order.size(), 4u);
   EXPECT_EQ(result.alternatives[0].options, "-c 65536 -ngl 17 -ctk q8_0 -ctv q8_0");
   EXPECT_EQ(result.alternatives[1].options, "-c 65536 -ngl 16");
@@ -251,7 +251,8 @@ TEST(Fit, SaysWhereOnlyTheEstimateDecides) {
   EXPECT_TRUE(*fit_at(set, request).fits);
   EXPECT_FALSE(fit_at(set, request).fits_at_most);
   const u64 more = whole.compute.gpu_high_bytes - whole.compute.gpu_bytes;
-  EXPECT_NEAR(static_cast<double>(whole.compute.gpu_high_bytes), static_cast<double>(whole.compute.gpu_bytes) / 0.859, 2);
+  EXPECT_NEAR(static_cast<double>(whole.compute.gpu_high_bytes), static_cast<double>(whole.compute.gpu_bytes) / 0.859,
+              2);
   request.available.gpu = whole.gpu_total + more;
   EXPECT_TRUE(fit_at(set, request).fits_at_most);
 }
