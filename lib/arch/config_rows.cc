@@ -48,8 +48,9 @@ Result<double> factor_of(const ConfigWriter& out) {
   return out.refuse("rope.scaling.factor", fmt::format("is {}, which is not a factor", *factor));
 }
 
-Status read_llama3(ConfigWriter& out, const std::vector<float>& freqs) {
+Status read_llama3(ConfigWriter& out, std::vector<float> freqs) {
   const bool is_whole = freqs.size() == out.size(symbol::rotated) / 2;
+  if (is_whole && has_generator(out.family(), "llama3-half")) freqs.resize(freqs.size() / 2);
   const std::optional<Llama3Rope> found = is_whole ? find_llama3_rope(theta_of(out), freqs) : std::nullopt;
   if (!found) {
     return input_error("config-rope", "are divisors that no llama3 scaling has, and config.json knows no other",
@@ -255,7 +256,8 @@ Result<std::vector<bool>> sliding_layers(const ConfigWriter& out) {
   }
   const u64 period = out.count("attention.sliding_window_pattern").value_or(windows.period);
   for (std::size_t i = 0; i < slides.size(); ++i) {
-    slides[i] = flags.empty() ? period == 0 || (i + 1) % period != 0 : flags[i] != 0;
+    const std::size_t place = windows.global_first ? i : i + 1;
+    slides[i] = flags.empty() ? period == 0 || place % period != 0 : flags[i] != 0;
   }
   return slides;
 }

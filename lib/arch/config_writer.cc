@@ -27,11 +27,19 @@ ConfigWriter::ConfigWriter(const Family& family, const gguf::SplitSet& set, cons
   }
 }
 
-Result<std::vector<u64>> ConfigWriter::counts(std::string_view key) const {
+template <typename T>
+Result<std::vector<T>> ConfigWriter::numbers(std::string_view key) const {
   const gguf::ArrayRef* array = index_.array_value(index_.arch_key(key));
-  if (array == nullptr || gguf::value_size(array->element_type) == 0) return std::vector<u64>();
+  if (array == nullptr || gguf::value_size(array->element_type) == 0) return std::vector<T>();
   const gguf::SetFile& file = set_.files.front();
-  return gguf::read_numbers<u64>(*file.source, file.document, *array, 0, max_layers);
+  return gguf::read_numbers<T>(*file.source, file.document, *array, 0, max_layers);
+}
+Result<std::vector<u64>> ConfigWriter::counts(std::string_view key) const {
+  return numbers<u64>(key);
+}
+Result<std::vector<float>> ConfigWriter::reals(std::string_view key) const {
+  MU_ASSIGN(const std::vector<double> found, numbers<double>(key));
+  return std::vector<float>(found.begin(), found.end());
 }
 
 bool ConfigWriter::has_in_layer(u64 layer, std::string_view name) const {

@@ -35,6 +35,7 @@ class ConfigWriter {
   }
   /// The numbers of an array, at most one for each of the loader's layers; empty if the key holds none.
   Result<std::vector<u64>> counts(std::string_view key) const;
+  Result<std::vector<float>> reals(std::string_view key) const;
 
   bool has_tensor(std::string_view name) const { return tensors_.contains(name); }
   /// Has any layer "blk.N.<name>"?
@@ -66,6 +67,9 @@ class ConfigWriter {
   std::vector<std::string> assumed;  ///< names of members, in the order in which they were assumed
 
  private:
+  template <typename T>
+  Result<std::vector<T>> numbers(std::string_view key) const;
+
   struct Located {
     const gguf::SetFile* file = nullptr;
     const gguf::TensorInfo* info = nullptr;

@@ -24,4 +24,9 @@ struct ExpectedTensor {
 /// In the order in which they are written. A shape that has no value (an unknown symbol, an overflow) is left empty.
 std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& sizes);
 
+/// The row that a mark asks for.
+std::string_view tensor_of(const Mark& mark);
+/// What a mark is in a layer whose tensor has so many rows; nothing: the layer has no such tensor.
+u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer);
+
 }  // namespace modelutils::arch

@@ -116,7 +116,7 @@ enum class OutputHead : u8 {
 /// layer has.
 struct Mark {
   std::string_view symbol;
-  std::string_view tensor;  ///< name of a row of the layers
+  std::string_view tensor;  ///< name of a row of the layers; "NAME/H": instead of 1 how many rows it has for each of H
 };
 
 /// A setting that the runtime has wired in.

@@ -27,7 +27,11 @@ class Reader {
     // Defaults may build on what is further down.
     for (const Key* key : keys) {
       if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
-      if (const auto value = evaluate(key->loader_default, sizes_)) sizes_.set(key->symbol, *value);
+      if (key->type == KeyType::flag_layers) {
+        default_for_layers(*key);
+      } else if (const auto value = evaluate(key->loader_default, sizes_)) {
+        sizes_.set(key->symbol, *value);
+      }
     }
     return check_experts();
   }
@@ -35,6 +39,16 @@ class Reader {
  private:
   tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
     return input_error("loader-key", std::move(message), at_key(key));
+  }
+
+  // A pattern: one value for each layer.
+  void default_for_layers(const Key& key) {
+    std::vector<u64> values;
+    for (u64 layer = 0; layer < sizes_.get(symbol::layers); ++layer) {
+      values.push_back(evaluate(key.loader_default, sizes_, layer).value_or(0));
+    }
+    sizes_.set_layers(key.symbol, std::move(values));
+    sizes_.settle(key.symbol);
   }
 
   Status read_key(const Key& key) {
@@ -63,7 +77,7 @@ class Reader {
 
   // The one number of the layers that have any.
   Status read_some(const Key& key, const std::string& name, u64 limit) {
-    MU_ASSIGN(const std::vector<u64> values, numbers_of_layers(name, limit));
+    MU_ASSIGN(const std::vector<u64> values, numbers_of_layers(name, limit, sizes_.get(symbol::layers)));
     u64 found = 0;
     for (const u64 value : values) {
       if (found != 0 && value != 0 && value != found) {
@@ -77,15 +91,24 @@ class Reader {
   }
 
   Status read_layers(const Key& key, const std::string& name, u64 limit) {
-    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(name, limit));
+    const u64 layers = sizes_.get(symbol::layers);
+    const u64 trunk = key.type == KeyType::flag_layers ? layers - prediction_blocks(layers) : layers;
+    const gguf::ArrayRef& array = *index_.array_value(name);
+    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(name, limit, array.count == trunk ? trunk : layers));
+    values.resize(static_cast<std::size_t>(layers), 1);
     sizes_.set_layers(key.symbol, std::move(values));
     sizes_.settle(key.symbol);
     return {};
   }
 
-  Result<std::vector<u64>> numbers_of_layers(const std::string& name, u64 limit) const {
+  // Flags need not go on through the blocks that predict further tokens.
+  u64 prediction_blocks(u64 blocks) const {
+    const u64 extra = index_.unsigned_value(index_.arch_key("nextn_predict_layers")).value_or(0);
+    return family_.cache.prediction == PredictionBlocks::unknown || extra >= blocks ? 0 : extra;
+  }
+
+  Result<std::vector<u64>> numbers_of_layers(const std::string& name, u64 limit, u64 layers) const {
     const gguf::ArrayRef& array = *index_.array_value(name);
-    const u64 layers = sizes_.get(symbol::layers);
     if (gguf::value_size(array.element_type) == 0 || array.count != layers) {
       return unusable(
           name, fmt::format("is an array of {}, but needs one number for each of the {} layers", array.count, layers));

@@ -20,6 +20,18 @@ std::vector<u64> counts_of_layers(const hf::Config& config, std::string_view fie
   return counts;
 }
 
+std::vector<double> numbers_of_layers(const hf::Config& config, std::string_view field) {
+  std::vector<double> numbers;
+  const auto found = config.field(field);
+  json::Array list;
+  if (!found || !found->get(list)) return numbers;
+  for (const json::Element one : list) {
+    double value = 0;
+    numbers.push_back(one.get(value) ? value : 0);
+  }
+  return numbers;
+}
+
 std::vector<std::string> kinds_of_layers(const hf::Config& config, std::string_view fields) {
   std::vector<std::string> kinds;
   const auto found = config.field(stated_field(config, fields));

@@ -32,13 +32,6 @@ std::vector<float> proportional_factors(const hf::Config& config, u64 head) {
   return factors;
 }
 
-bool has_generator(const Family& family, std::string_view generator) {
-  for (const Tensor& row : family.first_tensors) {
-    if (generator_of(row) == generator) return true;
-  }
-  return false;
-}
-
 // A loader that reads such a key has a default for it.
 bool is_read(const Family& family, std::string_view name) {
   const std::vector<const Key*> keys = keys_of(family);
@@ -104,6 +97,11 @@ Status write_longrope(KeyWriter& out, const hf::RopeScaling& scaling) {
 }
 
 }  // namespace
+
+bool has_generator(const Family& family, std::string_view generator) {
+  const auto rows = family.first_tensors;
+  return std::any_of(rows.begin(), rows.end(), [&](const Tensor& row) { return generator_of(row) == generator; });
+}
 
 double rope_theta(const Family& family, const hf::Config& config, bool is_mlx) {
   return config.rope.theta.value_or(is_mlx ? family.mlx_rope_theta : family.hf_rope_theta);
@@ -258,14 +256,18 @@ Result<std::optional<std::vector<float>>> generate(std::string_view generator, c
   if (!config.rope.scaling) return std::nullopt;
   const hf::RopeScaling& scaling = *config.rope.scaling;
   const u64 rotated = sizes.get(symbol::rotated);
-  if (generator == "llama3" && scaling.type == "llama3") {
+  if (generator.starts_with("llama3") && scaling.type == "llama3") {
     Llama3Rope p;
     p.factor = scaling.factor.value_or(p.factor);
     p.low_freq_factor = scaling.low_freq_factor.value_or(p.low_freq_factor);
     p.high_freq_factor = scaling.high_freq_factor.value_or(p.high_freq_factor);
     p.original_context = scaling.original_max_position_embeddings.value_or(
         static_cast<double>(config.original_max_position_embeddings.value_or(8192)));
-    return llama3_rope_freqs(rope_theta(family, config, is_mlx), rotated, p);
+    const double theta = rope_theta(family, config, is_mlx);
+    if (generator == "llama3") return llama3_rope_freqs(theta, rotated, p);
+    std::vector<float> freqs = llama3_rope_freqs(theta, rotated / 2, p);
+    freqs.resize(static_cast<std::size_t>(rotated / 2), 1);
+    return freqs;
   }
   if (!generator.starts_with("longrope") || !is_longrope(scaling)) return std::nullopt;
   const bool is_long = generator == "longrope-long";
@@ -282,7 +284,7 @@ Result<std::optional<std::vector<float>>> generate(std::string_view generator, c
 Status check_rope_tensors(const Family& family, const hf::Config& config) {
   if (!config.rope.scaling) return {};
   const hf::RopeScaling& scaling = *config.rope.scaling;
-  if (scaling.type == "llama3" && !has_generator(family, "llama3")) {
+  if (scaling.type == "llama3" && !has_generator(family, "llama3") && !has_generator(family, "llama3-half")) {
     return input_error("convert-rope", "is of type llama3, which llama.cpp does not support for this architecture",
                        "rope_scaling", {}, config.path);
   }

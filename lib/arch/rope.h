@@ -47,8 +47,12 @@ Status write_interleaved_sections(KeyWriter& out, const Key& key);
 /// rope.scaling.* of models with sections, whose scaling object may call itself "mrope".
 Status write_scaling_besides_sections(KeyWriter& out, const Key& key);
 
-/// The content of a tensor that a row generates ("=llama3", "=longrope-long", "=longrope-short", "=proportional");
-/// nothing where the model has no such scaling. Errors "convert-rope": a wrong number of factors.
+/// Does a row of the family generate such a tensor?
+bool has_generator(const Family& family, std::string_view generator);
+
+/// The content of a tensor that a row generates ("=llama3", "=llama3-half" where only the first half of what
+/// `rope.dimension_count` says is scaled, the other divisors being 1; "=longrope-long", "=longrope-short",
+/// "=proportional"); nothing where the model has no such scaling. Errors "convert-rope": a wrong number of factors.
 Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
                                                    const hf::Config& config, const Sizes& sizes, bool is_mlx);
 

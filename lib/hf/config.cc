@@ -169,6 +169,20 @@ void read_rope_object(json::Element object, Config& config) {
   }
 }
 
+// A list with the base of every layer: the first of each kind.
+void read_thetas_of_layers(Config& config) {
+  const std::optional<json::Element> field = config.field("rope_theta");
+  json::Array list;
+  if (!field || !field->get(list)) return;
+  auto type = config.layer_types.begin();
+  for (const json::Element one : list) {
+    if (type == config.layer_types.end()) break;
+    std::optional<double>& theta = *type++ == "sliding_attention" ? config.rope.theta_local : config.rope.theta;
+    double value = 0;
+    if (!theta && one.get(value)) theta = value;
+  }
+}
+
 void read_rope(Config& config) {
   // The new generation's object first; either name may hold either form in files saved by versions in between.
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
@@ -180,6 +194,7 @@ void read_rope(Config& config) {
     }
     read_rope_object(*object, config);
   }
+  read_thetas_of_layers(config);
   if (!config.rope.theta) {
     config.rope.theta = number(config, {"rope_theta", "global_rope_theta", "rope_global_theta", "rotary_emb_base"});
   }

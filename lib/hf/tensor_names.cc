@@ -24,8 +24,8 @@ std::string canonical_name(std::string_view name) {
 
 NameClass classify_name(std::string_view canonical) {
   // The name without a suffix says what the tensor is.
-  static constexpr std::array<std::string_view, 5> other_modalities{"vision_tower", "vision_model", "visual.",
-                                                                    "multi_modal_projector", "audio_"};
+  static constexpr std::array<std::string_view, 6> other_modalities{"vision_tower",          "vision_model", "visual.",
+                                                                    "multi_modal_projector", "mm_projector", "audio_"};
   static constexpr std::array<std::string_view, 3> predictions{"mtp.", "mtp_layers.", ".mtp_"};
   static constexpr std::array<std::string_view, 6> derived_endings{".rotary_emb.inv_freq",   ".rope.inv_freq",
                                                                    ".attention.masked_bias", ".attention.bias",

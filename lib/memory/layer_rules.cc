@@ -69,7 +69,9 @@ Status read_windows(const KeyReader& keys, HyperParameters& model) {
     case Rule::number_or_list:
       if (keys.has_array(pattern_key)) return set_list(keys, model);
       {
-        MU_ASSIGN(const u64 period, keys.needed(pattern_key, "; it says which layers have a sliding window"));
+        const std::string_view why = "; it says which layers have a sliding window";
+        MU_ASSIGN(const u64 period,
+                  rule.period > 0 ? keys.number(pattern_key, rule.period) : keys.needed(pattern_key, why));
         set_period(rule, period, model);
       }
       break;

@@ -115,9 +115,11 @@ class Reverser {
       for (u64 layer = 0; layer < values.size(); ++layer) {
         for (const auto& group : family_.layer_tensors) {
           for (const arch::Tensor& row : group) {
-            if (row.name != mark.tensor) continue;
-            const bool is_there = find(arch::gguf_name(row, true, layer, arch::Side::weight)) != nullptr;
-            values[static_cast<std::size_t>(layer)] = is_there ? 1 : 0;
+            if (row.name != arch::tensor_of(mark)) continue;
+            const CatalogTensor* tensor = find(arch::gguf_name(row, true, layer, arch::Side::weight));
+            const auto rows =
+                tensor == nullptr ? std::nullopt : std::optional(tensor->ne.size() > 1 ? tensor->ne[1] : 1);
+            values[static_cast<std::size_t>(layer)] = arch::value_of(mark, rows, sizes, layer);
           }
         }
       }

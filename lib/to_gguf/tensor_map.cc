@@ -83,8 +83,10 @@ class NameMapper {
       std::vector<u64> values(sources_.layers(), 0);
       for (const std::span<const arch::Tensor> group : family().layer_tensors) {
         for (const arch::Tensor& row : group) {
-          for (u64 layer = 0; row.name == mark.tensor && layer < values.size(); ++layer) {
-            values[static_cast<std::size_t>(layer)] = find_source(row, layer, arch::Side::weight).parts.empty() ? 0 : 1;
+          for (u64 layer = 0; row.name == arch::tensor_of(mark) && layer < values.size(); ++layer) {
+            const Found found = find_source(row, layer, arch::Side::weight);
+            const auto rows = found.parts.empty() ? std::nullopt : std::optional(rows_of(*found.parts.front()));
+            values[static_cast<std::size_t>(layer)] = arch::value_of(mark, rows, result_.sizes, layer);
           }
         }
       }
@@ -96,6 +98,7 @@ class NameMapper {
     const arch::SourceAlternative* alternative = nullptr;
     std::vector<const PartMatrices*> parts;
   };
+  u64 rows_of(const PartMatrices& part) const { return model_.matrices[part.begin()->second].rows; }
   // The first alternative that holds for the model and is there as a whole.
   Found find_source(const arch::Tensor& row, u64 layer, arch::Side side) const {
     const std::vector<arch::SourceAlternative>& alternatives = names_.alternatives(row);

@@ -281,6 +281,22 @@ def mixtral(t, c):
     experts(t, c, ("w1", "w3", "w2"), "block_sparse_moe")
 
 
+def step3p5(t, c):
+    for name in list(t):
+        if name.endswith("norm.weight"):
+            t[name] = ("F32", f32(t[name]) - 1)
+    rename(t, r"mlp\.switch_mlp\.", "moe.")
+    rename(t, r"mlp\.gate\.gate", "moe.gate")
+    rename(t, r"mlp\.gate\.router_bias", "moe.router_bias")
+    rename(t, r"mlp\.share_expert", "share_expert")
+    prediction_layer(t, c)
+
+
+def laguna(t, c):
+    experts(t, c)
+    rename(t, r"mlp\.gate\.e_score", "mlp.experts.e_score")
+
+
 FORMS = {
     "afmoe": experts,
     "apertus": lambda t, c: change(t, "alpha", lambda values: values.reshape(1)),
@@ -290,6 +306,9 @@ FORMS = {
     "gpt_oss": gpt_oss, "hunyuan": hunyuan, "internlm2": internlm2, "jamba": jamba, "kimi_linear": kimi_linear, "lfm2": lfm2, "lfm2_moe": lfm2_moe, "llama4": llama4,
     "mamba": mamba, "mamba2": mamba, "minicpm3": latent, "minimax": minimax, "ministral3": ministral3, "mixtral": mixtral,
     "nemotron_h": mamba, "nemotron_h_moe": nemotron_h_moe, "olmoe": experts, "phimoe": lambda t, c: experts(t, c, ("w1", "w3", "w2"), "block_sparse_moe"),
+    "deepseek_v32": deepseek, "glm_moe_dsa": deepseek, "glm_5_2": deepseek, "laguna": laguna,
+    "nemotron_nas": lambda t, c: rename(t, r"self_attn\.linear\.", "self_attn.linear_attn."), "solar_open": experts_and_prediction,
+    "step3p5": step3p5,
     "plamo2": mamba, "qwen2_moe": experts, "qwen2_vl": qwen2_vl, "qwen3_5": qwen3_5, "qwen3_5_moe": qwen3_5, "qwen3_next": qwen3_next,
     "qwen3_vl": wrapped, "rwkv7": rwkv7,
 }

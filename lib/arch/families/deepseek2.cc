@@ -1,5 +1,5 @@
-// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash: keys and values are rebuilt from one low-rank vector (MLA); dense layers
-// first, then experts with shared ones.
+// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash, Youtu: keys and values are rebuilt from one low-rank vector (MLA); dense
+// layers first, then experts with shared ones.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -67,6 +67,11 @@ constexpr Fixed v2_fixed[] = {
     {"scoring_func", "softmax", Severity::error, "this architecture has a softmax over the experts"},
     {"norm_topk_prob", "false", Severity::warning, "mlx-lm and the converted model compute as if it were false"},
 };
+constexpr Fixed dense_fixed[] = {
+    named(fixed, "attention_bias"),
+    {"mlp_bias", "false", Severity::error, "llama.cpp has no biases here"},
+    named(fixed, "rope_traditional"),
+};
 constexpr Fixed v3_fixed[] = {
     named(fixed, "attention_bias"),
     named(fixed, "moe_layer_freq"),
@@ -101,7 +106,15 @@ constexpr Member members[] = {
     {"topk_group", "1"},           {"rope_scaling", "null"},
 };
 
-// mlx-lm keeps one matrix for keys and values in this class alone.
+constexpr Member dense_members[] = {
+    {"num_key_value_heads", "=H"},
+    {"qk_nope_head_dim", "=D-R"},
+    {"q_lora_rank", "null", "!Rq"},
+    {"rope_scaling", "null"},
+};
+constexpr auto feed_forward_everywhere = feed_forward_of({});
+
+// mlx-lm keeps one matrix for keys and values in these classes alone.
 constexpr auto joined_latent = [] {
   auto rows = mla_tensors;
   named(rows, "attn_k_b").source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
@@ -110,6 +123,33 @@ constexpr auto joined_latent = [] {
   named(rows, "attn_v_b").plain = "is one matrix with attn_k_b, which is transposed, so that both come back exactly";
   return rows;
 }();
+
+// What a config.json without a field means to mlx-lm's class.
+constexpr auto dense_sizes = mla_sizes(decoder_sizes({.context = "131072", .epsilon = "1e-6"}));
+constexpr Key dense_rows[] = {
+    {.name = "leading_dense_block_count", .fallback = "L", .missing = Missing::assume},
+    {.name = "expert_feed_forward_length", .fallback = "F", .missing = Missing::assume},
+    {.name = "expert_shared_count", .fallback = "0", .missing = Missing::assume},
+};
+
+const Family youtu = {
+    .name = "youtu",
+    .gguf = "deepseek2",
+    .classes = "YoutuForCausalLM",
+    .model_types = "youtu_llm|youtu",
+    .about = "low-rank keys and values, no experts",
+    .gguf_when = "!X",
+    .tied_by_default = true,
+    .hf_rope_theta = 1.6e6,
+    .loads_without = "attention.key_length",
+    .keys = {dense_sizes, mla_rope_keys, expert_keys, dense_rows},
+    .layer_tensors = {layer, joined_latent, feed_forward_everywhere},
+    .fixed = dense_fixed,
+    .relations = relations,
+    .checks = {check_query_rank},
+    .config = {.members = dense_members},
+    .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
+};
 
 const Family deepseek_v3 = {
     .name = "deepseek3",

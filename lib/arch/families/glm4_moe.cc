@@ -1,4 +1,5 @@
-// GLM-4.5 to 4.7: experts chosen by a sigmoid with a correction, after some dense layers; part of a head is rotated.
+// GLM-4.5 to 4.7 and Solar Open: experts chosen by a sigmoid with a correction, after some dense layers; part of a head
+// is rotated.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
@@ -25,8 +26,8 @@ constexpr Member members[] = {
 const Family glm4_moe = {
     .name = "glm4moe",
     .gguf = "glm4moe",
-    .classes = "Glm4MoeForCausalLM",
-    .model_types = "glm4_moe",
+    .classes = "Glm4MoeForCausalLM|SolarOpenForCausalLM",
+    .model_types = "glm4_moe|solar_open",
     .about = "sigmoid router with a correction for the choice, dense layers first, part of a head is rotated",
     .mlx_scales_rope = false,
     .loader_needs = "expert_feed_forward_length",

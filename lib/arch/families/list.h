@@ -43,6 +43,7 @@
   X(olmo, olmo)                         \
   X(plamo, plamo)                       \
   X(hunyuan_dense, hunyuan_dense)       \
+  X(deepseek2, youtu)                   \
   X(deepseek2, glm4_moe_lite)           \
   X(deepseek2, deepseek_v3)             \
   X(deepseek2, deepseek_v2)             \
@@ -86,6 +87,11 @@
   X(qwen_vl, qwen3_vl)                  \
   X(qwen_vl, qwen3_vl_moe)              \
   X(plamo2, plamo2)                     \
+  X(deepseek32, deepseek_v32)           \
+  X(deepseek32, glm_moe_dsa)            \
+  X(deci, deci)                         \
+  X(step35, step35)                     \
+  X(laguna, laguna)                     \
   /* new ones go above this line */
 
 namespace modelutils::arch {

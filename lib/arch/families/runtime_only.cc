@@ -10,7 +10,7 @@ using Rule = Windows::Rule;
 
 constexpr RuntimeArchitecture architectures[] = {
     // Attention in every layer and nothing else.
-    {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|deci|falcon|gptj|grok|grovemoe|hunyuan_vl|jais|jais2|"
+    {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|falcon|gptj|grok|grovemoe|hunyuan_vl|jais|jais2|"
      "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse"},
     // No cache: all tokens at once.
     {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
@@ -22,14 +22,10 @@ constexpr RuntimeArchitecture architectures[] = {
      {.windows = {.rule = Rule::number_or_list, .global_first = true, .always = true},
       .prediction = PredictionBlocks::cached}},
     {"muse-glimmer", {.windows = {.rule = Rule::number_or_list, .always = true}}},
-    {"laguna", {.windows = {.rule = Rule::period, .period = 4, .global_first = true}}},
     {"plamo3", {.windows = {.rule = Rule::period, .period = 8}}},
     {"smallthinker", {.windows = {.rule = Rule::period, .period = 4, .global_first = true, .fixed = 4096}}},
-    {"step35", {.windows = {.rule = Rule::list, .always = true}, .prediction = PredictionBlocks::loaded}},
     // Latent attention, with indexers or without.
     {"mistral4", {.is_latent = true}},
-    {"deepseek32", {.is_latent = true, .prediction = PredictionBlocks::uncached, .indexer = Indexer::every_layer}},
-    {"glm-dsa", {.is_latent = true, .prediction = PredictionBlocks::uncached, .indexer = Indexer::listed}},
     {"deepseek4",
      {.windows = {.rule = Rule::all, .always = true},
       .recurrence = {.keeps_history = true},

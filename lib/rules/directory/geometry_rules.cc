@@ -66,6 +66,7 @@ class Geometry {
     for (u64 layer = 0; layer <= std::min(highest, most_layers); ++layer) {
       const auto found = layers_.find(layer);
       if (found == layers_.end()) {
+        if (may_be_empty()) continue;
         log_.error(Scope::model, "hf-tensor-missing", "has no tensors at all", fmt::format("layer {}", layer));
         continue;
       }
@@ -97,6 +98,13 @@ class Geometry {
     // Some mixtures may have dense layers, too.
     const bool may_differ = names_.family().layers_may_differ && role.starts_with("mlp.");
     if (!may_differ && !is_conditional(name)) roles.insert(role);
+  }
+
+  // May a layer be without any?
+  bool may_be_empty() const {
+    return std::ranges::all_of(names_.family().layer_tensors, [](const auto& rows) {
+      return std::ranges::all_of(rows, [](const arch::Tensor& row) { return !row.when.empty(); });
+    });
   }
 
   // May a layer be without this module?

@@ -69,8 +69,11 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
     arch::for_each_name(fields, [&](std::string_view field) { found = found || config.field(field); });
     return found;
   };
+  // Wrappers leave what they have a default for to their class (Pixtral: heads); with head_dim the tensors tell.
+  const bool tensors_tell_heads = config.has_text_config && config.head_dim.has_value();
   for (const arch::Key* key : arch::keys_of(*known)) {
     if (!states_it_alone(*key) || is_there(key->fields)) continue;
+    if (tensors_tell_heads && key->symbol == arch::symbol::heads) continue;
     log.tell(severity, Scope::model, "hf-config-missing",
              fmt::format("is missing, but {} models need it", config.model_type),
              at_field(arch::first_name(key->fields)));

@@ -25,16 +25,22 @@ namespace modelutils {
 
 namespace {
 
-// Which layers have the tensors that the family's loader looks for; `has` tells whether the file has a tensor.
-template <typename Has>
-void set_marks(const arch::Family& family, arch::Sizes& sizes, Has has) {
+// Which layers have the tensors that the family's loader looks for; `rows_of` tells how many rows a tensor of the file
+// has.
+template <typename RowsOf>
+void set_marks(const arch::Family& family, arch::Sizes& sizes, RowsOf rows_of) {
   for (const arch::Mark& mark : family.marks) {
     std::vector<u64> values;
     for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-      values.push_back(has(fmt::format("blk.{}.{}.weight", layer, mark.tensor)) ? 1 : 0);
+      const std::optional<u64> rows = rows_of(fmt::format("blk.{}.{}.weight", layer, arch::tensor_of(mark)));
+      values.push_back(arch::value_of(mark, rows, sizes, layer));
     }
     sizes.set_layers(mark.symbol, std::move(values));
   }
+}
+
+u64 rows_of(const gguf::TensorInfo& tensor) {
+  return tensor.ne.size() > 1 ? tensor.ne[1] : 1;
 }
 
 class LoaderRules {
@@ -195,7 +201,7 @@ class LoaderRules {
   }
 
   static bool has_mark(const arch::Family& family, const arch::Tensor& row) {
-    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return mark.tensor == row.name; });
+    return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return arch::tensor_of(mark) == row.name; });
   }
 
   // Tensors by whose presence the loader decides what else a layer has: layers may differ in them.
@@ -205,7 +211,7 @@ class LoaderRules {
       for (const auto& group : family.layer_tensors) {
         for (const arch::Tensor& row : group) {
           const auto symbols = arch::unknown_symbols(row.when, {});
-          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(mark.tensor);
+          if (std::ranges::count(symbols, mark.symbol) > 0) names.insert(arch::tensor_of(mark));
         }
       }
     }
@@ -218,7 +224,10 @@ class LoaderRules {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
     }
     const std::vector<std::vector<u64>> kinds = kinds_of_layers(family, sizes);
-    set_marks(family, sizes, [&](const std::string& name) { return left.contains(name); });
+    set_marks(family, sizes, [&](const std::string& name) {
+      const auto found = left.find(name);
+      return found == left.end() ? std::nullopt : std::optional(rows_of(*found->second));
+    });
     const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
     const std::set<std::string_view> deciding = deciding_tensors(family);
     using Place = std::tuple<const arch::Tensor*, arch::Side, std::vector<u64>>;
@@ -343,7 +352,8 @@ bool is_whole_model(const gguf::SplitSet& set) {
   if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
     sizes.set(arch::symbol::layers, layers);
   }
-  set_marks(*family, sizes, [&](const std::string& name) { return names.contains(name); });
+  set_marks(*family, sizes,
+            [&](const std::string& name) { return names.contains(name) ? std::optional<u64>(1) : std::nullopt; });
   u64 required = 0;
   u64 found = 0;
   bool has_both_ends = true;

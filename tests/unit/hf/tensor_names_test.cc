@@ -16,7 +16,7 @@ TEST(Names, LoseTheirWrappers) {
 
 TEST(Names, Classes) {
   for (const char* name : {"vision_tower.x.weight", "model.vision_model.y", "visual.patch",
-                           "multi_modal_projector.linear", "audio_tower.z"}) {
+                           "multi_modal_projector.linear", "mm_projector.proj.0.weight", "audio_tower.z"}) {
     EXPECT_EQ(classify_name(name), NameClass::other_modality) << name;
   }
   for (const char* name : {"mtp.layers.0", "model.mtp_block.0.x"}) {
