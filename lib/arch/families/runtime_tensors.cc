@@ -61,19 +61,10 @@ constexpr RuntimeTensors rows[] = {
      ".ffn_down .ffn_up .ffn_gate_inp .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
      ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
      ".nextn.shared_head_head .nextn.shared_head_norm"},
-    {"deci",
-     "token_embd output_norm output .attn_norm .attn_output+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .ffn_norm "
-     "rope_factors_long rope_factors_short rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},
     {"deepseek2-ocr",
      "token_embd output_norm output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .attn_norm "
      ".ffn_down .ffn_up .ffn_gate .ffn_gate_inp =.exp_probs_b.bias .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps "
      ".ffn_up_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
-    {"deepseek32|glm-dsa",
-     "token_embd output_norm output .attn_norm .attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa "
-     ".attn_k_b .attn_v_b .attn_output .ffn_norm .indexer.k_norm+ .indexer.proj .indexer.attn_k .indexer.attn_q_b "
-     ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps "
-     ".ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
-     ".nextn.shared_head_head .nextn.shared_head_norm"},
     {"deepseek4",
      "token_embd output_norm output output_hc_fn output_hc_base output_hc_scale .attn_norm .attn_sinks .attn_q_a "
      ".attn_q_a_norm .attn_q_b .attn_kv .attn_kv_a_norm .attn_output_a .attn_output_b .hc_attn_fn .hc_attn_base "
@@ -168,10 +159,6 @@ constexpr RuntimeTensors rows[] = {
      ".attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa .attn_kv_b .attn_k_b .attn_v_b .attn_gate "
      ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps "
      ".ffn_routed_down .ffn_routed_up .ffn_routed_norm .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
-    {"laguna",
-     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
-     ".attn_k_norm .attn_gate .ffn_norm .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_up_exps .ffn_down_exps "
-     ".ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp .ffn_gate .ffn_up .ffn_down"},
     {"llada",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},
@@ -265,12 +252,6 @@ constexpr RuntimeTensors rows[] = {
     {"spark2_5",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_gate .attn_output "
      ".ffn_norm .ffn_gate .ffn_up .ffn_down"},
-    {"step35",
-     "token_embd output_norm output .attn_norm .attn_q_norm .attn_k_norm rope_factors_long rope_factors_short "
-     "rope_freqs .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_gate .ffn_norm .ffn_gate .ffn_down "
-     ".ffn_up .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps =.exp_probs_b.bias .ffn_gate_shexp "
-     ".ffn_up_shexp .ffn_down_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
-     ".nextn.shared_head_head .nextn.shared_head_norm"},
     {"t5",
      "token_embd enc.output_norm dec.output_norm output enc.blk.#.attn_norm enc.blk.#.attn_rel_b enc.blk.#.attn_q "
      "enc.blk.#.attn_k enc.blk.#.attn_v enc.blk.#.attn_o enc.blk.#.ffn_norm enc.blk.#.ffn_gate enc.blk.#.ffn_down "

@@ -41,7 +41,7 @@ void set_marks(const arch::Family& family, arch::Sizes& sizes, RowsOf rows_of) {
     }
     std::vector<u64> values;
     for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-      const auto rows = [&](std::string_view tensor) {
+      const auto rows = [&](std::string_view tensor) -> std::optional<u64> {
         return rows_of(fmt::format("blk.{}.{}.weight", layer, tensor));
       };
       const std::optional<u64> own = rows(arch::tensor_of(mark));
