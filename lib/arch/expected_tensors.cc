@@ -79,16 +79,4 @@ u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 
   return per > 0 ? *rows / per : 0;
 }
 
-std::string_view tensor_of(const Mark& mark) {
-  return mark.tensor.substr(0, mark.tensor.find('/'));
-}
-
-u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer) {
-  const std::size_t slash = mark.tensor.find('/');
-  if (!rows) return 0;
-  if (slash == std::string_view::npos) return 1;
-  const u64 per = evaluate(mark.tensor.substr(slash + 1), sizes, layer).value_or(0);
-  return per > 0 ? *rows / per : 0;
-}
-
 }  // namespace modelutils::arch

@@ -29,31 +29,11 @@ class PolicyReader {
   Status read(const toml::table& root) {
     MU_TRY(only(root, "", {"name", "severity", "require", "allow", "limit", "forbid"}));
     MU_TRY(text(root, "name", policy_.name));
-    MU_TRY(table(root, "severity", [&](const toml::table& severity) { return read_severity(severity); }));
-    MU_TRY(table(root, "require", [&](const toml::table& require) -> Status {
-      MU_TRY(only(require, "require.", {"keys", "license", "base_model", "chat_template"}));
-      MU_TRY(texts(require, "keys", policy_.keys));
-      MU_TRY(flag(require, "license", policy_.wants_license));
-      MU_TRY(flag(require, "base_model", policy_.wants_base_model));
-      return flag(require, "chat_template", policy_.wants_chat_template);
-    }));
-    MU_TRY(table(root, "allow", [&](const toml::table& allow) -> Status {
-      MU_TRY(only(allow, "allow.", {"architectures", "types", "formats", "licenses"}));
-      MU_TRY(texts(allow, "architectures", policy_.architectures));
-      MU_TRY(texts(allow, "types", policy_.types));
-      MU_TRY(texts(allow, "formats", policy_.formats));
-      return texts(allow, "licenses", policy_.licenses);
-    }));
-    MU_TRY(table(root, "limit", [&](const toml::table& limit) -> Status {
-      MU_TRY(only(limit, "limit.", {"size"}));
-      return size(limit, "size", policy_.max_bytes);
-    }));
-    return table(root, "forbid", [&](const toml::table& forbid) -> Status {
-      MU_TRY(only(forbid, "forbid.", {"pickles", "custom_code", "code_files"}));
-      MU_TRY(flag(forbid, "pickles", policy_.forbids_pickles));
-      MU_TRY(flag(forbid, "custom_code", policy_.forbids_custom_code));
-      return flag(forbid, "code_files", policy_.forbids_code_files);
-    });
+    MU_TRY(read_table(root, "severity", &PolicyReader::read_severity));
+    MU_TRY(read_table(root, "require", &PolicyReader::read_requirements));
+    MU_TRY(read_table(root, "allow", &PolicyReader::read_lists));
+    MU_TRY(read_table(root, "limit", &PolicyReader::read_limits));
+    return read_table(root, "forbid", &PolicyReader::read_prohibitions);
   }
 
  private:
@@ -72,12 +52,40 @@ class PolicyReader {
     return {};
   }
 
-  template <typename Read>
-  static Status table(const toml::table& root, std::string_view name, Read&& read) {
+  Status read_table(const toml::table& root, std::string_view name,
+                    Status (PolicyReader::*member)(const toml::table&)) {
     const toml::node* node = root.get(name);
     if (node == nullptr) return {};
     if (!node->is_table()) return refuse(*node, name, "must be a table");
-    return read(*node->as_table());
+    return (this->*member)(*node->as_table());
+  }
+
+  Status read_requirements(const toml::table& require) {
+    MU_TRY(only(require, "require.", {"keys", "license", "base_model", "chat_template"}));
+    MU_TRY(texts(require, "keys", policy_.keys));
+    MU_TRY(flag(require, "license", policy_.wants_license));
+    MU_TRY(flag(require, "base_model", policy_.wants_base_model));
+    return flag(require, "chat_template", policy_.wants_chat_template);
+  }
+
+  Status read_lists(const toml::table& allow) {
+    MU_TRY(only(allow, "allow.", {"architectures", "types", "formats", "licenses"}));
+    MU_TRY(texts(allow, "architectures", policy_.architectures));
+    MU_TRY(texts(allow, "types", policy_.types));
+    MU_TRY(texts(allow, "formats", policy_.formats));
+    return texts(allow, "licenses", policy_.licenses);
+  }
+
+  Status read_limits(const toml::table& limit) {
+    MU_TRY(only(limit, "limit.", {"size"}));
+    return size(limit, "size", policy_.max_bytes);
+  }
+
+  Status read_prohibitions(const toml::table& forbid) {
+    MU_TRY(only(forbid, "forbid.", {"pickles", "custom_code", "code_files"}));
+    MU_TRY(flag(forbid, "pickles", policy_.forbids_pickles));
+    MU_TRY(flag(forbid, "custom_code", policy_.forbids_custom_code));
+    return flag(forbid, "code_files", policy_.forbids_code_files);
   }
 
   static Status text(const toml::table& table, std::string_view name, std::string& out) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> left_out_of_all = {".git", ".gitignore", ".gitattributes", ".github"};
 
-tl::unexpected<Error> refuse(std::string_view field, std::string message) {
+tl::unexpected<Error> refuse_statement(std::string_view field, std::string message) {
   return input_error("signature-statement", std::move(message), fmt::format("field '{}'", field));
 }
 
@@ -53,26 +53,27 @@ Result<HashAlgorithm> hash_of(std::string_view field, std::string_view name) {
 
 Status read_serialization(json::Element predicate, Statement& statement) {
   const auto value = json::member(predicate, "serialization");
-  if (!value || !value->is_object()) return refuse("predicate.serialization", "is missing");
+  if (!value || !value->is_object()) return refuse_statement("predicate.serialization", "is missing");
   const auto method = json::string_member(*value, "method");
   if (method != "files" && method != "shards") {
-    return refuse("predicate.serialization.method", "must be files or shards");
+    return refuse_statement("predicate.serialization.method", "must be files or shards");
   }
   statement.is_sharded = method == "shards";
   const auto shard_bytes = json::u64_member(*value, "shard_size");
   if (statement.is_sharded && shard_bytes.value_or(0) == 0) {
-    return refuse("predicate.serialization.shard_size", "must be a positive number of bytes");
+    return refuse_statement("predicate.serialization.shard_size", "must be a positive number of bytes");
   }
   statement.shard_bytes = shard_bytes.value_or(0);
   MU_ASSIGN(statement.hash,
             hash_of("predicate.serialization.hash_type", json::string_member(*value, "hash_type").value_or("none")));
   const auto links = json::bool_member(*value, "allow_symlinks");
-  if (!links) return refuse("predicate.serialization.allow_symlinks", "must be true or false");
+  if (!links) return refuse_statement("predicate.serialization.allow_symlinks", "must be true or false");
   statement.follows_links = *links;
   if (const auto paths = json::array_member(*value, "ignore_paths")) {
     for (const json::Element element : *paths) {
       std::string_view path;
-      if (!element.get(path)) return refuse("predicate.serialization.ignore_paths", "must be a list of texts");
+      if (!element.get(path))
+        return refuse_statement("predicate.serialization.ignore_paths", "must be a list of texts");
       statement.left_out.emplace_back(path);
     }
   }
@@ -85,24 +86,26 @@ Result<Resource> read_resource(json::Element value, const Statement& statement) 
   const std::string_view digest = json::string_member(value, "digest").value_or(std::string_view());
   MU_ASSIGN(const HashAlgorithm hash,
             hash_of("predicate.resources.algorithm", json::string_member(value, "algorithm").value_or("none")));
-  if (hash != statement.hash) return refuse(field, "has an algorithm that is not the hash_type of the statement");
+  if (hash != statement.hash)
+    return refuse_statement(field, "has an algorithm that is not the hash_type of the statement");
   const std::size_t digits = hash == HashAlgorithm::blake2b ? 128 : 64;
   const bool is_hex =
       std::ranges::all_of(digest, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   if (digest.size() != digits || !is_hex)
-    return refuse(field, fmt::format("has a digest that is not {} digits", digits));
-  Resource resource{.digest = std::string(digest)};
+    return refuse_statement(field, fmt::format("has a digest that is not {} digits", digits));
+  Resource resource;
+  resource.digest = digest;
   if (statement.is_sharded) {
     const auto end = trailing_number(name);
     const auto begin = end ? trailing_number(name) : std::nullopt;
     if (!begin || *begin >= *end || *begin % statement.shard_bytes != 0 || *end - *begin > statement.shard_bytes) {
-      return refuse(field, "has a name that does not end with the begin and the end of a shard");
+      return refuse_statement(field, "has a name that does not end with the begin and the end of a shard");
     }
     resource.begin = *begin;
     resource.end = *end;
   }
   if (!is_canonical(name))
-    return refuse(field, fmt::format("has the name '{}', which is not a plain relative path", name));
+    return refuse_statement(field, fmt::format("has the name '{}', which is not a plain relative path", name));
   resource.name = name;
   return resource;
 }
@@ -113,22 +116,23 @@ Result<Statement> parse_statement(std::string_view payload, std::string name) {
   MU_ASSIGN(const auto document, json::parse(payload, std::move(name)));
   const json::Element root = document->root;
   if (json::string_member(root, "_type") != "https://in-toto.io/Statement/v1") {
-    return refuse("_type", "must be https://in-toto.io/Statement/v1");
+    return refuse_statement("_type", "must be https://in-toto.io/Statement/v1");
   }
   const auto type = json::string_member(root, "predicateType");
   if (type == "https://model_signing/Digests/v0.1") {
-    return refuse("predicateType",
-                  "is that of model_signing before 0.3, which is no longer checked; sign the model again");
+    return refuse_statement("predicateType",
+                            "is that of model_signing before 0.3, which is no longer checked; sign the model again");
   }
   if (type != "https://model_signing/signature/v1.0") {
-    return refuse("predicateType", "must be https://model_signing/signature/v1.0");
+    return refuse_statement("predicateType", "must be https://model_signing/signature/v1.0");
   }
   const auto predicate = json::member(root, "predicate");
-  if (!predicate || !predicate->is_object()) return refuse("predicate", "is missing");
+  if (!predicate || !predicate->is_object()) return refuse_statement("predicate", "is missing");
   Statement statement;
   MU_TRY(read_serialization(*predicate, statement));
   const auto resources = json::array_member(*predicate, "resources");
-  if (!resources || resources->begin() == resources->end()) return refuse("predicate.resources", "names no file");
+  if (!resources || resources->begin() == resources->end())
+    return refuse_statement("predicate.resources", "names no file");
   for (const json::Element element : *resources) {
     MU_ASSIGN(Resource resource, read_resource(element, statement));
     statement.resources.push_back(std::move(resource));
@@ -139,7 +143,7 @@ Result<Statement> parse_statement(std::string_view payload, std::string name) {
     return a.name == b.name && (!statement.is_sharded || b.begin < a.end);
   });
   if (again != statement.resources.end()) {
-    return refuse("predicate.resources", fmt::format("names '{}' twice", again->name));
+    return refuse_statement("predicate.resources", fmt::format("names '{}' twice", again->name));
   }
   return statement;
 }
