@@ -17,7 +17,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> names = {"sha256", "xxh3", "sha1", "xxh64", "blake2b"};
+constexpr std::array<std::string_view, hash_algorithms> names = {"sha256", "xxh3", "sha1", "xxh64", "blake2b"};
 
 // Fetched once: a fetch walks OpenSSL's provider tables. No configuration file is read.
 const EVP_MD* digest_method(HashAlgorithm algorithm) {

@@ -11,6 +11,7 @@
 namespace modelutils {
 
 enum class HashAlgorithm : u8 { sha256, xxh3, sha1, xxh64, blake2b };
+inline constexpr std::size_t hash_algorithms = 5;
 
 /// "sha256", "xxh3", "sha1", "xxh64", "blake2b".
 std::string_view hash_name(HashAlgorithm algorithm);
