@@ -27,7 +27,10 @@ class Taker {
     for (std::size_t i = 0; i < set_.files.size(); ++i) MU_TRY(take_tensors(i));
     if (!model_.tensors.empty()) {
       const EditedTensor& last = model_.tensors.back();
-      model_.is_end_padded = set_.files[last.file].document.file_size != last.offset + last.bytes;
+      const gguf::Document& document = set_.files[last.file].document;
+      const u64 end = last.offset + last.bytes;
+      // Where the data ends at a multiple of the alignment, nothing tells; files have padding then.
+      model_.is_end_padded = document.file_size != end || end % document.alignment == 0;
     }
     return std::move(model_);
   }
