@@ -184,8 +184,10 @@ std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std:
     if (moved.state == EditState::torn) return interruption(moved, file, true);
   }
   if (!own.rejected.empty()) return rejected_journal(journal_path(path), own.rejected);
-  if (!others.orphan.empty()) return rejected_journal(others.orphan, others.why_orphan);
-  if (!others.is_partial) return std::nullopt;
+  if (!others.is_partial) {
+    if (others.orphan.empty()) return std::nullopt;
+    return rejected_journal(others.orphan, others.why_orphan);
+  }
   Finding many = rejected_journal(path, "");
   many.message = fmt::format(
       "more than {} journals of interrupted edits lie in this folder, not all of which were "

@@ -25,7 +25,7 @@ class CardWriter {
     add_text("license_link", card_.license_link);
     add_list("base_model", card_.base_models);
     if (!options.library.empty()) text_ += fmt::format("library_name: {}\n", yaml_string(options.library));
-    add_text("pipeline_tag", card_.pipeline_tag);
+    if (card_.pipeline_tag) text_ += fmt::format("pipeline_tag: {}\n", *card_.pipeline_tag);  // of card_from_keys()
     add_list("tags", with(card_.tags, options.library));
     add_list("language", card_.languages);
     add_list("datasets", card_.datasets);

@@ -18,8 +18,8 @@ class Split {
     std::vector<GpuShare> shares;
     u64 next = first_;
     for (const u64 room : rooms_) {
-      // Divided first: a room may be any number. What that rounds off are bytes.
-      const u64 limit = fullness == steps ? room : room / steps * fullness;
+      // room × fullness / steps, whatever the room: quotient and rest by themselves.
+      const u64 limit = room / steps * fullness + room % steps * fullness / steps;
       GpuShare share{room, next, 0, copied_, 0, compute_};
       while (next < layers_.size()) {
         const std::optional<u64> wanted = checked_add(share.total(), layers_[next].weights + layers_[next].caches);

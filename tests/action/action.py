@@ -5,7 +5,6 @@ usage: action.py BIN_DIR PROJECT"""
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,7 +58,8 @@ def run_action(work, on_path=True, **inputs):
 
 
 def the_action(work):
-    shutil.copy(os.path.join(PROJECT, "tests/data/gguf/small.gguf"), os.path.join(work, "good.gguf"))
+    subprocess.run([os.path.join(BIN, "mlx2gguf"), "-q", os.path.join(PROJECT, "tests/data/demo-model"), "-o",
+                    os.path.join(work, "good.gguf")], check=True)
     cut = os.path.join(work, "cut, off.gguf")
     content = open(os.path.join(work, "good.gguf"), "rb").read()
     with open(cut, "wb") as out:

@@ -81,7 +81,9 @@ class Model:
     """Keys and tensors of all files. `home`: by tensor, the number of the file that it comes from."""
     def __init__(self, files, keep_split):
         self.version = files[0].version
-        self.keys = [list(key) for key in files[0].keys if keep_split or len(files) == 1 or not key[0].startswith("split.")]
+        parts = next((struct.unpack("<H", key[2])[0] for key in files[0].keys if key[0] == "split.count" and key[1] == 2), 0)
+        own = ("split.no", "split.count", "split.tensors.count") if parts > 0 and not keep_split else ()
+        self.keys = [list(key) for key in files[0].keys if key[0] not in own]
         self.tensors = [list(tensor) for file in files for tensor in file.tensors]
         self.home = [number for number, file in enumerate(files) for _ in file.tensors]
 

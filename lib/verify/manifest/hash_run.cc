@@ -21,7 +21,8 @@ u64 job_bytes(const HashJob& job) {
 
 // What one thread keeps from job to job.
 struct Worker {
-  std::array<std::optional<Hasher>, hash_algorithms> hashers;  // by algorithm; making one costs more than a small tensor
+  std::array<std::optional<Hasher>, hash_algorithms>
+      hashers;  // by algorithm; making one costs more than a small tensor
   std::vector<std::byte> buffer;
 
   Hasher& fresh(HashAlgorithm algorithm) {
