@@ -130,7 +130,7 @@ constexpr KeyFacts rows_of_general[] = {
     {.name = "adapter.alora.invocation_tokens", .types = "u32[]|i32[]", .length = "any", .readers = "*",
      .absent = "the adapter is always on", .means = "tokens that switch the adapter on", .least = 0},
     {.name = "modelutils.mtp.after", .types = "string[]", .length = "any",
-     .absent = "blocks are put behind the last layer",
+     .absent = "blocks are put after the last layer",
      .means = "in a file of blocks alone: which tensor each followed in the model"},
     {.name = "modelutils.reserve", .types = "string", .absent = "there is no room in the header",
      .means = "room for edits in place"},

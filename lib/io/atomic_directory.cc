@@ -187,7 +187,7 @@ void AtomicDirectory::take_access() const {
   if (folder < 0) return;  // it stays closed to all but its owner
   const std::string lost = copy_access(path_, folder);
   ::close(folder);
-  if (!lost.empty()) remark_output(path_, "out-access", lost + "; nobody may do more with it than before");
+  if (!lost.empty()) remark_output(path_, "out-access", lost + "; no user may do more with it than before");
 }
 
 Status AtomicDirectory::close_files(std::span<AtomicOutput> files) {

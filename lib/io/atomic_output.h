@@ -32,7 +32,7 @@ bool is_standard_output(const std::string& path);
 /// kind output: "out-exists", "out-is-input", "out-in-cache", "out-directory", "out-link", "out-terminal", "out-open",
 /// "out-write" (a full disk says so), "out-sync", "out-rename". A path that is a symbolic link stays one: its target is
 /// replaced. What it replaces it is like in mode, owner, group, access control list and extended attributes; where that
-/// cannot be, nobody may do more with it than before, and a remark (io/output_remarks.h, "out-access") says so. Until
+/// cannot be, no user may do more with it than before, and a remark (io/output_remarks.h, "out-access") says so. Until
 /// it is written only its owner may open it.
 class AtomicOutput {
  public:

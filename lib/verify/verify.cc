@@ -175,7 +175,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
     if (paths.size() != 1) return usage_error("--signature is about one PATH: the folder or the file that was signed");
     if (options.signature->key.has_value() == options.signature->certificate.has_value()) {
       return usage_error(
-          "--signature needs --key or --certificate: a signature says nothing without somebody to trust");
+          "--signature needs --key or --certificate: a signature says nothing without a key that you trust");
     }
   }
   MU_ASSIGN(const TreeOptions tree, tree_options(options));

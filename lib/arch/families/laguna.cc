@@ -96,7 +96,7 @@ static Status check_kinds(KeyWriter& out) {
   const std::vector<std::string> kinds = kinds_of_layers(out.config(), "mlp_layer_types");
   const auto first = std::find(kinds.begin(), kinds.end(), "sparse");
   if (std::find(first, kinds.end(), "dense") != kinds.end()) {
-    return out.refuse("mlp_layer_types", "has dense layers behind sparse ones; llama.cpp knows them in front only");
+    return out.refuse("mlp_layer_types", "has dense layers after sparse ones; llama.cpp knows them in front only");
   }
   if (!slides(out.config())) return {};
   if (out.config().rope.scaling_local) {

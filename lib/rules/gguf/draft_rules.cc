@@ -81,7 +81,7 @@ class DraftRules {
     const u64 own = draft_.unsigned_value(count).value_or(0) - draft_.unsigned_value(extra).value_or(0);
     const u64 theirs = model_.unsigned_value(count).value_or(0) - model_.unsigned_value(extra).value_or(0);
     if (own == theirs) return;
-    say(count, fmt::format("puts the block behind {}, but '{}' has {}", counted(own, "layer"), name_, theirs));
+    say(count, fmt::format("puts the block after {}, but '{}' has {}", counted(own, "layer"), name_, theirs));
   }
 
   void check_target_layers() {

@@ -136,7 +136,7 @@ class PolicyCheck {
       tell("policy-pickle", "may be a pickle, a program that loading runs", at_file(name));
     }
     if (policy_.forbids_code_files && ends_with_one_of(name, code_endings)) {
-      tell("policy-code-file", "is a program beside the weights", at_file(name));
+      tell("policy-code-file", "is a program next to the weights", at_file(name));
     }
   }
 

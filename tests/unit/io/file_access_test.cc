@@ -148,7 +148,7 @@ TEST_F(FileAccess, WithoutTheGroupNobodyGainsAnything) {
     as(mallory, staff, {}, [&] { EXPECT_EQ(replaced(path), each.after); });
     EXPECT_EQ(remark_,
               "out-access: does not keep the group 8001 and the owner 7001 of what it replaces: Operation not "
-              "permitted; nobody may do more with it than before");
+              "permitted; no user may do more with it than before");
     std::filesystem::remove(path);
   }
 }
