@@ -49,13 +49,13 @@ Result<std::vector<u64>> parse_number_list(std::string_view text, u64 end, std::
     for (u64 number = *first; number <= *last; ++number) numbers.push_back(number);
     if (numbers.size() > 2 * end) {  // the same ones over and over
       std::ranges::sort(numbers);
-      numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+      numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     }
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
   std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 

@@ -67,14 +67,16 @@ class KnownKeys {
                    at_key(entry.key), entry.offset);
       return;
     }
-    check_range(entry, *facts);
+    if (!has_range_of_its_own(entry.key)) check_range(entry, *facts);
   }
 
  private:
   // Other rules judge these, in their own words.
   static bool has_rules_of_its_own(std::string_view key) {
-    return key == "general.alignment" || key == "general.architecture" || key.ends_with(".rope.freq_base") ||
-           key.ends_with(".rope.freq_base_swa");
+    return key == "general.alignment" || key == "general.architecture";
+  }
+  static bool has_range_of_its_own(std::string_view key) {
+    return key.ends_with(".rope.freq_base") || key.ends_with(".rope.freq_base_swa");
   }
 
   void check_range(const gguf::KeyValue& entry, const arch::KeyFacts& facts) {
