@@ -1,4 +1,4 @@
-// What is to be said of an output that is whole, but not quite what was wanted. The library says it; a program that
+// Remarks about an output that is whole, but not quite what was wanted. The library says it; a program that
 // shows it (tools/cli) says where to.
 #pragma once
 

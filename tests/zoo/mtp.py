@@ -32,7 +32,8 @@ for name, facts in block.items():
     data = b"".join(struct.pack("<f", number(value)) for value in values["values"])
     # Norms that are published less one lose bits there where they are below a half: what comes back is not what was.
     is_shifted = name.endswith("norm.weight") and "qwen3_5" in sys.argv[2]
-    if not is_shifted and hashlib.sha256(data).hexdigest() != facts["sha256_f32"]:
+    has_lost_bits = is_shifted and any(number(value) < 0.5 for value in values["values"])
+    if not has_lost_bits and hashlib.sha256(data).hexdigest() != facts["sha256_f32"]:
         wrong.append(f"{name}: other values")
 print("\n".join(wrong), end="\n" if wrong else "")
 sys.exit(1 if wrong else 0)

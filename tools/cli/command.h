@@ -142,7 +142,7 @@ Result<u64> parse_binary_size(std::string_view flag, std::string_view text);
 /// Shows on stderr what the library logs, with -v what is opened and chosen, with -v -v steps and times as well.
 void show_log(const std::string& tool, const CommonOptions& options);
 
-/// Shows on stderr what is to be said of outputs that are in place.
+/// Shows remarks about finished outputs on stderr.
 void show_output_remarks(const Command& command);
 
 /// Messages on stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or one JSON object a line with
