@@ -1,6 +1,6 @@
 # cmake --install: tools, library, header, CMake package, pkg-config files, documentation. modelutils.h is the only
 # interface that is installed. (Man pages and completions: tools/.)
-install(TARGETS ${tools} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ${tool_targets} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS fetch RUNTIME DESTINATION libexec/modelutils)
 install(TARGETS modelutils_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(MODELUTILS_SANITIZE OR MODELUTILS_COVERAGE)

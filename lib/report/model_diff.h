@@ -20,7 +20,7 @@ Status write_diff_text(TextOutput& out, const ModelDiff& diff, const DiffOptions
 void write_diff_brief(TextOutput& out, const ModelDiff& diff);
 /// One object on one line ("model-diff/1", docs/json.md). Errors: those of reading keys.
 Status write_diff_json(TextOutput& out, const ModelDiff& diff);
-/// A heading and a row for each difference (docs/json.md, "model-diff --csv"). Errors: those of reading keys.
+/// A heading and a row for each difference (docs/json.md, "model-diff/1"). Errors: those of reading keys.
 Status write_diff_csv(TextOutput& out, const ModelDiff& diff);
 /// A heading and a table for each section; nothing for equal models. Errors: those of reading keys.
 Status write_diff_markdown(TextOutput& out, const ModelDiff& diff, const DiffOptions& options);

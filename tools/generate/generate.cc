@@ -13,15 +13,8 @@
 #include <sstream>
 
 #include "architectures_page.h"
-#include "cli/dump_options.h"
-#include "cli/gguf2bump_options.h"
-#include "cli/gguf2mlx_options.h"
-#include "cli/gguf_edit_options.h"
-#include "cli/mlx2gguf_options.h"
-#include "cli/model_diff_options.h"
-#include "cli/pt2st_options.h"
-#include "cli/quantize_options.h"
-#include "cli/verify_options.h"
+#include "cli/all_commands.h"
+#include "cli/front_options.h"
 #include "completion.h"
 #include "keys_page.h"
 #include "man_page.h"
@@ -84,16 +77,8 @@ int main(int argc, char** argv) {
   if (argc < 6) return cli::exit_usage;
   return cli::run_tool("generate", [&] {
     const Folders folders{argv[1], argv[2], argv[3], argv[4], {argv + 5, argv + argc}};
-    write_all(cli::gguf_dump_command, folders);
-    write_all(cli::st_dump_command, folders);
-    write_all(cli::verify_command, folders);
-    write_all(cli::gguf2bump_command, folders);
-    write_all(cli::gguf2mlx_command, folders);
-    write_all(cli::mlx2gguf_command, folders);
-    write_all(cli::gguf_edit_command, folders);
-    write_all(cli::quantize_command, folders);
-    write_all(cli::model_diff_command, folders);
-    write_all(cli::pt2st_command, folders);
+    cli::for_each_command([&](auto make) { write_all(make, folders); });
+    write_all(cli::front_command, folders);
     return cli::exit_ok;
   });
 }

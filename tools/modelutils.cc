@@ -1,0 +1,35 @@
+// modelutils TOOL …: the tools under one name, for those whose PATH has another verify or gguf-dump.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "cli/front_options.h"
+
+using namespace modelutils;
+
+namespace {
+
+int run(int argc, char** argv) {
+  cli::FrontArguments arguments;
+  cli::Command command = cli::front_command(arguments);
+  const cli::Messages messages(command);
+  const std::vector<std::string> names = cli::tool_names();
+  if (argc < 2 || std::ranges::find(names, argv[1]) == names.end()) {
+    return command.parse(std::min(argc, 2), argv).value_or(cli::exit_usage);
+  }
+  // The tool that lies in the folder of this program, whatever the PATH says.
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::string path = self.parent_path() / argv[1];
+  if (!failed) ::execv(path.c_str(), argv + 1);
+  const int number = failed ? failed.value() : errno;
+  return messages.error(input_error("io-open", "cannot be started: " + errno_text(number), {}, {}, path).value());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::run_tool("modelutils", [&] { return run(argc, argv); });
+}
