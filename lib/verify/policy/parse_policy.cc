@@ -163,8 +163,8 @@ class PolicyReader {
   Policy& policy_;
 };
 
-// toml++ 3.3 asserts, instead of saying, that the name of a table begins as a key or with a quote ("[\x13"). Such a line is
-// found here first: 1-based, 0 where there is none.
+// toml++ 3.3 asserts, instead of saying, that the name of a table begins as a key or with a quote ("[\x13"). Such a
+// line is found here first: 1-based, 0 where there is none.
 std::size_t line_of_broken_header(std::string_view text) {
   constexpr std::string_view blanks = " \t";
   std::size_t line = 1;
@@ -179,7 +179,8 @@ std::size_t line_of_broken_header(std::string_view text) {
       if (header.starts_with('[')) header.remove_prefix(1);
       skip_blanks();
       const char first = header.empty() ? '\0' : header.front();
-      const bool is_word = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9');
+      const bool is_word =
+          (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9');
       if (!is_word && first != '_' && first != '-' && first != '"' && first != '\'' && first != ']') return line;
     }
     if (end == std::string_view::npos) return 0;
