@@ -142,6 +142,18 @@ def with_key(work):
     expect("one file", 0, [], "--signature", f"{work}/single.sig", "--key", public, f"{root}/weights")
     expect("another file", 1, ["signature-file-missing"], "--signature", f"{work}/single.sig", "--key", public,
            f"{root}/empty")
+    itself = statement(root, ignore=("cache", ".git/deep/HEAD", "deep/er/more", "empty"))  # as model_signing names it
+    itself["predicate"]["resources"][0]["name"] = "."
+    write(f"{work}/single.sig", bundle(itself, key, hint(public)))
+    expect("one file called '.'", 0, [], "--signature", f"{work}/single.sig", "--key", public, f"{root}/weights")
+    expect("another file than '.'", 1, ["signature-file"], "--signature", f"{work}/single.sig", "--key", public,
+           f"{root}/empty")
+    expect("a folder instead of '.'", 1, ["signature-file-missing"], "--signature", f"{work}/single.sig", "--key", public, root)
+    old = json.loads(json.dumps(single))
+    old["predicateType"] = "https://model_signing/Digests/v0.1"
+    write(f"{work}/single.sig", bundle(old, key, hint(public), "sha512"))
+    expect("an old statement whose signature is of other bytes", 1, ["signature-statement"], "--signature",
+           f"{work}/single.sig", "--key", public, f"{root}/weights")
     wrong_statements(work, root, key, public, single)
     wrong_bundles(work, root, key, public, single)
     each_byte(work, key, public)
@@ -159,6 +171,8 @@ def wrong_statements(work, root, key, public, good):
             ("another predicate", "signature-statement", lambda s: s.update(predicateType="https://example.com/x")),
             ("another statement", "signature-statement", lambda s: s.update(_type="x")),
             ("no file", "signature-statement", lambda s: s["predicate"].update(resources=[])),
+            ("itself beside a file", "signature-statement",
+             lambda s: s["predicate"]["resources"].append(dict(resource, name="."))),
             ("a file twice", "signature-statement", lambda s: s["predicate"]["resources"].append(resource)),
             ("out of the folder", "signature-statement", lambda s: s["predicate"]["resources"][0].update(name="../weights")),
             ("absolute", "signature-statement", lambda s: s["predicate"]["resources"][0].update(name="/etc/passwd")),

@@ -60,6 +60,7 @@ class Check {
     std::string text(file->file_size(), '\0');
     MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
     MU_ASSIGN(bundle_, parse_bundle(text, request_.bundle));
+    MU_TRY(refuse_old_statement(bundle_.payload));
     MU_ASSIGN(const bool is_good, request_.key ? check_with_key(bundle_, *request_.key, log_)
                                                : check_with_certificate(bundle_, *request_.certificate, log_));
     // What nobody trusted signed says nothing of the files.
@@ -67,6 +68,13 @@ class Check {
     MU_ASSIGN(statement_, parse_statement(bundle_.payload, "statement"));
     std::error_code failed;
     is_folder_ = std::filesystem::is_directory(path_, failed);
+    if (statement_.is_single_file) {
+      if (is_folder_) {
+        return input_error("signature-file-missing",
+                           fmt::format("is the signature of one file; {} is a folder", path_));
+      }
+      for (Resource& resource : statement_.resources) resource.name = base_name_of(path_);
+    }
     hash_files();
     if (is_folder_) MU_TRY(look_for_unsigned({}, 0));
     return {};

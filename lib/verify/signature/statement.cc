@@ -12,6 +12,7 @@ namespace modelutils::signature {
 
 namespace {
 
+constexpr std::string_view old_type = "https://model_signing/Digests/v0.1";
 constexpr std::array<std::string_view, 4> left_out_of_all = {".git", ".gitignore", ".gitattributes", ".github"};
 
 tl::unexpected<Error> refuse_statement(std::string_view field, std::string message) {
@@ -104,13 +105,24 @@ Result<Resource> read_resource(json::Element value, const Statement& statement) 
     resource.begin = *begin;
     resource.end = *end;
   }
-  if (!is_canonical(name))
+  if (!is_canonical(name) && name != Statement::itself)
     return refuse_statement(field, fmt::format("has the name '{}', which is not a plain relative path", name));
   resource.name = name;
   return resource;
 }
 
+Status refuse_old_type(json::Element root) {
+  if (json::string_member(root, "predicateType") != old_type) return {};
+  return refuse_statement("predicateType",
+                          "is that of model_signing before 0.3, which is no longer checked; sign the model again");
+}
+
 }  // namespace
+
+Status refuse_old_statement(std::string_view payload) {
+  const auto document = json::parse(payload, "statement");
+  return document ? refuse_old_type((*document)->root) : Status();
+}
 
 Result<Statement> parse_statement(std::string_view payload, std::string name) {
   MU_ASSIGN(const auto document, json::parse(payload, std::move(name)));
@@ -118,11 +130,8 @@ Result<Statement> parse_statement(std::string_view payload, std::string name) {
   if (json::string_member(root, "_type") != "https://in-toto.io/Statement/v1") {
     return refuse_statement("_type", "must be https://in-toto.io/Statement/v1");
   }
+  MU_TRY(refuse_old_type(root));
   const auto type = json::string_member(root, "predicateType");
-  if (type == "https://model_signing/Digests/v0.1") {
-    return refuse_statement("predicateType",
-                            "is that of model_signing before 0.3, which is no longer checked; sign the model again");
-  }
   if (type != "https://model_signing/signature/v1.0") {
     return refuse_statement("predicateType", "must be https://model_signing/signature/v1.0");
   }
@@ -136,6 +145,12 @@ Result<Statement> parse_statement(std::string_view payload, std::string name) {
   for (const json::Element element : *resources) {
     MU_ASSIGN(Resource resource, read_resource(element, statement));
     statement.resources.push_back(std::move(resource));
+  }
+  const auto is_itself = [](const Resource& each) { return each.name == Statement::itself; };
+  statement.is_single_file = is_itself(statement.resources.front());
+  if (std::ranges::count_if(statement.resources, is_itself) !=
+      (statement.is_single_file ? std::ranges::ssize(statement.resources) : 0)) {
+    return refuse_statement("predicate.resources", "names the model itself ('.') beside files of it");
   }
   const auto place = [](const Resource& each) { return std::tie(each.name, each.begin); };
   std::ranges::sort(statement.resources, {}, place);
