@@ -56,6 +56,7 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
   cli::Opened result{set, gguf_listing(*set, file), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
   result.fit = [set](const memory::FitRequest& request) { return memory::fit(*set, request); };
   result.tokenizer = [set] { return tokenizer::read_encode_keys(*set); };
+  result.chat = [set](std::string_view name) { return chat_source(*set, name); };
   return result;
 }
 

@@ -43,6 +43,7 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
     return report;
   };
   result.tokenizer = [model] { return directory_tokenizer(*model); };
+  result.chat = [model](std::string_view name) { return chat_source(*model, name); };
   // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
   if (const std::optional<Error>& error = model->config_error) {
     if (is_read_failure(*error) && model->set.is_directory) {

@@ -375,6 +375,15 @@ MU_API void mu_text_free(mu_text* text);
 // After an error of this and the following functions the text is NULL.
 MU_API mu_status mu_detokenize(const mu_model* model, const uint32_t* ids, uint64_t count, mu_text** text);
 
+// The prompt that the model's chat template makes of a conversation, byte for byte as transformers renders it. The
+// `size` bytes of `conversation` are JSON: a list of messages, or an object with `messages`, `tools`,
+// `add_generation_prompt` (true where it is absent) and further variables of the template. `name` is that of one of
+// several templates; NULL or "" is the one without a name. A rendering is bounded in time and memory
+// (docs/templates.md). MU_ERROR_NOT_FOUND if the model has no such template; MU_ERROR_INPUT if the JSON is broken, or
+// the template does not parse, refuses the conversation ("template-raised") or needs too much ("template-limit").
+MU_API mu_status mu_render(const mu_model* model, const char* conversation, uint64_t size, const char* name,
+                           mu_text** prompt);
+
 // What a model is, and its layers: {"schema":"card/1",…}. Errors: those of reading.
 MU_API mu_status mu_card(const mu_model* model, mu_text** json);
 

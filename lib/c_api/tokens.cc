@@ -1,9 +1,10 @@
-// Texts to tokens and back.
+// Texts to tokens and back, and prompts.
 #include <fmt/core.h>
 #include <algorithm>
 
 #include "c_api/handle.h"
 #include "listing/directory_tokenizer.h"
+#include "report/prompt.h"
 
 using namespace modelutils;
 using namespace modelutils::c_api;
@@ -26,6 +27,12 @@ Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
     model->encoder = std::make_unique<tokenizer::Encoder>(std::move(made));
   }
   return model->encoder.get();
+}
+
+Result<ChatSource> chat_of(const ModelView& view, std::string_view name) {
+  if (view.gguf() != nullptr) return chat_source(*view.gguf(), name);
+  if (view.safetensors() != nullptr) return chat_source(*view.safetensors(), name);
+  return no_tokenizer_files();
 }
 
 }  // namespace
@@ -75,6 +82,25 @@ mu_status mu_detokenize(const mu_model* model, const uint32_t* ids, uint64_t cou
     }
     auto result = std::make_unique<mu_text>(mu_text{encoder->decode(tokens)});
     *text = result.release();
+    return {};
+  });
+}
+
+mu_status mu_render(const mu_model* model, const char* conversation, uint64_t size, const char* name,
+                    mu_text** prompt) {
+  return guarded([&]() -> Status {
+    if (prompt == nullptr) return null_argument("prompt");
+    *prompt = nullptr;
+    if (model == nullptr) return null_argument("model");
+    if (conversation == nullptr) return null_argument("conversation");
+    if (size > max_conversation_bytes) return too_long_conversation("conversation");
+    PromptRequest request;
+    request.messages = {"conversation", std::string(conversation, static_cast<std::size_t>(size))};
+    auto chat = chat_of(model->view, name == nullptr ? "" : name);
+    if (!chat) return tl::make_unexpected(in_file(std::move(chat.error()), model->view.path()));
+    MU_ASSIGN(std::string text, rendered_prompt(*chat, request));
+    auto result = std::make_unique<mu_text>(mu_text{std::move(text)});
+    *prompt = result.release();
     return {};
   });
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "tokenizer/special_texts.h"
 #include "tokenizer/tokenizer.h"
@@ -39,11 +38,12 @@ std::optional<std::string> template_text(const SafetensorsModel& model, const to
 
 }  // namespace
 
+tl::unexpected<Error> no_tokenizer_files() {
+  return input_error("hf-tok-missing", "is not a directory: the tokenizer of a model is in files next to its weights");
+}
+
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model) {
-  if (!model.set.is_directory) {
-    return input_error("hf-tok-missing",
-                       "is not a directory: the tokenizer of a model is in files next to its weights");
-  }
+  if (!model.set.is_directory) return no_tokenizer_files();
   tokenizer::TokenizerOptions options;
   options.embedding_rows = embedding_rows_of(model);
   if (model.config) options.config = &*model.config;
@@ -52,22 +52,13 @@ Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model)
 }
 
 std::optional<std::string> directory_text(const SafetensorsModel& model, std::string_view key) {
-  using tokenizer::SpecialTexts;
-  constexpr std::array<std::pair<std::string_view, std::optional<std::string> SpecialTexts::*>, 7> tokens = {
-      {{"bos_token", &SpecialTexts::bos},
-       {"eos_token", &SpecialTexts::eos},
-       {"unk_token", &SpecialTexts::unk},
-       {"sep_token", &SpecialTexts::sep},
-       {"pad_token", &SpecialTexts::pad},
-       {"cls_token", &SpecialTexts::cls},
-       {"mask_token", &SpecialTexts::mask}}};
   const bool is_template = key == "chat_template" || key.starts_with("chat_template.");
-  const auto* token = std::find_if(tokens.begin(), tokens.end(), [&](const auto& row) { return row.first == key; });
-  if (!model.set.is_directory || (!is_template && token == tokens.end())) return std::nullopt;
+  const tokenizer::SpecialVariable* token = tokenizer::find_special_variable(key);
+  if (!model.set.is_directory || (!is_template && token == nullptr)) return std::nullopt;
   const auto files = tokenizer::load_tokenizer_files(model.folder);
   if (!files) return std::nullopt;
   if (is_template) return template_text(model, *files, key);
-  return tokenizer::read_special_texts(*files).*(token->second);
+  return tokenizer::read_special_texts(*files).*(token->text);
 }
 
 }  // namespace modelutils

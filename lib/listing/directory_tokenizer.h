@@ -14,6 +14,9 @@ namespace modelutils {
 /// those of read_tokenizer(), "hf-tok-missing" where the model is no directory.
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model);
 
+/// "hf-tok-missing": the model is no directory.
+tl::unexpected<Error> no_tokenizer_files();
+
 /// "chat_template", "chat_template.NAME": a template. "bos_token", "eos_token", "unk_token" …: the text of a special
 /// token. Nothing for other names, or where the files do not have it.
 std::optional<std::string> directory_text(const SafetensorsModel& model, std::string_view key);

@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <vector>
 
 #include "base/escape.h"
 #include "json/writer.h"
 #include "report/bill_of_materials.h"
+#include "report/report_time.h"
 
 namespace modelutils {
 
@@ -15,10 +15,8 @@ namespace {
 constexpr std::string_view creation = "_:creation";
 constexpr std::string_view tool = "urn:modelutils:verify";
 
-// When it was made, or the moment that reproducible builds state.
 std::string created() {
-  std::time_t now = std::time(nullptr);
-  if (const char* stated = std::getenv("SOURCE_DATE_EPOCH")) now = static_cast<std::time_t>(std::atoll(stated));
+  const auto now = static_cast<std::time_t>(report_time());
   std::tm parts{};
   gmtime_r(&now, &parts);
   char text[32] = {};

@@ -118,6 +118,20 @@ void dump_fit(TextOutput& out, const memory::FitReport& report, const std::strin
   write_fit_text(out, path, report, {request.fit_layers, request.options.color, request.options.width});
 }
 
+Status dump_prompt(TextOutput& out, const ChatSource& chat, const TokenizerKeys& keys, const std::string& path,
+                   const DumpRequest& request) {
+  MU_ASSIGN(std::string prompt, rendered_prompt(chat, *request.prompt));
+  if (request.tokens) {
+    MU_ASSIGN(tokenizer::EncodeKeys read, keys());
+    DumpRequest with_text = request;
+    with_text.tokens->text = std::move(prompt);
+    return dump_tokens(out, std::move(read), path, with_text);
+  }
+  if (request.options.for_terminal) return write_value(out, std::string_view(prompt), true);
+  out << prompt;
+  return {};
+}
+
 Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request) {
   const ListingOptions& options = request.options;
   return write_tokens(out, std::move(keys), *request.tokens,

@@ -1,14 +1,19 @@
 // Everything that the dumpers print, by one call.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "memory/fit.h"
 #include "report/listing_forms.h"
+#include "report/prompt.h"
 #include "report/token_report.h"
 
 namespace modelutils {
+
+/// Reads what a model says of its tokenizer.
+using TokenizerKeys = std::function<Result<tokenizer::EncodeKeys>()>;
 
 /// What a dumper is asked for. At most one of `value`, `values`, `statistics`, `names`; without them the listing in its
 /// form. `json` goes with all but `value` and `names`.
@@ -27,7 +32,9 @@ struct DumpRequest {
   bool statistics = false;
   std::optional<memory::FitRequest> fit;  ///< whether it fits, instead of a listing: dump_fit()
   bool fit_layers = false;
-  std::optional<TokenRequest> tokens;  ///< tokens, instead of a listing: dump_tokens()
+  std::optional<TokenRequest> tokens;   ///< tokens, instead of a listing: dump_tokens()
+  std::optional<PromptRequest> prompt;  ///< a prompt, instead of a listing: dump_prompt(); with `tokens`, its tokens
+  std::string template_name;            ///< that makes the prompt
   Names names = Names::none;
 };
 
@@ -39,6 +46,11 @@ Error statistics_of_pipe();
 
 /// The same for whether it fits.
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request);
+
+/// A prompt as it is; for a terminal escaped. Errors: those of rendered_prompt(); with `request.tokens`, those of
+/// `keys` and of write_tokens().
+Status dump_prompt(TextOutput& out, const ChatSource& chat, const TokenizerKeys& keys, const std::string& path,
+                   const DumpRequest& request);
 
 /// The same for tokens. Errors: those of write_tokens().
 Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request);

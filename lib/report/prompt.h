@@ -3,25 +3,39 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "listing/chat_source.h"
 
 namespace modelutils {
 
-struct PromptRequest {
-  std::optional<std::string> messages;  ///< a JSON file, or "-": a list of messages, or an object with more variables
-  bool example = false;                 ///< a conversation of three messages instead
-  std::optional<std::string> tools;     ///< a JSON file
-  std::optional<std::string> name;      ///< of one of several templates
-  std::vector<std::string> variables;   ///< NAME=VALUE, JSON or text
-  bool no_generation_prompt = false;
+/// JSON texts may have 64 MiB.
+constexpr std::size_t max_conversation_bytes = std::size_t{64} << 20;
 
-  bool is_asked_for() const { return messages || example; }
+/// A JSON text and what messages call it.
+struct NamedJson {
+  std::string name;
+  std::string text;
 };
 
-/// The prompt of the GGUF at `path`, byte for byte as transformers renders it. Errors: those of opening,
-/// "template-missing" (kind no_match), "template-messages", those of jinja::parse() and jinja::render(), usage.
-Result<std::string> rendered_prompt(const std::string& path, const PromptRequest& wanted);
+struct PromptRequest {
+  NamedJson messages;  ///< a list of messages, or an object with `messages` and further variables
+  std::optional<NamedJson> tools = {};
+  std::vector<std::pair<std::string, std::string>> variables = {};  ///< name and value, JSON or text
+  bool no_generation_prompt = false;
+};
+
+/// Three messages of two roles.
+NamedJson example_conversation();
+
+/// The prompt, byte for byte as transformers renders it; the clock of the template is report_time(). What `wanted` says
+/// by name comes before what the messages' object says. Errors: "template-messages", those of JSON, of jinja::parse()
+/// and jinja::render().
+Result<std::string> rendered_prompt(const ChatSource& chat, const PromptRequest& wanted);
+
+/// "template-messages" for a text of more than max_conversation_bytes.
+tl::unexpected<Error> too_long_conversation(const std::string& name);
 
 }  // namespace modelutils

@@ -4,182 +4,20 @@
 #include <cmath>
 #include <functional>
 
-#include "template/tree_walk.h"
-
 namespace modelutils::jinja {
 
 namespace {
 
-// A name that someone wants to hide is short, and few names are meant: more than this is not followed.
-constexpr std::size_t most_texts = 4;
-constexpr std::size_t most_bytes = 256;
 constexpr u32 most_names_deep = 8;
-
-Texts nothing_known() {
-  return {std::string(1, unknown_piece)};
-}
-
-void add_text(Texts& into, std::string text) {
-  if (text.size() > most_bytes) text.resize(most_bytes);
-  if (into.size() < most_texts && std::find(into.begin(), into.end(), text) == into.end()) {
-    into.push_back(std::move(text));
-  }
-}
-
-Texts each(const Texts& texts, const std::function<std::string(std::string)>& change) {
-  Texts result;
-  for (const std::string& text : texts) add_text(result, change(text));
-  return result;
-}
-
-Texts product(const Texts& left, const Texts& right) {
-  Texts result;
-  for (const std::string& a : left) {
-    for (const std::string& b : right) add_text(result, a + b);
-  }
-  return result;
-}
-
-std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
-  std::string result;
-  if (what.empty()) return std::string(text);
-  for (std::size_t at = 0; at < text.size();) {
-    if (text.substr(at).starts_with(what)) {
-      result += by;
-      at += what.size();
-    } else {
-      result += text[at++];
-    }
-  }
-  return result;
-}
-
-std::string cased(std::string text, bool upper) {
-  for (char& c : text) {
-    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    if (!upper && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-std::string stripped(std::string text) {
-  const std::size_t begin = text.find_first_not_of(" \t\n");
-  return begin == text.npos ? std::string() : text.substr(begin, text.find_last_not_of(" \t\n") + 1 - begin);
-}
 
 const Expression* argument(const ArgumentList& arguments, std::size_t index) {
   return index < arguments.positional.size() ? arguments.positional[index] : nullptr;
 }
 
-bool is_text(const Expression& expression) {
-  return expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text);
-}
-
 }  // namespace
 
-// Where names get their values.
-class Collector : public TreeWalk {
- public:
-  explicit Collector(Constants& into) : into_(into) {}
-
- protected:
-  void enter(const Statement& statement) override {
-    switch (statement.kind) {
-      case StatementKind::set:
-      case StatementKind::load: bind(statement.target, statement.value); break;
-      case StatementKind::set_block: {
-        Constants::Binding& binding = bind(statement.target, nullptr);
-        binding.bodies.push_back(&statement.body);
-        break;
-      }
-      case StatementKind::loop: bind_loop(statement); break;
-      case StatementKind::with:
-        for (const auto& [target, value] : statement.assignments) bind(target, value);
-        break;
-      case StatementKind::macro:
-        bind(statement.target, nullptr);
-        into_.macros_.emplace(statement.function->name, statement.function);
-        break;
-      default: break;
-    }
-    if (statement.function != nullptr) {
-      const FunctionBody& function = *statement.function;
-      for (const Expression* parameter : function.parameters) bind(parameter, nullptr);
-      const std::size_t without = function.parameters.size() - function.defaults.size();
-      for (std::size_t i = 0; i < function.defaults.size(); ++i) {
-        bind(function.parameters[without + i], function.defaults[i]);
-      }
-    }
-  }
-
-  void visit(const Expression& expression) override {
-    const auto& operands = expression.operands;
-    if (expression.kind == ExpressionKind::test && (expression.text == "defined" || expression.text == "undefined") &&
-        operands.front()->kind == ExpressionKind::name) {
-      into_.guarded_.insert(operands.front()->text);
-    }
-    if (expression.kind == ExpressionKind::dict) {
-      for (std::size_t i = 0; i + 1 < operands.size(); i += 2) {
-        if (is_text(*operands[i])) bind_key(operands[i]->constant.view(), operands[i + 1]);
-      }
-    }
-    if (expression.kind == ExpressionKind::call && operands.front()->kind == ExpressionKind::name) {
-      calls_.push_back(&expression);
-      for (const auto& [name, value] : expression.arguments.named) bind_key(name, value);
-    }
-  }
-
- public:
-  // What macros are called with, once all of them are known.
-  void bind_calls() {
-    for (const Expression* call : calls_) {
-      const auto macro = into_.macros_.find(call->operands.front()->text);
-      if (macro == into_.macros_.end()) continue;
-      const auto& parameters = macro->second->parameters;
-      const auto& positional = call->arguments.positional;
-      for (std::size_t i = 0; i < std::min(parameters.size(), positional.size()); ++i)
-        bind(parameters[i], positional[i]);
-      for (const auto& [name, value] : call->arguments.named) bind_name(std::string(name), value);
-    }
-  }
-
- private:
-  Constants::Binding& bind_name(std::string name, const Expression* value) {
-    const auto [at, is_new] = into_.bindings_.try_emplace(std::move(name));
-    if (is_new) into_.order_.push_back(at->first);
-    if (value != nullptr && at->second.values.size() < most_texts) at->second.values.push_back(value);
-    return at->second;
-  }
-  void bind_key(std::string_view key, const Expression* value) { bind_name("." + std::string(key), value); }
-
-  Constants::Binding& bind(const Expression* target, const Expression* value) {
-    if (target == nullptr) return bind_name({}, nullptr);
-    if (target->kind == ExpressionKind::member) return bind_name("." + std::string(target->text), value);
-    if (target->kind == ExpressionKind::name) return bind_name(std::string(target->text), value);
-    const bool is_unpacked = value != nullptr && value->operands.size() == target->operands.size() &&
-                             (value->kind == ExpressionKind::tuple || value->kind == ExpressionKind::list);
-    for (std::size_t i = 0; i < target->operands.size(); ++i) {
-      bind(target->operands[i], is_unpacked ? value->operands[i] : nullptr);
-    }
-    return bind_name({}, nullptr);
-  }
-
-  void bind_loop(const Statement& loop) {
-    bind(loop.target, nullptr);
-    if (loop.value->kind != ExpressionKind::list && loop.value->kind != ExpressionKind::tuple) return;
-    for (std::size_t i = 0; i < std::min(loop.value->operands.size(), most_texts); ++i) {
-      bind(loop.target, loop.value->operands[i]);
-    }
-  }
-
-  Constants& into_;
-  std::vector<const Expression*> calls_;
-};
-
 Constants::Constants(const Body& body) {
-  Collector collector(*this);
-  collector.walk(body);
-  collector.bind_calls();
+  collect(body);
   // In the order of the text a chain of names is never followed far.
   for (const std::string& name : order_) of_name(name);
 }

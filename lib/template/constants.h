@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "template/syntax.h"
+#include "template/text_pieces.h"
 
 namespace modelutils::jinja {
-
-/// The texts that an expression may be; a piece that is not known is `unknown_piece`.
-using Texts = std::vector<std::string>;
-constexpr char unknown_piece = '\1';
 
 /// What the names of a template are bound to, whatever the order and the place: a name, or "." and a key or an
 /// attribute of a namespace.
@@ -42,6 +39,8 @@ class Constants {
     bool is_number_known = false;
   };
 
+  /// Fills everything below that is known of `body`.
+  void collect(const Body& body);
   Texts made(const Expression& expression);
   Texts of_name(const std::string& name);
   Texts of_body(const Body& body);

@@ -3,14 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "base/escape.h"
-#include "base/utf8.h"
 #include "template/constants.h"
+#include "template/hidden_text.h"
 #include "template/source.h"
+#include "template/suspicious_names.h"
 #include "template/tree_walk.h"
+#include "template/unrendered.h"
 
 namespace modelutils::jinja {
 
@@ -22,58 +22,6 @@ constexpr double largest_number = 1e36;
 constexpr double most_rounds = 10'000'000;
 constexpr double most_in_range = 100'000;  // what Jinja's sandbox allows
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-template <std::size_t count>
-bool is_one_of(std::string_view name, const std::array<std::string_view, count>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-constexpr std::array<std::string_view, 8> globals = {"range",  "dict",      "lipsum",          "cycler",
-                                                     "joiner", "namespace", "raise_exception", "strftime_now"};
-constexpr std::array<std::string_view, 4> block_names = {"caller", "self", "super", "loop"};
-constexpr std::array<std::string_view, 12> modules = {"os",     "sys",      "subprocess", "shutil",
-                                                      "socket", "builtins", "pickle",     "importlib",
-                                                      "posix",  "pty",      "ctypes",     "platform"};
-// Attributes by which Python's frames, code and functions are reached: what the sandbox knows as unsafe.
-constexpr std::array<std::string_view, 21> unsafe_names = {
-    "mro",          "gi_frame",      "gi_code",   "cr_frame", "cr_code",    "ag_frame",     "ag_code",
-    "f_back",       "f_globals",     "f_locals",  "f_code",   "f_builtins", "func_globals", "func_code",
-    "func_closure", "func_defaults", "func_dict", "im_func",  "im_self",    "im_class",     "tb_frame"};
-constexpr std::array<std::string_view, 13> naming_filters = {"attr",       "map",    "select",  "reject", "selectattr",
-                                                             "rejectattr", "sort",   "groupby", "sum",    "min",
-                                                             "max",        "unique", "format"};
-constexpr std::array<std::string_view, 6> widths = {"center", "indent", "ljust", "rjust", "zfill", "expandtabs"};
-
-bool is_unsafe(std::string_view name) {
-  if (name.starts_with("__") && name.size() > 2 && name.find_first_not_of('_') != name.npos) return true;
-  return is_one_of(name, unsafe_names);
-}
-
-// The unsafe one of the names that dots and brackets separate; empty if there is none.
-std::string_view unsafe_part(std::string_view path) {
-  for (std::size_t begin = 0; begin < path.size();) {
-    std::size_t end = begin;
-    while (end < path.size() && (is_word(path[end]) || path[end] == unknown_piece)) ++end;
-    if (is_unsafe(path.substr(begin, end - begin))) return path.substr(begin, end - begin);
-    begin = end + 1;
-  }
-  return {};
-}
-
-// The unsafe name in a replacement field of str.format.
-std::string_view unsafe_field(std::string_view text) {
-  for (std::size_t open = text.find('{'); open != text.npos; open = text.find('{', open + 1)) {
-    const std::string_view field = text.substr(open + 1, text.find('}', open) - open - 1);
-    if (const std::string_view name = unsafe_part(field); !name.empty()) return name;
-    open += field.size();
-    if (open >= text.size()) break;
-  }
-  return {};
-}
-
 // "%1000000s", "{:1000000}"
 bool has_large_width(std::string_view text) {
   std::size_t digits = 0;
@@ -83,62 +31,9 @@ bool has_large_width(std::string_view text) {
     if (c == '%' || c == '{') is_field = true;
     digits = is_digit && is_field ? digits + 1 : 0;
     if (digits >= 6) return true;
-    if (is_word(c) && !is_digit) is_field = false;
+    if (is_ascii_word(c) && !is_digit) is_field = false;
   }
   return false;
-}
-
-// How a name that was put together is shown: what is not known as an ellipsis.
-std::string shown(std::string_view name) {
-  std::string text;
-  for (const char c : name.substr(0, 64)) text += c == unknown_piece ? "…" : std::string(1, c);
-  return escape(text);
-}
-
-bool is_hidden(char32_t c, char32_t before) {
-  if (c >= 0xFE00 && c <= 0xFE0F) return false;  // they choose how the character before them looks: emoji have them
-  if (c == 0x200C || c == 0x200D) return before < 0x300 || is_invisible(before);  // scripts and emoji join with them
-  if (c < 0x20) return c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v';
-  return c == 0x7F || is_invisible(c);
-}
-
-template <typename Take>
-void find_hidden(std::string_view text, Take&& take) {
-  char32_t before = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const CodePoint point = decode_utf8(text.substr(i));
-    if (point.valid && is_hidden(point.value, before) && !take(i, point.value)) return;
-    // A variation selector does not part an emoji from what joins it.
-    if (point.value < 0xFE00 || point.value > 0xFE0F) before = point.valid ? point.value : 0;
-    i += std::max<std::size_t>(point.size, 1);
-  }
-}
-
-std::string hidden_message(char32_t c) {
-  return fmt::format("the chat template contains the invisible character U+{:04X}", static_cast<u32>(c));
-}
-
-bool has_words(const Body& body) {
-  return std::any_of(body.begin(), body.end(), [](const Statement* one) {
-    return one->kind == StatementKind::data &&
-           std::count_if(one->text.begin(), one->text.end(), [](char c) { return is_word(c) && c != '_'; }) >= 12;
-  });
-}
-
-// Is the value true or false whatever the conversation?
-std::optional<bool> fixed_truth(const Expression& value) {
-  if (value.kind == ExpressionKind::negation) {
-    const auto inner = fixed_truth(*value.operands.front());
-    return inner ? std::optional(!*inner) : std::nullopt;
-  }
-  if (value.kind == ExpressionKind::list || value.kind == ExpressionKind::tuple) return !value.operands.empty();
-  if (value.kind != ExpressionKind::constant) return std::nullopt;
-  const Value& constant = value.constant;
-  if (constant.is(Kind::boolean)) return constant.boolean();
-  if (constant.is(Kind::none)) return false;
-  if (constant.is(Kind::integer)) return constant.integer() != 0;
-  if (constant.is(Kind::text)) return !constant.view().empty();
-  return std::nullopt;
 }
 
 // How often an expression joins the variable to itself.
@@ -158,15 +53,21 @@ class Inspector : public TreeWalk {
   Inspector(const Template& parsed, std::string_view original)
       : source_(parsed.source()), original_(original), constants_(parsed.root().body) {
     walk(parsed.root().body);
+    for (const UnusedText& text : unused_texts(parsed.root().body)) {
+      say("template-unused", text.at,
+          fmt::format("text that is never rendered: nothing {} '{}'", text.is_macro ? "calls" : "reads",
+                      shown(text.name)),
+          true);
+    }
   }
 
   std::vector<Remark> take() { return std::move(remarks_); }
 
  private:
   template <typename Message>
-  void say(std::string_view code, std::size_t at, const Message& message) {
+  void say(std::string_view code, std::size_t at, const Message& message, bool is_note = false) {
     if (remarks_.size() == most_remarks) return;
-    remarks_.push_back({code, position(source_, at).text() + ": " + message, original_offset(original_, at)});
+    remarks_.push_back({code, position(source_, at).text() + ": " + message, original_offset(original_, at), is_note});
   }
 
   void enter(const Statement& statement) override {
@@ -212,7 +113,7 @@ class Inspector : public TreeWalk {
   }
 
   double rounds_of(const Expression& value) {
-    const bool is_range = value.kind == ExpressionKind::call && is_global(*value.operands.front(), "range");
+    const bool is_range = value.kind == ExpressionKind::call && calls_global(*value.operands.front(), "range");
     if (!is_range) return static_cast<double>(value.kind == ExpressionKind::list ? value.operands.size() : 1);
     const auto& arguments = value.arguments.positional;
     const auto first = arguments.empty() ? std::nullopt : constants_.number(arguments.front());
@@ -220,7 +121,7 @@ class Inspector : public TreeWalk {
     return constants_.number(arguments[1]).value_or(1) - first.value_or(0);
   }
 
-  bool is_global(const Expression& callee, std::string_view name) const {
+  bool calls_global(const Expression& callee, std::string_view name) const {
     return callee.kind == ExpressionKind::name && callee.text == name && !constants_.is_bound(name);
   }
 
@@ -266,16 +167,16 @@ class Inspector : public TreeWalk {
       if (name == std::string(1, unknown_piece)) continue;
       const bool is_name = base.kind == ExpressionKind::name && !constants_.is_bound(base.text);
       if (is_name && base.text == "self" && name.starts_with("_")) return say_unsafe(at, name);
-      if (is_name && is_one_of(base.text, globals)) return say_unsafe(at, std::string(base.text) + "." + name);
-      if (is_name && is_one_of(base.text, modules) && !constants_.is_guarded(base.text)) {
+      if (is_name && is_global(base.text)) return say_unsafe(at, std::string(base.text) + "." + name);
+      if (is_name && is_module(base.text) && !constants_.is_guarded(base.text)) {
         return say("template-unknown-call", at,
                    fmt::format("the chat template uses the module '{}', which no program offers it", base.text));
       }
       if (base.kind != ExpressionKind::call) continue;
       const Expression& callee = *base.operands.front();
-      const bool is_cycler = is_global(callee, "cycler");
+      const bool is_cycler = calls_global(callee, "cycler");
       const bool is_known = is_cycler && (name == "next" || name == "current" || name == "reset");
-      if ((is_cycler || is_global(callee, "joiner")) && !is_known) {
+      if ((is_cycler || calls_global(callee, "joiner")) && !is_known) {
         return say_unsafe(at, std::string(callee.text) + "()." + name);
       }
     }
@@ -293,7 +194,7 @@ class Inspector : public TreeWalk {
 
   void check_filter(const Expression& filter) {
     const ArgumentList& arguments = filter.arguments;
-    if (is_one_of(filter.text, naming_filters)) {
+    if (takes_names(filter.text)) {
       const auto check = [&](const Expression* argument) {
         for (const std::string& text : constants_.texts(argument)) {
           if (const std::string_view name = unsafe_part(text); !name.empty()) {
@@ -317,7 +218,7 @@ class Inspector : public TreeWalk {
         for (const Expression* form : filter.operands.front()->operands) check_format(form, filter.at);
       }
     }
-    if (is_one_of(filter.text, widths)) check_width(arguments, filter.at);
+    if (takes_width(filter.text)) check_width(arguments, filter.at);
   }
 
   void check_width(const ArgumentList& arguments, std::size_t at) {
@@ -340,12 +241,12 @@ class Inspector : public TreeWalk {
       const std::string name = callee.kind == ExpressionKind::attribute ? std::string(callee.text)
                                                                         : constants_.texts(callee.operands[1]).front();
       if (name == "format" || name == "format_map") check_format(callee.operands.front(), call.at);
-      if (is_one_of(name, widths)) check_width(call.arguments, call.at);
+      if (takes_width(name)) check_width(call.arguments, call.at);
       return;
     }
     if (callee.kind != ExpressionKind::name) return;
     const std::string_view name = callee.text;
-    if (is_global(callee, "range")) {
+    if (calls_global(callee, "range")) {
       const auto& arguments = call.arguments.positional;
       if (std::any_of(arguments.begin(), arguments.end(), [&](const Expression* one) {
             return std::abs(constants_.number(one).value_or(0)) > most_in_range;
@@ -353,12 +254,12 @@ class Inspector : public TreeWalk {
         say_large(call.at, "the range of a loop");
       }
     }
-    if (is_global(callee, "lipsum")) check_width(call.arguments, call.at);
+    if (calls_global(callee, "lipsum")) check_width(call.arguments, call.at);
     const FunctionBody* macro = around().macro;
     if (macro != nullptr && macro->name == name && constants_.macro(name) == macro && !around().is_conditional) {
       say("template-size", call.at, fmt::format("the macro '{}' calls itself without end", name));
     }
-    if (constants_.is_bound(name) || is_one_of(name, globals) || is_one_of(name, block_names)) return;
+    if (constants_.is_bound(name) || is_global(name) || is_block_name(name)) return;
     if (is_unsafe(name)) return say_unsafe(call.at, name);
     if (!constants_.is_guarded(name)) {
       say("template-unknown-call", call.at,
@@ -391,45 +292,10 @@ class Inspector : public TreeWalk {
   std::vector<Remark> remarks_;
 };
 
-class Mention : public TreeWalk {
- public:
-  Mention(std::string_view variable, std::string_view text) : variable_(variable), text_(text) {}
-  bool is_found = false;
-
- private:
-  void look(std::string_view text) { is_found = is_found || (!text_.empty() && text.find(text_) != text.npos); }
-  void enter(const Statement& statement) override {
-    if (statement.kind == StatementKind::data) look(statement.text);
-  }
-  void visit(const Expression& expression) override {
-    if (expression.kind == ExpressionKind::name) is_found = is_found || expression.text == variable_;
-    if (expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text))
-      look(expression.constant.view());
-  }
-
-  const std::string_view variable_;
-  const std::string_view text_;
-};
-
 }  // namespace
-
-std::vector<Remark> hidden_text(std::string_view source) {
-  std::vector<Remark> remarks;
-  find_hidden(source, [&](std::size_t at, char32_t c) {
-    remarks.push_back({"template-hidden", position(source, at).text() + ": " + hidden_message(c), at});
-    return false;
-  });
-  return remarks;
-}
 
 std::vector<Remark> inspect(const Template& parsed, std::string_view source) {
   return Inspector(parsed, source).take();
-}
-
-bool mentions(const Template& parsed, std::string_view variable, std::string_view text) {
-  Mention mention(variable, text);
-  mention.walk(parsed.root().body);
-  return mention.is_found;
 }
 
 }  // namespace modelutils::jinja

@@ -10,14 +10,14 @@ namespace modelutils::jinja {
 
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
+using EndNames = std::initializer_list<std::string_view>;
 
 class StatementParser {
  public:
   explicit StatementParser(TokenStream& tokens) : tokens_(tokens), expressions_(tokens) {}
 
   // Statements up to the end, or to a tag of one of these names, whose name is then the current token.
-  Outcome<Body> body(Names ends) {
+  Outcome<Body> body(EndNames ends) {
     ends_.emplace_back(ends);
     Body body;
     while (!tokens_.is(TokenType::end)) {
@@ -80,7 +80,7 @@ class StatementParser {
   }
 
   // The body of a block, from the end of its tag to one of these tags, whose name is taken.
-  Outcome<std::string_view> block_body(Body& into, Names ends) {
+  Outcome<std::string_view> block_body(Body& into, EndNames ends) {
     tokens_.skip_sign(":");
     MU_TRY(tokens_.expect(TokenType::block_end));
     MU_ASSIGN(into, body(ends));
@@ -224,7 +224,7 @@ class StatementParser {
   }
 
   // The body of a function: a loop around it is not its loop.
-  Outcome<void> function_body(FunctionBody& function, Names ends) {
+  Outcome<void> function_body(FunctionBody& function, EndNames ends) {
     const u32 loops = std::exchange(loops_, 0);
     MU_TRY(block_body(function.body, ends));
     loops_ = loops;

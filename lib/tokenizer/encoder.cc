@@ -41,6 +41,17 @@ Status add_special(std::optional<u32> id, std::string_view role, std::vector<u32
   return {};
 }
 
+// A prompt without the tokens that are added to it: llama.cpp takes away what a chat template has written of them.
+std::string_view without_added(std::string_view prompt, const EncodeVocabulary& vocabulary) {
+  if (vocabulary.add_bos && vocabulary.bos && prompt.starts_with(vocabulary.texts[*vocabulary.bos])) {
+    prompt.remove_prefix(vocabulary.texts[*vocabulary.bos].size());
+  }
+  if (vocabulary.add_eos && vocabulary.eos && prompt.ends_with(vocabulary.texts[*vocabulary.eos])) {
+    prompt.remove_suffix(vocabulary.texts[*vocabulary.eos].size());
+  }
+  return prompt;
+}
+
 // SentencePiece: a space before what begins a text or follows a special token, and the mark for spaces.
 std::string marked(std::string_view text, bool add_space) {
   std::string out;
@@ -83,6 +94,7 @@ Result<std::vector<u32>> Encoder::encode(std::string_view text, const EncodeOpti
   const bool is_wordpiece = vocabulary.kind == EncodeKind::wordpiece;
   // RWKV's and PLaMo-2's are never added to.
   const bool adds = options.add_special && vocabulary.kind != EncodeKind::rwkv && vocabulary.kind != EncodeKind::plamo2;
+  if (adds && options.is_prompt) text = without_added(text, vocabulary);
   std::vector<u32> ids;
   if (adds && (vocabulary.add_bos || is_wordpiece)) MU_TRY(add_special(vocabulary.bos, "bos", ids));
   bool after_special = true;

@@ -15,6 +15,7 @@ namespace modelutils::tokenizer {
 struct EncodeOptions {
   bool add_special = false;    ///< the tokens that the file says begin and end a text
   bool parse_special = false;  ///< control and unknown tokens by their texts, not only user-defined ones
+  bool is_prompt = false;      ///< a template wrote it: a token that it begins or ends with is not added once more
 };
 
 /// A tokenizer that is ready to run. Facts: docs/tokenizers.md, "Texts to tokens".

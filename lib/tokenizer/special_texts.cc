@@ -1,11 +1,21 @@
 #include "tokenizer/special_texts.h"
 
+#include <algorithm>
+#include <array>
+
 #include "hf/remarks.h"
 #include "tokenizer/pipeline.h"
 
 namespace modelutils::tokenizer {
 
 namespace {
+
+constexpr std::array variables = {
+    SpecialVariable{"bos_token", &SpecialTexts::bos},   SpecialVariable{"eos_token", &SpecialTexts::eos},
+    SpecialVariable{"unk_token", &SpecialTexts::unk},   SpecialVariable{"sep_token", &SpecialTexts::sep},
+    SpecialVariable{"pad_token", &SpecialTexts::pad},   SpecialVariable{"cls_token", &SpecialTexts::cls},
+    SpecialVariable{"mask_token", &SpecialTexts::mask},
+};
 
 // "text" or {"content": "text", …}
 std::optional<std::string> token_text(json::Element object, std::string_view key) {
@@ -63,6 +73,16 @@ void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add
 
 }  // namespace
 
+std::span<const SpecialVariable> special_variables() {
+  return variables;
+}
+
+const SpecialVariable* find_special_variable(std::string_view name) {
+  const auto* found =
+      std::find_if(variables.begin(), variables.end(), [&](const SpecialVariable& one) { return one.name == name; });
+  return found == variables.end() ? nullptr : found;
+}
+
 SpecialTexts read_special_texts(const TokenizerFiles& files) {
   const auto text = [&](std::string_view key) {
     std::optional<std::string> found;
@@ -71,13 +91,7 @@ SpecialTexts read_special_texts(const TokenizerFiles& files) {
     return found;
   };
   SpecialTexts texts;
-  texts.bos = text("bos_token");
-  texts.eos = text("eos_token");
-  texts.unk = text("unk_token");
-  texts.sep = text("sep_token");
-  texts.pad = text("pad_token");
-  texts.cls = text("cls_token");
-  texts.mask = text("mask_token");
+  for (const SpecialVariable& variable : special_variables()) texts.*variable.text = text(variable.name);
   return texts;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/finding_log.h"
@@ -17,6 +19,16 @@ struct SpecialTexts {
 };
 
 SpecialTexts read_special_texts(const TokenizerFiles& files);
+
+/// A special token that files and chat templates call by a name.
+struct SpecialVariable {
+  std::string_view name;  ///< "bos_token"
+  std::optional<std::string> SpecialTexts::*text;
+};
+/// bos, eos, unk, sep, pad, cls and mask: all that transformers knows.
+std::span<const SpecialVariable> special_variables();
+/// nullptr if the name is none of them.
+const SpecialVariable* find_special_variable(std::string_view name);
 
 /// Which special tokens are put around a text.
 struct AddSpecial {

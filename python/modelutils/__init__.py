@@ -15,6 +15,7 @@ from ._errors import (
 )
 from ._library import lib as _lib
 from ._model import Keys, Model, Tensor, Tensors, detokenize, open, tokenize
+from ._prompt import render
 from ._reports import Finding, Fit, Record, Verification, diff, fit, verify
 
 __version__: str = _lib.mu_version().decode()
@@ -40,6 +41,7 @@ __all__ = [
     "diff",
     "fit",
     "open",
+    "render",
     "tokenize",
     "verify",
 ]

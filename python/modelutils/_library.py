@@ -105,6 +105,7 @@ PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("mu_tensor_dequantize", c_int32, [c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_uint64]),
     ("mu_tokenize", c_int32, [c_void_p, c_char_p, c_uint64, c_uint32, c_void_p, c_uint64, c_void_p]),
     ("mu_detokenize", c_int32, [c_void_p, c_void_p, c_uint64, c_void_p]),
+    ("mu_render", c_int32, [c_void_p, c_char_p, c_uint64, c_char_p, c_void_p]),
     ("mu_text_data", c_void_p, [c_void_p, c_void_p]),
     ("mu_text_free", None, [c_void_p]),
     ("mu_card", c_int32, [c_void_p, c_void_p]),

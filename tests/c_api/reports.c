@@ -107,6 +107,28 @@ static void test_tokens(const mu_model* model) {
   CHECK(text == NULL);
 }
 
+static void test_render(const mu_model* model) {
+  static const char list[] = "[{\"role\": \"user\", \"content\": \"Hi\"}]";
+  static const char object[] = "{\"messages\": [], \"add_generation_prompt\": false}";
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_render(model, list, sizeof list - 1, NULL, &text));
+  CHECK(text != NULL && strcmp(mu_text_data(text, NULL), "<|begin_of_text|>user: Hi<|eot_id|>\n") == 0);
+  mu_text_free(text);
+  GIVES(MU_OK, mu_render(model, object, sizeof object - 1, "", &text));
+  CHECK(text != NULL && strcmp(mu_text_data(text, NULL), "<|begin_of_text|>") == 0);
+  mu_text_free(text);
+  GIVES(MU_ERROR_NOT_FOUND, mu_render(model, list, sizeof list - 1, "other", &text));
+  CHECK(text == NULL && strcmp(mu_last_error_code(), "template-missing") == 0);
+  GIVES(MU_ERROR_INPUT, mu_render(model, list, sizeof list - 2, NULL, &text));
+  CHECK(text == NULL);
+  GIVES(MU_ERROR_INPUT, mu_render(model, "1", 1, NULL, &text));
+  GIVES(MU_ERROR_INPUT, mu_render(model, "", 0, NULL, &text));
+  GIVES(MU_ERROR_INPUT, mu_render(model, list, UINT64_MAX, NULL, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_render(model, NULL, 0, NULL, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_render(NULL, list, sizeof list - 1, NULL, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_render(model, list, sizeof list - 1, NULL, NULL));
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   test_verify(argv[1]);
@@ -116,6 +138,7 @@ int main(int argc, char** argv) {
   if (model == NULL) return 1;
   test_fit(model);
   test_tokens(model);
+  test_render(model);
   mu_text* text = NULL;
   GIVES(MU_OK, mu_card(model, &text));
   CHECK(has(text, "\"schema\":\"card/1\"") && has(text, "\"prefix\":\"model.layers\"") &&

@@ -214,7 +214,7 @@ class Errors(unittest.TestCase):
             tensor, keys = model.tensors["token_embd.weight"], model.keys
         self.assertTrue(model.closed)
         for call in (tensor.read, tensor.dequantize, tensor.numpy, model.card, lambda: len(model.tensors),
-                     lambda: keys["x"], lambda: mu.tokenize(model, ""), lambda: mu.fit(model), model.__enter__):  # fmt: skip
+                     lambda: keys["x"], lambda: mu.tokenize(model, ""), lambda: mu.render(model, []), lambda: mu.fit(model), model.__enter__):  # fmt: skip
             with self.assertRaises(mu.ArgumentError) as raised:
                 call()
             self.assertEqual(raised.exception.code, "api-argument")
@@ -270,6 +270,26 @@ class Reports(unittest.TestCase):
         small = mu.fit(path("demo-model"), context=[256, 512], gpu="1M", margin=0)
         self.assertFalse(small.fits)
         self.assertEqual([context.n_ctx for context in small.contexts], [256, 512])
+
+    def test_prompts(self):
+        model = mu.open(path("demo-model"))
+        messages = [{"role": "user", "content": "Gr\u00fc\u00dfe \U0001f642"}, {"role": "assistant", "content": "\n"}]
+        expected = "<|begin_of_text|>user: Gr\u00fc\u00dfe \U0001f642<|eot_id|>\nassistant: \n<|eot_id|>\n"
+        self.assertEqual(mu.render(model, messages), expected)
+        self.assertEqual(mu.render(model, tuple(messages), tools=[], documents=[], unused=1.5), expected)
+        ids = mu.tokenize(model, expected, parse_special=True)
+        self.assertEqual(ids[0], 509)  # <|begin_of_text|>
+        self.assertEqual(ids.count(511), 2)  # <|eot_id|>
+        for wrong in (object(), float("nan"), {1: object()}):
+            with self.assertRaises(mu.ArgumentError):
+                mu.render(model, [{"role": wrong}])
+        with self.assertRaises(mu.NotFoundError) as missing:
+            mu.render(model, messages, template="tools")
+        self.assertEqual(missing.exception.code, "template-missing")
+        for wrong, code in (([{"content": 10**30}], "template-messages"), (None, "template-error")):
+            with self.assertRaises(mu.InputError) as refused:
+                mu.render(model, wrong)
+            self.assertEqual(refused.exception.code, code)
 
     def test_tokens(self):
         model = mu.open(path("demo-model"))

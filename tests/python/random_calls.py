@@ -121,6 +121,11 @@ class Caller:
                           parse_special=self.random.random() < 0.5)  # fmt: skip
         mu.detokenize(model, ids + ([self.number()] if self.random.random() < 0.5 else []))
 
+    def call_render(self):
+        messages = [{"role": "user", "content": self.sane(self.text())} for _ in range(self.random.randrange(3))]
+        mu.render(self.sane(self.model()), self.sane(messages), tools=self.random.choice([None, [], self.thing()]),
+                  template=self.sane(""), mood=self.thing())  # fmt: skip
+
     def call_html(self):
         self.model()._repr_html_()
 
@@ -153,7 +158,7 @@ class Caller:
         for place, kind in enumerate(kinds):
             if kind is ctypes.c_void_p:
                 use_room = self.random.random() < 0.7 and name not in ("mu_fit", "mu_card", "mu_open", "mu_verify",
-                                                                       "mu_diff", "mu_detokenize")  # fmt: skip
+                                                                       "mu_diff", "mu_detokenize", "mu_render")  # fmt: skip
                 values.append(handle.pointer if place == 0 and handle else room if place and use_room else None)
             elif kind is ctypes.c_char_p:
                 values.append(self.random.choice([None, b"", b"general.architecture"]))
@@ -165,7 +170,7 @@ class Caller:
                 values[place] = self.random.randrange(512)
             if (name, place) in (("mu_tensor_read", 4), ("mu_tensor_dequantize", 5), ("mu_tokenize", 5)):
                 values[place] = self.random.randrange(512)
-            if (name, place) == ("mu_tokenize", 2):
+            if name in ("mu_tokenize", "mu_render") and place == 2:
                 values[place] = 0 if values[1] is None else self.random.randrange(len(values[1]) + 1)
         getattr(_library.lib, name)(*values)
         _library.lib.mu_last_error_message()

@@ -58,6 +58,7 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
   command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
   add_token_flags(command, arguments);
+  add_render_flags(command, arguments.render);
   add_fit_flags(command, arguments.fit);
 }
 
@@ -108,7 +109,6 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.add(
       {.names = "--json-array", .help = "--json with the values of arrays", .group = std::string(compatibility)},
       arguments.json_array);
-  add_render_flags(command, arguments.render);
   command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
   command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
   command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");
@@ -158,6 +158,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
       csv = true;
       continue;
     }
+    if (choice.flag == "--render" && chosen.flag == "--tokenize") continue;  // of the prompt
     if (chosen.given) return usage_error(fmt::format("{} and {} cannot be combined", chosen.flag, choice.flag));
     chosen = choice;
   }
@@ -188,6 +189,8 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
     return usage_error("--fit is about the whole model: --keys and --tensors do not go with it");
   }
 
+  MU_TRY(check_render_arguments(arguments.render, arguments.paths));
+
   DumpRequest request;
   request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
@@ -208,6 +211,10 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   MU_ASSIGN(request.fit, fit_request(arguments.fit));
   MU_ASSIGN(request.tokens, token_request(arguments));
   if (request.tokens) request.tokens->csv = csv;
+  if (arguments.render.is_asked_for()) {
+    MU_ASSIGN(request.prompt, prompt_request(arguments.render));
+    request.template_name = arguments.render.name.value_or("");
+  }
   request.fit_layers = common.verbosity > 0;
   request.options.arrays = arguments.json_array;
   request.options.modules = arguments.modules;

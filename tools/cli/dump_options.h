@@ -30,7 +30,7 @@ struct DumpArguments {
   bool add_special = false;
   bool parse_special = false;
   FitArguments fit;
-  PromptRequest render;
+  RenderArguments render;
   /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());
 };

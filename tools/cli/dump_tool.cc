@@ -66,9 +66,15 @@ class Dumper {
  private:
   Status show_opened(TextOutput& out, const Opened& opened, const std::string& path) {
     if (request_.fit) return fit(out, opened, path);
+    if (request_.prompt) return render(out, opened, path);
     if (!request_.tokens) return dump_model(out, *opened.source, path, request_);
     MU_ASSIGN(tokenizer::EncodeKeys keys, opened.tokenizer());
     return dump_tokens(out, std::move(keys), path, request_);
+  }
+
+  Status render(TextOutput& out, const Opened& opened, const std::string& path) {
+    MU_ASSIGN(const ChatSource chat, opened.chat(request_.template_name));
+    return dump_prompt(out, chat, opened.tokenizer, path, request_);
   }
 
   Status fit(TextOutput& out, const Opened& opened, const std::string& path) {
@@ -104,11 +110,7 @@ int run_dumper(Command command, const DumpArguments& arguments, const Open& open
   const Status safe = compare_inputs(arguments.paths, [&](const std::string& path) { (void)open(path, *request); });
   if (!safe) return Messages(command).error(safe.error());
 
-  if (arguments.render.is_asked_for()) {
-    if (arguments.paths.size() > 1) return Messages(command).error(usage_error("--render is about one model").value());
-    return render_prompt(arguments.paths.front(), arguments.render, Messages(command));
-  }
-  start_pager(command.common().pager);
+  if (!request->prompt) start_pager(command.common().pager);
   TextOutput out;
   Dumper dumper(command, *request, open);
   int status = exit_ok;

@@ -19,7 +19,9 @@ struct Opened {
   /// Will it fit?
   std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit = {};
   /// What it says of its tokenizer.
-  std::function<Result<tokenizer::EncodeKeys>()> tokenizer = {};
+  TokenizerKeys tokenizer = {};
+  /// The chat template of that name (chat_source()).
+  std::function<Result<ChatSource>(std::string_view name)> chat = {};
 };
 
 using Open = std::function<Result<Opened>(const std::string& path, const DumpRequest& request)>;

@@ -1,6 +1,10 @@
 #include "cli/render_tool.h"
 
-#include "io/text_output.h"
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/read_text.h"
 
 namespace modelutils::cli {
 
@@ -16,7 +20,7 @@ Flag render_flag(std::string_view name, std::string_view value_name, std::string
 
 }  // namespace
 
-void add_render_flags(Command& command, PromptRequest& arguments) {
+void add_render_flags(Command& command, RenderArguments& arguments) {
   command.add(
       render_flag(
           "--render", "FILE",
@@ -40,13 +44,51 @@ void add_render_flags(Command& command, PromptRequest& arguments) {
       arguments.no_generation_prompt);
 }
 
-int render_prompt(const std::string& path, const PromptRequest& arguments, const Messages& messages) {
-  const Result<std::string> prompt = rendered_prompt(path, arguments);
-  if (!prompt) return messages.error(prompt.error());
-  TextOutput out;
-  out << *prompt;
-  const Status written = out.flush();
-  return written ? exit_ok : messages.error(written.error());
+Status check_render_arguments(const RenderArguments& arguments, const std::vector<std::string>& paths) {
+  if (!arguments.is_asked_for()) {
+    const std::string_view flag = arguments.name                   ? "--template"
+                                  : arguments.tools                ? "--tools"
+                                  : !arguments.variables.empty()   ? "--set"
+                                  : arguments.no_generation_prompt ? "--no-generation-prompt"
+                                                                   : "";
+    if (!flag.empty()) return usage_error(std::string(flag) + " goes with --render or --render-example");
+    return {};
+  }
+  if (arguments.messages && arguments.example) {
+    return usage_error("--render and --render-example cannot be combined");
+  }
+  for (const std::string& variable : arguments.variables) {
+    const std::size_t equals = variable.find('=');
+    if (equals == 0 || equals == variable.npos) {
+      return usage_error(fmt::format("--set needs NAME=VALUE, not '{}'", variable));
+    }
+  }
+  if (paths.size() > 1) return usage_error("--render is about one model");
+  const auto readers = std::count(paths.begin(), paths.end(), "-") + (arguments.messages == "-" ? 1 : 0) +
+                       (arguments.tools == "-" ? 1 : 0);
+  if (readers > 1) return usage_error("standard input can be read once: as the model, --render or --tools");
+  return {};
+}
+
+Result<PromptRequest> prompt_request(const RenderArguments& arguments) {
+  const auto read = [](const std::string& path) -> Result<NamedJson> {
+    MU_ASSIGN(std::string text, read_text(path, max_conversation_bytes));
+    return NamedJson{path == "-" ? "standard input" : path, std::move(text)};
+  };
+  PromptRequest request;
+  request.messages = example_conversation();
+  if (arguments.messages) {
+    MU_ASSIGN(request.messages, read(*arguments.messages));
+  }
+  if (arguments.tools) {
+    MU_ASSIGN(request.tools, read(*arguments.tools));
+  }
+  for (const std::string& variable : arguments.variables) {
+    const std::size_t equals = variable.find('=');
+    request.variables.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+  }
+  request.no_generation_prompt = arguments.no_generation_prompt;
+  return request;
 }
 
 }  // namespace modelutils::cli

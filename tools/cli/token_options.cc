@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/byte_reader.h"
-#include "io/random_access_file.h"
+#include "cli/read_text.h"
 
 namespace modelutils::cli {
 
@@ -24,15 +23,7 @@ Result<std::string> text_to_cut(const std::string& argument, const std::vector<s
   if (is_stdin && std::find(paths.begin(), paths.end(), "-") != paths.end()) {
     return usage_error("--tokenize - and a model on standard input cannot be combined");
   }
-  const std::string path = is_stdin ? argument : argument.substr(1);
-  MU_ASSIGN(const auto source, open_source(path));
-  std::string text;
-  std::vector<std::byte> buffer(std::size_t{1} << 16);
-  while (true) {
-    MU_ASSIGN(const std::size_t count, source->read_some(text.size(), buffer));
-    if (count == 0) return text;
-    text.append(reinterpret_cast<const char*>(buffer.data()), count);
-  }
+  return read_text(is_stdin ? argument : argument.substr(1));
 }
 
 Result<std::vector<u32>> ids_of(std::string_view list) {
@@ -64,7 +55,7 @@ void add_token_flags(Command& command, DumpArguments& arguments) {
   command.add(
       token_flag("--tokenize", "TEXT",
                  "The tokens that llama.cpp makes of a text, an id and its piece on each line; @FILE or - reads "
-                 "the text"),
+                 "the text; with --render, - is the prompt"),
       arguments.tokenize);
   command.add(token_flag("--add-special", "", "With --tokenize: also the tokens that begin and end a text"),
               arguments.add_special);
@@ -82,8 +73,14 @@ Result<std::optional<TokenRequest>> token_request(const DumpArguments& arguments
   }
   TokenRequest request;
   request.list = arguments.tokens;
-  request.encode = {arguments.add_special, arguments.parse_special};
-  if (arguments.tokenize) {
+  request.encode = {arguments.add_special, arguments.parse_special, false};
+  if (arguments.tokenize && arguments.render.is_asked_for()) {
+    if (*arguments.tokenize != "-") {
+      return usage_error("with --render, --tokenize takes the prompt, which is written as --tokenize -");
+    }
+    request.encode.parse_special = request.encode.is_prompt = true;
+    request.text.emplace();
+  } else if (arguments.tokenize) {
     MU_ASSIGN(request.text, text_to_cut(*arguments.tokenize, arguments.paths));
   }
   if (arguments.detokenize) {

@@ -24,10 +24,9 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
 // Keys and values. `document` is the file that holds the model's keys (the first of a set).
 void check_values(const ByteSource& source, const gguf::Document& document, FindingLog& log);
 void check_known_keys(const gguf::SetFile& file, const gguf::Index& index, FindingLog& log);
-void check_chat_templates(const gguf::Document& document, FindingLog& log);
-/// Does the template write a token that ends a text or a turn? Reads the texts of tokens.
-void check_template_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                           FindingLog& log);
+/// Chat templates, each parsed once; with TokenTexts::read also whether they go with the special tokens.
+void check_chat_templates(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
+                          TokenTexts texts, FindingLog& log);
 
 /// What the tensors of all files of the model say about the hyper-parameters.
 struct TensorFacts {

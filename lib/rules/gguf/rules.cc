@@ -109,8 +109,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   }
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
-  gguf_rules::check_chat_templates(first.document, part);
-  if (texts == TokenTexts::read) gguf_rules::check_template_tokens(*first.source, first.document, index, part);
+  gguf_rules::check_chat_templates(*first.source, first.document, index, texts, part);
   gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, part);
   take(log, std::move(part), set, first);
   return log;

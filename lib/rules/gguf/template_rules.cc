@@ -1,12 +1,15 @@
 // Chat templates are programs that strangers wrote: what in them has no business there, and whether they go with the
 // special tokens of the vocabulary.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
 #include "gguf/parse.h"
 #include "rules/chat_template.h"
 #include "rules/gguf/rule_parts.h"
-#include "template/inspect.h"
+#include "template/prompt_text.h"
+#include "template/source.h"
 #include "tokenizer/token_roles.h"
 
 namespace modelutils::gguf_rules {
@@ -14,13 +17,13 @@ namespace modelutils::gguf_rules {
 namespace {
 
 constexpr std::string_view template_key = "tokenizer.chat_template";
-constexpr std::array<std::string_view, 3> role_names = {"eos", "eot", "eom"};
+constexpr std::array<std::string_view, 4> role_names = {"bos", "eos", "eot", "eom"};
+using RoleTexts = std::array<std::string, role_names.size()>;
 
 // The texts of those roles; empty where there is none.
-std::array<std::string, 3> ending_texts(const ByteSource& source, const gguf::Document& document,
-                                        const gguf::Index& index) {
-  std::array<std::string, 3> texts;
-  std::array<std::optional<u64>, 3> ids;
+RoleTexts role_texts(const ByteSource& source, const gguf::Document& document, const gguf::Index& index) {
+  RoleTexts texts;
+  std::array<std::optional<u64>, role_names.size()> ids;
   std::optional<u64> highest;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     ids[i] = index.unsigned_value(tokenizer::find_token_role(role_names[i])->key);
@@ -35,35 +38,50 @@ std::array<std::string, 3> ending_texts(const ByteSource& source, const gguf::Do
     }
     return id < *highest;
   });
-  return read ? texts : std::array<std::string, 3>();
+  return read ? texts : RoleTexts();
+}
+
+// Transformers adds no BOS to a prompt; llama.cpp takes away the one that a prompt begins with before it adds its own.
+void check_bos(const jinja::Template& parsed, const std::string& bos, bool is_added, std::string_view where,
+               FindingLog& log) {
+  if (bos.empty()) return;
+  const auto late = jinja::late_bos(parsed, bos);
+  if (!late || !(late->is_repeated || is_added)) return;
+  log.note(Scope::model, "template-bos",
+           fmt::format("{}: {}", jinja::position(parsed.source(), late->at).text(),
+                       late->is_repeated ? "prompts begin with two tokens bos"
+                                         : "the template writes text and then the token bos, while the tokenizer puts "
+                                           "one before the prompt: it stands there twice"),
+           where);
+}
+
+// Does it write a token that ends a text or a turn?
+void check_ending(const jinja::Template& parsed, const RoleTexts& texts, std::string_view where, FindingLog& log) {
+  if (texts[1].empty() || jinja::mentions(parsed, "eos_token", {})) return;
+  const auto is_written = [&](const std::string& ending) { return jinja::mentions(parsed, "eos_token", ending); };
+  if (std::any_of(texts.begin() + 1, texts.end(), is_written)) return;
+  log.note(Scope::model, "template-eos", "the chat template never writes a token that ends a text or a turn", where);
 }
 
 }  // namespace
 
-void check_chat_templates(const gguf::Document& document, FindingLog& log) {
+void check_chat_templates(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
+                          TokenTexts texts, FindingLog& log) {
+  std::optional<RoleTexts> roles;
   for (const gguf::KeyValue& entry : document.keys) {
     if (entry.key != template_key && !entry.key.starts_with("tokenizer.chat_template.")) continue;
     const u64 text_offset = entry.value_offset + sizeof(u64);  // after its length
-    if (const auto* text = std::get_if<std::string>(&entry.value)) {
-      check_chat_template(*text, std::string(at_key(entry.key)), text_offset, {}, log);
-    }
+    const auto* text = std::get_if<std::string>(&entry.value);
+    if (text == nullptr) continue;
+    const std::string where(at_key(entry.key));
+    const auto parsed = check_chat_template(*text, where, text_offset, {}, log);
+    if (!parsed || texts != TokenTexts::read) continue;
+    if (!roles) roles = role_texts(source, document, index);
+    const bool is_llama = index.string_value("tokenizer.ggml.model") == "llama";
+    const bool adds_bos = index.bool_value("tokenizer.ggml.add_bos_token").value_or(is_llama);
+    check_bos(*parsed, roles->front(), adds_bos, where, log);
+    if (entry.key == template_key) check_ending(*parsed, *roles, where, log);
   }
-}
-
-void check_template_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                           FindingLog& log) {
-  const auto text = index.string_value(template_key);
-  if (!text) return;
-  const auto parsed = jinja::parse(*text);
-  if (!parsed) return;
-  if (jinja::mentions(*parsed, "eos_token", {})) return;
-  const auto texts = ending_texts(source, document, index);
-  if (texts.front().empty()) return;
-  for (const std::string& ending : texts) {
-    if (jinja::mentions(*parsed, "eos_token", ending)) return;
-  }
-  log.note(Scope::model, "template-eos", "the chat template never writes a token that ends a text or a turn",
-           at_key(template_key));
 }
 
 }  // namespace modelutils::gguf_rules

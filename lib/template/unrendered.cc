@@ -1,0 +1,158 @@
+#include "template/unrendered.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "template/suspicious_names.h"
+#include "template/tree_walk.h"
+
+namespace modelutils::jinja {
+
+namespace {
+
+constexpr std::ptrdiff_t fewest_letters = 12;  // shorter texts are names and signs
+
+bool is_sentence(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return is_ascii_word(c) && c != '_'; }) >= fewest_letters;
+}
+
+// 1 == 2, 'a' != 'a': of one comparison of two constants.
+std::optional<bool> fixed_comparison(const Expression& value) {
+  if (value.operands.size() != 2) return std::nullopt;
+  const Expression &left = *value.operands[0], &right = *value.operands[1];
+  if (left.kind != ExpressionKind::constant || right.kind != ExpressionKind::constant) return std::nullopt;
+  const Value &a = left.constant, &b = right.constant;
+  std::optional<bool> equal;
+  if (a.is(Kind::integer) && b.is(Kind::integer)) equal = a.integer() == b.integer();
+  if (a.is(Kind::text) && b.is(Kind::text)) equal = a.view() == b.view();
+  if (!equal) return std::nullopt;
+  if (value.comparisons.front() == Comparison::equal) return *equal;
+  return value.comparisons.front() == Comparison::not_equal ? std::optional(!*equal) : std::nullopt;
+}
+
+// Who reads which name, and which names have text. The attribute x of a namespace is called ".x".
+class NameUse : public TreeWalk {
+ public:
+  explicit NameUse(const Body& body) { walk(body); }
+
+  std::vector<UnusedText> unused() {
+    std::vector<std::string> open(read_.begin(), read_.end());
+    while (!open.empty()) {
+      const auto known = reads_of_.find(open.back());
+      open.pop_back();
+      if (known == reads_of_.end()) continue;
+      for (const std::string& name : known->second) {
+        if (read_.insert(name).second) open.push_back(name);
+      }
+    }
+    std::vector<UnusedText> unused;
+    for (const UnusedText& text : texts_) {
+      const bool is_said = !unused.empty() && unused.back().name == text.name;
+      const bool may_be_read = reads_any_attribute_ && text.name.starts_with('.');
+      if (!is_said && !may_be_read && !read_.contains(text.name)) unused.push_back(text);
+    }
+    for (UnusedText& text : unused) text.name.erase(0, text.name.starts_with('.') ? 1 : 0);
+    return unused;
+  }
+
+ private:
+  static std::string name_of(const Expression* target) {
+    if (target == nullptr) return {};
+    if (target->kind == ExpressionKind::member) return "." + std::string(target->text);
+    return target->kind == ExpressionKind::name ? std::string(target->text) : std::string();
+  }
+
+  static bool gives_name(const Statement& statement) {
+    return statement.kind == StatementKind::set || statement.kind == StatementKind::set_block ||
+           statement.kind == StatementKind::macro;
+  }
+
+  void enter(const Statement& statement) override {
+    if (gives_name(statement)) {
+      owners_.push_back({name_of(statement.target), statement.at, statement.kind == StatementKind::macro});
+    } else if (statement.kind == StatementKind::data && is_sentence(statement.text)) {
+      say_text();
+    }
+  }
+  void leave(const Statement& statement) override {
+    if (gives_name(statement)) owners_.pop_back();
+  }
+
+  void visit(const Expression& expression) override {
+    switch (expression.kind) {
+      case ExpressionKind::constant:
+        if (expression.constant.is(Kind::text)) {
+          if (is_sentence(expression.constant.view())) say_text();
+          read("." + std::string(expression.constant.view()));  // perhaps as a subscript
+        }
+        break;
+      case ExpressionKind::name:
+        if (!expression.is_store) read(std::string(expression.text));
+        break;
+      case ExpressionKind::attribute: read("." + std::string(expression.text)); break;
+      case ExpressionKind::item: {
+        const ExpressionKind subscript = expression.operands[1]->kind;
+        const bool is_plain = subscript == ExpressionKind::constant || subscript == ExpressionKind::slice;
+        reads_any_attribute_ = reads_any_attribute_ || !is_plain;
+        break;
+      }
+      default: break;
+    }
+  }
+
+  // By what is being given a name, or by the prompt.
+  void read(std::string name) {
+    const bool is_owned = !owners_.empty() && !owners_.back().name.empty();
+    auto& into = is_owned ? reads_of_[owners_.back().name] : read_;
+    into.insert(std::move(name));
+  }
+
+  void say_text() {
+    if (owners_.empty() || owners_.back().name.empty()) return;
+    texts_.push_back(owners_.back());
+  }
+
+  std::vector<UnusedText> owners_;  // around the node
+  std::vector<UnusedText> texts_;
+  std::set<std::string, std::less<>> read_;
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> reads_of_;
+  bool reads_any_attribute_ = false;
+};
+
+}  // namespace
+
+std::optional<bool> fixed_truth(const Expression& value) {
+  if (value.kind == ExpressionKind::negation) {
+    const auto inner = fixed_truth(*value.operands.front());
+    return inner ? std::optional(!*inner) : std::nullopt;
+  }
+  if (value.kind == ExpressionKind::both || value.kind == ExpressionKind::either) {
+    const auto left = fixed_truth(*value.operands[0]), right = fixed_truth(*value.operands[1]);
+    const bool deciding = value.kind == ExpressionKind::either;
+    if (left == deciding || right == deciding) return deciding;
+    return left && right ? std::optional(!deciding) : std::nullopt;
+  }
+  if (value.kind == ExpressionKind::compare) return fixed_comparison(value);
+  if (value.kind == ExpressionKind::list || value.kind == ExpressionKind::tuple) return !value.operands.empty();
+  if (value.kind != ExpressionKind::constant) return std::nullopt;
+  const Value& constant = value.constant;
+  if (constant.is(Kind::boolean)) return constant.boolean();
+  if (constant.is(Kind::none)) return false;
+  if (constant.is(Kind::integer)) return constant.integer() != 0;
+  if (constant.is(Kind::text)) return !constant.view().empty();
+  return std::nullopt;
+}
+
+bool has_words(const Body& body) {
+  return std::any_of(body.begin(), body.end(), [](const Statement* one) {
+    return one->kind == StatementKind::data && is_sentence(one->text);
+  });
+}
+
+std::vector<UnusedText> unused_texts(const Body& body) {
+  return NameUse(body).unused();
+}
+
+}  // namespace modelutils::jinja
