@@ -18,8 +18,8 @@ struct LateBos {
   std::size_t at = 0;        ///< byte in the source as Jinja reads it
 };
 
-/// The first one in what every prompt, or every prompt of one branch, begins with. `bos`: the token's text. What follows
-/// a value that only a conversation has is not looked at.
+/// The first one in what every prompt, or every prompt of one branch, begins with. `bos`: the token's text. What
+/// follows a value that only a conversation has is not looked at.
 std::optional<LateBos> late_bos(const Template& parsed, std::string_view bos);
 
 }  // namespace modelutils::jinja

@@ -146,9 +146,8 @@ std::optional<bool> fixed_truth(const Expression& value) {
 }
 
 bool has_words(const Body& body) {
-  return std::any_of(body.begin(), body.end(), [](const Statement* one) {
-    return one->kind == StatementKind::data && is_sentence(one->text);
-  });
+  return std::any_of(body.begin(), body.end(),
+                     [](const Statement* one) { return one->kind == StatementKind::data && is_sentence(one->text); });
 }
 
 std::vector<UnusedText> unused_texts(const Body& body) {

@@ -22,7 +22,8 @@ struct UnusedText {
   bool is_macro = false;
 };
 
-/// In the order of the template. What only another unused name reads is unused, too. Time in proportion to the template.
+/// In the order of the template. What only another unused name reads is unused, too. Time in proportion to the
+/// template.
 std::vector<UnusedText> unused_texts(const Body& body);
 
 }  // namespace modelutils::jinja

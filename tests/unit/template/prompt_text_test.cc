@@ -25,14 +25,15 @@ std::string late_of(const std::string& source) {
 }
 
 TEST(PromptText, BosThatStandsFirstIsTakenAwayByPrograms) {
-  for (const char* source : {"{{ bos_token }}text", "<s>text", "{{- bos_token -}}\n{% for m in messages %}x{% endfor %}",
-                             "{% set x = 1 %}{%- macro m() %} {% endmacro %}{{ bos_token + 'text' }}",
-                             "{% for m in messages %}{{ bos_token }}{{ m.content }}</s>{% endfor %}",
-                             "{{ bos_token }}{% for m in messages %}x{{ bos_token }}{% endfor %}",
-                             "{{ '<s>[INST]' }}x</s><s>[INST]", "no token", "{{ messages[0].content }}{{ bos_token }}",
-                             "{% for m in messages %}{% if not loop.first %}{{ bos_token }}{% endif %}{% endfor %}",
-                             "{{ bos_token }}{% for m in messages %}{% if loop.last %}{{ bos_token }}{% endif %}{% endfor %}",
-                             "{% set bos_token = '' %}x{{ bos_token }}"}) {
+  for (const char* source :
+       {"{{ bos_token }}text", "<s>text", "{{- bos_token -}}\n{% for m in messages %}x{% endfor %}",
+        "{% set x = 1 %}{%- macro m() %} {% endmacro %}{{ bos_token + 'text' }}",
+        "{% for m in messages %}{{ bos_token }}{{ m.content }}</s>{% endfor %}",
+        "{{ bos_token }}{% for m in messages %}x{{ bos_token }}{% endfor %}", "{{ '<s>[INST]' }}x</s><s>[INST]",
+        "no token", "{{ messages[0].content }}{{ bos_token }}",
+        "{% for m in messages %}{% if not loop.first %}{{ bos_token }}{% endif %}{% endfor %}",
+        "{{ bos_token }}{% for m in messages %}{% if loop.last %}{{ bos_token }}{% endif %}{% endfor %}",
+        "{% set bos_token = '' %}x{{ bos_token }}"}) {
     EXPECT_EQ(late_of(source), "") << source;
   }
 }
@@ -43,7 +44,8 @@ TEST(PromptText, BosThatStaysTwice) {
   EXPECT_EQ(late_of("{{ ' ' ~ bos_token }}"), "late bos_token }}");
   EXPECT_EQ(late_of("{{ bos_token }}{{ bos_token }}"), "twice bos_token }}");
   EXPECT_EQ(late_of("{{ bos_token }}<s>[INST]"), "twice <s>[INST]");
-  EXPECT_EQ(late_of("{{ bos_token }}{% for m in messages %}{{ bos_token }}{% endfor %}"), "twice bos_token }}{% endfor %}");
+  EXPECT_EQ(late_of("{{ bos_token }}{% for m in messages %}{{ bos_token }}{% endfor %}"),
+            "twice bos_token }}{% endfor %}");
   EXPECT_EQ(late_of("{{ bos_token }}{% if tools %}x{% else %}<s>{% endif %}"), "twice <s>{% endif %}");
   EXPECT_EQ(late_of("{{ bos_token }}{% if tools %}x{% elif documents %}<s>{% endif %}"), "twice <s>{% endif %}");
 }
