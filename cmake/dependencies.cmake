@@ -2,17 +2,28 @@
 find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL 3.0 REQUIRED)
-find_package(simdjson REQUIRED)
-find_package(CURL 7.88 REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # the shared one has the run-time dispatch, the archive has not
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
-find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)  # Debian wants the shared one
+find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
+if(MODELUTILS_STATIC)
+  # Made by scripts/static-libraries, because Debian has them as shared libraries only, or without the run-time dispatch.
+  find_library(SIMDJSON_LIBRARY NAMES libsimdjson.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  find_library(XXHASH_LIBRARY NAMES libxxhash.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED)
+  find_library(ZLIB_LIBRARY NAMES libz.a REQUIRED)
+  add_library(simdjson::simdjson STATIC IMPORTED)
+  set_target_properties(simdjson::simdjson PROPERTIES IMPORTED_LOCATION ${SIMDJSON_LIBRARY}
+                        INTERFACE_COMPILE_DEFINITIONS SIMDJSON_THREADS_ENABLED=1)
+else()
+  find_package(simdjson REQUIRED)
+  find_package(CURL 7.88 REQUIRED)
+  find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # the shared one has the run-time dispatch, the archive has not
+  find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)      # Debian wants the shared ones
+  find_library(ZLIB_LIBRARY NAMES libz.so REQUIRED)
+endif()
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
-find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
-find_library(ZLIB_LIBRARY NAMES libz.so REQUIRED)  # Debian wants the shared one
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/writer.h REQUIRED)
 find_path(EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)

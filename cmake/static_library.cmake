@@ -10,11 +10,18 @@ foreach(declaration ${declarations})
   list(APPEND roots -u ${function})
 endforeach()
 
+# Where there is an archive of everything, it is inside as well.
+set(inside)
+if(MODELUTILS_STATIC)
+  get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)
+  set(inside --start-group ${SIMDJSON_LIBRARY} ${XXHASH_LIBRARY} ${YAML_LIBRARY} ${UTF8PROC_LIBRARY} ${ZLIB_LIBRARY} ${crypto} --end-group)
+endif()
 set(folder ${PROJECT_BINARY_DIR}/static)
 set(MODELUTILS_STATIC_LIBRARY ${folder}/libmodelutils.a)
 file(MAKE_DIRECTORY ${folder})
 add_custom_command(OUTPUT ${MODELUTILS_STATIC_LIBRARY} VERBATIM
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation --gc-sections ${roots} -o ${folder}/modelutils.o $<TARGET_FILE:modelutils>
+          ${inside}
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=mu_* --strip-unneeded ${folder}/modelutils.o
   COMMAND ${CMAKE_COMMAND} -E rm -f ${MODELUTILS_STATIC_LIBRARY}
   COMMAND ${CMAKE_AR} qcsD ${MODELUTILS_STATIC_LIBRARY} ${folder}/modelutils.o

@@ -6,6 +6,12 @@
 #include <filesystem>
 
 #include "cli/front_options.h"
+#ifdef MODELUTILS_STATIC
+#include <optional>
+#include <string_view>
+
+#include "static_tools.h"
+#endif
 
 using namespace modelutils;
 
@@ -31,5 +37,19 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef MODELUTILS_STATIC
+  // Called by a tool's name, or with one as its first argument, this is that tool.
+  const auto start = [](int count, char** arguments) -> std::optional<int> {
+    const std::string_view path = count > 0 ? arguments[0] : "";
+    for (const StaticTool* tool = static_tools; tool->name != nullptr; ++tool) {
+      if (path.substr(path.rfind('/') + 1) == tool->name) return tool->main(count, arguments);
+    }
+    return {};
+  };
+  if (const auto status = start(argc, argv)) return *status;
+  if (argc > 1 && std::string_view(argv[1]).find('/') == std::string_view::npos) {
+    if (const auto status = start(argc - 1, argv + 1)) return *status;
+  }
+#endif
   return cli::run_tool("modelutils", [&] { return run(argc, argv); });
 }

@@ -79,15 +79,15 @@ std::string man_page(const cli::Command& command, std::string_view version, std:
     if (&paragraph != &command.descriptions().front()) out += ".PP\n";
     out += roff(paragraph) + "\n";
   }
+  out += ".SH EXAMPLES\n";
+  for (const cli::Example& example : command.examples()) {
+    out += ".TP\n" + bold(example.command) + "\n" + sentence(example.explanation);
+  }
   out += ".SH OPTIONS\n";
   append_flags(out, command);
   out += ".SH EXIT STATUS\n";
   for (const cli::ExitStatus& status : cli::exit_statuses) {
     out += fmt::format(".TP 8\n{}\n{}\n", bold(status.number), roff(status.meaning));
-  }
-  out += ".SH EXAMPLES\n";
-  for (const cli::Example& example : command.examples()) {
-    out += ".TP\n" + bold(example.command) + "\n" + sentence(example.explanation);
   }
   out += ".SH SEE ALSO\n";
   for (const std::string& other : tools) {

@@ -1,0 +1,15 @@
+# Toolchain file: for aarch64 Linux on another machine, with Debian's g++-aarch64-linux-gnu and the development packages that
+# scripts/static-libraries unpacks. What the build itself runs (man pages, tests) runs under qemu-user.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
+# -DMODELUTILS_ROOT: the folder root/ of scripts/static-libraries.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MODELUTILS_ROOT)
+set(CMAKE_FIND_ROOT_PATH ${MODELUTILS_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)

@@ -1,0 +1,19 @@
+# Nix. Never built by Nix: checked with nix-instantiate --parse alone.
+{ lib, stdenv, fetchurl, cmake, ninja, pkg-config, cli11, curl, fmt, libyaml, openssl, rapidjson, simdjson, spdlog
+, tl-expected, tomlplusplus, utf8proc, xxHash, zlib }:
+
+stdenv.mkDerivation rec {
+  pname = "modelutils";
+  version = "@VERSION@";
+  src = fetchurl {
+    url = "@SOURCE@";
+    sha256 = "@SHA256@";
+  };
+  nativeBuildInputs = [ cmake ninja pkg-config ];
+  buildInputs = [ cli11 curl fmt libyaml openssl rapidjson simdjson spdlog tl-expected tomlplusplus utf8proc xxHash zlib ];
+  meta = with lib; {
+    description = "Command-line tools for the files of language models";
+    homepage = "@URL@";
+    platforms = platforms.linux;
+  };
+}

@@ -1,0 +1,43 @@
+# All tools as one static program, bin/modelutils, and a link to it for each name: what they share is there once. It is made
+# of one object, in which all but the C and C++ libraries is linked, so that whoever has another glibc can link it again
+# (the LGPL asks for that).
+set(functions)
+set(table)
+add_library(static_tools OBJECT)
+foreach(tool ${tools})
+  string(REPLACE - _ source ${tool})
+  target_sources(static_tools PRIVATE ${source}.cc)
+  if(NOT tool STREQUAL modelutils)
+    set_source_files_properties(${source}.cc PROPERTIES COMPILE_DEFINITIONS main=${source}_main)
+    string(APPEND functions "int ${source}_main(int argc, char** argv);\n")
+    string(APPEND table "    {\"${tool}\", ${source}_main},\n")
+  endif()
+endforeach()
+configure_file(static_tools.cc.in ${CMAKE_CURRENT_BINARY_DIR}/static_tools.cc @ONLY)
+target_sources(static_tools PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/static_tools.cc)
+set_source_files_properties(modelutils.cc PROPERTIES COMPILE_DEFINITIONS MODELUTILS_STATIC)
+target_link_libraries(static_tools PRIVATE tool_cli modelutils build_flags)
+
+set(object ${PROJECT_BINARY_DIR}/static/modelutils-tools.o)
+get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)
+add_custom_command(OUTPUT ${object} VERBATIM COMMAND_EXPAND_LISTS
+  COMMAND ${CMAKE_LINKER} -r --force-group-allocation --gc-sections -u main -o ${object} $<TARGET_OBJECTS:static_tools>
+          --start-group $<TARGET_FILE:tool_cli> $<TARGET_FILE:modelutils> ${SIMDJSON_LIBRARY} ${XXHASH_LIBRARY} ${YAML_LIBRARY}
+          ${UTF8PROC_LIBRARY} ${ZLIB_LIBRARY} ${crypto} --end-group
+  COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=main --strip-unneeded ${object}
+  DEPENDS static_tools $<TARGET_OBJECTS:static_tools> tool_cli modelutils
+  COMMENT "Linking all tools into one object")
+set(links)
+foreach(tool ${tools})
+  if(NOT tool STREQUAL modelutils)
+    list(APPEND links COMMAND ${CMAKE_COMMAND} -E create_symlink modelutils ${PROJECT_BINARY_DIR}/bin/${tool})
+  endif()
+endforeach()
+set(program ${PROJECT_BINARY_DIR}/bin/modelutils)
+add_custom_command(OUTPUT ${program} VERBATIM
+  # Templates of the C++ library that are unique in a program (its tables of digits) are in the object and in the library.
+  COMMAND ${CMAKE_CXX_COMPILER} -static -s -o ${program} ${object} -Wl,-z,muldefs
+  ${links}
+  DEPENDS ${object}
+  COMMENT "Linking the static program")
+add_custom_target(front ALL DEPENDS ${program})
