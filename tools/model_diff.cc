@@ -36,7 +36,7 @@ Status show(TextOutput& out, const ModelDiff& diff, const cli::ModelDiffArgument
   options.width = cli::terminal_width();
   options.top = arguments.top.value_or(options.top);
   if (arguments.page.path) {
-    return cli::write_page(arguments.page, [&](HtmlPage& page) { return write_diff_page(page, diff); });
+    return cli::write_page(arguments.page, [&](HtmlPage& page) { return write_diff_page(page, diff, "model-diff"); });
   }
   if (arguments.json) return write_diff_json(out, diff);
   if (arguments.csv) return write_diff_csv(out, diff);

@@ -161,7 +161,7 @@ Command st_dump_command(DumpArguments& arguments) {
   add_forms(command, arguments, false);
   command.example("st-dump model/", "What the model is, its modules or tensors");
   command.example("st-dump --layers model/", "See at a glance what is quantised how");
-  command.example("st-dump --html model.html model/", "A page to look at, in any browser");
+  command.example("st-dump --html directory.html model/", "A page to look at, in any browser");
   command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
   command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
   command.add_pager();

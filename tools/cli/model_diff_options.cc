@@ -69,7 +69,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
                  "Options");
   command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
   command.example("model-diff --data model.gguf m.gguf", "The values, too");
-  command.example("model-diff --data --html diff.html model-f16.gguf model-q4.gguf",
+  command.example("model-diff --data --html diff.html model.gguf m.gguf",
                   "Where the error of a quantisation sits, as a page to look at");
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
                   "Do the converted values match the source, within one percent?");

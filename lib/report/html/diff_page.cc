@@ -28,7 +28,7 @@ void write_page_grid(json::Writer& json, std::string_view shows, std::span<const
 
 }  // namespace
 
-Status write_diff_page(HtmlPage& page, const ModelDiff& diff) {
+Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view program) {
   std::vector<GridTensor> types, errors;
   for (std::size_t i = 0; i < diff.tensors.same_shape.size(); ++i) {
     const TensorPair& pair = diff.tensors.same_shape[i];
@@ -39,7 +39,7 @@ Status write_diff_page(HtmlPage& page, const ModelDiff& diff) {
     json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
     json.begin_object();
     json.member("schema", "page/1");
-    json.member("program", "model-diff");
+    json.member("program", program);
     json.member("version", MODELUTILS_VERSION);
     json.key("grids");
     json.begin_array();

@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// Fills and finishes `page`. Errors: those of reading keys.
-Status write_diff_page(HtmlPage& page, const ModelDiff& diff);
+/// Fills and finishes `page`. `program`: what writes it. Errors: those of reading keys.
+Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view program);
 
 }  // namespace modelutils

@@ -122,9 +122,10 @@ class ModelPage {
     const bool is_mlx = listing.kind.starts_with("MLX");
     const std::vector<GridTensor> tensors = grid_tensors(listing);
     json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-    write_card_json(json, {listing.path, is_gguf  ? "gguf"
-                                         : is_mlx ? "mlx"
-                                                  : "safetensors",
+    write_card_json(json, {listing.path,
+                           is_gguf  ? "gguf"
+                           : is_mlx ? "mlx"
+                                    : "safetensors",
                            listing.facts, listing.kind, tensors});
     json.end_line();
     json.flush();

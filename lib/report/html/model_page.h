@@ -1,5 +1,5 @@
-// The page about one model: what its card, its listing and, if asked for, statistics, the memory plan and the vocabulary
-// say.
+// The page about one model: what its card, its listing and, if asked for, statistics, the memory plan and the
+// vocabulary say.
 #pragma once
 
 #include <functional>

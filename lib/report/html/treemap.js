@@ -83,7 +83,7 @@ function treemap(groups, total) {
         node.addEventListener('pointerenter', () => choose(order.findIndex((one) => one.node === node)));
         order.push({ node, tensor });
         nodes.push(node);
-        if (at.height > 15) nodes.push(label(at.x, at.y + Math.min(at.height / 2 + 4, 14), at.width, textOf(tensor.name).replace(/\.weight$/, ''), 'small'));
+        if (at.height > 15) nodes.push(label(at.x, at.y + Math.min(at.height / 2 + 4, 14), at.width, shortName(tensor.name), 'small'));
       }
       nodes.push(svg('rect', { x: place.x, y: place.y, width: place.width, height: place.height, class: 'frame' }));
       if (head) nodes.push(label(place.x, place.y + 13, place.width, `${textOf(group.name)} · ${size(group.bytes)} · ${share(group.bytes, total)}`, 'group'));
@@ -103,6 +103,9 @@ function treemap(groups, total) {
   detail.textContent = hint;
   return el('div', null, box, detail);
 }
+
+// "10.ffn_down" of "blk.10.ffn_down.weight": what fits into a small rectangle.
+const shortName = (name) => textOf(name).replace(/\.weight$/, '').replace(/^[^0-9]*\.(?=[0-9]+\.)/, '');
 
 /// The largest tensors of a group, and all others as one.
 function shownTensors(group, count) {

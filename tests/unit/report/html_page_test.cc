@@ -39,7 +39,8 @@ std::string text_of(const std::string& json) {
 }
 
 TEST(EmbeddedJson, NoTextEndsTheElement) {
-  for (const std::string_view text : {"</script>", "<!--", "-->", "<script>", "]]>", "&lt;", "a < b && c > d", "\\</script>"}) {
+  for (const std::string_view text :
+       {"</script>", "<!--", "-->", "<script>", "]]>", "&lt;", "a < b && c > d", "\\</script>"}) {
     const std::string json = embedded(as_json(text));
     EXPECT_EQ(json.find_first_of("<>&"), json.npos) << json;
     EXPECT_EQ(text_of(json), text);
@@ -69,7 +70,8 @@ TEST(EmbeddedJson, LinesBecomeElements) {
 TEST(EmbeddedJson, LongTextsAreCutAndSaySo) {
   const auto most = static_cast<std::size_t>(EmbeddedJson::most_characters);
   EXPECT_EQ(text_of(embedded(as_json(std::string(most, 'x')))), std::string(most, 'x'));
-  EXPECT_EQ(text_of(embedded(as_json(std::string(most + 1234, 'x')))), std::string(most, 'x') + "… (1,234 more characters)");
+  EXPECT_EQ(text_of(embedded(as_json(std::string(most + 1234, 'x')))),
+            std::string(most, 'x') + "… (1,234 more characters)");
   // Characters of several bytes and escapes are kept whole, and the text after the cut one is its own.
   std::string wide, controls;
   for (std::size_t i = 0; i < most + 2; ++i) {
@@ -95,7 +97,8 @@ TEST(HtmlPage, IsOneFileWithAPolicy) {
   ASSERT_TRUE(page.finish());
   EXPECT_TRUE(html.starts_with("<!DOCTYPE html>\n"));
   EXPECT_TRUE(html.ends_with("</html>\n"));
-  EXPECT_NE(html.find("<script type=\"application/json\" id=\"data\">[\n{\"a\":\"\\u003c/script\\u003e\"}\n]</script>"), html.npos);
+  EXPECT_NE(html.find("<script type=\"application/json\" id=\"data\">[\n{\"a\":\"\\u003c/script\\u003e\"}\n]</script>"),
+            html.npos);
   // What stands between the tags is what the policy allows.
   const auto between = [&](std::string_view begin, std::string_view end) {
     const std::size_t at = html.find(begin) + begin.size();
@@ -105,7 +108,8 @@ TEST(HtmlPage, IsOneFileWithAPolicy) {
   EXPECT_NE(html.find("content=\"" + content_security_policy(style, script) + "\""), html.npos);
   EXPECT_GT(script.size(), 10000U);
   EXPECT_EQ(script.find("<!--"), script.npos);
-  for (const std::string_view outside : {"http://", "https://", "@import", "url(", "eval(", "innerHTML", "insertAdjacentHTML"}) {
+  for (const std::string_view outside :
+       {"http://", "https://", "@import", "url(", "eval(", "innerHTML", "insertAdjacentHTML"}) {
     std::string_view all(html);
     for (std::size_t at = all.find(outside); at != all.npos; at = all.find(outside, at + 1)) {
       // The name of a language of figures, and figures that are in the page.
@@ -117,9 +121,10 @@ TEST(HtmlPage, IsOneFileWithAPolicy) {
 
 TEST(HtmlPage, PolicyNamesWhatItAllows) {
   // The hashes are those of: printf a | openssl dgst -sha256 -binary | base64
-  EXPECT_EQ(content_security_policy("a", "b"),
-            "default-src 'none'; style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='; script-src "
-            "'sha256-PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0='; img-src data:; base-uri 'none'; form-action 'none'");
+  EXPECT_EQ(
+      content_security_policy("a", "b"),
+      "default-src 'none'; style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='; script-src "
+      "'sha256-PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0='; img-src data:; base-uri 'none'; form-action 'none'");
 }
 
 TEST(PageContexts, PowersOfTwoUpToTheTrainedOne) {
