@@ -5,6 +5,7 @@
 #include "cli/model_diff_options.h"
 #include "cli/pager.h"
 #include "io/text_output.h"
+#include "report/html/diff_page.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
 
@@ -34,6 +35,9 @@ Status show(TextOutput& out, const ModelDiff& diff, const cli::ModelDiffArgument
   options.style = Style(cli::use_color(common));
   options.width = cli::terminal_width();
   options.top = arguments.top.value_or(options.top);
+  if (arguments.page.path) {
+    return cli::write_page(arguments.page, [&](HtmlPage& page) { return write_diff_page(page, diff, "model-diff"); });
+  }
   if (arguments.json) return write_diff_json(out, diff);
   if (arguments.csv) return write_diff_csv(out, diff);
   if (arguments.markdown) return write_diff_markdown(out, diff, options);
@@ -46,7 +50,7 @@ int run(int argc, char** argv) {
   cli::ModelDiffArguments arguments;
   cli::Command command = cli::model_diff_command(arguments);
   if (const auto status = command.parse(argc, argv)) return *status;
-  cli::start_pager(command.common().pager);
+  if (!arguments.page.path) cli::start_pager(command.common().pager);
   const cli::Messages messages(command);
   if (const Status done = cli::finish(arguments); !done) return messages.error(done.error());
   const std::vector<std::string> paths = {arguments.a, arguments.b};

@@ -1,4 +1,5 @@
 #include "json/writer.h"
+#include "report/diff_parts.h"
 #include "report/json_value.h"
 #include "report/model_diff.h"
 
@@ -158,7 +159,26 @@ class DiffJson {
       if (!diff_.measured[i].equal_bytes) write_measured(tensors.same_shape[i].a->name, diff_.measured[i]);
     }
     json_.end_array();
+    write_totals("by_layer", totals_by_layer(diff_));
+    write_totals("by_role", totals_by_role(diff_));
     json_.end_object();
+  }
+
+  void write_totals(std::string_view member, const std::vector<ValueTotal>& totals) {
+    json_.key(member);
+    json_.begin_array();
+    for (const ValueTotal& total : totals) {
+      if (total.equal == total.tensors) continue;
+      json_.begin_object();
+      json_.member("name", total.name);
+      json_.member("tensors", total.tensors);
+      json_.member("equal", total.equal);
+      json_.member("rms", total.sums.rms());
+      json_.member("max_abs", total.sums.max_abs);
+      json_.member("cosine", total.sums.cosine());
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   void write_measured(std::string_view name, const Measurement& measured) {

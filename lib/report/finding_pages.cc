@@ -9,7 +9,7 @@ namespace modelutils {
 namespace {
 
 constexpr unsigned char page_bytes[] = {
-#include "findings_page.inc"  // docs/findings.md, written by findings_page.cmake
+#include "findings_page.inc"  // docs/findings.md, written by embed.cmake
 };
 
 // "[text](place)" as "text"; `is_plain`: also without backticks and asterisks.

@@ -4,8 +4,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/text_output.h"
+#include "listing/listing.h"
 #include "report/style.h"
 
 namespace modelutils {
@@ -21,6 +23,9 @@ struct GridOptions {
   std::size_t width = 0;  ///< columns of the terminal; 0: not limited
   Style style{false};
 };
+
+/// The tensors of a listing, each with its type; a packed weight with its form, and without its parts.
+std::vector<GridTensor> grid_tensors(const Listing& listing);
 
 /// Writes one grid for each stack of layers, and the tensors outside of them as a list. What is printed is bounded by
 /// the layers that look different.

@@ -13,6 +13,7 @@ namespace modelutils {
 
 struct ListingOptions {
   bool arrays = false;        ///< JSON: array values in full
+  bool excerpts = false;      ///< JSON: of arrays, how many elements they have and the first 16
   bool modules = false;       ///< text: only the modules; JSON: also the modules
   bool only_keys = false;     ///< text: keys were selected, and
   bool only_tensors = false;  ///< the same for tensors: show what was selected and nothing else

@@ -72,13 +72,31 @@ void write_gguf_files(json::Writer& json, const Listing& listing) {
   json.end_array();
 }
 
-Status write_key(json::Writer& json, const ListedKey& key, bool with_arrays) {
+Status write_excerpt(json::Writer& json, const ListedArray& listed) {
+  constexpr u64 most_elements = 16;
+  json.member("count", listed.array.count);
+  if (listed.array.element_type == gguf::ValueType::array) return {};
+  MU_ASSIGN(const auto first,
+            gguf::read_values(*listed.file->source, listed.file->document, listed.array, most_elements));
+  json.key("value");
+  ArrayToJson elements(json);
+  elements.begin();
+  for (const gguf::Value& value : first) {
+    const auto* text = std::get_if<std::string>(&value);
+    text != nullptr ? elements.text(*text) : elements.scalar(value);
+  }
+  elements.end();
+  return {};
+}
+
+Status write_key(json::Writer& json, const ListedKey& key, const ListingOptions& options) {
   json.member("index", key.index);
   json.member("type", gguf::value_type_name(key.type));
   json.member("offset", key.offset);
   const auto* array = std::get_if<ListedArray>(&key.value);
   if (array != nullptr) MU_TRY(write_array_types(json, *array));
-  if (array != nullptr && !with_arrays) return {};
+  if (array != nullptr && options.excerpts) return write_excerpt(json, *array);
+  if (array != nullptr && !options.arrays) return {};
   json.key("value");
   return write_json_value(json, key.value);
 }
@@ -93,14 +111,14 @@ Status write_gguf_keys(json::Writer& json, const Listing& listing, const Listing
     if (field.is_hidden) continue;
     json.key(field.name);
     json.begin_object();
-    MU_TRY(write_key(json, field, true));
+    MU_TRY(write_key(json, field, options));
     json.end_object();
   }
   for (const ListedKey& key : listing.keys) {
     json.key(names.claim(key.name, altered));
     json.begin_object();
     if (altered) json.member("name", key.name);
-    MU_TRY(write_key(json, key, options.arrays));
+    MU_TRY(write_key(json, key, options));
     json.end_object();
   }
   json.end_object();

@@ -19,15 +19,19 @@ GridTensor grid_tensor(const Listing& listing, const ListedTensor& tensor) {
 
 }  // namespace
 
-Status write_listing_layers(TextOutput& out, const Listing& listing, const ListingOptions& options) {
-  const Style style(options.color);
-  if (options.several) out << style(Paint::title, escape(listing.path)) << "\n";
+std::vector<GridTensor> grid_tensors(const Listing& listing) {
   std::vector<GridTensor> tensors;
   tensors.reserve(listing.tensors.size());
   for (const ListedTensor& tensor : listing.tensors) {
     if (!tensor.is_part) tensors.push_back(grid_tensor(listing, tensor));
   }
-  write_layer_grid(out, tensors, {options.width, style});
+  return tensors;
+}
+
+Status write_listing_layers(TextOutput& out, const Listing& listing, const ListingOptions& options) {
+  const Style style(options.color);
+  if (options.several) out << style(Paint::title, escape(listing.path)) << "\n";
+  write_layer_grid(out, grid_tensors(listing), {options.width, style});
   return {};
 }
 

@@ -57,6 +57,10 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
       arguments.list);
   command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
               arguments.stats);
+  add_page_flags(command, arguments.page,
+                 "Write one page for a browser: types, layers, keys, tensors, vocabulary, chat template; with --stats "
+                 "also histograms, with --fit memory over context, with --tokens only these tokens",
+                 "Forms of output");
   add_token_flags(command, arguments);
   add_render_flags(command, arguments.render);
   add_fit_flags(command, arguments.fit);
@@ -89,6 +93,21 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
   return all;
 }
 
+// What is a part of the page, and a form of its own without --html.
+bool is_part_of_page(std::string_view flag) {
+  return flag == "--stats" || flag == "--fit" || flag == "--tokens";
+}
+
+// Errors: flags that do not go with a page, or only with one.
+Status check_page_arguments(const DumpArguments& arguments, std::string_view other_form) {
+  MU_TRY(check_page(arguments.page));
+  if (!arguments.page.path) return {};
+  if (!other_form.empty()) return usage_error(fmt::format("--html and {} cannot be combined", other_form));
+  if (arguments.json || arguments.json_array) return usage_error("--html and --json cannot be combined");
+  if (arguments.paths.size() > 1) return usage_error("--html is about one model");
+  return {};
+}
+
 }  // namespace
 
 Command gguf_dump_command(DumpArguments& arguments) {
@@ -112,6 +131,7 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
   command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
   command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");
+  command.example("gguf-dump --html model.html --stats --fit model.gguf", "A page to look at, in any browser");
   command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
                   "Ask several models the same question");
   command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
@@ -141,6 +161,7 @@ Command st_dump_command(DumpArguments& arguments) {
   add_forms(command, arguments, false);
   command.example("st-dump model/", "What the model is, its modules or tensors");
   command.example("st-dump --layers model/", "See at a glance what is quantised how");
+  command.example("st-dump --html directory.html model/", "A page to look at, in any browser");
   command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
   command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
   command.add_pager();
@@ -152,7 +173,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   Choice chosen;
   bool csv = false;
   for (const Choice& choice : choices(arguments)) {
-    if (!choice.given) continue;
+    if (!choice.given || (arguments.page.path && is_part_of_page(choice.flag))) continue;
     // What these print may be CSV, too.
     if (choice.flag == "--csv" && (chosen.flag == "--tokens" || chosen.flag == "--stats")) {
       csv = true;
@@ -162,13 +183,15 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
     if (chosen.given) return usage_error(fmt::format("{} and {} cannot be combined", chosen.flag, choice.flag));
     chosen = choice;
   }
+  MU_TRY(check_page_arguments(arguments, chosen.flag));
   const bool json = arguments.json || arguments.json_array;
   if (json && csv) return usage_error("--json and --csv cannot be combined");
   if (json && chosen.given && !chosen.may_be_json) {
     return usage_error(fmt::format("--json and {} cannot be combined", chosen.flag));
   }
-  if (arguments.no_tensors && chosen.is_about_tensors) {
-    return usage_error(fmt::format("--no-tensors and {} cannot be combined", chosen.flag));
+  if (arguments.no_tensors && (chosen.is_about_tensors || arguments.stats)) {
+    return usage_error(
+        fmt::format("--no-tensors and {} cannot be combined", arguments.stats ? "--stats" : chosen.flag));
   }
   if (arguments.no_tensors && !arguments.tensors.empty()) {
     return usage_error("--no-tensors and --tensors cannot be combined");

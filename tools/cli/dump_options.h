@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/fit_options.h"
+#include "cli/page_output.h"
 #include "cli/render_tool.h"
 #include "report/dump.h"
 
@@ -31,6 +32,7 @@ struct DumpArguments {
   bool parse_special = false;
   FitArguments fit;
   RenderArguments render;
+  PageOutput page;
   /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());
 };

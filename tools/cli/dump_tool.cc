@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/not_found.h"
 #include "cli/pager.h"
 #include "io/standard_output.h"
+#include "report/html/model_page.h"
 
 namespace modelutils::cli {
 
@@ -18,10 +20,11 @@ bool stdin_is_seekable() {
 
 class Dumper {
  public:
-  Dumper(const Command& command, const DumpRequest& request, const Open& open)
+  Dumper(const Command& command, const DumpRequest& request, const PageOutput& page, const Open& open)
       : command_(command),
         messages_(command),
         request_(request),
+        page_(page),
         open_(open),
         keys_("--keys", "key", request.select.key_globs),
         tensors_("--tensors", "tensor", request.select.tensor_globs) {}
@@ -65,6 +68,7 @@ class Dumper {
 
  private:
   Status show_opened(TextOutput& out, const Opened& opened, const std::string& path) {
+    if (page_.path) return write_model(opened, path);
     if (request_.fit) return fit(out, opened, path);
     if (request_.prompt) return render(out, opened, path);
     if (!request_.tokens) return dump_model(out, *opened.source, path, request_);
@@ -84,6 +88,22 @@ class Dumper {
     return {};
   }
 
+  // The page.
+  Status write_model(const Opened& opened, const std::string& path) {
+    const auto fit = [&](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
+      MU_ASSIGN(memory::FitReport report, opened.fit(wanted));
+      // Where no context was given, the last is what the model was trained for; the others are only in the figure.
+      std::span<const memory::ContextFit> asked(report.contexts);
+      if (request_.fit->contexts.empty()) asked = asked.last(1);
+      lacks_memory_ = std::ranges::any_of(asked, [](const auto& context) { return context.fits == false; });
+      return report;
+    };
+    return write_page(page_, [&](HtmlPage& page) {
+      return write_model_page(page, {command_.name(), path, *opened.source, opened.findings, fit, opened.tokenizer, opened.chat},
+                              request_);
+    });
+  }
+
   void warn(const std::vector<Error>& warnings) const {
     for (const Error& warning : warnings) {
       messages_.warning(warning);
@@ -94,6 +114,7 @@ class Dumper {
   const Command& command_;
   Messages messages_;
   DumpRequest request_;
+  const PageOutput& page_;
   const Open& open_;
   GlobUse keys_;
   GlobUse tensors_;
@@ -110,9 +131,9 @@ int run_dumper(Command command, const DumpArguments& arguments, const Open& open
   const Status safe = compare_inputs(arguments.paths, [&](const std::string& path) { (void)open(path, *request); });
   if (!safe) return Messages(command).error(safe.error());
 
-  if (!request->prompt) start_pager(command.common().pager);
+  if (!request->prompt && !arguments.page.path) start_pager(command.common().pager);
   TextOutput out;
-  Dumper dumper(command, *request, open);
+  Dumper dumper(command, *request, arguments.page, open);
   int status = exit_ok;
   for (const std::string& path : arguments.paths) {
     if (out.closed() || status == exit_output) break;

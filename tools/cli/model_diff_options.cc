@@ -64,8 +64,13 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.add({"--json", {}, "Print one JSON object"}, arguments.json);
   command.add({"--csv", {}, "Print one line of CSV for each difference"}, arguments.csv);
   command.add({"--markdown", {}, "Print tables in Markdown"}, arguments.markdown);
+  add_page_flags(command, arguments.page,
+                 "Write one page for a browser: what changed, and where values were compared the error by layer",
+                 "Options");
   command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
   command.example("model-diff --data model.gguf m.gguf", "The values, too");
+  command.example("model-diff --data --html diff.html model.gguf m.gguf",
+                  "Where the error of a quantisation sits, as a page to look at");
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
                   "Do the converted values match the source, within one percent?");
   command.add_pager();
@@ -77,6 +82,10 @@ Status finish(ModelDiffArguments& arguments) {
   const int forms =
       (arguments.brief ? 1 : 0) + (arguments.json ? 1 : 0) + (arguments.csv ? 1 : 0) + (arguments.markdown ? 1 : 0);
   if (forms > 1) return usage_error("--brief, --json, --csv and --markdown cannot be combined");
+  MU_TRY(check_page(arguments.page));
+  if (arguments.page.path && forms > 0) {
+    return usage_error("--html and --brief, --json, --csv or --markdown cannot be combined");
+  }
   if (arguments.max_rms) {
     const std::optional<double> limit = percentage(*arguments.max_rms);
     if (!limit)

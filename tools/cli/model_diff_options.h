@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "cli/page_output.h"
 #include "compare/compare.h"
 #include "report/model_diff.h"
 
@@ -16,6 +17,7 @@ struct ModelDiffArguments {
   bool json = false;
   bool csv = false;
   bool markdown = false;
+  PageOutput page;
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

@@ -1,0 +1,58 @@
+#include "report/html/diff_page.h"
+
+#include "report/diff_parts.h"
+#include "report/grid_json.h"
+#include "report/model_diff.h"
+
+namespace modelutils {
+
+namespace {
+
+std::string types_text(const TensorPair& pair) {
+  const std::string a(pair.a->type), b(pair.b->type);
+  return pair.is_retyped() ? a + " → " + b : a;
+}
+
+std::string error_text(const Measurement& measured) {
+  if (!measured.problem.empty()) return "?";
+  return measured.equal_values() ? "=" : rms_text(measured.sums.rms());
+}
+
+// One grid: a title and the members that a card has.
+void write_page_grid(json::Writer& json, std::string_view shows, std::span<const GridTensor> tensors) {
+  json.begin_object();
+  json.member("shows", shows);
+  write_grid_members(json, tensors);
+  json.end_object();
+}
+
+}  // namespace
+
+Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view program) {
+  std::vector<GridTensor> types, errors;
+  for (std::size_t i = 0; i < diff.tensors.same_shape.size(); ++i) {
+    const TensorPair& pair = diff.tensors.same_shape[i];
+    types.push_back({pair.a->name, types_text(pair)});
+    if (i < diff.measured.size()) errors.push_back({pair.a->name, error_text(diff.measured[i])});
+  }
+  MU_TRY(page.add([&](TextOutput& out) -> Status {
+    json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+    json.begin_object();
+    json.member("schema", "page/1");
+    json.member("program", program);
+    json.member("version", MODELUTILS_VERSION);
+    json.key("grids");
+    json.begin_array();
+    write_page_grid(json, "types", types);
+    if (!errors.empty()) write_page_grid(json, "errors", errors);
+    json.end_array();
+    json.end_object();
+    json.end_line();
+    json.flush();
+    return {};
+  }));
+  MU_TRY(page.add([&](TextOutput& out) { return write_diff_json(out, diff); }));
+  return page.finish();
+}
+
+}  // namespace modelutils

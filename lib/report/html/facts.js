@@ -1,0 +1,81 @@
+// What the model is, what is wrong with it, and what fills its bytes.
+
+function header(title, subtitle) {
+  const theme = el('button', { type: 'button', class: 'theme', click: () => {
+    const root = document.documentElement;
+    root.dataset.theme = getComputedStyle(root).colorScheme.startsWith('dark') ? 'light' : 'dark';
+  } }, 'Light / dark');
+  document.getElementById('top').append(patterns(), el('div', { class: 'line' }, el('h1', null, title), theme), el('p', { class: 'note' }, subtitle));
+  document.title = plain(title);
+}
+
+const span = (range) => (range === null ? null : range[0] === range[1] ? thousands(range[0]) : `${thousands(range[0])}–${thousands(range[1])}`);
+const numberOf = (number) => (number === null || number === undefined ? null : thousands(number));
+
+function factsSection(card, listing) {
+  const files = listing.files && listing.files.length > 1 ? listing.files : [];
+  section('model', 'Model', null,
+    facts([
+      ['format', card.kind], ['architecture', card.architecture], ['mix', card.mix],
+      ['parameters', card.parameters === null ? null : `${amount(card.parameters)} (${thousands(card.parameters)})`],
+      ['active parameters', card.active_parameters === null ? null : amount(card.active_parameters)],
+      ['bits per weight', typeof card.bits_per_weight === 'number' ? card.bits_per_weight.toFixed(2) : null],
+      ['size', card.file_size === null ? null : size(card.file_size)], ['tensors', numberOf(card.tensors)],
+      ['layers', numberOf(card.layers)], ['context', numberOf(card.context)], ['embedding', numberOf(card.embedding)],
+      ['heads', span(card.heads)], ['KV heads', span(card.heads_kv)], ['experts', numberOf(card.experts)],
+      ['experts used', numberOf(card.experts_used)], ['vocabulary', numberOf(card.vocabulary)], ['tokenizer', card.tokenizer],
+    ]),
+    files.length ? [el('h3', null, counted(files.length, 'file')), pagedTable({
+      id: 'files', caption: 'files', rows: files, find: (file) => plain(file.name),
+      columns: [{ title: 'file', cell: (file) => breakable(file.name) },
+        { title: 'size', number: true, cell: (file) => size(file.file_size), by: (file) => Number(file.file_size ?? 0) }],
+    })] : null);
+}
+
+function remarksSection(remarks) {
+  if (!remarks || remarks.length === 0) return;
+  section('remarks', 'Remarks', counted(remarks.length, 'remark'), pagedTable({
+    id: 'remarks', caption: 'remarks', rows: remarks, most: 20,
+    find: (remark) => `${plain(remark.where)} ${plain(remark.message)} ${remark.code}`,
+    choices: { title: 'Severity', of: (remark) => remark.severity },
+    columns: [
+      { title: 'severity', cell: (remark) => el('strong', { class: `severity ${plain(remark.severity)}` }, remark.severity) },
+      { title: 'place', cell: (remark) => el('code', null, remark.where) },
+      { title: 'what was found', cell: (remark) => remark.message },
+      { title: 'code', cell: (remark) => el('code', { class: 'note' }, remark.code) },
+    ],
+  }));
+}
+
+/// `tensors`: [{name, type, shape, bytes}]. Gives the groups, with the look of each type.
+function groupsOf(tensors) {
+  const groups = new Map();
+  for (const tensor of tensors) {
+    const name = plain(tensor.type);
+    if (!groups.has(name)) groups.set(name, { name, bytes: 0, tensors: [] });
+    const group = groups.get(name);
+    group.bytes += tensor.bytes;
+    group.tensors.push({ ...tensor, label: name });
+  }
+  const list = [...groups.values()].sort((a, b) => b.bytes - a.bytes);
+  list.forEach((group, i) => {
+    group.look = Math.min(i, looks - 1);
+    group.tensors.sort((a, b) => b.bytes - a.bytes);
+  });
+  return list;
+}
+
+function typesSection(groups) {
+  if (groups.length === 0) return;
+  const total = groups.reduce((sum, group) => sum + group.bytes, 0);
+  const columns = [
+    { title: 'type', cell: (group) => el('span', { class: 'type' }, swatch(group.look), ' ', el('code', null, group.name)) },
+    { title: 'tensors', number: true, cell: (group) => thousands(group.tensors.length) },
+    { title: 'size', number: true, cell: (group) => size(group.bytes) },
+    { title: 'share', number: true, cell: (group) => share(group.bytes, total) },
+    { title: '', cell: (group) => bar([[group.bytes, group.look]], total, share(group.bytes, total)) },
+  ];
+  section('types', 'What fills the file', counted(groups.length, 'type'),
+    total > 0 ? treemap(groups.filter((group) => group.bytes > 0), total) : null,
+    scrolling('types', table('types', columns, groups)));
+}

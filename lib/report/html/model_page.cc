@@ -1,0 +1,188 @@
+#include "report/html/model_page.h"
+
+#include <algorithm>
+
+#include "base/finding_log.h"
+#include "report/card_json.h"
+#include "report/fit_report.h"
+#include "report/json_value.h"
+#include "report/prompt.h"
+#include "report/remarks_json.h"
+#include "report/values.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::string_view template_key = "tokenizer.chat_template";
+
+class ModelPage {
+ public:
+  ModelPage(HtmlPage& page, const ModelPageSource& source, const DumpRequest& request)
+      : page_(page), source_(source), request_(request), remarks_(source.findings) {}
+
+  Status write() {
+    ListingRequest select = request_.select;
+    select.config_keys = true;
+    const Listing listing = source_.listing.list(select);
+    std::optional<tokenizer::EncodeKeys> keys;
+    MU_TRY(read_tokenizer(keys));
+    MU_TRY(page_.add([&](TextOutput& out) { return write_page_facts(out, listing); }));
+    MU_TRY(page_.add([&](TextOutput& out) { return write_card(out, listing); }));
+    MU_TRY(page_.add([&](TextOutput& out) {
+      ListingOptions options;
+      options.excerpts = true;
+      options.modules = listing.is_packed();
+      return write_listing_json(out, listing, options);
+    }));
+    if (request_.statistics) MU_TRY(add_statistics(listing));
+    if (request_.fit) MU_TRY(add_fit(listing));
+    if (keys) {
+      MU_TRY(page_.add([&](TextOutput& out) { return write_vocabulary(out, std::move(*keys)); }));
+    }
+    return page_.finish();
+  }
+
+ private:
+  // Without having been asked for, a tokenizer that cannot be read is only a remark, and none is nothing.
+  Status read_tokenizer(std::optional<tokenizer::EncodeKeys>& keys) {
+    auto read = source_.tokenizer();
+    if (read) {
+      keys = std::move(*read);
+      return {};
+    }
+    if (request_.tokens) return tl::make_unexpected(std::move(read.error()));
+    const Error& error = read.error();
+    if (error.code != "tok-missing" && error.code != "hf-tok-missing") {
+      remarks_.note(Scope::model, error.code, error.message, error.where, error.offset);
+    }
+    return {};
+  }
+
+  Status write_page_facts(TextOutput& out, const Listing& listing) {
+    json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+    json.begin_object();
+    json.member("schema", "page/1");
+    json.member("program", source_.program);
+    json.member("version", MODELUTILS_VERSION);
+    write_config(json, listing);
+    write_templates(json, listing);
+    write_remarks(json, remarks_);
+    json.end_object();
+    json.end_line();
+    json.flush();
+    return {};
+  }
+
+  void write_config(json::Writer& json, const Listing& listing) {
+    json.key("config");
+    json.begin_array();
+    for (const std::string& key : listing.config_keys) {
+      const std::optional<ListedValue> value = source_.listing.find_value(key);
+      const auto* text = value ? std::get_if<std::string_view>(&*value) : nullptr;
+      if (text == nullptr) continue;
+      json.begin_array();
+      json.string(key);
+      json.string(*text);
+      json.end_array();
+    }
+    json.end_array();
+  }
+
+  void write_templates(json::Writer& json, const Listing& listing) {
+    json.key("templates");
+    json.begin_array();
+    for (const ListedKey& key : listing.keys) {
+      if (!key.name.starts_with(template_key)) continue;
+      std::string_view name = key.name.substr(template_key.size());
+      if (name.starts_with('.')) name.remove_prefix(1);
+      const Result<ChatSource> chat = source_.chat(name);
+      // The key of the listing has the text already.
+      if (chat) write_template(json, key.name, {}, *chat);
+    }
+    if (listing.format == Listing::Format::safetensors) {
+      const Result<ChatSource> chat = source_.chat("");
+      if (chat) write_template(json, "chat_template", chat->text, *chat);
+    }
+    json.end_array();
+  }
+
+  static void write_template(json::Writer& json, std::string_view name, std::optional<std::string_view> text,
+                             const ChatSource& chat) {
+    json.begin_object();
+    json.member("name", name);
+    if (text) json.member("text", *text);
+    const Result<std::string> prompt = rendered_prompt(chat, {.messages = example_conversation()});
+    prompt ? json.member("prompt", *prompt) : json.member("error", prompt.error().message);
+    json.end_object();
+  }
+
+  Status write_card(TextOutput& out, const Listing& listing) const {
+    const bool is_gguf = listing.format == Listing::Format::gguf;
+    const bool is_mlx = listing.kind.starts_with("MLX");
+    const std::vector<GridTensor> tensors = grid_tensors(listing);
+    json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+    write_card_json(json, {listing.path,
+                           is_gguf  ? "gguf"
+                           : is_mlx ? "mlx"
+                                    : "safetensors",
+                           listing.facts, listing.kind, tensors});
+    json.end_line();
+    json.flush();
+    return {};
+  }
+
+  Status add_statistics(const Listing& listing) {
+    const std::vector<ValueSource> sources = source_.listing.values_of(listing);
+    MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(sources));
+    return page_.add([&](TextOutput& out) -> Status {
+      StatisticsOptions options;
+      options.json = true;
+      write_statistics(out, rows, options);
+      return {};
+    });
+  }
+
+  Status add_fit(const Listing& listing) {
+    memory::FitRequest wanted = *request_.fit;
+    if (wanted.contexts.empty()) wanted.contexts = page_contexts(listing.facts.context);
+    MU_ASSIGN(const memory::FitReport report, source_.fit(wanted));
+    return page_.add([&](TextOutput& out) -> Status {
+      write_fit_json(out, std::string(source_.path), report);
+      return {};
+    });
+  }
+
+  Status write_vocabulary(TextOutput& out, tokenizer::EncodeKeys keys) const {
+    TokenRequest wanted;
+    wanted.list = {"all"};
+    if (request_.tokens) wanted = *request_.tokens;
+    TokenForm form;
+    form.json = true;
+    return write_tokens(out, std::move(keys), wanted, form);
+  }
+
+  HtmlPage& page_;
+  const ModelPageSource& source_;
+  const DumpRequest& request_;
+  FindingLog remarks_;
+};
+
+}  // namespace
+
+std::vector<u64> page_contexts(std::optional<u64> trained_context) {
+  if (!trained_context || *trained_context == 0) return {};
+  constexpr std::size_t most = 10;
+  std::vector<u64> contexts = {*trained_context};
+  u64 power = u64{1} << 62;
+  while (power >= *trained_context && power > 1) power /= 2;
+  for (; power >= 1024 && contexts.size() < most; power /= 2) contexts.push_back(power);
+  std::ranges::reverse(contexts);
+  return contexts;
+}
+
+Status write_model_page(HtmlPage& page, const ModelPageSource& source, const DumpRequest& request) {
+  return ModelPage(page, source, request).write();
+}
+
+}  // namespace modelutils

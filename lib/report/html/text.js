@@ -1,0 +1,101 @@
+'use strict';
+// Text, sizes and numbers for people. Everything from a file becomes a text node: nothing here makes markup of it.
+
+// Characters that leave no mark of their own or move others, as lib/base/escape.h has them.
+const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const unsafeRuns = /([\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
+
+const escaped = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
+
+/// Text of a file as a plain string that is safe in an attribute and in the title.
+const plain = (value) => [...textOf(value)].map((c) => (unsafe.test(c) ? escaped(c) : c)).join('');
+
+/// The text of a JSON value; of one that was not UTF-8 with U+FFFD for what cannot be read.
+function textOf(value) {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'object') return String(value);
+  if (typeof value.exact === 'string') return value.exact;
+  if (typeof value.base64 !== 'string') return JSON.stringify(value);
+  const [whole, cut] = value.base64.split('…', 2);
+  const bytes = Uint8Array.from(atob(whole.slice(0, whole.length - (whole.length % 4))), (c) => c.charCodeAt(0));
+  return new TextDecoder().decode(bytes) + (cut === undefined ? '' : '…');
+}
+
+/// Text of a file as nodes: what cannot be seen is spelled out. `lines`: line feeds and tabs may stay.
+function visible(value, lines = false) {
+  const text = textOf(value);
+  const nodes = document.createDocumentFragment();
+  for (const piece of text.split(unsafeRuns)) {
+    if (piece === '') continue;
+    if (!unsafe.test(piece) || (lines && (piece === '\n' || piece === '\t'))) {
+      nodes.append(piece);
+      continue;
+    }
+    const mark = document.createElement('span');
+    mark.className = 'escape';
+    mark.textContent = piece === '\n' ? '\\n' : piece === '\t' ? '\\t' : piece === '\r' ? '\\r' : escaped(piece);
+    nodes.append(mark);
+  }
+  return nodes;
+}
+
+const thousands = (number) => Number(number).toLocaleString('en');
+const counted = (number, noun) => `${thousands(number)} ${noun}${number === 1 ? '' : 's'}`;
+
+/// "4.1 GiB"; "?" where it is not known.
+function size(bytes) {
+  if (bytes === null || bytes === undefined) return '?';
+  let value = Number(bytes);
+  for (const unit of ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']) {
+    if (value < 1024 || unit === 'TiB') return unit === 'bytes' ? `${value} bytes` : `${value.toFixed(1)} ${unit}`;
+    value /= 1024;
+  }
+  return '';
+}
+
+/// "8.03 B" of parameters.
+function amount(number) {
+  for (const [unit, least] of [['T', 1e12], ['B', 1e9], ['M', 1e6], ['K', 1e3]]) {
+    if (number >= least) return `${(number / least).toPrecision(3)} ${unit}`;
+  }
+  return String(number);
+}
+
+const share = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '');
+
+/// A number with `digits` that count; texts such as "NaN" as they are.
+function short(number, digits = 4) {
+  if (typeof number !== 'number') return textOf(number);
+  if (number !== 0 && (Math.abs(number) < 1e-3 || Math.abs(number) >= 1e6)) return number.toExponential(digits - 1);
+  return String(Number(number.toPrecision(digits)));
+}
+
+/// The shortest decimal that reads back to the same float32.
+function float32(number) {
+  if (typeof number !== 'number') return textOf(number);
+  for (let digits = 1; digits < 9; ++digits) {
+    const text = Number(number.toPrecision(digits));
+    if (Math.fround(text) === Math.fround(number)) return String(text);
+  }
+  return String(number);
+}
+
+/// Whole numbers beyond 2^53 keep their digits where the browser can say them.
+function exactNumbers(key, value, context) {
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isInteger(value)) return value;
+  if (key !== 'value' && key !== 'a' && key !== 'b') return value;
+  return context && /^-?\d+$/.test(context.source) ? { exact: context.source } : value;
+}
+
+/// "0–3, 6" of ascending numbers.
+function ranges(numbers) {
+  const pieces = [];
+  for (let i = 0; i < numbers.length; ) {
+    let end = i + 1;
+    while (end < numbers.length && numbers[end] === numbers[end - 1] + 1) ++end;
+    pieces.push(end - i > 1 ? `${numbers[i]}–${numbers[end - 1]}` : String(numbers[i]));
+    i = end;
+  }
+  return pieces.join(', ');
+}
