@@ -2,8 +2,10 @@
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
 #include "listing/gguf_listing.h"
+#include "listing/imatrix_listing.h"
 #include "memory/fit.h"
 #include "model/cached_file.h"
+#include "model/format.h"
 #include "model/ollama_manifest.h"
 #include "rules/gguf/rules.h"
 
@@ -47,9 +49,27 @@ void say_which_tool(Error& error, const std::string& path) {
   }
 }
 
+// An importance matrix of the format before GGUF; nothing if it is none.
+Result<std::optional<cli::Opened>> open_imatrix(const std::string& path, const std::string& file) {
+  const auto probe = probe_path(file, OutsideLinks::follow);
+  if (!probe || probe->format != Format::imatrix) return std::nullopt;
+  MU_ASSIGN(auto matrix, quantize::ImportanceMatrix::read(probe->opened.file, file));
+  cli::Opened result{matrix, imatrix_listing(matrix, path), {}, {}, {}};
+  const auto refuse = [path]() {
+    return input_error("gguf-imatrix", "an importance matrix has neither tokens nor layers to load", {}, {}, path);
+  };
+  result.fit = [refuse](const memory::FitRequest&) -> Result<memory::FitReport> { return refuse(); };
+  result.tokenizer = [refuse]() -> Result<tokenizer::EncodeKeys> { return refuse(); };
+  return result;
+}
+
 Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
   MU_ASSIGN(const std::string file, model_file(path));
   auto found = gguf::open_set(file);
+  if (!found && found.error().code == "gguf-magic" && file != "-") {
+    MU_ASSIGN(std::optional<cli::Opened> matrix, open_imatrix(path, file));
+    if (matrix) return std::move(*matrix);
+  }
   if (!found) say_which_tool(found.error(), path);
   MU_ASSIGN(gguf::SplitSet opened, std::move(found));
   const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));

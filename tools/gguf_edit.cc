@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "cli/gguf_edit_options.h"
 #include "compare/compare.h"
+#include "edit/importance_merge.h"
 #include "io/atomic_output.h"
 #include "io/text_output.h"
 #include "report/model_diff.h"
@@ -64,6 +65,51 @@ int show_changes(edit::EditPlan plan, const cli::CommonOptions& common, const cl
   return cli::exit_ok;
 }
 
+// Importance matrices of which one, or the output, is of the format before GGUF, and several of them.
+bool is_about_importance(const cli::GgufEditArguments& options) {
+  if (!options.importance.empty() || edit::is_importance_file(options.edit.model, true)) return true;
+  return options.edit.output.ends_with(".dat") && edit::is_importance_file(options.edit.model, false);
+}
+
+int merge_importance(const cli::GgufEditArguments& options, const cli::CommonOptions& common,
+                     const cli::Messages& messages) {
+  const edit::EditOptions& edit = options.edit;
+  if (!options.operations.empty() || edit.split.is_wanted() || edit.reserve || edit.in_place) {
+    return messages.error(usage_error("importance matrices are only converted and added up: other options need GGUF "
+                                      "files, one at a time")
+                              .value());
+  }
+  if (edit.output.empty() && !edit.dry_run) return messages.error(usage_error("-o is missing").value());
+  edit::ImportanceRequest request{
+      .inputs = {edit.model}, .output = edit.output, .legacy = edit.output.ends_with(".dat"), .force = edit.force};
+  for (const std::string& path : options.importance) request.inputs.push_back(path);
+  const auto merge = edit::plan_importance_merge(request);
+  if (!merge) return messages.error(in_file(merge.error(), edit.model));
+  for (const Finding& remark : merge->remarks) messages.remark(remark, edit.model);
+  const auto say = [&](TextOutput& out) {
+    out << fmt::format("{}: {}, {}, {}\n", escape(edit.output.empty() ? edit.model : edit.output),
+                       counted(merge->entries.size(), "tensor"), counted(merge->chunks, "chunk"),
+                       byte_text(merge->file_size));
+    return out.flush();
+  };
+  if (edit.dry_run) {
+    const Status free = edit.output.empty() ? Status{} : edit::check_importance_output(request, *merge);
+    TextOutput out;
+    if (const Status shown = free ? say(out) : free; !shown) return messages.error(shown.error());
+    return cli::exit_ok;
+  }
+  Progress progress("writing", 0, cli::use_progress(common));
+  const Status written = edit::write_importance_merge(request, *merge, progress);
+  progress.finish();
+  if (!written) {
+    if (written.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
+    return messages.error(in_file(written.error(), edit.model));
+  }
+  TextOutput out(STDERR_FILENO);
+  if (!common.quiet && !is_standard_output(edit.output)) (void)say(out);
+  return cli::exit_ok;
+}
+
 int run(int argc, char** argv) {
   cli::GgufEditArguments options;
   cli::Command command = cli::gguf_edit_command(options);
@@ -71,6 +117,7 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   if (options.recover) return recover(options, command.common(), messages);
   if (!options.journal.empty()) return messages.error(usage_error("--journal needs --recover").value());
+  if (is_about_importance(options)) return merge_importance(options, command.common(), messages);
   edit::EditOptions& edit = options.edit;
   edit.operations = cli::edit_operations(options.operations);
   auto plan = edit::plan_edit(edit);

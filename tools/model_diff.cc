@@ -24,6 +24,7 @@ Findings container_findings(const Model& model) {
   if (model.gguf) return gguf_container_findings(*model.gguf);
   if (model.safetensors) return safetensors_container_findings(model.safetensors->set);
   if (model.bump5) return model.bump5->document.findings.findings();
+  if (!model.bump) return {};
   Findings findings = model.bump->document.findings.findings();
   if (const auto strict = bump::parse(*model.bump->file); !strict) findings.push_back(without_path(strict.error()));
   return findings;

@@ -21,6 +21,7 @@ Result<ComparedModel> look_at(const std::shared_ptr<const Model>& model, const C
     case Format::mlx:
     case Format::pytorch:
     case Format::safetensors: return compared_directory(model, view);
+    case Format::imatrix: break;  // refused before
   }
   return internal_error("a format that cannot be compared");
 }
@@ -33,7 +34,8 @@ KeyKind kind_of(const Model& model) {
     case Format::bump5: return KeyKind::bump;
     case Format::mlx:
     case Format::pytorch:
-    case Format::safetensors: break;
+    case Format::safetensors:
+    case Format::imatrix: break;
   }
   return KeyKind::directory;
 }
@@ -75,6 +77,13 @@ class Comparison {
 
  private:
   Status look() {
+    for (const auto& model : {a_, b_}) {
+      if (!model->importance) continue;
+      return input_error("diff-importance",
+                         "is an importance matrix of the format before GGUF; gguf-edit -o NAME.gguf makes it a GGUF "
+                         "file, which can be compared",
+                         {}, {}, model->path());
+    }
     ComparisonView view;
     view.naming = naming_for(*a_, *b_);
     view.layout = options_.layout;

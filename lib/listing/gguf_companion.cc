@@ -68,6 +68,14 @@ Facts projector_facts(const gguf::Index& index) {
 
 }  // namespace
 
+std::vector<std::string> legacy_imatrix_facts(const quantize::ImportanceMatrix& matrix) {
+  Facts facts = {"importance matrix"};
+  if (matrix.chunks() > 0) facts.push_back(counted(matrix.chunks(), "chunk"));
+  facts.push_back("of " + counted(matrix.entries().size(), "tensor"));
+  if (!matrix.datasets().empty()) facts.push_back("from " + counted(matrix.datasets().size(), "file"));
+  return facts;
+}
+
 std::vector<std::string> companion_facts(const gguf::SplitSet& set) {
   const gguf::Document& document = set.files.front().document;
   const gguf::Index index(document);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gguf/split_set.h"
+#include "quantize/importance.h"
 
 namespace modelutils {
 
@@ -12,5 +13,8 @@ namespace modelutils {
 /// as llama.cpp's llama-imatrix, convert_lora_to_gguf.py and convert_hf_to_gguf.py --mmproj write them. Reads no data
 /// but the names of an importance matrix's texts.
 std::vector<std::string> companion_facts(const gguf::SplitSet& set);
+
+/// The same of an importance matrix of the format before GGUF.
+std::vector<std::string> legacy_imatrix_facts(const quantize::ImportanceMatrix& matrix);
 
 }  // namespace modelutils

@@ -137,6 +137,7 @@ Listing GgufListing::list(const ListingRequest& request) {
   listing.facts.templates = named_templates(set_);
   listing.facts.chat_template = template_capabilities(set_);
   if (request.token_texts) listing.facts.tokens = named_tokens(set_);
+  listing.importance = importance_facts(set_);
   list_files(listing);
   list_keys(listing, request);
   list_tensors(listing, request);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "gguf/split_set.h"
+#include "listing/importance_facts.h"
 #include "listing/model_facts.h"
 #include "listing/value_source.h"
 
@@ -102,8 +103,9 @@ struct Listing {
   std::vector<ListedKey> keys;
   std::vector<std::string> config_keys;  ///< names of the fields of config.json that no key hides, if asked for
   std::vector<ListedTensor> tensors;
-  std::vector<ListedModule> modules;  ///< in the order of their weights
-  u64 key_count = 0;                  ///< of the model, whatever was selected
+  std::optional<ImportanceFacts> importance;  ///< of an importance matrix
+  std::vector<ListedModule> modules;          ///< in the order of their weights
+  u64 key_count = 0;                          ///< of the model, whatever was selected
   u64 module_count = 0;
   u64 tensor_count = 0;
 

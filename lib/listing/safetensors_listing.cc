@@ -148,6 +148,17 @@ u64 SafetensorsListing::bytes_of(std::size_t place) const {
   return place == mlx::no_tensor ? 0 : model_.set.tensor(model_.set.tensors[place]).bytes();
 }
 
+// Columns with one scale, of forms that are not MLX's; 0: a row or more has one, or the columns of a group are no
+// neighbours.
+static u64 group_columns(const StoredForm& form) {
+  switch (form.kind) {
+    case FormKind::integers: return form.integers.is_scattered ? 0 : form.integers.group;
+    case FormKind::nvfp4: return 16;
+    case FormKind::fp8: return form.scale_columns;
+    default: return 0;
+  }
+}
+
 // Sizes that a file states may not add up in 64 bits; they are for people then anyway.
 void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) const {
   listing.module_count = model_.modules.list.size();
@@ -169,6 +180,7 @@ void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& re
     } else if (module.form) {
       listed.mode = form_info(*module.form).name;
       listed.bits = static_cast<u32>(form_info(*module.form).bits(*module.form));
+      listed.group_size = group_columns(*module.form);
     }
     listed.shape = module.shape;
     listed.parameters = checked_product(module.shape);

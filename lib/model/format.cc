@@ -18,6 +18,7 @@
 #include "model/bump5_catalog.h"
 #include "model/peft_adapter.h"
 #include "pytorch/parse.h"
+#include "quantize/importance.h"
 #include "safetensors/folder.h"
 #include "safetensors/parse.h"
 #include "safetensors/shard_set.h"
@@ -75,17 +76,8 @@ bool is_bump5(const PathProbe& probe) {
   return probe.head.starts_with(bump::v5::magic);
 }
 
-// The form that llama-imatrix wrote before GGUF: the number of tensors, then of each the length of its name (both i32,
-// little-endian), the name and numbers.
-bool is_old_imatrix(std::string_view head) {
-  constexpr std::size_t name_at = 8;
-  constexpr u32 max_tensors = 1'000'000;
-  constexpr u32 max_name = 256;
-  if (head.size() < name_at) return false;
-  const u32 tensors = load<u32>(head.data());
-  const u32 length = load<u32>(head.data() + 4);
-  if (tensors == 0 || tensors > max_tensors || length == 0 || length > max_name) return false;
-  return head.substr(name_at, length).ends_with(".weight");
+bool is_imatrix(const PathProbe& probe) {
+  return quantize::is_legacy_importance(probe.head);
 }
 
 constexpr std::array infos = {
@@ -96,11 +88,12 @@ constexpr std::array infos = {
     FormatInfo{Format::bump4, "bumpwgt4", "a BUMPWGT4 model", ".bump"},
     FormatInfo{Format::bump5, "bumpwgt5", "a BUMPWGT5 model", ".bump"},
     FormatInfo{Format::bump, "bumpwgt3", "a BUMPWGT3 model", ".bump"},
+    FormatInfo{Format::imatrix, "imatrix", "an importance matrix", {}},
 };
 
 // How each is recognised, in the order of `infos`; the more specific one comes first.
 constexpr std::array recognisers = {is_gguf,  is_model_directory, is_pytorch, is_safetensors,
-                                    is_bump4, is_bump5,           is_bump};
+                                    is_bump4, is_bump5,           is_bump,    is_imatrix};
 static_assert(infos.size() == recognisers.size());
 
 Result<FolderFile> open_file(const std::string& path) {
@@ -150,8 +143,6 @@ Error unknown_format(const PathProbe& probe) {
     message = fmt::format("is a {}, without its weights", adapter->text());
   } else if (probe.is_directory) {
     message = "contains no recognised model";
-  } else if (is_old_imatrix(probe.head)) {
-    message = "is an importance matrix in the form before GGUF; llama-imatrix converts it (--in-file, -o)";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
     message = "unrecognised format: not GGUF, safetensors, PyTorch, MLX or BUMPWGT3";
   } else {

@@ -21,6 +21,7 @@ enum class Format : u8 {
   bump,         ///< BUMPWGT3, or a version of it that we do not know, which the rules then refuse
   bump4,
   bump5,
+  imatrix,  ///< an importance matrix of the format before GGUF (.dat)
 };
 
 /// The facts about a format: one row of a table.

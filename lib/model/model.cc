@@ -6,7 +6,7 @@
 namespace modelutils {
 
 Result<Model> open_model(PathProbe probe) {
-  Model model{*probe.format, std::move(probe), {}, {}, {}, {}};
+  Model model{*probe.format, std::move(probe), {}, {}, {}, {}, {}};
   const PathProbe& found = model.probe;
   log_info("{} is {}", found.path, format_info(model.format).noun);
   switch (model.format) {
@@ -38,6 +38,10 @@ Result<Model> open_model(PathProbe probe) {
     case Format::bump5: {
       MU_ASSIGN(bump::v5::Document document, bump::v5::parse(*found.opened.file));
       model.bump5 = Bump5Model{found.opened.file, std::move(document)};
+      break;
+    }
+    case Format::imatrix: {
+      MU_ASSIGN(model.importance, quantize::ImportanceMatrix::read(found.opened.file, found.path));
       break;
     }
   }

@@ -10,6 +10,7 @@
 #include "gguf/split_set.h"
 #include "model/format.h"
 #include "model/safetensors_model.h"
+#include "quantize/importance.h"
 
 namespace modelutils {
 
@@ -31,6 +32,7 @@ struct Model {
   std::optional<SafetensorsModel> safetensors;  ///< formats mlx and safetensors
   std::optional<BumpModel> bump;
   std::optional<Bump5Model> bump5;  ///< formats bump4 and bump5
+  std::shared_ptr<const quantize::ImportanceMatrix> importance = {};
 
   const std::string& path() const { return probe.path; }
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::string_view sums_suffix = ".in_sum2";
 constexpr std::string_view counts_suffix = ".counts";
+constexpr std::string_view plain_sums_suffix = ".in_sum";
 
 tl::unexpected<Error> broken(const ByteReader& reader, const std::string& path, std::string message) {
   if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
@@ -36,19 +38,64 @@ Result<std::vector<float>> read_floats(const ByteSource& source, u64 offset, u64
 
 }  // namespace
 
+bool is_legacy_importance(std::string_view head) {
+  constexpr std::size_t name_at = 8;
+  constexpr u32 max_tensors = 1'000'000;
+  constexpr u32 max_name = 256;
+  if (head.size() < name_at) return false;
+  const u32 tensors = load<u32>(head.data());
+  const u32 length = load<u32>(head.data() + 4);
+  if (tensors == 0 || tensors > max_tensors || length == 0 || length > max_name) return false;
+  return head.substr(name_at, length).ends_with(".weight");
+}
+
+bool is_importance(const gguf::Document& document) {
+  return gguf::Index(document).string_value("general.type") == "imatrix";
+}
+
+u64 ImportanceEntry::never_used() const {
+  return static_cast<u64>(std::ranges::count_if(counts, [](i64 count) { return count <= 0; }));
+}
+
 Result<std::shared_ptr<const ImportanceMatrix>> ImportanceMatrix::open(const std::string& path) {
-  auto matrix = std::make_shared<ImportanceMatrix>();
-  matrix->path_ = path;
-  MU_ASSIGN(matrix->source_, RandomAccessFile::open(path));
+  MU_ASSIGN(auto source, RandomAccessFile::open(path));
+  return read(std::move(source), path);
+}
+
+Result<std::shared_ptr<const ImportanceMatrix>> ImportanceMatrix::read(std::shared_ptr<ByteSource> source,
+                                                                       std::string path) {
   char magic[4] = {};
-  MU_ASSIGN(const std::size_t got, matrix->source_->read_some(0, std::as_writable_bytes(std::span(magic))));
-  matrix->is_legacy_ = got < 4 || std::memcmp(magic, "GGUF", 4) != 0;
-  MU_TRY(matrix->is_legacy_ ? matrix->read_legacy() : matrix->read_gguf());
-  matrix->names_.reserve(matrix->entries_.size());
-  for (const ImportanceEntry& entry : matrix->entries_) {
-    if (!matrix->names_.insert(entry.name).is_new) return bad_entry(path, entry.name, "is there twice");
+  MU_ASSIGN(const std::size_t got, source->read_some(0, std::as_writable_bytes(std::span(magic))));
+  if (got == 4 && std::memcmp(magic, "GGUF", 4) == 0) {
+    MU_ASSIGN(const gguf::Document document, gguf::parse(*source));
+    return read(std::move(source), std::move(path), document);
   }
+  auto matrix = std::make_shared<ImportanceMatrix>();
+  matrix->path_ = std::move(path);
+  matrix->source_ = std::move(source);
+  matrix->is_legacy_ = true;
+  MU_TRY(matrix->read_legacy());
+  MU_TRY(matrix->index_names());
   return matrix;
+}
+
+Result<std::shared_ptr<const ImportanceMatrix>> ImportanceMatrix::read(std::shared_ptr<ByteSource> source,
+                                                                       std::string path,
+                                                                       const gguf::Document& document) {
+  auto matrix = std::make_shared<ImportanceMatrix>();
+  matrix->path_ = std::move(path);
+  matrix->source_ = std::move(source);
+  MU_TRY(matrix->read_gguf(document));
+  MU_TRY(matrix->index_names());
+  return matrix;
+}
+
+Status ImportanceMatrix::index_names() {
+  names_.reserve(entries_.size());
+  for (const ImportanceEntry& entry : entries_) {
+    if (!names_.insert(entry.name).is_new) return bad_entry(path_, entry.name, "is there twice");
+  }
+  return {};
 }
 
 const ImportanceEntry* ImportanceMatrix::find(std::string_view name) const {
@@ -56,9 +103,7 @@ const ImportanceEntry* ImportanceMatrix::find(std::string_view name) const {
   return number ? &entries_[*number] : nullptr;
 }
 
-// NAME.in_sum2 and NAME.counts, both float32.
-Status ImportanceMatrix::read_gguf() {
-  MU_ASSIGN(const gguf::Document document, gguf::parse(*source_));
+Status ImportanceMatrix::read_gguf(const gguf::Document& document) {
   for (const Finding& finding : document.findings.findings()) {
     if (finding.severity == Severity::error) return tl::make_unexpected(with_path(finding, path_));
   }
@@ -77,28 +122,42 @@ Status ImportanceMatrix::read_gguf() {
   chunk_size_ = *size;
   MU_ASSIGN(datasets_, gguf::read_strings(*source_, document, *datasets));
 
+  return read_entries(document);
+}
+
+// NAME.in_sum2 and NAME.counts, both float32, and NAME.in_sum of files of the second half of 2026.
+Status ImportanceMatrix::read_entries(const gguf::Document& document) {
   const u64 file_size = source_->size().value_or(0);
-  std::map<std::string_view, std::pair<const gguf::TensorInfo*, const gguf::TensorInfo*>> pairs;
+  const u64 room = file_size < document.data_offset ? 0 : file_size - document.data_offset;
+  constexpr std::string_view suffixes[] = {sums_suffix, counts_suffix, plain_sums_suffix};
+  using Parts = std::array<const gguf::TensorInfo*, std::size(suffixes)>;
+  std::map<std::string_view, Parts> all;
   for (const gguf::TensorInfo& tensor : document.tensors) {
     const std::string_view name = tensor.name;
-    if (name.ends_with(sums_suffix)) pairs[name.substr(0, name.size() - sums_suffix.size())].first = &tensor;
-    if (name.ends_with(counts_suffix)) pairs[name.substr(0, name.size() - counts_suffix.size())].second = &tensor;
+    for (std::size_t i = 0; i < std::size(suffixes); ++i) {
+      if (name.ends_with(suffixes[i])) all[name.substr(0, name.size() - suffixes[i].size())][i] = &tensor;
+    }
   }
-  for (const auto& [name, pair] : pairs) {
-    const auto& [sums, counts] = pair;
+  for (const auto& [name, parts] : all) {
+    const auto& [sums, counts, plain_sums] = parts;
     if (sums == nullptr || counts == nullptr) return bad_entry(path_, name, "has sums or counts, but not both");
-    for (const gguf::TensorInfo* tensor : {sums, counts}) {
+    for (const gguf::TensorInfo* tensor : parts) {
+      if (tensor == nullptr) continue;
       const auto bytes = tensor->bytes();
-      const u64 room = file_size < document.data_offset ? 0 : file_size - document.data_offset;
       if (tensor->type() != TensorType::F32) return bad_entry(path_, tensor->name, "is not F32");
       if (!bytes || tensor->offset > room || *bytes > room - tensor->offset) {
         return bad_entry(path_, tensor->name, "lies beyond the end of the file");
       }
     }
+    if (plain_sums != nullptr && plain_sums->elements() != sums->elements()) {
+      return bad_entry(path_, name, "has sums of the values and of their squares, but not as many");
+    }
     ImportanceEntry entry{.name = std::string(name),
                           .values = *sums->elements(),
                           .sums_offset = document.data_offset + sums->offset,
-                          .counts = {}};
+                          .counts = {},
+                          .record_offset = sums->info_offset};
+    if (plain_sums != nullptr) entry.plain_sums_offset = document.data_offset + plain_sums->offset;
     MU_ASSIGN(const std::vector<float> numbers,
               read_floats(*source_, document.data_offset + counts->offset, *counts->elements()));
     for (const float number : numbers) {
@@ -119,6 +178,7 @@ Status ImportanceMatrix::read_legacy() {
                   "that the file could hold");
   }
   for (i32 i = 0; i < count; ++i) {
+    const u64 record_offset = reader.offset();
     const i32 length = reader.read<i32>();
     if (!reader.ok() || length < 1) return broken(reader, path_, fmt::format("entry {}: no name", i + 1));
     std::string name = reader.read_string(static_cast<u64>(length));
@@ -128,7 +188,8 @@ Status ImportanceMatrix::read_legacy() {
     ImportanceEntry entry{.name = std::move(name),
                           .values = static_cast<u64>(values),
                           .sums_offset = reader.offset(),
-                          .counts = {i64{ncall}}};
+                          .counts = {i64{ncall}},
+                          .record_offset = record_offset};
     reader.skip(4 * entry.values);
     if (!reader.ok()) return broken(reader, path_, fmt::format("entry {}: the file ends within its values", i + 1));
     MU_TRY(add(std::move(entry)));
@@ -156,6 +217,10 @@ Status ImportanceMatrix::add(ImportanceEntry entry) {
 
 Result<std::vector<float>> ImportanceMatrix::sums(const ImportanceEntry& entry) const {
   return read_floats(*source_, entry.sums_offset, entry.values);
+}
+
+Result<std::vector<float>> ImportanceMatrix::plain_sums(const ImportanceEntry& entry) const {
+  return read_floats(*source_, *entry.plain_sums_offset, entry.values);
 }
 
 Result<std::vector<float>> ImportanceMatrix::weights(const ImportanceEntry& entry) const {

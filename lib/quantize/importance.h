@@ -11,8 +11,15 @@
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "base/name_index.h"
+#include "gguf/document.h"
 
 namespace modelutils::quantize {
+
+/// Do the first bytes of a file look like the older format: the number of tensors, then of each the length of its name
+/// (both i32, little-endian), the name and numbers?
+bool is_legacy_importance(std::string_view head);
+/// Does a GGUF file say that it is an importance matrix (general.type)?
+bool is_importance(const gguf::Document& document);
 
 /// What is known of one tensor. Sums stay in the file until asked for.
 struct ImportanceEntry {
@@ -20,6 +27,11 @@ struct ImportanceEntry {
   u64 values = 0;           ///< columns × matrices
   u64 sums_offset = 0;      ///< absolute offset of the sums, float32
   std::vector<i64> counts;  ///< how often each matrix was used: one for all, or one for each expert
+  u64 record_offset = 0;    ///< absolute offset of what describes it: the info of the sums, or the record of a .dat
+  std::optional<u64> plain_sums_offset = {};  ///< the same of sums of the values themselves, which some files have, too
+
+  u64 columns() const { return values / counts.size(); }  ///< of one matrix, if each has its count
+  u64 never_used() const;                                 ///< matrices whose count is not positive
 };
 
 class ImportanceMatrix {
@@ -27,8 +39,14 @@ class ImportanceMatrix {
   /// Opens and checks a file of either format; what is not GGUF is taken for a .dat file. Errors: those of opening;
   /// "imatrix-…" (docs/findings.md).
   static Result<std::shared_ptr<const ImportanceMatrix>> open(const std::string& path);
+  /// The same of a file that is open.
+  static Result<std::shared_ptr<const ImportanceMatrix>> read(std::shared_ptr<ByteSource> source, std::string path);
+  /// The same of a GGUF file whose header was read.
+  static Result<std::shared_ptr<const ImportanceMatrix>> read(std::shared_ptr<ByteSource> source, std::string path,
+                                                              const gguf::Document& document);
 
   const std::string& path() const { return path_; }
+  const std::shared_ptr<ByteSource>& source() const { return source_; }
   bool is_legacy() const { return is_legacy_; }  ///< a .dat file
   const std::vector<std::string>& datasets() const { return datasets_; }
   u64 chunks() const { return chunks_; }          ///< 0: the file does not say
@@ -39,14 +57,18 @@ class ImportanceMatrix {
 
   /// The sums as they stand.
   Result<std::vector<float>> sums(const ImportanceEntry& entry) const;
+  /// Those of the values themselves; the entry must have them.
+  Result<std::vector<float>> plain_sums(const ImportanceEntry& entry) const;
   /// The weights as a quantiser uses them: sums divided by the count of their matrix, 1 for a matrix that was never
   /// used. Errors: reading; "imatrix-not-finite".
   Result<std::vector<float>> weights(const ImportanceEntry& entry) const;
 
  private:
-  Status read_gguf();
+  Status read_gguf(const gguf::Document& document);
+  Status read_entries(const gguf::Document& document);
   Status read_legacy();
   Status add(ImportanceEntry entry);
+  Status index_names();
 
   std::string path_;
   std::shared_ptr<ByteSource> source_;

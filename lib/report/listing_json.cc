@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "gguf/parse.h"
+#include "report/importance_table.h"
 #include "report/json_value.h"
 #include "report/listing_forms.h"
 #include "report/member_names.h"
@@ -187,6 +188,7 @@ Status write_gguf(json::Writer& json, const Listing& listing, const ListingOptio
   json.member("endian", listing.big_endian ? "BIG" : "LITTLE");
   write_facts(json, listing);
   if (listing.is_split()) write_gguf_files(json, listing);
+  if (listing.importance) write_importance_json(json, *listing.importance);
   MU_TRY(write_gguf_keys(json, listing, options));
   write_tensors(json, listing, write_gguf_tensor);
   return {};

@@ -9,6 +9,7 @@
 #include "base/terminal_text.h"
 #include "base/utf8.h"
 #include "report/fact_line.h"
+#include "report/importance_table.h"
 #include "report/key_text.h"
 #include "report/listing_forms.h"
 #include "report/listing_tables.h"
@@ -38,11 +39,17 @@ class TextDump {
     }
     if (!listing_.has_counts) return {};  // the header breaks off before keys and tensors
     if (!only_some && listing_.is_split()) tables.write_files();
+    const bool is_legacy = listing_.importance && listing_.importance->matrix->is_legacy();
     const bool has_keys = listing_.key_count > 0 || listing_.format == Listing::Format::gguf;
-    if (has_keys && (!only_some || options_.only_keys)) MU_TRY(tables.write_keys());
+    if (has_keys && !is_legacy && (!only_some || options_.only_keys)) MU_TRY(tables.write_keys());
     if (listing_.has_tensors && !only_some && listing_.is_packed()) {
       tables.write_modules();
       note(fmt::format("{} stored tensors: --tensors '*' lists them.", thousands(listing_.tensor_count)), {});
+    } else if (listing_.has_tensors && !only_some && listing_.importance) {
+      write_importance_table(out_, *listing_.importance, options_);
+      if (!is_legacy) {
+        note(fmt::format("{} stored tensors: --tensors '*' lists them.", thousands(listing_.tensor_count)), {});
+      }
     } else if (listing_.has_tensors && (!only_some || options_.only_tensors)) {
       tables.write_tensors();
     }
@@ -98,6 +105,7 @@ class TextDump {
     std::vector<std::string> companion;
     for (const std::string& text : facts_.companion) companion.push_back(escape(text));
     fact("companion", companion);
+    if (listing_.importance) write_importance_facts(out_, *listing_.importance, options_);
     write_architecture();
     write_parameters();
     write_quantisation(listing_.is_packed() ? listing_.forms : facts_.types,
@@ -253,6 +261,7 @@ class TextDump {
 
   void write_layout() {
     if (listing_.files.empty()) return;
+    if (listing_.importance && listing_.importance->matrix->is_legacy()) return;  // one entry after another
     const ListedFile& first = listing_.files.front();
     std::vector<std::string> facts;
     if (!first.data_offset) {

@@ -7,6 +7,7 @@
 #include "rules/bump/v5_rules.h"
 #include "rules/directory/mlx_rules.h"
 #include "rules/gguf/rules.h"
+#include "rules/imatrix/rules.h"
 #include "rules/pytorch/rules.h"
 #include "rules/safetensors/rules.h"
 
@@ -22,6 +23,7 @@ const std::array rules_table = {
     FormatRules{Format::bump, check_bump, true},
     FormatRules{Format::bump4, check_bump5, true},
     FormatRules{Format::bump5, check_bump5, true},
+    FormatRules{Format::imatrix, check_imatrix},
 };
 
 }  // namespace

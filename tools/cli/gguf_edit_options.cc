@@ -58,7 +58,10 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
       "which -o writes as one file. An edit that breaks a rule (an id beyond the vocabulary, a missing tensor, another "
       "architecture) is refused; --force makes it all the same. With --in-place only the header is written, protected "
       "by a journal next to the file: if the edit is interrupted, gguf-dump and verify say so, and --recover repairs "
-      "the file. The new header must fit before the tensor data; -o with --reserve makes room for later edits.");
+      "the file. The new header must fit before the tensor data; -o with --reserve makes room for later edits. "
+      "Importance matrices of llama-imatrix may be of the format before GGUF (.dat): they become GGUF, or the other "
+      "way "
+      "round where OUT ends in .dat.");
   command.add_path({.names = "MODEL.gguf",
                     .help = "A GGUF model; any part of a split one",
                     .kind = ValueKind::file,
@@ -73,6 +76,13 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
                .file_patterns = {"*.gguf"},
                .in_usage = true},
               edit.output);
+  command.add({.names = "--add-imatrix",
+               .value_name = "FILE",
+               .help = "Add another importance matrix to MODEL, which is one, as llama-imatrix adds up its --in-file; "
+                       "may be repeated",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf", "*.dat"}},
+              arguments.importance);
   command.add({.names = "--in-place", .help = "Change the header of MODEL.gguf itself"}, edit.in_place);
   command.add({.names = "--dry-run", .help = "Print what would change, but write nothing"}, edit.dry_run);
   command.add({.names = "--recover", .help = "Repair a file whose edit in place was interrupted"}, arguments.recover);
@@ -98,6 +108,8 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
                   "See what would change");
   command.example("gguf-edit model-00001-of-00003.gguf -o whole.gguf", "Merge a split model");
   command.example("gguf-edit --split-max-size 2G model.gguf -o part", "Split it: part-00001-of-00003.gguf and so on");
+  command.example("gguf-edit imatrix.dat -o imatrix.gguf", "Make an importance matrix a GGUF file");
+  command.example("gguf-edit imatrix.gguf --add-imatrix more.dat -o both.gguf", "Add up two of them");
   command.daily({"--set", "--set-from", "--set-token", "--delete", "--output", "--in-place", "--dry-run"});
   return command;
 }

@@ -10,7 +10,8 @@ struct GgufEditArguments {
   edit::EditOptions edit;
   std::vector<Occurrence> operations;
   bool recover = false;
-  std::string journal;  ///< with recover
+  std::string journal;                  ///< with recover
+  std::vector<std::string> importance;  ///< importance matrices to be added to the input, which is one
 };
 
 /// Every flag; parse() fills `arguments`, which must outlive the command.

@@ -19,6 +19,22 @@ constexpr Pair pairs[] = {
     {"adapter.type", "lora", ".lora_a", ".lora_b", 1, 0, "gguf-lora", "the rank"},
 };
 
+// llama-quantize loads no importance matrix without them.
+void check_imatrix_keys(const gguf::Index& index, FindingLog& log) {
+  if (index.string_value("general.type") != "imatrix") return;
+  const gguf::ArrayRef* datasets = index.array_value("imatrix.datasets");
+  const std::pair<std::string_view, bool> keys[] = {
+      {"imatrix.datasets", datasets != nullptr && datasets->element_type == gguf::ValueType::string},
+      {"imatrix.chunk_count", index.unsigned_value("imatrix.chunk_count").has_value()},
+      {"imatrix.chunk_size", index.unsigned_value("imatrix.chunk_size").has_value()},
+  };
+  for (const auto& [key, is_there] : keys) {
+    if (is_there) continue;
+    log.error(Scope::model, "imatrix-keys", "the key is missing or of another type: this is not an importance matrix",
+              at_key(key));
+  }
+}
+
 u64 size_of(const gguf::TensorInfo& tensor, std::size_t dimension) {
   return dimension < tensor.ne.size() ? tensor.ne[dimension] : 1;
 }
@@ -26,6 +42,7 @@ u64 size_of(const gguf::TensorInfo& tensor, std::size_t dimension) {
 }  // namespace
 
 void check_companion(const gguf::Document& document, const gguf::Index& index, FindingLog& log) {
+  check_imatrix_keys(index, log);
   for (const Pair& pair : pairs) {
     if (index.string_value(pair.type_key) != pair.type) continue;
     for (const gguf::TensorInfo& tensor : document.tensors) {
