@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "listing/adapter_facts.h"
 #include "memory/cache_summary.h"
 #include "template/capabilities.h"
 #include "tensor/types.h"
@@ -53,6 +54,7 @@ struct ModelFacts {
   std::string name;
   std::vector<std::string>
       companion;          ///< what a file is that goes with a model (listing/gguf_companion.h); empty for models
+  std::optional<AdapterFacts> adapter;  ///< of LoRA adapters
   std::string mix;        ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
   std::string tokenizer;  ///< tokenizer.ggml.model
   std::string tokenizer_pre;

@@ -17,11 +17,24 @@ GridTensor grid_tensor(const Listing& listing, const ListedTensor& tensor) {
           bits_paint(static_cast<double>(module.bits))};
 }
 
+// Of an adapter the matrices that it changes, with rank and scale.
+std::vector<GridTensor> grid_of_targets(const AdapterFacts& adapter) {
+  std::vector<GridTensor> tensors;
+  for (const AdapterTarget& target : adapter.targets) {
+    tensors.push_back({target.name, fmt::format("{} ×{:.4g}", target.rank, target.scale), Paint::plain});
+  }
+  return tensors;
+}
+
 }  // namespace
 
 Status write_listing_layers(TextOutput& out, const Listing& listing, const ListingOptions& options) {
   const Style style(options.color);
   if (options.several) out << style(Paint::title, escape(listing.path)) << "\n";
+  if (listing.facts.adapter && !listing.facts.adapter->targets.empty()) {
+    write_layer_grid(out, grid_of_targets(*listing.facts.adapter), {options.width, style});
+    return {};
+  }
   std::vector<GridTensor> tensors;
   tensors.reserve(listing.tensors.size());
   for (const ListedTensor& tensor : listing.tensors) {
