@@ -152,12 +152,13 @@ void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u6
   for (u64 row = first; row < first + count;) {
     const u64 slice = row / pair.rows();
     const u64 end = std::min(first + count, (slice + 1) * pair.rows());
-    add_product(all_a.subspan(static_cast<std::size_t>(slice * pair.rank * columns_),
-                              static_cast<std::size_t>(pair.rank * columns_)),
-                all_b.subspan(static_cast<std::size_t>(row * pair.rank), static_cast<std::size_t>((end - row) * pair.rank)),
-                pair.rank, columns_,
-                values.subspan(static_cast<std::size_t>((row - first) * columns_),
-                               static_cast<std::size_t>((end - row) * columns_)));
+    add_product(
+        all_a.subspan(static_cast<std::size_t>(slice * pair.rank * columns_),
+                      static_cast<std::size_t>(pair.rank * columns_)),
+        all_b.subspan(static_cast<std::size_t>(row * pair.rank), static_cast<std::size_t>((end - row) * pair.rank)),
+        pair.rank, columns_,
+        values.subspan(static_cast<std::size_t>((row - first) * columns_),
+                       static_cast<std::size_t>((end - row) * columns_)));
     row = end;
   }
 }

@@ -81,8 +81,8 @@ class Extractor {
         continue;
       }
       if (!is_same_shape(tensor.ne, other->ne)) {
-        left_out(tensor.name, fmt::format("has shape {}, in the finetune {}", shape_text(tensor.ne),
-                                          shape_text(other->ne)));
+        left_out(tensor.name,
+                 fmt::format("has shape {}, in the finetune {}", shape_text(tensor.ne), shape_text(other->ne)));
         continue;
       }
       MU_ASSIGN(const bool differs, differ(tensor, *other));

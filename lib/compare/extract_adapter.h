@@ -12,10 +12,10 @@
 namespace modelutils {
 
 struct ExtractOptions {
-  std::string base;      ///< a directory, with names as transformers or mlx-lm give them
-  std::string finetune;  ///< the same
-  std::string output;    ///< directory of the adapter, in PEFT's form
-  u64 rank = 0;          ///< from 1 on
+  std::string base;                          ///< a directory, with names as transformers or mlx-lm give them
+  std::string finetune;                      ///< the same
+  std::string output;                        ///< directory of the adapter, in PEFT's form
+  u64 rank = 0;                              ///< from 1 on
   std::vector<std::string> ignored_tensors;  ///< globs: left out without a word
   bool force = false;
 };

@@ -18,8 +18,8 @@ struct LowRank {
 };
 
 /// `matrix`: [rows, columns], finite, not all 0; `rank` from 1 on. Where the matrix has fewer rows or columns than
-/// `rank`, the rest of the factors is 0. The same for the same matrix: the random numbers have a fixed seed. Passes over
-/// the matrix: seven. Memory: some multiples of (rank + 8) × (rows + columns).
+/// `rank`, the rest of the factors is 0. The same for the same matrix: the random numbers have a fixed seed. Passes
+/// over the matrix: seven. Memory: some multiples of (rank + 8) × (rows + columns).
 LowRank low_rank(std::span<const float> matrix, u64 rows, u64 columns, u64 rank);
 
 }  // namespace modelutils

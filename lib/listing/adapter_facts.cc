@@ -33,8 +33,8 @@ std::optional<AdapterFacts> adapter_facts(const gguf::SplitSet& set) {
   facts.form = "gguf";
   facts.alpha = found->alpha;
   for (const adapter::GgufPair& pair : found->pairs) {
-    facts.targets.push_back({std::string(pair.target), pair.rank(), found->scale_of(pair), pair.columns(), pair.rows(),
-                             pair.slices()});
+    facts.targets.push_back(
+        {std::string(pair.target), pair.rank(), found->scale_of(pair), pair.columns(), pair.rows(), pair.slices()});
   }
   facts.others = document.tensors.size() - 2 * found->pairs.size();
   return facts;

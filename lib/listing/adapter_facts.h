@@ -14,7 +14,7 @@ namespace modelutils {
 struct AdapterTarget {
   std::string name;  ///< raw text: of the base's tensor in a GGUF, else of the module, as the training library calls it
   u64 rank = 0;
-  double scale = 1;  ///< of the product, with alpha, rank, rslora and patterns in it
+  double scale = 1;                       ///< of the product, with alpha, rank, rslora and patterns in it
   u64 columns = 0, rows = 0, slices = 1;  ///< of the matrix that is changed
 };
 

@@ -72,7 +72,8 @@ Status LegacyReader::parse() {
   const Values& values = first->values();
   if (!values.is(first->root(), ValueKind::big_integer) || values.text(first->root()) != magic) {
     error("pt-legacy",
-          fmt::format("is {}, not a checkpoint: it does not begin with torch's magic number", maker_of(document_.findings)),
+          fmt::format("is {}, not a checkpoint: it does not begin with torch's magic number",
+                      maker_of(document_.findings)),
           0);
     // What would have been loaded is still worth knowing.
     while (position_ < document_.file_size) {

@@ -54,9 +54,9 @@ class ModuleMapper {
     std::vector<u64> own = {pair.columns(), pair.rows()};
     if (pair.slices() > 1) own.push_back(pair.slices());
     if (!is_same_shape(own, expected.ne)) {
-      return fail(pair, "adapter-pair",
-                  fmt::format("is for a tensor of {}, but the base has one of {}", shape_text(own),
-                              shape_text(expected.ne)));
+      return fail(
+          pair, "adapter-pair",
+          fmt::format("is for a tensor of {}, but the base has one of {}", shape_text(own), shape_text(expected.ne)));
     }
     const arch::SourceAlternative* alternative = choose(*expected.row, expected.layer);
     if (alternative == nullptr) return fail(pair, "adapter-pair", "is on a tensor that has no name in a directory");

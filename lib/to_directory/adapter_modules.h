@@ -21,7 +21,7 @@ struct MatrixFactors {
 
 /// The factors of a module; W becomes W + scale × B·A.
 struct ModuleFactors {
-  u64 rank = 0;     ///< 0: it has no part in the adapter
+  u64 rank = 0;  ///< 0: it has no part in the adapter
   double scale = 1;
   std::vector<MatrixFactors> stack;
 };

@@ -79,10 +79,10 @@ class Converter {
     pairs_ = adapter::gguf_adapter(document, *index_);
     if (!pairs_) return input_error("adapter-tensor", "is not a LoRA adapter", {}, {}, options_.input);
     if (index_->architecture() != options_.base.family->gguf) {
-      return input_error("adapter-pair",
-                         fmt::format("is for '{}', but the base is '{}'", index_->architecture(),
-                                     options_.base.family->gguf),
-                         at_key("general.architecture"), {}, options_.input);
+      return input_error(
+          "adapter-pair",
+          fmt::format("is for '{}', but the base is '{}'", index_->architecture(), options_.base.family->gguf),
+          at_key("general.architecture"), {}, options_.input);
     }
     auto modules = AdapterModules::map(*pairs_, catalog_, options_.base, options_.style);
     if (!modules) return tl::make_unexpected(in_file(std::move(modules.error()), options_.input));
@@ -145,13 +145,15 @@ class Converter {
         if (is_peft()) {
           shape = is_a ? std::vector<u64>{rank, module.in} : std::vector<u64>{module.out, rank};
           // Of a table that is looked up A is [r, vocabulary] and B [width, r].
-          if (module.is_embedding) shape = is_a ? std::vector<u64>{rank, module.out} : std::vector<u64>{module.in, rank};
+          if (module.is_embedding)
+            shape = is_a ? std::vector<u64>{rank, module.out} : std::vector<u64>{module.in, rank};
         } else if (module.stack > 1) {
-          shape = is_a ? std::vector<u64>{module.stack, rank, module.in}
-                       : std::vector<u64>{module.stack, module.out, rank};
+          shape =
+              is_a ? std::vector<u64>{module.stack, rank, module.in} : std::vector<u64>{module.stack, module.out, rank};
         } else {
           shape = is_a ? std::vector<u64>{module.in, rank} : std::vector<u64>{rank, module.out};
-          if (module.is_embedding) shape = is_a ? std::vector<u64>{module.out, rank} : std::vector<u64>{rank, module.in};
+          if (module.is_embedding)
+            shape = is_a ? std::vector<u64>{module.out, rank} : std::vector<u64>{rank, module.in};
         }
         tensors.push_back({name_of(module, is_a), type_, std::move(shape)});
       }
@@ -180,7 +182,8 @@ class Converter {
   std::string name_of(const AdapterModule& module, bool is_a) const {
     if (!is_peft()) return module.name + (is_a ? ".lora_a" : ".lora_b");
     // GPT-2 is published without the name that its class gives to all but the head.
-    const bool is_bare = module.name.starts_with("h.") || module.name.starts_with("wte") || module.name.starts_with("wpe");
+    const bool is_bare =
+        module.name.starts_with("h.") || module.name.starts_with("wte") || module.name.starts_with("wpe");
     const std::string name = std::string(peft_prefix) + (is_bare ? "transformer." : "") + module.name;
     if (module.is_embedding) return name + (is_a ? ".lora_embedding_A" : ".lora_embedding_B");
     return name + (is_a ? ".lora_A.weight" : ".lora_B.weight");

@@ -60,11 +60,12 @@ Result<adapter::Base> base_of_config(const std::string& path) {
   base.family = arch::find_family(*config);
   if (base.family == nullptr) return unknown_base(path);
   if (!base.family->marks.empty()) {
-    return input_error("adapter-no-base",
-                       fmt::format("does not say which layers of a {} have which tensors; --base must be a directory with "
-                                   "weights, or a GGUF",
-                                   base.family->name),
-                       {}, {}, path);
+    return input_error(
+        "adapter-no-base",
+        fmt::format("does not say which layers of a {} have which tensors; --base must be a directory with "
+                    "weights, or a GGUF",
+                    base.family->name),
+        {}, {}, path);
   }
   arch::Sizes known;
   known.set("mlx", 0);

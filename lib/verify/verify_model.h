@@ -8,9 +8,9 @@
 
 #include "base/thread_budget.h"
 #include "model/format.h"
-#include "verify/together_checks.h"
 #include "verify/cache/download_check.h"
 #include "verify/manifest/manifest.h"
+#include "verify/together_checks.h"
 #include "verify/verify.h"
 #include "verify/verify_report.h"
 
