@@ -4,7 +4,9 @@
 #include "bump/parse.h"
 #include "cli/model_diff_options.h"
 #include "cli/pager.h"
+#include "compare/extract_adapter.h"
 #include "io/text_output.h"
+#include "report/extract_report.h"
 #include "report/html/diff_page.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
@@ -47,6 +49,26 @@ Status show(TextOutput& out, const ModelDiff& diff, const cli::ModelDiffArgument
   return {};
 }
 
+// --extract-lora: writes instead of comparing.
+int extract(const cli::ModelDiffArguments& arguments, const cli::CommonOptions& common, const cli::Messages& messages) {
+  ExtractOptions options;
+  options.base = arguments.a;
+  options.finetune = arguments.b;
+  options.output = arguments.output;
+  options.rank = *arguments.extract_rank;
+  options.ignored_tensors = arguments.compare.ignored_tensors;
+  options.force = arguments.force;
+  Progress progress("comparing", 0, cli::use_progress(common));
+  const auto report = extract_adapter(options, progress);
+  progress.finish();
+  if (!report) return messages.error(report.error());
+  for (const Finding& remark : report->remarks.findings()) messages.remark(remark, arguments.b);
+  TextOutput out;
+  out << (arguments.json ? extract_json(*report) : extract_text(*report));
+  if (const Status written = out.flush(); !written) return messages.error(written.error());
+  return cli::exit_ok;
+}
+
 int run(int argc, char** argv) {
   cli::ModelDiffArguments arguments;
   cli::Command command = cli::model_diff_command(arguments);
@@ -54,6 +76,7 @@ int run(int argc, char** argv) {
   if (!arguments.page.path) cli::start_pager(command.common().pager);
   const cli::Messages messages(command);
   if (const Status done = cli::finish(arguments); !done) return messages.error(done.error());
+  if (arguments.extract_rank) return extract(arguments, command.common(), messages);
   const std::vector<std::string> paths = {arguments.a, arguments.b};
 
   std::vector<Model> models;

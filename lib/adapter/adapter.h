@@ -9,6 +9,8 @@
 
 #include "base/byte_source.h"
 #include "base/error.h"
+#include "io/model_folder.h"
+#include "safetensors/shard_set.h"
 #include "tensor/types.h"
 
 namespace modelutils::adapter {
@@ -55,7 +57,8 @@ struct Extra {
 struct Adapter {
   std::string path;  ///< of the directory, as the user gave it
   Origin origin = Origin::peft;
-  std::string base_model;  ///< what it says it was trained on; may be empty
+  std::optional<double> alpha;  ///< lora_alpha of PEFT, whatever patterns say of single modules
+  std::string base_model;       ///< what it says it was trained on; may be empty
   std::vector<Module> modules;
   std::vector<Extra> extras;
   /// Which axis of a three-dimensional parameter PEFT took for the module's inputs: the last since 0.19.1, before that
@@ -69,13 +72,15 @@ struct Adapter {
   Result<std::vector<float>> read(const Factor& factor) const;
 };
 
-/// Is `directory` one of an adapter: an adapter_config.json and no config.json?
-bool is_adapter(const std::string& directory);
+/// Is it the directory of an adapter: an adapter_config.json and no config.json?
+bool is_adapter(const ModelFolder& folder);
 
 /// Reads the headers of an adapter's directory. Errors of kind input: "adapter-config" (a field of adapter_config.json
 /// that is missing or of no use, a rank that is not the tensors'), "adapter-method" (another method than LoRA, named),
 /// "adapter-pair" (half a pair, ranks or dimensions that do not fit), "adapter-tensor" (a tensor of neither form, or of
 /// a type that has no factors); those of reading and of json/reader.h and safetensors/parse.h.
 Result<Adapter> read_adapter(const std::string& directory);
+/// The same of a directory that is open.
+Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::ShardSet& weights);
 
 }  // namespace modelutils::adapter

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "adapter/add_product.h"
 #include "base/checked_math.h"
 #include "base/path.h"
 
@@ -146,16 +147,19 @@ void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u6
     for (const Block& block : pair.blocks) add_by_element(step, block, loaded, first, count, values);
     return;
   }
-  for (u64 row = first; row < first + count; ++row) {
-    const float* b = loaded.values.b.data() + row * pair.rank;
-    const float* a = loaded.values.a.data() + row / pair.rows() * pair.rank * columns_;
-    float* out = values.data() + (row - first) * columns_;
-    for (u64 k = 0; k < pair.rank; ++k) {
-      const float factor = b[k];
-      if (factor == 0) continue;
-      const float* from = a + k * columns_;
-      for (u64 j = 0; j < columns_; ++j) out[j] += factor * from[j];
-    }
+  const std::span<const float> all_a(loaded.values.a);
+  const std::span<const float> all_b(loaded.values.b);
+  for (u64 row = first; row < first + count;) {
+    const u64 slice = row / pair.rows();
+    const u64 end = std::min(first + count, (slice + 1) * pair.rows());
+    add_product(
+        all_a.subspan(static_cast<std::size_t>(slice * pair.rank * columns_),
+                      static_cast<std::size_t>(pair.rank * columns_)),
+        all_b.subspan(static_cast<std::size_t>(row * pair.rank), static_cast<std::size_t>((end - row) * pair.rank)),
+        pair.rank, columns_,
+        values.subspan(static_cast<std::size_t>((row - first) * columns_),
+                       static_cast<std::size_t>((end - row) * columns_)));
+    row = end;
   }
 }
 

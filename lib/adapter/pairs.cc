@@ -44,8 +44,13 @@ bool split_view(RowUse& use, u64 rows, u64 columns, u64 out, u64 in) {
 
 class Mapper {
  public:
-  Mapper(Adapter& adapter, const Base& base, bool for_merging)
-      : adapter_(adapter), base_(base), names_(*base.family), sizes_(base.sizes), for_merging_(for_merging) {
+  Mapper(Adapter& adapter, const Base& base, bool for_merging, FindingLog* problems)
+      : adapter_(adapter),
+        base_(base),
+        names_(*base.family),
+        sizes_(base.sizes),
+        for_merging_(for_merging),
+        problems_(problems) {
     // Names are those of the library that trained the adapter, whatever form the base has.
     sizes_.set("mlx", adapter.origin == Origin::mlx_lm ? 1 : 0);
     sizes_.set("hf", adapter.origin == Origin::peft ? 1 : 0);
@@ -56,11 +61,11 @@ class Mapper {
 
   Result<MappedAdapter> map() {
     MU_TRY(resolve_expert_parameters(adapter_, names_, sizes_));
-    for (std::size_t i = 0; i < adapter_.modules.size(); ++i) MU_TRY(add_module(i));
+    for (std::size_t i = 0; i < adapter_.modules.size(); ++i) MU_TRY(unless_told(add_module(i)));
     MappedAdapter mapped;
     for (auto& [number, pair] : pairs_) mapped.pairs.push_back(std::move(pair));
     for (std::size_t i = 0; for_merging_ && i < adapter_.extras.size(); ++i) {
-      if (adapter_.extras[i].kind == Extra::Kind::saved) MU_TRY(add_saved(i, mapped.saved));
+      if (adapter_.extras[i].kind == Extra::Kind::saved) MU_TRY(unless_told(add_saved(i, mapped.saved)));
     }
     return mapped;
   }
@@ -80,6 +85,12 @@ class Mapper {
     RowUse use;
     u64 rows = 0;  // of the tensor, that the use fills
   };
+
+  Status unless_told(Status status) {
+    if (status || problems_ == nullptr) return status;
+    problems_->add(without_path(status.error(), Scope::model));
+    return {};
+  }
 
   tl::unexpected<Error> fail(std::string_view module, std::string code, std::string message) const {
     return input_error(std::move(code), std::move(message), at_tensor(module), {}, adapter_.path);
@@ -239,6 +250,7 @@ class Mapper {
   arch::Names names_;
   arch::Sizes sizes_;
   bool for_merging_;
+  FindingLog* problems_;
   std::vector<arch::ExpectedTensor> expected_;
   std::map<std::string, std::size_t> by_name_;
   std::map<std::size_t, Pair> pairs_;  // by the number of the expected tensor
@@ -247,8 +259,8 @@ class Mapper {
 
 }  // namespace
 
-Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging) {
-  return Mapper(adapter, base, for_merging).map();
+Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging, FindingLog* problems) {
+  return Mapper(adapter, base, for_merging, problems).map();
 }
 
 Result<PairValues> read_pair(const Adapter& adapter, const Pair& pair, const std::vector<double>& scales) {

@@ -10,6 +10,7 @@
 #include "arch/row_view.h"
 #include "arch/sizes.h"
 #include "base/error.h"
+#include "base/finding_log.h"
 
 namespace modelutils::adapter {
 
@@ -70,8 +71,9 @@ struct MappedAdapter {
 
 /// All pairs. `for_merging`: also those that no pair of a GGUF can say, and what replaces tensors. Errors of
 /// kind input: "adapter-target" (a module that the model does not have), "adapter-pair" (it has, but with other sizes;
-/// experts whose layout cannot be told), "adapter-merge" (only merging can carry it).
-Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging);
+/// experts whose layout cannot be told), "adapter-merge" (only merging can carry it). With `problems` those of single
+/// modules go there, and the others are mapped.
+Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging, FindingLog* problems = nullptr);
 
 /// The factors of a pair in float32: `a` [slices, rank, columns], `b` [slices, rows, rank], without scales. `scales`:
 /// one for each block, put into `b`. Errors: reading.

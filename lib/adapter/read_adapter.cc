@@ -104,6 +104,9 @@ std::optional<bool> is_at_least_0_19_1(std::string_view version) {
 class Reader {
  public:
   explicit Reader(const std::string& directory) : folder_(directory) { adapter_.path = directory; }
+  Reader(const ModelFolder& folder, const safetensors::ShardSet& weights) : folder_(folder), given_(&weights) {
+    adapter_.path = folder.path;
+  }
 
   Result<Adapter> read() {
     MU_ASSIGN(config_, json::load_if_present(folder_, config_name, u64{16} << 20, json::Numbers::python));
@@ -129,30 +132,35 @@ class Reader {
   }
 
   Status open_weights() {
-    constexpr std::pair<std::string_view, Origin> names[] = {{"adapter_model.safetensors", Origin::peft},
-                                                             {"adapters.safetensors", Origin::mlx_lm},
-                                                             {"adapter_model.bin", Origin::peft}};
-    for (const auto& [name, origin] : names) {
+    if (given_ != nullptr) return take_weights(*given_);
+    for (const std::string_view name : {"adapter_model.safetensors", "adapters.safetensors", "adapter_model.bin"}) {
       if (!is_present(folder_.file(name))) continue;
-      adapter_.origin = origin;
-      adapter_.weights = folder_.file(name);
-      MU_ASSIGN(set_, safetensors::open_set(adapter_.weights, OutsideLinks::warn, {}, false, read_checkpoint));
-      const FindingLog findings = set_.all_findings();
-      if (const Finding* broken = first_error(findings.findings())) {
-        return tl::make_unexpected(with_path(*broken, adapter_.weights));
-      }
-      adapter_.source = set_.files.front().source;
-      for (const safetensors::Tensor& tensor : document().tensors) {
-        if (document().holds(tensor)) continue;
-        return input_error("st-offsets", "does not lie inside the file, which is cut off or broken",
-                           at_tensor(tensor.name), {}, adapter_.weights);
-      }
-      return {};
+      MU_ASSIGN(set_, safetensors::open_set(folder_.file(name), OutsideLinks::warn, {}, false, read_checkpoint));
+      return take_weights(set_);
     }
     return fail("adapter-tensor", "has neither adapter_model.safetensors nor adapters.safetensors", {});
   }
 
-  const safetensors::Document& document() const { return set_.files.front().document; }
+  Status take_weights(const safetensors::ShardSet& set) {
+    if (set.files.size() != 1) return fail("adapter-tensor", "has more than one file of weights", {});
+    const safetensors::ShardFile& file = set.files.front();
+    adapter_.origin = file.base_name == "adapters.safetensors" ? Origin::mlx_lm : Origin::peft;
+    adapter_.weights = file.path;
+    adapter_.source = file.source;
+    document_ = &file.document;
+    const FindingLog findings = set.all_findings();
+    if (const Finding* broken = first_error(findings.findings())) {
+      return tl::make_unexpected(with_path(*broken, adapter_.weights));
+    }
+    for (const safetensors::Tensor& tensor : document().tensors) {
+      if (document().holds(tensor)) continue;
+      return input_error("st-offsets", "does not lie inside the file, which is cut off or broken",
+                         at_tensor(tensor.name), {}, adapter_.weights);
+    }
+    return {};
+  }
+
+  const safetensors::Document& document() const { return *document_; }
 
   Status read_config() {
     const json::Element root = config_->root;
@@ -184,6 +192,7 @@ class Reader {
     adapter_.last_axis_is_in = is_at_least_0_19_1(json::string_member(root, "peft_version").value_or(""));
     rslora_ = json::bool_member(root, "use_rslora").value_or(false);
     MU_ASSIGN(alpha_, number(root, "lora_alpha"));
+    adapter_.alpha = alpha_;
     MU_ASSIGN(rank_, number(root, "r"));
     MU_TRY(read_pattern(root, "alpha_pattern", alphas_));
     MU_TRY(read_pattern(root, "rank_pattern", ranks_));
@@ -341,7 +350,9 @@ class Reader {
 
   ModelFolder folder_;
   std::shared_ptr<json::Document> config_;
+  const safetensors::ShardSet* given_ = nullptr;
   safetensors::ShardSet set_;
+  const safetensors::Document* document_ = nullptr;
   Adapter adapter_;
   std::map<std::string, Found> found_;
   bool rslora_ = false;
@@ -353,13 +364,16 @@ class Reader {
 
 }  // namespace
 
-bool is_adapter(const std::string& directory) {
-  const ModelFolder folder(directory);
+bool is_adapter(const ModelFolder& folder) {
   return is_present(folder.file(config_name)) && !is_present(folder.file("config.json"));
 }
 
 Result<Adapter> read_adapter(const std::string& directory) {
   return Reader(directory).read();
+}
+
+Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::ShardSet& weights) {
+  return Reader(folder, weights).read();
 }
 
 Result<std::vector<float>> Adapter::read(const Factor& factor) const {

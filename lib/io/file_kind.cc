@@ -65,8 +65,9 @@ constexpr Text texts[] = {
     {FileKind::error_text, "an error message of a server: the download failed; download it again"},
     {FileKind::git_lfs, "a Git LFS pointer: the file itself was not downloaded; run \"git lfs pull\""},
     {FileKind::zip, "a ZIP archive, possibly a PyTorch checkpoint"},
+    {FileKind::npz, "a NumPy archive (.npz), which may hold objects of Python: NumPy reads it"},
     {FileKind::pickle, "a Python pickle, possibly a PyTorch checkpoint"},
-    {FileKind::numpy, "a NumPy array file"},
+    {FileKind::numpy, "a NumPy array file (.npy): NumPy reads it"},
     {FileKind::hdf5, "an HDF5 file"},
     {FileKind::gzip, "a gzip-compressed file: decompress it first"},
     {FileKind::xz, "an xz-compressed file: decompress it first"},
@@ -115,12 +116,22 @@ bool is_error_text(std::string_view head) {
                      [&](std::string_view text) { return starts_with_ignoring_case(head, text); });
 }
 
+// Is the first record of a ZIP archive, whose local header `head` begins with, a NumPy array?
+bool is_npz(std::string_view head) {
+  constexpr std::size_t local_bytes = 30, name_size_at = 26;
+  if (head.size() < local_bytes) return false;
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(head[at]); };
+  const std::size_t size = byte(name_size_at) | static_cast<std::size_t>(byte(name_size_at + 1)) << 8U;
+  return head.substr(local_bytes, size).ends_with(".npy");
+}
+
 }  // namespace
 
 FileKind file_kind(std::string_view head) {
   if (head.empty()) return FileKind::empty;
   for (const Magic& magic : magics) {
-    if (head.size() >= magic.offset && head.substr(magic.offset).starts_with(magic.bytes)) return magic.kind;
+    if (head.size() < magic.offset || !head.substr(magic.offset).starts_with(magic.bytes)) continue;
+    return magic.kind == FileKind::zip && is_npz(head) ? FileKind::npz : magic.kind;
   }
   if (const FileKind kind = markup_kind(head); kind != FileKind::unknown) return kind;
   if (is_error_text(head)) return FileKind::error_text;

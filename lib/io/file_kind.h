@@ -20,7 +20,8 @@ enum class FileKind : u8 {
   xml,
   error_text,  ///< what a server said instead of sending a file
   git_lfs,
-  zip,     ///< also PyTorch checkpoints since 1.6, and .npz
+  zip,     ///< also PyTorch checkpoints since 1.6
+  npz,     ///< a ZIP archive whose first record is a NumPy array
   pickle,  ///< PyTorch checkpoints before 1.6
   numpy,
   hdf5,

@@ -8,28 +8,13 @@
 #include "arch/projectors.h"
 #include "base/counted.h"
 #include "gguf/keys.h"
+#include "listing/adapter_facts.h"
 
 namespace modelutils {
 
 namespace {
 
 using Facts = std::vector<std::string>;
-
-Facts lora_facts(const gguf::Document& document, const gguf::Index& index) {
-  Facts facts = {"LoRA adapter"};
-  std::optional<u64> least, most;
-  u64 matrices = 0;
-  for (const gguf::TensorInfo& tensor : document.tensors) {
-    if (!tensor.name.ends_with(".lora_a") || tensor.ne.size() < 2) continue;
-    ++matrices;
-    least = std::min(least.value_or(tensor.ne[1]), tensor.ne[1]);
-    most = std::max(most.value_or(tensor.ne[1]), tensor.ne[1]);
-  }
-  if (least) facts.push_back(least == most ? fmt::format("rank {}", *least) : fmt::format("rank {}–{}", *least, *most));
-  if (const auto alpha = index.float_value("adapter.lora.alpha")) facts.push_back(fmt::format("alpha {}", *alpha));
-  facts.push_back(counted(matrices, "matrix", "matrices"));
-  return facts;
-}
 
 Facts imatrix_facts(const gguf::Document& document, const gguf::Index& index) {
   Facts facts = {"importance matrix"};
@@ -79,7 +64,7 @@ std::vector<std::string> legacy_imatrix_facts(const quantize::ImportanceMatrix& 
 std::vector<std::string> companion_facts(const gguf::SplitSet& set) {
   const gguf::Document& document = set.files.front().document;
   const gguf::Index index(document);
-  if (index.string_value("adapter.type") == "lora") return lora_facts(document, index);
+  if (const auto adapter = adapter_facts(set)) return adapter_words(*adapter);
   if (index.string_value("general.type") == "imatrix") return imatrix_facts(document, index);
   if (index.architecture() == "clip") return projector_facts(index);
   return {};

@@ -71,6 +71,7 @@ ModelFacts summarize_keys(const gguf::SplitSet& set) {
     summary.head_dim = *summary.embedding / summary.heads->low;
   }
   summary.companion = companion_facts(set);
+  summary.adapter = adapter_facts(set);
   summary.cache = memory::cache_summary(set);
   return summary;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "listing/adapter_facts.h"
 #include "memory/cache_summary.h"
 #include "template/capabilities.h"
 #include "tensor/types.h"
@@ -52,9 +53,10 @@ struct ModelFacts {
   std::string architecture;  ///< general.architecture; of a config.json architectures[0], else model_type
   std::string name;
   std::vector<std::string>
-      companion;          ///< what a file is that goes with a model (listing/gguf_companion.h); empty for models
-  std::string mix;        ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
-  std::string tokenizer;  ///< tokenizer.ggml.model
+      companion;  ///< what a file is that goes with a model (listing/gguf_companion.h); empty for models
+  std::optional<AdapterFacts> adapter;  ///< of LoRA adapters
+  std::string mix;                      ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
+  std::string tokenizer;                ///< tokenizer.ggml.model
   std::string tokenizer_pre;
   std::vector<NamedToken> tokens;  ///< of listings for people
   std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;

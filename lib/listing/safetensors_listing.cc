@@ -9,6 +9,7 @@
 
 #include "base/checked_math.h"
 #include "base/large_pages.h"
+#include "listing/adapter_facts.h"
 #include "listing/config_facts.h"
 #include "listing/directory_tokenizer.h"
 #include "listing/safetensors_keys.h"
@@ -255,6 +256,8 @@ Listing SafetensorsListing::list(const ListingRequest& request) {
   list_modules(listing, request);
   count_types(listing, parameters);
   count_forms(listing);
+  listing.facts.adapter = adapter_facts(model_);
+  if (listing.facts.adapter) listing.facts.companion = adapter_words(*listing.facts.adapter);
   return listing;
 }
 

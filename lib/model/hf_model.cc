@@ -246,8 +246,8 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened, Predi
   if (const auto adapter = peft_adapter(opened.folder)) {
     return input_error(
         "convert-peft",
-        fmt::format("is a {}, not a model: merge it into its base model (PEFT's merge_and_unload), or make "
-                    "a GGUF adapter of it with llama.cpp's convert_lora_to_gguf.py",
+        fmt::format("is a {}, not a model: merge it into its base model (mlx2gguf BASE --lora ADAPTER), or make a GGUF "
+                    "adapter of it (mlx2gguf ADAPTER --base BASE)",
                     adapter->text()),
         {}, {}, opened.set.path);
   }

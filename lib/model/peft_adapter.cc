@@ -7,7 +7,7 @@
 namespace modelutils {
 
 std::string PeftAdapter::text() const {
-  std::string text = "PEFT adapter";
+  std::string text = is_mlx ? "mlx-lm adapter" : "PEFT adapter";
   if (!method.empty()) text += ", " + method;
   if (rank) text += fmt::format(", rank {}", *rank);
   if (alpha) text += fmt::format(", alpha {}", *alpha);
@@ -25,6 +25,13 @@ std::optional<PeftAdapter> peft_adapter(const ModelFolder& folder) {
   adapter.rank = json::u64_member(root, "r");
   adapter.alpha = json::number_member(root, "lora_alpha");
   adapter.base_model = json::string_member(root, "base_model_name_or_path").value_or("");
+  const auto parameters = json::member(root, "lora_parameters");
+  if (!json::member(root, "peft_type") && (parameters || json::member(root, "fine_tune_type"))) {
+    adapter.is_mlx = true;
+    adapter.method = json::string_member(root, "fine_tune_type").value_or("lora");
+    adapter.rank = parameters ? json::u64_member(*parameters, "rank") : std::nullopt;
+    adapter.base_model = json::string_member(root, "model").value_or("");
+  }
   return adapter;
 }
 

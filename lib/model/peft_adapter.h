@@ -1,4 +1,4 @@
-// Directories of the PEFT library: an adapter_config.json next to the weights of an adapter.
+// Directories of PEFT and mlx-lm: an adapter_config.json next to the weights of an adapter.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@ namespace modelutils {
 
 /// What adapter_config.json says; empty where it does not.
 struct PeftAdapter {
-  std::string method;  ///< peft_type: "LORA", "IA3" …
+  bool is_mlx = false;  ///< mlx-lm's: it has no peft_type, but a fine_tune_type
+  std::string method;   ///< peft_type: "LORA", "IA3" …; fine_tune_type: "lora", "dora"
   std::optional<u64> rank;
   std::optional<double> alpha;
-  std::string base_model;  ///< base_model_name_or_path
+  std::string base_model;  ///< base_model_name_or_path, model
 
-  /// "PEFT adapter, LORA, rank 8, alpha 16, of org/base"
+  /// "PEFT adapter, LORA, rank 8, alpha 16, of org/base", "mlx-lm adapter, lora, rank 8, of org/base"
   std::string text() const;
 };
 

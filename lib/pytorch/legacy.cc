@@ -2,6 +2,7 @@
 // Source: docs/formats/pytorch.md, "The legacy form".
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
@@ -16,6 +17,18 @@ namespace {
 // 0x1950a86a20f9469cfc6c, little-endian as LONG1 has it.
 constexpr std::string_view magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr i64 protocol_version = 1001;
+
+/// Whose pickle it is, by the globals that were found in it.
+std::string_view maker_of(const FindingLog& log) {
+  const auto names = [&](std::string_view module) {
+    const Findings findings = log.findings();
+    return std::ranges::any_of(findings, [&](const Finding& finding) {
+      return finding.code == "pt-global" && finding.message.find(module) != std::string::npos;
+    });
+  };
+  if (names(" joblib.")) return "a joblib dump";
+  return names(" dill.") ? "a dill dump" : "a Python pickle";
+}
 
 class LegacyReader {
  public:
@@ -58,7 +71,10 @@ Status LegacyReader::parse() {
   if (!first) return {};
   const Values& values = first->values();
   if (!values.is(first->root(), ValueKind::big_integer) || values.text(first->root()) != magic) {
-    error("pt-legacy", "is a Python pickle, but not a checkpoint: it does not begin with torch's magic number", 0);
+    error("pt-legacy",
+          fmt::format("is {}, not a checkpoint: it does not begin with torch's magic number",
+                      maker_of(document_.findings)),
+          0);
     // What would have been loaded is still worth knowing.
     while (position_ < document_.file_size) {
       MU_ASSIGN(std::optional<PickleMachine> more, next("the next pickle"));

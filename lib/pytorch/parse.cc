@@ -178,7 +178,10 @@ Status ZipCheckpoint::parse() {
   }
   const ZipRecord* pickle = find_pickle();
   if (pickle == nullptr) {
-    error("pt-no-pickle", "is a ZIP archive without a record ROOT/data.pkl, not a PyTorch checkpoint");
+    const bool is_npz = std::ranges::all_of(
+        document_.records, [](const ZipRecord& each) { return std::string_view(each.name).ends_with(".npy"); });
+    error("pt-no-pickle", is_npz ? "is a NumPy archive (.npz), not a PyTorch checkpoint"
+                                 : "is a ZIP archive without a record ROOT/data.pkl, not a PyTorch checkpoint");
     return {};
   }
   document_.root = root_of(pickle->name);

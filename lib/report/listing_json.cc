@@ -28,6 +28,35 @@ void write_type(json::Writer& json, const Listing& listing, const ListedTensor& 
   }
 }
 
+// Of LoRA adapters: what they change.
+void write_adapter(json::Writer& json, const Listing& listing) {
+  const std::optional<AdapterFacts>& adapter = listing.facts.adapter;
+  if (!adapter) return;
+  json.key("adapter");
+  json.begin_object();
+  json.member("form", adapter->form);
+  json.key("alpha");
+  adapter->alpha ? json.number(*adapter->alpha) : json.null();
+  json.member("others", adapter->others);
+  MemberNames names;
+  bool altered = false;
+  json.key("targets");
+  json.begin_object();
+  for (const AdapterTarget& target : adapter->targets) {
+    json.key(names.claim(target.name, altered));
+    json.begin_object();
+    if (altered) json.member("name", target.name);
+    json.member("rank", target.rank);
+    json.member("scale", target.scale);
+    json.member("in", target.columns);
+    json.member("out", target.rows);
+    json.member("stack", target.slices);
+    json.end_object();
+  }
+  json.end_object();
+  json.end_object();
+}
+
 void write_facts(json::Writer& json, const Listing& listing) {
   const ListedFile& first = listing.files.front();
   json.member("schema", "gguf-dump/1");
@@ -46,6 +75,7 @@ void write_facts(json::Writer& json, const Listing& listing) {
     json.member("multimodal", can->multimodal);
     json.end_object();
   }
+  write_adapter(json, listing);
   json.key("types");
   json.begin_object();
   for (const TypeTotal& total : listing.facts.types) {
@@ -213,6 +243,7 @@ void write_safetensors(json::Writer& json, const Listing& listing, const Listing
   json.end_array();
   write_tensors(json, listing, write_safetensors_tensor);
   number_or_null(json, "parameters", listing.facts.parameters);
+  write_adapter(json, listing);
   if (options.modules) write_modules(json, listing);
 }
 

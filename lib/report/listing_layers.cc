@@ -17,9 +17,19 @@ GridTensor grid_tensor(const Listing& listing, const ListedTensor& tensor) {
           bits_paint(static_cast<double>(module.bits))};
 }
 
+// Of an adapter the matrices that it changes, with rank and scale.
+std::vector<GridTensor> grid_of_targets(const AdapterFacts& adapter) {
+  std::vector<GridTensor> tensors;
+  for (const AdapterTarget& target : adapter.targets) {
+    tensors.push_back({target.name, fmt::format("{} ×{:.4g}", target.rank, target.scale), Paint::plain});
+  }
+  return tensors;
+}
+
 }  // namespace
 
 std::vector<GridTensor> grid_tensors(const Listing& listing) {
+  if (listing.facts.adapter && !listing.facts.adapter->targets.empty()) return grid_of_targets(*listing.facts.adapter);
   std::vector<GridTensor> tensors;
   tensors.reserve(listing.tensors.size());
   for (const ListedTensor& tensor : listing.tensors) {

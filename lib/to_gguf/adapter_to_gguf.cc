@@ -59,12 +59,23 @@ Result<adapter::Base> base_of_config(const std::string& path) {
   adapter::Base base;
   base.family = arch::find_family(*config);
   if (base.family == nullptr) return unknown_base(path);
+  if (!base.family->marks.empty()) {
+    return input_error(
+        "adapter-no-base",
+        fmt::format("does not say which layers of a {} have which tensors; --base must be a directory with "
+                    "weights, or a GGUF",
+                    base.family->name),
+        {}, {}, path);
+  }
   arch::Sizes known;
   known.set("mlx", 0);
   known.set("hf", 1);
   known.set("back", 0);
   known.set("traditional", config->bool_field("rope_traditional").value_or(false) ? 1 : 0);
-  const u64 layers = arch::stated_sizes(*base.family, *config).get(arch::symbol::layers);
+  const arch::Sizes stated = arch::stated_sizes(*base.family, *config);
+  const u64 layers = stated.get(arch::symbol::layers);
+  // Tensors would tell whether a model has the experts that its class may have.
+  if (const u64 experts = stated.get(arch::symbol::experts)) known.set(arch::symbol::experts, experts);
   MU_ASSIGN(base.sizes, arch::solve_sizes(*base.family, *config, layers, {}, std::move(known)));
   base.is_tied = config->tie_word_embeddings.value_or(base.family->tied_by_default);
   return base;

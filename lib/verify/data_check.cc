@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapter/gguf_adapter.h"
 #include "base/parallel.h"
 #include "rules/wording.h"
 #include "tensor/block_check.h"
@@ -113,6 +114,12 @@ void note_zeros(const Catalog& catalog, const Task& task, FindingLog& log) {
   const CatalogTensor& tensor = catalog.tensors[task.tensor];
   const u64 elements = task.blocks * type_info(*tensor.type).block_elements;
   if (elements < 2) return;
+  if (adapter::is_b(tensor.name)) {
+    log.warning(Scope::data, "adapter-untrained",
+                fmt::format("all {} values are 0: this pair changes nothing, as before training", thousands(elements)),
+                at_tensor(tensor.name), tensor.offset, file_of_set(catalog, tensor.file));
+    return;
+  }
   log.note(Scope::data, "data-zeros", fmt::format("all {} values are 0", thousands(elements)), at_tensor(tensor.name),
            tensor.offset, file_of_set(catalog, tensor.file));
 }

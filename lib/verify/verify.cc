@@ -190,9 +190,9 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
     MU_ASSIGN(source, probe_to_verify(*options.against, OutsideLinks::warn));
     if (!source->format) return tl::make_unexpected(unknown_format(*source));
   }
-  std::optional<Together> together;
+  std::optional<TogetherChecks> together;
   if (options.together) {
-    MU_ASSIGN(together, Together::open(paths, options.links));
+    MU_ASSIGN(together, TogetherChecks::open(paths, options.links));
   }
   // Reports and manifests of one path are written before the next is opened.
   std::vector<std::string> read = paths;

@@ -110,7 +110,7 @@ class ModelVerifier::Run {
     if (manifest_ && opened->format == Format::bump) check_bump_manifest(*opened, manifest_->manifest(), *model);
     check_extension(target_.path, opened->format, log_);
     log_.add_all(std::move(model->findings));
-    if (together_ && opened->gguf) together_->check(*opened->gguf, log_);
+    if (together_) together_->check(*opened, log_);
     Catalog& catalog = model->catalog;
     report_.files = catalog.files.size();
     report_.tensors = catalog.tensors.size();
@@ -384,7 +384,7 @@ class ModelVerifier::Run {
   std::optional<ManifestCheck>& manifest_;
   ThreadBudget& budget_;
   DigestMemo& digests_;
-  const std::optional<Together>& together_;
+  const std::optional<TogetherChecks>& together_;
   const VerifyTarget& target_;
   bool is_directory_ = false;
   bool ran_out_ = false;  // of memory
@@ -398,7 +398,7 @@ class ModelVerifier::Run {
 };
 
 ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<PathProbe> source, ThreadBudget& threads,
-                             Progress* whole, std::optional<Together> together)
+                             Progress* whole, std::optional<TogetherChecks> together)
     : options_(options), source_(std::move(source)), threads_(threads), whole_(whole), together_(std::move(together)) {}
 
 VerifyReport ModelVerifier::verify(const VerifyTarget& target) {

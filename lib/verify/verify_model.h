@@ -8,9 +8,9 @@
 
 #include "base/thread_budget.h"
 #include "model/format.h"
-#include "rules/gguf/together.h"
 #include "verify/cache/download_check.h"
 #include "verify/manifest/manifest.h"
+#include "verify/together_checks.h"
 #include "verify/verify.h"
 #include "verify/verify_report.h"
 
@@ -35,7 +35,7 @@ class ModelVerifier {
   /// `source`: of --against, looked at already. `whole`: the progress over all models, or nullptr.
   /// `together`: the model that the other paths go with.
   ModelVerifier(const VerifyOptions& options, std::optional<PathProbe> source, ThreadBudget& threads, Progress* whole,
-                std::optional<Together> together = std::nullopt);
+                std::optional<TogetherChecks> together = std::nullopt);
 
   /// Before the first model.
   void set_manifest(ManifestCheck manifest) { manifest_.emplace(std::move(manifest)); }
@@ -59,7 +59,7 @@ class ModelVerifier {
   ThreadBudget& threads_;
   Progress* whole_;
   DigestMemo digests_;
-  std::optional<Together> together_;
+  std::optional<TogetherChecks> together_;
   std::shared_mutex at_work_;  // exclusive: by the one that needs all memory
 };
 

@@ -79,6 +79,16 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
   command.add({.names = "--raw-names",
                .help = "With --dequantize: the tensors alone, under the file's own names, of any architecture"},
               convert.raw_names);
+  command.add({.names = "--base",
+               .value_name = "MODEL",
+               .help = "Convert a LoRA adapter, whose base this is: a directory (its config.json is enough) or a GGUF"},
+              arguments.base);
+  command.add({.names = "--adapter",
+               .value_name = "FORM",
+               .help = "Form of an adapter (default peft)",
+               .kind = ValueKind::choice,
+               .choices = {"peft", "mlx"}},
+              arguments.adapter);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the folder"},
               arguments.follow_links);
   command.add({.names = "--force", .help = "Replace an existing directory that holds only what gguf2mlx writes"},
@@ -93,6 +103,7 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
   command.example("gguf2mlx model.gguf -o model-mlx", "Convert a model");
   command.example("gguf2mlx model.gguf -o model-exact --exact --fallback f32", "Lose nothing, whatever it costs");
   command.example("gguf2mlx model.gguf -o model-bf16 --dequantize bf16", "Plain weights for transformers");
+  command.example("gguf2mlx lora.gguf --base Llama-3.2-1B -o my-lora", "Take an adapter back to the form of PEFT");
   command.daily({"--output", "--exact", "--fallback", "--dequantize", "--shard-size", "--dry-run", "--force"});
   return command;
 }

@@ -10,6 +10,7 @@ struct Gguf2mlxArguments {
   to_directory::GgufToMlxOptions convert;
   std::optional<u64> shard_size;
   std::string fallback, scales = "auto", dequantize, dtype, report;
+  std::string base, adapter;
   bool follow_links = false;
 
   /// Takes the words above over into `convert`.

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace modelutils::cli {
 
@@ -61,18 +62,32 @@ Command model_diff_command(ModelDiffArguments& arguments) {
                .help = "Ignore tensors that match",
                .kind = ValueKind::tensor},
               arguments.compare.ignored_tensors);
+  command.add({.names = "--extract-lora",
+               .value_name = "RANK",
+               .help = "Write an adapter in PEFT's form that makes B of A, about: of each matrix that differs the best "
+                       "product of this rank",
+               .kind = ValueKind::number},
+              arguments.extract_rank);
+  command.add({.names = "-o,--output",
+               .value_name = "DIR",
+               .help = "With --extract-lora: the directory of the adapter",
+               .kind = ValueKind::directory},
+              arguments.output);
   command.add({"--json", {}, "Print one JSON object"}, arguments.json);
   command.add({"--csv", {}, "Print one line of CSV for each difference"}, arguments.csv);
   command.add({"--markdown", {}, "Print tables in Markdown"}, arguments.markdown);
   add_page_flags(command, arguments.page,
                  "Write one page for a browser: what changed, and where values were compared the error by layer",
-                 "Options");
+                 "Options",
+                 "Replace an existing output of --html, or of --extract-lora a directory that holds only an adapter");
   command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
   command.example("model-diff --data model.gguf m.gguf", "The values, too");
   command.example("model-diff --data --html diff.html model.gguf m.gguf",
                   "Where the error of a quantisation sits, as a page to look at");
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
                   "Do the converted values match the source, within one percent?");
+  command.example("model-diff Llama-3.2-1B my-finetune --extract-lora 32 -o my-lora",
+                  "An adapter of what the finetune changed");
   command.add_pager();
   command.daily({"--data", "--max-rms", "--layout", "--brief", "--json"});
   return command;
@@ -82,9 +97,23 @@ Status finish(ModelDiffArguments& arguments) {
   const int forms =
       (arguments.brief ? 1 : 0) + (arguments.json ? 1 : 0) + (arguments.csv ? 1 : 0) + (arguments.markdown ? 1 : 0);
   if (forms > 1) return usage_error("--brief, --json, --csv and --markdown cannot be combined");
+  if (arguments.extract_rank) {
+    arguments.force = std::exchange(arguments.page.force, false);
+  }
   MU_TRY(check_page(arguments.page));
   if (arguments.page.path && forms > 0) {
     return usage_error("--html and --brief, --json, --csv or --markdown cannot be combined");
+  }
+  if (!arguments.extract_rank && !arguments.output.empty()) return usage_error("-o needs --extract-lora");
+  if (arguments.extract_rank) {
+    if (*arguments.extract_rank == 0 || *arguments.extract_rank > 4096) {
+      return usage_error("--extract-lora needs a rank from 1 to 4096");
+    }
+    if (arguments.output.empty()) return usage_error("--extract-lora needs -o DIR");
+    if (arguments.brief || arguments.csv || arguments.markdown || arguments.compare.layout || arguments.compare.data ||
+        arguments.compare.quick || arguments.max_rms || arguments.page.path) {
+      return usage_error("--extract-lora takes no other option than -o, --force, --json and --ignore-tensors");
+    }
   }
   if (arguments.max_rms) {
     const std::optional<double> limit = percentage(*arguments.max_rms);

@@ -13,6 +13,9 @@ struct ModelDiffArguments {
   std::string a, b;
   std::optional<std::string> max_rms;  ///< as it was given
   std::optional<u64> top;
+  std::optional<u64> extract_rank;  ///< --extract-lora
+  std::string output;
+  bool force = false;
   bool brief = false;
   bool json = false;
   bool csv = false;

@@ -6,7 +6,8 @@
 
 namespace modelutils::cli {
 
-void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group) {
+void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group,
+                    std::string force_help) {
   command.add({.names = "--html",
                .value_name = "FILE",
                .help = std::move(help),
@@ -14,7 +15,7 @@ void add_page_flags(Command& command, PageOutput& output, std::string help, std:
                .kind = ValueKind::output_file,
                .file_patterns = {"*.html"}},
               output.path);
-  command.add({.names = "--force", .help = "With --html: replace an existing output", .group = group}, output.force);
+  command.add({.names = "--force", .help = std::move(force_help), .group = group}, output.force);
 }
 
 Status check_page(const PageOutput& output) {

@@ -16,7 +16,8 @@ struct PageOutput {
 };
 
 /// --html and --force. `help` says what the page shows.
-void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group);
+void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group,
+                    std::string force_help = "With --html: replace an existing output");
 
 /// Usage error: --force without --html.
 Status check_page(const PageOutput& output);

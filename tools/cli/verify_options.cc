@@ -34,7 +34,7 @@ Command verify_command(VerifyArguments& arguments) {
   command.add({"--strict", {}, "Treat warnings as errors", check_group}, arguments.strict);
   command.add({"--together",
                {},
-               "Check that projectors, adapters and importance matrices fit a model; give it and them (GGUF)",
+               "Check that projectors, adapters and importance matrices fit a model; give it and them",
                check_group},
               arguments.verify.together);
   command.add(

@@ -56,9 +56,13 @@ void check_companion(const gguf::Document& document, const gguf::Index& index, F
       if (found == nullptr) {
         log.error(Scope::model, pair.code, fmt::format("has no counterpart '{}'", wanted), at_tensor(name),
                   tensor.info_offset);
-      } else if (is_first && size_of(tensor, pair.first_dimension) != size_of(*found, pair.second_dimension)) {
+        continue;
+      }
+      // Of a table that is looked up both halves have the rank first.
+      const std::size_t dimension = name == "token_embd.weight.lora_a" ? 0 : pair.first_dimension;
+      if (is_first && size_of(tensor, dimension) != size_of(*found, pair.second_dimension)) {
         log.error(Scope::model, pair.code,
-                  fmt::format("{} is {}, but {} in '{}'", pair.what, size_of(tensor, pair.first_dimension),
+                  fmt::format("{} is {}, but {} in '{}'", pair.what, size_of(tensor, dimension),
                               size_of(*found, pair.second_dimension), wanted),
                   at_tensor(name), tensor.info_offset);
       }

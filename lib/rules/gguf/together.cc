@@ -2,6 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <span>
+
+#include "adapter/gguf_adapter.h"
+#include "arch/adapter_facts.h"
+#include "arch/families.h"
+#include "arch/names.h"
 #include "arch/projectors.h"
 #include "base/counted.h"
 #include "base/name_index.h"
@@ -34,7 +40,29 @@ struct Counterpart {
   std::size_t own;
   std::size_t of_model;
 };
-constexpr Counterpart counterparts[] = {{".lora_a", 0, 0}, {".lora_b", 1, 1}, {".in_sum2", 0, 0}};
+constexpr Counterpart counterparts[] = {{".lora_a", 0, 0}, {".lora_b", 1, 1}, {".lora_b", 2, 2}, {".in_sum2", 0, 0}};
+// Of a table that is looked up the two halves of a pair have each other's place.
+constexpr Counterpart of_embedding[] = {{".lora_a", 1, 1}, {".lora_b", 1, 0}};
+
+// Pairs that llama.cpp does not apply as merging would.
+void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const NameIndex& of_model,
+                 const gguf::Document& document, FindingLog& log) {
+  const arch::Family* family = arch::find_family(model);
+  const auto pairs = adapter::gguf_adapter(document, adapter);
+  if (family == nullptr || !pairs) return;
+  const arch::Names names(*family);
+  const bool is_tied = !of_model.find("output.weight");
+  for (const adapter::GgufPair& pair : pairs->pairs) {
+    const arch::Names::Place place = names.find_gguf(pair.target);
+    const std::string_view lost =
+        place.row == nullptr ? std::string_view() : arch::pair_is_lost(*family, place.row->name, is_tied);
+    if (lost.empty()) continue;
+    const bool is_fatal = pair.is_embedding();
+    log.tell(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
+             fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
+             pair.a->info_offset);
+  }
+}
 
 }  // namespace
 
@@ -89,19 +117,20 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
       if (names.insert(each.name).is_new) tensors.push_back(&each);
     }
   }
+  if (part == Part::adapter) check_pairs(index, model, names, document, log);
   for (const gguf::TensorInfo& own : document.tensors) {
-    for (const Counterpart& counterpart : counterparts) {
+    const bool is_of_embedding = own.name.starts_with("token_embd.weight.lora_");
+    for (const Counterpart& counterpart : is_of_embedding ? std::span<const Counterpart>(of_embedding) : counterparts) {
       if (!own.name.ends_with(counterpart.suffix)) continue;
       const std::string wanted = own.name.substr(0, own.name.size() - counterpart.suffix.size());
       const std::optional<u32> number = names.find(wanted);
       if (!number) {
         log.error(Scope::model, code, fmt::format("'{}' has no tensor '{}'", name, wanted), at_tensor(own.name),
                   own.info_offset);
-        continue;
+        break;
       }
       const u64 size = size_of(*tensors[*number], counterpart.of_model);
-      // Adapters of the embedding have it transposed.
-      if (wanted == "token_embd.weight" || size_of(own, counterpart.own) == size) continue;
+      if (size_of(own, counterpart.own) == size) continue;
       log.error(Scope::model, code,
                 fmt::format("ne{} is {}, but {} in '{}' of '{}'", counterpart.own, size_of(own, counterpart.own), size,
                             wanted, name),

@@ -1,10 +1,24 @@
 #include "rules/safetensors/rules.h"
 
+#include "adapter/adapter.h"
 #include "model/peft_adapter.h"
 #include "model/safetensors_catalog.h"
 #include "rules/safetensors/rule_parts.h"
 
 namespace modelutils {
+
+namespace {
+
+// What mlx2gguf would refuse for what the adapter itself is. Other methods than LoRA are not judged.
+void check_adapter(const SafetensorsModel& model, FindingLog& log) {
+  const auto read = adapter::read_adapter(model.folder, model.set);
+  if (read) return;
+  Finding finding = without_path(read.error(), Scope::model);
+  if (finding.code == "adapter-method") finding.severity = Severity::note;
+  if (finding.code.starts_with("adapter-") || finding.code.starts_with("json-")) log.add(std::move(finding));
+}
+
+}  // namespace
 
 FindingLog safetensors_container_rules(const safetensors::Document& document) {
   FindingLog log(document.findings);
@@ -36,6 +50,7 @@ Result<CheckedModel> check_safetensors(const Model& model) {
       opened.set.is_directory ? peft_adapter(opened.folder) : std::optional<PeftAdapter>();
   checked.format_text = adapter ? adapter->text() : "safetensors";
   checked.findings = safetensors_container_rules(model.safetensors->set);
+  if (opened.set.is_directory && adapter::is_adapter(opened.folder)) check_adapter(opened, checked.findings);
   checked.catalog = safetensors_catalog(model.safetensors->set);
   return checked;
 }

@@ -1,0 +1,247 @@
+#include "compare/extract_adapter.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/glob.h"
+#include "base/place.h"
+#include "compare/low_rank.h"
+#include "io/atomic_directory.h"
+#include "io/free_space.h"
+#include "model/model_view.h"
+#include "safetensors/write.h"
+#include "tensor/shape.h"
+#include "to_directory/adapter_configs.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::string_view code = "adapter-extract";
+constexpr std::string_view suffix = ".weight";
+constexpr std::string_view weights_name = "adapter_model.safetensors";
+constexpr std::string_view config_name = "adapter_config.json";
+constexpr u64 elements_at_once = u64{1} << 20;
+
+class Extractor {
+ public:
+  Extractor(const ExtractOptions& options, ModelView base, ModelView finetune)
+      : options_(options), base_(std::move(base)), finetune_(std::move(finetune)) {}
+
+  Result<ExtractReport> run(Progress& progress) {
+    report_.base = options_.base;
+    report_.finetune = options_.finetune;
+    report_.output = options_.output;
+    report_.rank = options_.rank;
+    MU_TRY(find_changes(progress));
+    MU_TRY(lay_out());
+    MU_TRY(check_free_space(options_.output, layout_.file_size));
+    DirectoryOptions wanted;
+    wanted.force = options_.force;
+    wanted.is_ours = [](std::string_view name) { return name == weights_name || name == config_name; };
+    wanted.inputs = {options_.base, options_.finetune};
+    MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options_.output, wanted));
+    progress.restart("extracting", total_);
+    if (Status written = write(directory, progress); !written) {
+      return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
+    }
+    MU_TRY(directory.commit());
+    return std::move(report_);
+  }
+
+ private:
+  struct Change {
+    const ViewTensor* base = nullptr;
+    const ViewTensor* finetune = nullptr;
+    to_directory::AdapterModule module;
+  };
+
+  bool is_ignored(std::string_view name) const {
+    return std::ranges::any_of(options_.ignored_tensors,
+                               [&](const std::string& glob) { return glob_match(glob, name); });
+  }
+
+  void left_out(std::string_view name, std::string message) {
+    report_.remarks.warning(Scope::model, code, std::move(message), at_tensor(name));
+  }
+
+  // The matrices that differ; what else does is remarked.
+  Status find_changes(Progress& progress) {
+    u64 elements = 0;
+    for (const ViewTensor& tensor : base_.tensors()) elements += tensor.elements;
+    progress.restart("comparing", elements);
+    for (const ViewTensor& tensor : base_.tensors()) {
+      if (tensor.is_part || is_ignored(tensor.name)) continue;
+      const ViewTensor* other = finetune_.find(tensor.name);
+      if (other == nullptr) {
+        left_out(tensor.name, "is not in the finetune");
+        continue;
+      }
+      if (!is_same_shape(tensor.ne, other->ne)) {
+        left_out(tensor.name,
+                 fmt::format("has shape {}, in the finetune {}", shape_text(tensor.ne), shape_text(other->ne)));
+        continue;
+      }
+      MU_ASSIGN(const bool differs, differ(tensor, *other));
+      progress.advance(tensor.elements);
+      const bool is_matrix = tensor.ne.size() == 2 && std::string_view(tensor.name).ends_with(suffix);
+      if (!differs) {
+        report_.unchanged += is_matrix ? 1 : 0;
+      } else if (!is_matrix) {
+        left_out(tensor.name, "differs, but is not the matrix of a module: an adapter has no place for it");
+      } else {
+        Change& change = changes_.emplace_back();
+        change.base = &tensor;
+        change.finetune = other;
+        change.module.name = tensor.name.substr(0, tensor.name.size() - suffix.size());
+        change.module.in = tensor.ne[0];
+        change.module.out = tensor.ne[1];
+        change.module.is_embedding = base_.gguf_name(tensor) == "token_embd.weight";
+        total_ += tensor.elements;
+      }
+    }
+    for (const ViewTensor& tensor : finetune_.tensors()) {
+      if (!tensor.is_part && !is_ignored(tensor.name) && base_.find(tensor.name) == nullptr) {
+        left_out(tensor.name, "is not in the base");
+      }
+    }
+    if (!changes_.empty()) return {};
+    return input_error(std::string(code), "has no matrix that differs from the base's", {}, {}, options_.finetune);
+  }
+
+  // Elements of both, some at a time, until `take` says that it has enough.
+  template <typename Take>
+  Status read_both(const ViewTensor& a, const ViewTensor& b, Take&& take) const {
+    const u64 row = a.ne.front();
+    const u64 step = std::max<u64>(1, elements_at_once / row) * row;
+    std::vector<float> of_a(static_cast<std::size_t>(std::min(step, a.elements)));
+    std::vector<float> of_b(of_a.size());
+    for (u64 first = 0; first < a.elements; first += step) {
+      const auto count = static_cast<std::size_t>(std::min(step, a.elements - first));
+      const std::span<float> values_a = std::span(of_a).first(count);
+      const std::span<float> values_b = std::span(of_b).first(count);
+      MU_TRY(base_.read_values(a, first, values_a));
+      MU_TRY(finetune_.read_values(b, first, values_b));
+      if (!take(first, values_a, values_b)) break;
+    }
+    return {};
+  }
+
+  Result<bool> differ(const ViewTensor& a, const ViewTensor& b) const {
+    bool differs = false;
+    MU_TRY(read_both(a, b, [&](u64, std::span<const float> of_a, std::span<const float> of_b) {
+      differs = !std::ranges::equal(of_a, of_b);
+      return !differs;
+    }));
+    return differs;
+  }
+
+  Status lay_out() {
+    std::vector<safetensors::OutTensor> tensors;
+    for (const Change& change : changes_) {
+      const to_directory::AdapterModule& module = change.module;
+      const std::string name = "base_model.model." + module.name;
+      const bool is_table = module.is_embedding;
+      // Of a table that is looked up A is [r, vocabulary] and B [width, r].
+      tensors.push_back({name + (is_table ? ".lora_embedding_A" : ".lora_A.weight"),
+                         TensorType::F32,
+                         {options_.rank, is_table ? module.out : module.in}});
+      tensors.push_back({name + (is_table ? ".lora_embedding_B" : ".lora_B.weight"),
+                         TensorType::F32,
+                         {is_table ? module.in : module.out, options_.rank}});
+    }
+    MU_ASSIGN(layout_, safetensors::layout({{"format", "pt"}}, tensors));
+    report_.bytes = layout_.file_size;
+    return {};
+  }
+
+  Result<LowRank> factors_of(const Change& change) const {
+    std::vector<float> difference(static_cast<std::size_t>(change.base->elements));
+    bool is_finite = true;
+    MU_TRY(read_both(*change.base, *change.finetune,
+                     [&](u64 first, std::span<const float> of_base, std::span<const float> of_finetune) {
+                       for (std::size_t i = 0; i < of_base.size(); ++i) {
+                         const float value = of_finetune[i] - of_base[i];
+                         difference[static_cast<std::size_t>(first) + i] = value;
+                         is_finite = is_finite && std::isfinite(value);
+                       }
+                       return is_finite;
+                     }));
+    if (!is_finite) {
+      return input_error(std::string(code), "has values that are not finite, or differences that are not",
+                         at_tensor(change.base->name), {}, options_.finetune);
+    }
+    return low_rank(difference, change.module.out, change.module.in, options_.rank);
+  }
+
+  Status write(AtomicDirectory& directory, Progress& progress) {
+    std::vector<AtomicOutput> files;
+    MU_ASSIGN(AtomicOutput weights, directory.create_file(weights_name));
+    MU_TRY(weights.append(std::as_bytes(std::span(layout_.header))));
+    to_directory::AdapterConfigFacts facts;
+    double kept = 0;
+    double all = 0;
+    for (const Change& change : changes_) {
+      const to_directory::AdapterModule& module = change.module;
+      MU_ASSIGN(LowRank found, factors_of(change));
+      if (module.is_embedding) exchange(module, found);
+      MU_TRY(weights.append(std::as_bytes(std::span<const float>(found.a))));
+      MU_TRY(weights.append(std::as_bytes(std::span<const float>(found.b))));
+      report_.tensors.push_back({module.name, module.out, module.in, found.error, found.energy});
+      kept += found.energy * found.squares;
+      all += found.squares;
+      facts.modules.push_back({&module, options_.rank, 1.0});
+      progress.advance(change.base->elements);
+    }
+    report_.energy = all == 0 ? 1 : kept / all;
+    files.push_back(std::move(weights));
+    MU_ASSIGN(AtomicOutput config, directory.create_file(config_name));
+    const std::string text = to_directory::peft_adapter_config(facts);
+    MU_TRY(config.append(std::as_bytes(std::span(text))));
+    files.push_back(std::move(config));
+    return directory.close_files(files);
+  }
+
+  // [r, width] and [vocabulary, r] become A [r, vocabulary] and B [width, r].
+  void exchange(const to_directory::AdapterModule& module, LowRank& found) const {
+    const auto rank = static_cast<std::size_t>(options_.rank);
+    const auto transposed = [](const std::vector<float>& from, std::size_t rows) {
+      const std::size_t columns = from.size() / rows;
+      std::vector<float> to(from.size());
+      for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+      }
+      return to;
+    };
+    std::vector<float> a = transposed(found.b, static_cast<std::size_t>(module.out));
+    found.b = transposed(found.a, rank);
+    found.a = std::move(a);
+  }
+
+  const ExtractOptions& options_;
+  ModelView base_, finetune_;
+  std::vector<Change> changes_;
+  u64 total_ = 0;  // elements of the changes
+  safetensors::OutLayout layout_;
+  ExtractReport report_;
+};
+
+}  // namespace
+
+Result<ExtractReport> extract_adapter(const ExtractOptions& options, Progress& progress) {
+  MU_ASSIGN(ModelView base, open_view(options.base));
+  MU_ASSIGN(ModelView finetune, open_view(options.finetune));
+  for (const auto& [view, path] : {std::pair(&base, &options.base), std::pair(&finetune, &options.finetune)}) {
+    if (view->safetensors() != nullptr) continue;
+    return input_error(std::string(code),
+                       "is a GGUF, whose tensors have other names and rows than PEFT's; give the directory, or make "
+                       "one of it (gguf2mlx --dequantize f32)",
+                       {}, {}, *path);
+  }
+  return Extractor(options, std::move(base), std::move(finetune)).run(progress);
+}
+
+}  // namespace modelutils

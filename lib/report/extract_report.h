@@ -1,0 +1,13 @@
+// What model-diff --extract-lora found, for scripts (extract-lora/1, docs/json.md) and for people.
+#pragma once
+
+#include <string>
+
+#include "compare/extract_adapter.h"
+
+namespace modelutils {
+
+std::string extract_json(const ExtractReport& report);
+std::string extract_text(const ExtractReport& report);
+
+}  // namespace modelutils

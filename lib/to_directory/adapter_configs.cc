@@ -1,0 +1,111 @@
+#include "to_directory/adapter_configs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "arch/names.h"
+#include "hf/tensor_names.h"
+#include "json/writer.h"
+
+namespace modelutils::to_directory {
+
+namespace {
+
+// What most of the modules have.
+template <typename Of>
+auto most_common(const std::vector<PlannedModule>& modules, Of of) {
+  std::map<decltype(of(modules.front())), u64> votes;
+  for (const PlannedModule& module : modules) ++votes[of(module)];
+  return std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; })->first;
+}
+
+}  // namespace
+
+u64 AdapterConfigFacts::largest_rank() const {
+  return std::ranges::max_element(modules, {}, &PlannedModule::rank)->rank;
+}
+
+double AdapterConfigFacts::common_scale() const {
+  return most_common(modules, [](const PlannedModule& module) { return module.scale; });
+}
+
+std::string peft_adapter_config(const AdapterConfigFacts& facts) {
+  const u64 rank = most_common(facts.modules, [](const PlannedModule& module) { return module.rank; });
+  const double alpha = most_common(facts.modules, [](const PlannedModule& module) { return module.alpha(); });
+  json::Writer out(json::Writer::Style::pretty);
+  out.begin_object();
+  out.member("peft_type", "LORA");
+  out.member("task_type", "CAUSAL_LM");
+  out.key("base_model_name_or_path");
+  facts.base_model.empty() ? out.null() : out.string(facts.base_model);
+  out.member("r", rank);
+  out.member("lora_alpha", alpha);
+  out.member("lora_dropout", 0.0);
+  out.member("bias", "none");
+  out.member("fan_in_fan_out", false);
+  out.member("use_rslora", false);
+  out.member("use_dora", false);
+  out.member("inference_mode", true);
+  out.key("target_modules");
+  out.begin_array();
+  for (const PlannedModule& each : facts.modules) out.string(each.module->name);
+  out.end_array();
+  out.key("rank_pattern");
+  out.begin_object();
+  for (const PlannedModule& each : facts.modules) {
+    if (each.rank != rank) out.member(each.module->name, each.rank);
+  }
+  out.end_object();
+  out.key("alpha_pattern");
+  out.begin_object();
+  for (const PlannedModule& each : facts.modules) {
+    if (each.alpha() != alpha) out.member(each.module->name, each.alpha());
+  }
+  out.end_object();
+  if (!facts.invocation_tokens.empty()) {
+    out.key("alora_invocation_tokens");
+    out.begin_array();
+    for (const u64 token : facts.invocation_tokens) out.number(token);
+    out.end_array();
+  }
+  out.end_object();
+  return out.text() + "\n";
+}
+
+std::string mlx_adapter_config(const AdapterConfigFacts& facts, const adapter::Base& base) {
+  u64 layers = 0;                 // that mlx-lm changes, counted from the last
+  std::vector<std::string> keys;  // below the layers, each once
+  const u64 all = base.sizes.get(arch::symbol::layers);
+  const arch::Names names(*base.family);
+  for (const PlannedModule& each : facts.modules) {
+    const std::string& name = each.module->name;
+    const auto layer = names.layer_of(hf::canonical_name(name) + ".weight");
+    const std::string number = fmt::format(".{}.", layer.value_or(0));
+    const std::size_t at = name.find(number);
+    if (!layer || at == std::string::npos) continue;
+    layers = std::max(layers, all - std::min(all, *layer));
+    const std::string key = name.substr(at + number.size());
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  }
+  json::Writer out(json::Writer::Style::pretty);
+  out.begin_object();
+  out.member("fine_tune_type", "lora");
+  if (!facts.base_model.empty()) out.member("model", facts.base_model);
+  out.member("num_layers", layers);
+  out.key("lora_parameters");
+  out.begin_object();
+  out.member("rank", facts.largest_rank());
+  out.member("scale", facts.common_scale());
+  out.member("dropout", 0.0);
+  out.key("keys");
+  out.begin_array();
+  for (const std::string& key : keys) out.string(key);
+  out.end_array();
+  out.end_object();
+  out.end_object();
+  return out.text() + "\n";
+}
+
+}  // namespace modelutils::to_directory

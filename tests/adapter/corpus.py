@@ -1,0 +1,209 @@
+"""Adapters of the reference data: what mlx2gguf makes of each, against the tensors that expected.json lists; merging, against
+the products computed here with numpy; refusals, by what they must say. With a client that runs llama.cpp: the logits of base
+and adapter, and of the merged files, against expected.npy.
+usage: corpus.py BIN_DIR CORPUS/lora [COMMAND that prints logits…]"""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+tools, corpus, client = sys.argv[1], sys.argv[2], sys.argv[3:]
+MERGED = 2e-4  # largest difference of a merged value from the product in float64, of tensors whose values are near 1
+
+
+def run(tool, *arguments):
+    return subprocess.run([os.path.join(tools, tool), *arguments], capture_output=True, text=True)
+
+
+def made(tool, *arguments):
+    done = run(tool, *arguments)
+    if done.returncode:
+        raise AssertionError(f"{tool} {' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()} {done.stdout[-300:].strip()}")
+    return done
+
+
+def tensors(path):
+    listing = json.loads(made("gguf-dump", "--json", path).stdout)
+    values = {}
+    with open(path, "rb") as file:
+        for name, tensor in listing["tensors"].items():
+            file.seek(tensor["data_offset"])
+            raw = file.read(tensor["bytes"])
+            kind, shape = tensor["type"], tensor["shape"][::-1]
+            if kind in ("F32", "F16"):
+                array = np.frombuffer(raw, np.float32 if kind == "F32" else np.float16).astype(np.float64)
+            elif kind == "BF16":
+                array = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+            else:
+                values[name] = raw
+                continue
+            values[name] = array.reshape(shape)
+    keys = listing["metadata"]
+    return {name: keys[name]["value"] for name in keys if "value" in keys[name]}, values
+
+
+def with_products(base, decoded, adapters):
+    """The tensors of `base` with the pairs of GGUF adapters added to them, and the names of those. `decoded`: all in F32."""
+    sums, changed = dict(base), set()
+    for path, scale in adapters:
+        keys, pairs = tensors(path)
+        for name in pairs:
+            if not name.endswith(".lora_a"):
+                continue
+            target = name[:-len(".lora_a")]
+            a, b = pairs[name], pairs[target + ".lora_b"]
+            if target == "token_embd.weight":
+                product, rank = a @ b.T, a.shape[-1]
+            else:
+                product, rank = b @ a, b.shape[-1]
+            before = sums[target] if target in changed else decoded[target]
+            sums[target] = before + scale * keys["adapter.lora.alpha"] / rank * product
+            changed.add(target)
+    return sums, changed
+
+
+def compare(title, got, wanted, changed):
+    if got.keys() != wanted.keys():
+        raise AssertionError(f"{title}: other tensors: {sorted(got.keys() ^ wanted.keys())}")
+    for name in wanted:
+        if name in changed:
+            worst = np.abs(got[name] - wanted[name]).max()
+            if not worst < MERGED:
+                raise AssertionError(f"{title}: {name} differs by {worst}")
+        elif isinstance(wanted[name], bytes):
+            if got[name] != wanted[name]: raise AssertionError(f"{title}: {name} differs")
+        elif not np.array_equal(got[name], wanted[name]):
+            raise AssertionError(f"{title}: {name} differs")
+
+
+def logits(title, case, arguments):
+    if not client:
+        return
+    done = subprocess.run([*client, *arguments, *map(str, case["tokens"])], capture_output=True, text=True)
+    rows = [line.split()[2:] for line in done.stdout.splitlines() if line.startswith("logits ")]
+    wanted = np.load(os.path.join(corpus, case["case"], "expected.npy"))
+    if done.returncode or len(rows) != len(wanted):
+        raise AssertionError(f"{title}: llama.cpp: exit {done.returncode}: {done.stderr[-400:]}")
+    got = np.array([[float(value) for value in row] for row in rows])
+    worst = np.abs(got - wanted).max()
+    if not worst <= case["tolerance"]:
+        raise AssertionError(f"{title}: logits differ by {worst}, {case['tolerance']} is allowed")
+    print(f"{case['case']}: {title}: logits differ by {worst:.5f} at most, {case['tolerance']} is allowed")
+
+
+def refused(title, case, *arguments):
+    done = run(*arguments)
+    if done.returncode != 3 or os.path.exists(arguments[-1]):
+        raise AssertionError(f"{title}: exit {done.returncode}, not 3: {done.stderr.strip()}")
+    if len(done.stderr.splitlines()) != 1:
+        raise AssertionError(f"{title}: more than one line: {done.stderr}")
+    wanted = case.get("must_say", ["merge"])
+    if not any(re.search(pattern, done.stderr) for pattern in wanted):
+        raise AssertionError(f"{title}: does not say any of {wanted}: {done.stderr.strip()}")
+
+
+def stored(directory):
+    name, = (name for name in os.listdir(directory) if name.endswith(".safetensors"))
+    data = open(os.path.join(directory, name), "rb").read()
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return name, {tensor: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]) for tensor, t in header.items()}
+
+
+def check_return(case, source, base, path):
+    """Back in the form that it had an adapter is what it was, and its GGUF is the same byte for byte."""
+    form = "mlx" if case["form"] == "mlx" else "peft"
+    made("gguf2mlx", path("adapter0.gguf"), "--base", base, "--adapter", form, "-q", "-o", path("back"))
+    made("mlx2gguf", path("back"), "--base", base, "-q", "-o", path("there.gguf"))
+    if open(path("adapter0.gguf"), "rb").read() != open(path("there.gguf"), "rb").read():
+        raise AssertionError("there and back gives another GGUF")
+    # Scales of single modules have been put into B, and experts that were one parameter are modules now.
+    if case["case"] in ("qwen3_rslora_patterns", "qwen3moe_target_parameters"): return
+    if stored(source) != stored(path("back")):
+        raise AssertionError("there and back gives other factors")
+
+
+def check(case, directory, work):
+    base = os.path.join(corpus, "..", case["base"], "model")
+    wanted = [(os.path.join(directory, path), scale) for path, scale in case.get("adapters", [["adapter", 1]])]
+    path = lambda name: os.path.join(work, name)
+    made("mlx2gguf", base, "--fallback", "f32", "-q", "-o", path("base.gguf"))
+    lora = [argument for folder, scale in wanted for argument in ("--lora", f"{folder}={scale}")]
+
+    # llama.cpp rounds what it multiplies with 16-bit and quantised weights, so logits are compared in float32.
+    made("gguf-quantize", path("base.gguf"), "--type", "f32", "-q", "-o", path("base32.gguf"))
+    converted = []
+    for number, (folder, scale) in enumerate(wanted):
+        out = path(f"adapter{number}.gguf")
+        source = ["mlx2gguf", folder] + ([] if case.get("no_base") else ["--base", base])
+        if case["adapter"] != "accept":
+            refused("adapter", case, *source, "-q", "-o", out)
+            continue
+        made(*source, "-q", "-o", out)
+        converted.append((out, scale))
+        os.makedirs(path("only"), exist_ok=True)
+        shutil.copy(os.path.join(base, "config.json"), path("only"))
+        for known in (path("only"), path("base.gguf")):  # sizes come from config.json alone, or from a GGUF, as well
+            made("mlx2gguf", folder, "--base", known, "-q", "--force", "-o", path("again.gguf"))
+            if open(out, "rb").read() != open(path("again.gguf"), "rb").read():
+                raise AssertionError(f"the adapter is another with --base {os.path.basename(known)}")
+        for arguments in ([out], ["--data", out], ["--together", path("base.gguf"), out]):
+            made("verify", "--strict", *arguments)
+        if case.get("adapter_tensors") is not None:
+            listed = json.loads(made("gguf-dump", "--json", out).stdout)["tensors"]
+            have = {name: tensor["shape"] for name, tensor in listed.items()}
+            if have != case["adapter_tensors"]:
+                raise AssertionError(f"other pairs: {have}, not {case['adapter_tensors']}")
+    if converted:
+        together = [argument for out, scale in converted for argument in ("--lora", f"{out}={scale}")]
+        logits("adapter", case, [path("base32.gguf"), *together])
+
+    if case["adapter"] == "accept" and "adapters" not in case: check_return(case, wanted[0][0], base, path)
+
+    if case["merge"] is None:
+        return
+    decoded = tensors(path("base32.gguf"))[1]
+    directions = {"merged directory": ["mlx2gguf", base, "--fallback", "f32"],
+                  "merged GGUF": ["gguf-quantize", path("base.gguf"), "--type", "f32"]}
+    for title, command in directions.items():
+        out = path("merged.gguf")
+        if case["merge"] != "accept":
+            refused(title, case, *command, *lora, "-q", "-o", out)
+            continue
+        made(*command, *lora, "-q", "--force", "-o", out)
+        keys, merged = tensors(out)
+        if keys.get("general.lora.count") != len(wanted):
+            raise AssertionError(f"{title}: general.lora.count is {keys.get('general.lora.count')}")
+        if converted and title == "merged directory":
+            sums, changed = with_products(tensors(path("base.gguf"))[1], decoded, converted)
+            compare(title, merged, sums, changed)
+        if client:
+            made("gguf-quantize", out, "--type", "f32", "-q", "--force", "-o", path("merged32.gguf"))
+            logits(title, case, [path("merged32.gguf")])
+        if title == "merged GGUF" and case["adapter"] == "accept":
+            back = [a.rsplit("=", 1)[0] + "=" + str(-float(a.rsplit("=", 1)[1])) if "=" in a else a for a in lora]
+            made("gguf-quantize", out, *back, "-q", "-o", path("back.gguf"))
+            names = set(merged)
+            compare("taken out again", tensors(path("back.gguf"))[1], decoded, names)
+
+
+names = sorted(name for name in os.listdir(corpus) if os.path.isdir(os.path.join(corpus, name)))
+failed = 0
+for name in names:
+    directory = os.path.join(corpus, name)
+    case = json.load(open(os.path.join(directory, "expected.json")))
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            check(case, directory, work)
+        except AssertionError as problem:
+            print(f"{name}: {problem}")
+            failed += 1
+print(f"{len(names) - failed} passed, {failed} failed")
+sys.exit(failed > 0)
