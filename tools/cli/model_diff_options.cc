@@ -88,6 +88,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
                   "Do the converted values match the source, within one percent?");
   command.example("model-diff Llama-3.2-1B my-finetune --extract-lora 32 -o my-lora",
                   "An adapter of what the finetune changed");
+  command.add_remote_flags();
   command.add_pager();
   command.daily({"--data", "--max-rms", "--layout", "--brief", "--json"});
   return command;
