@@ -110,8 +110,8 @@ class Dumper {
       return report;
     };
     return write_page(page_, [&](HtmlPage& page) {
-      return write_model_page(page, {command_.name(), path, *opened.source, opened.findings, fit, opened.tokenizer, opened.chat},
-                              request_);
+      return write_model_page(
+          page, {command_.name(), path, *opened.source, opened.findings, fit, opened.tokenizer, opened.chat}, request_);
     });
   }
 
