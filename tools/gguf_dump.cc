@@ -1,10 +1,13 @@
 // gguf-dump: what is inside a GGUF model?
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
+#include "io/remote_folder.h"
 #include "listing/gguf_listing.h"
 #include "memory/fit.h"
 #include "model/cached_file.h"
 #include "model/ollama_manifest.h"
+#include "model/repository.h"
+#include "report/repository_list.h"
 #include "rules/gguf/rules.h"
 
 namespace {
@@ -47,8 +50,19 @@ void say_which_tool(Error& error, const std::string& path) {
   }
 }
 
-Result<cli::Opened> open(const std::string& path, const DumpRequest&) {
-  MU_ASSIGN(const std::string file, model_file(path));
+Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
+  std::string file = path;
+  if (is_remote_folder(path)) {
+    MU_ASSIGN(const Repository repository, list_repository(path));
+    if (repository.models.size() != 1) {
+      cli::Opened listed;
+      listed.instead = asked.json ? repository_json(repository) : repository_text(repository);
+      return listed;
+    }
+    file = repository.path_of(repository.models.front());
+  } else {
+    MU_ASSIGN(file, model_file(path));
+  }
   auto found = gguf::open_set(file);
   if (!found) say_which_tool(found.error(), path);
   MU_ASSIGN(gguf::SplitSet opened, std::move(found));

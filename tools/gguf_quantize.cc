@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "cli/quantize_tool.h"
+#include "io/remote_folder.h"
 
 using namespace modelutils;
 
@@ -24,7 +25,7 @@ int run(int argc, char** argv) {
   options.request.conversion.adapters = *adapters;
   std::error_code ignored;
   // A GGUF with an adapter alone keeps its types.
-  if (!adapters->empty() && !options.types.is_wanted() &&
+  if (!adapters->empty() && !options.types.is_wanted() && !is_remote_folder(options.request.input) &&
       !std::filesystem::is_directory(options.request.input, ignored)) {
     options.types.like = options.request.input;
   }

@@ -4,6 +4,8 @@
 #include "bump/parse.h"
 #include "cli/model_diff_options.h"
 #include "cli/pager.h"
+#include "io/fetch_helper.h"
+#include "io/remote_address.h"
 #include "io/text_output.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
@@ -15,7 +17,12 @@ using namespace modelutils;
 Result<Model> open(const std::string& path) {
   MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
   if (!probe.format) return tl::make_unexpected(unknown_format(probe));
-  return open_model(std::move(probe));
+  auto model = open_model(std::move(probe));
+  // A part that a server did not send is no part that is missing.
+  if (auto failure = is_address(path) ? take_remote_failure() : std::nullopt) {
+    return tl::make_unexpected(std::move(*failure));
+  }
+  return model;
 }
 
 // What is wrong with a model's container: it is compared as far as it can be listed.

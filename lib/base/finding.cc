@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -54,7 +55,9 @@ Finding with_path(Finding finding, std::string_view path) {
   std::string file(path);
   if (!finding.file.empty()) {
     std::error_code ignored;  // what is not a directory is a file, or gone
-    const bool is_folder = !file.empty() && std::filesystem::is_directory(file, ignored);
+    // "hf://ORG/REPO" is a folder, too.
+    const bool is_repository = file.starts_with("hf://") && std::ranges::count(file, '/') == 3;
+    const bool is_folder = is_repository || (!file.empty() && std::filesystem::is_directory(file, ignored));
     if (is_folder && !file.ends_with('/')) file += '/';
     file = folder_of(file) + finding.file;
   }

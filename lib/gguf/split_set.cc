@@ -12,6 +12,8 @@
 #include "gguf/split_keys.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
+#include "io/remote_address.h"
+#include "io/remote_source.h"
 
 namespace modelutils::gguf {
 
@@ -61,6 +63,7 @@ class SetOpener {
       MU_ASSIGN(source, open_source(path));
     }
     MU_ASSIGN(auto document, parse(*source));
+    note_header_end(*source);
     const bool is_regular = path != "-" && dynamic_cast<const RandomAccessFile*>(source.get()) != nullptr;
     const i64 count = integer(document, "split.count").value_or(0);
     const bool has_keys = count > 1;
@@ -133,6 +136,11 @@ class SetOpener {
     set_.files.clear();
     u32 missing = 0;
     std::optional<Error> first_missing;
+    if (is_address(name.prefix)) {
+      std::vector<std::string> paths;
+      for (u32 number = 1; number <= name.count; ++number) paths.push_back(split_path(name.prefix, number, name.count));
+      open_ahead(paths);
+    }
     for (u32 number = 1; number <= name.count; ++number) {
       if (number == name.number) {
         numbers_.push_back(number);
@@ -155,6 +163,7 @@ class SetOpener {
         set_.findings.add(without_path(std::move(document.error()), Scope::container, base_name_of(path)));
         continue;
       }
+      note_header_end(*opened->file);
       numbers_.push_back(number);
       set_.files.push_back({path, std::move(opened->file), std::move(*document)});
     }

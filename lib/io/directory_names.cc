@@ -8,6 +8,9 @@
 #include <limits>
 #include <memory>
 
+#include "io/remote_address.h"
+#include "io/remote_folder.h"
+
 namespace modelutils {
 
 namespace {
@@ -36,9 +39,18 @@ Result<DirectoryNames> DirectoryNames::read(const std::string& directory,
   const auto failed = [&](std::string_view what, int reason) {
     return input_error("io-open", std::string(what) + errno_text(reason), {}, {}, directory);
   };
+  DirectoryNames names;
+  if (is_address(directory)) {
+    MU_ASSIGN(const std::vector<RemoteName> there, remote_names(directory));
+    for (const RemoteName& name : there) {
+      if (!keep(name.name, name.kind)) continue;
+      names.names_.push_back({static_cast<u32>(names.text_.size()), name.kind});  // bounded by the listing's size
+      names.text_.append(name.name).push_back('\0');
+    }
+    return names;
+  }
   const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(directory.empty() ? "." : directory.c_str()));
   if (stream == nullptr) return failed("cannot be opened: ", errno);
-  DirectoryNames names;
   errno = 0;
   for (const dirent* entry = ::readdir(stream.get()); entry != nullptr; entry = ::readdir(stream.get())) {
     const std::string_view name = entry->d_name;

@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "io/leased_open.h"
+#include "io/remote_address.h"
+#include "io/remote_folder.h"
 
 namespace modelutils {
 
@@ -106,6 +108,25 @@ Result<FolderFile> follow_link(const std::string& folder, const std::string& pat
   return FolderFile{std::move(file), is_outside, false};
 }
 
+// A name that a file of the model gave must stay in its folder there, too.
+Result<FolderFile> open_at_address(const std::string& folder, std::string_view name, const std::string& path) {
+  bool is_safe = !name.empty();
+  for (const char c : name) {
+    const bool means_more = c == '?' || c == '#' || c == '%' || c == '\\';
+    is_safe = is_safe && static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+    is_safe = is_safe && (folder.starts_with("hf://") || (!means_more && c != ' '));
+  }
+  for (std::string_view rest = name; is_safe && !rest.empty();) {
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view step = rest.substr(0, end);
+    is_safe = !step.empty() && step != "." && step != "..";
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (!is_safe) return input_error("io-open", "is no name of a file in that folder", {}, {}, path);
+  MU_ASSIGN(auto file, RandomAccessFile::open(path));
+  return FolderFile{std::move(file), false, false};
+}
+
 }  // namespace
 
 std::string ModelFolder::file(std::string_view name) const {
@@ -113,12 +134,18 @@ std::string ModelFolder::file(std::string_view name) const {
 }
 
 bool is_present(const std::string& path) {
+  if (is_address(path)) return is_remote_present(path);
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 Result<std::vector<std::string>> list_if_present(const std::string& directory) {
   std::vector<std::string> names;
+  if (is_address(directory)) {
+    MU_ASSIGN(std::vector<RemoteName> there, remote_names(directory));
+    for (RemoteName& name : there) names.push_back(std::move(name.name));
+    return names;
+  }
   DIR* stream = ::opendir(directory.empty() ? "." : directory.c_str());
   if (stream == nullptr) {
     if (errno == ENOENT || errno == ENOTDIR) return names;
@@ -141,6 +168,7 @@ Result<std::vector<std::string>> list_if_present(const std::string& directory) {
 
 Result<FolderFile> open_in_folder(const std::string& folder, std::string_view name) {
   const std::string path = ModelFolder(folder).file(name);
+  if (is_address(folder)) return open_at_address(folder, name, path);
   const std::string home = folder.empty() ? "." : folder;
   const Descriptor directory(::open(home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (directory.number() < 0) return open_error(path, errno);

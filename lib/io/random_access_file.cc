@@ -43,9 +43,6 @@ Result<OpenFile> examine(const std::string& path, int descriptor) {
 
 Result<int> open_descriptor(const std::string& path, int extra_flags) {
   const int descriptor = open_when_released(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | extra_flags);
-  if (descriptor < 0 && errno == ENOENT && is_address(path)) {
-    return input_error("io-open", "is an address, which only gguf-dump and st-dump read: download it", {}, {}, path);
-  }
   if (descriptor < 0) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
   return descriptor;
 }
@@ -54,15 +51,20 @@ Result<int> open_descriptor(const std::string& path, int extra_flags) {
 
 RandomAccessFile::~RandomAccessFile() {
   if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+  if (descriptor_ < -1) release_remote_bytes(descriptor_);
 }
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::string& path) {
+  if (is_address(path)) return open_remote_file(path);
   // O_NONBLOCK: the open of a FIFO without a writer returns at once.
   MU_ASSIGN(const int descriptor, open_descriptor(path, O_NONBLOCK | O_NOCTTY));
   return adopt(path, descriptor);
 }
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::string& path, int descriptor) {
+  if (const ByteSource* remote = remote_bytes(descriptor)) {
+    return std::shared_ptr<RandomAccessFile>(new RandomAccessFile(path, descriptor, remote->size().value_or(0)));
+  }
   MU_ASSIGN(const OpenFile file, examine(path, descriptor));
   if (S_ISDIR(file.status.st_mode)) {
     ::close(descriptor);
@@ -80,6 +82,7 @@ Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::str
 Result<std::size_t> RandomAccessFile::read_some(u64 offset, MutableBytes out) const {
   if (offset >= size_ || out.empty()) return std::size_t{0};
   const std::size_t want = static_cast<std::size_t>(std::min<u64>(out.size(), size_ - offset));
+  if (const ByteSource* remote = remote_bytes(descriptor_)) return remote->read_some(offset, out.first(want));
   while (true) {
     const ssize_t got = ::pread(descriptor_, out.data(), want, static_cast<off_t>(offset));
     if (got > 0) return static_cast<std::size_t>(got);

@@ -1,68 +1,29 @@
 #include "io/remote_address.h"
 
-#include <strings.h>
-
-#include <array>
-#include <cstdlib>
-#include <fstream>
-#include <optional>
-#include <vector>
-
 #include <fmt/core.h>
 
-#include "base/escape.h"
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "io/remote_settings.h"
 
 namespace modelutils {
 
 namespace {
 
-constexpr std::size_t max_token = 4096;
+constexpr std::size_t commit_digits = 40;
 
-std::optional<std::string> variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return {};
-  return value;
-}
-
-bool is_on(const char* name) {
-  const auto value = variable(name);
-  if (!value) return false;
-  for (const char* on : {"1", "ON", "YES", "TRUE"}) {
-    if (::strcasecmp(value->c_str(), on) == 0) return true;
-  }
-  return false;
-}
-
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  const auto first = text.find_first_not_of(space);
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(space) - first + 1));
-}
-
-std::string token_file() {
-  if (const auto path = variable("HF_TOKEN_PATH")) return *path;
-  if (const auto home = variable("HF_HOME")) return *home + "/token";
-  if (const auto cache = variable("XDG_CACHE_HOME")) return *cache + "/huggingface/token";
-  return variable("HOME").value_or("") + "/.cache/huggingface/token";
-}
-
-std::string token() {
-  if (is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN")) return {};
-  std::string text;
-  for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
-    if (text.empty()) text = trimmed(variable(name).value_or(""));
-  }
-  if (text.empty()) {
-    std::ifstream file(token_file());
-    std::getline(file, text);
-    text = trimmed(text);
-  }
-  // What cannot stand in a header is not a token.
-  const bool is_plain =
-      text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=") ==
-      std::string::npos;
-  return is_plain && text.size() <= max_token ? text : std::string();
+// Commits by repository, and queries by address.
+struct Known {
+  std::mutex mutex;
+  std::map<std::string, std::string, std::less<>> commits;
+  std::map<std::string, std::string, std::less<>> queries;
+};
+Known& known() {
+  static Known all;
+  return all;
 }
 
 std::string_view host_of(std::string_view url) {
@@ -109,35 +70,33 @@ std::vector<std::string_view> segments(std::string_view text) {
   }
 }
 
-Result<std::string> hub_url(const std::string& endpoint, std::string_view text) {
-  std::vector<std::string_view> parts = segments(text);
-  if (parts.front() == "models") parts.erase(parts.begin());
-  for (const std::string_view kind : {"datasets", "spaces", "kernels", "buckets"}) {
-    if (!parts.empty() && parts.front() == kind)
-      return usage_error(fmt::format("hf://{}/… does not hold models", kind));
+bool is_commit(std::string_view text) {
+  return text.size() == commit_digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Result<std::string> endpoint() {
+  std::string address = environment_variable("HF_ENDPOINT").value_or("https://huggingface.co");
+  while (address.ends_with('/')) address.pop_back();
+  if (!address.starts_with("https://") && !address.starts_with("http://")) {
+    return usage_error("HF_ENDPOINT is not an address that begins with https:// or http://");
   }
-  if (parts.size() < 3) return usage_error("the address names no file: it should be hf://ORG/REPO[@REVISION]/PATH");
-  for (const std::string_view part : parts) {
-    if (part.empty() || part == "." || part == "..") {
-      return usage_error("the path of the address has an empty part, \".\" or \"..\": write it in full");
-    }
-  }
-  const auto at = parts[1].find('@');
-  std::string revision = at == std::string_view::npos ? "main" : std::string(parts[1].substr(at + 1));
-  std::size_t path = 2;
-  // refs/pr/N and refs/convert/NAME stand as they are and have three segments.
-  if (revision == "refs" && parts.size() > 4 && (parts[2] == "pr" || parts[2] == "convert")) {
-    revision = fmt::format("refs%2F{}%2F{}", parts[2], percent_encoded(parts[3]));
-    path = 4;
-  } else if (revision.find('%') == std::string::npos) {  // %2F is how a branch's "/" is written
-    revision = percent_encoded(revision);
-  }
-  if (revision.empty() || at == 0)
-    return usage_error("the address has an empty name or revision: it should be hf://ORG/REPO[@REVISION]/PATH");
-  std::string url = fmt::format("{}/{}/{}/resolve/{}", endpoint, percent_encoded(parts[0]),
-                                percent_encoded(parts[1].substr(0, at)), revision);
-  for (; path < parts.size(); ++path) url += "/" + percent_encoded(parts[path]);
-  return url;
+  MU_TRY(check_web(address));
+  return address;
+}
+
+std::string revision_of(const HubAddress& hub) {
+  const std::lock_guard lock(known().mutex);
+  const auto commit = known().commits.find(hub.repository);
+  return commit == known().commits.end() ? hub.revision : commit->second;
+}
+
+Status check_characters(std::string_view path) {
+  const bool is_hub = path.starts_with("hf://");  // whose parts are encoded here
+  const auto is_refused = [&](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == '\x7f' || (c == ' ' && !is_hub);
+  };
+  if (std::ranges::none_of(path, is_refused)) return {};
+  return usage_error("the address has a space or a control character: write a space as %20");
 }
 
 }  // namespace
@@ -149,34 +108,108 @@ bool is_address(std::string_view path) {
          std::string_view::npos;
 }
 
-Result<RemoteAddress> resolve_address(const std::string& path) {
-  for (const char c : path) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f') {
-      return usage_error("the address has a space or a control character: write a space as %20");
+Result<std::optional<HubAddress>> hub_address(std::string_view path) {
+  constexpr std::string_view scheme = "hf://";
+  if (!path.starts_with(scheme)) return std::optional<HubAddress>();
+  std::vector<std::string_view> parts = segments(path.substr(scheme.size()));
+  if (parts.front() == "models") parts.erase(parts.begin());
+  for (const std::string_view kind : {"datasets", "spaces", "kernels", "buckets"}) {
+    if (!parts.empty() && parts.front() == kind)
+      return usage_error(fmt::format("hf://{}/… does not hold models", kind));
+  }
+  if (parts.size() > 2 && parts.back().empty()) parts.pop_back();  // a folder may end in "/"
+  if (parts.size() < 2) return usage_error("the address names no model: it should be hf://ORG/REPO[@REVISION][/PATH]");
+  for (const std::string_view part : parts) {
+    if (part.empty() || part == "." || part == "..") {
+      return usage_error("the path of the address has an empty part, \".\" or \"..\": write it in full");
     }
   }
-  const bool is_hub = path.starts_with("hf://");
-  if (!is_hub && !path.starts_with("https://") && !path.starts_with("http://")) {
+  const auto at = parts[1].find('@');
+  std::string revision = at == std::string_view::npos ? "main" : std::string(parts[1].substr(at + 1));
+  std::size_t file = 2;
+  // refs/pr/N and refs/convert/NAME stand as they are and have three segments.
+  if (revision == "refs" && parts.size() > 3 && (parts[2] == "pr" || parts[2] == "convert")) {
+    revision = fmt::format("refs%2F{}%2F{}", parts[2], percent_encoded(parts[3]));
+    file = 4;
+  } else if (revision.find('%') == std::string::npos) {  // %2F is how a branch's "/" is written
+    revision = percent_encoded(revision);
+  }
+  if (revision.empty() || at == 0) {
+    return usage_error("the address has an empty name or revision: it should be hf://ORG/REPO[@REVISION][/PATH]");
+  }
+  HubAddress hub;
+  const std::string_view last = parts[file - 1];
+  hub.repository = path.substr(0, static_cast<std::size_t>(last.data() + last.size() - path.data()));
+  hub.name = percent_encoded(parts[0]) + "/" + percent_encoded(parts[1].substr(0, at));
+  hub.revision = std::move(revision);
+  for (; file < parts.size(); ++file) hub.path += (hub.path.empty() ? "" : "/") + std::string(parts[file]);
+  return hub;
+}
+
+Result<RemoteAddress> resolve_address(const std::string& path) {
+  MU_TRY(check_characters(path));
+  if (!path.starts_with("hf://") && !path.starts_with("https://") && !path.starts_with("http://")) {
     return usage_error("an address must begin with https://, http:// or hf://");
   }
+  MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(path));
   RemoteAddress address;
-  if (is_hub) {
-    std::string endpoint = variable("HF_ENDPOINT").value_or("https://huggingface.co");
-    while (endpoint.ends_with('/')) endpoint.pop_back();
-    if (!endpoint.starts_with("https://") && !endpoint.starts_with("http://")) {
-      return usage_error("HF_ENDPOINT is not an address that begins with https:// or http://");
+  if (hub) {
+    if (hub->path.empty()) {
+      return usage_error("the address names no file: it should be hf://ORG/REPO[@REVISION]/PATH");
     }
-    MU_TRY(check_web(endpoint));
-    MU_ASSIGN(address.url, hub_url(endpoint, std::string_view(path).substr(5)));
-    if (may_have_token(endpoint)) address.token = token();
-  } else {
-    MU_TRY(check_web(path));
-    address.url = path.substr(0, path.find('#'));
+    MU_ASSIGN(const std::string web, endpoint());
+    address.url = fmt::format("{}/{}/resolve/{}", web, hub->name, revision_of(*hub));
+    for (const std::string_view part : segments(hub->path)) address.url += "/" + percent_encoded(part);
+    if (may_have_token(web)) address.token = hub_token();
+    return address;
   }
-  for (const char* name : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
-    if (is_on(name)) return input_error("remote-offline", fmt::format("is an address, and {} is set", name));
-  }
+  MU_TRY(check_web(path));
+  address.url = path.substr(0, path.find('#'));
+  const std::lock_guard lock(known().mutex);
+  if (const auto query = known().queries.find(address.url); query != known().queries.end())
+    address.url += query->second;
   return address;
+}
+
+Result<RemoteAddress> listing_address(const HubAddress& hub) {
+  MU_TRY(check_characters(hub.repository));
+  RemoteAddress address;
+  MU_ASSIGN(const std::string web, endpoint());
+  address.url = fmt::format("{}/api/models/{}/revision/{}?blobs=true", web, hub.name, revision_of(hub));
+  if (may_have_token(web)) address.token = hub_token();
+  return address;
+}
+
+bool pin_revision(const std::string& repository, const std::string& commit) {
+  if (!is_commit(commit)) return true;
+  const std::lock_guard lock(known().mutex);
+  return known().commits.emplace(repository, commit).first->second == commit;
+}
+
+bool is_pinned(std::string_view url) {
+  constexpr std::string_view before = "/resolve/";
+  const auto at = url.find(before);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = url.substr(at + before.size());
+  return is_commit(rest.substr(0, rest.find('/')));
+}
+
+std::string hide_query(const std::string& path) {
+  const auto query = path.find_first_of("?#");
+  if (!is_address(path) || path.starts_with("hf://") || query == std::string::npos) return path;
+  std::string shown = path.substr(0, query);
+  const std::lock_guard lock(known().mutex);
+  known().queries[shown] = path.substr(query, path.find('#') - query);
+  return shown;
+}
+
+std::string shown_address(const std::string& path) {
+  if (path.starts_with("hf://")) return path;
+  std::string text = path.substr(0, path.find_first_of("?#"));
+  const auto host = text.find("://") + 3;
+  const auto at = text.substr(0, text.find('/', host)).rfind('@');
+  if (at != std::string::npos && at >= host) text.erase(host, at + 1 - host);
+  return text;
 }
 
 }  // namespace modelutils

@@ -1,201 +1,87 @@
 #include "io/remote_source.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <cstdlib>
+#include <atomic>
 #include <cstring>
-#include <filesystem>
+#include <list>
+#include <map>
 #include <mutex>
-#include <vector>
+#include <thread>
 
-#include <fmt/core.h>
-
-#include "base/escape.h"
 #include "base/log.h"
+#include "io/fetch_helper.h"
+#include "io/header_cache.h"
 #include "io/remote_address.h"
-
-extern char** environ;
+#include "io/remote_settings.h"
 
 namespace modelutils {
 
 namespace {
 
-constexpr std::size_t first_piece = 64 << 10;
-constexpr u64 max_kept = u64{1} << 30;  // of the start of the file
-constexpr u64 near_distance = 4 << 20;  // what lies further from what is kept is asked for by itself
-constexpr std::size_t max_line = 4096;
-// How the kept start grows: soon to what a tokenizer needs, then in steps that waste little.
+constexpr u64 first_piece = 64 << 10;
+constexpr u64 max_header = 64 << 20;
+constexpr u64 near_distance = 4 << 20;     // what lies further behind the header is no part of it
+constexpr u64 max_ahead = 4 << 20;         // of readers that go on
+constexpr u64 max_pieces = 16 << 20;       // bytes of a file's data that are kept for the next reader
+constexpr std::size_t max_recent = 8;      // files that keep such bytes
+constexpr u64 max_short_file = 256 << 20;  // that is read whole where the server does not say its length
+constexpr u64 window_size = 256 << 10;     // of a ByteReader, which takes what it gets
+constexpr std::size_t threads_ahead = 8;
+// How the kept header grows: soon to what a tokenizer needs, then in steps that waste little.
 constexpr std::array growth = {8.0, 5.0, 2.5, 1.28};
-
-// The codes that the helper may answer with.
-constexpr std::array<std::string_view, 5> helper_codes = {"remote-answer", "remote-changed", "remote-network",
-                                                          "remote-redirect", "remote-status"};
-
-// The address without its query, which may hold a signature or a key, and without a user and password.
-std::string shown_address(const std::string& path) {
-  std::string text = path.substr(0, path.find_first_of("?#"));
-  const auto host = text.find("://") + 3;
-  const auto at = text.substr(0, text.find('/', host)).rfind('@');
-  if (!text.starts_with("hf://") && at != std::string::npos && at >= host) text.erase(host, at + 1 - host);
-  return text;
-}
-
-std::string helper_path() {
-  std::error_code failed;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  return (self.parent_path().parent_path() / "libexec/modelutils/fetch").string();
-}
-
-u64 longest_silence() {
-  constexpr u64 usual = 10;
-  constexpr u64 most = 60;
-  const char* text = std::getenv("HF_HUB_DOWNLOAD_TIMEOUT");
-  u64 seconds = 0;
-  if (text == nullptr || std::from_chars(text, text + std::strlen(text), seconds).ec != std::errc()) return usual;
-  return std::clamp<u64>(seconds, 1, most);
-}
-
-class Helper {
- public:
-  ~Helper() {
-    if (socket_ >= 0) ::close(socket_);
-    if (process_ > 0) {
-      while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
-  }
-
-  Status start(const RemoteAddress& address) {
-    const std::string program = helper_path();
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return failed(errno_text(errno));
-    socket_ = ends[0];
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    std::string name = "fetch";
-    char* arguments[] = {name.data(), nullptr};
-    const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments, environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    if (error != 0) {
-      process_ = 0;
-      return failed(fmt::format("({}) cannot be started: {}", program, errno_text(error)));
-    }
-    return send(fmt::format("{}\n{}\n{}\n", address.url, address.token, longest_silence()));
-  }
-
-  struct Piece {
-    std::vector<std::byte> bytes;
-    std::optional<u64> total;
-  };
-
-  Result<Piece> read(u64 offset, u64 size) {
-    MU_TRY(send(fmt::format("{} {}\n", offset, size)));
-    MU_ASSIGN(std::string answer, line());
-    while (answer.starts_with("again ")) {
-      log_info("{}", escape(std::string_view(answer).substr(6)));
-      MU_ASSIGN(answer, line());
-    }
-    const std::string_view text = answer;
-    if (text.starts_with("failed ")) {
-      const auto space = text.find(' ', 7);
-      const std::string_view code = text.substr(7, space == std::string_view::npos ? space : space - 7);
-      const auto known = std::ranges::find(helper_codes, code);
-      if (space == std::string_view::npos || known == helper_codes.end()) return broken();
-      return input_error(std::string(*known), escape(text.substr(space + 1)), {}, offset);
-    }
-    Piece piece;
-    u64 bytes = 0;
-    const char* end = text.data() + text.size();
-    if (!text.starts_with("ok ")) return broken();
-    const auto [after, error] = std::from_chars(text.data() + 3, end, bytes);
-    if (error != std::errc() || after == end || bytes > size) return broken();
-    u64 total = 0;
-    if (std::from_chars(after + 1, end, total).ec == std::errc()) piece.total = total;
-    piece.bytes.resize(bytes);
-    MU_TRY(receive(piece.bytes.data(), piece.bytes.size()));
-    return piece;
-  }
-
- private:
-  static tl::unexpected<Error> failed(std::string why) {
-    return input_error("remote-helper", "the program that reads addresses " + std::move(why));
-  }
-  static tl::unexpected<Error> broken() { return failed("ended or answered what it should not"); }
-
-  Status send(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent <= 0) return broken();
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return {};
-  }
-
-  Status receive(void* out, std::size_t size) {
-    auto* to = static_cast<std::byte*>(out);
-    while (size > 0) {
-      const ssize_t got = ::recv(socket_, to, size, 0);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return broken();
-      to += got;
-      size -= static_cast<std::size_t>(got);
-    }
-    return {};
-  }
-
-  Result<std::string> line() {
-    std::string text;
-    while (text.size() < max_line) {
-      char c = 0;
-      MU_TRY(receive(&c, 1));
-      if (c == '\n') return text;
-      text += c;
-    }
-    return broken();
-  }
-
-  int socket_ = -1;
-  pid_t process_ = 0;
-};
 
 class RemoteSource : public ByteSource {
  public:
   explicit RemoteSource(std::string name) : name_(std::move(name)) {}
 
-  Status start(const RemoteAddress& address) {
-    MU_TRY(helper_.start(address));
-    return extend(first_piece);
+  Status start(const std::string& path) {
+    MU_ASSIGN(const RemoteAddress address, resolve_address(path));
+    MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(path));
+    if (hub) repository_ = hub->repository;
+    // What was fetched with a token is not for whoever reads the cache.
+    if (address.token.empty()) cache_.emplace(address.url, name_);
+    if (cache_ && is_pinned(address.url)) {
+      if (auto known = cache_->find({}, {})) {
+        take(std::move(*known));
+        return {};
+      }
+    }
+    MU_TRY(check_online());
+    MU_ASSIGN(file_, FetchedFile::open(address, name_));
+    MU_TRY(extend(first_piece));
+    is_header_ = kept_.size() >= 4 && std::memcmp(kept_.data(), "GGUF", 4) == 0;
+    if (!cache_ || !total_ || version_.empty()) return {};
+    if (auto known = cache_->find(version_, total_); known && known->bytes.size() > kept_.size()) {
+      log_info("{}: the header is in the cache", name_);
+      take(std::move(*known));
+    }
+    return {};
+  }
+
+  // Reads on to the end of a file whose length the server does not say.
+  Status find_size() {
+    const std::lock_guard lock(mutex_);
+    while (!total_) {
+      if (kept_.size() >= max_short_file) {
+        return input_error("remote-answer", "the server does not say how long the file is", {}, {}, name_);
+      }
+      MU_TRY(extend(kept_.size() * 2));
+    }
+    return {};
   }
 
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
     const std::lock_guard lock(mutex_);
     if (out.empty() || (total_ && offset >= *total_)) return std::size_t{0};
-    if (offset >= kept_.size() && offset - kept_.size() <= near_distance && offset < max_kept) {
-      const u64 next = static_cast<u64>(static_cast<double>(kept_.size()) * growth[std::min(step_, growth.size() - 1)]);
-      ++step_;
-      MU_TRY(extend(std::min(max_kept, std::max(next, offset + 1))));
+    if (is_header_ && offset >= kept_.size() && offset - kept_.size() <= near_distance) {
+      MU_TRY(extend_header(offset, out.size()));
+      if (total_ && offset >= *total_) return std::size_t{0};
     }
-    if (offset < kept_.size()) {
-      const std::size_t size = std::min<std::size_t>(out.size(), kept_.size() - static_cast<std::size_t>(offset));
-      std::memcpy(out.data(), kept_.data() + offset, size);
-      return size;
-    }
-    if (total_ && offset >= *total_) return std::size_t{0};
-    MU_ASSIGN(const Helper::Piece piece, read(offset, out.size()));
-    if (!piece.bytes.empty()) std::memcpy(out.data(), piece.bytes.data(), piece.bytes.size());
-    return piece.bytes.size();
+    if (offset < kept_.size()) return copy(kept_, 0, offset, out);
+    return read_data(offset, out);
   }
 
   std::optional<u64> size() const override {
@@ -204,12 +90,53 @@ class RemoteSource : public ByteSource {
   }
   const std::string& name() const override { return name_; }
 
+  void end_header() const {
+    const std::lock_guard lock(mutex_);
+    is_header_ = false;
+    if (!cache_ || !total_ || kept_.size() <= cached_) return;
+    cache_->keep({version_, *total_, kept_});
+    cached_ = kept_.size();
+  }
+
  private:
-  Result<Helper::Piece> read(u64 offset, u64 size) const {
-    auto piece = helper_.read(offset, size);
-    if (!piece) return tl::make_unexpected(in_file(std::move(piece.error()), name_));
-    log_debug("{}: {} bytes from {}", escape(name_), piece->bytes.size(), offset);
-    if (piece->total) total_ = piece->total;
+  // Bytes of data that were read.
+  struct Piece {
+    u64 begin = 0;
+    u64 asked = 0;  // what the next one behind it is to be larger than
+    std::vector<std::byte> bytes;
+
+    u64 end() const { return begin + bytes.size(); }
+  };
+
+  static std::size_t copy(const std::vector<std::byte>& bytes, u64 begin, u64 offset, MutableBytes out) {
+    const std::size_t size = std::min<std::size_t>(out.size(), bytes.size() - static_cast<std::size_t>(offset - begin));
+    std::memcpy(out.data(), bytes.data() + (offset - begin), size);
+    return size;
+  }
+
+  void take(CachedHeader header) {
+    kept_ = std::move(header.bytes);
+    cached_ = kept_.size();
+    total_ = header.total;
+    version_ = std::move(header.version);
+    is_header_ = false;
+  }
+
+  Result<FetchedPiece> fetch(u64 offset, u64 size) const {
+    if (file_ == nullptr) {  // all was in the cache so far
+      MU_TRY(check_online());
+      MU_ASSIGN(const RemoteAddress address, resolve_address(name_));
+      MU_ASSIGN(file_, FetchedFile::open(address, name_));
+    }
+    MU_ASSIGN(FetchedPiece piece, file_->read(offset, size));
+    const bool is_other = (total_ && piece.total && *total_ != *piece.total) ||
+                          (!version_.empty() && !piece.version.empty() && version_ != piece.version) ||
+                          (!repository_.empty() && !pin_revision(repository_, piece.commit));
+    if (is_other) {
+      return input_error("remote-changed", "the file changed while it was being read", {}, offset, name_);
+    }
+    if (piece.total) total_ = piece.total;
+    if (version_.empty()) version_ = piece.version;
     return piece;
   }
 
@@ -217,31 +144,164 @@ class RemoteSource : public ByteSource {
   Status extend(u64 end) const {
     if (total_) end = std::min(end, *total_);
     if (end <= kept_.size() && total_) return {};
-    MU_ASSIGN(const Helper::Piece piece, read(kept_.size(), end - kept_.size()));
+    MU_ASSIGN(const FetchedPiece piece, fetch(kept_.size(), end - kept_.size()));
     kept_.insert(kept_.end(), piece.bytes.begin(), piece.bytes.end());
     return {};
   }
 
+  Status extend_header(u64 offset, u64 size) const {
+    if (kept_.size() >= max_header) {
+      return input_error("remote-answer", fmt::format("the header goes on for more than {} MiB", max_header >> 20), {},
+                         offset, name_);
+    }
+    const u64 next = static_cast<u64>(static_cast<double>(kept_.size()) * growth[std::min(step_, growth.size() - 1)]);
+    ++step_;
+    const u64 wanted = size > window_size ? offset + size : offset + 1;
+    return extend(std::min(max_header, std::max(next, wanted)));
+  }
+
+  Result<std::size_t> read_data(u64 offset, MutableBytes out) const {
+    const auto holds = [&](const Piece& piece) { return offset >= piece.begin && offset < piece.end(); };
+    auto found = std::ranges::find_if(pieces_, holds);
+    if (found == pieces_.end()) {
+      // Behind what was read before: a reader that goes on, and will again.
+      const auto before = std::ranges::find(pieces_, offset, &Piece::end);
+      u64 size = std::max<u64>(out.size(), first_piece);
+      if (before != pieces_.end() || offset == kept_.size()) {
+        const u64 last = before == pieces_.end() ? 0 : before->asked;
+        size = std::max<u64>(size, std::min(max_ahead, last * 2));
+      }
+      for (const Piece& other : pieces_) {
+        if (other.begin > offset) size = std::min(size, other.begin - offset);
+      }
+      if (total_) size = std::min(size, *total_ - offset);
+      MU_ASSIGN(FetchedPiece piece, fetch(offset, size));
+      if (piece.bytes.empty()) return std::size_t{0};
+      note_recent();
+      bytes_of_pieces_ += piece.bytes.size();
+      pieces_.push_front({offset, size, std::move(piece.bytes)});
+      while (bytes_of_pieces_ > max_pieces && pieces_.size() > 1) {
+        bytes_of_pieces_ -= pieces_.back().bytes.size();
+        pieces_.pop_back();
+      }
+      found = pieces_.begin();
+    } else {
+      pieces_.splice(pieces_.begin(), pieces_, found);
+    }
+    return copy(found->bytes, found->begin, offset, out);
+  }
+
+  // Memory is bounded however many files a model has: those that were not read lately keep no data.
+  void note_recent() const {
+    static std::mutex mutex;
+    static std::list<const RemoteSource*> recent;  // none is destroyed before the process ends
+    const std::lock_guard lock(mutex);
+    recent.remove(this);
+    recent.push_front(this);
+    if (recent.size() <= max_recent) return;
+    const std::unique_lock other(recent.back()->mutex_, std::try_to_lock);
+    if (!other) return;
+    recent.back()->pieces_.clear();
+    recent.back()->bytes_of_pieces_ = 0;
+    recent.pop_back();
+  }
+
   std::string name_;
+  std::string repository_;
   mutable std::mutex mutex_;
-  mutable Helper helper_;
+  mutable std::unique_ptr<FetchedFile> file_;
+  mutable std::optional<HeaderCache> cache_;
   mutable std::vector<std::byte> kept_;  // the start of the file
+  mutable std::list<Piece> pieces_;      // the one read last is the first
+  mutable u64 bytes_of_pieces_ = 0;
   mutable std::optional<u64> total_;
+  mutable std::string version_;
   mutable std::size_t step_ = 0;
+  mutable std::size_t cached_ = 0;  // bytes of the start that the cache has
+  mutable bool is_header_ = false;  // its end has not been seen
 };
+
+// What was opened, by its path, for as long as the process lives; and the files with a length, by the numbers that
+// stand for their descriptors.
+struct OpenRemotes {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<RemoteSource>, std::less<>> sources;
+  std::map<int, std::shared_ptr<RemoteSource>> files;
+  int next = -2;
+};
+OpenRemotes& open_remotes() {
+  static OpenRemotes remotes;
+  return remotes;
+}
+
+Result<std::shared_ptr<RemoteSource>> source_at(const std::string& path) {
+  OpenRemotes& remotes = open_remotes();
+  {
+    const std::lock_guard lock(remotes.mutex);
+    if (const auto known = remotes.sources.find(path); known != remotes.sources.end()) return known->second;
+  }
+  const std::string name = shown_address(path);
+  auto source = std::make_shared<RemoteSource>(name);
+  if (Status started = source->start(path); !started) {
+    return tl::make_unexpected(in_file(std::move(started.error()), name));
+  }
+  log_info("opened {}", name);
+  const std::lock_guard lock(remotes.mutex);
+  return remotes.sources.emplace(path, std::move(source)).first->second;
+}
 
 }  // namespace
 
-Result<std::shared_ptr<ByteSource>> open_remote(const std::string& path) {
-  const std::string name = shown_address(path);
-  auto address = resolve_address(path);
-  if (!address) return tl::make_unexpected(in_file(std::move(address.error()), name));
-  auto source = std::make_shared<RemoteSource>(name);
-  if (Status started = source->start(*address); !started) {
-    return tl::make_unexpected(in_file(std::move(started.error()), name));
+Result<std::shared_ptr<RandomAccessFile>> open_remote_file(const std::string& path) {
+  MU_ASSIGN(const std::shared_ptr<RemoteSource> source, source_at(path));
+  MU_TRY(source->find_size());
+  OpenRemotes& remotes = open_remotes();
+  int number = 0;
+  {
+    const std::lock_guard lock(remotes.mutex);
+    number = remotes.next--;
+    remotes.files.emplace(number, source);
   }
-  log_info("opened {}", escape(name));
-  return std::shared_ptr<ByteSource>(std::move(source));
+  return RandomAccessFile::adopt(source->name(), number);
+}
+
+Result<std::shared_ptr<ByteSource>> open_remote(const std::string& path) {
+  MU_ASSIGN(std::shared_ptr<RemoteSource> source, source_at(path));
+  if (!source->size()) return std::shared_ptr<ByteSource>(std::move(source));
+  return open_remote_file(path);
+}
+
+void open_ahead(const std::vector<std::string>& paths) {
+  std::vector<std::string> addresses;
+  std::ranges::copy_if(paths, std::back_inserter(addresses), [](const std::string& path) { return is_address(path); });
+  if (addresses.size() < 2) return;
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < std::min(threads_ahead, addresses.size()); ++i) {
+    threads.emplace_back([&] {
+      for (std::size_t at = next++; at < addresses.size(); at = next++) (void)source_at(addresses[at]);
+    });
+  }
+}
+
+void note_header_end(const ByteSource& source) {
+  const ByteSource* bytes = &source;
+  if (const auto* file = dynamic_cast<const RandomAccessFile*>(bytes)) bytes = remote_bytes(file->descriptor());
+  if (const auto* remote = dynamic_cast<const RemoteSource*>(bytes)) remote->end_header();
+}
+
+const ByteSource* remote_bytes(int descriptor) {
+  if (descriptor >= -1) return nullptr;
+  OpenRemotes& remotes = open_remotes();
+  const std::lock_guard lock(remotes.mutex);
+  const auto found = remotes.files.find(descriptor);
+  return found == remotes.files.end() ? nullptr : found->second.get();
+}
+
+void release_remote_bytes(int descriptor) {
+  OpenRemotes& remotes = open_remotes();
+  const std::lock_guard lock(remotes.mutex);
+  remotes.files.erase(descriptor);
 }
 
 }  // namespace modelutils

@@ -3,16 +3,33 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/byte_source.h"
+#include "io/random_access_file.h"
 
 namespace modelutils {
 
-/// Opens the file at an address (io/remote_address.h) by starting libexec/modelutils/fetch, which is the only program
-/// that speaks HTTP, and reads its first 64 KiB. The start of the file is kept and grows by factors, so that a header
-/// of 10 MB takes six requests; what lies far from it is asked for as it is read. Codes: those of resolve_address();
-/// "remote-status" (the server refuses), "remote-network" (no connection, or a cut or silent one), "remote-answer" (the
-/// server sent what it may not), "remote-redirect", "remote-changed", "remote-helper" (the helper is not there).
+/// Opens the file at an address (io/remote_address.h) and reads its first 64 KiB. The header of a GGUF file is kept and
+/// grows by factors, so that one of 10 MB takes six requests; it may have 64 MiB ("remote-answer"). Of other files and
+/// of data what is asked for is read, and ahead of readers that go on. What was opened is opened once: a second call
+/// gives the same. A RandomAccessFile if the server says how long the file is, or it is short. Codes: those of
+/// resolve_address(), check_online() and FetchedFile.
 Result<std::shared_ptr<ByteSource>> open_remote(const std::string& path);
+
+/// The same where a file is needed whose length is known.
+Result<std::shared_ptr<RandomAccessFile>> open_remote_file(const std::string& path);
+
+/// Opens several at a time, so that opening them one after another does not wait for each. What cannot be opened says
+/// so then. Paths that are no addresses are left alone.
+void open_ahead(const std::vector<std::string>& paths);
+
+/// A reader has come to the end of the header: what is read from now on is data, and the header may be kept for the
+/// next run. Nothing to do for what is no file at an address.
+void note_header_end(const ByteSource& source);
+
+/// The bytes of a RandomAccessFile at an address, which has a number below -1 instead of a descriptor; null for others.
+const ByteSource* remote_bytes(int descriptor);
+void release_remote_bytes(int descriptor);
 
 }  // namespace modelutils

@@ -15,6 +15,7 @@
 #include "bump/parse.h"
 #include "bump/v5_header.h"
 #include "io/file_kind.h"
+#include "io/remote_folder.h"
 #include "model/bump5_catalog.h"
 #include "model/peft_adapter.h"
 #include "pytorch/parse.h"
@@ -126,7 +127,10 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
   probe.links = links;
   std::error_code ignored;
   if (path == "-") return input_error("io-not-regular", "is not a regular file", {}, {}, path);
-  if (std::filesystem::is_directory(path, ignored)) {
+  if (is_remote_folder(path)) {
+    MU_TRY(remote_listing(path));
+    probe.is_directory = true;
+  } else if (std::filesystem::is_directory(path, ignored)) {
     // Without these nothing in it would be seen, and it would look like a directory of something else.
     if (::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
       return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);

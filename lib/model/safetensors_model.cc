@@ -46,7 +46,9 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index, read_checkpoint));
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
-  if (path != "-" && !is_address(path)) read_config(model);
+  // Of a single file at an address only that is read.
+  const bool is_alone = is_address(path) && !model.set.is_directory && !path.ends_with(".json");
+  if (path != "-" && !is_alone) read_config(model);
   model.has_modules = modules == ModulesWanted::all || model.config || names_quantization_parts(model.set);
   if (!model.has_modules) return model;
   std::vector<mlx::TensorRef> refs;

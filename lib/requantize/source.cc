@@ -7,6 +7,8 @@
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "gguf/split_keys.h"
+#include "io/remote_address.h"
+#include "io/remote_folder.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 #include "tensor/dequantize.h"
@@ -181,6 +183,7 @@ class DirectorySource : public Source {
     alignment_ = file.layout.alignment;
     remarks_ = plan_.report.remarks;
     std::error_code error;
+    if (is_address(plan_.model->directory)) return {};
     for (std::filesystem::directory_iterator entry(plan_.model->directory, error), end; !error && entry != end;
          entry.increment(error)) {
       inputs_.push_back(entry->path().string());
@@ -207,7 +210,8 @@ u64 SourceTensor::row_size() const {
 Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
                                                   unsigned threads) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error) || path.ends_with(".safetensors.index.json")) {
+  if (is_remote_folder(path) || std::filesystem::is_directory(path, error) ||
+      path.ends_with(".safetensors.index.json")) {
     return DirectorySource::open(path, conversion, threads);
   }
   return GgufSource::open(path, conversion.adapters);

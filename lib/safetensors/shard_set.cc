@@ -11,6 +11,9 @@
 #include "base/path.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
+#include "io/remote_address.h"
+#include "io/remote_folder.h"
+#include "io/remote_source.h"
 #include "safetensors/folder.h"
 #include "safetensors/parse.h"
 
@@ -70,6 +73,11 @@ class SetBuilder {
 };
 
 void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>& names) {
+  if (is_address(folder.path)) {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back(folder.path + name);
+    open_ahead(paths);
+  }
   for (const std::string& name : names) {
     auto opened = open_in_folder(folder.path, name);
     if (!opened) {
@@ -95,6 +103,7 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
 Result<ShardContent> SetBuilder::read(std::shared_ptr<ByteSource> source) const {
   if (!set_.has_checkpoints) {
     MU_ASSIGN(Document document, parse(*source));
+    note_header_end(*source);
     return ShardContent{std::move(source), std::move(document)};
   }
   const std::string name = source->name();
@@ -355,6 +364,7 @@ Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source, Checkpoint
     }
   }
   MU_ASSIGN(Document document, parse(*source));
+  note_header_end(*source);
   builder.add_file(path, base_name_of(path), std::move(source), std::move(document));
   builder.merge();
   if (is_file && shard_name(set.files.front().base_name)) {
@@ -426,7 +436,7 @@ Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFil
   ShardSet set;
   set.path = path;
   std::error_code ignored;
-  if (path != "-" && std::filesystem::is_directory(path, ignored)) {
+  if (path != "-" && (std::filesystem::is_directory(path, ignored) || is_remote_folder(path))) {
     MU_TRY(open_directory(set, links, ignore_index, checkpoints));
   } else if (path.ends_with(".json")) {
     MU_TRY(open_index_file(set, links, std::move(opened), checkpoints));

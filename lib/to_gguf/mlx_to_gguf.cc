@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "io/atomic_output.h"
 #include "io/free_space.h"
+#include "io/remote_address.h"
 #include "to_gguf/plan.h"
 #include "to_gguf/self_check.h"
 
@@ -23,6 +24,7 @@ u64 bytes_of_files(const GgufPlan& plan) {
 Result<std::vector<std::string>> input_files(const HfModel& model) {
   std::vector<std::string> files = {model.config.path};
   for (const safetensors::ShardFile& shard : model.shards.files) files.push_back(shard.path);
+  if (is_address(model.directory)) return files;
   std::error_code error;
   std::filesystem::directory_iterator entry(model.directory, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {

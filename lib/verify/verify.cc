@@ -12,11 +12,13 @@
 
 #include "base/path.h"
 #include "base/work_queue.h"
+#include "io/remote_folder.h"
 #include "io/standard_output.h"
 #include "model/download_record.h"
 #include "model/model_tree.h"
 #include "rules/formats.h"
 #include "verify/manifest/manifest.h"
+#include "verify/manifest/published_list.h"
 #include "verify/verify_model.h"
 
 namespace modelutils {
@@ -26,6 +28,7 @@ namespace {
 // One that can be walked: without these permissions nothing in it would be seen.
 bool is_open_directory(const std::string& path) {
   std::error_code ignored;
+  if (is_remote_folder(path)) return true;
   return std::filesystem::is_directory(path, ignored) &&
          ::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) == 0;
 }
@@ -170,6 +173,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   if (options.sums && (options.hash != HashAlgorithm::sha256 || !options.whole_file)) {
     return usage_error("--format sums needs --hash sha256 and --whole-file");
   }
+  if (options.published && options.manifest) return usage_error("--published and --check do not go together");
   if (options.threads == 0) return usage_error("--jobs must be at least 1");
   if (options.signature) {
     if (paths.size() != 1) return usage_error("--signature is about one PATH: the folder or the file that was signed");
@@ -184,6 +188,9 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   if (options.manifest) {
     MU_ASSIGN(manifest, load_manifest(*options.manifest));
     if (given.empty()) listed.emplace(*manifest, paths.front());
+  }
+  if (options.published) {
+    MU_ASSIGN(manifest, load_published(*options.published, paths));
   }
   std::optional<PathProbe> source;
   if (options.against) {
@@ -203,7 +210,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   const bool has_tree = std::ranges::any_of(paths, is_open_directory);
   const bool is_many = has_tree || paths.size() > 1;
   // Manifests are written and compared in the order of the models.
-  const bool one_by_one = options.hash || options.manifest || options.against;
+  const bool one_by_one = options.hash || options.manifest || options.published || options.against;
   ThreadBudget budget(options.threads);
   ModelVerifier verifier(options, std::move(source), budget, is_many ? options.progress : nullptr, std::move(together));
   // The first target is known to be the only one where it is: the walk looks one ahead.

@@ -24,6 +24,7 @@ struct VerifyOptions {
   bool whole_file = false;                      ///< with a line for each file
   bool sums = false;                            ///< the manifest in the form of sha256sum, of files alone
   std::optional<std::string> manifest;          ///< compare with this manifest (--check)
+  std::optional<std::string> published;         ///< compare with what the Hub says of this address (--published)
   std::optional<std::string> against;           ///< compare with the model it was converted from
   OutsideLinks links = OutsideLinks::refuse;    ///< symbolic links out of a model's folder
   unsigned threads = default_threads();         ///< all together (--jobs): models at once, and tensors in one

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "io/directory_names.h"
+#include "io/fetch_helper.h"
+#include "io/remote_address.h"
 #include "model/checkpoint_shard.h"
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
@@ -57,6 +59,7 @@ class ModelVerifier::Run {
     try {
       done = apply();
       check_download(done);
+      tell_remote_failure(done);
     } catch (const std::bad_alloc&) {  // what this model took is given back by now, and the next may need less
       ran_out_ = true;
       values_.reset();
@@ -83,6 +86,16 @@ class ModelVerifier::Run {
   bool ran_out() const { return ran_out_; }
 
  private:
+  // What a server or the network did says nothing about the model: none of the findings may be trusted.
+  void tell_remote_failure(Status& done) {
+    if (!is_address(target_.path)) return;
+    auto failure = take_remote_failure();
+    if (!failure) return;
+    done = tl::make_unexpected(std::move(*failure));
+    report_.format = {};
+    log_ = {};
+  }
+
   // An Error means that the path is not recognised.
   Status apply() {
     if (target_.problem) return tl::make_unexpected(*target_.problem);

@@ -3,10 +3,13 @@
 
 The command finds the address in ADDRESS. The first folder of a path is how the server behaves; what follows is the file:
 good, cut (every answer ends after 10 bytes), refuse (404), shift (another range), html, loop (redirects for ever),
-scheme (redirects to file:), changed (another ETag each time), whole (no ranges). Requests are counted in the file
-REQUESTS, if that is set: one line "PATH RANGE" for each.
+scheme (redirects to file:), changed (another ETag each time), whole (no ranges), busy (503 to the first request). The
+Hub's list of files, /api/models/…, has all that lies in the folder; other is a Hub whose list is no JSON. Requests are
+counted in the file REQUESTS, if that is set: one line "PATH RANGE TOKEN" for each.
 """
+import hashlib
 import http.server
+import json
 import os
 import subprocess
 import sys
@@ -15,9 +18,24 @@ import threading
 folder, command = sys.argv[1], sys.argv[2:]
 
 
+def listing():
+    """What the Hub says of the folder as a repository."""
+    files = []
+    for at, _, names in os.walk(folder):
+        for name in sorted(names):
+            with open(os.path.join(at, name), "rb") as file:
+                data = file.read()
+            blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+            files.append({"rfilename": os.path.relpath(os.path.join(at, name), folder), "size": len(data), "blobId": blob})
+            if name.endswith((".gguf", ".safetensors")):
+                files[-1]["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+    return json.dumps({"sha": "0123456789" * 4, "siblings": files}).encode()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     count = 0
+    was_busy = False
 
     def log_message(self, *_):
         pass
@@ -37,6 +55,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 log.write(f"{self.path} {self.headers.get('Range')} {self.headers.get('Authorization')}\n")
         parts = self.path.split("?")[0].strip("/").split("/")
         mode, name = parts[0], parts[-1]
+        if "resolve" in parts:
+            name = "/".join(parts[parts.index("resolve") + 2:])
+        if "api" in parts:
+            return self.answer(200, {}, b"[{" if mode == "other" else listing())
+        if not os.path.exists(os.path.join(folder, name)):
+            name = parts[-1]
+        if mode == "busy" and not Handler.was_busy:
+            Handler.was_busy = True
+            return self.answer(503, {})
         if mode == "refuse":
             return self.answer(404, {})
         if mode == "loop":
@@ -45,6 +72,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(302, {"Location": "file:///etc/passwd"})
         if mode == "html":
             return self.answer(200, {"Content-Type": "text/html"}, b"<html>")
+        if not os.path.exists(os.path.join(folder, name)):
+            return self.answer(404, {})
         with open(os.path.join(folder, name), "rb") as file:
             data = file.read()
         if mode == "whole":

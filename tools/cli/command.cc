@@ -13,6 +13,9 @@
 #include "cli/help_text.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
+#include "hf/hub_listing.h"
+#include "io/remote_address.h"
+#include "io/remote_settings.h"
 #include "io/text_output.h"
 
 namespace modelutils::cli {
@@ -366,6 +369,14 @@ void Command::daily(std::vector<std::string> long_names) {
   state_->daily = std::move(long_names);
 }
 
+void Command::add_remote_flags() {
+  constexpr const char* group = "Addresses";
+  add({"--allow-private-redirect", {}, "Let a redirect lead from a public server to a private address", group},
+      remote_settings().allow_private_redirect);
+  add({"--no-cache", {}, "Neither use nor keep headers in the cache (XDG_CACHE_HOME/modelutils)", group},
+      remote_settings().no_cache);
+}
+
 void Command::add_pager() {
   Flag flag{.names = "--pager",
             .value_name = "WHEN",
@@ -386,10 +397,16 @@ void Command::add_common_flags() {
 
 std::optional<int> Command::parse(int argc, char** argv) {
   add_common_flags();
-  const Status status = state_->parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  hf::read_hub_listings();
+  std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
+  if (state_->find_long("--no-cache") != nullptr) {
+    for (std::string& argument : given) argument = hide_query(argument);
+  }
+  const Status status = state_->parse(std::move(given));
   if (!status) return Messages(*this).error(status.error());
   show_log(state_->name, state_->common);
   show_output_remarks(*this);
+  show_retries(*this);
   if (state_->wanted == State::Wanted::run) return std::nullopt;
   std::string text = state_->name + " (modelutils) " MODELUTILS_VERSION "\n";
   if (state_->wanted != State::Wanted::version) {

@@ -116,6 +116,8 @@ class Command {
   /// A paragraph for the man page and the end of --help.
   void description(std::string text);
 
+  /// --allow-private-redirect and --no-cache, of tools that read models at an address.
+  void add_remote_flags();
   /// --pager, of tools that list; they call start_pager() (pager.h).
   void add_pager();
   /// What every tool has; parse() adds it where it is missing.
@@ -144,6 +146,9 @@ void show_log(const std::string& tool, const CommonOptions& options);
 
 /// Shows remarks about finished outputs on stderr.
 void show_output_remarks(const Command& command);
+
+/// Requests that are tried again become warnings.
+void show_retries(const Command& command);
 
 /// Messages on stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or one JSON object a line with
 /// --errors=json.

@@ -115,6 +115,7 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
                   "Ask several models the same question");
   command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
+  command.add_remote_flags();
   command.add_pager();
   command.daily({"--summary", "--layers", "--get", "--tensors", "--values", "--stats", "--fit", "--json"});
   return command;
@@ -143,6 +144,7 @@ Command st_dump_command(DumpArguments& arguments) {
   command.example("st-dump --layers model/", "See at a glance what is quantised how");
   command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
   command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
+  command.add_remote_flags();
   command.add_pager();
   command.daily({"--summary", "--modules", "--layers", "--get", "--tensors", "--values", "--stats", "--json"});
   return command;

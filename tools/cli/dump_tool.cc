@@ -6,6 +6,8 @@
 
 #include "base/not_found.h"
 #include "cli/pager.h"
+#include "io/fetch_helper.h"
+#include "io/remote_address.h"
 #include "io/standard_output.h"
 
 namespace modelutils::cli {
@@ -33,9 +35,18 @@ class Dumper {
       return messages_.error(statistics_of_pipe());
     }
     Result<Opened> opened = open_(path, request_);
+    // A part that a server did not send is no part that is missing.
+    if (auto failure = is_address(path) ? take_remote_failure() : std::nullopt) {
+      opened = tl::make_unexpected(std::move(*failure));
+    }
     if (!opened) {
       all_is_read_ = false;
       return messages_.error(in_file(std::move(opened.error()), path));
+    }
+    if (!opened->instead.empty()) {
+      out << opened->instead;
+      const Status written = out.flush();
+      return written ? exit_ok : messages_.error(written.error());
     }
     const Status done = show_opened(out, *opened, path);
     keys_.look_at([&](const auto& visit) { opened->source->each_key_name(request_.select.config_keys, visit); });

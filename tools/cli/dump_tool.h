@@ -16,6 +16,7 @@ struct Opened {
   Findings findings;            ///< of the rules for its container
   std::vector<Error> warnings;  ///< the first is shown; with -v all of them
   std::optional<Error> error;   ///< what could not be read and belongs to the model
+  std::string instead = {};     ///< if not empty, this is shown: there is no one model to show
   /// Will it fit?
   std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit = {};
   /// What it says of its tokenizer.

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "io/output_remarks.h"
+#include "io/remote_settings.h"
 #include "io/standard_output.h"
 #include "json/writer.h"
 
@@ -130,6 +131,14 @@ void show_output_remarks(const Command& command) {
         finding.message = text;
         messages.remark(finding, path);
       });
+}
+
+void show_retries(const Command& command) {
+  static std::optional<Messages> messages;
+  messages.emplace(command);
+  remote_settings().on_retry = [](const std::string& file, const std::string& text) {
+    messages->warning(Error{.code = "remote-network", .message = text, .file = file});
+  };
 }
 
 void show_log(const std::string& tool, const CommonOptions& options) {

@@ -68,6 +68,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.example("model-diff --data model.gguf m.gguf", "The values, too");
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
                   "Do the converted values match the source, within one percent?");
+  command.add_remote_flags();
   command.add_pager();
   command.daily({"--data", "--max-rms", "--layout", "--brief", "--json"});
   return command;

@@ -59,6 +59,11 @@ Command verify_command(VerifyArguments& arguments) {
        "checked",
        compare_group, ValueKind::file},
       arguments.verify.manifest);
+  command.add({"--published", "ADDRESS",
+               "Compare files with what the Hub says of them now: hf://ORG/REPO[@REVISION][/PATH]; sizes, checksums, "
+               "revision, missing files",
+               compare_group},
+              arguments.verify.published);
   command.add({"--authentic",
                {},
                "Compare files in download caches (Hugging Face, Ollama) with the checksums that the caches keep",
@@ -122,6 +127,7 @@ Command verify_command(VerifyArguments& arguments) {
   command.example("verify --format sarif . > verify.sarif", "For the code scanning of a CI system");
   command.example("verify --explain gguf-length", "What does a finding mean?");
   command.example("verify --check model.manifest model.gguf", "Has anything changed since then?");
+  command.add_remote_flags();
   command.add_pager();
   command.daily({"--data", "--against", "--hash", "--check", "--strict", "--json", "--explain"});
   return command;

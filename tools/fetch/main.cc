@@ -1,44 +1,85 @@
-// The only program that speaks HTTP. Started by lib/io/remote_source.cc with a pipe each way:
+// The only program that speaks HTTP. Started by lib/io/fetch_helper.cc with a socket as its standard input and output:
 //
-//   -> ADDRESS \n TOKEN \n SECONDS \n            once; the token may be empty, SECONDS is the longest time without a
-//   byte
-//   -> OFFSET SIZE \n                            again and again
-//   <- again MESSAGE \n                           while it tries again, then
-//   <- ok BYTES TOTAL|- \n and that many bytes   or
-//   <- failed CODE MESSAGE \n
+//   -> SECONDS PRIVATE                 once: the longest time without a byte; 1 if a redirect may lead to a private
+//   address
+//   -> open FILE \n ADDRESS \n TOKEN    FILE is a number of the caller's; the token may be empty
+//   -> read FILE OFFSET SIZE           or
+//   -> whole FILE MOST
+//   <- again MESSAGE                   while it tries again, then
+//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     and that many bytes, or
+//   <- failed CODE MESSAGE
+//   -> close FILE
 //
 // It ends when its standard input does.
+#include <algorithm>
 #include <iostream>
+#include <map>
+#include <memory>
 
 #include "fetch/transfer.h"
 
+namespace {
+
+constexpr std::size_t longest_message = 1000;
+constexpr std::size_t longest_word = 200;
+
+// One word of an answer's line: text of the server's, if it is one.
+std::string word(const std::string& text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return text.empty() || text.size() > longest_word || !is_plain ? "-" : text;
+}
+
+void answer(const fetch::File& file, const std::optional<fetch::Failure>& failed, const std::string& bytes) {
+  if (failed) {
+    std::cout << "failed " << failed->code << ' ' << failed->message.substr(0, longest_message) << std::endl;
+    return;
+  }
+  std::string version = file.version();
+  std::replace(version.begin(), version.end(), ' ', '_');  // of a date
+  std::cout << "ok " << bytes.size() << ' ' << (file.total() ? std::to_string(*file.total()) : "-") << ' '
+            << word(file.commit()) << ' ' << word(version) << '\n'
+            << bytes << std::flush;
+}
+
+void serve(fetch::Session& session) {
+  std::map<fetch::u64, std::unique_ptr<fetch::File>> files;
+  std::string command;
+  fetch::u64 number = 0;
+  std::string bytes;
+  while (std::cin >> command >> number) {
+    std::unique_ptr<fetch::File>& file = files[number];
+    if (command == "open") {
+      std::string address;
+      std::string token;
+      std::cin.ignore();
+      if (!std::getline(std::cin, address) || !std::getline(std::cin, token)) return;
+      file = std::make_unique<fetch::File>(session, std::move(address), std::move(token));
+      continue;
+    }
+    if (command == "close" || file == nullptr) {
+      files.erase(number);
+      continue;
+    }
+    fetch::u64 first = 0;
+    fetch::u64 size = 0;
+    if (!(std::cin >> first) || (command == "read" && !(std::cin >> size))) return;
+    const auto failed = command == "read" ? file->read(first, size, bytes) : file->read_whole(first, bytes);
+    answer(*file, failed, bytes);
+  }
+}
+
+}  // namespace
+
 int main() {
   std::ios::sync_with_stdio(false);
-  fetch::Settings settings;
-  if (!std::getline(std::cin, settings.address) || !std::getline(std::cin, settings.token) ||
-      !(std::cin >> settings.silence)) {
-    std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
-    return 2;
-  }
   curl_global_init(CURL_GLOBAL_DEFAULT);
   {
-    fetch::File file(std::move(settings));
-    fetch::u64 offset = 0;
-    fetch::u64 size = 0;
-    std::string bytes;
-    while (std::cin >> offset >> size) {
-      if (const auto failed = file.read(offset, size, bytes)) {
-        std::cout << "failed " << failed->code << ' ' << failed->message << std::endl;
-        continue;
-      }
-      std::cout << "ok " << bytes.size() << ' ';
-      if (file.total()) {
-        std::cout << *file.total();
-      } else {
-        std::cout << '-';
-      }
-      std::cout << '\n' << bytes << std::flush;
+    fetch::Session session;
+    if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
+      std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
+      return 2;
     }
+    serve(session);
   }
   curl_global_cleanup();
   return 0;

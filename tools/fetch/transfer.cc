@@ -1,350 +1,318 @@
 #include "fetch/transfer.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
-#include <strings.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <iostream>
 #include <thread>
+
+#include "fetch/place.h"
 
 namespace fetch {
 
 namespace {
 
 constexpr int max_redirects = 10;
-constexpr int max_attempts = 5;
-constexpr u64 longest_wait = 60;                  // seconds, also for everything after the first failure
-constexpr u64 max_whole_answer = u64{256} << 20;  // of a server without ranges
-constexpr std::size_t max_headers = 256 << 10;
+constexpr int max_failures = 5;
+constexpr u64 bytes_of_recovery = 1 << 20;  // after so many bytes without a failure the earlier ones are forgotten
+constexpr auto time_for_trouble = std::chrono::seconds(60);
+constexpr auto longest_attempt_in_trouble = std::chrono::seconds(90);
+constexpr auto slow_window = std::chrono::seconds(20);
+constexpr u64 slow_bytes = 20 * 1000;
+constexpr int poll_milliseconds = 200;
 constexpr std::size_t max_error_body = 4 << 10;
 
-std::optional<u64> number(const std::string& text) {
-  u64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
+// Whoever started us is gone, or has closed our standard input: nobody wants the answer.
+bool is_abandoned() {
+  pollfd input{STDIN_FILENO, POLLRDHUP, 0};
+  return ::poll(&input, 1, 0) > 0 && (input.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-// Without the query, which may hold a signature, and the fragment.
-std::string shown(const std::string& url) {
-  return url.substr(0, url.find_first_of("?#"));
+Failure private_redirect() {
+  return {"remote-redirect", "a redirect leads to a private or loopback address; --allow-private-redirect follows it"};
 }
 
-std::string url_part(const std::string& url, CURLUPart part, unsigned flags = 0) {
-  CURLU* parsed = curl_url();
-  char* text = nullptr;
-  std::string result;
-  if (curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK &&
-      curl_url_get(parsed, part, &text, flags) == CURLUE_OK) {
-    result = text;
-  }
-  curl_free(text);
-  curl_url_cleanup(parsed);
-  return result;
-}
-
-// Scheme, host and port.
-std::string origin(const std::string& url) {
-  return url_part(url, CURLUPART_SCHEME) + "://" + url_part(url, CURLUPART_HOST) + ":" +
-         url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-}
-
-bool is_private_ipv4(std::uint32_t address) {
-  const auto in = [&](std::uint32_t net, int bits) { return (address >> (32 - bits)) == (net >> (32 - bits)); };
-  return in(0x00000000, 8) || in(0x0A000000, 8) || in(0x64400000, 10) || in(0x7F000000, 8) || in(0xA9FE0000, 16) ||
-         in(0xAC100000, 12) || in(0xC0A80000, 16);
-}
-
-bool is_private(const sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    return is_private_ipv4(ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr));
-  }
-  if (address->sa_family != AF_INET6) return true;
-  const auto& bytes = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr.s6_addr;
-  const auto zeros = std::find_if(bytes, bytes + 16, [](unsigned char byte) { return byte != 0; }) - bytes;
-  if (zeros >= 12 || (zeros == 10 && bytes[10] == 0xFF && bytes[11] == 0xFF)) {  // ::, ::1, ::ffff:a.b.c.d
-    const std::uint32_t last = std::uint32_t{bytes[12]} << 24 | std::uint32_t{bytes[13]} << 16 |
-                               std::uint32_t{bytes[14]} << 8 | std::uint32_t{bytes[15]};
-    return is_private_ipv4(last);
-  }
-  return (bytes[0] & 0xFE) == 0xFC || (bytes[0] == 0xFE && (bytes[1] & 0xC0) == 0x80);
-}
-
-// "bytes 0-99/1234" or "bytes */1234".
-struct ContentRange {
-  std::optional<u64> first;
-  std::optional<u64> last;
-  std::optional<u64> total;
-};
-std::optional<ContentRange> content_range(const std::string& text) {
-  if (strncasecmp(text.c_str(), "bytes ", 6) != 0) return {};
-  const auto slash = text.find('/');
-  if (slash == std::string::npos) return {};
-  const std::string range = text.substr(6, slash - 6);
-  ContentRange result;
-  result.total = number(text.substr(slash + 1));
-  if (range == "*") return result;
-  const auto dash = range.find('-');
-  if (dash == std::string::npos) return {};
-  result.first = number(range.substr(0, dash));
-  result.last = number(range.substr(dash + 1));
-  if (!result.first || !result.last || *result.last < *result.first) return {};
-  return result;
-}
-
-std::string bare_etag(std::string text) {
-  if (text.rfind("W/", 0) == 0) text.erase(0, 2);
-  return text;
-}
-
-bool may_pass(long status) {
-  return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
+std::string seconds_text(u64 seconds) {
+  return std::to_string(seconds) + (seconds == 1 ? " second" : " seconds");
 }
 
 }  // namespace
 
-File::File(Settings settings) : settings_(std::move(settings)), curl_(curl_easy_init()), url_(settings_.address) {}
+Session::Session() : connections(curl_multi_init()) {}
+
+Session::~Session() {
+  curl_multi_cleanup(connections);
+}
+
+File::File(Session& session, std::string address, std::string token)
+    : session_(session),
+      address_(std::move(address)),
+      token_(std::move(token)),
+      curl_(curl_easy_init()),
+      url_(address_) {}
 
 File::~File() {
+  stop();
   curl_easy_cleanup(curl_);
 }
 
-std::string File::header(const char* name) const {
-  const auto found = answer_.headers.find(name);
-  return found == answer_.headers.end() ? std::string() : found->second;
+void File::stop() {
+  if (is_running_) curl_multi_remove_handle(session_.connections, curl_);
+  is_running_ = false;
+  curl_slist_free_all(headers_);
+  headers_ = nullptr;
+}
+
+bool File::is_full() const {
+  return out_ == nullptr || out_->size() >= asked_.size;
 }
 
 std::size_t File::on_header(char* data, std::size_t size, std::size_t count, void* self) {
   File& file = *static_cast<File*>(self);
-  std::string line(data, size * count);
-  file.header_bytes_ += line.size();
   file.last_byte_ = Clock::now();
-  if (file.header_bytes_ > max_headers) {
-    file.failure_ = Failure{"remote-answer", "the headers of the answer do not end"};
-    return 0;
-  }
-  if (line.rfind("HTTP/", 0) == 0) file.answer_.headers.clear();
-  const auto colon = line.find(':');
-  if (colon == std::string::npos) return line.size();
-  std::string name = line.substr(0, colon);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto first = line.find_first_not_of(" \t", colon + 1);
-  const auto last = line.find_last_not_of(" \t\r\n");
-  file.answer_.headers[name] =
-      first == std::string::npos || last < first ? std::string() : line.substr(first, last - first + 1);
-  return line.size();
+  if (file.answer_.add_line(std::string_view(data, size * count))) return size * count;
+  file.failure_ = Failure{"remote-answer", "the headers of the answer do not end"};
+  return 0;
 }
 
-// Before the first byte of the body is taken: is this what was asked for?
-std::optional<Failure> File::check_body() {
-  const std::string encoding = header("content-encoding");
-  if (!encoding.empty() && strcasecmp(encoding.c_str(), "identity") != 0) {
-    return Failure{"remote-answer", "the server sent the encoding " + encoding + ", which was not asked for"};
-  }
-  if (strncasecmp(header("content-type").c_str(), "text/html", 9) == 0) {
-    return Failure{"remote-answer",
-                   "the server sent an HTML page, not a file: a sign-in page, or an address with "
-                   "/blob/ where /resolve/ is meant"};
-  }
-  std::optional<u64> total;
-  if (answer_.status == 206) {
-    const auto range = content_range(header("content-range"));
-    if (!range || !range->first) return Failure{"remote-answer", "the answer does not say which range it holds"};
-    if (*range->first != offset_ || *range->last - *range->first >= wanted_) {
-      return Failure{"remote-answer", "the server sent a range that was not asked for"};
-    }
-    if (range->total && *range->last >= *range->total) {
-      return Failure{"remote-answer", "the range of the answer ends after the file"};
-    }
-    total = range->total;
-    has_ranges_ = true;
-  } else {
-    if (has_ranges_) return Failure{"remote-changed", "the file changed while it was being read"};
-    if (offset_ + wanted_ > max_whole_answer) {
-      return Failure{"remote-answer",
-                     "the server does not send ranges, and the bytes wanted are too far from the start"};
-    }
-    total = number(header("content-length"));
-    skip_ = offset_;
-  }
-  const std::string etag = bare_etag(header("etag"));
-  if ((total_ && total && *total_ != *total) || (!etag_.empty() && etag != etag_)) {
-    return Failure{"remote-changed", "the file changed while it was being read"};
-  }
-  if (total) total_ = total;
-  if (etag_.empty()) etag_ = etag;
-  return {};
+// A body's bytes: those before the place asked for are left out, those behind it are kept for the next read.
+void File::take(const char* data, std::size_t bytes) {
+  const u64 skipped = asked_.offset > position_ ? std::min<u64>(bytes, asked_.offset - position_) : 0;
+  position_ += bytes;
+  data += skipped;
+  bytes -= static_cast<std::size_t>(skipped);
+  const std::size_t taken = static_cast<std::size_t>(std::min<u64>(bytes, asked_.size - out_->size()));
+  out_->append(data, taken);
+  pending_.append(data + taken, bytes - taken);
 }
 
 std::size_t File::on_body(char* data, std::size_t size, std::size_t count, void* self) {
   File& file = *static_cast<File*>(self);
   const std::size_t bytes = size * count;
   curl_easy_getinfo(file.curl_, CURLINFO_RESPONSE_CODE, &file.answer_.status);
-  if (file.answer_.status != 200 && file.answer_.status != 206) {
+  file.last_byte_ = Clock::now();
+  const long status = file.answer_.status;
+  if (status != 200 && status != 206) {
     file.error_body_.append(data, std::min(bytes, max_error_body - file.error_body_.size()));
     return file.error_body_.size() < max_error_body ? bytes : 0;
   }
-  if (!file.checked_) {
-    file.checked_ = true;
-    if ((file.failure_ = file.check_body())) return 0;
+  if (!file.is_checked_) {
+    file.is_checked_ = true;
+    if ((file.failure_ = check_answer(file.answer_, file.asked_))) return 0;
+    if (status == 206) file.position_ = file.asked_.offset;
   }
-  const std::size_t skipped = static_cast<std::size_t>(std::min<u64>(bytes, file.skip_));
-  file.skip_ -= skipped;
-  const u64 room = file.wanted_ - file.out_->size();
-  const std::size_t taken = static_cast<std::size_t>(std::min<u64>(bytes - skipped, room));
-  file.out_->append(data + skipped, taken);
-  if (taken == bytes - skipped) return bytes;
-  file.enough_ = file.answer_.status == 200;
-  if (!file.enough_) file.failure_ = Failure{"remote-answer", "the server sent more than the range asked for"};
+  if (status == 200 && !file.asked_.is_whole && file.is_full()) {
+    file.is_paused_ = true;
+    return CURL_WRITEFUNC_PAUSE;  // the server waits until more is asked for
+  }
+  file.received_ += bytes;
+  file.take(data, bytes);
+  if (file.pending_.empty() || (status == 200 && !file.asked_.is_whole)) return bytes;
+  file.failure_ = Failure{
+      "remote-answer", file.asked_.is_whole ? "the answer is longer than " + std::to_string(file.asked_.size) + " bytes"
+                                            : "the server sent more than the range asked for"};
   return 0;
 }
 
-int File::on_progress(void* self, curl_off_t, curl_off_t received, curl_off_t, curl_off_t) {
-  File& file = *static_cast<File*>(self);
-  const auto now = Clock::now();
-  if (received != file.received_) {
-    file.received_ = received;
-    file.last_byte_ = now;
-  }
-  if (now - file.last_byte_ <= std::chrono::seconds(file.settings_.silence)) return 0;
-  file.failure_ =
-      Failure{"remote-network", "stalled: no data for " + std::to_string(file.settings_.silence) + " seconds", true};
-  return 1;
+bool File::sends_token() const {
+  return !token_.empty() && origin_of(url_) == origin_of(address_);
+}
+
+bool File::leads_inside(bool is_inside) const {
+  return is_redirected_ && is_inside && !first_is_private_.value_or(false) && !session_.allow_private_redirect;
+}
+
+// A connection that was there already has not been looked at by on_socket().
+std::optional<Failure> File::check_place() {
+  const char* address = nullptr;
+  curl_easy_getinfo(curl_, CURLINFO_PRIMARY_IP, &address);
+  if (address == nullptr || *address == '\0') return {};
+  const bool is_inside = is_private(std::string(address));
+  if (!is_redirected_) first_is_private_ = is_inside;
+  if (leads_inside(is_inside)) return private_redirect();
+  return {};
 }
 
 curl_socket_t File::on_socket(void* self, curlsocktype, curl_sockaddr* address) {
   File& file = *static_cast<File*>(self);
   const bool is_inside = is_private(&address->addr);
-  if (!file.redirected_) file.first_is_private_ = is_inside;
-  if (file.redirected_ && is_inside && !file.first_is_private_.value_or(false)) {
-    file.failure_ = Failure{"remote-redirect", "a redirect leads to a private or loopback address"};
+  if (!file.is_redirected_) file.first_is_private_ = is_inside;
+  if (file.leads_inside(is_inside)) {
+    file.failure_ = private_redirect();
+    return CURL_SOCKET_BAD;
+  }
+  if (file.sends_token() && scheme_of(file.url_) == "http" && !is_loopback(&address->addr)) {
+    file.failure_ = Failure{"remote-network", "the token is sent over https or to this machine only"};
     return CURL_SOCKET_BAD;
   }
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-Failure File::refused(const std::string&) const {
-  const std::string code = header("x-error-code");
-  const long status = answer_.status;
-  std::string message = "the server answered " + std::to_string(status);
-  if (code == "GatedRepo") {
-    message += ": access to this model is restricted (gated); ask for it on its page, then set HF_TOKEN";
-  } else if (status == 401) {
-    message += settings_.token.empty() ? ": the model does not exist, or needs a token (HF_TOKEN)"
-                                       : ": the token (HF_TOKEN) is not accepted";
-  } else if (status == 403) {
-    message += ": access is refused";
-  } else if (status == 404) {
-    message += ": not found";
-  } else if (status == 429) {
-    message += ": too many requests";
+void File::set_options() {
+  headers_ = curl_slist_append(nullptr, "Accept-Encoding: identity");
+  const bool has_token = sends_token();
+  if (has_token) headers_ = curl_slist_append(headers_, ("Authorization: Bearer " + token_).c_str());
+  if (asked_.has_ranges && is_strong_) {
+    headers_ = curl_slist_append(headers_, ("If-Range: " + asked_.version).c_str());
   }
-  Failure failure{"remote-status", message, may_pass(status)};
-  if (!failure.again) return failure;
-  std::optional<u64> wait = number(header("retry-after"));
-  const std::string limit = header("ratelimit");
-  if (const auto t = limit.find(";t="); !wait && status == 429 && t != std::string::npos) {
-    const auto end = limit.find_first_not_of("0123456789", t + 3);
-    wait = number(limit.substr(t + 3, end == std::string::npos ? end : end - t - 3));
-  }
-  if (wait) failure.wait = *wait;
-  if (failure.wait > longest_wait) {
-    failure.again = false;
-    failure.message += ", try again in " + std::to_string(failure.wait) + " seconds";
-  }
-  return failure;
-}
-
-std::optional<Failure> File::redirect() {
-  char* next = nullptr;
-  curl_easy_getinfo(curl_, CURLINFO_REDIRECT_URL, &next);
-  const std::string to = next ? next : "";
-  const std::string scheme = url_part(to, CURLUPART_SCHEME);
-  if (scheme != "https" && scheme != "http") {
-    return Failure{"remote-redirect", "a redirect leads to something that is not http or https"};
-  }
-  if (scheme == "http" && url_part(url_, CURLUPART_SCHEME) == "https") {
-    return Failure{"remote-redirect", "a redirect leads from https to http: " + shown(to)};
-  }
-  url_ = to;
-  redirected_ = true;
-  return {};
-}
-
-std::optional<Failure> File::ask(u64 offset, u64 size, std::string& out) {
-  answer_ = {};
-  offset_ = offset;
-  wanted_ = size;
-  skip_ = 0;
-  out_ = &out;
-  error_body_.clear();
-  failure_.reset();
-  checked_ = enough_ = false;
-  received_ = 0;
-  header_bytes_ = 0;
-  last_byte_ = Clock::now();
-  curl_slist* headers = curl_slist_append(nullptr, "Accept-Encoding: identity");
-  if (!settings_.token.empty() && origin(url_) == origin(settings_.address)) {
-    headers = curl_slist_append(headers, ("Authorization: Bearer " + settings_.token).c_str());
-  }
-  if (has_ranges_ && etag_.rfind('"', 0) == 0) headers = curl_slist_append(headers, ("If-Range: " + etag_).c_str());
-  const std::string range = std::to_string(offset) + "-" + std::to_string(offset + size - 1);
-  curl_easy_reset(curl_);  // keeps the connections
+  curl_easy_reset(curl_);
   curl_easy_setopt(curl_, CURLOPT_URL, url_.c_str());
-  curl_easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
-  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers);
+  const u64 from = asked_.offset;
+  const std::string range = std::to_string(from) + "-" + std::to_string(from + asked_.size - 1);
+  if (!asked_.is_whole) curl_easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
+  // A proxy would read the token on its way to this machine.
+  if (has_token && scheme_of(url_) == "http") curl_easy_setopt(curl_, CURLOPT_PROXY, "");
+  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers_);
   curl_easy_setopt(curl_, CURLOPT_USERAGENT, "modelutils");
   curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, static_cast<long>(settings_.silence));
-  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1000L);
-  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, 20L);
+  curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, static_cast<long>(session_.silence));
   if (const char* trusted = std::getenv("SSL_CERT_FILE")) curl_easy_setopt(curl_, CURLOPT_CAINFO, trusted);
   curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, &File::on_header);
   curl_easy_setopt(curl_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &File::on_body);
   curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
-  curl_easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, &File::on_progress);
-  curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, this);
   curl_easy_setopt(curl_, CURLOPT_OPENSOCKETFUNCTION, &File::on_socket);
   curl_easy_setopt(curl_, CURLOPT_OPENSOCKETDATA, this);
-  const CURLcode done = curl_easy_perform(curl_);
-  curl_slist_free_all(headers);
-  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &answer_.status);
-  if (failure_) return failure_;
+}
+
+// Sends the request for what is asked.
+std::optional<Failure> File::begin() {
+  stop();
+  set_options();
+  answer_ = {};
+  failure_.reset();
+  is_done_ = is_checked_ = is_paused_ = false;
+  position_ = 0;
+  pending_.clear();
+  error_body_.clear();
+  is_running_ = curl_multi_add_handle(session_.connections, curl_) == CURLM_OK;
+  if (!is_running_) return Failure{"remote-network", "no connection can be made"};
+  return {};
+}
+
+// Until what was asked for is there, the answer has ended, or took too long.
+std::optional<Failure> File::drive() {
+  last_byte_ = Clock::now();
+  auto window = last_byte_;
+  received_ = 0;
+  if (is_paused_) {
+    is_paused_ = false;
+    curl_easy_pause(curl_, CURLPAUSE_CONT);
+  }
+  // A range is read to its end, so that the connection can be used again.
+  const auto has_enough = [&] { return is_full() && answer_.status == 200 && !asked_.is_whole; };
+  while (!is_done_ && !failure_ && !has_enough()) {
+    int running = 0;
+    curl_multi_perform(session_.connections, &running);
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(session_.connections, &left)) {
+      if (message->msg != CURLMSG_DONE || message->easy_handle != curl_) continue;
+      is_done_ = true;
+      result_ = message->data.result;
+    }
+    if (is_done_ || failure_ || has_enough()) break;
+    const auto now = Clock::now();
+    if (now - last_byte_ > std::chrono::seconds(session_.silence)) {
+      failure_ = Failure{"remote-network", "stalled: no data for " + seconds_text(session_.silence), true};
+    } else if (now - window > slow_window) {
+      if (received_ < slow_bytes) {
+        failure_ = Failure{"remote-network", "stalled: less than 1 kB/s for 20 seconds", true};
+      }
+      window = now;
+      received_ = 0;
+    }
+    if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success in the time allowed"};
+    if (is_abandoned()) ::_exit(0);
+    if (!failure_) curl_multi_poll(session_.connections, nullptr, 0, poll_milliseconds, nullptr);
+  }
+  if (is_done_ || failure_) {
+    curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &answer_.status);
+    stop();
+  }
+  return failure_ ? failure_ : result();
+}
+
+// What libcurl says of an answer that has ended.
+std::optional<Failure> File::result() const {
   const bool is_refused = answer_.status >= 300;
-  if (done == CURLE_OK || enough_ || (is_refused && done == CURLE_WRITE_ERROR)) return {};
+  if (!is_done_ || result_ == CURLE_OK || (is_refused && result_ == CURLE_WRITE_ERROR)) return {};
   // These will not be better in a second; a refused connection is final for curl --retry, too.
-  const bool is_final = done == CURLE_PEER_FAILED_VERIFICATION || done == CURLE_URL_MALFORMAT ||
-                        done == CURLE_SSL_CACERT_BADFILE || done == CURLE_COULDNT_CONNECT ||
-                        done == CURLE_UNSUPPORTED_PROTOCOL;
-  std::string message = curl_easy_strerror(done);
-  if (done == CURLE_PEER_FAILED_VERIFICATION) message = "the server's certificate is not trusted";
-  if (done == CURLE_PARTIAL_FILE || done == CURLE_RECV_ERROR || done == CURLE_GOT_NOTHING) {
+  const bool is_final = result_ == CURLE_PEER_FAILED_VERIFICATION || result_ == CURLE_URL_MALFORMAT ||
+                        result_ == CURLE_SSL_CACERT_BADFILE || result_ == CURLE_COULDNT_CONNECT ||
+                        result_ == CURLE_UNSUPPORTED_PROTOCOL;
+  std::string message = curl_easy_strerror(result_);
+  if (result_ == CURLE_PEER_FAILED_VERIFICATION) message = "the server's certificate is not trusted";
+  if (result_ == CURLE_PARTIAL_FILE || result_ == CURLE_RECV_ERROR || result_ == CURLE_GOT_NOTHING) {
     message = "the connection was cut";
   }
-  if (done == CURLE_OPERATION_TIMEDOUT) message = "time-out: no answer, or less than 1 kB/s";
+  if (result_ == CURLE_OPERATION_TIMEDOUT) message = "time-out: no answer";
   return Failure{"remote-network", message, !is_final};
 }
 
-std::optional<Failure> File::attempt(u64 offset, u64 size, std::string& out) {
+std::optional<Failure> File::redirect() {
+  char* next = nullptr;
+  curl_easy_getinfo(curl_, CURLINFO_REDIRECT_URL, &next);
+  const std::string to = next != nullptr ? next : "";
+  const std::string scheme = scheme_of(to);
+  if (scheme != "https" && scheme != "http") {
+    return Failure{"remote-redirect", "a redirect leads to something that is not http or https"};
+  }
+  if (has_user(to)) return Failure{"remote-redirect", "a redirect leads to an address with a user or a password"};
+  if (scheme == "http" && scheme_of(url_) == "https") {
+    return Failure{"remote-redirect", "a redirect leads from https to http: " + shown(to)};
+  }
+  url_ = to;
+  is_redirected_ = true;
+  return {};
+}
+
+// One way to the bytes: the request, its redirects, the answer.
+std::optional<Failure> File::attempt(std::string& out) {
+  out_ = &out;
+  // An answer without ranges goes on where it was left.
+  const bool has_more = is_running_ || (is_done_ && answer_.status == 200 && !pending_.empty());
+  bool is_begun = has_more && !asked_.is_whole && asked_.offset >= position_ - pending_.size();
+  if (is_begun) {
+    const std::string kept = std::move(pending_);
+    pending_.clear();
+    position_ -= kept.size();
+    take(kept.data(), kept.size());
+  }
   bool asked_anew = false;
   for (int hops = 0; hops <= max_redirects;) {
-    if (auto failed = ask(offset, size, out)) return failed;
+    if (!is_begun) {
+      if (auto failed = begin()) return failed;
+    }
+    is_begun = false;
+    if (auto failed = drive()) return failed;
+    if (auto failed = check_place()) return failed;
+    if (commit_.empty()) commit_ = answer_.header("x-repo-commit");
     const long status = answer_.status;
     if (status == 200 || status == 206) {
       // An answer without a body has not been looked at yet.
-      if (!checked_) {
-        if (auto failed = check_body()) return failed;
+      if (!is_checked_) {
+        if (auto failed = check_answer(answer_, asked_)) return failed;
       }
-      const u64 due = total_ ? (*total_ > offset ? std::min(size, *total_ - offset) : 0) : out.size();
+      if (asked_.version.empty()) {
+        asked_.version = version_of(answer_);
+        // A date or a strong ETag; a weak one does not vouch for bytes.
+        const std::string etag = answer_.header("etag");
+        is_strong_ = !asked_.version.empty() && (etag.empty() || etag[0] == '"');
+      }
+      if (const auto total = total_of(answer_)) asked_.total = total;
+      asked_.has_ranges = asked_.has_ranges || status == 206;
+      const u64 end = asked_.total.value_or(asked_.offset + out.size());
+      const u64 due = asked_.is_whole       ? out.size()
+                      : end > asked_.offset ? std::min(asked_.size, end - asked_.offset)
+                                            : 0;
       if (out.size() < due) return Failure{"remote-network", "the connection was cut", true};
-      if (!total_ && out.size() < size) total_ = offset + out.size();
+      if (is_done_ && !asked_.total && (status == 200 || out.size() < asked_.size)) {
+        asked_.total = status == 200 ? position_ : asked_.offset + out.size();
+      }
       return {};
     }
     if (status >= 301 && status <= 308 && status != 304) {
@@ -353,39 +321,73 @@ std::optional<Failure> File::attempt(u64 offset, u64 size, std::string& out) {
       continue;
     }
     // The end of an empty file, and only that, cannot be asked for.
-    const auto range = content_range(header("content-range"));
-    if (status == 416 && range && range->total == u64{0} && offset == 0) {
-      total_ = 0;
+    const auto range = content_range(answer_.header("content-range"));
+    if (status == 416 && range && range->total == u64{0} && asked_.offset == 0) {
+      asked_.total = 0;
       return {};
     }
-    if (status == 403 && redirected_ && !asked_anew) {  // signed for about an hour
+    if (status == 403 && is_redirected_ && !asked_anew) {  // signed for about an hour
       asked_anew = true;
-      url_ = settings_.address;
-      redirected_ = false;
+      url_ = address_;
+      is_redirected_ = false;
+      ++hops;
       continue;
     }
-    return refused(error_body_);
+    return refusal(answer_, !token_.empty());
   }
   return Failure{"remote-redirect", "more than " + std::to_string(max_redirects) + " redirects"};
 }
 
+// Attempts, until all of what is asked is in `out`.
+std::optional<Failure> File::insist(std::string& out) {
+  while (true) {
+    const auto begun = Clock::now();
+    deadline_ = trouble_ ? std::min(*trouble_ + time_for_trouble, begun + longest_attempt_in_trouble)
+                         : Clock::time_point::max();
+    std::string piece;
+    auto failed = attempt(piece);
+    out_ = nullptr;
+    if (failed) stop();
+    // What came before a cut is kept: the next attempt goes on from there, if the server says it is the same file.
+    if (!failed || (failed->again && asked_.has_ranges)) {
+      out += piece;
+      asked_.offset += piece.size();
+      asked_.size -= piece.size();
+    }
+    arrived_ += piece.size();
+    if (arrived_ >= bytes_of_recovery) {
+      trouble_.reset();
+      failures_ = 0;
+    }
+    if (!failed || asked_.size == 0) return {};
+    arrived_ = 0;
+    // Without ranges the file is read from its start again; which is the same only if the server vouches for it.
+    if (!asked_.has_ranges && asked_.offset > 0 && asked_.version.empty()) failed->again = false;
+    const auto now = Clock::now();
+    if (!trouble_) trouble_ = now;
+    const u64 wait = failed->wait > 0 ? failed->wait : u64{1} << std::min(failures_, 3);
+    if (!failed->again || ++failures_ >= max_failures) return failed;
+    if (now + std::chrono::seconds(wait) >= *trouble_ + time_for_trouble) return failed;
+    std::cout << "again " << failed->message << "; trying again in " << seconds_text(wait) << std::endl;
+    std::this_thread::sleep_for(std::chrono::seconds(wait));
+    if (is_abandoned()) ::_exit(0);
+  }
+}
+
 std::optional<Failure> File::read(u64 offset, u64 size, std::string& out) {
   out.clear();
-  std::optional<Clock::time_point> end;
-  for (int attempts = 1;; ++attempts) {
-    std::string piece;
-    auto failed = attempt(offset + out.size(), size - out.size(), piece);
-    // What came before a cut is kept: the next attempt goes on from there, if the server says it is the same file.
-    if (!failed || (failed->again && has_ranges_ && !etag_.empty())) out += piece;
-    if (!failed || out.size() == size) return {};
-    if (!end) end = Clock::now() + std::chrono::seconds(longest_wait);
-    const u64 wait = failed->wait > 0 ? failed->wait : u64{1} << std::min(attempts - 1, 3);
-    // Room for the next attempt's silence, too.
-    const auto next = Clock::now() + std::chrono::seconds(wait + settings_.silence);
-    if (!failed->again || attempts == max_attempts || next > *end) return failed;
-    std::cout << "again " << failed->message << "; trying again in " << wait << " s" << std::endl;
-    std::this_thread::sleep_for(std::chrono::seconds(wait));
-  }
+  asked_.offset = offset;
+  asked_.size = size;
+  asked_.is_whole = false;
+  return insist(out);
+}
+
+std::optional<Failure> File::read_whole(u64 most, std::string& out) {
+  out.clear();
+  asked_.offset = 0;
+  asked_.size = most;
+  asked_.is_whole = true;
+  return insist(out);
 }
 
 }  // namespace fetch

@@ -1,37 +1,34 @@
-// One file at an address, read by ranges with libcurl: redirects, retries and what a server may not do.
+// One file at an address, read by ranges with libcurl: redirects, retries, limits of time.
 #pragma once
 
 #include <curl/curl.h>
 
 #include <chrono>
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
+#include "fetch/answer.h"
+
 namespace fetch {
 
-using u64 = std::uint64_t;
 using Clock = std::chrono::steady_clock;
 
-/// Why a range could not be had. `code` is one of the "remote-…" codes of docs/findings.md.
-struct Failure {
-  std::string code;
-  std::string message;
-  bool again = false;  ///< may pass: worth another attempt
-  u64 wait = 0;        ///< seconds that the server asked for
-};
+/// What all files of a run have in common: connections, and what the user allows.
+struct Session {
+  Session();
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
-/// What an address is read with.
-struct Settings {
-  std::string address;
-  std::string token;  ///< sent to the origin of `address` alone; empty for none
-  u64 silence = 10;   ///< longest time without a byte, in seconds
+  CURLM* connections;
+  u64 silence = 10;                     ///< longest time without a byte, in seconds
+  bool allow_private_redirect = false;  ///< a redirect may lead from a public server to a private address
 };
 
 class File {
  public:
-  explicit File(Settings settings);
+  /// `token` is sent to the origin of `address` alone; empty for none.
+  File(Session& session, std::string address, std::string token);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -39,48 +36,67 @@ class File {
   /// Bytes [offset, offset + size) into `out`, fewer only at the end of the file. Tries again what may pass, within 60
   /// seconds of the first failure.
   std::optional<Failure> read(u64 offset, u64 size, std::string& out);
+  /// The whole answer, at most `most` bytes, for what is no file: never by ranges.
+  std::optional<Failure> read_whole(u64 most, std::string& out);
+
   /// Bytes in all, once an answer has said so.
-  std::optional<u64> total() const { return total_; }
+  std::optional<u64> total() const { return asked_.total; }
+  /// As version_of().
+  const std::string& version() const { return asked_.version; }
+  /// X-Repo-Commit of the first answer that had one.
+  const std::string& commit() const { return commit_; }
 
  private:
-  struct Answer {
-    long status = 0;
-    std::map<std::string, std::string> headers;  // names in lower case
-  };
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
-  static int on_progress(void* self, curl_off_t, curl_off_t received, curl_off_t, curl_off_t);
   static curl_socket_t on_socket(void* self, curlsocktype, curl_sockaddr* address);
 
-  std::optional<Failure> attempt(u64 offset, u64 size, std::string& out);
-  std::optional<Failure> ask(u64 offset, u64 size, std::string& out);
-  std::optional<Failure> check_body();
-  Failure refused(const std::string& body) const;
+  std::optional<Failure> insist(std::string& out);
+  std::optional<Failure> attempt(std::string& out);
+  std::optional<Failure> begin();
+  void set_options();
+  std::optional<Failure> drive();
+  std::optional<Failure> result() const;
   std::optional<Failure> redirect();
-  std::string header(const char* name) const;
+  bool sends_token() const;
+  bool leads_inside(bool is_inside) const;
+  std::optional<Failure> check_place();
+  bool is_full() const;
+  void take(const char* data, std::size_t bytes);
+  void stop();
 
-  Settings settings_;
+  Session& session_;
+  const std::string address_;
+  const std::string token_;
   CURL* curl_;
+  curl_slist* headers_ = nullptr;
   std::string url_;  // where the bytes are: the address, or where it led
-  bool redirected_ = false;
+  bool is_redirected_ = false;
   std::optional<bool> first_is_private_;
-  std::optional<u64> total_;
-  std::string etag_;
-  bool has_ranges_ = false;
+  std::string commit_;
+  Asked asked_;
+  bool is_strong_ = false;  // the version vouches for bytes, so that If-Range may have it
 
-  // Of the request under way.
+  // Since the first failure of those that are not forgotten.
+  std::optional<Clock::time_point> trouble_;
+  int failures_ = 0;
+  u64 arrived_ = 0;
+
+  // Of the request under way, or of the answer without ranges that is read on.
+  bool is_running_ = false;
+  bool is_done_ = false;
+  bool is_checked_ = false;
+  bool is_paused_ = false;
+  CURLcode result_ = CURLE_OK;
   Answer answer_;
-  u64 offset_ = 0;
-  u64 wanted_ = 0;
-  u64 skip_ = 0;  // bytes of a whole answer in front of `offset_`
-  std::string* out_ = nullptr;
-  std::string error_body_;
   std::optional<Failure> failure_;
-  bool checked_ = false;
-  bool enough_ = false;
-  curl_off_t received_ = 0;
-  std::size_t header_bytes_ = 0;
+  u64 position_ = 0;     // in the file, of the next byte of the body
+  std::string pending_;  // of an answer without ranges: what came beyond what was asked for
+  std::string error_body_;
+  std::string* out_ = nullptr;
+  u64 received_ = 0;
   Clock::time_point last_byte_;
+  Clock::time_point deadline_;
 };
 
 }  // namespace fetch

@@ -1,0 +1,285 @@
+#include "io/fetch_helper.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <mutex>
+
+#include "base/log.h"
+#include "io/remote_settings.h"
+
+extern char** environ;
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::size_t max_line = 4096;
+constexpr std::size_t max_helpers = 8;
+
+// The codes that the helper may answer with.
+constexpr std::array<std::string_view, 6> helper_codes = {"remote-answer",  "remote-changed",  "remote-missing",
+                                                          "remote-network", "remote-redirect", "remote-status"};
+
+struct FirstFailure {
+  std::mutex mutex;
+  std::optional<Error> error;
+};
+FirstFailure& first_failure() {
+  static FirstFailure failure;
+  return failure;
+}
+
+tl::unexpected<Error> noted(Error error, const std::string& file) {
+  error = in_file(std::move(error), file);
+  if (error.code != "remote-missing") {
+    FirstFailure& first = first_failure();
+    const std::lock_guard lock(first.mutex);
+    if (!first.error) first.error = error;
+  }
+  return tl::make_unexpected(std::move(error));
+}
+
+tl::unexpected<Error> helper_error(std::string why) {
+  return input_error("remote-helper", "the program that reads addresses " + std::move(why));
+}
+
+tl::unexpected<Error> broken() {
+  return helper_error("ended or answered what it should not");
+}
+
+std::string helper_path() {
+  if (::getauxval(AT_SECURE) == 0) {
+    if (const auto path = environment_variable("MODELUTILS_FETCH")) return *path;
+  }
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return (self.parent_path().parent_path() / "libexec/modelutils/fetch").string();
+}
+
+// The next word of a line of the helper's; empty at its end.
+std::string_view take_word(std::string_view& line) {
+  const auto space = line.find(' ');
+  const std::string_view word = line.substr(0, space);
+  line = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
+  return word;
+}
+
+std::string text_of(std::string_view word) {
+  return word == "-" ? std::string() : std::string(word);
+}
+
+class Helper {
+ public:
+  Helper() = default;
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+  ~Helper() {
+    if (socket_ >= 0) ::close(socket_);
+    if (process_ > 0) {
+      while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+
+  Status start() {
+    const std::string program = helper_path();
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return helper_error(errno_text(errno));
+    socket_ = ends[0];
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    std::string name = "fetch";
+    char* arguments[] = {name.data(), nullptr};
+    const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments, environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    if (error != 0) {
+      process_ = 0;
+      return helper_error(fmt::format("({}) cannot be started: {}", program, errno_text(error)));
+    }
+    return send(fmt::format("{} {}\n", longest_silence(), remote_settings().allow_private_redirect ? 1 : 0));
+  }
+
+  bool is_busy() const { return users_ > 0; }
+  void reserve() { ++users_; }
+  void release() { --users_; }
+
+  Status tell(std::string_view command) {
+    const std::lock_guard lock(mutex_);
+    return send(command);
+  }
+
+  // A command that is answered, with at most `most` bytes.
+  Result<FetchedPiece> ask(std::string_view command, u64 most, const std::string& file) {
+    ++users_;
+    const std::lock_guard lock(mutex_);
+    auto piece = answer(command, most, file);
+    --users_;
+    return piece;
+  }
+
+ private:
+  Result<FetchedPiece> answer(std::string_view command, u64 most, const std::string& file) {
+    MU_TRY(send(command));
+    MU_ASSIGN(std::string text, line());
+    std::string_view rest = text;
+    std::string_view kind = take_word(rest);
+    while (kind == "again") {
+      if (remote_settings().on_retry != nullptr) remote_settings().on_retry(file, std::string(rest));
+      MU_ASSIGN(text, line());
+      rest = text;
+      kind = take_word(rest);
+    }
+    if (kind == "failed") {
+      const auto known = std::ranges::find(helper_codes, take_word(rest));
+      if (known == helper_codes.end()) return broken();
+      return input_error(std::string(*known), std::string(rest));
+    }
+    const auto bytes = whole_number(take_word(rest));
+    if (kind != "ok" || !bytes || *bytes > most) return broken();
+    FetchedPiece piece;
+    piece.total = whole_number(take_word(rest));
+    piece.commit = text_of(take_word(rest));
+    piece.version = text_of(take_word(rest));
+    piece.bytes.resize(*bytes);
+    MU_TRY(receive(piece.bytes.data(), piece.bytes.size()));
+    return piece;
+  }
+
+  Status send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) return broken();
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return {};
+  }
+
+  Status receive(void* out, std::size_t size) {
+    auto* to = static_cast<std::byte*>(out);
+    while (size > 0) {
+      const ssize_t got = ::recv(socket_, to, size, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return broken();
+      to += got;
+      size -= static_cast<std::size_t>(got);
+    }
+    return {};
+  }
+
+  Result<std::string> line() {
+    std::string text;
+    while (text.size() < max_line) {
+      char c = 0;
+      MU_TRY(receive(&c, 1));
+      if (c == '\n') return text;
+      text += c;
+    }
+    return broken();
+  }
+
+  std::mutex mutex_;
+  std::atomic<int> users_ = 0;
+  int socket_ = -1;
+  pid_t process_ = 0;
+};
+
+// The helpers of this process. A file stays with the one that it began with, which knows where it was redirected to.
+// What is picked is reserved until the file's first answer, so that files opened together go to different ones.
+class Helpers {
+ public:
+  Result<std::shared_ptr<Helper>> pick() {
+    const std::lock_guard lock(mutex_);
+    auto found = std::ranges::find_if(all_, [](const auto& helper) { return !helper->is_busy(); });
+    if (found == all_.end() && all_.size() == max_helpers) {
+      found = all_.begin() + static_cast<std::ptrdiff_t>(next_++ % max_helpers);
+    } else if (found == all_.end()) {
+      const auto helper = std::make_shared<Helper>();
+      MU_TRY(helper->start());
+      found = all_.insert(all_.end(), helper);
+    }
+    (*found)->reserve();
+    return *found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Helper>> all_;
+  std::size_t next_ = 0;
+};
+
+class FileOfHelper : public FetchedFile {
+ public:
+  FileOfHelper(std::shared_ptr<Helper> helper, u64 number, std::string name)
+      : helper_(std::move(helper)), number_(number), name_(std::move(name)) {}
+  ~FileOfHelper() override {
+    release();
+    (void)helper_->tell(fmt::format("close {}\n", number_));
+  }
+
+  Result<FetchedPiece> read(u64 offset, u64 size) override {
+    auto piece = helper_->ask(fmt::format("read {} {} {}\n", number_, offset, size), size, name_);
+    release();
+    if (!piece) {
+      if (!piece.error().offset && offset > 0) piece.error().offset = offset;
+      return noted(std::move(piece.error()), name_);
+    }
+    log_debug("{}: {} bytes from {}", name_, piece->bytes.size(), offset);
+    return piece;
+  }
+
+  Result<FetchedPiece> read_whole(u64 most) override {
+    auto piece = helper_->ask(fmt::format("whole {} {}\n", number_, most), most, name_);
+    release();
+    if (!piece) return noted(std::move(piece.error()), name_);
+    log_debug("{}: {} bytes", name_, piece->bytes.size());
+    return piece;
+  }
+
+ private:
+  void release() {
+    if (!is_released_.exchange(true)) helper_->release();
+  }
+
+  std::shared_ptr<Helper> helper_;
+  u64 number_;
+  std::string name_;
+  std::atomic<bool> is_released_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FetchedFile>> FetchedFile::open(const RemoteAddress& address, std::string name) {
+  static Helpers helpers;
+  static std::atomic<u64> next = 0;
+  auto helper = helpers.pick();
+  if (!helper) return noted(std::move(helper.error()), name);
+  const u64 number = next++;
+  if (Status told = (*helper)->tell(fmt::format("open {}\n{}\n{}\n", number, address.url, address.token)); !told) {
+    (*helper)->release();
+    return noted(std::move(told.error()), name);
+  }
+  return std::make_unique<FileOfHelper>(std::move(*helper), number, std::move(name));
+}
+
+std::optional<Error> take_remote_failure() {
+  FirstFailure& first = first_failure();
+  const std::lock_guard lock(first.mutex);
+  return std::exchange(first.error, std::nullopt);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,69 @@
+#include "report/repository_list.h"
+
+#include <fmt/core.h>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/numbers.h"
+#include "json/writer.h"
+
+namespace modelutils {
+
+namespace {
+
+std::string lines(const std::vector<RepositoryEntry>& entries) {
+  std::string text;
+  for (const RepositoryEntry& entry : entries) {
+    text += fmt::format("  {:>8}  {}", byte_text(entry.bytes), escape(entry.name));
+    text += entry.files > 1 ? fmt::format("  ({} files)\n", entry.files) : "\n";
+  }
+  return text;
+}
+
+void write_entries(json::Writer& out, std::string_view name, const std::vector<RepositoryEntry>& entries) {
+  out.key(name);
+  out.begin_array();
+  for (const RepositoryEntry& entry : entries) {
+    out.begin_object();
+    out.member("name", entry.name);
+    out.member("files", entry.files);
+    out.member("bytes", entry.bytes);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+std::string repository_text(const Repository& repository) {
+  std::string text = escape(repository.path);
+  if (!repository.commit.empty()) text += fmt::format(" at {}", repository.commit);
+  text += fmt::format("\n\nGGUF models {}\n{}", repository.models.size(), lines(repository.models));
+  if (!repository.others.empty()) {
+    text += fmt::format("\nOther files {}\n{}", repository.others.size(), lines(repository.others));
+  }
+  if (!repository.models.empty()) {
+    text += fmt::format("\nName one to see what is in it: gguf-dump {}\n",
+                        escape(repository.path_of(repository.models.front())));
+  }
+  return text;
+}
+
+std::string repository_json(const Repository& repository) {
+  json::Writer out;
+  out.begin_object();
+  out.member("schema", "repository/1");
+  out.member("path", repository.path);
+  out.key("commit");
+  if (repository.commit.empty()) {
+    out.null();
+  } else {
+    out.string(repository.commit);
+  }
+  write_entries(out, "models", repository.models);
+  write_entries(out, "others", repository.others);
+  out.end_object();
+  return out.text() + "\n";
+}
+
+}  // namespace modelutils

@@ -1,0 +1,60 @@
+#include "verify/manifest/published_list.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "io/model_folder.h"
+#include "io/remote_address.h"
+#include "io/remote_folder.h"
+#include "model/download_record.h"
+
+namespace modelutils {
+
+namespace {
+
+// Files that begin with a dot are the repository's own, and of no interest to a model.
+bool is_hidden(std::string_view name) {
+  return name.starts_with('.') || name.find("/.") != std::string_view::npos;
+}
+
+void take_snapshot(std::string& path, const std::string& commit, FindingLog& remarks) {
+  const std::string snapshots = ModelFolder(path).file("snapshots");
+  const bool is_cache = is_present(snapshots);
+  std::string revision;
+  if (is_cache && is_present(snapshots + "/" + commit)) {
+    path = snapshots + "/" + commit;
+    return;
+  }
+  if (!is_cache) {
+    const auto place = hub_place(normal_path(path));
+    if (!place || place->is_blob || place->revision == commit) return;
+    revision = place->revision;
+  }
+  remarks.error(Scope::data, "published-revision",
+                is_cache ? fmt::format("the cache does not have revision {}, which the Hub has now", commit)
+                         : fmt::format("is of revision {}; the Hub has {} now", revision, commit),
+                at_file(path));
+}
+
+}  // namespace
+
+Result<Manifest> load_published(const std::string& address, std::vector<std::string>& paths) {
+  MU_ASSIGN(const auto listing, remote_listing(address));
+  MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(address));
+  MU_ASSIGN(Manifest manifest, parse_manifest(listing->text, address));
+  const std::string& wanted = hub->path;
+  std::erase_if(manifest.entries, [&](const ManifestEntry& entry) {
+    const bool is_wanted = wanted.empty() || entry.file == wanted || entry.file.starts_with(wanted + "/");
+    return !is_wanted || is_hidden(entry.file);
+  });
+  if (manifest.entries.empty()) {
+    return input_error("remote-missing", "the repository has no such file", {}, {}, address);
+  }
+  if (!listing->commit.empty()) {
+    for (std::string& path : paths) take_snapshot(path, listing->commit, manifest.remarks);
+  }
+  return manifest;
+}
+
+}  // namespace modelutils
