@@ -2,9 +2,9 @@
 """Serves a folder over HTTP on loopback while a command runs: range_server.py FOLDER COMMAND ARGUMENT…
 
 The command finds the address in ADDRESS. The first folder of a path is how the server behaves; what follows is the file:
-good, cut (every answer ends after 10 bytes), refuse (404), shift (another range), html, loop (redirects for ever),
+good, cut (every answer ends after 10 bytes), refuse (404), forbid (403), shift (another range), html, loop (redirects for ever),
 scheme (redirects to file:), changed (another ETag each time), whole (no ranges), busy (503 to the first request). The
-Hub's list of files, /api/models/…, has all that lies in the folder; other is a Hub whose list is no JSON. Requests are
+Hub's list of files, /api/models/…, has all that lies in the folder; other is a Hub whose list is none. Requests are
 counted in the file REQUESTS, if that is set: one line "PATH RANGE TOKEN" for each.
 """
 import hashlib
@@ -58,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "resolve" in parts:
             name = "/".join(parts[parts.index("resolve") + 2:])
         if "api" in parts:
-            return self.answer(200, {}, b"[{" if mode == "other" else listing())
+            return self.answer(200, {}, b"{}" if mode == "other" else listing())
         if not os.path.exists(os.path.join(folder, name)):
             name = parts[-1]
         if mode == "busy" and not Handler.was_busy:
@@ -66,6 +66,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(503, {})
         if mode == "refuse":
             return self.answer(404, {})
+        if mode == "forbid":
+            return self.answer(403, {})
         if mode == "loop":
             return self.answer(302, {"Location": self.path})
         if mode == "scheme":

@@ -31,7 +31,7 @@ void take_snapshot(std::string& path, const std::string& commit, FindingLog& rem
     if (!place || place->is_blob || place->revision == commit) return;
     revision = place->revision;
   }
-  remarks.error(Scope::data, "published-revision",
+  remarks.error(Scope::data, "manifest-revision",
                 is_cache ? fmt::format("the cache does not have revision {}, which the Hub has now", commit)
                          : fmt::format("is of revision {}; the Hub has {} now", revision, commit),
                 at_file(path));
