@@ -6,6 +6,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,9 @@ def run_case(case, root, served):
 
 def has_public_addresses():
     """Are we in a network of our own, where the documentation's addresses may be given to this machine?"""
+    is_apart = os.listdir("/sys/class/net") == ["lo"] or len(open("/proc/net/dev").readlines()) == 3
+    if not is_apart or shutil.which("ip") is None:
+        return False
     return subprocess.run(["ip", "addr", "add", "203.0.113.7/32", "dev", "lo"], capture_output=True).returncode == 0
 
 
