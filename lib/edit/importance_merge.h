@@ -63,7 +63,6 @@ Result<ImportanceMerge> plan_importance_merge(const ImportanceRequest& request);
 Status check_importance_output(const ImportanceRequest& request, const ImportanceMerge& merge);
 
 /// Errors: reading; "imatrix-not-finite"; those of AtomicOutput and check_free_space().
-Status write_importance_merge(const ImportanceRequest& request, const ImportanceMerge& merge,
-                                           Progress& progress);
+Status write_importance_merge(const ImportanceRequest& request, const ImportanceMerge& merge, Progress& progress);
 
 }  // namespace modelutils::edit

@@ -76,11 +76,11 @@ void write_importance_facts(TextOutput& out, const ImportanceFacts& facts, const
                       options.width, style);
   }
   if (facts.never_used == 0) return;
-  out << fact_lines("never used",
-                    {fmt::format("{} of {} in {}", thousands(facts.never_used),
-                                 counted(facts.matrices, "matrix", "matrices"),
-                                 counted(facts.tensors_never_used, "tensor"))},
-                    options.width, style);
+  out << fact_lines(
+      "never used",
+      {fmt::format("{} of {} in {}", thousands(facts.never_used), counted(facts.matrices, "matrix", "matrices"),
+                   counted(facts.tensors_never_used, "tensor"))},
+      options.width, style);
 }
 
 void write_importance_table(TextOutput& out, const ImportanceFacts& facts, const ListingOptions& options) {
@@ -115,7 +115,8 @@ void write_importance_json(json::Writer& json, const ImportanceFacts& facts) {
   json.begin_array();
   for (const std::string& dataset : matrix.datasets()) json.string(dataset);
   json.end_array();
-  for (const auto& [name, number] : {std::pair("chunks", matrix.chunks()), std::pair("chunk_size", matrix.chunk_size())}) {
+  for (const auto& [name, number] :
+       {std::pair("chunks", matrix.chunks()), std::pair("chunk_size", matrix.chunk_size())}) {
     json.key(name);
     number > 0 ? json.number(number) : json.null();
   }

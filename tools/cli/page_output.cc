@@ -6,8 +6,7 @@
 
 namespace modelutils::cli {
 
-void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group,
-                    std::string force_help) {
+void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group, std::string force_help) {
   command.add({.names = "--html",
                .value_name = "FILE",
                .help = std::move(help),
