@@ -35,7 +35,8 @@ std::string hex_member(json::Element value, std::string_view key, std::size_t di
 }
 
 ListedRemote read_file(json::Element file, std::string_view name) {
-  ListedRemote listed{std::string(name), json::u64_member(file, "size").value_or(0), {}, hex_member(file, "blobId", 40)};
+  ListedRemote listed{
+      std::string(name), json::u64_member(file, "size").value_or(0), {}, hex_member(file, "blobId", 40)};
   const auto lfs = json::member(file, "lfs");
   if (!lfs) return listed;
   listed.sha256 = hex_member(*lfs, "sha256", 64);

@@ -140,7 +140,8 @@ void HeaderCache::keep(const CachedHeader& header) const {
   if (descriptor < 0) return;
   bool is_done = true;
   for (const std::string_view part :
-       {std::string_view(top), std::string_view(reinterpret_cast<const char*>(header.bytes.data()), header.bytes.size())}) {
+       {std::string_view(top),
+        std::string_view(reinterpret_cast<const char*>(header.bytes.data()), header.bytes.size())}) {
     std::string_view left = part;
     while (!left.empty() && is_done) {
       const ssize_t done = ::write(descriptor, left.data(), left.size());

@@ -14,8 +14,7 @@ namespace modelutils {
 namespace {
 
 constexpr std::size_t max_token = 4096;
-constexpr std::string_view token_characters =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
+constexpr std::string_view token_characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
 
 bool is_on(const char* name) {
   const auto value = environment_variable(name);

@@ -12,7 +12,8 @@ namespace {
 
 bool is_model_name(std::string_view name) {
   const std::string base = base_name_of(name);
-  return base.ends_with(".gguf") && base.find("mmproj") == std::string::npos && base.find("imatrix") == std::string::npos;
+  return base.ends_with(".gguf") && base.find("mmproj") == std::string::npos &&
+         base.find("imatrix") == std::string::npos;
 }
 
 }  // namespace

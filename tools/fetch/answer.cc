@@ -95,9 +95,10 @@ std::optional<Failure> check_answer(const Answer& answer, const Asked& asked) {
                    "the server sent the encoding " + encoding.substr(0, max_shown) + ", which was not asked for"};
   }
   if (begins_with(answer.header("content-type"), "text/html")) {
-    return Failure{"remote-answer",
-                   "the server sent an HTML page, not a file: a sign-in page, or an address with /blob/ where /resolve/ "
-                   "is meant"};
+    return Failure{
+        "remote-answer",
+        "the server sent an HTML page, not a file: a sign-in page, or an address with /blob/ where /resolve/ "
+        "is meant"};
   }
   const std::optional<u64> total = total_of(answer);
   if (answer.status == 206) {

@@ -62,8 +62,7 @@ std::string scheme_of(const std::string& url) {
 }
 
 std::string origin_of(const std::string& url) {
-  return scheme_of(url) + "://" + part_of(url, CURLUPART_HOST) + ":" +
-         part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  return scheme_of(url) + "://" + part_of(url, CURLUPART_HOST) + ":" + part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
 }
 
 bool has_user(const std::string& url) {
