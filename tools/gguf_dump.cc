@@ -1,6 +1,7 @@
 // gguf-dump: what is inside a GGUF model?
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
+#include "io/remote_address.h"
 #include "io/remote_folder.h"
 #include "listing/gguf_listing.h"
 #include "listing/imatrix_listing.h"
@@ -80,7 +81,7 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
     MU_ASSIGN(file, model_file(path));
   }
   auto found = gguf::open_set(file);
-  if (!found && found.error().code == "gguf-magic" && file != "-") {
+  if (!found && found.error().code == "gguf-magic" && file != "-" && !is_address(file)) {
     MU_ASSIGN(std::optional<cli::Opened> matrix, open_imatrix(path, file));
     if (matrix) return std::move(*matrix);
   }

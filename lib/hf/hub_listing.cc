@@ -61,8 +61,8 @@ Result<RemoteListing> parse_hub_listing(const std::string& text, const std::stri
     listing.files.push_back(read_file(file, *path));
   }
   std::ranges::stable_sort(listing.files, {}, &ListedRemote::name);
-  const auto again = std::ranges::unique(listing.files, {}, &ListedRemote::name);
-  listing.files.erase(again.begin(), again.end());
+  const auto is_same = [](const ListedRemote& a, const ListedRemote& b) { return a.name == b.name; };
+  listing.files.erase(std::unique(listing.files.begin(), listing.files.end(), is_same), listing.files.end());
   return listing;
 }
 

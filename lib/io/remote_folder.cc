@@ -82,8 +82,8 @@ Result<std::vector<RemoteName>> remote_names(const std::string& folder) {
     if (names.empty() || names.back().name != name) names.push_back({std::string(name), kind});
   }
   std::ranges::sort(names, {}, &RemoteName::name);
-  const auto again = std::ranges::unique(names, {}, &RemoteName::name);
-  names.erase(again.begin(), again.end());
+  const auto is_same = [](const RemoteName& a, const RemoteName& b) { return a.name == b.name; };
+  names.erase(std::unique(names.begin(), names.end(), is_same), names.end());
   return names;
 }
 
