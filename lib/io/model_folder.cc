@@ -122,7 +122,7 @@ Result<FolderFile> open_at_address(const std::string& folder, std::string_view n
     is_safe = !step.empty() && step != "." && step != "..";
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (!is_safe) return input_error("io-open", "is no name of a file in that folder", {}, {}, path);
+  if (!is_safe) return input_error("io-open", "is not the name of a file in that folder", {}, {}, path);
   MU_ASSIGN(auto file, RandomAccessFile::open(path));
   return FolderFile{std::move(file), false, false};
 }

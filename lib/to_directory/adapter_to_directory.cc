@@ -221,7 +221,7 @@ class Converter {
     if (const auto read = adapter::read_adapter(directory.staging_path()); !read) {
       Error error = read.error();
       error.kind = ErrorKind::internal;
-      error.message = fmt::format("what was written is no adapter ({}): {}", error.code, error.message);
+      error.message = fmt::format("what was written is not an adapter ({}): {}", error.code, error.message);
       error.code = "convert-self-check";
       return tl::make_unexpected(std::move(error));
     }

@@ -51,7 +51,7 @@ void check_bos(const jinja::Template& parsed, const std::string& bos, bool is_ad
            fmt::format("{}: {}", jinja::position(parsed.source(), late->at).text(),
                        late->is_repeated ? "prompts begin with two tokens bos"
                                          : "the template writes text and then the token bos, while the tokenizer puts "
-                                           "one before the prompt: it stands there twice"),
+                                           "one before the prompt: there are two"),
            where);
 }
 

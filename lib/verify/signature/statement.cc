@@ -150,7 +150,7 @@ Result<Statement> parse_statement(std::string_view payload, std::string name) {
   statement.is_single_file = is_itself(statement.resources.front());
   if (std::ranges::count_if(statement.resources, is_itself) !=
       (statement.is_single_file ? std::ranges::ssize(statement.resources) : 0)) {
-    return refuse_statement("predicate.resources", "names the model itself ('.') beside files of it");
+    return refuse_statement("predicate.resources", "names the model itself ('.') and files of it");
   }
   const auto place = [](const Resource& each) { return std::tie(each.name, each.begin); };
   std::ranges::sort(statement.resources, {}, place);
