@@ -49,7 +49,8 @@ ListedRemote read_file(json::Element file, std::string_view name) {
 Result<RemoteListing> parse_hub_listing(const std::string& text, const std::string& name) {
   MU_ASSIGN(const auto document, json::parse(text, name));
   const auto files = json::array_member(document->root, "siblings");
-  if (!files) return input_error("remote-listing", "the server's answer is not a list of a model's files", {}, {}, name);
+  if (!files)
+    return input_error("remote-listing", "the server's answer is not a list of a model's files", {}, {}, name);
   RemoteListing listing;
   listing.commit = hex_member(document->root, "sha", 40);
   for (const json::Element file : *files) {
