@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "io/random_access_file.h"
 #include "verify/policy/policy.h"
+#include "verify/policy/policy_grammar.h"
 
 // Formats and exceptions of toml++ are not used; its header alone costs more to compile than the rest of the folder.
 #define TOML_EXCEPTIONS 0
@@ -173,37 +174,14 @@ class PolicyReader {
   Policy& policy_;
 };
 
-// toml++ 3.3 asserts, instead of saying, that the name of a table begins as a key or with a quote ("[\x13"). Such a
-// line is found here first: 1-based, 0 where there is none.
-std::size_t line_of_broken_header(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  std::size_t line = 1;
-  for (std::string_view rest = text;; ++line) {
-    const std::size_t end = rest.find('\n');
-    std::string_view header = rest.substr(0, end);
-    const auto skip_blanks = [&] { header.remove_prefix(std::min(header.find_first_not_of(blanks), header.size())); };
-    skip_blanks();
-    if (header.starts_with('[')) {
-      header.remove_prefix(1);
-      skip_blanks();
-      if (header.starts_with('[')) header.remove_prefix(1);
-      skip_blanks();
-      const char first = header.empty() ? '\0' : header.front();
-      const bool is_word =
-          (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9');
-      if (!is_word && first != '_' && first != '-' && first != '"' && first != '\'' && first != ']') return line;
-    }
-    if (end == std::string_view::npos) return 0;
-    rest.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string path) {
-  if (const std::size_t line = line_of_broken_header(text); line != 0) {
-    return input_error("policy-syntax", "is not TOML: a table's name must be letters, digits, '-' and '_', or quoted",
-                       fmt::format("line {}", line), {}, std::move(path));
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+  if (const auto line = line_outside_grammar(text)) {
+    return input_error("policy-syntax",
+                       "is not a line of a policy: [TABLE], or NAME = VALUE (a text, a number, true, false or a list)",
+                       fmt::format("line {}", *line), {}, std::move(path));
   }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
