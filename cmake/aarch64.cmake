@@ -6,7 +6,7 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
-# -DMODELUTILS_ROOT: the folder root/ of scripts/static-libraries.
+# -DMODELUTILS_ROOT: the folder sysroot/ of scripts/static-libraries.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MODELUTILS_ROOT)
 set(CMAKE_FIND_ROOT_PATH ${MODELUTILS_ROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -21,7 +21,7 @@ Result<Model> open(const std::string& path) {
   MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
   if (!probe.format) return tl::make_unexpected(unknown_format(probe));
   auto model = open_model(std::move(probe));
-  // A part that a server did not send is no part that is missing.
+  // A part that a server did not send is not missing.
   if (auto failure = is_address(path) ? take_remote_failure() : std::nullopt) {
     return tl::make_unexpected(std::move(*failure));
   }

@@ -32,7 +32,7 @@ class FetchedFile {
   /// "remote-status" (the server refuses), "remote-network" (no connection, or a cut or silent one), "remote-answer"
   /// (the server sent what it may not), "remote-redirect", "remote-changed", "remote-helper".
   virtual Result<FetchedPiece> read(u64 offset, u64 size) = 0;
-  /// All of it, for what is no file; "remote-answer" if that is more than `most` bytes.
+  /// All of it, for an answer that is not a file; "remote-answer" if that is more than `most` bytes.
   virtual Result<FetchedPiece> read_whole(u64 most) = 0;
 };
 

@@ -37,7 +37,7 @@ std::string folder() {
   for (const std::string& path : {ours, ours + "/headers"}) {
     if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return {};
     struct stat status {};
-    // Somebody else's folder, or a link to one, is no place for it.
+    // Somebody else's folder, or a link to one, is not a place for it.
     if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) return {};
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 && ::chmod(path.c_str(), S_IRWXU) != 0) return {};
   }

@@ -47,7 +47,7 @@ bool pin_revision(const std::string& repository, const std::string& commit);
 /// Does the web address name a commit, so that what is there cannot change?
 bool is_pinned(std::string_view url);
 
-/// The address without its query, which may hold a signature or a key and belongs into no message. resolve_address()
+/// The address without its query, which may hold a signature or a key and must not be in a message. resolve_address()
 /// puts the query to the address back on. Paths and addresses without one stay as they are.
 std::string hide_query(const std::string& path);
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr u64 first_piece = 64 << 10;
 constexpr u64 max_header = 64 << 20;
-constexpr u64 near_distance = 4 << 20;     // what lies further behind the header is no part of it
+constexpr u64 near_distance = 4 << 20;     // what lies further from the header is not part of it
 constexpr u64 max_ahead = 4 << 20;         // of readers that go on
 constexpr u64 max_pieces = 16 << 20;       // bytes of a file's data that are kept for the next reader
 constexpr std::size_t max_recent = 8;      // files that keep such bytes

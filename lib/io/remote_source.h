@@ -21,11 +21,11 @@ Result<std::shared_ptr<ByteSource>> open_remote(const std::string& path);
 Result<std::shared_ptr<RandomAccessFile>> open_remote_file(const std::string& path);
 
 /// Opens several at a time, so that opening them one after another does not wait for each. What cannot be opened says
-/// so then. Paths that are no addresses are left alone.
+/// so then. Paths that are not addresses are left alone.
 void open_ahead(const std::vector<std::string>& paths);
 
 /// A reader has come to the end of the header: what is read from now on is data, and the header may be kept for the
-/// next run. Nothing to do for what is no file at an address.
+/// next run. Does nothing for a path that is not an address.
 void note_header_end(const ByteSource& source);
 
 /// The bytes of a RandomAccessFile at an address, which has a number below -1 instead of a descriptor; null for others.

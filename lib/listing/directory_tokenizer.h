@@ -11,10 +11,10 @@
 namespace modelutils {
 
 /// The keys that mlx2gguf would write of it; llama.cpp's rules that go by the name of a model do not apply. Errors:
-/// those of read_tokenizer(), "hf-tok-missing" where the model is no directory.
+/// those of read_tokenizer(), "hf-tok-missing" where the model is not a directory.
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model);
 
-/// "hf-tok-missing": the model is no directory.
+/// "hf-tok-missing": the model is not a directory.
 tl::unexpected<Error> no_tokenizer_files();
 
 /// "chat_template", "chat_template.NAME": a template. "bos_token", "eos_token", "unk_token" …: the text of a special

@@ -26,7 +26,7 @@ struct AdapterToDirectoryOptions {
 };
 
 /// Converts, or with dry_run only plans; every factor is read twice. Nothing is left behind on an error. Memory: one
-/// pair. Errors of kind input: "adapter-no-base" (no base), "adapter-tensor" (the file is no adapter), those of
+/// pair. Errors of kind input: "adapter-no-base" (no base), "adapter-tensor" (the file is not an adapter), those of
 /// AdapterModules::map(), of what verify calls an error in the file, of AtomicDirectory; "convert-self-check".
 Result<TransferReport> adapter_to_directory(const AdapterToDirectoryOptions& options, Progress& progress);
 

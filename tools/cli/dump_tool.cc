@@ -38,7 +38,7 @@ class Dumper {
       return messages_.error(statistics_of_pipe());
     }
     Result<Opened> opened = open_(path, request_);
-    // A part that a server did not send is no part that is missing.
+    // A part that a server did not send is not missing.
     if (auto failure = is_address(path) ? take_remote_failure() : std::nullopt) {
       opened = tl::make_unexpected(std::move(*failure));
     }

@@ -36,7 +36,7 @@ class File {
   /// Bytes [offset, offset + size) into `out`, fewer only at the end of the file. Tries again what may pass, within 60
   /// seconds of the first failure.
   std::optional<Failure> read(u64 offset, u64 size, std::string& out);
-  /// The whole answer, at most `most` bytes, for what is no file: never by ranges.
+  /// The whole answer, at most `most` bytes, for an answer that is not a file: never by ranges.
   std::optional<Failure> read_whole(u64 most, std::string& out);
 
   /// Bytes in all, once an answer has said so.
