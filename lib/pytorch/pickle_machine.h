@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/finding_log.h"
 #include "pytorch/globals.h"
@@ -137,5 +138,19 @@ class PickleMachine {
   std::vector<TensorUse> tensors_;
   FindingLog findings_;
 };
+
+template <typename T>
+bool PickleMachine::take_number(T& out) {
+  std::string_view text;
+  if (!take(sizeof(T), text)) return false;
+  out = load<T>(text.data());
+  return true;
+}
+
+template <typename T>
+bool PickleMachine::take_counted(std::string_view& out) {
+  T size{};
+  return take_number(size) && take(size, out);
+}
 
 }  // namespace modelutils::pytorch
