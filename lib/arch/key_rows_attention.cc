@@ -147,7 +147,7 @@ constexpr KeyFacts rows_of_attention[] = {
      .absent = "tokens are chosen one by one", .means = "tokens that the indexer chooses together", .least = 1},
     {.name = "*.attention.indexer.local_blocks", .types = "u32", .readers = "minimax-m3", .needed_by = "minimax-m3",
      .absent = "no block is always chosen", .means = "last blocks that are always chosen", .least = 0},
-    {.name = "*.attention.indexer.types", .types = "u32[]|i32[]", .length = "layers",
+    {.name = "*.attention.indexer.types", .types = "bool[]|u32[]|i32[]", .length = "layers",
      .readers = "dots3note|glm-dsa|hy_v4", .needed_by = "dots3note",
      .absent = "every layer has its own indexer, or as the runtime has it wired in",
      .means = "which layers have an indexer of their own", .least = 0},
