@@ -187,8 +187,7 @@ constexpr Projector projectors[] = {
 std::optional<std::string_view> projector_type(const gguf::Index& index, const Encoder& encoder) {
   auto type = index.string_value("clip.projector_type");
   if (!type || type->empty()) type = index.string_value(fmt::format("clip.{}.projector_type", encoder.name));
-  // A file of both kinds with one name for both.
-  if (type == "qwen2.5o") return encoder.name == vision ? "qwen2.5vl_merger" : "qwen2a";
+  if (type == qwen_omni_projector) return encoder.name == vision ? "qwen2.5vl_merger" : "qwen2a";
   return type;
 }
 

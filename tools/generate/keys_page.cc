@@ -90,6 +90,7 @@ std::string known_names() {
   }
   for (const TypeInfo& type : all_types()) say("block_type", type.name);
   for (const arch::Projector& projector : arch::all_projectors()) say("projector", projector.name);
+  say("projector", arch::qwen_omni_projector);
   const auto say_row = [&](const arch::Tensor& row, bool in_layer) {
     if (!arch::key_of_numbers(row).empty()) return;
     say("tensor", arch::gguf_name(row, in_layer, 0, arch::Side::weight));
