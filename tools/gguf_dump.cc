@@ -1,4 +1,6 @@
 // gguf-dump: what is inside a GGUF model?
+#include <algorithm>
+
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
 #include "io/remote_address.h"
@@ -67,11 +69,23 @@ Result<std::optional<cli::Opened>> open_imatrix(const std::string& path, const s
   return result;
 }
 
+// Which of the models fit, by the header of the smallest.
+Status judge_sizes(Repository& repository, const memory::FitRequest& request) {
+  const auto smallest = std::ranges::min_element(repository.models, {}, &RepositoryEntry::bytes);
+  if (smallest == repository.models.end() || smallest->bytes == 0) return {};
+  MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(repository.path_of(*smallest)));
+  MU_ASSIGN(const memory::FitReport judged, memory::fit(set, request));
+  const u64 bytes = smallest->bytes;
+  for (RepositoryEntry& entry : repository.models) entry.fits = memory::fits_by_size(judged, bytes, entry.bytes);
+  return {};
+}
+
 Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
   std::string file = path;
   if (is_remote_folder(path)) {
-    MU_ASSIGN(const Repository repository, list_repository(path));
+    MU_ASSIGN(Repository repository, list_repository(path));
     if (repository.models.size() != 1) {
+      if (asked.fit && asked.fit->available.is_limited()) MU_TRY(judge_sizes(repository, *asked.fit));
       cli::Opened listed;
       listed.instead = asked.json ? repository_json(repository) : repository_text(repository);
       return listed;

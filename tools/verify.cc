@@ -1,9 +1,15 @@
 // verify: is this model file sound, is its data, is it the one of the manifest, is it the one it was converted from?
 #include "verify/verify.h"
 
-#include <algorithm>
+#include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+
+#include "base/escape.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "cli/pager.h"
 #include "cli/verify_options.h"
 #include "io/text_output.h"
@@ -83,6 +89,13 @@ int run(int argc, char** argv) {
   if (options.follow_links) options.verify.links = OutsideLinks::follow;
   if (options.hash) options.verify.hash = hash_from_name(*options.hash);
   options.verify.manifest_line = [&](std::string_view line) { return !(results << line).closed(); };
+
+  std::mutex mutex;
+  options.verify.before_download = [&](const std::string& path, u64 bytes) {
+    if (command.common().quiet) return;
+    const std::lock_guard lock(mutex);
+    fmt::print(stderr, "verify: {}: reads {}\n", escape(path), byte_text(bytes));
+  };
 
   int status = cli::exit_ok;
   const Status done = verify_paths(options.paths, options.verify, [&](const VerifyReport& report) {

@@ -62,7 +62,33 @@ class Fitter {
   const FitRequest& request_;
 };
 
+// `part` of `whole`, of another whole. 64 bits hold it wherever they hold the file.
+u64 in_proportion(u64 part, u64 whole, u64 other) {
+  return static_cast<u64>(static_cast<long double>(part) / static_cast<long double>(whole) *
+                          static_cast<long double>(other));
+}
+
 }  // namespace
+
+std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 bytes) {
+  const std::optional<bool> fits = judged.contexts.front().fits;
+  if (!fits || bytes == judged_bytes) return fits;
+  if (!*fits) return bytes > judged_bytes ? std::optional<bool>(false) : std::nullopt;
+  Usage usage = judged.contexts.front().usage;
+  const auto replace = [&](u64& weights, u64& total) {
+    const u64 other = in_proportion(weights, judged_bytes, bytes);
+    total = total - weights + other;
+    weights = other;
+  };
+  replace(usage.gpu_weights, usage.gpu_total);
+  replace(usage.host_weights, usage.host_total);
+  // Of several GPUs, what they hold together.
+  Available available = judged.request.available;
+  usage.placement.rooms.clear();
+  usage.gpus.clear();
+  if (!available.gpus.empty()) available.margin *= available.gpus.size();
+  return fits_into(usage, available);
+}
 
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   if (arch::is_prediction_alone(set)) {

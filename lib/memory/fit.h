@@ -83,6 +83,11 @@ struct FitReport {
   std::vector<ContextFit> contexts;
 };
 
+/// Does a model fit in whole that differs from the judged one in the types of its tensors alone? An estimate: caches
+/// and buffers are the same, weights are in proportion to the bytes of the files (`judged_bytes` > 0). Nothing if that
+/// cannot be said: the judged one does not fit, and the other is smaller.
+std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 bytes);
+
 /// Errors: those of read_hyper_parameters(), "fit-too-large" (products of 2^64 and more), usage (options that do not go
 /// together or with the model).
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request);

@@ -1,6 +1,7 @@
 // What lies in a repository at an address: its GGUF models, and the files beside them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace modelutils {
 struct RepositoryEntry {
   std::string name;  ///< with its folders; of several files the first
   u64 files = 1;
-  u64 bytes = 0;  ///< of all
+  u64 bytes = 0;                  ///< of all
+  std::optional<bool> fits = {};  ///< of a model, if it was asked: into what memory there is (memory::fits_by_size())
 };
 
 struct Repository {

@@ -15,7 +15,9 @@ std::string lines(const std::vector<RepositoryEntry>& entries) {
   std::string text;
   for (const RepositoryEntry& entry : entries) {
     text += fmt::format("  {:>8}  {}", byte_text(entry.bytes), escape(entry.name));
-    text += entry.files > 1 ? fmt::format("  ({} files)\n", entry.files) : "\n";
+    if (entry.files > 1) text += fmt::format("  ({} files)", entry.files);
+    if (entry.fits) text += *entry.fits ? "  fits" : "  does not fit";
+    text += "\n";
   }
   return text;
 }
@@ -28,6 +30,7 @@ void write_entries(json::Writer& out, std::string_view name, const std::vector<R
     out.member("name", entry.name);
     out.member("files", entry.files);
     out.member("bytes", entry.bytes);
+    if (entry.fits) out.member("fits", *entry.fits);
     out.end_object();
   }
   out.end_array();

@@ -40,6 +40,8 @@ struct VerifyOptions {
   /// Gets the manifest, line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
   Progress* progress = nullptr;  ///< shown while data is read
+  /// Told before the data of a model at an address is read: how many bytes cross the network. By any thread.
+  std::function<void(const std::string& path, u64 bytes)> before_download;
 };
 
 /// Verifies every path; a directory stands for the models in and below it (model/model_tree.h), and one without any for

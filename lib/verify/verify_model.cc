@@ -185,6 +185,11 @@ class ModelVerifier::Run {
   // The rules; with --data one thread applies them while others read, if it is known before what is to be read.
   Result<CheckedModel> check(const Model& model, const FormatRules& rules) {
     const bool reads = options_.data && rules.catalog != nullptr;
+    if (reads && options_.before_download && is_address(target_.path)) {
+      u64 bytes = 0;
+      for (const CatalogFile& file : rules.catalog(model).files) bytes += file.source->size().value_or(0);
+      options_.before_download(target_.path, bytes);
+    }
     const LogStep step(target_.path + (reads ? ": rules, and the values at the same time" : ": rules"));
     if (!reads) return rules.check(model);
     std::optional<Result<CheckedModel>> checked;

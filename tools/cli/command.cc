@@ -399,8 +399,7 @@ std::optional<int> Command::parse(int argc, char** argv) {
   add_common_flags();
   hf::read_hub_listings();
   std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
-  // Of tools that read models at addresses: dumpers and the like, converters.
-  if (state_->find_long("--no-cache") != nullptr || state_->find_long("--report") != nullptr) {
+  if (state_->find_long("--no-cache") != nullptr) {  // of tools that read models at addresses
     for (std::string& argument : given) argument = hide_query(argument);
   }
   const Status status = state_->parse(std::move(given));

@@ -90,6 +90,7 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
   command.example("gguf2bump model.gguf --dry-run", "Can it be converted, and how large will it be?");
   command.example("gguf2bump model.gguf -o weights.bump --context 8192", "Make the position tables smaller");
   command.example("gguf2bump model.gguf -o - | ssh host 'cat > weights.bump'", "Convert straight into a pipe");
+  command.add_remote_flags();
   command.daily({"--output", "--bump-version", "--context", "--drop", "--dry-run", "--force", "--report"});
   return command;
 }

@@ -104,6 +104,7 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
   command.example("gguf2mlx model.gguf -o model-exact --exact --fallback f32", "Lose nothing, whatever it costs");
   command.example("gguf2mlx model.gguf -o model-bf16 --dequantize bf16", "Plain weights for transformers");
   command.example("gguf2mlx lora.gguf --base Llama-3.2-1B -o my-lora", "Take an adapter back to the form of PEFT");
+  command.add_remote_flags();
   command.daily({"--output", "--exact", "--fallback", "--dequantize", "--shard-size", "--dry-run", "--force"});
   return command;
 }

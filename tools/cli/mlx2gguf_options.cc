@@ -80,6 +80,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   command.example("mlx2gguf my-lora --base Llama-3.2-1B -o lora.gguf", "Convert an adapter of PEFT or mlx-lm");
   command.example("mlx2gguf Llama-3.2-1B --lora my-lora -o merged.gguf", "Merge it");
   command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
+  command.add_remote_flags();
   command.daily({"--output", "--type", "--fallback", "--exact", "--lora", "--dry-run", "--force", "--report"});
   return command;
 }

@@ -44,6 +44,7 @@ Command pt2st_command(Pt2stArguments& arguments) {
               arguments.report);
   command.example("pt2st pytorch_model.bin -o model.safetensors", "Convert one file");
   command.example("pt2st old-model/ -o new-model", "Convert a directory with all that belongs to it");
+  command.add_remote_flags();
   command.daily({"--output", "--shard-size", "--dry-run", "--force"});
   return command;
 }

@@ -152,6 +152,7 @@ Command quantize_command(QuantizeArguments& arguments) {
   command.example("gguf-quantize model.gguf --lora my-lora -o merged.gguf",
                   "Merge an adapter, in the model's own types");
   command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best that fits");
+  command.add_remote_flags();
   command.daily({"--output", "--type", "--tensor", "--imatrix", "--max-size", "--dry-run", "--force"});
   return command;
 }

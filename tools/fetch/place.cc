@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -62,7 +63,9 @@ std::string scheme_of(const std::string& url) {
 }
 
 std::string origin_of(const std::string& url) {
-  return scheme_of(url) + "://" + part_of(url, CURLUPART_HOST) + ":" + part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  std::string host = part_of(url, CURLUPART_HOST);
+  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char c) { return std::tolower(c); });
+  return scheme_of(url) + "://" + host + ":" + part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
 }
 
 bool has_user(const std::string& url) {

@@ -12,7 +12,7 @@ std::string shown(const std::string& url);
 
 std::string scheme_of(const std::string& url);
 
-/// Scheme, host and port.
+/// Scheme, host and port, in lower case.
 std::string origin_of(const std::string& url);
 
 /// Does it hold a user or a password?

@@ -1,0 +1,46 @@
+// Origins, and addresses of this machine and of private networks. Which are private: IANA's registries of special-purpose
+// addresses (RFC 6890 and what followed).
+#include "fetch/place.h"
+
+#include <gtest/gtest.h>
+
+namespace fetch {
+namespace {
+
+TEST(Origins, HaveSchemeHostAndPort) {
+  EXPECT_EQ(origin_of("https://huggingface.co/a/b?c=d"), "https://huggingface.co:443");
+  EXPECT_EQ(origin_of("http://localhost:8080"), "http://localhost:8080");
+  EXPECT_NE(origin_of("http://host/"), origin_of("https://host/"));
+  EXPECT_NE(origin_of("https://host:444/"), origin_of("https://host/"));
+  EXPECT_EQ(origin_of("https://HOST:443/"), origin_of("https://host/"));
+}
+
+TEST(Addresses, UsersAndQueriesAreSeen) {
+  EXPECT_TRUE(has_user("https://me@host/"));
+  EXPECT_TRUE(has_user("https://:secret@host/"));
+  EXPECT_FALSE(has_user("https://host/@me"));
+  EXPECT_EQ(shown("https://host/file?signature=x#y"), "https://host/file");
+  EXPECT_EQ(shown("https://host/file#?"), "https://host/file");
+}
+
+TEST(PrivateAddresses, OfThisMachineAndOfNetworks) {
+  for (const char* address :
+       {"0.0.0.0", "0.255.255.255", "10.0.0.1", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1", "127.255.255.255",
+        "169.254.169.254", "172.16.0.0", "172.31.255.255", "192.0.0.8", "192.168.0.1", "224.0.0.1", "255.255.255.255", "::", "::1",
+        "fe80::1", "fe80::1%eth0", "febf::1", "fec0::1", "fc00::1", "fdff::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.1.2.3",
+        "::127.0.0.1", "64:ff9b::10.0.0.1", "2002:7f00:1::", "2002:c0a8:101::1", "", "localhost", "1.2.3", "1.2.3.4:80"}) {
+    EXPECT_TRUE(is_private(std::string(address))) << address;
+  }
+}
+
+TEST(PrivateAddresses, OthersAreNot) {
+  for (const char* address :
+       {"1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0", "169.253.255.255",
+        "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255", "192.169.0.0", "223.255.255.255",
+        "2606:4700::1111", "2a00::1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"}) {
+    EXPECT_FALSE(is_private(std::string(address))) << address;
+  }
+}
+
+}  // namespace
+}  // namespace fetch
