@@ -27,6 +27,8 @@ Status write_theta(KeyWriter& out, const Key& key);
 Status write_local_theta(KeyWriter& out, const Key& key);
 /// rope.scaling.*: linear and yarn as keys; llama3 and longrope are tensors (generated.h); others warn.
 Status write_rope_scaling(KeyWriter& out, const Key& key);
+/// The same for families of which llama.cpp's converter says "none" where nothing is scaled.
+Status write_rope_scaling_or_none(KeyWriter& out, const Key& key);
 /// The same for families whose runtime has a log multiplier: mscale_all_dim.
 Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key);
 /// int(partial_rotary_factor × E) / H: what phi3 rotates.
@@ -114,6 +116,12 @@ inline constexpr std::array<Key, 12> rope_keys = {{
     {.name = "rope.scaling.yarn_beta_slow", .type = KeyType::f32},
 }};
 
+/// The same with "none" where nothing is scaled.
+inline constexpr auto said_rope_keys = [] {
+  auto keys = rope_keys;
+  named(keys, "rope.scaling.type").write = write_rope_scaling_or_none;
+  return keys;
+}();
 /// The same where a part of the head is rotated, as `derive` reads it from config.json.
 constexpr auto rope_keys_turning(std::optional<u64> (*derive)(const hf::Config&, const Sizes&)) {
   auto keys = rope_keys;

@@ -26,16 +26,16 @@ Status KeyWriter::count(std::string_view name, u64 value) {
 }
 
 Status KeyWriter::counts(std::string_view name, const std::vector<u64>& values) {
-  std::vector<u32> narrow;
+  std::vector<i32> narrow;
   for (const u64 value : values) {
-    const std::optional<u32> one = checked_cast<u32>(value);
+    const std::optional<i32> one = checked_cast<i32>(value);
     if (!one) {
       return input_error("convert-config", fmt::format("has {}, which does not fit in 32 bits", value),
                          at_key(key(name)), {}, config_.path);
     }
     narrow.push_back(*one);
   }
-  keys.push_back(gguf::make_key_u32s(key(name), narrow));
+  keys.push_back(gguf::make_key_i32s(key(name), narrow));
   return {};
 }
 

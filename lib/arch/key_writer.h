@@ -30,7 +30,8 @@ class KeyWriter {
 
   /// Keys behind "<architecture>.". Errors "convert-config": a number that does not fit.
   Status count(std::string_view name, u64 value);
-  Status counts(std::string_view name, const std::vector<u64>& values);  ///< one for each layer
+  /// One for each layer: INT32, as llama.cpp's converter writes lists.
+  Status counts(std::string_view name, const std::vector<u64>& values);
   Status real(std::string_view name, double value);
   void flag(std::string_view name, bool value);
   void flags(std::string_view name, const std::vector<bool>& values);

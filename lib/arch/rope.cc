@@ -150,6 +150,12 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
   return {};
 }
 
+Status write_rope_scaling_or_none(KeyWriter& out, const Key& key) {
+  if (out.config().rope.scaling) return write_rope_scaling(out, key);
+  out.text(key.name, "none");
+  return {};
+}
+
 Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (!scaling || scaling->type != "yarn") return write_rope_scaling(out, key);

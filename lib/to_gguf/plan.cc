@@ -297,7 +297,7 @@ class Planner {
       const TensorType type = plan_.recipes[i].type;
       const u64 elements = element_count(tensor.ne).value_or(0);
       facts.parameters += elements;
-      if (tensor.name.find("_exps.") != std::string::npos) facts.expert_parameters += elements;
+      if (tensor.name.ends_with("_exps.weight")) facts.expert_parameters += elements;  // biases count whole
       if (tensor.ne.size() > 1) elements_of[type] += elements;
     }
     const auto most = std::max_element(elements_of.begin(), elements_of.end(),

@@ -97,7 +97,13 @@ void add_prediction_keys(const arch::Family& family, const arch::Sizes& sizes, u
   const auto count = std::ranges::find(keys, prefix + "block_count", &gguf::OutKey::key);
   if (count == keys.end()) return;
   *count = gguf::make_key(count->key, static_cast<u32>(sizes.get(arch::symbol::layers)));
-  keys.insert(std::next(count), gguf::make_key(prefix + "nextn_predict_layers", static_cast<u32>(blocks)));
+  gguf::OutKey number = gguf::make_key(prefix + "nextn_predict_layers", static_cast<u32>(blocks));
+  const auto stated = std::ranges::find(keys, number.key, &gguf::OutKey::key);
+  if (stated != keys.end()) {
+    *stated = std::move(number);
+  } else {
+    keys.insert(std::next(count), std::move(number));
+  }
 }
 
 gguf::OutKey extracted_from(const std::vector<std::string>& tensors, u64 trunk) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <new>
-#include <set>
 #include <utility>
 
 #include "base/path.h"
@@ -45,13 +44,15 @@ Result<i64> time_of(const std::string& path) {
 class ListedFiles {
  public:
   ListedFiles(const Manifest& list, std::string folder) : folder_(std::move(folder)) {
-    for (const ManifestEntry& entry : list.entries) {
-      std::string_view name = entry.unsplit.empty() ? std::string_view(entry.file) : std::string_view(entry.unsplit);
+    names_.reserve(list.entries.size());
+    for (std::size_t i = 0; i < list.entries.size(); ++i) {
+      std::string_view name = list.entries[i].name();
       while (name.starts_with("./")) name.remove_prefix(2);
       // A manifest that names no file is about whatever is there.
       if (name.empty()) has_nameless_ = true;
-      names_.emplace(name);
+      names_.push_back(name);
     }
+    std::ranges::sort(names_);
   }
 
   /// Is the file, or one in the folder, among them? Also "NAME:TENSOR".
@@ -61,9 +62,9 @@ class ListedFiles {
     if (name.starts_with(folder_)) name.remove_prefix(folder_.size());
     while (name.starts_with('/')) name.remove_prefix(1);
     for (const std::string& spelling : {std::string(name), normal_path(path)}) {
-      if (names_.contains(spelling)) return true;
+      if (std::ranges::binary_search(names_, spelling)) return true;
       for (const char behind : {'/', ':'}) {
-        const auto first = names_.lower_bound(spelling + behind);
+        const auto first = std::ranges::lower_bound(names_, spelling + behind);
         if (first != names_.end() && first->starts_with(spelling + behind)) return true;
       }
     }
@@ -72,7 +73,7 @@ class ListedFiles {
 
  private:
   std::string folder_;
-  std::set<std::string> names_;
+  std::vector<std::string_view> names_;  // of the manifest, sorted
   bool has_nameless_ = false;
 };
 

@@ -40,7 +40,7 @@ const Family deepseek = {
     .class_has_defaults = true,
     .loader_needs = "expert_feed_forward_length",
     .loads_without = "output",
-    .keys = {sizes, rope_keys, expert_keys, mixture},
+    .keys = {sizes, said_rope_keys, expert_keys, mixture},
     .layer_tensors = {pairs, attention_output, leading_feed_forward, experts, shared},
     .fixed = fixed,
     .config = {.fields = "n_routed_experts", .members = {{"attention_bias", "@attn_q.bias"}}},

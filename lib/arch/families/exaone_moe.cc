@@ -37,6 +37,8 @@ constexpr Key own[] = {
       key.derive = dense_layers_of_list;
       return key;
     }(),
+    {.name = "expert_shared_feed_forward_length", .fallback = "Fx*Ns", .missing = Missing::assume, .when = "X"},
+    {.name = "nextn_predict_layers", .fallback = "0", .missing = Missing::assume},
     expert_gating("2"),
     sliding_window({}, Missing::refuse),
     window_flags<4>,
@@ -66,7 +68,7 @@ const Family exaone_moe = {
     .hf_rope_theta = 1e6,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.sliding_window",
     .loads_without = "@exp_probs_b.bias|attention.value_length",
-    .keys = {sizes, rope_keys, expert_keys, own, weights, expert_groups},
+    .keys = {sizes, said_rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts_behind_dense,
                       expert_choice_bias, deepseek_shared_experts},
     .prediction = {.tensors = nextn_tensors, .sizes = "Ld=L"},

@@ -11,11 +11,22 @@
 namespace modelutils::arch::families::gemma3n {
 
 constexpr u64 sparse_layers = 10;
-constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6", .head_dim = "256"});
+// One number for each layer, as config.json has them, even where all are equal.
+static Status write_widths(KeyWriter& out, const Key& key) {
+  std::vector<u64> widths;
+  for (u64 i = 0; i < out.size(symbol::layers); ++i) widths.push_back(out.sizes().get("F", i));
+  return out.counts(key.name, widths);
+}
+constexpr auto sizes = [] {
+  auto keys = decoder_sizes({.context = "32768", .epsilon = "1e-6", .head_dim = "256"});
+  named(keys, "feed_forward_length").write = write_widths;
+  return keys;
+}();
 // Layers whose features are cut off below the mean + scale * the deviation: 95 % of a normal distribution lie there.
-// The others have minus infinity. The runtime has it wired in; llama.cpp's converter states it.
+// The others have minus infinity. The runtime has it wired in, as torch computes it in float32; llama.cpp's converter
+// states it.
 static Status write_sparsity(KeyWriter& out, const Key& key) {
-  constexpr double below_95_percent = 1.6448536269514722;
+  constexpr double below_95_percent = 1.6448533535003662;
   std::vector<float> scales;
   for (u64 i = 0; i < out.size(symbol::layers); ++i) {
     scales.push_back(i < sparse_layers ? static_cast<float>(below_95_percent)

@@ -32,6 +32,7 @@ constexpr auto sizes = [] {
 }();
 constexpr Key own[] = {
     named(mla_rope_keys, "rope.dimension_count"),
+    named(mla_rope_keys, "rope.freq_base"),  // stated, though nothing is rotated
     {.name = "ssm.conv_kernel",
      .fields = "linear_attn_config.short_conv_kernel_size",
      .symbol = "C",
@@ -53,6 +54,9 @@ constexpr Key own[] = {
      .missing = Missing::assume,
      .when = "X"},
 };
+
+// Of one group; llama.cpp's converter does not state their number.
+constexpr Key one_group[] = {named(expert_groups, "expert_group_used_count")};
 
 constexpr std::string_view recurrent = "!K";
 constexpr Tensor mixer[] = {
@@ -171,9 +175,10 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 constexpr Member members[] = {
-    {"num_key_value_heads", "=H"},          {"qk_nope_head_dim", "=D-R"}, {"head_dim", "=Dk"},
-    {"linear_attn_config.num_heads", "=H"}, {"num_expert_group", "1"},    {"topk_group", "1"},
-    {"use_grouped_topk", "true"},           {"rope_theta", "10000"},      {"rope_scaling", "null"},
+    {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"},
+    {"head_dim", "=Dk"},           {"linear_attn_config.num_heads", "=H"},
+    {"num_expert_group", "1"},     {"use_grouped_topk", "true"},
+    {"rope_scaling", "null"},
 };
 
 const Family kimi_linear = {
@@ -185,7 +190,7 @@ const Family kimi_linear = {
     .head = OutputHead::always,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.value_length_mla",
     .loads_without = "attention.key_length|ffn_gate_shexp|ffn_up_shexp|ffn_down_shexp",
-    .keys = {sizes, own, expert_keys},
+    .keys = {sizes, own, expert_keys, one_group},
     .layer_tensors = {mixer, latent, leading_feed_forward, experts},
     .renormalises_experts = true,
     .fixed = fixed,

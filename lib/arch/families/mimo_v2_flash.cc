@@ -28,13 +28,12 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
   return heads;
 }
 static Status write_pattern(KeyWriter& out, const Key& key) {
-  std::vector<bool> slides;
-  for (const u64 one : sliding_pattern(out.config())) slides.push_back(one == 1);
+  std::vector<u64> slides;  // numbers, as llama.cpp's converter has them
+  for (const u64 one : sliding_pattern(out.config())) slides.push_back(one == 1 ? 1 : 0);
   if (slides.size() != out.size(symbol::layers)) {
     return out.refuse("hybrid_layer_pattern", "does not have a number for each layer");
   }
-  out.flags(key.name, slides);
-  return {};
+  return out.counts(key.name, slides);
 }
 static Status check_heads(KeyWriter& out) {
   const hf::Config& config = out.config();

@@ -33,7 +33,8 @@ void compare_codes(const bump::Document& document, const Manifest& manifest, Fin
   if (document.codes.size() != manifest.entries.size()) return;
   const auto differs = [&](std::size_t i, bump::Numbering numbering) {
     const auto dtype = bump::dtype_from_code(document.codes[i], numbering);
-    return !manifest.entries[i].dtype.empty() && (!dtype || bump::dtype_name(*dtype) != manifest.entries[i].dtype);
+    const std::string_view stated = manifest.entries[i].dtype;
+    return !stated.empty() && (!dtype || bump::dtype_name(*dtype) != stated);
   };
   const auto count = [&](bump::Numbering numbering) {
     std::size_t wrong = 0;
@@ -63,7 +64,8 @@ void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedMo
   if (!checked.catalog.tensors.empty()) return;
   checked.catalog.format = format_info(Format::bump).name;
   checked.catalog.files = {{model.path(), base_name_of(model.path()), model.bump->file}};
-  for (const ManifestEntry& entry : manifest.entries) {
+  for (std::size_t i = 0; i < manifest.entries.size(); ++i) {
+    const ManifestEntry entry = manifest.entries[i];
     if (!entry.offset || !entry.bytes || !fits(*entry.offset, *entry.bytes, document.file_size)) continue;
     CatalogTensor tensor;
     tensor.name = entry.tensor;

@@ -38,7 +38,7 @@ std::string where_of(const ManifestEntry& entry) {
   switch (entry.subject) {
     case Subject::tensor: return at_tensor(entry.tensor);
     case Subject::file: return at_file(entry.file);
-    case Subject::all_tensors: return "all tensors of '" + entry.file + "'";
+    case Subject::all_tensors: return fmt::format("all tensors of '{}'", entry.file);
   }
   return {};
 }
@@ -47,9 +47,9 @@ std::string where_of(const ManifestEntry& entry) {
 
 ManifestCheck::ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths, bool follow_links,
                              bool lists_alone)
-    : manifest_(std::move(manifest)),
-      index_(std::make_shared<ManifestIndex>(manifest_.entries)),
-      used_(manifest_.entries.size(), false),
+    : manifest_(std::make_shared<const Manifest>(std::move(manifest))),
+      index_(std::make_shared<ManifestIndex>(manifest_->entries)),
+      used_(manifest_->entries.size(), false),
       single_model_(single_model),
       paths_(std::move(paths)),
       follow_links_(follow_links),
@@ -70,9 +70,8 @@ std::vector<ManifestCheck::Claim> ManifestCheck::claims(const std::vector<std::s
   for (std::size_t file = 0; file < names.size(); ++file) {
     for (const ManifestIndex::Match& match : index_->about(names[file])) all.push_back({match.entry, file, match.rest});
   }
-  for (const std::size_t entry : index_->unnamed()) {
-    const std::string& taken = manifest_.entries[entry].file;  // by another model, if it is not empty
-    if (names.size() == 1 && (taken.empty() || taken == names[0])) all.push_back({entry, 0, {}});
+  if (names.size() == 1 && unnamed_taken_by_.value_or(names[0]) == names[0]) {
+    for (const std::size_t entry : index_->unnamed()) all.push_back({entry, 0, {}});
   }
   // Where an entry may be about several files, the first of them has it.
   std::sort(all.begin(), all.end(),
@@ -138,13 +137,14 @@ class ManifestCheck::Plan {
 std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog, FindingLog& log) {
   std::vector<std::string> names;
   for (const CatalogFile& file : catalog.files) {
-    names.push_back(manifest_.is_published ? published_name(file.path) : file.base_name);
+    names.push_back(manifest_->is_published ? published_name(file.path) : file.base_name);
   }
-  if (!single_model_ || names.size() != 1 || manifest_.is_published) return names;
+  if (!single_model_ || names.size() != 1 || manifest_->is_published) return names;
   if (!index_->unnamed().empty() || !index_->about(names[0]).empty()) return names;
   std::optional<std::string_view> only;
-  for (const ManifestEntry& entry : manifest_.entries) {
-    const std::string_view file = entry.unsplit.empty() ? std::string_view(entry.file) : guess_file(entry.unsplit);
+  for (std::size_t i = 0; i < manifest_->entries.size(); ++i) {
+    const ManifestEntry entry = manifest_->entries[i];
+    const std::string_view file = entry.unsplit.empty() ? entry.file : guess_file(entry.unsplit);
     if (only && *only != file) return names;
     only = file;
   }
@@ -176,21 +176,21 @@ class ManifestCheck::Comparison {
       const u64 size = catalog_.files[file].source->size().value_or(0);
       if (!has_size(entry, file, size, {})) return;
     }
-    if (tensor) hashed_.push_back({&entry, plan_.job_of(entry, file, *tensor), file});
+    if (tensor) hashed_.push_back({entry, plan_.job_of(entry, file, *tensor), file});
   }
 
   void compare_digests(unsigned threads, Progress* progress) const {
     const auto digests = run_hashes(catalog_, plan_.jobs(), threads, progress);
     for (const Hashed& hashed : hashed_) {
-      const ManifestEntry& entry = *hashed.entry;
+      const ManifestEntry& entry = hashed.entry;
       const Result<std::string>& digest = digests[hashed.job];
       if (!digest) {
         log_.add(read_failure(catalog_, hashed.file, where_of(entry), digest.error()));
-      } else if (*digest != entry.hex) {
+      } else if (const std::string wanted = entry.hex(); *digest != wanted) {
         std::optional<u64> offset;
         if (entry.subject == Subject::tensor) offset = plan_.jobs()[hashed.job].ranges.front().offset;
         differs(entry, hashed.file, offset,
-                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, entry.hex));
+                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, wanted));
       }
     }
   }
@@ -212,7 +212,7 @@ class ManifestCheck::Comparison {
 
  private:
   struct Hashed {
-    const ManifestEntry* entry;
+    ManifestEntry entry;
     std::size_t job;
     std::size_t file;
   };
@@ -260,15 +260,16 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
   const std::vector<std::string> names = names_in_manifest(catalog, log);
   Comparison comparison(catalog, log);
   for (const Claim& claim : claims(names)) {
-    ManifestEntry& entry = manifest_.entries[claim.entry];
+    ManifestEntry entry = manifest_->entries[claim.entry];
     used_[claim.entry] = true;
     comparison.mention(claim.file);
-    if (manifest_.is_published) used_names_.insert(entry.file);
-    if (manifest_.is_published && leads_out(catalog.files[claim.file].path, entry.file, log)) continue;
+    if (manifest_->is_published) used_names_.emplace(entry.file);
+    if (manifest_->is_published && leads_out(catalog.files[claim.file].path, std::string(entry.file), log)) continue;
     if (!entry.unsplit.empty()) {
       entry.subject = claim.rest.empty() ? Subject::all_tensors : Subject::tensor;
       entry.tensor = claim.rest.empty() ? claim.rest : claim.rest.substr(1);
     }
+    if (entry.name().empty()) unnamed_taken_by_ = names[claim.file];
     if (!entry.unsplit.empty() || entry.file.empty()) entry.file = names[claim.file];
     comparison.add(entry, claim.file);
   }
@@ -277,13 +278,13 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
 }
 
 void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress) {
-  if (manifest_.is_published) return check_other_files(threads, log, progress);
+  if (manifest_->is_published) return check_other_files(threads, log, progress);
   // One finding for each file, however many lines it has.
   std::map<std::string, u64> missing;
   for (std::size_t i = 0; i < used_.size(); ++i) {
     if (used_[i]) continue;
-    const ManifestEntry& entry = manifest_.entries[i];
-    ++missing[entry.unsplit.empty() ? entry.file : std::string(guess_file(entry.unsplit))];
+    const ManifestEntry entry = manifest_->entries[i];
+    ++missing[std::string(entry.unsplit.empty() ? entry.file : guess_file(entry.unsplit))];
   }
   for (const auto& [file, lines] : missing) {
     log.error(Scope::data, "manifest-missing-file",
@@ -291,7 +292,7 @@ void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress
                           counted(lines, "checksum")),
               at_file(file));
   }
-  log.add_all(manifest_.remarks);
+  log.add_all(manifest_->remarks);
 }
 
 }  // namespace modelutils

@@ -1,7 +1,10 @@
 #include "verify/manifest/index.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
+
+#include "base/name_index.h"
 
 namespace modelutils {
 
@@ -14,73 +17,87 @@ std::string_view first_piece(std::string_view text) {
   return text.substr(0, text.find_first_of(piece_ends));
 }
 
-}  // namespace
-
-ManifestIndex::ManifestIndex(std::span<const ManifestEntry> entries) : entries_(entries) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const ManifestEntry& entry = entries[i];
-    const u32 number = static_cast<u32>(i);
-    if (!entry.unsplit.empty()) {
-      add_subject(number, entry.unsplit);
-    } else if (entry.file.empty()) {
-      unnamed_.push_back(i);
-    } else {
-      const std::size_t base = entry.file.rfind('/') + 1;
-      places_.push_back({keys_.insert(first_piece(std::string_view(entry.file).substr(base))).number, number,
-                         static_cast<u32>(base)});
-    }
-  }
-  // Sorted by key, and within each by the text from the place on.
-  first_place_.assign(keys_.size() + 1, 0);
-  for (const Place& place : places_) ++first_place_[place.key + 1];
-  for (std::size_t key = 1; key < first_place_.size(); ++key) first_place_[key] += first_place_[key - 1];
-  std::vector<std::size_t> next = first_place_;
-  std::vector<Place> sorted(places_.size());
-  for (const Place& place : places_) sorted[next[place.key]++] = place;
-  places_ = std::move(sorted);
-  for (std::size_t key = 0; key + 1 < first_place_.size(); ++key) {
-    std::ranges::sort(places_.begin() + static_cast<std::ptrdiff_t>(first_place_[key]),
-                      places_.begin() + static_cast<std::ptrdiff_t>(first_place_[key + 1]), {},
-                      [&](const Place& place) { return std::pair(text_from(place), place.entry); });
-  }
+std::size_t base_at(std::string_view name) {
+  return name.rfind('/') + 1;
 }
 
-std::string_view ManifestIndex::text_from(const Place& place) const {
-  const ManifestEntry& entry = entries_[place.entry];
-  return std::string_view(entry.unsplit.empty() ? entry.file : entry.unsplit).substr(place.at);
-}
-
-void ManifestIndex::add_subject(u32 entry, std::string_view subject) {
+// Calls `visit` with the key and where it begins: the base name of a file, or each piece of a text manifest's subject.
+template <typename Visit>
+void for_each_key(const ManifestEntry& entry, Visit visit) {
+  if (entry.unsplit.empty()) {
+    if (!entry.file.empty()) visit(entry.file.substr(base_at(entry.file)), base_at(entry.file));
+    return;
+  }
   for (std::size_t at = 0;;) {
-    const std::string_view piece = first_piece(subject.substr(at));
-    if (!piece.empty()) places_.push_back({keys_.insert(piece).number, entry, static_cast<u32>(at)});
-    const std::size_t next = subject.find_first_of(separators, at);
-    if (next == subject.npos) return;
+    const std::string_view piece = first_piece(entry.unsplit.substr(at));
+    if (!piece.empty()) visit(piece, at);
+    const std::size_t next = entry.unsplit.find_first_of(separators, at);
+    if (next == std::string_view::npos) return;
     at = next + 1;
   }
 }
 
+}  // namespace
+
+// The places are counted first, so that no memory is taken for more of them.
+ManifestIndex::ManifestIndex(const ManifestEntries& entries) : entries_(entries) {
+  std::size_t places = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for_each_key(entries[i], [&](std::string_view, std::size_t) { ++places; });
+  }
+  places_.reserve(places);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const ManifestEntry entry = entries[i];
+    if (entry.name().empty()) unnamed_.push_back(i);
+    for_each_key(entry, [&](std::string_view key, std::size_t at) {
+      places_.push_back({NameIndex::hash(key), static_cast<u32>(i), static_cast<u32>(at)});
+    });
+  }
+  // Most keys differ, so that texts are hardly looked at.
+  std::ranges::sort(places_, [&](const Place& a, const Place& b) {
+    if (a.key != b.key) return a.key < b.key;
+    return std::pair(text_from(a), a.entry) < std::pair(text_from(b), b.entry);
+  });
+}
+
+std::string_view ManifestIndex::text_from(const Place& place) const {
+  return entries_[place.entry].name().substr(place.at);
+}
+
+std::span<const ManifestIndex::Place> ManifestIndex::places_of(std::string_view key) const {
+  return std::ranges::equal_range(places_, NameIndex::hash(key), {}, &Place::key);
+}
+
+std::optional<std::string_view> ManifestIndex::only_name_with_base(std::string_view base) const {
+  std::optional<std::string_view> name;
+  for (const Place& place : places_of(base)) {
+    const std::string_view file = entries_[place.entry].file;
+    if (file.substr(base_at(file)) != base) continue;
+    if (name && *name != file) return std::nullopt;
+    name = file;
+  }
+  return name;
+}
+
 std::vector<ManifestIndex::Match> ManifestIndex::about(std::string_view name) const {
   std::vector<Match> matches;
-  const std::size_t base = name.rfind('/') + 1;
-  const std::optional<u32> key = keys_.find(first_piece(name.substr(base)));
-  if (!key || name.empty()) return matches;
-  // What is about the file goes on with nothing or with ':' after its name. Names that begin alike lie between the two.
-  const auto begin = places_.begin() + static_cast<std::ptrdiff_t>(first_place_[*key]);
-  const auto end = places_.begin() + static_cast<std::ptrdiff_t>(first_place_[*key + 1]);
-  const auto from = [&](const Place& place) { return text_from(place); };
+  if (name.empty()) return matches;
+  const std::size_t base = base_at(name);
   const std::string whole(name.substr(base));
+  for (const Place& place : places_of(whole)) {
+    const ManifestEntry entry = entries_[place.entry];
+    if (entry.unsplit.empty() && entry.file == name) matches.push_back({place.entry, {}});
+  }
+  // What is about the file goes on with nothing or with ':' after its name. Names that begin alike lie between the two.
+  const std::span<const Place> pieces = places_of(first_piece(whole));
+  const auto from = [&](const Place& place) { return text_from(place); };
   for (const std::string& wanted : {whole, whole + ':'}) {
-    for (auto place = std::ranges::lower_bound(begin, end, wanted, {}, from); place != end; ++place) {
+    for (auto place = std::ranges::lower_bound(pieces, wanted, {}, from); place != pieces.end(); ++place) {
       const std::string_view text = text_from(*place);
       if (wanted.size() == whole.size() ? text != wanted : !text.starts_with(wanted)) break;
-      const ManifestEntry& entry = entries_[place->entry];
-      if (entry.unsplit.empty()) {
-        if (entry.file == name) matches.push_back({place->entry, {}});
-        continue;
-      }
-      if (place->at < base) continue;
-      const std::string_view subject = std::string_view(entry.unsplit).substr(place->at - base);
+      const ManifestEntry entry = entries_[place->entry];
+      if (entry.unsplit.empty() || place->at < base) continue;
+      const std::string_view subject = entry.unsplit.substr(place->at - base);
       const bool is_name = place->at == base || separators.find(entry.unsplit[place->at - base - 1]) != separators.npos;
       if (is_name && subject.starts_with(name)) matches.push_back({place->entry, subject.substr(name.size())});
     }

@@ -2,19 +2,20 @@
 // Internal.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "base/name_index.h"
-#include "verify/manifest/manifest.h"
+#include "base/types.h"
+#include "verify/manifest/entries.h"
 
 namespace modelutils {
 
 /// Made in one pass over the entries, which must outlive it and stay where they are.
 class ManifestIndex {
  public:
-  explicit ManifestIndex(std::span<const ManifestEntry> entries);
+  explicit ManifestIndex(const ManifestEntries& entries);
 
   /// An entry about a file.
   struct Match {
@@ -26,24 +27,25 @@ class ManifestIndex {
   /// end or before a ':'; the leftmost place counts. (A name that begins with ':' or '\' is not found in text.) Costs
   /// as much as there are entries about files of that base name.
   std::vector<Match> about(std::string_view name) const;
+  /// The file name that all entries with this base name have; nothing where there is none, or several. Not of text
+  /// manifests.
+  std::optional<std::string_view> only_name_with_base(std::string_view base) const;
   /// Entries that name no file: the manifest is about one alone.
   std::span<const std::size_t> unnamed() const { return unnamed_; }
 
  private:
-  /// An entry under one of its keys: the whole file name, or in a text manifest a piece of its subject that is a name
-  /// up to its first ':' at most.
+  /// An entry under one of its keys: the base name of its file, or in a text manifest a piece of its subject that is a
+  /// name up to its first ':' at most.
   struct Place {
-    u32 key = 0;  // number in keys_
+    u32 key = 0;  // its hash
     u32 entry = 0;
-    u32 at = 0;  // where the piece begins
+    u32 at = 0;  // where the base name or the piece begins
   };
-  void add_subject(u32 entry, std::string_view subject);
   std::string_view text_from(const Place& place) const;
+  std::span<const Place> places_of(std::string_view key) const;
 
-  std::span<const ManifestEntry> entries_;
-  NameIndex keys_;
-  std::vector<Place> places_;             // by key, then by the text from `at` on
-  std::vector<std::size_t> first_place_;  // of each key; one more at the end
+  const ManifestEntries& entries_;
+  std::vector<Place> places_;  // by key, then by the text from `at` on
   std::vector<std::size_t> unnamed_;
 };
 

@@ -15,30 +15,9 @@
 #include "io/hash.h"
 #include "io/progress.h"
 #include "model/tensor_catalog.h"
+#include "verify/manifest/entries.h"
 
 namespace modelutils {
-
-/// One checksum of a manifest.
-struct ManifestEntry {
-  enum class Subject : u8 {
-    tensor,      ///< the bytes of one tensor
-    file,        ///< every byte of a file
-    all_tensors  ///< the data of all tensors of a file one after another (llama-gguf-hash)
-  };
-  Subject subject = Subject::tensor;
-  std::string file;    ///< base name; empty if the manifest is about one file that it does not name
-  std::string tensor;  ///< raw text
-  HashAlgorithm algorithm = HashAlgorithm::sha256;
-  bool is_git_blob = false;   ///< of "blob SIZE\0" and the bytes, as Git names a file
-  std::string hex;            ///< lower case, of the algorithm's length
-  std::optional<u64> bytes;   ///< size of the subject
-  std::optional<u64> offset;  ///< where it stands in the file
-  std::string dtype;          ///< element type, where the manifest says it (gguf2bump)
-  /// Text manifests: "FILE:TENSOR" or "FILE". Both may hold colons and spaces, so it takes the model's own file names
-  /// to tell them apart; subject, file and tensor are not set.
-  std::string unsplit;
-  u64 line = 0;  ///< 1-based; 0 where lines mean nothing
-};
 
 /// A number of a model's header that a manifest records (gguf2bump: "dimensions").
 struct ManifestNumber {
@@ -48,7 +27,7 @@ struct ManifestNumber {
 
 struct Manifest {
   std::string path;
-  std::vector<ManifestEntry> entries;
+  ManifestEntries entries;
   /// Published checksums: every entry is a file, side files too, named from the manifest's folder on.
   bool is_published = false;
   std::vector<ManifestNumber> numbers;
@@ -75,7 +54,7 @@ class ManifestCheck {
   ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths = {}, bool follow_links = false,
                 bool lists_alone = false);
 
-  const Manifest& manifest() const { return manifest_; }
+  const Manifest& manifest() const { return *manifest_; }
   bool is_of_single_model() const { return single_model_; }
 
   /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
@@ -95,7 +74,6 @@ class ManifestCheck {
   /// name, or the only name with its base name. One that the list lacks has the first of these.
   std::string published_name(const std::string& path);
   void prepare_published();
-  std::optional<std::string> only_name_with_base(std::string_view base) const;
   bool is_given(std::string_view name) const;
   bool leads_out(const std::string& path, const std::string& name, FindingLog& log) const;
   void check_other_files(unsigned threads, FindingLog& log, Progress* progress);
@@ -107,16 +85,16 @@ class ManifestCheck {
   /// The base names of the model's files; of its only file the manifest's own name for it if that is another one.
   std::vector<std::string> names_in_manifest(const Catalog& catalog, FindingLog& log);
 
-  Manifest manifest_;
-  std::shared_ptr<const ManifestIndex> index_;  // of manifest_.entries
+  std::shared_ptr<const Manifest> manifest_;
+  std::shared_ptr<const ManifestIndex> index_;  // of its entries
   std::vector<bool> used_;
+  std::optional<std::string> unnamed_taken_by_;  // the file that has the entries without a name
   bool single_model_;
   std::vector<std::string> paths_;  // normal
   bool follow_links_;
   bool lists_alone_;
   // Of published checksums.
   std::vector<std::string> given_below_;        // the paths, from the list's folder on; "": all of it
-  std::vector<u32> by_base_name_;               // entries, by the last part of their names
   std::unordered_set<std::string> used_names_;  // of the list, that a file has taken
   bool is_of_operands_ = false;                 // names begin in the folders that were given
 };

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "base/counted.h"
 #include "base/path.h"
@@ -28,10 +27,6 @@ std::string folder_of_manifest(const std::string& path) {
   return normal_path(folder.empty() ? "." : folder);
 }
 
-std::string_view base_of(const ManifestEntry& entry) {
-  return std::string_view(entry.file).substr(entry.file.rfind('/') + 1);
-}
-
 // What `path` is called below `folder`; empty if it does not lie there.
 std::string name_below(const std::string& path, const std::string& folder) {
   const std::string name = fs::path(normal_path(path)).lexically_relative(normal_path(folder)).string();
@@ -44,39 +39,22 @@ std::string name_below(const std::string& path, const std::string& folder) {
 struct ManifestCheck::Others {
   Catalog files;
   std::vector<HashJob> jobs;
-  std::vector<const ManifestEntry*> entries;  // of each job
+  std::vector<ManifestEntry> entries;  // of each job
 };
 
 void ManifestCheck::prepare_published() {
-  if (!manifest_.is_published) return;
-  const std::string folder = folder_of_manifest(manifest_.path);
+  if (!manifest_->is_published) return;
+  const std::string folder = folder_of_manifest(manifest_->path);
   for (const std::string& given : paths_) {
     const std::string name = name_below(given, folder);
     const std::string to_list = fs::path(folder).lexically_relative(normal_path(given)).string();
     const bool holds_list = !to_list.empty() && !to_list.starts_with("..");
     if (holds_list || !name.empty()) given_below_.push_back(holds_list ? std::string() : name);
   }
-  const auto base = [&](u32 entry) { return base_of(manifest_.entries[entry]); };
-  by_base_name_.resize(manifest_.entries.size());
-  std::iota(by_base_name_.begin(), by_base_name_.end(), u32{0});
-  std::ranges::sort(by_base_name_, [&](u32 a, u32 b) { return base(a) < base(b); });
-}
-
-// The name that all entries with this base name have; none if there are several.
-std::optional<std::string> ManifestCheck::only_name_with_base(std::string_view base) const {
-  const auto base_of_entry = [&](u32 entry) { return base_of(manifest_.entries[entry]); };
-  auto found = std::ranges::lower_bound(by_base_name_, base, {}, base_of_entry);
-  std::optional<std::string> name;
-  for (; found != by_base_name_.end() && base_of_entry(*found) == base; ++found) {
-    const std::string& file = manifest_.entries[*found].file;
-    if (name && *name != file) return std::nullopt;
-    name = file;
-  }
-  return name;
 }
 
 std::string ManifestCheck::published_name(const std::string& path) {
-  const std::string in_list = name_below(path, folder_of_manifest(manifest_.path));
+  const std::string in_list = name_below(path, folder_of_manifest(manifest_->path));
   if (!in_list.empty() && !index_->about(in_list).empty()) return in_list;
   for (const std::string& given : paths_) {
     const std::string name = name_below(path, given);
@@ -86,9 +64,12 @@ std::string ManifestCheck::published_name(const std::string& path) {
   }
   if (std::string absolute = normal_path(path); !index_->about(absolute).empty()) return absolute;
   const std::string base = base_name_of(path);
-  if (const auto name = only_name_with_base(base); name && !used_names_.contains(*name)) {
-    is_of_operands_ = true;
-    return *name;
+  if (const auto only = index_->only_name_with_base(base)) {
+    std::string name(*only);
+    if (!used_names_.contains(name)) {
+      is_of_operands_ = true;
+      return name;
+    }
   }
   return in_list.empty() ? base : in_list;
 }
@@ -103,7 +84,7 @@ bool ManifestCheck::is_given(std::string_view name) const {
 // Is the file a link to elsewhere? Then that is said.
 bool ManifestCheck::leads_out(const std::string& path, const std::string& name, FindingLog& log) const {
   if (follow_links_) return false;
-  std::string folder = folder_of_manifest(manifest_.path);
+  std::string folder = folder_of_manifest(manifest_->path);
   std::string below = name_below(path, folder);
   for (const std::string& given : paths_) {
     std::error_code ignored;
@@ -132,17 +113,17 @@ void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progres
   }
   const auto digests = run_hashes(others.files, others.jobs, threads, progress);
   for (std::size_t i = 0; i < digests.size(); ++i) {
-    const ManifestEntry& entry = *others.entries[i];
+    const ManifestEntry& entry = others.entries[i];
     if (!digests[i]) {
-      log.add(without_path(digests[i].error(), Scope::data, entry.file));
-    } else if (*digests[i] != entry.hex) {
+      log.add(without_path(digests[i].error(), Scope::data, std::string(entry.file)));
+    } else if (const std::string wanted = entry.hex(); *digests[i] != wanted) {
       log.error(Scope::data, "manifest-differs",
-                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digests[i], entry.hex),
+                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digests[i], wanted),
                 at_file(entry.file));
     }
   }
   tell_what_is_missing(log);
-  log.add_all(manifest_.remarks);
+  log.add_all(manifest_->remarks);
 }
 
 void ManifestCheck::tell_what_is_missing(FindingLog& log) const {
@@ -154,7 +135,7 @@ void ManifestCheck::tell_what_is_missing(FindingLog& log) const {
   });
   for (std::size_t i = 0; i < used_.size(); ++i) {
     if (used_[i]) continue;
-    const std::string& name = manifest_.entries[i].file;
+    const std::string_view name = manifest_->entries[i].file;
     if (name.starts_with('/')) {
       log.error(Scope::data, "manifest-name",
                 "is an absolute name of none of the files that were given, so it is not opened", at_file(name));
@@ -187,20 +168,20 @@ void ManifestCheck::compare_later(const std::string& path, const std::string& na
   const std::size_t file = others.files.files.size();
   others.files.files.push_back({path, name, std::move(*opened)});
   for (const ManifestIndex::Match& match : about) {
-    const ManifestEntry& entry = manifest_.entries[match.entry];
+    const ManifestEntry entry = manifest_->entries[match.entry];
     if (entry.bytes && *entry.bytes != size) {
       log.error(Scope::data, "manifest-differs",
                 fmt::format("has {}, but {} in the manifest", counted(size, "byte"), *entry.bytes), at_file(name));
       continue;
     }
     others.jobs.push_back({entry.algorithm, {{file, 0, size}}, entry.is_git_blob ? git_blob_prefix(size) : ""});
-    others.entries.push_back(&entry);
+    others.entries.push_back(entry);
   }
 }
 
 // Files that the list has, and those that it lacks. Weights without a checksum are errors of their models already.
 void ManifestCheck::visit_files(const std::string& folder, Others& others, FindingLog& log) {
-  const std::string manifest = normal_path(manifest_.path);
+  const std::string manifest = normal_path(manifest_->path);
   std::vector<std::string> open = {folder};
   while (!open.empty()) {
     const std::string current = std::move(open.back());

@@ -44,10 +44,13 @@ Result<Manifest> load_published(const std::string& address, std::vector<std::str
   MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(address));
   MU_ASSIGN(Manifest manifest, parse_manifest(listing->text, address));
   const std::string& wanted = hub->path;
-  std::erase_if(manifest.entries, [&](const ManifestEntry& entry) {
+  ManifestEntries kept;
+  for (std::size_t i = 0; i < manifest.entries.size(); ++i) {
+    const ManifestEntry entry = manifest.entries[i];
     const bool is_wanted = wanted.empty() || entry.file == wanted || entry.file.starts_with(wanted + "/");
-    return !is_wanted || is_hidden(entry.file);
-  });
+    if (is_wanted && !is_hidden(entry.file)) kept.push_back(entry);
+  }
+  manifest.entries = std::move(kept);
   if (manifest.entries.empty()) {
     return input_error("remote-missing", "the repository has no such file", {}, {}, address);
   }

@@ -6,8 +6,8 @@
 
 #include "base/escape.h"
 #include "io/file_kind.h"
-#include "io/random_access_file.h"
 #include "json/reader.h"
+#include "verify/manifest/lines.h"
 #include "verify/manifest/manifest.h"
 #include "verify/manifest/sums.h"
 
@@ -15,7 +15,6 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 max_manifest_bytes = u64{256} << 20;
 constexpr std::array all_algorithms = {HashAlgorithm::sha256, HashAlgorithm::xxh3, HashAlgorithm::sha1,
                                        HashAlgorithm::xxh64};
 
@@ -34,22 +33,22 @@ std::optional<std::string> text_member(json::Element object, std::string_view ke
 }
 
 // Adds an entry for every algorithm that the object names.
-Status add_hashes(json::Element object, const ManifestEntry& model, std::vector<ManifestEntry>& entries) {
+Status add_hashes(json::Element object, ManifestEntry entry, u64 line, ManifestEntries& entries) {
   bool any = false;
   for (const HashAlgorithm algorithm : all_algorithms) {
     if (!json::member(object, hash_name(algorithm))) continue;
     const auto text = json::string_member(object, hash_name(algorithm));
-    const auto hex = text ? clean_hex(algorithm, *text) : std::nullopt;
-    if (!hex) {
+    const auto digest = text ? digest_of(algorithm, *text) : std::nullopt;
+    if (!digest) {
       return syntax_error(
-          model.line, fmt::format("'{}' must be {} hexadecimal digits", hash_name(algorithm), hex_digits(algorithm)));
+          line, fmt::format("'{}' must be {} hexadecimal digits", hash_name(algorithm), hex_digits(algorithm)));
     }
-    entries.push_back(model);
-    entries.back().algorithm = algorithm;
-    entries.back().hex = *hex;
+    entry.algorithm = algorithm;
+    entry.digest = *digest;
+    entries.push_back(entry);
     any = true;
   }
-  if (!any) return syntax_error(model.line, "has none of the members sha256, xxh3, sha1 and xxh64");
+  if (!any) return syntax_error(line, "has none of the members sha256, xxh3, sha1 and xxh64");
   return {};
 }
 
@@ -58,16 +57,16 @@ Status add_hashes(json::Element object, const ManifestEntry& model, std::vector<
 
 Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
   ManifestEntry entry;
-  entry.line = line;
   const auto file = text_member(object, "file");
   if (!file) return syntax_error(line, "has no member 'file', or it is not a string");
   entry.file = *file;
   json::Object members;
   const std::optional<json::Element> tensor = object.get(members) ? members.find("tensor") : std::nullopt;
+  const std::optional<std::string> name = text_member(object, "tensor");
   if (!tensor) return syntax_error(line, "has no member 'tensor'");
   if (tensor->is_null()) {
     entry.subject = ManifestEntry::Subject::file;
-  } else if (const auto name = text_member(object, "tensor")) {
+  } else if (name) {
     entry.tensor = *name;
   } else {
     return syntax_error(line, "'tensor' must be a string or null");
@@ -76,7 +75,7 @@ Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
     entry.bytes = json::u64_member(object, "bytes");
     if (!entry.bytes) return syntax_error(line, "'bytes' must be a whole number");
   }
-  return add_hashes(object, entry, manifest.entries);
+  return add_hashes(object, entry, line, manifest.entries);
 }
 
 // ---- the JSON object of gguf2bump --manifest
@@ -116,7 +115,7 @@ Status parse_object(json::Element root, Manifest& manifest) {
     }
     entry.tensor = *name;
     entry.dtype = json::string_member(element, "dtype").value_or("");
-    if (Status added = add_hashes(element, entry, manifest.entries); !added) {
+    if (Status added = add_hashes(element, entry, 0, manifest.entries); !added) {
       added.error().where = where;
       return added;
     }
@@ -151,59 +150,55 @@ Status parse_text_line(std::string_view text, u64 line, Manifest& manifest) {
   }
   const auto algorithm = hash_from_name(lower);
   if (!algorithm) return syntax_error(line, fmt::format("'{}' is not one of xxh64, sha1, sha256 and xxh3", name));
-  const auto hex = clean_hex(*algorithm, digits);
-  if (!hex) {
+  const auto digest = digest_of(*algorithm, digits);
+  if (!digest) {
     return syntax_error(line, fmt::format("'{}' is not a {} checksum, which has {} hexadecimal digits", digits, lower,
                                           hex_digits(*algorithm)));
   }
   ManifestEntry entry;
-  entry.line = line;
   entry.algorithm = *algorithm;
-  entry.hex = *hex;
+  entry.digest = *digest;
   entry.unsplit = rest.substr(subject);
-  manifest.entries.push_back(std::move(entry));
+  manifest.entries.push_back(entry);
   return {};
 }
+
+}  // namespace
 
 // ---- all three
 // -------------------------------------------------------------------------------------------------------
 
-Status parse_lines(std::string_view text, Manifest& manifest) {
-  u64 line = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view content = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++line;
-    if (content.ends_with('\r')) content.remove_suffix(1);
-    const std::size_t begin = content.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) continue;
-    auto parsed = parse_sums_line(content.substr(begin), line);
-    if (!parsed && parsed.error().code == "manifest-name") {
-      manifest.is_published = true;
-      manifest.remarks.add(without_path(parsed.error(), Scope::data));
-      continue;
-    }
-    if (!parsed) return tl::make_unexpected(std::move(parsed.error()));
-    std::optional<ManifestEntry>& published = *parsed;
-    if (published) {
-      manifest.is_published = true;
-      manifest.entries.push_back(std::move(*published));
-      continue;
-    }
-    if (content[begin] == '#') continue;  // as sha256sum does
-    if (content[begin] != '{') {
-      MU_TRY(parse_text_line(content, line, manifest));
-      continue;
-    }
-    auto document = json::parse(content, manifest.path);
-    if (!document) return syntax_error(line, document.error().message);
-    const json::Element root = (*document)->root;
-    if (json::member(root, "schema")) continue;  // the report of verify --json --hash
-    MU_TRY(parse_own_line(root, line, manifest));
+Status ManifestLines::take(std::string_view content) {
+  const u64 line = ++number_;
+  if (content.ends_with('\r')) content.remove_suffix(1);
+  const std::size_t begin = content.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  const auto parsed = parse_sums_line(content.substr(begin), line, manifest_);
+  if (!parsed && parsed.error().code == "manifest-name") {
+    manifest_.is_published = true;
+    manifest_.remarks.add(without_path(parsed.error(), Scope::data));
+    return {};
   }
-  return {};
+  if (!parsed) return tl::make_unexpected(parsed.error());
+  if (*parsed || content[begin] == '#') return {};  // a comment, as sha256sum takes it
+  if (content[begin] != '{') return parse_text_line(content, line, manifest_);
+  auto document = json::parse(content, manifest_.path);
+  if (!document) return syntax_error(line, document.error().message);
+  const json::Element root = (*document)->root;
+  if (json::member(root, "schema")) return {};  // the report of verify --json --hash
+  return parse_own_line(root, line, manifest_);
 }
+
+bool is_of_lines(std::string_view beginning) {
+  if (beginning.starts_with(lfs_pointer_begin)) return false;
+  const std::size_t begin = std::min(beginning.find_first_not_of(" \t\r\n"), beginning.size());
+  beginning.remove_prefix(begin);
+  if (!beginning.starts_with('{')) return !beginning.starts_with('[');
+  const auto document = json::parse(beginning.substr(0, beginning.find('\n')), {});
+  return document && (json::member((*document)->root, "tensor") || json::member((*document)->root, "schema"));
+}
+
+namespace {
 
 // Is all of `text` one JSON document (with line feeds in it, or of the shape of gguf2bump's)?
 bool is_one_object(std::string_view text, const std::string& path) {
@@ -225,6 +220,8 @@ Result<bool> parse_published_json(std::string_view text, Manifest& manifest) {
   return *read;
 }
 
+}  // namespace
+
 // A model instead of its manifest, for one.
 Status refuse_other_kinds(std::string_view head, const std::string& path) {
   const FileKind kind = file_kind(head);
@@ -236,8 +233,6 @@ Status refuse_other_kinds(std::string_view head, const std::string& path) {
   return {};
 }
 
-}  // namespace
-
 Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   Manifest manifest;
   manifest.path = std::move(path);
@@ -247,16 +242,28 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   auto is_pointer = parse_lfs_pointer(text, manifest);
   if (!is_pointer) return tl::make_unexpected(in_file(std::move(is_pointer.error()), manifest.path));
   if (*is_pointer) return manifest;
-  MU_ASSIGN(manifest.is_published, parse_published_json(text, manifest));
+  const bool is_lines = is_of_lines(text);
+  if (!is_lines) {
+    MU_ASSIGN(manifest.is_published, parse_published_json(text, manifest));
+  }
   if (manifest.is_published) {
     // The Hub's lists: nothing more.
-  } else if (is_one_object(text, manifest.path)) {
+  } else if (!is_lines && is_one_object(text, manifest.path)) {
     auto document = json::parse(text, manifest.path);
     parsed = document ? parse_object((*document)->root, manifest) : syntax_error(0, document.error().message);
   } else {
-    parsed = parse_lines(text, manifest);
+    ManifestLines lines(manifest);
+    while (parsed && !text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      parsed = lines.take(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
   }
   if (!parsed) return tl::make_unexpected(in_file(std::move(parsed.error()), manifest.path));
+  return complete(std::move(manifest));
+}
+
+Result<Manifest> complete(Manifest manifest) {
   if (manifest.entries.empty()) {
     for (const Finding& remark : manifest.remarks.findings()) {
       if (remark.code == "manifest-name") return tl::make_unexpected(with_path(remark, manifest.path));
@@ -264,25 +271,6 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
     return input_error("manifest-empty", "is a manifest without any checksums", {}, {}, manifest.path);
   }
   return manifest;
-}
-
-Result<Manifest> load_manifest(const std::string& path) {
-  MU_ASSIGN(const auto source, open_source(path));
-  constexpr std::size_t piece = 64 * 1024;
-  std::string text;
-  std::size_t size = 0;
-  while (size == 0 || std::max<u64>(size, source->size().value_or(0)) <= max_manifest_bytes) {
-    text.resize(size + piece);
-    MU_ASSIGN(const std::size_t got, source->read_some(size, std::as_writable_bytes(std::span(text).subspan(size))));
-    size += got;
-    if (got != 0) continue;
-    text.resize(size);
-    return parse_manifest(text, path);
-  }
-  MU_TRY(refuse_other_kinds(std::string_view(text).substr(0, std::min(size, file_kind_bytes)), path));
-  return input_error("manifest-too-large",
-                     fmt::format("is larger than {} bytes, the limit for a manifest", max_manifest_bytes), {}, {},
-                     path);
 }
 
 }  // namespace modelutils

@@ -15,8 +15,8 @@ tl::unexpected<Error> refused(std::string_view code, std::string message, u64 li
   return input_error(std::string(code), std::move(message), line == 0 ? std::string() : fmt::format("line {}", line));
 }
 
-// Of a checksum of a whole file; the name is refused if it leads elsewhere.
-Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm, std::string hex, u64 line) {
+// Of a checksum of a whole file; the name is refused if it leads elsewhere. Views of both texts.
+Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm, std::string_view digest, u64 line) {
   const std::string_view relative =
       name.starts_with('/') ? name.substr(1) : name;  // an absolute one may be a path given
   if (!is_name_below(relative)) {
@@ -28,8 +28,7 @@ Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm,
   entry.subject = Subject::file;
   entry.file = name;
   entry.algorithm = algorithm;
-  entry.hex = std::move(hex);
-  entry.line = line;
+  entry.digest = digest;
   return entry;
 }
 
@@ -101,39 +100,40 @@ Status add_hub_file(json::Element file, std::string_view name, std::string_view 
   const auto blob = json::string_member(file, blob_key);
   if (!sha256 && !blob) return {};  // asked without blobs=true: nothing to compare
   const HashAlgorithm algorithm = sha256 ? HashAlgorithm::sha256 : HashAlgorithm::sha1;
-  const auto hex = clean_hex(algorithm, sha256 ? *sha256 : *blob);
-  if (!hex)
+  const auto digest = digest_of(algorithm, sha256 ? *sha256 : *blob);
+  if (!digest)
     return refused("manifest-syntax",
                    fmt::format("the checksum of '{}' does not have 40 or 64 hexadecimal digits", name), 0);
-  MU_ASSIGN(ManifestEntry entry, file_entry(name, algorithm, *hex, 0));
+  MU_ASSIGN(ManifestEntry entry, file_entry(name, algorithm, *digest, 0));
   entry.is_git_blob = !sha256;
   entry.bytes = lfs ? json::u64_member(*lfs, "size") : json::u64_member(file, "lfs_size");
   if (!entry.bytes) entry.bytes = json::u64_member(file, "size");
-  manifest.entries.push_back(std::move(entry));
+  manifest.entries.push_back(entry);
   return {};
+}
+
+std::optional<unsigned> value_of(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::size_t hex_digits(HashAlgorithm algorithm) {
-  switch (algorithm) {
-    case HashAlgorithm::sha256: return 64;
-    case HashAlgorithm::xxh3: return 32;
-    case HashAlgorithm::sha1: return 40;
-    case HashAlgorithm::xxh64: return 16;
-    case HashAlgorithm::blake2b: return 128;
-  }
-  return 0;
+  return 2 * digest_bytes(algorithm);
 }
 
-std::optional<std::string> clean_hex(HashAlgorithm algorithm, std::string_view text) {
-  if (text.size() != hex_digits(algorithm)) return std::nullopt;
-  std::string hex(text);
-  for (char& digit : hex) {
-    if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
-    if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return std::nullopt;
+std::optional<std::string> digest_of(HashAlgorithm algorithm, std::string_view hex) {
+  if (hex.size() != hex_digits(algorithm)) return std::nullopt;
+  std::string digest(hex.size() / 2, '\0');
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    const std::optional<unsigned> high = value_of(hex[2 * i]), low = value_of(hex[2 * i + 1]);
+    if (!high || !low) return std::nullopt;
+    digest[i] = static_cast<char>(*high << 4 | *low);
   }
-  return hex;
+  return digest;
 }
 
 bool is_name_below(std::string_view name) {
@@ -146,14 +146,14 @@ bool is_name_below(std::string_view name) {
   }
 }
 
-Result<std::optional<ManifestEntry>> parse_sums_line(std::string_view line, u64 number) {
+Result<bool> parse_sums_line(std::string_view line, u64 number, Manifest& manifest) {
   const bool is_escaped = line.starts_with('\\');
   if (is_escaped) line.remove_prefix(1);
   auto parts = tagged(line);
   if (!parts) parts = untagged(line);
-  if (!parts) return std::optional<ManifestEntry>();
-  auto hex = clean_hex(parts->algorithm, parts->hex);
-  if (!hex) {
+  if (!parts) return false;
+  const auto digest = digest_of(parts->algorithm, parts->hex);
+  if (!digest) {
     return refused("manifest-syntax",
                    fmt::format("'{}' is not a {} checksum, which has {} hexadecimal digits", parts->hex,
                                hash_name(parts->algorithm), hex_digits(parts->algorithm)),
@@ -166,8 +166,10 @@ Result<std::optional<ManifestEntry>> parse_sums_line(std::string_view line, u64 
     name = std::move(*plain);
   }
   if (name.starts_with("./")) name.erase(0, 2);  // as `find . -type f -exec sha256sum {} +` writes it
-  MU_ASSIGN(ManifestEntry entry, file_entry(name, parts->algorithm, std::move(*hex), number));
-  return std::optional<ManifestEntry>(std::move(entry));
+  MU_ASSIGN(const ManifestEntry entry, file_entry(name, parts->algorithm, *digest, number));
+  manifest.is_published = true;
+  manifest.entries.push_back(entry);
+  return true;
 }
 
 std::string sums_line(std::string_view hex, std::string_view name) {
@@ -210,17 +212,17 @@ Result<bool> parse_hub_list(json::Element root, Manifest& manifest) {
 }
 
 Result<bool> parse_lfs_pointer(std::string_view text, Manifest& manifest) {
-  if (!text.starts_with("version https://git-lfs.github.com/spec/")) return false;
+  if (!text.starts_with(lfs_pointer_begin)) return false;
   ManifestEntry entry;
   entry.subject = Subject::file;
   constexpr std::string_view oid = "\noid sha256:";
   constexpr std::string_view size = "\nsize ";
   const std::size_t oid_at = text.find(oid);
   const std::size_t size_at = text.find(size);
-  const auto hex = oid_at == text.npos
-                       ? std::nullopt
-                       : clean_hex(entry.algorithm, text.substr(oid_at + oid.size(), hex_digits(entry.algorithm)));
-  if (!hex || size_at == text.npos) {
+  const auto digest = oid_at == text.npos
+                          ? std::nullopt
+                          : digest_of(entry.algorithm, text.substr(oid_at + oid.size(), hex_digits(entry.algorithm)));
+  if (!digest || size_at == text.npos) {
     return refused("manifest-syntax", "is a Git LFS pointer without a line 'oid sha256:' or 'size'", 0);
   }
   const std::string_view digits = text.substr(size_at + size.size());
@@ -228,9 +230,9 @@ Result<bool> parse_lfs_pointer(std::string_view text, Manifest& manifest) {
   if (std::from_chars(digits.data(), digits.data() + digits.size(), bytes).ec != std::errc{}) {
     return refused("manifest-syntax", "is a Git LFS pointer whose size is not a number", 0);
   }
-  entry.hex = *hex;
+  entry.digest = *digest;
   entry.bytes = bytes;
-  manifest.entries.push_back(std::move(entry));
+  manifest.entries.push_back(entry);
   return true;
 }
 

@@ -69,10 +69,10 @@ TEST(RopeSections, AreFourAndFollowTheTimeWhereNoneAreStated) {
                                    sizes);
   const gguf::OutKey* sections = find_key(stated, "qwen2vl.rope.dimension_sections");
   ASSERT_NE(sections, nullptr);
-  EXPECT_EQ(sections->encoded, gguf::make_key_u32s("", {2, 3, 3, 0}).encoded);
+  EXPECT_EQ(sections->encoded, gguf::make_key_i32s("", {2, 3, 3, 0}).encoded);
   const ModelKeys silent = written(qwen2_vl, R"({"rms_norm_eps": 1e-5, "rope_theta": 1})", sizes);
   EXPECT_EQ(find_key(silent, "qwen2vl.rope.dimension_sections")->encoded,
-            gguf::make_key_u32s("", {8, 0, 0, 0}).encoded);
+            gguf::make_key_i32s("", {8, 0, 0, 0}).encoded);
 }
 
 // The runtime multiplies rotated parts by its attention factor A and scores by A² (1 + x ln(factor))², x in the key.
