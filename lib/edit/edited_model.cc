@@ -24,6 +24,9 @@ class Taker {
     model_.version = first.document.version;
     MU_TRY(check_container());
     MU_TRY(take_keys(first));
+    std::size_t count = 0;
+    for (const gguf::SetFile& file : set_.files) count += file.document.tensors.size();
+    model_.tensors.reserve(count);
     for (std::size_t i = 0; i < set_.files.size(); ++i) MU_TRY(take_tensors(i));
     if (!model_.tensors.empty()) {
       const EditedTensor& last = model_.tensors.back();

@@ -11,6 +11,7 @@
 #include "gguf/parse.h"
 #include "gguf/split_keys.h"
 #include "io/model_folder.h"
+#include "io/same_bytes.h"
 #include "io/shared_blocks.h"
 #include "rules/gguf/loader_rules.h"
 #include "transfer/planned_source.h"
@@ -49,6 +50,11 @@ OutputOptions output_options(const EditOptions& options) {
   return {.force = options.force, .inputs = {}, .binary = true};
 }
 
+struct Extent {
+  u64 begin = 0;
+  u64 size = 0;
+};
+
 class EditPlanner {
  public:
   explicit EditPlanner(const EditOptions& options) : options_(options) {}
@@ -65,6 +71,7 @@ class EditPlanner {
     was_whole_ = is_whole_model(plan_.before);
     MU_ASSIGN(model_, edited_model(plan_.before, take));
     // A file may have hundreds of thousands of tensors: from here on they are in one place at a time.
+    for (const gguf::SetFile& file : plan_.before.files) old_records_.push_back(tensor_records(file.document));
     forget_tensors(plan_.before);
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
     const bool cuts =
@@ -80,7 +87,7 @@ class EditPlanner {
       MU_TRY(plan_files());
     }
     MU_TRY(guard());
-    if (options_.dry_run) MU_TRY(remember_tensors(plan_.before));
+    if (options_.dry_run) MU_TRY(keep_what_differs());
     plan_.grafted = std::move(model_.grafted);
     plan_.remarks.insert(plan_.remarks.begin(), model_.remarks.begin(), model_.remarks.end());
     return std::move(plan_);
@@ -116,7 +123,8 @@ class EditPlanner {
     return {};
   }
 
-  // Every file of a set keeps its tensors; the keys of the model are in the first.
+  // Every file of a set keeps its tensors; the keys of the model are in the first. The headers are read back when the
+  // model is no longer in memory.
   Status plan_in_place() {
     std::size_t tensor = 0;
     plan_.headers.reserve(plan_.before.files.size());
@@ -133,7 +141,18 @@ class EditPlanner {
       }
       MU_TRY(add_header(file, std::move(keys), std::span(model_.tensors).subspan(begin, tensor - begin), alignment));
     }
+    std::vector<EditedTensor>().swap(model_.tensors);
+    for (std::size_t i = 0; i < plan_.headers.size(); ++i) MU_TRY(read_back(plan_.before.files[i], plan_.headers[i]));
     return {};
+  }
+
+  Status read_back(const gguf::SetFile& file, const std::string& header) {
+    std::shared_ptr<ByteSource> source = file.source;
+    const bool is_changed = plan_.change && plan_.change->path == file.path;
+    if (is_changed) source = std::make_shared<PlannedSource>(header, plan_.change->file_size, file.path, file.source);
+    MU_ASSIGN(gguf::Document planned, gguf::parse(*source));
+    plan_.after.files.push_back({file.path, std::move(source), std::move(planned)});
+    return is_changed ? check_read_back(plan_.after.files.back(), header) : Status{};
   }
 
   static Result<std::vector<gguf::OutKey>> keys_of(const gguf::SetFile& file) {
@@ -166,21 +185,11 @@ class EditPlanner {
     }
     keys.clear();  // the header has them now, and a vocabulary is large
     keys.shrink_to_fit();
-    plan_.headers.push_back(std::move(layout));
-    const std::string& header = plan_.headers.back().header;
-    MU_ASSIGN(const bool is_changed, note_change(file, header));
-    if (!is_changed) {
-      MU_ASSIGN(gguf::Document same, gguf::parse(*file.source));
-      plan_.after.files.push_back({file.path, file.source, std::move(same)});
-      return {};
-    }
-    auto source = std::make_shared<PlannedSource>(header, *document.file_size, file.path, file.source);
-    MU_ASSIGN(gguf::Document planned, gguf::parse(*source));
-    plan_.after.files.push_back({file.path, std::move(source), std::move(planned)});
-    return check_read_back(plan_.after.files.back(), header);
+    plan_.headers.push_back(std::move(layout.header));
+    return note_change(file, plan_.headers.back());
   }
 
-  Result<bool> note_change(const gguf::SetFile& file, std::string_view header) {
+  Status note_change(const gguf::SetFile& file, std::string_view header) {
     const u64 file_size = file.document.file_size.value_or(0);
     if (file_size < header.size()) {
       return input_error("edit-in-place-data", "the file ends before its data section begins; use -o", {}, {},
@@ -189,14 +198,39 @@ class EditPlanner {
     std::string before;
     resize_to_fill(before, header.size());
     MU_TRY(file.source->read_exact(0, std::as_writable_bytes(std::span(before))));
-    if (before == header) return false;
+    if (before == header) return {};
     if (plan_.change) {
       return input_error("edit-in-place-parts",
                          "the edit changes several files of the model, which --in-place cannot do at once; use -o", {},
                          {}, file.path);
     }
-    plan_.change = HeaderChange{file.path, std::move(before), header, file_size};
-    return true;
+    plan_.change = header_change(file.path, before, header, file_size);
+    return {};
+  }
+
+  // The bytes of a header that say what its tensors are.
+  static Extent tensor_records(const gguf::Document& document) {
+    if (document.tensors.empty()) return {};
+    const u64 begin = document.tensors.front().info_offset;
+    return {begin, document.header_end - begin};
+  }
+
+  // For a comparison with what was: tensors of which none has changed take no part in it.
+  Status keep_what_differs() {
+    bool is_same = plan_.before.files.size() == plan_.after.files.size();
+    for (std::size_t i = 0; is_same && i < old_records_.size(); ++i) {
+      const gguf::SetFile& before = plan_.before.files[i];
+      const gguf::SetFile& after = plan_.after.files[i];
+      const Extent now = tensor_records(after.document);
+      is_same = old_records_[i].size == now.size && before.document.alignment == after.document.alignment;
+      if (is_same) {
+        MU_ASSIGN(is_same, same_bytes(*before.source, old_records_[i].begin, *after.source, now.begin, now.size));
+      }
+    }
+    if (!is_same) return remember_tensors(plan_.before);
+    forget_tensors(plan_.before);
+    forget_tensors(plan_.after);
+    return {};
   }
 
   // What the edit would break is refused, or with --force a remark.
@@ -222,6 +256,7 @@ class EditPlanner {
   EditPlan plan_;
   EditedModel model_;
   bool was_whole_ = false;
+  std::vector<Extent> old_records_;  // tensor_records() of the files of `before`
 };
 
 }  // namespace

@@ -33,12 +33,13 @@ struct WrittenFile {
 /// What an edit does, or with dry_run would do.
 struct EditPlan {
   Findings remarks;                    ///< rules that --force has overridden, and what was left out
-  gguf::SplitSet before;               ///< without its tensors, unless it is a dry run
-  gguf::SplitSet after;                ///< the files as planned: their data reads as zeros unless edited in place
+  gguf::SplitSet before;               ///< without its tensors, unless it is a dry run that changes some
+  gguf::SplitSet after;                ///< the files as planned: their data reads as zeros unless edited in place; of a
+                                       ///< dry run that changes no tensor without them
   std::vector<gguf::SetFile> grafted;  ///< files that tensors come from besides `before`
   std::vector<EditedFile> files;
-  std::vector<gguf::OutLayout> headers;  ///< that `after` reads, if edited in place
-  std::optional<HeaderChange> change;    ///< in place: nothing if no byte changes
+  std::vector<std::string> headers;    ///< that `after` reads, if edited in place
+  std::optional<HeaderChange> change;  ///< in place: nothing if no byte changes
 };
 
 /// Plans and checks an edit; writes nothing. Whatever can be refused is refused here.

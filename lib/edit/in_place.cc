@@ -49,32 +49,10 @@ Status write_all(const ExclusiveFile& file, const std::vector<gguf::EditRange>& 
   return file.sync();
 }
 
-// Does the file begin with them?
-bool has_bytes(const RandomAccessFile& file, std::string_view bytes) {
-  std::string part;
-  for (std::size_t at = 0; at < bytes.size(); at += part.size()) {
-    part.resize(std::min<std::size_t>(bytes.size() - at, u64{256} << 10));
-    if (!file.read_exact(at, std::as_writable_bytes(std::span(part))) || bytes.substr(at, part.size()) != part) {
-      return false;
-    }
-  }
-  return true;
-}
-
 tl::unexpected<Error> foreign_journal(const std::string& journal, const std::string& reason) {
   return output_error("edit-journal-foreign",
                       "is in the way, but is not the journal of an edit of this file: " + reason + "; move it away",
                       journal);
-}
-
-gguf::EditJournal make_journal(const HeaderChange& change) {
-  gguf::EditJournal journal;
-  journal.writer = gguf::this_writer();
-  journal.header_size = change.before.size();
-  journal.old_digest = gguf::header_digest(change.before);
-  journal.new_digest = gguf::header_digest(change.after);
-  journal.ranges = changed_ranges(change.before, change.after);
-  return journal;
 }
 
 tl::unexpected<Error> other_edit(const ExclusiveFile& file, const std::string& path) {
@@ -146,6 +124,16 @@ std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string
   }
 }
 
+HeaderChange header_change(std::string path, std::string_view before, std::string_view after, u64 file_size) {
+  HeaderChange change{.path = std::move(path), .journal = {}, .file_size = file_size};
+  change.journal.writer = gguf::this_writer();
+  change.journal.header_size = before.size();
+  change.journal.old_digest = gguf::header_digest(before);
+  change.journal.new_digest = gguf::header_digest(after);
+  change.journal.ranges = changed_ranges(before, after);
+  return change;
+}
+
 Status change_header(const HeaderChange& change, bool force, Findings& remarks) {
   MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(change.path, {.force = force, .any_name = force}, remarks));
   const gguf::JournalSearch search = gguf::find_journal(file.reader(), change.path);
@@ -157,11 +145,12 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   // a second edit away. Only then is the header certain to stay as it is.
   SignalHold hold;
   remove_abandoned(journal_name, file.status().st_uid);
-  const gguf::EditJournal journal = make_journal(change);
+  const gguf::EditJournal& journal = change.journal;
   if (Status made = write_journal(journal, journal_name, file); !made) {
     return made.error().code == "out-exists" ? other_edit(file, change.path) : made;
   }
-  const bool is_as_planned = file.reader().file_size() == change.file_size && has_bytes(file.reader(), change.before);
+  const bool is_as_planned = file.reader().file_size() == change.file_size &&
+                             gguf::edit_state(journal, file.reader()) == gguf::EditState::not_begun;
   if (!is_as_planned) {
     MU_TRY(remove_journal(journal_name));
     return output_error("edit-changed", "has been changed by another program in the meantime", change.path);

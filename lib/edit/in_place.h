@@ -12,10 +12,12 @@ namespace modelutils::edit {
 
 struct HeaderChange {
   std::string path;
-  std::string before;      ///< what the file has now, from its first byte to its data section
-  std::string_view after;  ///< of the same length; must outlive this
+  gguf::EditJournal journal;  ///< the bytes that change, and digests of the header as it is now and as it shall be
   u64 file_size = 0;
 };
+
+/// From what the file has now, from its first byte to its data section, to a header of the same length.
+HeaderChange header_change(std::string path, std::string_view before, std::string_view after, u64 file_size);
 
 /// The bytes in which the two, of the same length, differ; what is less than a few bytes apart is one range.
 std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after);

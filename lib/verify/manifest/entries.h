@@ -1,5 +1,5 @@
-// The checksums of a manifest, of which there may be millions: each is a few bytes in blocks of text, and a view when it
-// is looked at.
+// The checksums of a manifest, of which there may be millions: each is a few bytes in blocks of text, and a view when
+// it is looked at.
 #pragma once
 
 #include <deque>
@@ -25,11 +25,11 @@ struct ManifestEntry {
   std::string_view file = {};    ///< base name; empty if the manifest is about one file that it does not name
   std::string_view tensor = {};  ///< raw text
   HashAlgorithm algorithm = HashAlgorithm::sha256;
-  bool is_git_blob = false;          ///< of "blob SIZE\0" and the bytes, as Git names a file
-  std::string_view digest = {};      ///< its bytes, as many as the algorithm gives
-  std::optional<u64> bytes = {};     ///< size of the subject
-  std::optional<u64> offset = {};    ///< where it stands in the file
-  std::string_view dtype = {};       ///< element type, where the manifest says it (gguf2bump)
+  bool is_git_blob = false;        ///< of "blob SIZE\0" and the bytes, as Git names a file
+  std::string_view digest = {};    ///< its bytes, as many as the algorithm gives
+  std::optional<u64> bytes = {};   ///< size of the subject
+  std::optional<u64> offset = {};  ///< where it stands in the file
+  std::string_view dtype = {};     ///< element type, where the manifest says it (gguf2bump)
   /// Text manifests: "FILE:TENSOR" or "FILE". Both may hold colons and spaces, so it takes the model's own file names
   /// to tell them apart; subject, file and tensor are not set.
   std::string_view unsplit = {};

@@ -72,7 +72,7 @@ TEST_F(EditInPlace, AJournalThatIsThereIsNotReplaced) {
                             .new_digest = gguf::header_digest("NEW header.."),
                             .ranges = {{0, "old", "NEW"}}};
   const std::string name = dir_.write("m.gguf.edit-journal", journal.encode());
-  const HeaderChange change{path_, "old header..", "new header..", 16};
+  const HeaderChange change = header_change(path_, "old header..", "new header..", 16);
   const Status refused = change_header(change, true, remarks_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "edit-in-use");
@@ -139,7 +139,7 @@ TEST_F(Recover, AWholeNewHeaderIsKept) {
 }
 
 TEST_F(EditInPlace, RefusesAFileThatIsNotTheOneOfThePlan) {
-  HeaderChange change{path_, "old header..", "new header..", 16};
+  HeaderChange change = header_change(path_, "old header..", "new header..", 16);
   dir_.write("m.gguf", "odd header..data");
   EXPECT_EQ(change_header(change, true, remarks_).error().code, "edit-changed");
   EXPECT_EQ(test::read_file(path_), "odd header..data");

@@ -14,8 +14,8 @@ namespace {
 using Subject = ManifestEntry::Subject;
 
 TEST(ManifestEntries, KeepEveryMemberAcrossBlocks) {
-  const std::string texts[] = {"", "a", std::string(127, 'b'), std::string(128, 'c'), std::string(300'000, 'd'),
-                               std::string(1'000'000, 'e')};
+  const std::string texts[] = {
+      "", "a", std::string(127, 'b'), std::string(128, 'c'), std::string(300'000, 'd'), std::string(1'000'000, 'e')};
   const std::string digest(64, '\xF7');
   ManifestEntries entries;
   std::vector<ManifestEntry> wanted;
@@ -56,8 +56,8 @@ TEST(ManifestEntries, DigestsAreShownInLowerCase) {
 TEST(ManifestEntries, AFileOfManyLinesIsReadAsItsTextIs) {
   std::string text = "\xEF\xBB\xBF# a comment\r\n";
   for (int i = 0; i < 5000; ++i) {
-    text += std::string(64, "0123456789abcdef"[i % 16]) + "  " + std::string(static_cast<std::size_t>(i % 90) + 1, 'n') +
-            std::to_string(i) + (i % 3 == 0 ? "\r\n" : "\n");
+    text += std::string(64, "0123456789abcdef"[i % 16]) + "  " +
+            std::string(static_cast<std::size_t>(i % 90) + 1, 'n') + std::to_string(i) + (i % 3 == 0 ? "\r\n" : "\n");
   }
   text += std::string(64, 'A') + " *" + std::string(200'000, 'x');  // the last line ends with the file
   const test::TempDir folder;
