@@ -62,10 +62,11 @@ const Family* find_family(const hf::Config& config) {
 }
 
 const Family* find_family(const gguf::Index& index) {
+  const std::string_view pre = index.string_value("tokenizer.ggml.pre").value_or("");
   for (const Family* family : all) {
-    if (family->gguf == index.architecture() && holds(family->gguf_when, stated_gguf_sizes(*family, index))) {
-      return family;
-    }
+    if (family->gguf != index.architecture()) continue;
+    const bool has_pre = !pre.empty() && family->gguf_pre == pre;
+    if (has_pre || holds(family->gguf_when, stated_gguf_sizes(*family, index))) return family;
   }
   return nullptr;
 }

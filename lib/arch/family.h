@@ -184,6 +184,8 @@ struct Family {
   bool (*fits)(const hf::Config&) = nullptr;
   /// Families that share a GGUF architecture: the first whose condition holds for the file's keys.
   std::string_view gguf_when = {};
+  /// A pre-tokenizer that no other family of the GGUF architecture has: a file with it is of this one.
+  std::string_view gguf_pre = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several with '|', that of mlx-lm first
   std::string_view hf_layer_prefix = {};              ///< as published, where that is not the first
   std::string_view activation = "silu";               ///< the one wired into the runtime, as config.json has it

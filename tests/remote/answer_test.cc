@@ -28,7 +28,8 @@ std::string code_of(const Answer& answer, const Asked& asked) {
 TEST(Numbers, NoSignNoSpaceNoOverflow) {
   EXPECT_EQ(number("0"), 0u);
   EXPECT_EQ(number("18446744073709551615"), ~u64{0});
-  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616", "1.0"}) EXPECT_FALSE(number(text)) << text;
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616", "1.0"})
+    EXPECT_FALSE(number(text)) << text;
 }
 
 TEST(ContentRanges, OfRfc9110) {
@@ -46,7 +47,8 @@ TEST(ContentRanges, OfRfc9110) {
 }
 
 TEST(Headers, NamesAreOfEitherCaseAndTheLastCounts) {
-  const Answer answer = answer_of(200, {"HTTP/1.1 100 Continue", "ETag: \"old\"", "HTTP/1.1 200 OK", "X-A:  b ", "x-a: c", "Empty:"});
+  const Answer answer =
+      answer_of(200, {"HTTP/1.1 100 Continue", "ETag: \"old\"", "HTTP/1.1 200 OK", "X-A:  b ", "x-a: c", "Empty:"});
   EXPECT_EQ(answer.header("x-a"), "c");
   EXPECT_EQ(answer.header("etag"), "");  // of the answer before
   EXPECT_EQ(answer.header("empty"), "");
@@ -101,7 +103,8 @@ TEST(Answers, EncodedOnesAndPagesAreRefused) {
 }
 
 TEST(Refusals, WhatMayPassAndHowLongToWait) {
-  for (const long status : {408L, 429L, 500L, 502L, 503L, 504L}) EXPECT_TRUE(refusal(answer_of(status, {}), false).again) << status;
+  for (const long status : {408L, 429L, 500L, 502L, 503L, 504L})
+    EXPECT_TRUE(refusal(answer_of(status, {}), false).again) << status;
   for (const long status : {400L, 401L, 403L, 404L, 410L, 416L, 501L, 505L}) {
     EXPECT_FALSE(refusal(answer_of(status, {}), false).again) << status;
   }
@@ -115,7 +118,9 @@ TEST(Refusals, WhatMayPassAndHowLongToWait) {
 }
 
 TEST(Refusals, SayWhatToDo) {
-  const auto says = [](const Failure& failure, const char* words) { return failure.message.find(words) != std::string::npos; };
+  const auto says = [](const Failure& failure, const char* words) {
+    return failure.message.find(words) != std::string::npos;
+  };
   EXPECT_TRUE(says(refusal(answer_of(403, {"X-Error-Code: GatedRepo"}), true), "gated"));
   EXPECT_TRUE(says(refusal(answer_of(401, {}), false), "needs a token"));
   EXPECT_TRUE(says(refusal(answer_of(401, {}), true), "not accepted"));

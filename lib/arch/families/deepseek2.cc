@@ -195,6 +195,7 @@ const Family glm4_moe_lite = {
     .model_types = "glm4_moe_lite",
     .about = "as deepseek3, with other defaults",
     .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // as llama.cpp tells GLM-4.7-Flash
+    .gguf_pre = "glm4",                                  // of other sizes: experts cut away, another vocabulary
     .hf_rope_theta = 1e6,
     .loads_without = "attention.key_length",
     .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},
