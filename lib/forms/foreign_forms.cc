@@ -92,7 +92,12 @@ bool recognise_fp4(Recognition& of) {
   const mlx::TensorRef& codes = of.tensors[of.module.weight()];
   if (codes.type != TensorType::U8 || codes.shape.size() < 2) return false;
   const std::size_t scale = of.finder.find(of.module.path, ".weight_scale");
-  if (scale == no_tensor) return false;
+  if (scale == no_tensor) {
+    of.module.quantized = true;
+    of.findings.error(Scope::model, "hf-scale-missing", "has codes of four bits, but no weight_scale",
+                      at_module(of.module.path));
+    return true;
+  }
   const mlx::TensorRef& scales = of.tensors[scale];
   const bool is_mxfp4 = scales.type == TensorType::U8;
   if (!is_mxfp4 && scales.type != TensorType::F8_E4M3) return false;
@@ -132,6 +137,24 @@ bool recognise_fp4(Recognition& of) {
   return true;
 }
 
+// A scale that nothing multiplies by: which of two counts, or whether one does, the files do not say.
+void refuse_other_scales(Recognition& of) {
+  for (const std::string_view suffix :
+       {".weight_scale", ".weight_scale_inv", ".qscale_weight", ".weight_scale_2", ".weight_global_scale"}) {
+    const std::size_t scale = of.finder.find(of.module.path, suffix);
+    if (scale == no_tensor || std::ranges::find(of.module.planes, scale) != of.module.planes.end()) continue;
+    if (of.module.quantized && !of.module.decodable) return;  // what is wrong has been said
+    const std::optional<TensorType> type = of.tensors[of.module.weight()].type;
+    of.findings.error(Scope::model, "hf-scale-unused",
+                      of.module.quantized ? fmt::format("has {} besides the scale that its form has", suffix.substr(1))
+                                          : fmt::format("has {}, but a weight of {}, which has no scale",
+                                                        suffix.substr(1), type ? type_name(*type) : "unknown type"),
+                      at_module(of.module.path));
+    of.module.decodable = false;
+    return;
+  }
+}
+
 using Recognise = bool (*)(Recognition&);
 constexpr std::array recognisers = {Recognise{recognise_fp8}, Recognise{recognise_fp4},
                                     Recognise{foreign::recognise_gptq_or_awq}, Recognise{foreign::recognise_packed},
@@ -150,8 +173,9 @@ void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinde
     return;
   }
   for (const Recognise recognise : recognisers) {
-    if (recognise(of)) return;
+    if (recognise(of)) break;
   }
+  refuse_other_scales(of);
 }
 
 std::string_view module_of_codes(std::string_view name) {

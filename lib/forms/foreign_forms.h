@@ -23,8 +23,8 @@ class TensorFinder {
 };
 
 /// Looks at a module whose planes have the weight alone. If its tensors make up a form, fills in planes, form, shape;
-/// what does not fit goes to `findings` (scope model, "hf-scale-type", "hf-scale-missing", "hf-module-shape") and
-/// leaves it undecodable.
+/// what does not fit goes to `findings` (scope model, "hf-scale-type", "hf-scale-missing", "hf-scale-unused",
+/// "hf-module-shape") and leaves it undecodable.
 void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, const ForeignMethod& method,
                             Module& module, FindingLog& findings);
 
@@ -34,6 +34,10 @@ void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinde
 /// those of reading.
 Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method,
                            const std::function<StoredPlane(std::size_t tensor)>& plane, Module& module);
+
+/// Does a decodable, settled module have as many values below 0 as above: neither biases nor zero points, or none but
+/// the middle of the codes? Reads zero points. Errors: those of reading.
+Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(std::size_t tensor)>& plane);
 
 /// ".weight", ".qweight" or ".weight_packed": what a module's codes are called.
 std::string_view module_of_codes(std::string_view name);

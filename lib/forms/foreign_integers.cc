@@ -7,6 +7,7 @@
 
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
+#include "base/joined.h"
 #include "forms/foreign_recognition.h"
 #include "tensor/shape.h"
 
@@ -109,6 +110,12 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
   if (places != no_tensor && (of.tensors[places].type != TensorType::I32 ||
                               !std::ranges::equal(of.tensors[places].shape, std::array{columns}))) {
     of.misfit(".g_idx", places);
+    return true;
+  }
+  if (places == no_tensor && of.method.orders_columns && groups > 1) {
+    of.findings.error(Scope::model, "hf-scale-missing",
+                      "has columns in the order of their activations (desc_act), but no g_idx",
+                      at_module(of.module.path));
     return true;
   }
   of.module.planes[3] = places;
@@ -236,6 +243,8 @@ namespace modelutils {
 
 namespace {
 
+constexpr u64 settled_at_once = u64{1} << 18;  // numbers in memory
+
 tl::unexpected<Error> contradiction(const Module& module, std::string message) {
   return input_error("hf-module-values", std::move(message), at_module(module.path));
 }
@@ -278,37 +287,46 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
 }
 
 // The group of each column: 0 … G - 1, and often in order.
-Status settle_order(const StoredPlane& plane, Module& module) {
+Status settle_order(std::span<const mlx::TensorRef> tensors, const StoredPlane& plane, Module& module) {
   IntegerParams& params = module.form->integers;
   const u64 columns = module.shape[1], groups = params.scales.columns;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(columns * sizeof(u32)));
-  MU_TRY(plane.file->read_exact(plane.offset, bytes));
-  bool is_in_order = true;
-  for (u64 i = 0; i < columns; ++i) {
-    const i32 group = load<i32>(bytes.data() + i * sizeof(u32));
-    if (group == -1) {  // the tensor is not used
-      is_in_order = true;
-      break;
-    }
-    if (group < 0 || static_cast<u64>(group) >= groups) {
-      return contradiction(module, fmt::format("puts column {} into group {}, but has {} groups", i, group, groups));
-    }
-    is_in_order = is_in_order && static_cast<u64>(group) == (params.group == 0 ? 0 : i / params.group);
+  const mlx::TensorRef& order = tensors[module.planes[3]];
+  if (order.type != TensorType::I32 || !std::ranges::equal(order.shape, std::array{columns})) {
+    return contradiction(module, fmt::format("has a g_idx of shape [{}] for {} columns", joined(order.shape), columns));
   }
-  params.is_scattered = !is_in_order;
+  const bool may_be_unused = order.name.ends_with(".weight_g_idx");  // compressed-tensors: -1 anywhere says so
+  params.is_scattered = false;
+  std::vector<std::byte> bytes;
+  for (u64 first = 0; first < columns; first += settled_at_once) {
+    bytes.resize(static_cast<std::size_t>(std::min(settled_at_once, columns - first) * sizeof(u32)));
+    MU_TRY(plane.file->read_exact(plane.offset + first * sizeof(u32), bytes));
+    for (u64 i = first; i < std::min(first + settled_at_once, columns); ++i) {
+      const i32 group = load<i32>(bytes.data() + (i - first) * sizeof(u32));
+      if (group == -1 && may_be_unused) {
+        params.is_scattered = false;
+        return {};
+      }
+      if (group < 0 || static_cast<u64>(group) >= groups) {
+        return contradiction(module, fmt::format("puts column {} into group {}, but has {} groups", i, group, groups));
+      }
+      if (static_cast<u64>(group) != (params.group == 0 ? 0 : i / params.group)) params.is_scattered = true;
+    }
+  }
   return {};
 }
 
-// Files that say they are of GPTQ's first version may have the second's zero points: of symmetric weights they are all
-// the middle of the codes then.
-Status settle_version(const StoredPlane& plane, Module& module) {
-  IntegerParams& params = module.form->integers;
-  const u64 rows = module.shape[0];
-  std::vector<std::byte> zeros(static_cast<std::size_t>(rows * params.zeros.columns));
-  MU_TRY(read_gathered(*plane.file, plane.offset, params.zeros, 0, rows, zeros));
-  const auto middle = static_cast<std::byte>(1u << (params.bits - 1));
-  if (std::ranges::all_of(zeros, [&](std::byte zero) { return zero == middle; })) params.zeros_plus_one = false;
-  return {};
+// Are all stored zero points this number?
+Result<bool> has_one_zero_point(const StoredPlane& plane, const Module& module, unsigned number) {
+  const IntegerParams& params = module.form->integers;
+  const u64 rows = module.shape[0], most = std::max<u64>(settled_at_once / params.zeros.columns, 1);
+  std::vector<std::byte> zeros;
+  for (u64 row = 0; row < rows; row += most) {
+    const u64 count = std::min(most, rows - row);
+    zeros.resize(static_cast<std::size_t>(count * params.zeros.columns));
+    MU_TRY(read_gathered(*plane.file, plane.offset, params.zeros, row, count, zeros));
+    if (std::ranges::any_of(zeros, [&](std::byte zero) { return zero != std::byte(number); })) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -326,10 +344,22 @@ Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const Foreig
   }
   if (module.form->kind != FormKind::integers) return {};
   if (module.planes[4] != no_tensor) MU_TRY(settle_shape(tensors, method, plane(module.planes[4]), module));
-  if (module.planes[3] != no_tensor) MU_TRY(settle_order(plane(module.planes[3]), module));
-  const bool may_be_v2 = module.form->integers.zeros_plus_one && method.is_symmetric;
-  if (may_be_v2) MU_TRY(settle_version(plane(module.planes[2]), module));
+  if (module.planes[3] != no_tensor) MU_TRY(settle_order(tensors, plane(module.planes[3]), module));
+  // Files that say they are of GPTQ's first version may have the second's zero points: of symmetric weights they are
+  // all the middle of the codes then.
+  IntegerParams& params = module.form->integers;
+  if (!params.zeros_plus_one || !method.is_symmetric) return {};
+  MU_ASSIGN(const bool is_v2, has_one_zero_point(plane(module.planes[2]), module, 1u << (params.bits - 1)));
+  params.zeros_plus_one = !is_v2;
   return {};
+}
+
+Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(std::size_t tensor)>& plane) {
+  if (module.form->kind == FormKind::mlx) return !mlx::mode_info(module.form->params.mode).has_biases;
+  const IntegerParams& params = module.form->integers;
+  if (module.form->kind != FormKind::integers || !params.has_zeros) return true;
+  return has_one_zero_point(plane(module.planes[2]), module,
+                            (1u << (params.bits - 1)) - (params.zeros_plus_one ? 1 : 0));
 }
 
 }  // namespace modelutils

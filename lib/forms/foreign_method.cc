@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <span>
 
 #include "json/reader.h"
 
@@ -37,14 +39,43 @@ void read_groups(json::Element settings, ForeignMethod& method) {
   }
 }
 
-std::string refusal_of(json::Element settings) {
-  const std::string_view format = json::string_member(settings, "format").value_or("");
-  if (format == "marlin-24" || format.starts_with("sparse")) return fmt::format("weights in the format '{}'", format);
+// Layouts whose tensors are those of docs/formats/hf-quantized.md; exllama and ipex are AWQ's gemm for other kernels.
+constexpr std::array<std::string_view, 8> known_formats = {
+    "float-quantized", "naive-quantized",      "int-quantized",        "pack-quantized",
+    "mixed-precision", "nvfp4-pack-quantized", "mxfp4-pack-quantized", "dense"};
+constexpr std::array<std::string_view, 4> known_awq_versions = {"gemm", "gemv", "exllama", "ipex"};
+constexpr std::array<std::string_view, 2> known_gptq_formats = {"gptq", "gptq_v2"};
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, {}, [](char c) { return std::tolower(static_cast<u8>(c)); },
+      [](char c) { return std::tolower(static_cast<u8>(c)); });
+}
+
+// Does a member say something that is not in the list?
+std::string_view unknown_text(json::Element settings, std::string_view name, std::span<const std::string_view> known) {
+  const std::string_view text = json::string_member(settings, name).value_or("");
+  const bool is_known =
+      std::ranges::any_of(known, [&](std::string_view each) { return equal_ignoring_case(each, text); });
+  return is_known ? std::string_view() : text;
+}
+
+std::string refusal_of(json::Element settings, std::string_view method) {
+  if (method == "compressed-tensors") {
+    const std::string_view format = unknown_text(settings, "format", known_formats);
+    if (!format.empty()) return fmt::format("weights in the format '{}'", format);
+  }
   if (const auto transform = json::object_member(settings, "transform_config"); transform && transform->size() > 0) {
     return "weights that a transform has changed (transform_config)";
   }
-  const std::string_view version = json::string_member(settings, "version").value_or("");
-  if (version == "marlin" || version == "gemv_fast") return fmt::format("AWQ weights in the layout '{}'", version);
+  if (method == "awq") {
+    const std::string_view version = unknown_text(settings, "version", known_awq_versions);
+    if (!version.empty()) return fmt::format("AWQ weights in the layout '{}'", version);
+  }
+  if (method == "gptq") {
+    const std::string_view version = unknown_text(settings, "checkpoint_format", known_gptq_formats);
+    if (!version.empty()) return fmt::format("GPTQ weights in the layout '{}'", version);
+  }
   const std::string_view algorithm = json::string_member(settings, "quant_algo").value_or("");
   if (algorithm.find("AWQ") != algorithm.npos) return fmt::format("weights of '{}'", algorithm);
   return {};
@@ -62,9 +93,10 @@ ForeignMethod read_foreign_method(const hf::Config& config, std::string name) {
   if (const auto bits = json::u64_member(settings, "bits")) method.bits.push_back(*bits);
   method.is_gptq_v2 = json::string_member(settings, "checkpoint_format") == "gptq_v2";
   method.is_symmetric = json::bool_member(settings, "sym").value_or(false);
+  method.orders_columns = json::bool_member(settings, "desc_act").value_or(false);
   read_block(json::array_member(settings, "weight_block_size"), method);
   read_groups(settings, method);
-  method.refusal = refusal_of(settings);
+  method.refusal = refusal_of(settings, method.name);
   return method;
 }
 

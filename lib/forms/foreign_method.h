@@ -21,6 +21,7 @@ struct ForeignMethod {
   u64 block_columns = 128;
   bool is_gptq_v2 = false;  ///< checkpoint_format
   bool is_symmetric = false;
+  bool orders_columns = false;  ///< desc_act: a g_idx must say which group each is in
 };
 
 /// `name` is the method, which hf_quant_config.json may tell instead of `config`.

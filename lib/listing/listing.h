@@ -66,6 +66,7 @@ struct ListedModule {
   std::string_view mode;  ///< empty where not quantised, or config.json does not say; then bits and group_size are 0
   u64 bits = 0;
   u64 group_size = 0;             ///< 0: scales are not of groups along the rows
+  std::optional<bool> symmetric;  ///< neither biases nor zero points, or none but the middle; nothing: not looked at
   std::span<const u64> shape;     ///< logical; as stored if it cannot be unpacked
   std::optional<u64> parameters;  ///< product of the shape
   u64 bytes = 0;                  ///< weight, scales and biases together
@@ -120,6 +121,7 @@ struct ListingRequest {
   std::vector<std::string> tensor_globs;  ///< a module is listed if its weight matches
   bool config_keys = false;               ///< also the fields of config.json
   bool tensors = true;                    ///< also tensors and modules
+  bool zero_points = false;               ///< also whether modules are symmetric, which their zero points say
   bool token_texts = false;               ///< also the texts of tokens that keys name
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/checked_math.h"
 #include "base/large_pages.h"
+#include "forms/foreign_forms.h"
 #include "listing/adapter_facts.h"
 #include "listing/config_facts.h"
 #include "listing/directory_tokenizer.h"
@@ -16,6 +17,7 @@
 #include "model/model_view.h"
 #include "model/peft_adapter.h"
 #include "model/safetensors_catalog.h"
+#include "tensor/shape.h"
 
 namespace modelutils {
 
@@ -40,14 +42,16 @@ class SafetensorsListing : public ListingSource {
   void list_files(Listing& listing) const;
   void list_keys(Listing& listing, const ListingRequest& request) const;
   void list_tensors(Listing& listing, const ListingRequest& request, const std::vector<u64>& parameters) const;
-  void list_modules(Listing& listing, const ListingRequest& request) const;
+  void list_modules(Listing& listing, const ListingRequest& request);
+  void settle(const Module& module, ListedModule& listed);
   void count_types(Listing& listing, const std::vector<u64>& parameters) const;
   void count_forms(Listing& listing) const;
   u64 bytes_of(std::size_t place) const;
   const ModelView& view();
 
   const SafetensorsModel& model_;
-  std::deque<std::string> texts_;  // that values look at
+  std::deque<std::string> texts_;        // that values look at
+  std::deque<std::vector<u64>> shapes_;  // that modules look at
   std::optional<ModelView> view_;
 };
 
@@ -161,7 +165,25 @@ static u64 group_columns(const StoredForm& form) {
 }
 
 // Sizes that a file states may not add up in 64 bits; they are for people then anyway.
-void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) const {
+// What small tensors of the module say, which have to be read for it.
+void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
+  const ViewTensor* weight = view().find(model_.set.tensor(model_.set.tensors[module.weight()]).name);
+  if (weight == nullptr || !weight->is_packed()) return;
+  Module settled = module;
+  settled.form = weight->form;
+  settled.planes = weight->planes;
+  settled.shape = reversed(weight->ne);
+  const Catalog& catalog = view().catalog();
+  const auto symmetric = is_symmetric(settled, [&](std::size_t i) { return plane_of(catalog, catalog.tensors[i]); });
+  if (symmetric) listed.symmetric = *symmetric;
+  if (settled.form->kind == FormKind::mlx) return;
+  listed.bits = static_cast<u32>(form_info(*settled.form).bits(*settled.form));
+  listed.group_size = group_columns(*settled.form);
+  listed.shape = shapes_.emplace_back(std::move(settled.shape));
+  listed.parameters = checked_product(listed.shape);
+}
+
+void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) {
   listing.module_count = model_.modules.list.size();
   if (!request.tensors) return;
   std::vector<u32> module_of(model_.set.tensors.size(), ListedTensor::no_module);
@@ -185,6 +207,7 @@ void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& re
     }
     listed.shape = module.shape;
     listed.parameters = checked_product(module.shape);
+    if (request.zero_points && module.decodable) settle(module, listed);
     listed.bytes = weight.bytes();
     module.for_each_part([&](std::size_t part) { listed.bytes += bytes_of(part); });
   }

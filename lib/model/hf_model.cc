@@ -109,7 +109,11 @@ class MatrixCollector {
       refs.push_back({tensor.name, tensor.type, tensor.shape});
     }
     const auto plane = [&](std::size_t i) { return model_.plane(stored(opened.set, opened.set.tensors[i])); };
-    for (Module& module : opened.modules.list) MU_TRY(settle_foreign_form(refs, opened.foreign, plane, module));
+    for (Module& module : opened.modules.list) {
+      if (Status settled = settle_foreign_form(refs, opened.foreign, plane, module); !settled) {
+        return tl::make_unexpected(in_file(std::move(settled.error()), model_.directory));
+      }
+    }
     return {};
   }
 

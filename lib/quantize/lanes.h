@@ -32,6 +32,19 @@ template <typename Ints>
   return any != 0;
 }
 
+/// One number of all lanes: `pick` chooses of two, vectors or numbers, in whatever order.
+template <typename Floats, typename Pick>
+[[gnu::always_inline]] inline float of_all_lanes(Floats lanes, Pick pick) {
+  if constexpr (sizeof(Floats) > 4 * sizeof(float)) {
+    using Half [[gnu::vector_size(sizeof(Floats) / 2)]] = float;
+    Half halves[2];
+    std::memcpy(halves, &lanes, sizeof lanes);
+    return of_all_lanes(pick(halves[0], halves[1]), pick);
+  } else {
+    return pick(pick(float{lanes[0]}, float{lanes[2]}), pick(float{lanes[1]}, float{lanes[3]}));
+  }
+}
+
 /// Stores the low byte of each lane.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void store_codes(typename Lanes<WIDTH>::Ints values, u8* out) {

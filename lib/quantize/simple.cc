@@ -10,6 +10,13 @@
 namespace modelutils::encode {
 namespace {
 
+constexpr auto lesser = [](auto a, auto b) __attribute__((always_inline)) {
+  return a < b ? a : b;
+};
+constexpr auto greater = [](auto a, auto b) __attribute__((always_inline)) {
+  return a > b ? a : b;
+};
+
 // The 32 values of a block.
 template <std::size_t WIDTH>
 struct Values {
@@ -23,10 +30,8 @@ struct Values {
 
   [[gnu::always_inline]] float largest_magnitude() const {
     Floats largest{};
-    for (const Floats& some : at) largest = magnitude_of(some) > largest ? magnitude_of(some) : largest;
-    float result = 0;
-    for (u32 lane = 0; lane < L::count; ++lane) result = std::max(result, static_cast<float>(largest[lane]));
-    return result;
+    for (const Floats& some : at) largest = greater(magnitude_of(some), largest);
+    return of_all_lanes(largest, greater);
   }
 
   // Codes of vector v and of the one 16 elements later, as nibbles.
@@ -82,37 +87,65 @@ template <std::size_t WIDTH>
   return d;
 }
 
-// Q4_1 and Q5_1: levels 0 … top from the smallest value to the largest.
-struct Range {
-  float d;
-  float min;
-};
+// Q4_1 and Q5_1: levels 0 … top from the smallest value to the largest, of as many blocks as a vector has lanes:
+// scales, their inverses and their 16 bits are computed of all of them at once.
 template <std::size_t WIDTH>
-[[gnu::always_inline]] inline Range ranged(const float* values, int top, typename Lanes<WIDTH>::Ints* codes) {
-  const Values<WIDTH> x(values);
-  auto mins = x.at[0];
-  auto maxs = x.at[0];
-  for (u32 v = 1; v < x.vectors; ++v) {
-    mins = x.at[v] < mins ? x.at[v] : mins;
-    maxs = x.at[v] > maxs ? x.at[v] : maxs;
+struct Ranges {
+  using L = Lanes<WIDTH>;
+  float min[L::count];
+  float inverse[L::count];
+  i32 d_bits[L::count];
+  i32 min_bits[L::count];
+
+  [[gnu::always_inline]] Ranges(const float* values, u32 blocks, int top) {
+    typename L::Floats least{}, largest{};
+    for (u32 i = 0; i < blocks; ++i, values += 32) {
+      const Values<WIDTH> x(values);
+      auto mins = x.at[0];
+      auto maxs = x.at[0];
+      for (u32 v = 1; v < x.vectors; ++v) {
+        mins = lesser(x.at[v], mins);
+        maxs = greater(x.at[v], maxs);
+      }
+      min[i] = of_all_lanes(mins, lesser);
+      inverse[i] = of_all_lanes(maxs, greater);                         // for now
+      if (min[i] == 0) min[i] = *std::find(values, values + 32, 0.0f);  // the first zero decides about the sign
+    }
+    for (u32 i = blocks; i < L::count; ++i) min[i] = inverse[i] = 0;
+    std::memcpy(&least, min, sizeof least);
+    std::memcpy(&largest, inverse, sizeof largest);
+    const typename L::Floats none{};
+    const typename L::Floats d = largest == least ? none : (largest - least) / as_float(top);
+    const typename L::Floats inverses = d != none ? 1.0f / d : none;
+    const typename L::Ints bits = f16_bits(d), bits_of_min = f16_bits(least);
+    std::memcpy(inverse, &inverses, sizeof inverses);
+    std::memcpy(d_bits, &bits, sizeof bits);
+    std::memcpy(min_bits, &bits_of_min, sizeof bits_of_min);
   }
-  float min = mins[0];
-  float max = maxs[0];
-  for (u32 lane = 1; lane < Lanes<WIDTH>::count; ++lane) {
-    min = std::min(min, static_cast<float>(mins[lane]));
-    max = std::max(max, static_cast<float>(maxs[lane]));
+};
+
+// Calls put(codes, out) for every block, whose first four bytes it writes.
+template <std::size_t WIDTH, typename Put>
+[[gnu::always_inline]] inline void for_each_range(const Rows& rows, int top, u32 bytes, const Put& put) {
+  const float* values = rows.values;
+  u8* out = rows.out;
+  for (u64 left = rows.rows * rows.ne0 / 32; left > 0;) {
+    const u32 blocks = static_cast<u32>(std::min<u64>(left, Lanes<WIDTH>::count));
+    const Ranges<WIDTH> ranges(values, blocks, top);
+    for (u32 i = 0; i < blocks; ++i, values += 32, out += bytes) {
+      const Values<WIDTH> x(values);
+      typename Lanes<WIDTH>::Ints codes[128 / WIDTH];
+      const bool all_fit = ranges.inverse[i] <= FLT_MAX;
+      for (u32 v = 0; v < x.vectors; ++v) {
+        const auto level = truncated_lanes((x.at[v] - ranges.min[i]) * ranges.inverse[i] + 0.5f, all_fit);
+        codes[v] = top == 15 ? byte_at_most(level, top) : level;
+      }
+      put_u16(out, static_cast<u32>(ranges.d_bits[i]));
+      put_u16(out + 2, static_cast<u32>(ranges.min_bits[i]));
+      put(codes, out);
+    }
+    left -= blocks;
   }
-  if (min == 0) {  // the first zero decides about the sign
-    min = *std::find(values, values + 32, 0.0f);
-  }
-  const float d = max == min ? 0.0f : (max - min) / as_float(top);
-  const float inverse = d != 0 ? 1.0f / d : 0.0f;
-  const bool all_fit = inverse <= FLT_MAX;
-  for (u32 v = 0; v < x.vectors; ++v) {
-    const auto level = truncated_lanes((x.at[v] - min) * inverse + 0.5f, all_fit);
-    codes[v] = top == 15 ? byte_at_most(level, top) : level;
-  }
-  return {d, min};
 }
 
 }  // namespace
@@ -147,13 +180,9 @@ void q5_0(const Rows& rows) {
 void q4_1(const Rows& rows) {
   run_with(
       rows.instructions, [&](auto width) __attribute__((flatten)) {
-        for_each_block(
-            rows, 32, 20, [](const float* values, const float*, u8* out) __attribute__((always_inline)) {
-              constexpr std::size_t bytes = decltype(width)::value;
-              typename Lanes<bytes>::Ints codes[128 / bytes];
-              const Range range = ranged<bytes>(values, 15, codes);
-              put_half(out, range.d);
-              put_half(out + 2, range.min);
+        constexpr std::size_t bytes = decltype(width)::value;
+        for_each_range<bytes>(
+            rows, 15, 20, [](const typename Lanes<bytes>::Ints* codes, u8* out) __attribute__((always_inline)) {
               Values<bytes>::put_nibble_codes(codes, out + 4);
             });
       });
@@ -162,13 +191,9 @@ void q4_1(const Rows& rows) {
 void q5_1(const Rows& rows) {
   run_with(
       rows.instructions, [&](auto width) __attribute__((flatten)) {
-        for_each_block(
-            rows, 32, 24, [](const float* values, const float*, u8* out) __attribute__((always_inline)) {
-              constexpr std::size_t bytes = decltype(width)::value;
-              typename Lanes<bytes>::Ints codes[128 / bytes];
-              const Range range = ranged<bytes>(values, 31, codes);
-              put_half(out, range.d);
-              put_half(out + 2, range.min);
+        constexpr std::size_t bytes = decltype(width)::value;
+        for_each_range<bytes>(
+            rows, 31, 24, [](const typename Lanes<bytes>::Ints* codes, u8* out) __attribute__((always_inline)) {
               put_u32(out + 4, Values<bytes>::fifth_bits_of(codes));
               Values<bytes>::put_nibble_codes(codes, out + 8);
             });

@@ -207,6 +207,8 @@ void write_modules(json::Writer& json, const Listing& listing) {
     module.mode.empty() ? json.null() : json.number(module.bits);
     json.key("group_size");
     module.group_size == 0 ? json.null() : json.number(module.group_size);
+    json.key("symmetric");
+    module.symmetric ? json.boolean(*module.symmetric) : json.null();
     write_shape(json, module.shape);
     json.end_object();
   }

@@ -49,8 +49,13 @@ void append_or_unknown(Cell& cell, std::optional<u64> number, void (*append)(std
 }
 
 std::string module_form(const ListedModule& module) {
-  if (module.group_size > 0) return fmt::format("{} {}-bit, group {}", module.mode, module.bits, module.group_size);
-  if (!module.mode.empty()) return fmt::format("{} {}-bit", module.mode, module.bits);
+  // Of the other forms the mode says it.
+  const bool may_be_either = module.mode == "integers" && module.symmetric;
+  const std::string_view zeros = !may_be_either ? "" : *module.symmetric ? ", symmetric" : ", asymmetric";
+  if (module.group_size > 0) {
+    return fmt::format("{} {}-bit, group {}{}", module.mode, module.bits, module.group_size, zeros);
+  }
+  if (!module.mode.empty()) return fmt::format("{} {}-bit{}", module.mode, module.bits, zeros);
   return escape(module.type_name) + (module.quantized ? ", packed" : "");
 }
 

@@ -36,13 +36,18 @@ void analyse_fp8(const StoredForm& form, u64 /*columns*/, const StoredPlanes& pl
     ++analysis.values;
     analysis.inexact += is_exact_in_bf16(scale) || scale == 0 ? 0 : 1;
     const double bound = std::abs(double{scale}) * greatest_e4m3;
+    if (!std::isfinite(scale)) {
+      ++analysis.not_finite;
+    } else if (bound > double{std::numeric_limits<float>::max()}) {
+      ++analysis.overflowing;
+    }
     if (!(bound <= analysis.largest)) analysis.largest = std::isnan(bound) ? HUGE_VAL : bound;
   }
 }
 
 Result<Target> choose_fp8(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                           const RepackOptions& options, bool must_be_f32) {
-  if (!(analysis.largest <= double{std::numeric_limits<float>::max()})) {
+  if (analysis.has_bad_scales()) {
     return input_error("convert-scale",
                        "has a scale that is NaN or so large that values become infinite; the file is damaged");
   }

@@ -63,11 +63,14 @@ ScaleUse integer_scale_use(const StoredForm& /*form*/, u64 /*columns*/, const Re
 void analyse_integers(const StoredForm& form, u64 columns, const StoredPlanes& planes, ScaleAnalysis& analysis) {
   const IntegerParams& of = form.integers;
   const u64 width = type_info(form.types[1]).block_bytes;
+  const double greatest = std::ldexp(1, of.is_signed ? of.bits - 1 : of.bits);  // of code minus zero point
   for (Bytes left = planes[1]; !left.empty(); left = left.subspan(width)) {
     const float scale = scale_at(form.types[1], left.data());
     ++analysis.values;
     if (!std::isfinite(scale)) {
-      ++analysis.bad_scales;
+      ++analysis.not_finite;
+    } else if (std::abs(double{scale}) * greatest > double{std::numeric_limits<float>::max()}) {
+      ++analysis.overflowing;
     } else if (!(std::abs(scale) < 65520.0f)) {
       ++analysis.too_large;
     } else if (form.types[1] != TensorType::F16 && f16_to_f32(f32_to_f16(scale)) != scale) {
@@ -106,9 +109,11 @@ bool wants_integer_codes(const StoredForm& /*form*/, const ScaleAnalysis& analys
 
 Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                                const RepackOptions& options, bool must_be_f32) {
-  if (analysis.bad_scales > 0) {
+  if (analysis.has_bad_scales()) {
     return input_error("convert-scale",
-                       fmt::format("has {} scales that are NaN or infinite; the file is damaged", analysis.bad_scales));
+                       fmt::format("has {} scales that are NaN, infinite or so large that values become infinite; the "
+                                   "file is damaged",
+                                   analysis.not_finite + analysis.overflowing));
   }
   if (analysis.bad_zeros > 0) {
     return input_error(

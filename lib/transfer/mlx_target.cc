@@ -74,7 +74,9 @@ void ScaleAnalysis::add(const ScaleAnalysis& other) {
   not_f16 += other.not_f16;
   not_bf16 += other.not_bf16;
   bad_zeros += other.bad_zeros;
-  bad_scales += other.bad_scales;
+  not_finite += other.not_finite;
+  negative += other.negative;
+  overflowing += other.overflowing;
 }
 
 void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis) {

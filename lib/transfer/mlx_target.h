@@ -36,10 +36,15 @@ struct ScaleAnalysis {
   // Of integer forms, where codes were given.
   i32 least = std::numeric_limits<i32>::max();  ///< code − zero point
   i32 greatest = std::numeric_limits<i32>::min();
-  u64 not_f16 = 0;     ///< values that f16 rounds
-  u64 not_bf16 = 0;    ///< values that bf16 rounds
-  u64 bad_zeros = 0;   ///< zero points above every code, which readers understand in two ways
-  u64 bad_scales = 0;  ///< scales that are NaN, infinite or (E4M3) negative
+  u64 not_f16 = 0;    ///< values that f16 rounds
+  u64 not_bf16 = 0;   ///< values that bf16 rounds
+  u64 bad_zeros = 0;  ///< zero points above every code, which readers understand in two ways
+
+  // Of forms that are not MLX's: what no choice mends.
+  u64 not_finite = 0;   ///< scales that are NaN or infinite
+  u64 negative = 0;     ///< E4M3 scales below 0
+  u64 overflowing = 0;  ///< finite scales with which codes become infinite
+  bool has_bad_scales() const { return not_finite + negative + overflowing > 0; }
 
   void add(const ScaleAnalysis& other);
 };

@@ -19,17 +19,27 @@ MlxForm blocks_of(u64 columns) {
 
 void analyse_nvfp4(const StoredForm& form, u64 /*columns*/, const StoredPlanes& planes, ScaleAnalysis& analysis) {
   analysis.values += planes[1].size();
-  for (const std::byte scale : planes[1]) analysis.bad_scales += static_cast<u8>(scale) >= 0x7F ? 1 : 0;
+  for (const std::byte scale : planes[1]) {
+    const u8 byte = static_cast<u8>(scale);
+    const bool is_nan = (byte & 0x7F) == 0x7F;
+    analysis.not_finite += is_nan ? 1 : 0;
+    analysis.negative += !is_nan && byte >= 0x80 ? 1 : 0;
+  }
   for (Bytes left = planes[2]; !left.empty(); left = left.subspan(sizeof(float))) {
     const float factor = nvfp4_factor(form, left.data());
     const double bound = 6.0 * 448 * std::abs(double{factor});
+    if (!std::isfinite(factor)) {
+      ++analysis.not_finite;
+    } else if (bound > double{std::numeric_limits<float>::max()}) {
+      ++analysis.overflowing;
+    }
     if (!(bound <= analysis.largest)) analysis.largest = std::isnan(bound) ? HUGE_VAL : bound;
   }
 }
 
 Result<Target> choose_nvfp4(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                             const RepackOptions& options, bool must_be_f32) {
-  if (analysis.bad_scales > 0 || !(analysis.largest <= double{std::numeric_limits<float>::max()})) {
+  if (analysis.has_bad_scales()) {
     return input_error("convert-scale", "has scales that are negative, NaN or too large; the file is damaged");
   }
   const auto encoded = [](TensorType type, bool exact, std::string reason) {

@@ -44,6 +44,7 @@ Result<TogetherChecks> TogetherChecks::open(const std::vector<std::string>& path
 
 void TogetherChecks::check(const Model& model, FindingLog& log) const {
   if (model.gguf && files_) files_->check(*model.gguf, log);
+  if (model.importance && files_) files_->check(*model.importance, log);
   if (!base_) return;
   if (model.gguf && !files_) check_pairs(*model.gguf, log);
   if (model.safetensors) check_directory(*model.safetensors, log);

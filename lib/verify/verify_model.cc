@@ -17,6 +17,7 @@
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
+#include "rules/directory/module_values.h"
 #include "rules/formats.h"
 #include "verify/against/against.h"
 #include "verify/cache/cache_folder.h"
@@ -140,7 +141,11 @@ class ModelVerifier::Run {
     if (options_.policy) apply_policy(*opened);
     if (options_.identity) identify(*opened, catalog);
     read_data(*model);
-    if (options_.data && opened->safetensors) log_.add_all(check_checkpoint_records(opened->safetensors->set));
+    if (options_.data && opened->safetensors) {
+      log_.add_all(check_checkpoint_records(opened->safetensors->set));
+      const ThreadBudget::Share share(budget_);
+      check_module_values(*opened->safetensors, share.threads(), log_);
+    }
     if (options_.against) {
       const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
       log_.add_all(compare_with_source(*model, *opened, *source_));

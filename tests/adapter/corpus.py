@@ -130,6 +130,26 @@ def check_return(case, source, base, path):
         raise AssertionError("there and back gives other factors")
 
 
+def check_quantised_base(lora, converted, path):
+    """Onto Q8_0: the sums are quantised again, everything else stays as it is; the report has the error."""
+    made("gguf-quantize", path("base.gguf"), "--type", "q8_0", "-q", "-o", path("q8.gguf"))
+    done = made("gguf-quantize", path("q8.gguf"), *lora, "-q", "--report", "json", "-o", path("merged-q8.gguf"))
+    report = {tensor["name"]: tensor for tensor in json.loads(done.stdout)["tensors"]}
+    for name in ("q8", "merged-q8"): made("gguf-quantize", path(f"{name}.gguf"), "--type", "f32", "-q", "-o", path(f"{name}-f32.gguf"))
+    listed = [json.loads(made("gguf-dump", "--json", path(f"{name}.gguf")).stdout)["tensors"] for name in ("q8", "merged-q8")]
+    if {name: t["type"] for name, t in listed[0].items()} != {name: t["type"] for name, t in listed[1].items()}:
+        raise AssertionError("merged into Q8_0: other types")
+    base, got = tensors(path("q8-f32.gguf"))[1], tensors(path("merged-q8-f32.gguf"))[1]
+    wanted, changed = with_products(base, base, converted)
+    for name in wanted:
+        difference = np.sqrt(np.mean((got[name] - wanted[name])**2) / np.mean(wanted[name]**2))
+        if difference > (0.01 if name in changed else 0):
+            raise AssertionError(f"merged into Q8_0: {name} differs by {difference}")
+        reported = report[name].get("rms")
+        if name in changed and listed[1][name]["type"] == "Q8_0" and not abs(reported - difference) < 1e-4:
+            raise AssertionError(f"merged into Q8_0: {name}: the report says {reported}, it is {difference}")
+
+
 def check(case, directory, work):
     base = os.path.join(corpus, "..", case["base"], "model")
     wanted = [(os.path.join(directory, path), scale) for path, scale in case.get("adapters", [["adapter", 1]])]
@@ -187,6 +207,7 @@ def check(case, directory, work):
         if client:
             made("gguf-quantize", out, "--type", "f32", "-q", "--force", "-o", path("merged32.gguf"))
             logits(title, case, [path("merged32.gguf")])
+        if title == "merged GGUF" and converted: check_quantised_base(lora, converted, path)
         if title == "merged GGUF" and case["adapter"] == "accept":
             back = [a.rsplit("=", 1)[0] + "=" + str(-float(a.rsplit("=", 1)[1])) if "=" in a else a for a in lora]
             made("gguf-quantize", out, *back, "-q", "-o", path("back.gguf"))

@@ -69,18 +69,27 @@ def tensors_of(bin_dir, path):
     return {name: (t["type"], t["shape"], data[t["data_offset"]:t["data_offset"] + t["bytes"]]) for name, t in listed["tensors"].items()}
 
 
+def errors_of_verify(bin_dir, *arguments):
+    said = subprocess.run([f"{bin_dir}/verify", *arguments], capture_output=True, text=True).stdout
+    return [line for line in said.splitlines() if ": error:" in line and "tokenizer" not in line]
+
+
+def check_return(path, work, bin_dir):
+    """The GGUF as a directory for mlx-lm: its values, or the measured error of what MLX has no form for."""
+    directory = f"{work}/back"
+    run = subprocess.run([f"{bin_dir}/gguf2mlx", "--no-tokenizer", "--force", "-q", path, "-o", directory], capture_output=True, text=True)
+    if run.returncode: return [f"does not become a directory: {run.stderr.strip()}"]
+    return [f"as a directory: {line}" for line in errors_of_verify(bin_dir, "--data", "--against", path, directory)]
+
+
 def check_accepted(case, folder, expected, bin_dir, work, flags):
     path = f"{work}/m.gguf"
     run = subprocess.run([f"{bin_dir}/mlx2gguf", "--no-vocab", "--force", *flags, folder, "-o", path], capture_output=True, text=True)
     if run.returncode: return [f"is refused: {run.stderr.strip()}"]
     wrong = [f"does not mention {ending}" for ending in expected["left_out"] if ending not in run.stdout + run.stderr]
-    for tool in (["verify", "--data"],):
-        said = subprocess.run([f"{bin_dir}/{tool[0]}", *tool[1:], path], capture_output=True, text=True).stdout
-        lines = [line for line in said.splitlines() if ": error:" in line and "tokenizer" not in line]
-        if lines: wrong.append(lines[0])
-    said = subprocess.run([f"{bin_dir}/verify", "--against", folder, path], capture_output=True, text=True).stdout
-    lines = [line for line in said.splitlines() if ": error:" in line and "tokenizer" not in line]
-    if lines: wrong.append("against its source: " + lines[0])
+    wrong += [f"source: {line}" for line in errors_of_verify(bin_dir, "--data", folder)]
+    wrong += errors_of_verify(bin_dir, "--data", path) + errors_of_verify(bin_dir, "--against", folder, path)
+    if not flags: wrong += check_return(path, work, bin_dir)
     config = json.load(open(f"{folder}/config.json"))
     tensors = tensors_of(bin_dir, path)
     for name, want in expected["tensors"].items():
@@ -119,7 +128,11 @@ def main():
                 if run.returncode != 3: wrong.append(f"ends with status {run.returncode}, 3 wanted: {run.stderr.strip()}")
                 if not any(name in run.stderr for name in expected["must_name"]): wrong.append(f"does not name {expected['must_name']}: {run.stderr.strip()}")
                 if len(run.stderr.strip().splitlines()) != 1: wrong.append("says more than one line")
-                if os.listdir(work) not in ([], ["m.gguf"]): wrong.append(f"leaves {os.listdir(work)}")
+                # Of methods that nobody here knows verify says that it does not know them: their directories may be as they should be.
+                said = errors_of_verify(bin_dir, "--data", folder)
+                if "_method_" not in case and not any(name in line for line in said for name in expected["must_name"]):
+                    wrong.append(f"verify --data does not name {expected['must_name']}: {said}")
+                if not set(os.listdir(work)) <= {"m.gguf", "back"}: wrong.append(f"leaves {os.listdir(work)}")
             for one in wrong[:6]: print(f"{case}: {one}")
             bad += 1 if wrong else 0
             passed += 0 if wrong else 1

@@ -157,7 +157,8 @@ Command st_dump_command(DumpArguments& arguments) {
                 "Print one value as it is: a key of __metadata__ or config.json (rope_scaling.type for a member of a "
                 "member), chat_template, or the text of a token (eos_token)");
   command.add(form_flag("--json", "One JSON object for each path (schema st-dump/1)"), arguments.json);
-  command.add(form_flag("--modules", "Every module that owns a weight: logical shape, mode, bits, group size"),
+  command.add(form_flag("--modules",
+                        "Every module that owns a weight: logical shape, mode, bits, group size, symmetric or not"),
               arguments.modules);
   add_forms(command, arguments, false);
   command.example("st-dump model/", "What the model is, its modules or tensors");
@@ -220,6 +221,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
   const ListingForm& form = chosen.form != nullptr ? *chosen.form : listing_forms().front();
+  request.select.zero_points = arguments.modules;
   request.select.token_texts = form.shows_token_texts && !json;
   request.json = json;
   request.csv = csv;

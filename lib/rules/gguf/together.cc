@@ -9,10 +9,12 @@
 #include "arch/families.h"
 #include "arch/names.h"
 #include "arch/projectors.h"
+#include "base/checked_math.h"
 #include "base/counted.h"
 #include "base/name_index.h"
 #include "base/path.h"
 #include "gguf/keys.h"
+#include "model/format.h"
 #include "rules/gguf/draft_rules.h"
 
 namespace modelutils {
@@ -40,9 +42,28 @@ struct Counterpart {
   std::size_t own;
   std::size_t of_model;
 };
-constexpr Counterpart counterparts[] = {{".lora_a", 0, 0}, {".lora_b", 1, 1}, {".lora_b", 2, 2}, {".in_sum2", 0, 0}};
+constexpr Counterpart counterparts[] = {
+    {".lora_a", 0, 0}, {".lora_b", 1, 1}, {".lora_b", 2, 2}, {".in_sum2", 0, 0}, {".in_sum2", 1, 2}};
 // Of a table that is looked up the two halves of a pair have each other's place.
 constexpr Counterpart of_embedding[] = {{".lora_a", 1, 1}, {".lora_b", 1, 0}};
+
+// The tensors of a model by name.
+struct ModelTensors {
+  explicit ModelTensors(const gguf::SplitSet& model) {
+    for (const gguf::SetFile& file : model.files) {
+      for (const gguf::TensorInfo& each : file.document.tensors) {
+        if (names.insert(each.name).is_new) tensors.push_back(&each);
+      }
+    }
+  }
+  const gguf::TensorInfo* find(std::string_view name) const {
+    const std::optional<u32> number = names.find(name);
+    return number ? tensors[*number] : nullptr;
+  }
+
+  NameIndex names;
+  std::vector<const gguf::TensorInfo*> tensors;
+};
 
 // Pairs that llama.cpp does not apply as merging would.
 void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const NameIndex& of_model,
@@ -69,6 +90,8 @@ void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const Nam
 Result<Together> Together::open(const std::vector<std::string>& paths, OutsideLinks links) {
   std::optional<gguf::SplitSet> model;
   for (const std::string& path : paths) {
+    MU_ASSIGN(const PathProbe probe, probe_path(path, links));
+    if (probe.format == Format::imatrix) continue;
     MU_ASSIGN(gguf::SplitSet set, gguf::open_set(path, links));
     const bool is_model = part_of(gguf::Index(set.files.front().document)) == Part::model && !is_draft_alone(set);
     if (is_model && !model) model = std::move(set);
@@ -110,31 +133,46 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
               at_key("general.architecture"));
     return;
   }
-  NameIndex names;  // of the model's tensors, by their number
-  std::vector<const gguf::TensorInfo*> tensors;
-  for (const gguf::SetFile& file : model_.files) {
-    for (const gguf::TensorInfo& each : file.document.tensors) {
-      if (names.insert(each.name).is_new) tensors.push_back(&each);
-    }
-  }
-  if (part == Part::adapter) check_pairs(index, model, names, document, log);
+  const ModelTensors tensors(model_);
+  if (part == Part::adapter) check_pairs(index, model, tensors.names, document, log);
   for (const gguf::TensorInfo& own : document.tensors) {
     const bool is_of_embedding = own.name.starts_with("token_embd.weight.lora_");
     for (const Counterpart& counterpart : is_of_embedding ? std::span<const Counterpart>(of_embedding) : counterparts) {
       if (!own.name.ends_with(counterpart.suffix)) continue;
       const std::string wanted = own.name.substr(0, own.name.size() - counterpart.suffix.size());
-      const std::optional<u32> number = names.find(wanted);
-      if (!number) {
+      const gguf::TensorInfo* found = tensors.find(wanted);
+      if (found == nullptr) {
         log.error(Scope::model, code, fmt::format("'{}' has no tensor '{}'", name, wanted), at_tensor(own.name),
                   own.info_offset);
         break;
       }
-      const u64 size = size_of(*tensors[*number], counterpart.of_model);
+      const u64 size = size_of(*found, counterpart.of_model);
       if (size_of(own, counterpart.own) == size) continue;
       log.error(Scope::model, code,
                 fmt::format("ne{} is {}, but {} in '{}' of '{}'", counterpart.own, size_of(own, counterpart.own), size,
                             wanted, name),
                 at_tensor(own.name), own.info_offset);
+    }
+  }
+}
+
+void Together::check(const quantize::ImportanceMatrix& matrix, FindingLog& log) const {
+  const std::string name = base_name_of(model_.files.front().path);
+  const ModelTensors tensors(model_);
+  for (const quantize::ImportanceEntry& entry : matrix.entries()) {
+    const auto refuse = [&](std::string message) {
+      log.error(Scope::model, code, std::move(message), at_tensor(entry.name), entry.record_offset);
+    };
+    const gguf::TensorInfo* found = tensors.find(entry.name);
+    if (found == nullptr) {
+      refuse(fmt::format("'{}' has no such tensor", name));
+      continue;
+    }
+    // One value for each column, of each expert.
+    const auto wanted = checked_mul(size_of(*found, 0), size_of(*found, 2));
+    if (wanted != entry.values) {
+      refuse(fmt::format("has {} values, but the tensor has {} columns and {} in '{}'", entry.values,
+                         size_of(*found, 0), counted(size_of(*found, 2), "matrix", "matrices"), name));
     }
   }
 }

@@ -77,9 +77,10 @@ TEST_F(FormsTest, Fp8HasScalesOfRowsAndBlocks) {
   EXPECT_FALSE(modules.list[3].decodable);
   EXPECT_FALSE(modules.list[4].decodable);
   EXPECT_FALSE(modules.list[5].quantized);
-  ASSERT_EQ(modules.findings.size(), 2u);
+  ASSERT_EQ(modules.findings.size(), 3u);
   EXPECT_EQ(modules.findings[0].code, "hf-scale-missing");
   EXPECT_EQ(modules.findings[1].code, "hf-module-shape");
+  EXPECT_EQ(modules.findings[2].code, "hf-scale-unused");
 }
 
 TEST_F(FormsTest, MethodsThatNobodyKnowsAreLeftAlone) {

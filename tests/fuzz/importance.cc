@@ -1,0 +1,28 @@
+// Any bytes -> importance matrix of either format, its sums and weights.
+#include <cstdlib>
+
+#include "io/random_access_file.h"
+#include "quantize/importance.h"
+
+using namespace modelutils;
+
+extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto file = std::make_shared<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()), "m.dat");
+  const auto matrix = quantize::ImportanceMatrix::read(file, "m.dat");
+  if (!matrix) {
+    if (matrix.error().code.empty() || matrix.error().message.empty()) std::abort();
+    return 0;
+  }
+  for (const quantize::ImportanceEntry& entry : (*matrix)->entries()) {
+    if ((*matrix)->find(entry.name) != &entry) std::abort();
+    if (entry.counts.empty() || entry.values % entry.counts.size() != 0) std::abort();
+    if (entry.never_used() > entry.counts.size()) std::abort();
+    const auto sums = (*matrix)->sums(entry);
+    if (!sums || sums->size() != entry.values) std::abort();  // memory can be read
+    const auto weights = (*matrix)->weights(entry);
+    if (weights ? weights->size() != entry.values : weights.error().code != "imatrix-not-finite") std::abort();
+    if (entry.plain_sums_offset && !(*matrix)->plain_sums(entry)) std::abort();
+  }
+  return 0;
+}

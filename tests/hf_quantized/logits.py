@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Tiny models in every form of forms.py, a dense one and mixtures of experts, converted and run in llama.cpp: with every tensor widened
+to F32 they must give the logits of their twin, the same values as float32, but for noise; as converted by default, nearly.
+usage: logits.py BIN_DIR ZOO COMMAND that prints logits…"""
+import json, os, subprocess, sys, tempfile
+
+import numpy as np
+
+import forms
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Llama, and Mixtral and Qwen 2 MoE as Hugging Face has them: of the last llama.cpp does not apply the tensors ".scale".
+MODELS = ["llama_bf16", "mixtral_bf16", "qwen2_moe_bf16"]
+NOISE = 1e-3     # largest difference of a log-probability; sums in another order
+ROUNDED = 0.1    # as converted, root mean square over their spread: llama.cpp rounds what it multiplies with blocks to 8 bits
+
+tools, zoo, client = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+
+def run(*arguments):
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    if done.returncode: raise AssertionError(f"{os.path.basename(arguments[0])}: exit {done.returncode}: {done.stderr.strip()[-400:]}")
+    return done.stdout
+
+
+def convert(directory, out, *flags):
+    run(f"{tools}/mlx2gguf", directory, *flags, "-q", "--force", "-o", out)
+    return out
+
+
+def widened(path):
+    out = path.removesuffix(".gguf") + "-f32.gguf"
+    run(f"{tools}/gguf-quantize", path, "--type", "f32", "-q", "--force", "-o", out)
+    return out
+
+
+def logits(path, tokens):
+    rows = [line.split()[2:] for line in run(*client, path, *map(str, tokens)).splitlines() if line.startswith("logits ")]
+    return np.array(rows, float)
+
+
+def model_of(name, work):
+    source = f"{zoo}/{name}"
+    form = f"{work}/{name}"
+    done = subprocess.run([sys.executable, "-B", f"{HERE}/../zoo/hf_forms.py", source, form])
+    if done.returncode == 77: return f"{source}/model"  # both forms are the same
+    if done.returncode: raise AssertionError(f"no Hugging Face form of {name}")
+    return form
+
+
+def check(model, form, tokens, work):
+    """The largest difference of widened tensors, that of those as converted over the spread of the logits."""
+    tensors, twin = forms.quantise(model, form)
+    forms.write(model, f"{work}/q", tensors, forms.FORMS[form][1])
+    forms.write(model, f"{work}/t", twin)
+    wanted = logits(widened(convert(f"{work}/t", f"{work}/t.gguf", "--fallback", "f32")), tokens)
+    exact = logits(widened(convert(f"{work}/q", f"{work}/q.gguf", "--exact", "--fallback", "f32")), tokens)
+    native = logits(convert(f"{work}/q", f"{work}/q.gguf"), tokens)
+    if not len(wanted) or wanted.shape != exact.shape or wanted.shape != native.shape: raise AssertionError("no logits")
+    return np.abs(exact - wanted).max(), np.sqrt(np.mean((native - wanted)**2)) / wanted.std()
+
+
+def main():
+    failed = passed = 0
+    with tempfile.TemporaryDirectory() as work:
+        for name in MODELS:
+            model = model_of(name, work)
+            tokens = json.load(open(f"{zoo}/{name}/expected.json"))["tokens"]
+            for form in forms.FORMS:
+                try:
+                    exact, native = check(model, form, tokens, work)
+                    wrong = "" if exact <= NOISE and native <= ROUNDED else f": {NOISE} and {ROUNDED:.0%} are allowed"
+                    print(f"{name}, {form}: logits differ by {exact:.1e}, as converted by {native:.1%}{wrong}")
+                except AssertionError as problem:
+                    wrong = problem
+                    print(f"{name}, {form}: {problem}")
+                failed += 1 if wrong else 0
+                passed += 0 if wrong else 1
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
