@@ -65,7 +65,10 @@ std::string_view ManifestIndex::text_from(const Place& place) const {
 }
 
 std::span<const ManifestIndex::Place> ManifestIndex::places_of(std::string_view key) const {
-  return std::ranges::equal_range(places_, NameIndex::hash(key), {}, &Place::key);
+  const u32 hash = NameIndex::hash(key);
+  const auto first = std::ranges::lower_bound(places_, hash, {}, &Place::key);
+  const auto last = std::ranges::upper_bound(first, places_.end(), hash, {}, &Place::key);
+  return {first, last};
 }
 
 std::optional<std::string_view> ManifestIndex::only_name_with_base(std::string_view base) const {
