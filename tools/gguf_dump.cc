@@ -69,15 +69,24 @@ Result<std::optional<cli::Opened>> open_imatrix(const std::string& path, const s
   return result;
 }
 
-// Which of the models fit, by the header of the smallest.
+// Which of the models fit, by the header of the smallest that can be judged: a draft, for one, cannot.
 Status judge_sizes(Repository& repository, const memory::FitRequest& request) {
-  const auto smallest = std::ranges::min_element(repository.models, {}, &RepositoryEntry::bytes);
-  if (smallest == repository.models.end() || smallest->bytes == 0) return {};
-  MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(repository.path_of(*smallest)));
-  MU_ASSIGN(const memory::FitReport judged, memory::fit(set, request));
-  const u64 bytes = smallest->bytes;
-  for (RepositoryEntry& entry : repository.models) entry.fits = memory::fits_by_size(judged, bytes, entry.bytes);
-  return {};
+  std::vector<RepositoryEntry*> by_size;
+  for (RepositoryEntry& entry : repository.models) by_size.push_back(&entry);
+  std::ranges::sort(by_size, {}, &RepositoryEntry::bytes);
+  Status done;
+  for (auto first = by_size.begin(); first != by_size.end(); ++first) {
+    if ((*first)->bytes == 0) continue;
+    MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(repository.path_of(**first)));
+    const Result<memory::FitReport> judged = memory::fit(set, request);
+    if (!judged) done = tl::make_unexpected(in_file(judged.error(), repository.path_of(**first)));
+    if (!judged || judged->is_draft) continue;
+    for (auto entry = first; entry != by_size.end(); ++entry) {
+      (*entry)->fits = memory::fits_by_size(*judged, (*first)->bytes, (*entry)->bytes);
+    }
+    return {};
+  }
+  return done;
 }
 
 Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {

@@ -55,7 +55,6 @@ struct Projector {
 std::optional<std::string_view> projector_type(const gguf::Index& index, const Encoder& encoder);
 /// Every row; a type may have several.
 std::span<const Projector> all_projectors();
-
 /// One name for the projectors of Qwen2.5-VL and of Qwen2-Audio in a file that has both (llama.cpp, clip.cpp).
 inline constexpr std::string_view qwen_omni_projector = "qwen2.5o";
 /// Nothing for types that are not known here.

@@ -164,7 +164,6 @@ static u64 group_columns(const StoredForm& form) {
   }
 }
 
-// Sizes that a file states may not add up in 64 bits; they are for people then anyway.
 // What small tensors of the module say, which have to be read for it.
 void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
   const ViewTensor* weight = view().find(model_.set.tensor(model_.set.tensors[module.weight()]).name);
@@ -183,6 +182,7 @@ void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
   listed.parameters = checked_product(listed.shape);
 }
 
+// Sizes that a file states may not add up in 64 bits; they are for people then anyway.
 void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) {
   listing.module_count = model_.modules.list.size();
   if (!request.tensors) return;

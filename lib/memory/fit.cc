@@ -4,6 +4,7 @@
 
 #include "arch/families/runtime_only.h"
 #include "arch/prediction_block.h"
+#include "base/checked_math.h"
 #include "gguf/keys.h"
 #include "memory/model_memory.h"
 
@@ -62,10 +63,11 @@ class Fitter {
   const FitRequest& request_;
 };
 
-// `part` of `whole`, of another whole. 64 bits hold it wherever they hold the file.
+// What is `part` of one whole, of another one. Sizes come from servers: at most 2^63.
 u64 in_proportion(u64 part, u64 whole, u64 other) {
-  return static_cast<u64>(static_cast<long double>(part) / static_cast<long double>(whole) *
-                          static_cast<long double>(other));
+  const long double value =
+      static_cast<long double>(part) / static_cast<long double>(whole) * static_cast<long double>(other);
+  return static_cast<u64>(std::min(value, 0x1p63L));
 }
 
 }  // namespace
@@ -75,18 +77,20 @@ std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 
   if (!fits || bytes == judged_bytes) return fits;
   if (!*fits) return bytes > judged_bytes ? std::optional<bool>(false) : std::nullopt;
   Usage usage = judged.contexts.front().usage;
-  const auto replace = [&](u64& weights, u64& total) {
-    const u64 other = in_proportion(weights, judged_bytes, bytes);
-    total = total - weights + other;
-    weights = other;
+  const auto in_other = [&](u64 total, u64 weights) {
+    return checked_add(total - weights, in_proportion(weights, judged_bytes, bytes));
   };
-  replace(usage.gpu_weights, usage.gpu_total);
-  replace(usage.host_weights, usage.host_total);
+  const auto gpu = in_other(usage.gpu_total, usage.gpu_weights);
+  const auto host = in_other(usage.host_total, usage.host_weights);
   // Of several GPUs, what they hold together.
   Available available = judged.request.available;
+  const auto margin = checked_mul(available.margin, std::max<u64>(available.gpus.size(), 1));
+  if (!gpu || !host || !margin) return false;
+  usage.gpu_total = *gpu;
+  usage.host_total = *host;
+  available.margin = *margin;
   usage.placement.rooms.clear();
   usage.gpus.clear();
-  if (!available.gpus.empty()) available.margin *= available.gpus.size();
   return fits_into(usage, available);
 }
 

@@ -99,6 +99,7 @@ struct Ranges {
 
   [[gnu::always_inline]] Ranges(const float* values, u32 blocks, int top) {
     typename L::Floats least{}, largest{};
+    float max[L::count];
     for (u32 i = 0; i < blocks; ++i, values += 32) {
       const Values<WIDTH> x(values);
       auto mins = x.at[0];
@@ -108,12 +109,12 @@ struct Ranges {
         maxs = greater(x.at[v], maxs);
       }
       min[i] = of_all_lanes(mins, lesser);
-      inverse[i] = of_all_lanes(maxs, greater);                         // for now
+      max[i] = of_all_lanes(maxs, greater);
       if (min[i] == 0) min[i] = *std::find(values, values + 32, 0.0f);  // the first zero decides about the sign
     }
-    for (u32 i = blocks; i < L::count; ++i) min[i] = inverse[i] = 0;
+    for (u32 i = blocks; i < L::count; ++i) min[i] = max[i] = 0;
     std::memcpy(&least, min, sizeof least);
-    std::memcpy(&largest, inverse, sizeof largest);
+    std::memcpy(&largest, max, sizeof largest);
     const typename L::Floats none{};
     const typename L::Floats d = largest == least ? none : (largest - least) / as_float(top);
     const typename L::Floats inverses = d != none ? 1.0f / d : none;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/counted.h"
 #include "base/escape.h"
 #include "base/numbers.h"
@@ -44,6 +46,11 @@ std::string repository_text(const Repository& repository) {
   text += fmt::format("\n\nGGUF models {}\n{}", repository.models.size(), lines(repository.models));
   if (!repository.others.empty()) {
     text += fmt::format("\nOther files {}\n{}", repository.others.size(), lines(repository.others));
+  }
+  if (std::ranges::any_of(repository.models, [](const RepositoryEntry& entry) { return entry.fits.has_value(); })) {
+    text +=
+        "\nWhat fits is estimated from sizes: of the smallest model the header was read. gguf-dump --fit of one is "
+        "exact.\n";
   }
   if (!repository.models.empty()) {
     text += fmt::format("\nName one to see what is in it: gguf-dump {}\n",

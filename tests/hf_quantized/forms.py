@@ -1,45 +1,17 @@
 """Quantises the matrices of a model directory by the forms that publishers use (docs/formats/hf-quantized.md), and gives its twin:
 the same values as float32. Each function of FORMS takes a float32 matrix [out, in] and gives the tensors of its module by suffix,
 as (dtype, array), and the exact values, one product in float32."""
-import json, shutil, struct
+import json, os, shutil, sys
 
 import numpy as np
 
-DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "I64": np.int64, "I32": np.int32, "I8": np.int8, "U8": np.uint8,
-          "F8_E4M3": np.uint8}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from safetensors_file import f32, load, save
+
 E2M1 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6], np.float32)
 CODES = np.arange(127)  # E4M3 without NaN
 E4M3 = np.where(CODES >> 3 == 0, (CODES & 7) * 2.0**-9, (8 + (CODES & 7)) * 2.0**((CODES >> 3) - 10.0)).astype(np.float32)
 NIBBLE = [0, 4, 1, 5, 2, 6, 3, 7]  # of column c of eight, in AWQ
-
-
-def load(path):
-    data = open(path, "rb").read()
-    size, = struct.unpack("<Q", data[:8])
-    tensors = {}
-    for name, info in json.loads(data[8:8 + size]).items():
-        if name == "__metadata__": continue
-        begin, end = info["data_offsets"]
-        tensors[name] = (info["dtype"], np.frombuffer(data[8 + size + begin:8 + size + end], DTYPES[info["dtype"]]).reshape(info["shape"]))
-    return tensors
-
-
-def save(tensors, path):
-    header, parts, at = {"__metadata__": {"format": "pt"}}, [], 0
-    for name, (dtype, values) in tensors.items():
-        data = np.ascontiguousarray(values.astype(DTYPES[dtype], copy=False)).tobytes()
-        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-        parts.append(data)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
-
-
-def f32(tensor):
-    dtype, values = tensor
-    return (values.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else values.astype(np.float32)
 
 
 def nearest(table, values):

@@ -3,41 +3,13 @@
 usage: hf_forms.py CASE_DIR OUT_DIR      writes OUT_DIR; exit status 77 if the family's two forms are the same or the case is
                                          quantised (Hugging Face has no such form)
 Families follow mlx-lm's sanitize(); the published checkpoints have these names."""
-import json, os, re, shutil, struct, sys
+import json, os, re, shutil, sys
 import numpy as np
 
-TYPES = {"BF16": np.uint16, "F16": np.float16, "F32": np.float32}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from safetensors_file import f32, load, save
+
 ALONE = ("F32", np.ones((4, 4), np.float32))  # a tensor of another part of the model, which is left out
-
-
-def load(path):
-    data = open(path, "rb").read()
-    size, = struct.unpack("<Q", data[:8])
-    tensors = {}
-    for name, info in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            begin, end = info["data_offsets"]
-            values = np.frombuffer(data[8 + size + begin:8 + size + end], TYPES[info["dtype"]])
-            tensors[name] = (info["dtype"], values.reshape(info["shape"]))
-    return tensors
-
-
-def save(tensors, path):
-    header, parts, at = {"__metadata__": {"format": "pt"}}, [], 0
-    for name, (dtype, values) in tensors.items():
-        data = np.ascontiguousarray(values).tobytes()
-        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-        parts.append(data)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
-
-
-def f32(tensor):
-    dtype, values = tensor
-    return (values.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else values.astype(np.float32)
 
 
 def rename(t, pattern, new):

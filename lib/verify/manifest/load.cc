@@ -21,11 +21,12 @@ class Loader {
   Loader(const ByteSource& source, const std::string& path) : source_(source), path_(path) {}
 
   Result<Manifest> load() {
-    // What it is, the first line tells.
-    while (!is_at_end_ && (text_.size() < piece || text_.find('\n') == std::string::npos)) MU_TRY(read_more());
+    while (!is_at_end_ && text_.size() < piece) MU_TRY(read_more());
     if (text_.starts_with(byte_order_mark)) text_.erase(0, byte_order_mark.size());
     MU_TRY(refuse_other_kinds(std::string_view(text_).substr(0, file_kind_bytes), path_));
     if (source_.size().value_or(0) > max_manifest_bytes) return too_large();
+    // Whether it is of lines, the first one tells.
+    if (text_.find('\n') == std::string::npos) MU_TRY(read_to_line_feed());
     if (is_of_lines(text_)) return load_lines();
     while (!is_at_end_) MU_TRY(read_more());
     return parse_manifest(text_, path_);
@@ -43,9 +44,7 @@ class Loader {
       }
       text_.erase(0, begin);
       if (is_at_end_) break;
-      const std::size_t searched = text_.size();
-      do MU_TRY(read_more());
-      while (!is_at_end_ && text_.find('\n', searched) == std::string::npos);
+      MU_TRY(read_to_line_feed());
     }
     if (!text_.empty()) MU_TRY(take(lines, text_));
     return complete(std::move(manifest));
@@ -54,6 +53,16 @@ class Loader {
   Status take(ManifestLines& lines, std::string_view line) const {
     Status taken = lines.take(line);
     if (!taken) return tl::make_unexpected(in_file(std::move(taken.error()), path_));
+    return {};
+  }
+
+  // Reads on to the next line feed, or to the end; what was read before has none.
+  Status read_to_line_feed() {
+    std::size_t searched = 0;
+    do {
+      searched = text_.size();
+      MU_TRY(read_more());
+    } while (!is_at_end_ && text_.find('\n', searched) == std::string::npos);
     return {};
   }
 

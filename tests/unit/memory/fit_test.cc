@@ -283,5 +283,30 @@ TEST(Fit, SummaryHasBytesForEachToken) {
   EXPECT_EQ(summary->cached_layers, 2u);
 }
 
+// What is on the GPU besides weights stays; weights are in proportion to the files.
+TEST(FitsBySize, WeightsInProportion) {
+  const gguf::SplitSet set = small_model("llama", as_it_is);
+  FitRequest request = at(512);
+  request.available.margin = 0;
+  request.available.gpu = u64{1} << 40;
+  const Usage usage = fit_at(set, request).usage;
+  request.available.gpu = usage.gpu_total + usage.gpu_weights;  // of a file twice as long
+  const FitReport judged = *fit(set, request);
+  EXPECT_EQ(fits_by_size(judged, 1000, 1000), true);
+  EXPECT_EQ(fits_by_size(judged, 1000, 2000), true);
+  EXPECT_EQ(fits_by_size(judged, 1000, 2001), false);
+  EXPECT_EQ(fits_by_size(judged, 1000, 1), true);
+  EXPECT_EQ(fits_by_size(judged, 1, ~u64{0}), false);  // sizes come from servers
+}
+
+TEST(FitsBySize, WhatDoesNotFitSaysNothingOfSmallerOnes) {
+  FitRequest request = at(512);
+  request.available.gpu = 1;
+  const FitReport judged = *fit(small_model("llama", as_it_is), request);
+  EXPECT_EQ(fits_by_size(judged, 1000, 1001), false);
+  EXPECT_EQ(fits_by_size(judged, 1000, 999), std::nullopt);
+  EXPECT_EQ(fits_by_size(*fit(small_model("llama", as_it_is), at(512)), 1000, 999), std::nullopt);  // no limit
+}
+
 }  // namespace
 }  // namespace modelutils::memory
