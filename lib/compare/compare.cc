@@ -7,6 +7,7 @@
 #include "base/checked_math.h"
 #include "base/counted.h"
 #include "base/numbers.h"
+#include "compare/compared_adapter.h"
 
 namespace modelutils {
 
@@ -99,7 +100,29 @@ class Comparison {
       MU_ASSIGN(diff_.b, look_at(b_, view));
     }
     for (const ComparedModel* side : {&diff_.a, &diff_.b}) add_remarks(*side);
+    take_adapters();
     return {};
+  }
+
+  // Two adapters are the same if what they add is, whatever their factors are.
+  void take_adapters() {
+    if (!is_adapter(*a_) || !is_adapter(*b_)) return;
+    if (kind_of(*a_) != kind_of(*b_)) {
+      diff_.remarks.push_back(
+          "an adapter in GGUF and one in a directory have other names; mlx2gguf or gguf2mlx with --base makes of one "
+          "what the other is");
+      return;
+    }
+    ComparedModel a = diff_.a;
+    ComparedModel b = diff_.b;
+    Status taken = take_products(*a_, a);
+    if (taken) taken = take_products(*b_, b);
+    if (!taken) {
+      diff_.remarks.push_back("factors are compared, not what they add: " + taken.error().message);
+      return;
+    }
+    diff_.a = std::move(a);
+    diff_.b = std::move(b);
   }
 
   void add_remarks(const ComparedModel& side) {

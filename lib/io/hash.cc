@@ -8,7 +8,7 @@
 #endif
 
 #include <array>
-#include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/escape.h"
@@ -19,21 +19,39 @@ namespace {
 
 constexpr std::array<std::string_view, hash_algorithms> names = {"sha256", "xxh3", "sha1", "xxh64", "blake2b"};
 
-// Fetched once: a fetch walks OpenSSL's provider tables. No configuration file is read.
+// What OpenSSL and xxHash answer where memory is out: their calls fail for no other reason here.
+template <typename T>
+T* allocated(T* made) {
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+
+void succeeded(int answer) {
+  if (answer != 1) throw std::bad_alloc();
+}
+
+// Fetched once: a fetch walks OpenSSL's provider tables. No configuration file is read. In a context of its own, since
+// OpenSSL takes its default one for made where memory was out. (And not with std::call_once: no exception may leave it
+// where the unwinder is linked statically.)
+const EVP_MD* fetched(const char* name) {
+  static OSSL_LIB_CTX* const context = [] {
+    succeeded(OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr));
+    return allocated(OSSL_LIB_CTX_new());
+  }();
+  return allocated(EVP_MD_fetch(context, name, nullptr));
+}
+
 const EVP_MD* digest_method(HashAlgorithm algorithm) {
-  static std::once_flag once;
-  static EVP_MD* sha256 = nullptr;
-  static EVP_MD* sha1 = nullptr;
-  std::call_once(once, [] {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-    sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-    sha1 = EVP_MD_fetch(nullptr, "SHA1", nullptr);
-  });
-  if (algorithm == HashAlgorithm::blake2b) {  // of signatures only, so fetched by itself
-    static const EVP_MD* const blake2b = EVP_MD_fetch(nullptr, "BLAKE2B-512", nullptr);
+  if (algorithm == HashAlgorithm::blake2b) {
+    static const EVP_MD* const blake2b = fetched("BLAKE2B-512");
     return blake2b;
   }
-  return algorithm == HashAlgorithm::sha1 ? sha1 : sha256;
+  if (algorithm == HashAlgorithm::sha1) {
+    static const EVP_MD* const sha1 = fetched("SHA1");
+    return sha1;
+  }
+  static const EVP_MD* const sha256 = fetched("SHA256");
+  return sha256;
 }
 
 bool is_openssl(HashAlgorithm algorithm) {
@@ -60,11 +78,11 @@ std::optional<HashAlgorithm> hash_from_name(std::string_view name) {
 struct Hasher::State {
   explicit State(HashAlgorithm which) : algorithm(which) {
     if (is_openssl(which)) {
-      evp = EVP_MD_CTX_new();
+      evp = allocated(EVP_MD_CTX_new());
     } else if (which == HashAlgorithm::xxh3) {
-      xxh3 = XXH3_createState();
+      xxh3 = allocated(XXH3_createState());
     } else {
-      xxh64 = XXH64_createState();
+      xxh64 = allocated(XXH64_createState());
     }
   }
   ~State() {
@@ -92,7 +110,9 @@ void Hasher::reset() {
   switch (state_->algorithm) {
     case HashAlgorithm::sha256:
     case HashAlgorithm::sha1:
-    case HashAlgorithm::blake2b: EVP_DigestInit_ex2(state_->evp, digest_method(state_->algorithm), nullptr); break;
+    case HashAlgorithm::blake2b:
+      succeeded(EVP_DigestInit_ex2(state_->evp, digest_method(state_->algorithm), nullptr));
+      break;
     case HashAlgorithm::xxh3: XXH3_128bits_reset(state_->xxh3); break;
     case HashAlgorithm::xxh64: XXH64_reset(state_->xxh64, 0); break;
   }
@@ -102,7 +122,7 @@ void Hasher::update(Bytes bytes) {
   switch (state_->algorithm) {
     case HashAlgorithm::sha256:
     case HashAlgorithm::sha1:
-    case HashAlgorithm::blake2b: EVP_DigestUpdate(state_->evp, bytes.data(), bytes.size()); break;
+    case HashAlgorithm::blake2b: succeeded(EVP_DigestUpdate(state_->evp, bytes.data(), bytes.size())); break;
     case HashAlgorithm::xxh3:
 #if defined(__x86_64__)
       XXH3_128bits_update_dispatch(state_->xxh3, bytes.data(), bytes.size());
@@ -132,7 +152,7 @@ std::string Hasher::digest() {
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   unsigned int size = 0;
-  EVP_DigestFinal_ex(state_->evp, bytes.data(), &size);
+  succeeded(EVP_DigestFinal_ex(state_->evp, bytes.data(), &size));
   return std::string(as_text(bytes.data(), size));
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -48,7 +49,9 @@ extern "C" void end_by_signal(int number) {
 
 }  // namespace
 
-void end_process(int status) {
+namespace {
+
+void remove_temporary_files() {
   ending.store(true);
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) ::unlink(name);
@@ -56,6 +59,39 @@ void end_process(int status) {
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {  // folders, which are empty now
     if (const char* name = slot->path.load(); name != nullptr) ::rmdir(name);
   }
+}
+
+// The system's action is back when this is called (SA_RESETHAND), so that the process ends as it would have, with a
+// core where one is wanted. A signal that somebody sent does not come again by itself.
+extern "C" void end_by_fault(int number) {
+  remove_temporary_files();
+  ::raise(number);
+}
+
+// What the system sends where the stack cannot grow (no memory is left, or a limit is reached), and for defects of
+// ours. Sanitizers have handlers of their own, which say more.
+void install_fault_handlers() {
+  alignas(16) static std::byte stack[16 * 1024];  // the usual one is what may be missing
+  stack_t alternative{};
+  alternative.ss_sp = stack;
+  alternative.ss_size = sizeof stack;
+  if (::sigaltstack(&alternative, nullptr) != 0) return;
+  struct sigaction action {};
+  action.sa_handler = end_by_fault;
+  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  sigfillset(&action.sa_mask);
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
+    struct sigaction before {};
+    if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+      ::sigaction(number, &action, nullptr);
+    }
+  }
+}
+
+}  // namespace
+
+void end_process(int status) {
+  remove_temporary_files();
   constexpr char erase[] = "\r\033[K";  // a progress bar may be there
   if (::isatty(STDERR_FILENO) != 0) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);
@@ -74,6 +110,7 @@ void install_signal_handlers() {
     if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     ::sigaction(number, &action, nullptr);
   }
+  install_fault_handlers();
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), like a full disk
 }

@@ -1,4 +1,5 @@
-// Signals that end a process: remove temporary files, then end with status 128 + N.
+// Signals that end a process: remove temporary files, then end with status 128 + N. Faults (a stack that cannot grow)
+// remove them, too, and end it as the system does.
 #pragma once
 
 #include <string>

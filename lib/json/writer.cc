@@ -14,7 +14,9 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "base/escape.h"
@@ -34,15 +36,34 @@ struct StringStream {
   void Flush() {}
 };
 
+// RapidJSON's own does not look whether there is memory left.
+struct Allocator {
+  static constexpr bool kNeedFree = true;
+  void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
+  void* Realloc(void* old, std::size_t /*old_size*/, std::size_t size) {
+    if (size == 0) {
+      Free(old);
+      return nullptr;
+    }
+    void* const memory = std::realloc(old, size);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+  static void Free(void* memory) { std::free(memory); }
+};
+
+using CompactWriter = rapidjson::Writer<StringStream, rapidjson::UTF8<>, rapidjson::UTF8<>, Allocator>;
+using PrettyWriter = rapidjson::PrettyWriter<StringStream, rapidjson::UTF8<>, rapidjson::UTF8<>, Allocator>;
+
 // RapidJSON's writers, which put raw text character by character, with a way to append a value in one piece.
-struct Compact : rapidjson::Writer<StringStream> {
-  using Writer::Writer;
+struct Compact : CompactWriter {
+  using CompactWriter::CompactWriter;
   std::string& begin_value(rapidjson::Type type) {
     Prefix(type);
     return os_->text;
   }
 };
-struct Pretty : rapidjson::PrettyWriter<StringStream> {
+struct Pretty : PrettyWriter {
   using PrettyWriter::PrettyWriter;
   std::string& begin_value(rapidjson::Type type) {
     PrettyPrefix(type);

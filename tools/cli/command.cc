@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "base/closest_name.h"
+#include "base/joined.h"
 #include "cli/help_text.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
@@ -283,7 +284,7 @@ Result<std::string> Command::State::help(const Command& command) const {
   }
   if (auto text = group_help_text(command, help_group, width, color)) return *std::move(text);
   return usage_error(
-      fmt::format("--help={} is not a group of options; the groups are {}", help_group, group_names(command)));
+      fmt::format("--help={} is not a group of options; the groups are {}", help_group, joined(group_names(command))));
 }
 
 Command::Command(std::string name, std::string summary)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/joined.h"
 #include "base/terminal_text.h"
 #include "base/utf8.h"
 
@@ -216,13 +217,13 @@ std::string short_help_text(const Command& command, std::size_t width, bool colo
     }
   }
   help.text() += '\n';
-  help.add_wrapped("All options: --help. One group: --help=" + group_names(command), 0, 0);
+  help.add_wrapped("All options: --help. One group: --help=" + joined(group_names(command)), 0, 0);
   return std::move(help.text());
 }
 
-std::string group_names(const Command& command) {
-  std::string names;
-  for (const std::string_view group : groups(command)) names += (names.empty() ? "" : ", ") + group_name(group);
+std::vector<std::string> group_names(const Command& command) {
+  std::vector<std::string> names;
+  for (const std::string_view group : groups(command)) names.push_back(group_name(group));
   return names;
 }
 

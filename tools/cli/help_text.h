@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -18,8 +19,8 @@ std::string short_help_text(const Command& command, std::size_t width, bool colo
 std::optional<std::string> group_help_text(const Command& command, std::string_view name, std::size_t width,
                                            bool color);
 
-/// What --help= calls the groups, with commas between: "fit" for "Memory (--fit)", "forms" for "Forms of output".
-std::string group_names(const Command& command);
+/// What --help= calls the groups: "fit" for "Memory (--fit)", "forms" for "Forms of output".
+std::vector<std::string> group_names(const Command& command);
 
 /// Parts of it that the man page shares: "TOOL [options] FILE…"; what a flag does, with its choices; the headings in
 /// the order in which the tool names them, the common one last.

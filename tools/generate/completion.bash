@@ -51,22 +51,45 @@ _@id@_names() { # keys | tensors
   done
 }
 #> names
+#< addresses
+
+# Models at addresses whose headers are in the cache, where the word begins as an address does; otherwise what the words
+# say. No request is made.
+_@id@_models() { # action…
+  local before= word=$cur file name
+  # "hf://" is three words where COMP_WORDBREAKS has a ":".
+  if [[ $cur == : ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 1]}: cur=
+  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == : ]]; then
+    before=${COMP_WORDS[COMP_CWORD - 2]-}:
+  fi
+  word=$before$cur
+  if [[ $word != hf:* && $word != http:* && $word != https:* ]]; then "_@id@_$1" "${@:2}"; return; fi
+  for file in "${XDG_CACHE_HOME:-$HOME/.cache}"/modelutils/headers/*; do
+    name=
+    { IFS= read -r name && IFS= read -r name; } 2>/dev/null <"$file"
+    if [[ $name == "$word"* && $name != *[!A-Za-z0-9._/:@%+-]* ]]; then COMPREPLY+=("${name#"$before"}"); fi
+  done
+}
+#> addresses
 
 _@id@() {
-  local LC_ALL=C IFS=$' \t\n' REPLY prefix= i cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
+  local LC_ALL=C IFS=$' \t\n' REPLY prefix= is_joined= i cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
   # --flag=value is three words where COMP_WORDBREAKS has a "=", else one.
   if [[ $cur == = ]]; then
-    cur=
+    cur= is_joined=yes
   elif [[ $flag == = ]]; then
-    flag=${COMP_WORDS[COMP_CWORD - 2]}
+    flag=${COMP_WORDS[COMP_CWORD - 2]} is_joined=yes
   elif [[ $cur == --*=* ]]; then
-    flag=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
+    is_joined=yes flag=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
   fi
   for ((i = 1; i < COMP_CWORD; ++i)); do
     if [[ ${COMP_WORDS[i]} == -- ]]; then flag=--; fi # what follows is no flag
   done
+  if [[ $flag == --help && ! $is_joined ]]; then flag=; fi # its value may lack
   case $flag in
+    --help) _@id@_words '@groups@' ;;
 @values@
     *) if [[ $flag != -- && $cur == -* ]]; then _@id@_words '@flags@'; else _@id@_@positional@; fi ;;
   esac

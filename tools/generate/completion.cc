@@ -1,9 +1,11 @@
 #include "completion.h"
-#include "base/joined.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+
+#include "base/joined.h"
+#include "cli/help_text.h"
 
 namespace modelutils::generate {
 
@@ -53,17 +55,27 @@ bool is_file(const Flag& flag) {
   return flag.kind == ValueKind::file || flag.kind == ValueKind::output_file;
 }
 
-// Replaces what all shells share, and leaves out what the tool does not need.
-void fill_in(const cli::Command& command, std::string& text) {
-  const bool names = std::ranges::any_of(command.flags(), takes_names);
-  const std::string_view begin_mark = "#< names\n";
-  const std::string_view end_mark = "#> names\n";
+// Models at an address: the tools that take them have what belongs to the network.
+bool takes_addresses(const cli::Command& command) {
+  return std::ranges::any_of(command.flags(), [](const Flag& flag) { return flag.names == "--no-cache"; });
+}
+
+// "#< name" to "#> name": a part that is kept without its marks, or left out.
+void keep_part(std::string& text, std::string_view name, bool is_kept) {
+  const std::string begin_mark = fmt::format("#< {}\n", name);
+  const std::string end_mark = fmt::format("#> {}\n", name);
   const std::size_t begin = text.find(begin_mark);
   const std::size_t end = text.find(end_mark);
-  if (begin != std::string::npos && end != std::string::npos) {
-    text.erase(end, end_mark.size());
-    text.erase(begin, names ? begin_mark.size() : end - begin);
-  }
+  if (begin == std::string::npos || end == std::string::npos) return;
+  text.erase(end, end_mark.size());
+  text.erase(begin, is_kept ? begin_mark.size() : end - begin);
+}
+
+// Replaces what all shells share, and leaves out what the tool does not need.
+void fill_in(const cli::Command& command, std::string& text) {
+  keep_part(text, "names", std::ranges::any_of(command.flags(), takes_names));
+  keep_part(text, "addresses", takes_addresses(command));
+  replace_all(text, "@groups@", joined(cli::group_names(command), " "));
   std::string id = command.name();
   std::ranges::replace(id, '-', '_');
   replace_all(text, "@id@", id);
@@ -112,7 +124,7 @@ std::string bash_completion(const cli::Command& command, std::string text) {
   std::string values;
   for (const Flag& flag : command.flags()) {
     if (flag.is_positional()) {
-      replace_all(text, "@positional@", bash_action(flag));
+      replace_all(text, "@positional@", (takes_addresses(command) ? "models " : "") + bash_action(flag));
       continue;
     }
     for (const std::string& name : names_of(flag)) flags += (flags.empty() ? "" : " ") + name;
@@ -131,8 +143,9 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
   for (const Flag& flag : command.flags()) {
     const std::string help = "[" + escaped(flag.help, "[]:\\") + "]";
     const std::string value = escaped(flag.is_positional() ? flag.names : flag.value_name, ":\\");
-    const std::string action = zsh_action(flag, identifier(command));
+    std::string action = zsh_action(flag, identifier(command));
     if (flag.is_positional()) {
+      if (takes_addresses(command)) action = fmt::format(" _{}_models {}", identifier(command), action);
       line(quoted(fmt::format("{}:{}:{}", flag.repeatable ? "*" : "1", value, action)));
       continue;
     }
@@ -144,7 +157,10 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
       const std::string excluded = flag.repeatable     ? "*"
                                    : names.size() == 1 ? ""
                                                        : fmt::format("({})", joined(names, " "));
-      line(quoted(excluded + name + std::string(join) + tail));
+      if (name == "--help")
+        line(quoted(fmt::format("{}--help=-{}::group:(@groups@)", excluded, help)));
+      else
+        line(quoted(excluded + name + std::string(join) + tail));
     }
   }
   replace_all(text, "@specs@", specs);
@@ -163,6 +179,7 @@ std::string fish_completion(const cli::Command& command, std::string text) {
     }
     const bool has_value = flag.is_positional() || !flag.value_name.empty();
     specs += has_value ? fish_action(flag, identifier(command)) : "";
+    if (flag.names == "-h,--help") specs += " -f -a '@groups@'";  // only behind "--help=": the value may lack
     if (!flag.is_positional()) specs += fmt::format(" -d '{}'", escaped(flag.help, "'\\"));
     specs += "\n";
   }

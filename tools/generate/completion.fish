@@ -13,5 +13,23 @@ function __@id@_names # keys | tensors
     end
 end
 #> names
+#< addresses
+
+# Models at addresses whose headers are in the cache, where the word begins as an address does. No request is made.
+function __@id@_addresses
+    string match -qr '^(hf|https?):' -- (commandline -ct); or return
+    set -l folder $XDG_CACHE_HOME
+    test -n "$folder"; or set folder $HOME/.cache
+    for file in $folder/modelutils/headers/*
+        set -l name
+        begin
+            read -l first
+            read name
+        end <$file 2>/dev/null
+        string match -r '^[A-Za-z0-9._/:@%+-]+$' -- $name
+    end
+end
+complete -c @tool@ -a '(__@id@_addresses)'
+#> addresses
 
 @specs@

@@ -16,5 +16,21 @@ _@id@_names() { # keys | tensors
   compadd -- ${${(M)found:#[A-Za-z0-9_]*}:#*[^A-Za-z0-9._/+@%-]*}
 }
 #> names
+#< addresses
+
+# Models at addresses whose headers are in the cache, where the word begins as an address does; otherwise what the words
+# say. No request is made.
+_@id@_models() { # action…
+  local file name
+  local -a found
+  if [[ $PREFIX != (hf|http|https):* ]]; then "$@"; return; fi
+  for file in ${XDG_CACHE_HOME:-$HOME/.cache}/modelutils/headers/*(N); do
+    name=
+    { IFS= read -r name && IFS= read -r name } 2>/dev/null <$file
+    [[ $name != *[^A-Za-z0-9._/:@%+-]* ]] && found+=($name)
+  done
+  compadd -- $found
+}
+#> addresses
 
 _arguments -s -S@specs@

@@ -56,7 +56,10 @@ ManifestIndex::ManifestIndex(const ManifestEntries& entries) : entries_(entries)
   // Most keys differ, so that texts are hardly looked at.
   std::ranges::sort(places_, [&](const Place& a, const Place& b) {
     if (a.key != b.key) return a.key < b.key;
-    return std::pair(text_from(a), a.entry) < std::pair(text_from(b), b.entry);
+    const ManifestEntry left = entries_[a.entry];
+    const ManifestEntry right = entries_[b.entry];
+    return std::tuple(left.name().substr(a.at), !left.unsplit.empty(), left.name(), a.entry) <
+           std::tuple(right.name().substr(b.at), !right.unsplit.empty(), right.name(), b.entry);
   });
 }
 
@@ -71,38 +74,51 @@ std::span<const ManifestIndex::Place> ManifestIndex::places_of(std::string_view 
   return {first, last};
 }
 
+std::span<const ManifestIndex::Place> ManifestIndex::files_with_base(std::string_view base) const {
+  const std::span<const Place> places = places_of(base);
+  const auto order = [&](const Place& place) {
+    return std::pair(text_from(place), !entries_[place.entry].unsplit.empty());
+  };
+  const auto first = std::ranges::lower_bound(places, std::pair(base, false), {}, order);
+  const auto last = std::ranges::upper_bound(first, places.end(), std::pair(base, false), {}, order);
+  return {first, last};
+}
+
+// Their names are in order, so that the first and the last tell whether all are the same.
 std::optional<std::string_view> ManifestIndex::only_name_with_base(std::string_view base) const {
-  std::optional<std::string_view> name;
-  for (const Place& place : places_of(base)) {
-    const std::string_view file = entries_[place.entry].file;
-    if (file.substr(base_at(file)) != base) continue;
-    if (name && *name != file) return std::nullopt;
-    name = file;
-  }
+  const std::span<const Place> files = files_with_base(base);
+  if (files.empty()) return std::nullopt;
+  const std::string_view name = entries_[files.front().entry].file;
+  if (entries_[files.back().entry].file != name) return std::nullopt;
   return name;
 }
 
 std::vector<ManifestIndex::Match> ManifestIndex::about(std::string_view name) const {
   std::vector<Match> matches;
   if (name.empty()) return matches;
-  const std::size_t base = base_at(name);
-  const std::string whole(name.substr(base));
-  for (const Place& place : places_of(whole)) {
-    const ManifestEntry entry = entries_[place.entry];
-    if (entry.unsplit.empty() && entry.file == name) matches.push_back({place.entry, {}});
+  const auto name_of = [&](const Place& place) { return entries_[place.entry].name(); };
+  const std::span<const Place> files = files_with_base(name.substr(base_at(name)));
+  for (auto place = std::ranges::lower_bound(files, name, {}, name_of); place != files.end(); ++place) {
+    if (name_of(*place) != name) break;
+    matches.push_back({place->entry, {}});
   }
-  // What is about the file goes on with nothing or with ':' after its name. Names that begin alike lie between the two.
-  const std::span<const Place> pieces = places_of(first_piece(whole));
+  // In text the name is found by its first piece. What is about the file goes on with nothing or with ':' after it;
+  // names that begin alike lie between the two.
+  const std::size_t slashes = std::min(name.find_first_not_of('/'), name.size());
+  const std::string rest(name.substr(slashes));
+  const std::span<const Place> pieces = places_of(first_piece(rest));
   const auto from = [&](const Place& place) { return text_from(place); };
-  for (const std::string& wanted : {whole, whole + ':'}) {
+  for (const std::string& wanted : {rest, rest + ':'}) {
     for (auto place = std::ranges::lower_bound(pieces, wanted, {}, from); place != pieces.end(); ++place) {
       const std::string_view text = text_from(*place);
-      if (wanted.size() == whole.size() ? text != wanted : !text.starts_with(wanted)) break;
+      if (wanted.size() == rest.size() ? text != wanted : !text.starts_with(wanted)) break;
       const ManifestEntry entry = entries_[place->entry];
-      if (entry.unsplit.empty() || place->at < base) continue;
-      const std::string_view subject = entry.unsplit.substr(place->at - base);
-      const bool is_name = place->at == base || separators.find(entry.unsplit[place->at - base - 1]) != separators.npos;
-      if (is_name && subject.starts_with(name)) matches.push_back({place->entry, subject.substr(name.size())});
+      if (entry.unsplit.empty() || place->at < slashes) continue;
+      const std::size_t begins = place->at - slashes;
+      const bool is_name = begins == 0 || separators.find(entry.unsplit[begins - 1]) != separators.npos;
+      if (is_name && entry.unsplit.substr(begins).starts_with(name)) {
+        matches.push_back({place->entry, text.substr(rest.size())});
+      }
     }
   }
   // In the order of the manifest; of a subject that names the file twice the leftmost place.

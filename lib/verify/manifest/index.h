@@ -24,8 +24,8 @@ class ManifestIndex {
   };
   /// The entries that name the file `name` (a base name, or one that begins in a folder), in the order of the manifest.
   /// In the "PATH/FILE:TENSOR" of a text manifest the name begins at the start or after a '/' or '\' and ends at the
-  /// end or before a ':'; the leftmost place counts. (A name that begins with ':' or '\' is not found in text.) Costs
-  /// as much as there are entries about files of that base name.
+  /// end or before a ':'; the leftmost place counts. (A name that begins with ':' or '\', slashes
+  /// aside, is not found in text.) Costs as much as there are such entries.
   std::vector<Match> about(std::string_view name) const;
   /// The file name that all entries with this base name have; nothing where there is none, or several. Not of text
   /// manifests.
@@ -43,9 +43,10 @@ class ManifestIndex {
   };
   std::string_view text_from(const Place& place) const;
   std::span<const Place> places_of(std::string_view key) const;
+  std::span<const Place> files_with_base(std::string_view base) const;
 
   const ManifestEntries& entries_;
-  std::vector<Place> places_;  // by key, then by the text from `at` on
+  std::vector<Place> places_;  // by key, by the text from `at` on, files before text, then by the whole name
   std::vector<std::size_t> unnamed_;
 };
 

@@ -200,24 +200,36 @@ bool is_of_lines(std::string_view beginning) {
 
 namespace {
 
-// Is all of `text` one JSON document (with line feeds in it, or of the shape of gguf2bump's)?
-bool is_one_object(std::string_view text, const std::string& path) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos || text[begin] != '{') return false;
-  const std::string_view first_line = text.substr(begin, text.find('\n', begin) - begin);
-  const auto document = json::parse(first_line, path);
-  return !document || entry_array((*document)->root).has_value();
+Status of_manifest(Status status, const Manifest& manifest) {
+  if (status) return status;
+  return tl::make_unexpected(in_file(std::move(status.error()), manifest.path));
 }
 
-// The Hub's lists of files. False if the text is none of them; what is wrong with its JSON others say.
-Result<bool> parse_published_json(std::string_view text, Manifest& manifest) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos || (text[begin] != '{' && text[begin] != '[')) return false;
+// The Hub's list of files, or what gguf2bump writes, parsed once. False if the text is neither: then it is of lines.
+Result<bool> parse_document(std::string_view text, Manifest& manifest) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
+  text.remove_prefix(begin);
+  if (!text.starts_with('{') && !text.starts_with('[')) return false;
+  const std::size_t line_end = std::min(text.find('\n'), text.size());
+  const bool is_one_line = text.find_first_not_of(blanks, line_end) == text.npos;
   const auto document = json::parse(text, manifest.path);
-  if (!document) return false;
-  auto read = parse_hub_list((*document)->root, manifest);
-  if (!read) return tl::make_unexpected(in_file(std::move(read.error()), manifest.path));
-  return *read;
+  if (!document) {
+    if (text[0] == '[') return false;
+    if (!is_one_line) {
+      const auto first = json::parse(text.substr(0, line_end), manifest.path);
+      if (first && !entry_array((*first)->root)) return false;
+    }
+    MU_TRY(of_manifest(syntax_error(0, document.error().message), manifest));
+  }
+  const json::Element root = (*document)->root;
+  auto published = parse_hub_list(root, manifest);
+  if (!published) return tl::make_unexpected(in_file(std::move(published.error()), manifest.path));
+  manifest.is_published = *published;
+  if (manifest.is_published) return true;
+  if (text[0] == '[' || (is_one_line && !entry_array(root))) return false;
+  MU_TRY(of_manifest(parse_object(root, manifest), manifest));
+  return true;
 }
 
 }  // namespace
@@ -242,16 +254,11 @@ Result<Manifest> parse_manifest(std::string_view text, std::string path) {
   auto is_pointer = parse_lfs_pointer(text, manifest);
   if (!is_pointer) return tl::make_unexpected(in_file(std::move(is_pointer.error()), manifest.path));
   if (*is_pointer) return manifest;
-  const bool is_lines = is_of_lines(text);
-  if (!is_lines) {
-    MU_ASSIGN(manifest.is_published, parse_published_json(text, manifest));
+  bool is_document = false;
+  if (!is_of_lines(text)) {
+    MU_ASSIGN(is_document, parse_document(text, manifest));
   }
-  if (manifest.is_published) {
-    // The Hub's lists: nothing more.
-  } else if (!is_lines && is_one_object(text, manifest.path)) {
-    auto document = json::parse(text, manifest.path);
-    parsed = document ? parse_object((*document)->root, manifest) : syntax_error(0, document.error().message);
-  } else {
+  if (!is_document) {
     ManifestLines lines(manifest);
     while (parsed && !text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());

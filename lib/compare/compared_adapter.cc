@@ -1,0 +1,229 @@
+#include "compare/compared_adapter.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "adapter/adapter.h"
+#include "adapter/add_product.h"
+#include "adapter/gguf_adapter.h"
+#include "base/checked_math.h"
+
+namespace modelutils {
+
+namespace {
+
+// Of all products of an adapter together. A pair of thin matrices in a small file may state a product that nobody can
+// compute: those of the largest models have a hundredth of it.
+constexpr u64 most_elements = u64{1} << 40;
+
+// `a` [slices, rank, columns], `b` [slices, rows, rank].
+struct Factors {
+  std::vector<float> a, b;
+};
+using Load = std::function<Result<Factors>()>;
+
+struct Shape {
+  u64 rank = 0;
+  u64 columns = 0;
+  u64 rows = 0;
+  u64 slices = 1;
+
+  std::optional<u64> elements() const {
+    const auto slice = checked_mul(rows, columns);
+    return slice ? checked_mul(*slice, slices) : std::nullopt;
+  }
+};
+
+class ProductValues : public TensorValues {
+ public:
+  ProductValues(const Shape& shape, double scale, Load load)
+      : TensorValues(plain_form(TensorType::F32), shape.elements().value_or(0), std::max<u64>(shape.columns, 1)),
+        shape_(shape),
+        scale_(scale),
+        load_(std::move(load)) {}
+
+  Status read(u64 first, u64 count, StoredRows& out) const override {
+    MU_TRY(load());
+    std::vector<float> values(static_cast<std::size_t>(count * shape_.columns));
+    for (u64 done = 0; done < count;) {
+      const u64 slice = (first + done) / shape_.rows;
+      const u64 row = (first + done) % shape_.rows;
+      const u64 rows = std::min(count - done, shape_.rows - row);
+      const u64 of_a = shape_.rank * shape_.columns;
+      adapter::add_product(
+          std::span(factors_->a).subspan(slice * of_a, of_a),
+          std::span(factors_->b).subspan((slice * shape_.rows + row) * shape_.rank, rows * shape_.rank), shape_.rank,
+          shape_.columns, std::span(values).subspan(done * shape_.columns, rows * shape_.columns));
+      done += rows;
+    }
+    out.values().resize(values.size() * sizeof(float));
+    std::memcpy(out.values().data(), values.data(), out.values().size());
+    return {};
+  }
+
+  void decode(const StoredRows& rows, std::span<float> out) const override {
+    std::memcpy(out.data(), rows.values().data(), out.size_bytes());
+  }
+
+ private:
+  Status load() const {
+    const std::lock_guard lock(mutex_);
+    if (factors_) return {};
+    MU_ASSIGN(factors_, load_());
+    for (float& value : factors_->b) value = static_cast<float>(scale_ * static_cast<double>(value));
+    return {};
+  }
+
+  Shape shape_;
+  double scale_;
+  Load load_;
+  mutable std::mutex mutex_;
+  mutable std::optional<Factors> factors_;
+};
+
+// Element (slice, i, j) of a factor as it lies in `values`, in rows.
+std::vector<float> in_rows(const adapter::Factor& factor, const std::vector<float>& values) {
+  std::vector<float> rows;
+  rows.reserve(static_cast<std::size_t>(factor.stack * factor.rows * factor.columns));
+  for (u64 slice = 0; slice < factor.stack; ++slice) {
+    for (u64 i = 0; i < factor.rows; ++i) {
+      const u64 begin = factor.start + slice * factor.stack_stride + i * factor.row_stride;
+      for (u64 j = 0; j < factor.columns; ++j) rows.push_back(values[begin + j * factor.column_stride]);
+    }
+  }
+  return rows;
+}
+
+class Products {
+ public:
+  explicit Products(ComparedModel& side) : side_(side) {}
+
+  void add(std::string_view name, const Shape& shape, double scale, Load load) {
+    ComparedTensor& tensor = made_.emplace_back();
+    tensor.name = side_.kept->keep(std::string(name));
+    tensor.type = side_.kept->keep(fmt::format("rank {}", shape.rank));
+    std::vector<u64> ne = {shape.columns, shape.rows};
+    if (shape.slices > 1) ne.push_back(shape.slices);
+    tensor.ne = side_.kept->keep(std::move(ne));
+    const u64 elements = shape.elements().value_or(most_elements);
+    elements_ = checked_add(elements_, elements).value_or(most_elements);
+    if (elements_ >= most_elements) {
+      tensor.problem = "the product is too large to be computed";
+      return;
+    }
+    tensor.bytes = elements * sizeof(float);
+    tensor.values = [shape, scale, load = std::move(load)] {
+      return std::make_unique<ProductValues>(shape, scale, load);
+    };
+  }
+
+  void replace(const std::set<std::string_view>& factors) {
+    std::erase_if(side_.tensors, [&](const ComparedTensor& tensor) { return factors.contains(tensor.name); });
+    side_.tensors.insert(side_.tensors.end(), std::make_move_iterator(made_.begin()),
+                         std::make_move_iterator(made_.end()));
+  }
+
+ private:
+  ComparedModel& side_;
+  std::vector<ComparedTensor> made_;
+  u64 elements_ = 0;
+};
+
+Result<std::vector<float>> read_tensor(const gguf::SetFile& file, const gguf::TensorInfo& tensor) {
+  const u64 elements = tensor.elements().value_or(0);
+  StoredMatrix matrix;
+  matrix.form = plain_form(*tensor.type());
+  matrix.form.big_endian = file.document.big_endian;
+  matrix.elements = elements;
+  matrix.columns = tensor.ne.front();
+  matrix.planes[0] = {file.source.get(), file.document.data_offset + tensor.offset};
+  const MatrixValues values(matrix, tensor.name, file.path);
+  std::vector<float> numbers(static_cast<std::size_t>(elements));
+  MU_TRY(values.read_values(0, numbers));
+  return numbers;
+}
+
+std::vector<float> transposed(const std::vector<float>& values, u64 rows, u64 columns) {
+  std::vector<float> out(values.size());
+  for (u64 i = 0; i < rows; ++i) {
+    for (u64 j = 0; j < columns; ++j) out[j * rows + i] = values[i * columns + j];
+  }
+  return out;
+}
+
+void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
+  const gguf::Index index(file.document);
+  const auto found = adapter::gguf_adapter(file.document, index);
+  if (!found) return;
+  Products products(side);
+  std::set<std::string_view> factors;
+  for (const adapter::GgufPair& pair : found->pairs) {
+    const Shape shape = {pair.rank(), pair.columns(), pair.rows(), pair.slices()};
+    const auto fits = [](const gguf::TensorInfo& tensor, u64 x, u64 y, u64 slices) {
+      const u64 elements = tensor.elements().value_or(0);
+      const auto wanted = checked_mul(x, y);
+      return tensor.type() && elements > 0 && wanted && checked_mul(*wanted, slices) == elements;
+    };
+    const bool is_embedding = pair.is_embedding();
+    if (!fits(*pair.a, shape.rank, is_embedding ? shape.rows : shape.columns, shape.slices) ||
+        !fits(*pair.b, shape.rank, is_embedding ? shape.columns : shape.rows, shape.slices)) {
+      continue;  // no pair: its factors are compared as they are
+    }
+    factors.insert({pair.a->name, pair.b->name});
+    products.add(pair.target, shape, found->scale_of(pair), [&file, pair, shape, is_embedding]() -> Result<Factors> {
+      Factors read;
+      MU_ASSIGN(read.a, read_tensor(file, *pair.a));
+      MU_ASSIGN(read.b, read_tensor(file, *pair.b));
+      if (is_embedding) {
+        std::swap(read.a, read.b);
+        read.a = transposed(read.a, shape.columns, shape.rank);
+      }
+      return read;
+    });
+  }
+  products.replace(factors);
+}
+
+Status take_directory(const SafetensorsModel& model, ComparedModel& side) {
+  MU_ASSIGN(auto read, adapter::read_adapter(model.folder, model.set));
+  const auto adapter = std::make_shared<const adapter::Adapter>(std::move(read));
+  Products products(side);
+  std::set<std::string_view> factors;
+  for (const adapter::Module& module : adapter->modules) {
+    factors.insert({module.a.name, module.b.name});
+    const Shape shape = {module.rank(), module.a.columns, module.b.rows, module.b.stack};
+    products.add(module.name, shape, module.scale, [adapter, &module]() -> Result<Factors> {
+      Factors found;
+      MU_ASSIGN(const std::vector<float> a, adapter->read(module.a));
+      MU_ASSIGN(const std::vector<float> b, adapter->read(module.b));
+      found.a = in_rows(module.a, a);
+      found.b = in_rows(module.b, b);
+      return found;
+    });
+  }
+  products.replace(factors);
+  return {};
+}
+
+}  // namespace
+
+bool is_adapter(const Model& model) {
+  if (model.gguf) {
+    const gguf::Document& document = model.gguf->files.front().document;
+    return adapter::gguf_adapter(document, gguf::Index(document)).has_value();
+  }
+  return model.safetensors && model.safetensors->set.is_directory && adapter::is_adapter(model.safetensors->folder);
+}
+
+Status take_products(const Model& model, ComparedModel& side) {
+  if (!model.gguf) return take_directory(*model.safetensors, side);
+  take_gguf(model.gguf->files.front(), side);
+  return {};
+}
+
+}  // namespace modelutils
