@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "mlx/spread_codes.h"
 
 namespace modelutils {
 
@@ -37,6 +38,87 @@ std::byte code_at(const Gather& gather, u64 number, const std::byte* words, u64 
   u64 bits = load<u32>(word);
   if (place.bit + gather.bits > 32) bits |= u64{load<u32>(word + step)} << 32;
   return static_cast<std::byte>((bits >> place.bit) & ((1u << gather.bits) - 1));
+}
+
+// Eight codes at a time, the first of them at a byte: of streams whose codes run on, or whose words are filled by them.
+bool is_in_eights(const Gather& gather) {
+  const bool fills_words = gather.codes_in_word == 0 || gather.codes_in_word * gather.bits == 32;
+  return fills_words && !gather.is_shuffled && gather.bits >= 2 && gather.bits <= 8;
+}
+
+void put_eight(u64 codes, std::byte* out) {
+  std::memcpy(out, &codes, sizeof codes);
+}
+
+// Codes [0, columns) of one row's stream at `words`, of which `bytes` are there.
+void codes_of_stream(const Gather& gather, u64 columns, const std::byte* words, u64 bytes, std::byte* out) {
+  u64 i = 0;
+  if (is_in_eights(gather)) {
+    for (const std::byte* at = words; i + 8 <= columns && at + sizeof(u64) <= words + bytes;
+         i += 8, at += gather.bits) {
+      put_eight(mlx::spread_codes(load<u64>(at), gather.bits), out + i);
+    }
+  }
+  for (; i < columns; ++i) out[i] = code_at(gather, i, words, 0, word_bytes);
+}
+
+// The same of `count` rows whose words alternate, 32 codes at a time: as many words as a code has bits.
+void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* words, u64 count, MutableBytes out) {
+  const u64 step = count * word_bytes;
+  u64 whole = 0;
+  if (is_in_eights(gather)) {
+    whole = columns / 32 * 32;
+    std::array<std::byte, 32 + sizeof(u64)> stream{};
+    for (u64 i = 0; i < whole; i += 32) {
+      const std::byte* run = words + i / 32 * gather.bits * step;
+      for (u64 row = 0; row < count; ++row) {
+        for (u64 w = 0; w < gather.bits; ++w) {
+          std::memcpy(stream.data() + w * word_bytes, run + w * step + row * word_bytes, word_bytes);
+        }
+        std::byte* const to = out.data() + row * columns + i;
+        for (u64 e = 0; e < 4; ++e) {
+          put_eight(mlx::spread_codes(load<u64>(stream.data() + e * gather.bits), gather.bits), to + 8 * e);
+        }
+      }
+    }
+  }
+  for (u64 row = 0; row < count; ++row) {
+    const std::byte* own = words + row * word_bytes;
+    for (u64 i = whole; i < columns; ++i) out[row * columns + i] = code_at(gather, i, own, 0, step);
+  }
+}
+
+// Byte i of word k becomes byte k of word i: blocks of four, of two, of one byte change their places.
+void transpose_bytes(std::array<u64, 8>& words) {
+  const auto exchange = [&](std::size_t distance, u64 kept) {
+    const unsigned shift = static_cast<unsigned>(8 * distance);
+    for (std::size_t i = 0; i < 8; ++i) {
+      if ((i & distance) != 0) continue;
+      const u64 low = words[i];
+      const u64 high = words[i + distance];
+      words[i] = (low & kept) | (high & kept) << shift;
+      words[i + distance] = (low >> shift & kept) | (high & ~kept);
+    }
+  };
+  exchange(4, 0x00000000FFFFFFFFu);
+  exchange(2, 0x0000FFFF0000FFFFu);
+  exchange(1, 0x00FF00FF00FF00FFu);
+}
+
+// Eight rows of AWQ's nibbles, one word of every column: `words` are `step` bytes apart. Rows of `columns` codes.
+void shuffled_rows(u64 columns, const std::byte* words, u64 step, std::byte* out) {
+  constexpr std::array<u64, 8> rows = {0, 2, 4, 6, 1, 3, 5, 7};  // of the nibbles
+  u64 i = 0;
+  for (; i + 8 <= columns; i += 8) {
+    std::array<u64, 8> square;
+    for (u64 k = 0; k < 8; ++k) square[k] = mlx::spread_codes(load<u32>(words + (i + k) * step), 4);
+    transpose_bytes(square);
+    for (u64 k = 0; k < 8; ++k) put_eight(square[k], out + rows[k] * columns + i);
+  }
+  for (; i < columns; ++i) {
+    const u64 codes = mlx::spread_codes(load<u32>(words + i * step), 4);
+    for (u64 k = 0; k < 8; ++k) out[rows[k] * columns + i] = static_cast<std::byte>(codes >> (8 * k));
+  }
 }
 
 // The last word that codes [.., last] reach.
@@ -79,8 +161,7 @@ Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u
       const u64 bytes = (last_word(gather, columns - 1) + 1) * word_bytes;
       MU_TRY(read_pieces(file, offset + first * gather.stride, gather.stride, count, bytes, read));
       for (u64 row = 0; row < count; ++row) {
-        const std::byte* words = read.data() + row * bytes;
-        for (u64 i = 0; i < columns; ++i) out[row * columns + i] = code_at(gather, i, words, 0, word_bytes);
+        codes_of_stream(gather, columns, read.data() + row * bytes, bytes, out.data() + row * columns);
       }
       return {};
     }
@@ -88,19 +169,22 @@ Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u
       const u64 words = last_word(gather, columns - 1) + 1;
       const u64 bytes = count * word_bytes;
       MU_TRY(read_pieces(file, offset + first * word_bytes, gather.stride, words, bytes, read));
-      for (u64 row = 0; row < count; ++row) {
-        const std::byte* own = read.data() + row * word_bytes;
-        for (u64 i = 0; i < columns; ++i) out[row * columns + i] = code_at(gather, i, own, 0, bytes);
-      }
+      codes_of_word_columns(gather, columns, read.data(), count, out);
       return {};
     }
     case Kind::codes_of_columns: {
       const u64 from = place_of(gather, gather.is_shuffled ? first / 8 * 8 : first).word;
       const u64 bytes = (last_word(gather, first + count - 1) - from + 1) * word_bytes;
       MU_TRY(read_pieces(file, offset + from * word_bytes, gather.stride, columns, bytes, read));
+      u64 done = 0;
+      if (gather.is_shuffled && gather.bits == 4 && first % 8 == 0) {
+        for (; done + 8 <= count; done += 8) {
+          shuffled_rows(columns, read.data() + done / 8 * word_bytes, bytes, out.data() + done * columns);
+        }
+      }
       for (u64 i = 0; i < columns; ++i) {
         const std::byte* words = read.data() + i * bytes;
-        for (u64 row = 0; row < count; ++row) {
+        for (u64 row = done; row < count; ++row) {
           out[row * columns + i] = code_at(gather, first + row, words, from, word_bytes);
         }
       }

@@ -264,27 +264,42 @@ float nvfp4_factor(const StoredForm& form, const std::byte* at) {
   return form.integers.scale_is_inverse ? 1 / stored : stored;
 }
 
+IntegerGroup integer_group(const StoredForm& form, u64 columns, const StoredPlanes& planes, u64 row, u64 group) {
+  const IntegerParams& of = form.integers;
+  const u64 at = row * integer_groups(of, columns) + group;
+  IntegerGroup found;
+  found.zero = of.is_signed ? 0 : 1 << (of.bits - 1);
+  if (of.has_zeros) found.zero = static_cast<i32>(static_cast<u8>(planes[2][at])) + (of.zeros_plus_one ? 1 : 0);
+  found.scale = scale_at(form.types[1], planes[1].data() + at * type_info(form.types[1]).block_bytes);
+  return found;
+}
+
 void integers_of_row(const StoredForm& form, u64 columns, const StoredPlanes& planes, u64 row, std::span<i32> numbers,
                      std::span<float> scales) {
   const IntegerParams& of = form.integers;
   const u64 groups = integer_groups(of, columns);
-  const u64 scale_bytes = type_info(form.types[1]).block_bytes;
   const std::byte* codes = planes[0].data() + row * columns;
-  const std::byte* scale = planes[1].data() + row * groups * scale_bytes;
-  const std::byte* zero = of.has_zeros ? planes[2].data() + row * groups : nullptr;
+  const auto put = [&](u64 begin, u64 end, const IntegerGroup& group) {
+    for (u64 i = begin; i < end; ++i) {
+      const i32 code = of.is_signed ? static_cast<i8>(codes[i]) : static_cast<i32>(static_cast<u8>(codes[i]));
+      numbers[i] = code - group.zero;
+    }
+    std::fill(scales.begin() + static_cast<std::ptrdiff_t>(begin), scales.begin() + static_cast<std::ptrdiff_t>(end),
+              group.scale);
+  };
+  if (!of.is_scattered) {
+    const u64 width = of.group == 0 ? columns : of.group;
+    for (u64 group = 0; group < groups; ++group) {
+      put(group * width, std::min((group + 1) * width, columns), integer_group(form, columns, planes, row, group));
+    }
+    return;
+  }
+  std::vector<IntegerGroup> all(static_cast<std::size_t>(groups));
+  for (u64 group = 0; group < groups; ++group) all[group] = integer_group(form, columns, planes, row, group);
   // All rows share one line, which whoever only analyses reads once.
   const u64 line = columns * sizeof(u32);
-  const std::byte* places = of.is_scattered ? planes[3].data() + (planes[3].size() > line ? row * line : 0) : nullptr;
-  const i32 middle = of.is_signed ? 0 : 1 << (of.bits - 1);
-  for (u64 i = 0; i < columns; ++i) {
-    u64 group = of.group == 0 ? 0 : i / of.group;
-    if (places != nullptr) group = std::min<u64>(load<u32>(places + i * sizeof(u32)), groups - 1);
-    const i32 code = of.is_signed ? static_cast<i8>(codes[i]) : static_cast<i32>(static_cast<u8>(codes[i]));
-    const i32 at =
-        zero != nullptr ? static_cast<i32>(static_cast<u8>(zero[group])) + (of.zeros_plus_one ? 1 : 0) : middle;
-    numbers[i] = code - at;
-    scales[i] = scale_at(form.types[1], scale + group * scale_bytes);
-  }
+  const std::byte* places = planes[3].data() + (planes[3].size() > line ? row * line : 0);
+  for (u64 i = 0; i < columns; ++i) put(i, i + 1, all[std::min<u64>(load<u32>(places + i * sizeof(u32)), groups - 1)]);
 }
 
 StoredForm integer_form(const IntegerParams& params, TensorType scale) {

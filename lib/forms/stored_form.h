@@ -93,6 +93,14 @@ StoredPlanes planes_of(const StoredRows& rows);
 /// A scale of type F32, F16 or BF16, at any address.
 float scale_at(TensorType type, const std::byte* at);
 
+/// FormKind::integers: what the elements of a group share; of unsigned codes without zero points the middle one is zero.
+struct IntegerGroup {
+  i32 zero = 0;
+  float scale = 0;
+};
+/// Of row `row` of the planes.
+IntegerGroup integer_group(const StoredForm& form, u64 columns, const StoredPlanes& planes, u64 row, u64 group);
+
 /// FormKind::integers: code − zero point and scale of every element of row `row` of the planes.
 void integers_of_row(const StoredForm& form, u64 columns, const StoredPlanes& planes, u64 row, std::span<i32> numbers,
                      std::span<float> scales);

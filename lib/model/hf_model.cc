@@ -9,6 +9,7 @@
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
 #include "arch/names.h"
+#include "arch/not_converted.h"
 #include "arch/prediction_rows.h"
 #include "base/checked_math.h"
 #include "base/counted.h"
@@ -263,11 +264,15 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened, Predi
   auto model = std::make_unique<HfModel>(std::move(opened));
   model->family = arch::find_family(model->config);
   if (model->family == nullptr) {
-    return input_error("convert-architecture",
-                       fmt::format("architecture '{}' (model_type '{}') is not among those that are converted "
-                                   "(docs/architectures.md)",
-                                   model->config.architecture, model->config.model_type),
-                       "architectures", {}, model->config.path);
+    const auto known =
+        std::ranges::find(arch::not_converted(), model->config.model_type, &arch::NotConverted::model_type);
+    return input_error(
+        "convert-architecture",
+        fmt::format("architecture '{}' (model_type '{}') is not {}", model->config.architecture,
+                    model->config.model_type,
+                    known != arch::not_converted().end() ? fmt::format("converted: {}", known->because)
+                                                         : "among those that are converted (docs/architectures.md)"),
+        "architectures", {}, model->config.path);
   }
   log_info("{}: '{}' (model_type '{}') is converted as {}", model->config.path, model->config.architecture,
            model->config.model_type, model->family->gguf);

@@ -358,6 +358,7 @@ class Planner {
       stream.file = plan_.files.size();
       stream.rows = tensor.units();
       stream.granule = row_granule(tensor);
+      stream.chunk_rows = rows_at_once(*plan_.model, tensor, options_.threads);
       stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
       stream.is_measured = !plan_.recipes[i].exact;
       plan_.stream.push_back(stream);

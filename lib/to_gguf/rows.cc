@@ -101,6 +101,17 @@ u64 row_granule(const MappedTensor& tensor) {
   return granule / std::gcd(granule, tensor.pieces);
 }
 
+u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, unsigned threads) {
+  if (tensor.parts.empty() || tensor.is_whole || tensor.is_transposed || tensor.pieces != 1) return 0;
+  const StoredForm& form = model.matrices[tensor.parts.front().matrix].form;
+  if (form.kind != FormKind::integers || form.integers.codes.kind != Gather::Kind::codes_of_columns) return 0;
+  constexpr u64 most_bytes = u64{64} << 20;
+  constexpr u64 bytes_of_code = 3;  // the code, what it is read from, the block that it becomes
+  const u64 granule = std::lcm(row_granule(tensor), u64{8});  // eight codes lie in a word
+  const u64 rows = most_bytes / std::max(threads, 1u) / (bytes_of_code * std::max<u64>(tensor.columns(), 1));
+  return rows / granule * granule;
+}
+
 namespace {
 
 // Rows with their factors, as elements of values_type().

@@ -21,7 +21,7 @@ Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor,
   MU_TRY(analyse_tensor(model, tensor, false, analysis));
   Result<Target> target = carrier.choose(matrix.form, matrix.columns, analysis, options, false);
   if (!carrier.wants_codes(matrix.form, analysis, target, options)) return target;
-  analysis = {};
+  analysis = analysis.for_codes();
   MU_TRY(analyse_tensor(model, tensor, true, analysis));
   return carrier.choose(matrix.form, matrix.columns, analysis, options, false);
 }

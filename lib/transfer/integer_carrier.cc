@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,7 @@
 
 #include "base/byte_reader.h"
 #include "tensor/half.h"
+#include "transfer/nibbles.h"
 
 namespace modelutils {
 
@@ -22,8 +24,8 @@ bool has_codes(const ScaleAnalysis& analysis) {
 }
 
 // The narrowest block type whose codes hold the integers; Q4_0 also with a negative scale.
-std::optional<TensorType> type_for(const ScaleAnalysis& analysis) {
-  const auto within = [&](i32 low, i32 high) { return analysis.least >= low && analysis.greatest <= high; };
+std::optional<TensorType> type_for(i32 least, i32 greatest) {
+  const auto within = [&](i32 low, i32 high) { return least >= low && greatest <= high; };
   if (within(-8, 7) || within(-7, 8)) return TensorType::Q4_0;
   if (within(-16, 15)) return TensorType::Q5_0;
   if (within(-128, 127)) return TensorType::Q8_0;
@@ -39,11 +41,55 @@ bool fills_blocks(const StoredForm& form, u64 columns) {
 std::optional<TensorType> exact_type(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis) {
   if (!has_codes(analysis)) return std::nullopt;
   if (fills_blocks(form, columns) && analysis.inexact == 0 && analysis.too_large == 0) {
-    if (const auto type = type_for(analysis)) return type;
+    if (const auto type = type_for(analysis.least, analysis.greatest)) return type;
   }
   if (analysis.not_bf16 == 0) return TensorType::BF16;
   if (analysis.not_f16 == 0) return TensorType::F16;
   return std::nullopt;
+}
+
+// The range of code − zero point of rows whose groups fill blocks.
+void look_at_codes(const StoredForm& form, u64 columns, const StoredPlanes& planes, ScaleAnalysis& analysis) {
+  const IntegerParams& of = form.integers;
+  const u64 width = of.group == 0 ? columns : of.group;
+  const std::byte* codes = planes[0].data();
+  const auto add = [&](const auto* from, u64 count, i32 zero) {
+    auto least = *from;
+    auto greatest = *from;
+    for (u64 i = 1; i < count; ++i) {
+      least = std::min(least, from[i]);
+      greatest = std::max(greatest, from[i]);
+    }
+    analysis.least = std::min(analysis.least, i32{least} - zero);
+    analysis.greatest = std::max(analysis.greatest, i32{greatest} - zero);
+  };
+  for (u64 row = 0; row * columns < planes[0].size(); ++row) {
+    for (u64 first = 0; first < columns; first += width) {
+      const u64 count = std::min(width, columns - first);
+      const std::byte* from = codes + row * columns + first;
+      const i32 zero = integer_group(form, columns, planes, row, first / width).zero;
+      if (of.is_signed)
+        add(reinterpret_cast<const i8*>(from), count, zero);
+      else
+        add(reinterpret_cast<const u8*>(from), count, zero);
+    }
+  }
+}
+
+// What zero points and the width of the codes leave possible.
+void bound_codes(const StoredForm& form, const StoredPlanes& planes, ScaleAnalysis& analysis) {
+  const IntegerParams& of = form.integers;
+  const i32 half = 1 << (of.bits - 1);
+  if (of.is_signed || !of.has_zeros) {
+    analysis.least_possible = -half;
+    analysis.greatest_possible = half - 1;
+    return;
+  }
+  for (const std::byte stored : planes[2]) {
+    const i32 zero = static_cast<i32>(static_cast<u8>(stored)) + (of.zeros_plus_one ? 1 : 0);
+    analysis.least_possible = std::min(analysis.least_possible, -zero);
+    analysis.greatest_possible = std::max(analysis.greatest_possible, 2 * half - 1 - zero);
+  }
 }
 
 std::string why_no_block(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis) {
@@ -81,30 +127,40 @@ void analyse_integers(const StoredForm& form, u64 columns, const StoredPlanes& p
     const auto above = static_cast<std::byte>((1u << of.bits) - 1);
     for (const std::byte zero : planes[2]) analysis.bad_zeros += zero == above ? 1 : 0;
   }
-  if (planes[0].empty()) return;
+  if (planes[0].empty()) {
+    bound_codes(form, planes, analysis);
+    return;
+  }
+  // Where blocks hold the values, it does not matter whether 16 bits do.
+  if (fills_blocks(form, columns) && analysis.inexact == 0 && analysis.too_large == 0) {
+    look_at_codes(form, columns, planes, analysis);
+    analysis.not_f16 = analysis.not_bf16 = 1;  // not looked at
+    const auto possible = type_for(analysis.least_possible, analysis.greatest_possible);
+    if (analysis.scales_fit && possible && possible == type_for(analysis.least, analysis.greatest)) {
+      analysis.least = analysis.least_possible;
+      analysis.greatest = analysis.greatest_possible;
+      analysis.is_settled = true;
+    }
+    return;
+  }
   std::vector<i32> numbers(static_cast<std::size_t>(columns));
   std::vector<float> scales(static_cast<std::size_t>(columns));
-  // Where blocks hold the values, it does not matter whether 16 bits do.
-  const bool may_be_blocks = fills_blocks(form, columns) && analysis.inexact == 0 && analysis.too_large == 0;
   for (u64 row = 0; row * columns < planes[0].size(); ++row) {
     integers_of_row(form, columns, planes, row, numbers, scales);
     for (u64 i = 0; i < columns; ++i) {
       analysis.least = std::min(analysis.least, numbers[i]);
       analysis.greatest = std::max(analysis.greatest, numbers[i]);
-      if (may_be_blocks) continue;
       const float value = scales[i] * static_cast<float>(numbers[i]);
       analysis.not_f16 += f16_to_f32(f32_to_f16(value)) == value ? 0 : 1;
       analysis.not_bf16 += bf16_to_f32(f32_to_bf16(value)) == value ? 0 : 1;
       if (!(std::abs(double{value}) <= analysis.largest)) analysis.largest = std::abs(double{value});
     }
   }
-  if (!may_be_blocks) return;
-  analysis.not_f16 = analysis.not_bf16 = 1;  // not looked at
 }
 
 bool wants_integer_codes(const StoredForm& /*form*/, const ScaleAnalysis& analysis, const Result<Target>& target,
                          const RepackOptions& /*options*/) {
-  return target.has_value() && !has_codes(analysis);
+  return target.has_value() && !has_codes(analysis) && target->carry != Carry::blocks;
 }
 
 Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
@@ -130,7 +186,14 @@ Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleA
     return encoded(TensorType::F32, true,
                    fmt::format("{} of {} scales are too large for f16", analysis.too_large, analysis.values));
   }
-  if (!has_codes(analysis)) return encoded(TensorType::F32, true, {});  // the codes are looked at next
+  if (!has_codes(analysis)) {
+    // The narrowest type needs no look at the codes where they cannot be outside of it; else they are looked at next.
+    ScaleAnalysis bounds = analysis;
+    bounds.least = analysis.least_possible;
+    bounds.greatest = analysis.greatest_possible;
+    if (exact_type(form, columns, bounds) != TensorType::Q4_0) return encoded(TensorType::F32, true, {});
+    return choose_integers(form, columns, bounds, options, must_be_f32);
+  }
   if (const auto type = exact_type(form, columns, analysis)) {
     const bool is_block = type_info(*type).is_quantized;
     return Target{*type, is_block ? Carry::blocks : Carry::encode, true,
@@ -161,38 +224,45 @@ bool integers_carry_exactly(const StoredForm& form, u64 columns, const ScaleAnal
 
 void repack_integers(const StoredForm& form, u64 columns, const Target& target, const StoredPlanes& planes,
                      std::span<const float> /*exact*/, MutableBytes out) {
-  std::vector<i32> numbers(static_cast<std::size_t>(columns));
-  std::vector<float> scales(static_cast<std::size_t>(columns));
-  std::byte* to = out.data();
-  for (u64 row = 0; to < out.data() + out.size(); ++row) {
-    integers_of_row(form, columns, planes, row, numbers, scales);
-    for (u64 first = 0; first < columns; first += block) {
-      const i32* in = numbers.data() + first;
-      float scale = scales[static_cast<std::size_t>(first)];
-      i32 sign = 1;
+  const IntegerParams& of = form.integers;
+  const u64 width = of.group == 0 ? columns : of.group;
+  u8* to = reinterpret_cast<u8*>(out.data());
+  const std::byte* codes = planes[0].data();
+  std::array<u8, block> numbers;  // code minus zero point, as bytes
+  IntegerGroup group;
+  for (u64 row = 0; row * columns < planes[0].size(); ++row) {
+    for (u64 first = 0; first < columns; first += block, codes += block) {
+      if (first % width == 0) group = integer_group(form, columns, planes, row, first / width);
+      const u8 zero = static_cast<u8>(group.zero);
+      for (std::size_t i = 0; i < block; ++i) numbers[i] = static_cast<u8>(static_cast<u8>(codes[i]) - zero);
+      float scale = group.scale;
       // Q4_0 has -8 … 7: a block with 8, which then has no -8, is negated together with its scale.
-      if (target.type == TensorType::Q4_0 && std::find(in, in + block, 8) != in + block) {
-        sign = -1;
-        scale = -scale;
+      if (target.type == TensorType::Q4_0) {
+        u8 has_eight = 0;
+        for (const u8 number : numbers) has_eight = static_cast<u8>(has_eight | (number == 8 ? 1 : 0));
+        if (has_eight != 0) {
+          for (u8& number : numbers) number = static_cast<u8>(-number);
+          scale = -scale;
+        }
       }
       const u16 half = f32_to_f16(scale);
       std::memcpy(to, &half, sizeof half);
       to += sizeof half;
       if (target.type == TensorType::Q8_0) {
-        for (u64 i = 0; i < block; ++i) *to++ = static_cast<std::byte>(in[i]);
+        std::memcpy(to, numbers.data(), block);
+        to += block;
         continue;
       }
-      const i32 offset = target.type == TensorType::Q4_0 ? 8 : 16;
+      const u8 offset = target.type == TensorType::Q4_0 ? 8 : 16;
+      for (u8& number : numbers) number = static_cast<u8>(number + offset);
+      BlockCodes eights;
+      std::memcpy(eights.data(), numbers.data(), block);
       if (target.type == TensorType::Q5_0) {
-        u32 high = 0;
-        for (u64 i = 0; i < block; ++i) high |= static_cast<u32>((in[i] + offset) >> 4) << i;
-        std::memcpy(to, &high, sizeof high);
-        to += sizeof high;
+        store_fifth_bits(eights, to);
+        to += sizeof(u32);
       }
-      for (u64 i = 0; i < block / 2; ++i) {
-        const i32 low = (sign * in[i] + offset) & 15, high = (sign * in[i + block / 2] + offset) & 15;
-        *to++ = static_cast<std::byte>(low | high << 4);
-      }
+      store_nibbles(eights, to);
+      to += block / 2;
     }
   }
 }

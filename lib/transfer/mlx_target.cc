@@ -71,12 +71,22 @@ void ScaleAnalysis::add(const ScaleAnalysis& other) {
   odd_scales += other.odd_scales;
   least = std::min(least, other.least);
   greatest = std::max(greatest, other.greatest);
+  least_possible = std::min(least_possible, other.least_possible);
+  greatest_possible = std::max(greatest_possible, other.greatest_possible);
   not_f16 += other.not_f16;
   not_bf16 += other.not_bf16;
   bad_zeros += other.bad_zeros;
   not_finite += other.not_finite;
   negative += other.negative;
   overflowing += other.overflowing;
+}
+
+ScaleAnalysis ScaleAnalysis::for_codes() const {
+  ScaleAnalysis next;
+  next.least_possible = least_possible;
+  next.greatest_possible = greatest_possible;
+  next.scales_fit = values > 0 && inexact == 0 && too_large == 0;
+  return next;
 }
 
 void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis) {

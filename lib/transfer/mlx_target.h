@@ -39,6 +39,11 @@ struct ScaleAnalysis {
   u64 not_f16 = 0;    ///< values that f16 rounds
   u64 not_bf16 = 0;   ///< values that bf16 rounds
   u64 bad_zeros = 0;  ///< zero points above every code, which readers understand in two ways
+  /// Between which code − zero point must lie, whatever the codes are.
+  i32 least_possible = std::numeric_limits<i32>::max();
+  i32 greatest_possible = std::numeric_limits<i32>::min();
+  bool scales_fit = false;  ///< all scales were looked at before, and blocks hold them
+  bool is_settled = false;  ///< then: more codes cannot change the choice; `least` and `greatest` are what is possible
 
   // Of forms that are not MLX's: what no choice mends.
   u64 not_finite = 0;   ///< scales that are NaN or infinite
@@ -47,6 +52,8 @@ struct ScaleAnalysis {
   bool has_bad_scales() const { return not_finite + negative + overflowing > 0; }
 
   void add(const ScaleAnalysis& other);
+  /// For a second look, at the codes as well: nothing but what the look at all scales leaves open.
+  ScaleAnalysis for_codes() const;
 };
 
 /// Looks at the scales and biases of whole rows. `codes` may be empty. If given, groups whose codes are all 0 count

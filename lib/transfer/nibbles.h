@@ -2,6 +2,7 @@
 // block of 32 holds elements k and k + 16.
 #pragma once
 
+#include <array>
 #include <cstring>
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -82,6 +83,25 @@ inline void regroup_four_parts(const u8* in, u8* out) {
                              out + at);
   }
 #endif
+}
+
+/// 32 codes, eight in a word, one a byte.
+using BlockCodes = std::array<u64, 4>;
+
+/// Their low four bits in ggml's order, 16 bytes.
+inline void store_nibbles(const BlockCodes& codes, u8* out) {
+  constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
+  for (u32 run = 0; run < 2; ++run) {
+    const u64 bytes = (codes[run] & low) | (codes[run + 2] & low) << 4;
+    std::memcpy(out + 8 * run, &bytes, 8);
+  }
+}
+
+/// Their fifth bits, 4 bytes: those of eight codes are brought together by a product in which no two terms meet.
+inline void store_fifth_bits(const BlockCodes& codes, u8* out) {
+  for (u32 run = 0; run < 4; ++run) {
+    out[run] = static_cast<u8>((codes[run] >> 4 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
+  }
 }
 
 }  // namespace modelutils

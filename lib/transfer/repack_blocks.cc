@@ -49,7 +49,7 @@ void load_halves(TensorType type, Bytes values, std::size_t first, std::size_t c
 
 // ---- codes of one block, eight in a word, one a byte -> the fields of ggml's blocks.
 
-using Codes = std::array<u64, 4>;
+using Codes = BlockCodes;
 
 // 32 codes in 4 × BITS bytes, least significant bit first. Loads whole words, none of them beyond the block.
 template <u32 BITS>
@@ -61,21 +61,6 @@ Codes unpack_block(const u8* in) {
     codes[run] = mlx::spread_codes(load<u64>(in + from) >> (8 * (run * BITS - from)), BITS);
   }
   return codes;
-}
-
-void store_nibbles(const Codes& codes, u8* out) {
-  constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
-  for (u32 run = 0; run < 2; ++run) {
-    const u64 bytes = (codes[run] & low) | (codes[run + 2] & low) << 4;
-    std::memcpy(out + 8 * run, &bytes, 8);
-  }
-}
-
-// The fifth bits of eight codes are brought together by a product in which no two terms meet.
-void store_fifth_bits(const Codes& codes, u8* out) {
-  for (u32 run = 0; run < 4; ++run) {
-    out[run] = static_cast<u8>((codes[run] >> 4 & 0x0101010101010101u) * 0x0102040810204080u >> 56);
-  }
 }
 
 // Affine of up to four bits -> Q4_1, of five -> Q5_1: d = scale, m = bias in every block of a group.

@@ -30,7 +30,7 @@ Status analyse_rows(const StoredForm& form, u64 columns, const AnalysedRows& row
   for (const PlaneLayout& layout : rows.layouts) row_bytes += layout.line_bytes / layout.rows;
   const u64 most = std::max<u64>(analysis_bytes / row_bytes, 1);
   StoredRows bytes;
-  for (u64 row = 0; row < count; row += most) {
+  for (u64 row = 0; row < count && !analysis.is_settled; row += most) {
     const u64 now = std::min(most, count - row);
     for (std::size_t i = 0; i < max_planes; ++i) {
       MU_TRY(read_own_lines(rows.planes[i], rows.layouts[i], first + row, now, bytes.planes[i]));

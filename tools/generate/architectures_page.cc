@@ -6,6 +6,7 @@
 
 #include "arch/families.h"
 #include "arch/names.h"
+#include "arch/not_converted.h"
 
 namespace modelutils::generate {
 
@@ -111,6 +112,10 @@ std::string architectures_page() {
     page += fmt::format("\n## {}\n\n", family->name);
     if (!family->about.empty()) page += fmt::format("{}\n\n", family->about);
     page += fmt::format("Classes: {}. {}\n\n{}", list(family->classes), tensors_text(*family), limits_text(*family));
+  }
+  page += "\n## Not converted\n\n";
+  for (const arch::NotConverted& model : arch::not_converted()) {
+    page += fmt::format("- `{}`: {}.\n", model.model_type, model.because);
   }
   return page;
 }
