@@ -1,9 +1,7 @@
-// The names that llama.cpp accepts in tokenizer.ggml.pre, and what its loader derives from them.
+#include "tokenizer/known_pre.h"
+
 #include <algorithm>
 #include <array>
-
-#include "tokenizer/known_pre.h"
-#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 

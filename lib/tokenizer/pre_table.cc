@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "tokenizer/known_pre.h"
 #include "tokenizer/regex_form.h"
 
 namespace modelutils::tokenizer {
@@ -214,6 +215,15 @@ std::vector<PreRow> make_table() {
 }
 
 }  // namespace
+
+std::string signature_text(const PreSignature& signature) {
+  std::string text;
+  for (const std::string& element : signature) {
+    if (!text.empty()) text += ' ';
+    text += element;
+  }
+  return text;
+}
 
 const PreRow* find_pre_row(std::string_view pre) {
   const std::optional<KnownPre> known = known_pre(pre);

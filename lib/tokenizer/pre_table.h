@@ -5,9 +5,17 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/pre_tokenizer.h"
+#include "base/types.h"
 
 namespace modelutils::tokenizer {
+
+/// The flattened pre_tokenizer, one element for each component: `S(regex)` a Split that isolates the matches of a
+/// regex (in the form of regex_form()), also of a plain text, `D1` / `D*` Digits one by one / in runs, `P` Punctuation,
+/// `B+` / `B-` ByteLevel with / without its own regex, `M` Metaspace, others by name.
+using PreSignature = std::vector<std::string>;
+
+/// The signature on one line, for messages and tests.
+std::string signature_text(const PreSignature& signature);
 
 /// What must hold besides the signature.
 enum class PreWhen : u8 {

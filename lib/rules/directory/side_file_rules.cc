@@ -6,7 +6,8 @@
 #include "rules/chat_template.h"
 #include "rules/directory/mlx_rule_parts.h"
 #include "rules/directory/mlx_rules.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/read/chat_template.h"
+#include "tokenizer/read/read_tokenizer.h"
 
 namespace modelutils {
 

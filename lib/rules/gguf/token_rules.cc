@@ -9,7 +9,7 @@
 #include "rules/gguf/vocabulary.h"
 #include "rules/wording.h"
 #include "tokenizer/charsmap.h"
-#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/known_pre.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils::gguf_rules {
