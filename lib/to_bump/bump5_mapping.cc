@@ -1,4 +1,4 @@
-#include "to_bump/v5_mapping.h"
+#include "to_bump/bump5_mapping.h"
 
 #include <fmt/core.h>
 
@@ -54,9 +54,9 @@ std::optional<TensorType> bump5_type(TensorType type, Bump5Use use) {
 }
 
 using bump::Dtype;
-using bump::v5::Content;
-using bump::v5::Role;
-using bump::v5::RoleInfo;
+using bump5::Content;
+using bump5::Role;
+using bump5::RoleInfo;
 
 std::string written_architectures() {
   std::vector<std::string_view> names;
@@ -110,7 +110,7 @@ class Mapper {
     if (embedding != nullptr) {
       MU_ASSIGN(mapping_.vocabulary, read_bump5_vocabulary(set_, index_, vocab, mapping_.refusals));
     }
-    bump::v5::Header& header = mapping_.header;
+    bump5::Header& header = mapping_.header;
     header.num_layers = d.layers;
     header.vocab_size = vocab;
     header.embed_dim = header.aligned_embed = d.embed;
@@ -166,11 +166,11 @@ class Mapper {
   }
 
   void map_entries() {
-    const std::vector<bump::v5::Slot> slots = bump::v5::slots_of(mapping_.header.num_layers, mapping_.features);
+    const std::vector<bump5::Slot> slots = bump5::slots_of(mapping_.header.num_layers, mapping_.features);
     std::vector<Dtype> dtypes;
     std::vector<Bump5Entry> entries;
     // A hostile block_count makes slots, but not recipes for tensors that are not there.
-    for (const bump::v5::Slot& slot : slots) {
+    for (const bump5::Slot& slot : slots) {
       Bump5Entry out;
       out.entry.slot = slot;
       const bool is_complete = map_entry(out);
@@ -178,7 +178,7 @@ class Mapper {
       if (is_complete && mapping_.refusals.empty()) entries.push_back(std::move(out));
     }
     if (!mapping_.refusals.empty()) return;
-    const auto laid_out = bump::v5::lay_out(mapping_.header, mapping_.features, dtypes);
+    const auto laid_out = bump5::lay_out(mapping_.header, mapping_.features, dtypes);
     if (!laid_out) {
       mapping_.refusals.add("gguf2bump-size", {}, {}, "the file would be larger than 2^62 bytes");
       return;
@@ -229,7 +229,7 @@ class Mapper {
   }
 
   std::string source_name(const Bump5Entry& out, std::size_t which) const {
-    const RoleInfo& role = bump::v5::role_info(out.entry.slot.role);
+    const RoleInfo& role = bump5::role_info(out.entry.slot.role);
     if (!role.in_layer) return std::string(role.sources[which]);
     const std::string name = block_tensor_name(out.entry.slot.layer, role.sources[which]);
     // Some files spell gemma3's last norm of a layer differently.

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "bump/bump5_header.h"
 #include "bump/dtype.h"
 #include "bump/layout.h"
-#include "bump/v5_header.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 // clang-format off
 enum class Role : u8 {
@@ -69,14 +69,14 @@ constexpr u64 code_count(u64 layers, const Features& features) {
 }
 
 /// Rows and columns; vectors are one row. Nothing on overflow.
-std::optional<Shape> shape_of(Role role, const Header& header);
+std::optional<bump::Shape> shape_of(Role role, const Header& header);
 
 /// One entry where it stands in the file.
 struct Entry {
   Slot slot;
-  Dtype dtype = Dtype::fp32;  ///< of matrices and vectors
-  u64 offset = 0;             ///< absolute
-  u64 size = 0;               ///< bytes
+  bump::Dtype dtype = bump::Dtype::fp32;  ///< of matrices and vectors
+  u64 offset = 0;                         ///< absolute
+  u64 size = 0;                           ///< bytes
 
   std::string name() const { return slot.name(); }
   /// The type as manifest and map spell it: "q4_k", "fp32", "i32".
@@ -88,12 +88,12 @@ struct Entry {
 /// All entries one after another from the end of the dtype table on; `dtypes`: one for each slot, FP32 for what is no
 /// matrix. Nothing if a row is not a whole number of blocks, or the file would be larger than 2^62 bytes.
 std::optional<std::vector<Entry>> lay_out(const Header& header, const Features& features,
-                                          std::span<const Dtype> dtypes);
+                                          std::span<const bump::Dtype> dtypes);
 
 /// The dtype table of these entries: the renumbered codes, one for pos_emb (which is not written), none for vocabulary
 /// and QK norms.
 std::vector<u8> table_of(std::span<const Entry> entries);
 /// The other way: for each slot its dtype; nothing if a code is unknown, not 0 for a vector, or their number is wrong.
-std::optional<std::vector<Dtype>> dtypes_of(std::span<const u8> codes, u64 layers, const Features& features);
+std::optional<std::vector<bump::Dtype>> dtypes_of(std::span<const u8> codes, u64 layers, const Features& features);
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

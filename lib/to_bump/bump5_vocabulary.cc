@@ -1,4 +1,4 @@
-#include "to_bump/v5_vocabulary.h"
+#include "to_bump/bump5_vocabulary.h"
 
 #include <fmt/core.h>
 

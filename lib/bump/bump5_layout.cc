@@ -1,4 +1,4 @@
-#include "bump/v5_layout.h"
+#include "bump/bump5_layout.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/checked_math.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 namespace {
 
@@ -71,21 +71,21 @@ bool is_before_positions(Role role) {
   return role == Role::token_emb || role == Role::output_weight;
 }
 
-std::optional<Shape> matrix(std::optional<u64> rows, std::optional<u64> columns) {
+std::optional<bump::Shape> matrix(std::optional<u64> rows, std::optional<u64> columns) {
   if (!rows || !columns) return std::nullopt;
-  return Shape{*rows, *columns};
+  return bump::Shape{*rows, *columns};
 }
 
-std::optional<TensorType> element_type(Role role, Dtype dtype) {
+std::optional<TensorType> element_type(Role role, bump::Dtype dtype) {
   const std::string_view word = role_info(role).word;
   if (word == "i32") return TensorType::I32;
   if (word == "u8") return TensorType::U8;
   if (word == "f32") return TensorType::F32;
-  return dtype_info(dtype).type;
+  return bump::dtype_info(dtype).type;
 }
 
-std::optional<u64> entry_bytes(Role role, Dtype dtype, const Header& header) {
-  const std::optional<Shape> shape = shape_of(role, header);
+std::optional<u64> entry_bytes(Role role, bump::Dtype dtype, const Header& header) {
+  const std::optional<bump::Shape> shape = shape_of(role, header);
   if (!shape) return std::nullopt;
   const std::optional<TensorType> type = element_type(role, dtype);
   const std::optional<u64> row =
@@ -124,17 +124,17 @@ std::vector<Slot> slots_of(u64 layers, const Features& features) {
   return slots;
 }
 
-std::optional<Shape> shape_of(Role role, const Header& h) {
+std::optional<bump::Shape> shape_of(Role role, const Header& h) {
   const std::optional<u64> queries = checked_mul(h.num_heads, h.head_dim);
   const std::optional<u64> keys = checked_mul(h.num_kv_heads, h.head_dim);
   switch (role) {
     case Role::token_emb:
-    case Role::output_weight: return Shape{h.vocab_size, h.embed_dim};
+    case Role::output_weight: return bump::Shape{h.vocab_size, h.embed_dim};
     case Role::vocab_offsets:
     case Role::vocab_scores:
-    case Role::vocab_types: return Shape{1, h.vocab_size};
-    case Role::vocab_strings: return Shape{1, h.vocab_bytes};
-    case Role::vocab_merges: return Shape{h.num_merges, 3};
+    case Role::vocab_types: return bump::Shape{1, h.vocab_size};
+    case Role::vocab_strings: return bump::Shape{1, h.vocab_bytes};
+    case Role::vocab_merges: return bump::Shape{h.num_merges, 3};
     case Role::wq: return matrix(queries, h.embed_dim);
     case Role::bq: return matrix(1, queries);
     case Role::wk:
@@ -142,18 +142,18 @@ std::optional<Shape> shape_of(Role role, const Header& h) {
     case Role::bk:
     case Role::bv: return matrix(1, keys);
     case Role::q_norm:
-    case Role::k_norm: return Shape{1, h.head_dim};
+    case Role::k_norm: return bump::Shape{1, h.head_dim};
     case Role::wo: return matrix(h.embed_dim, queries);
     case Role::w1: return matrix(checked_mul(2, h.intermediate), h.embed_dim);
     case Role::b1: return matrix(1, checked_mul(2, h.intermediate));
-    case Role::w2: return Shape{h.embed_dim, h.intermediate};
-    default: return Shape{1, h.embed_dim};
+    case Role::w2: return bump::Shape{h.embed_dim, h.intermediate};
+    default: return bump::Shape{1, h.embed_dim};
   }
 }
 
 std::string_view Entry::word() const {
   const std::string_view word = role_info(slot.role).word;
-  return word.empty() ? dtype_name(dtype) : word;
+  return word.empty() ? bump::dtype_name(dtype) : word;
 }
 
 std::optional<TensorType> Entry::type() const {
@@ -161,8 +161,8 @@ std::optional<TensorType> Entry::type() const {
 }
 
 std::optional<std::vector<Entry>> lay_out(const Header& header, const Features& features,
-                                          std::span<const Dtype> dtypes) {
-  if (header.num_layers > max_layers) return std::nullopt;
+                                          std::span<const bump::Dtype> dtypes) {
+  if (header.num_layers > bump::max_layers) return std::nullopt;
   const std::vector<Slot> slots = slots_of(header.num_layers, features);
   if (slots.size() != dtypes.size()) return std::nullopt;
   std::vector<Entry> entries;
@@ -185,14 +185,14 @@ std::vector<u8> table_of(std::span<const Entry> entries) {
       codes.push_back(0);
       has_positions = true;
     }
-    if (has_code(entry.slot.role)) codes.push_back(code_of(entry.dtype, Numbering::renumbered).value_or(0));
+    if (has_code(entry.slot.role)) codes.push_back(bump::code_of(entry.dtype, bump::Numbering::renumbered).value_or(0));
   }
   return codes;
 }
 
-std::optional<std::vector<Dtype>> dtypes_of(std::span<const u8> codes, u64 layers, const Features& features) {
-  if (layers > max_layers || codes.size() != code_count(layers, features)) return std::nullopt;
-  std::vector<Dtype> dtypes;
+std::optional<std::vector<bump::Dtype>> dtypes_of(std::span<const u8> codes, u64 layers, const Features& features) {
+  if (layers > bump::max_layers || codes.size() != code_count(layers, features)) return std::nullopt;
+  std::vector<bump::Dtype> dtypes;
   std::size_t next = 0;
   bool has_positions = false;
   for (const Slot& slot : slots_of(layers, features)) {
@@ -201,15 +201,15 @@ std::optional<std::vector<Dtype>> dtypes_of(std::span<const u8> codes, u64 layer
       has_positions = true;
     }
     if (!has_code(slot.role)) {
-      dtypes.push_back(Dtype::fp32);
+      dtypes.push_back(bump::Dtype::fp32);
       continue;
     }
     const u8 code = codes[next++];
-    const std::optional<Dtype> dtype = dtype_from_code(code, Numbering::renumbered);
-    if (!dtype || (role_info(slot.role).content == Content::vector && *dtype != Dtype::fp32)) return std::nullopt;
+    const std::optional<bump::Dtype> dtype = bump::dtype_from_code(code, bump::Numbering::renumbered);
+    if (!dtype || (role_info(slot.role).content == Content::vector && *dtype != bump::Dtype::fp32)) return std::nullopt;
     dtypes.push_back(*dtype);
   }
   return dtypes;
 }
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

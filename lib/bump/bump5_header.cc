@@ -1,6 +1,6 @@
-#include "bump/v5_header.h"
+#include "bump/bump5_header.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr std::array<HeaderField, 16> fields = {{
     {"num_merges", &Header::num_merges, 80, 4},
     {"vocab_bytes", &Header::vocab_bytes, 84, 4},
 }};
-constexpr HeaderPlaces places = {checksum_offset, reserved_offset};
+constexpr bump::HeaderPlaces places = {checksum_offset, reserved_offset};
 
 }  // namespace
 
@@ -31,11 +31,11 @@ std::span<const HeaderField> header_fields() {
 }
 
 std::array<std::byte, header_bytes> encode(const Header& header) {
-  return encode_fields<header_bytes>(header_fields(), header, header.version == 4 ? magic4 : magic, places);
+  return bump::encode_fields<header_bytes>(header_fields(), header, header.version == 4 ? magic4 : magic, places);
 }
 
 Header decode(std::span<const std::byte, header_bytes> bytes) {
-  return decode_fields(header_fields(), bytes, places);
+  return bump::decode_fields(header_fields(), bytes, places);
 }
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

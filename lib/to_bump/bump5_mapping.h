@@ -10,23 +10,23 @@
 #include <vector>
 
 #include "arch/family.h"
-#include "bump/v5_layout.h"
+#include "bump/bump5_layout.h"
 #include "gguf/split_set.h"
+#include "to_bump/bump5_vocabulary.h"
 #include "to_bump/source.h"
-#include "to_bump/v5_vocabulary.h"
 
 namespace modelutils {
 
 struct Bump5Entry {
-  bump::v5::Entry entry;
+  bump5::Entry entry;
   std::vector<BumpPart> parts;
   std::vector<std::string> sources;  ///< GGUF tensors it is made of; empty for zeros and the vocabulary
 };
 
 struct Bump5Mapping : BumpPlan {
   const arch::Family* family = nullptr;  ///< nullptr only after a refusal
-  bump::v5::Header header;               ///< the checksum still zero
-  bump::v5::Features features;
+  bump5::Header header;                  ///< the checksum still zero
+  bump5::Features features;
   std::vector<Bump5Entry> entries;  ///< in payload order; empty if `refusals` is not
   std::shared_ptr<const Bump5Vocabulary> vocabulary;
   RopeScalingKeys scaling;

@@ -1,4 +1,4 @@
-#include "bump/v5_parse.h"
+#include "bump/bump5_parse.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include "base/checked_math.h"
 #include "base/counted.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 namespace {
 
@@ -46,7 +46,7 @@ Status read_footer(const ByteSource& source, Document& document) {
 std::optional<std::vector<u8>> with_fp16_head(const Document& document, const Features& features) {
   if (!features.untied || document.codes.size() < 2 || document.codes[1] != 0) return std::nullopt;
   std::vector<u8> codes = document.codes;
-  codes[1] = *code_of(Dtype::fp16, Numbering::renumbered);
+  codes[1] = *bump::code_of(bump::Dtype::fp16, bump::Numbering::renumbered);
   return codes;
 }
 
@@ -72,10 +72,11 @@ Result<Document> parse(const ByteSource& source) {
   document.version = std::memcmp(head.data(), magic4.data(), magic4.size()) == 0 ? 4 : 5;
   document.header = decode(std::span(head).first<header_bytes>());
   document.code_count = load<u32>(head.data() + table_offset);
-  if (document.header.num_layers > max_layers) {
-    document.findings.error(Scope::container, "bump-layers",
-                            fmt::format("is {}, at most {} are supported", document.header.num_layers, max_layers),
-                            "field num_layers", 16);
+  if (document.header.num_layers > bump::max_layers) {
+    document.findings.error(
+        Scope::container, "bump-layers",
+        fmt::format("is {}, at most {} are supported", document.header.num_layers, bump::max_layers),
+        "field num_layers", 16);
     return document;
   }
   if (!fits(codes_offset, document.code_count, document.file_size)) {
@@ -109,4 +110,4 @@ std::vector<Reading> readings_of(const Document& document) {
   return readings;
 }
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

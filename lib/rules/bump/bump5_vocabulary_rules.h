@@ -6,12 +6,12 @@
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "base/finding_log.h"
-#include "bump/v5_layout.h"
+#include "bump/bump5_layout.h"
 
 namespace modelutils {
 
 /// Offsets that rise from 0 and follow a NUL, texts that end with one, merges of ids whose texts joined are the
 /// third's: "bump-vocabulary". Errors: reading.
-Status check_bump5_vocabulary(const ByteSource& source, std::span<const bump::v5::Entry> entries, FindingLog& log);
+Status check_bump5_vocabulary(const ByteSource& source, std::span<const bump5::Entry> entries, FindingLog& log);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-#include "rules/bump/v5_rules.h"
+#include "rules/bump/rules.h"
 
 #include <fmt/core.h>
 
@@ -10,21 +10,21 @@
 #include "base/path.h"
 #include "io/hash.h"
 #include "model/bump5_catalog.h"
-#include "rules/bump/v5_companions.h"
-#include "rules/bump/v5_config_rules.h"
-#include "rules/bump/v5_vocabulary_rules.h"
+#include "rules/bump/bump5_companions.h"
+#include "rules/bump/bump5_config_rules.h"
+#include "rules/bump/bump5_vocabulary_rules.h"
 
 namespace modelutils {
 
 namespace {
 
-using bump::v5::Entry;
-using bump::v5::Header;
-using bump::v5::HeaderField;
-using bump::v5::Reading;
+using bump5::Entry;
+using bump5::Header;
+using bump5::HeaderField;
+using bump5::Reading;
 
 const HeaderField& field_named(std::string_view name) {
-  return *std::ranges::find(bump::v5::header_fields(), name, &HeaderField::name);
+  return *std::ranges::find(bump5::header_fields(), name, &HeaderField::name);
 }
 
 class Bump5Rules {
@@ -38,7 +38,7 @@ class Bump5Rules {
   Result<CheckedModel> check() {
     out_.format_text = fmt::format("BUMPWGT{}", document_.version);
     out_.findings.add_all(document_.findings);
-    if (document_.file_size < bump::v5::codes_offset) return std::move(out_);
+    if (document_.file_size < bump5::codes_offset) return std::move(out_);
     check_header();
     MU_ASSIGN(const Bump5Companions companions, read_bump5_companions(model_, folder_, out_.findings));
     MU_TRY(find_entries(companions));
@@ -75,7 +75,7 @@ class Bump5Rules {
       if (h.reserved[i] == std::byte{0}) continue;
       log().error(Scope::container, "bump-reserved",
                   fmt::format("contain the byte 0x{:02x}, they must all be zero", static_cast<unsigned>(h.reserved[i])),
-                  "reserved bytes", bump::v5::reserved_offset + i);
+                  "reserved bytes", bump5::reserved_offset + i);
       break;
     }
   }
@@ -83,7 +83,7 @@ class Bump5Rules {
   // The entries of the dense layout, or else those of the manifest.
   Status find_entries(const Bump5Companions& companions) {
     if (document_.codes.empty()) return {};
-    const std::vector<Reading> readings = bump::v5::readings_of(document_);
+    const std::vector<Reading> readings = bump5::readings_of(document_);
     if (readings.empty()) {
       take_entries_of_manifest(companions);
       return {};
@@ -113,7 +113,7 @@ class Bump5Rules {
     if (reading.has_fp16_head) {
       log().warning(Scope::container, "bump-dtype",
                     "is 0 (FP32), but the entry is FP16: some versions of the engine's converter write it so",
-                    "dtype code of output.weight", bump::v5::codes_offset + 1);
+                    "dtype code of output.weight", bump5::codes_offset + 1);
     }
   }
 
@@ -155,7 +155,7 @@ class Bump5Rules {
   static bool is_not_dense(const std::vector<Bump5ManifestEntry>& entries) {
     return std::ranges::any_of(entries, [](const Bump5ManifestEntry& entry) {
       const std::size_t dot = entry.name.starts_with("layer.") ? entry.name.find('.', 6) : std::string_view::npos;
-      return !bump::v5::role_from_name(dot == std::string_view::npos ? entry.name : entry.name.substr(dot + 1));
+      return !bump5::role_from_name(dot == std::string_view::npos ? entry.name : entry.name.substr(dot + 1));
     });
   }
 
@@ -163,7 +163,7 @@ class Bump5Rules {
     if (document_.version == 5 && !document_.metadata) return {};  // no one knows where it ends
     Hasher hasher(HashAlgorithm::sha256);
     std::vector<std::byte> buffer(512 * 1024);
-    for (u64 offset = bump::v5::table_offset; offset < document_.payload_end;) {
+    for (u64 offset = bump5::table_offset; offset < document_.payload_end;) {
       const auto want = static_cast<std::size_t>(std::min<u64>(buffer.size(), document_.payload_end - offset));
       const MutableBytes bytes = MutableBytes(buffer).first(want);
       MU_TRY(model_.file->read_exact(offset, bytes));
@@ -177,13 +177,13 @@ class Bump5Rules {
                   fmt::format("is {}, but the payload's is {}; --check MANIFEST or --against MODEL.gguf tells which "
                               "entry is damaged",
                               stated, digest),
-                  "field sha256", bump::v5::checksum_offset);
+                  "field sha256", bump5::checksum_offset);
     }
     return {};
   }
 
   const Bump5Model& model_;
-  const bump::v5::Document& document_;
+  const bump5::Document& document_;
   ModelFolder folder_;
   std::string_view format_;
   CheckedModel out_;

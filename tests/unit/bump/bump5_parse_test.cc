@@ -1,14 +1,14 @@
-#include "bump/v5_parse.h"
+#include "bump/bump5_parse.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "bump/v5_map.h"
+#include "bump/bump5_map.h"
 #include "io/random_access_file.h"
 #include "support/reference_bump5.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 namespace {
 
 test::ReferenceBump5 tiny_model(const char* architecture, bool untied) {
@@ -93,4 +93,4 @@ TEST(Bump5Parse, MapsAsTheEngineReadsThem) {
 }
 
 }  // namespace
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

@@ -1,4 +1,4 @@
-#include "rules/bump/v5_config_rules.h"
+#include "rules/bump/bump5_config_rules.h"
 
 #include <fmt/core.h>
 
@@ -11,7 +11,7 @@ namespace modelutils {
 
 namespace {
 
-using bump::v5::Header;
+using bump5::Header;
 using json::Element;
 
 constexpr std::string_view file_name = "config.json";
@@ -49,7 +49,7 @@ constexpr Twin twins[] = {
 
 class ConfigRules {
  public:
-  ConfigRules(Element config, const bump::v5::Document& document, FindingLog& log)
+  ConfigRules(Element config, const bump5::Document& document, FindingLog& log)
       : config_(config), document_(document), log_(log) {}
 
   void check(const Bump5Companions& companions, bool untied) {
@@ -103,7 +103,7 @@ class ConfigRules {
   }
 
   Element config_;
-  const bump::v5::Document& document_;
+  const bump5::Document& document_;
   FindingLog& log_;
 };
 
@@ -123,8 +123,8 @@ void compare_bump5_numbers(Element object, std::span<const Bump5Number> shared, 
   }
 }
 
-void check_bump5_config(const ModelFolder& folder, const bump::v5::Document& document,
-                        const Bump5Companions& companions, bool untied, FindingLog& log) {
+void check_bump5_config(const ModelFolder& folder, const bump5::Document& document, const Bump5Companions& companions,
+                        bool untied, FindingLog& log) {
   const auto loaded = json::load_if_present(folder, file_name, u64{16} << 20, json::Numbers::python);
   if (!loaded) return log.add(without_path(loaded.error(), Scope::model, file_name));
   if (*loaded == nullptr) {

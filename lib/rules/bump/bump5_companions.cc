@@ -1,4 +1,4 @@
-#include "rules/bump/v5_companions.h"
+#include "rules/bump/bump5_companions.h"
 
 #include <fmt/core.h>
 
@@ -9,18 +9,18 @@
 
 #include "base/checked_math.h"
 #include "base/escape.h"
-#include "bump/v5_map.h"
+#include "bump/bump5_map.h"
 #include "io/hash.h"
 #include "json/canonical.h"
 #include "model/bump5_catalog.h"
-#include "rules/bump/v5_config_rules.h"
+#include "rules/bump/bump5_config_rules.h"
 
 namespace modelutils {
 
 namespace {
 
-using bump::v5::Entry;
-using bump::v5::Header;
+using bump5::Entry;
+using bump5::Header;
 using json::Element;
 
 constexpr u64 most_companion_text = u64{256} << 20;  // of metadata, manifest or map
@@ -72,7 +72,7 @@ class CompanionReader {
 
   Status read_metadata() {
     if (!document_.metadata) return {};
-    const bump::v5::MetadataPlace& place = *document_.metadata;
+    const bump5::MetadataPlace& place = *document_.metadata;
     if (place.size > most_companion_text) {
       metadata_error("is larger than 256 MiB");
       return {};
@@ -168,7 +168,7 @@ class CompanionReader {
   }
 
   const RandomAccessFile& file_;
-  const bump::v5::Document& document_;
+  const bump5::Document& document_;
   const ModelFolder& folder_;
   FindingLog& log_;
   Bump5Companions out_;
@@ -190,13 +190,13 @@ void check_quant_summary(Element summary, std::span<const Entry> entries, bool u
   compare_summary(summary, "lm_head", "lm_head", entries[untied ? 1 : 0].word(), log);
   std::optional<Element> layer;
   for (const Entry& entry : entries) {
-    const bump::v5::RoleInfo& role = bump::v5::role_info(entry.slot.role);
-    if (!role.in_layer || role.content != bump::v5::Content::matrix) continue;
+    const bump5::RoleInfo& role = bump5::role_info(entry.slot.role);
+    if (!role.in_layer || role.content != bump5::Content::matrix) continue;
     const std::string key = fmt::format("layer.{}", entry.slot.layer);
-    if (entry.slot.role == bump::v5::Role::wq) layer = json::member(summary, key);
+    if (entry.slot.role == bump5::Role::wq) layer = json::member(summary, key);
     if (layer) {
       compare_summary(*layer, role.name, fmt::format("{} {}", key, role.name), entry.word(), log);
-    } else if (entry.slot.role == bump::v5::Role::wq) {
+    } else if (entry.slot.role == bump5::Role::wq) {
       log.error(Scope::model, "bump-quant-summary", "is missing: the engine computes NaN",
                 fmt::format("quant_summary {}", key), {}, bump5_manifest_name);
     }
@@ -279,7 +279,7 @@ void check_bump5_entries(const Bump5Companions& companions, std::span<const Entr
   }
 }
 
-void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, const bump::v5::Document& document,
+void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, const bump5::Document& document,
                      FindingLog& log) {
   const auto file = open_side_file(folder, bump5_map_name);
   if (!file) return log.add(without_path(file.error(), Scope::model, bump5_map_name));
@@ -298,7 +298,7 @@ void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, 
     return log.add(without_path(read.error(), Scope::model, bump5_map_name));
   }
   EntryComparison comparison(entries, "bump-map", bump5_map_name, log);
-  bump::v5::visit_map(text, [&](u64 number, const std::optional<bump::v5::MapLine>& line) {
+  bump5::visit_map(text, [&](u64 number, const std::optional<bump5::MapLine>& line) {
     const std::string place = fmt::format("line {}", number);
     const auto tell = [&](std::string message) {
       log.error(Scope::model, "bump-map", std::move(message), place, {}, bump5_map_name);

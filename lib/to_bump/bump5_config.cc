@@ -1,4 +1,4 @@
-#include "to_bump/v5_config.h"
+#include "to_bump/bump5_config.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "bump/v5_map.h"
+#include "bump/bump5_map.h"
 #include "io/hash.h"
 #include "json/canonical.h"
 #include "json/reader.h"
@@ -105,7 +105,7 @@ class Texts {
     out_.begin_object();
     out_.member("header_size", u64{128});
     out_.member("ext_metadata_size", u64{24});
-    out_.member("data_start", bump::v5::header_bytes);
+    out_.member("data_start", bump5::header_bytes);
     out_.member("description", "128 bytes of header, 24 bytes of extension, then the dtype table and the entries");
     out_.end_object();
   }
@@ -151,7 +151,7 @@ class Texts {
   }
 
   void write_quant_summary() {
-    using bump::v5::Role;
+    using bump5::Role;
     out_.key("quant_summary");
     out_.begin_object();
     const std::string_view embedding = mapping_.entries.front().entry.word();
@@ -159,8 +159,8 @@ class Texts {
     out_.member("lm_head", mapping_.features.untied ? mapping_.entries[1].entry.word() : embedding);
     bool is_open = false;
     for (const Bump5Entry& entry : mapping_.entries) {
-      const bump::v5::RoleInfo& role = bump::v5::role_info(entry.entry.slot.role);
-      if (role.content != bump::v5::Content::matrix || !role.in_layer) continue;
+      const bump5::RoleInfo& role = bump5::role_info(entry.entry.slot.role);
+      if (role.content != bump5::Content::matrix || !role.in_layer) continue;
       if (role.role == Role::wq) {
         out_.key(fmt::format("layer.{}", entry.entry.slot.layer));
         out_.begin_object();
@@ -240,7 +240,7 @@ class Texts {
 
   const gguf::Index& index_;
   const Bump5Mapping& mapping_;
-  const bump::v5::Header& header_;
+  const bump5::Header& header_;
   json::Writer out_;
 };
 
@@ -261,10 +261,10 @@ std::string bump5_manifest_text(const gguf::Index& index, const Bump5Mapping& ma
 }
 
 std::string bump5_map_text(const Bump5Mapping& mapping) {
-  std::vector<bump::v5::Entry> entries;
+  std::vector<bump5::Entry> entries;
   entries.reserve(mapping.entries.size());
   for (const Bump5Entry& entry : mapping.entries) entries.push_back(entry.entry);
-  return bump::v5::map_text(entries);
+  return bump5::map_text(entries);
 }
 
 Result<std::string> bump5_metadata_text(const std::string& manifest, const std::string& creator) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "gguf/keys.h"
-#include "to_bump/v5_mapping.h"
+#include "to_bump/bump5_mapping.h"
 
 namespace modelutils {
 

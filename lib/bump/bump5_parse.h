@@ -1,4 +1,4 @@
-// Bytes -> bump::v5::Document, and the ways in which its payload can be read. Never reads the payload.
+// Bytes -> bump5::Document, and the ways in which its payload can be read. Never reads the payload.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "base/finding_log.h"
-#include "bump/v5_layout.h"
+#include "bump/bump5_layout.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 /// The footer's metadata where they stand.
 struct MetadataPlace {
   u64 offset = 0;
   u64 size = 0;
-  Digest sha256{};  ///< as the footer says
+  bump::Digest sha256{};  ///< as the footer says
 };
 
 struct Document {
@@ -46,4 +46,4 @@ struct Reading {
 /// Every reading that fits; almost always one, none for other kinds of models.
 std::vector<Reading> readings_of(const Document& document);
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

@@ -8,7 +8,7 @@
 
 #include "bump/header.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 inline constexpr std::string_view magic = "BUMPWGT5";
 inline constexpr std::string_view magic4 = "BUMPWGT4";
@@ -43,11 +43,11 @@ struct Header {
   u64 aligned_context = 0;       ///< context_len rounded up to a multiple of 16
   u64 num_merges = 0;            ///< triples in vocab_merges
   u64 vocab_bytes = 0;           ///< size of vocab_strings
-  Digest sha256{};               ///< from table_offset to the end of the payload
-  Digest reserved{};             ///< 8 bytes of the header and the extension's 24: zero
+  bump::Digest sha256{};         ///< from table_offset to the end of the payload
+  bump::Digest reserved{};       ///< 8 bytes of the header and the extension's 24: zero
 };
 
-using HeaderField = FieldOf<Header>;
+using HeaderField = bump::FieldOf<Header>;
 std::span<const HeaderField> header_fields();
 
 /// The 152 bytes, with the magic that the version asks for. Precondition: every value fits into its field.
@@ -55,4 +55,4 @@ std::array<std::byte, header_bytes> encode(const Header& header);
 /// Reads the numbers, the checksum and the reserved bytes; the magic is the caller's business.
 Header decode(std::span<const std::byte, header_bytes> bytes);
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

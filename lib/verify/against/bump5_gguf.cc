@@ -1,4 +1,4 @@
-#include "verify/against/v5_gguf.h"
+#include "verify/against/bump5_gguf.h"
 
 #include <fmt/core.h>
 
@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/path.h"
-#include "bump/v5_parse.h"
+#include "bump/bump5_parse.h"
 #include "json/canonical.h"
 #include "json/reader.h"
 #include "model/bump5_catalog.h"
-#include "to_bump/v5_config.h"
+#include "to_bump/bump5_config.h"
 #include "verify/against/bump_entries.h"
 #include "verify/against/bump_gguf.h"
 
@@ -18,7 +18,7 @@ namespace modelutils {
 
 namespace {
 
-using bump::v5::Entry;
+using bump5::Entry;
 using json::Element;
 
 class Bump5Parity {
@@ -27,7 +27,7 @@ class Bump5Parity {
       : model_(*converted.bump5), folder_(folder_of(converted.path()), converted.probe.links), set_(std::move(set)) {}
 
   Result<FindingLog> compare() {
-    const std::vector<bump::v5::Reading> readings = bump::v5::readings_of(model_.document);
+    const std::vector<bump5::Reading> readings = bump5::readings_of(model_.document);
     BumpRequest request;
     request.version = 5;
     request.drop = {"*"};  // what is not carried is said below
@@ -53,9 +53,9 @@ class Bump5Parity {
 
  private:
   void compare_header(const Bump5Mapping& mapping) {
-    bump::v5::Header expected = mapping.header;
+    bump5::Header expected = mapping.header;
     expected.version = model_.document.version;
-    for (const bump::v5::HeaderField& field : bump::v5::header_fields()) {
+    for (const bump5::HeaderField& field : bump5::header_fields()) {
       const u64 value = model_.document.header.*field.value;
       const u64 right = expected.*field.value;
       if (value == right) continue;
@@ -117,7 +117,7 @@ class Bump5Parity {
 
   static std::string source_text(const Bump5Entry& wanted) {
     if (!wanted.sources.empty()) return at_tensor(wanted.sources.front()).text();
-    const bool is_vocabulary = bump::v5::role_info(wanted.entry.slot.role).content == bump::v5::Content::vocabulary;
+    const bool is_vocabulary = bump5::role_info(wanted.entry.slot.role).content == bump5::Content::vocabulary;
     return is_vocabulary ? "the source's tokenizer" : "the zeros it must consist of";
   }
 

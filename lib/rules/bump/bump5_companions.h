@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/finding_log.h"
-#include "bump/v5_parse.h"
+#include "bump/bump5_parse.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
 #include "model/model.h"
@@ -35,9 +35,9 @@ Result<Bump5Companions> read_bump5_companions(const Bump5Model& model, const Mod
 
 /// The manifest's entries and quant_summary against those of the payload ("bump-manifest", "bump-quant-summary"), and
 /// the map next to it ("bump-map", "bump-no-map").
-void check_bump5_entries(const Bump5Companions& companions, std::span<const bump::v5::Entry> entries, bool untied,
+void check_bump5_entries(const Bump5Companions& companions, std::span<const bump5::Entry> entries, bool untied,
                          u32 version, FindingLog& log);
-void check_bump5_map(const ModelFolder& folder, std::span<const bump::v5::Entry> entries,
-                     const bump::v5::Document& document, FindingLog& log);
+void check_bump5_map(const ModelFolder& folder, std::span<const bump5::Entry> entries, const bump5::Document& document,
+                     FindingLog& log);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-#include "bump/v5_map.h"
+#include "bump/bump5_map.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <charconv>
 #include <vector>
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 namespace {
 
@@ -77,4 +77,4 @@ void visit_map(std::string_view text, const std::function<void(u64 line, const s
   }
 }
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5

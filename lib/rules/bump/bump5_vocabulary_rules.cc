@@ -1,4 +1,4 @@
-#include "rules/bump/v5_vocabulary_rules.h"
+#include "rules/bump/bump5_vocabulary_rules.h"
 
 #include <fmt/core.h>
 
@@ -15,8 +15,8 @@ namespace modelutils {
 
 namespace {
 
-using bump::v5::Entry;
-using bump::v5::Role;
+using bump5::Entry;
+using bump5::Role;
 
 // More text than any tokenizer has is not looked into.
 constexpr u64 most_token_text = u64{256} << 20;

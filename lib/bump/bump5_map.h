@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "bump/v5_layout.h"
+#include "bump/bump5_layout.h"
 
-namespace modelutils::bump::v5 {
+namespace modelutils::bump5 {
 
 /// One line. The texts are views into it.
 struct MapLine {
@@ -28,4 +28,4 @@ std::string map_text(std::span<const Entry> entries);
 /// one that has fewer than five fields, or a number that is neither decimal, 0x hexadecimal nor 0 octal, or too large.
 void visit_map(std::string_view text, const std::function<void(u64 line, const std::optional<MapLine>&)>& visit);
 
-}  // namespace modelutils::bump::v5
+}  // namespace modelutils::bump5
