@@ -1,4 +1,4 @@
-#include "to_directory/block_looks.h"
+#include "to_directory/block_scan.h"
 
 #include <algorithm>
 #include <array>
@@ -95,7 +95,7 @@ class RoundingErrors {
   Batch f16_scales_, f16_biases_, bf16_scales_, bf16_biases_;
 };
 
-void look_at_fp_blocks(TensorType type, const mlx::Params& params, Bytes rows, BlockFacts& facts) {
+void scan_fp_blocks(TensorType type, const mlx::Params& params, Bytes rows, BlockFacts& facts) {
   const TypeInfo& info = type_info(type);
   std::vector<u8> scales(rows.size() / info.block_bytes * (info.block_elements / params.group_size));
   mlx::take_scale_bytes(type, rows, scales);
@@ -113,7 +113,7 @@ double squared_distance(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-void look_at(std::span<const float> values, BlockFacts& facts) {
+void scan_values(std::span<const float> values, BlockFacts& facts) {
   const NarrowFacts narrow = narrow_facts(values);
   facts.finite = facts.finite && narrow.finite;
   facts.fits_f16 = facts.fits_f16 && narrow.fits_f16;
@@ -121,9 +121,9 @@ void look_at(std::span<const float> values, BlockFacts& facts) {
   facts.f16_overflows = facts.f16_overflows || narrow.f16_overflows;
 }
 
-void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts) {
+void scan_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts) {
   const mlx::Params params = *mlx::exact_params(type);
-  if (params.mode != mlx::Mode::affine) return look_at_fp_blocks(type, params, rows, facts);
+  if (params.mode != mlx::Mode::affine) return scan_fp_blocks(type, params, rows, facts);
   const TypeInfo& info = type_info(type);
   const u32 groups_of_block = info.block_elements / params.group_size;
   const u64 groups_of_row = columns / params.group_size;
@@ -144,8 +144,8 @@ void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, 
     const auto some_scales = std::span(scales).first(groups);
     const auto some_biases = std::span(biases).first(groups);
     mlx::take_scales(type, bytes, some_scales, some_biases);
-    look_at(some_scales, facts);
-    look_at(some_biases, facts);
+    scan_values(some_scales, facts);
+    scan_values(some_biases, facts);
     // Batches begin at multiples of four groups, unless there are fewer in a row: then nothing is merged across them.
     while (facts.merged > 1 && !shared_by(some_scales, some_biases, facts.merged)) facts.merged /= 2;
     if (!with_codes) continue;

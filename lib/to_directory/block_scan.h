@@ -9,11 +9,11 @@
 
 namespace modelutils {
 
-/// Are they finite, and what holds them?
-void look_at(std::span<const float> values, BlockFacts& facts);
+/// Of values: are they finite, and what holds them?
+void scan_values(std::span<const float> values, BlockFacts& facts);
 
-/// At whole rows of `columns` elements, of a type that has an exact form.
-void look_at_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts);
+/// Of whole rows of `columns` elements, of a type that has an exact form.
+void scan_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts);
 
 /// What the values, whole groups of 32, would lose in F16, in BF16 and in the 8 bits that are searched, with scales of
 /// the type `scales`.
