@@ -29,6 +29,9 @@ bool is_known_pre(std::string_view name);
 /// How many digits a pre-tokenizer leaves together: 1, 3, or 0 for any number (or a number that depends on more).
 u32 digits_together(std::string_view pre);
 
+/// Is it one of vocabularies that are made for composed characters (NFC), in whatever model?
+bool composes(std::string_view pre);
+
 /// Does llama.cpp take spaces away before punctuation when it makes text of tokens? True of no pre-tokenizer ("").
 bool tidies_spaces(std::string_view pre);
 

@@ -20,13 +20,13 @@ std::string signature_text(const PreSignature& signature);
 /// What must hold besides the signature.
 enum class PreWhen : u8 {
   always,
-  gmask,          ///< an added token [gMASK]
-  ignore_merges,  ///< model.ignore_merges
-  stablelm,       ///< architecture StableLm*, clean_up_tokenization_spaces true
-  cohere_tidy,    ///< architecture Cohere*, and as `tidy`
-  tidy,           ///< clean_up_tokenization_spaces false, or normalizer NFC
-  clean_off,      ///< clean_up_tokenization_spaces false
-  roberta,        ///< post-processor RobertaProcessing
+  gmask,           ///< an added token [gMASK]
+  ignore_merges,   ///< model.ignore_merges
+  family_cleaned,  ///< the family's own, and clean_up_tokenization_spaces true
+  family_tidy,     ///< the family's own, and as `tidy`
+  tidy,            ///< clean_up_tokenization_spaces false, or normalizer NFC
+  clean_off,       ///< clean_up_tokenization_spaces false
+  roberta,         ///< post-processor RobertaProcessing
 };
 
 /// One row. Elements are those of a signature; "^text" stands for any element that begins with text, "~text" for any

@@ -1,4 +1,4 @@
-// How a character stands for its class in the alphabet of regexes with \p{…} (encode_regex.h).
+// How a character stands for its class in the alphabet of regexes with \p{…} (regex.h).
 #pragma once
 
 #include "tokenizer/encode/characters.h"

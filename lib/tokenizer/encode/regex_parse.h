@@ -1,4 +1,4 @@
-// The tree of a regex (encode_regex.h).
+// The tree of a regex (regex.h).
 #pragma once
 
 #include <string_view>

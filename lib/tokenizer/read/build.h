@@ -2,6 +2,7 @@
 // this folder.
 #pragma once
 
+#include "arch/tokenizer_facts.h"
 #include "tokenizer/read/added_tokens.h"
 #include "tokenizer/read/files.h"
 #include "tokenizer/read/read_tokenizer.h"
@@ -21,8 +22,11 @@ struct TokenizerInput {
   AddedTokens added;
 
   u64 rows() const { return options.embedding_rows; }
-  std::string_view architecture() const { return config ? std::string_view(config->architecture) : ""; }
   std::string_view model_type() const { return config ? std::string_view(config->model_type) : ""; }
+  /// What the model's family decides.
+  const arch::TokenizerFacts& family() const {
+    return arch::tokenizer_facts(config ? std::string_view(config->architecture) : "", model_type());
+  }
 };
 
 /// Fills in kind, tokens, types, merges, pre from tokenizer.json or from vocab.json and merges.txt.

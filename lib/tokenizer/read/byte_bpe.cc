@@ -1,7 +1,5 @@
 // Byte-level BPE: tokens as they are, merges as ranks, the pre-tokenizer by name.
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "base/escape.h"
 #include "base/log.h"
@@ -114,7 +112,7 @@ PreFacts pre_facts(const TokenizerInput& input) {
                                 [](const AddedToken& token) { return token.content == "[gMASK]"; });
   facts.roberta = has_type(post_processors(root), "RobertaProcessing");
   facts.nfc = has_type(normalizers(root), "NFC");
-  facts.architecture = input.architecture();
+  facts.of_family = input.family().pre;
   return facts;
 }
 
@@ -123,33 +121,20 @@ Result<const PreRow*> recognise_pattern(const TokenizerInput& input) {
   const json::Element config = *json::member(input.files.tekken_json->root, "config");
   PreFacts facts;
   facts.ignore_merges = true;
-  facts.architecture = input.architecture();
+  facts.of_family = input.family().pre;
   return recognise_pre({fmt::format("S({})", regex_form(*json::string_member(config, "pattern"))), "B-"}, facts);
 }
 
-// Without a tokenizer.json only the model's type tells. (The regexes of tiktoken's vocabularies are in their Python
-// code.)
-struct TypeRow {
-  std::string_view model_type, pre;
-};
-constexpr std::array<TypeRow, 5> types_with_merges = {
-    {{"qwen2", "qwen2"}, {"qwen2_moe", "qwen2"}, {"qwen3", "qwen2"}, {"qwen3_moe", "qwen2"}, {"gpt2", "gpt-2"}}};
-constexpr std::array<TypeRow, 7> types_with_ranks = {{{"qwen", "qwen2"},
-                                                      {"llama", "llama-bpe"},
-                                                      {"dbrx", "dbrx"},
-                                                      {"chatglm", "chatglm-bpe"},
-                                                      {"hunyuan", "hunyuan"},
-                                                      {"kimi_k2", "kimi-k2"},
-                                                      {"kimi_linear", "kimi-k2"}}};
-
-Result<std::string> pre_of_model_type(std::string_view model_type, std::span<const TypeRow> rows) {
-  for (const TypeRow& row : rows) {
-    if (row.model_type == model_type) return std::string(row.pre);
-  }
+// Without a tokenizer.json only the model's type tells.
+Result<std::string_view> pre_of_model_type(const TokenizerInput& input) {
+  const bool has_ranks = input.files.form == TokenizerForm::tiktoken;
+  const auto list = has_ranks ? &arch::TokenizerFacts::pre_of_ranks : &arch::TokenizerFacts::pre_of_merges;
+  const std::string_view pre = arch::pre_of_model_type(list, input.model_type());
+  if (!pre.empty()) return pre;
   return input_error("hf-tok-pre-unknown", fmt::format("without tokenizer.json nothing says how text is split, and the "
                                                        "model type '{}' is none whose pre-tokenizer is "
                                                        "known; pass --pre NAME to choose one of llama.cpp's",
-                                                       model_type));
+                                                       input.model_type()));
 }
 
 Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
@@ -176,9 +161,7 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
           "pre_tokenizer");
     }
   } else {
-    const bool ranks = input.files.form == TokenizerForm::tiktoken;
-    const std::span<const TypeRow> rows = ranks ? std::span<const TypeRow>(types_with_ranks) : types_with_merges;
-    MU_ASSIGN(tokenizer.pre, pre_of_model_type(input.model_type(), rows));
+    MU_ASSIGN(tokenizer.pre, pre_of_model_type(input));
     log_info("pre-tokenizer '{}', by the model type '{}'", tokenizer.pre, input.model_type());
   }
   const auto known = known_pre(tokenizer.pre);

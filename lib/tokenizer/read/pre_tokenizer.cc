@@ -85,14 +85,15 @@ bool signature_matches(const PreSignature& wanted, const PreSignature& found) {
   return std::equal(wanted.begin(), wanted.end(), found.begin(), found.end(), element_matches);
 }
 
-bool holds(PreWhen when, const PreFacts& facts) {
+bool holds(const PreRow& row, const PreFacts& facts) {
   const bool tidy = facts.clean_spaces == false || facts.nfc;
-  switch (when) {
+  const bool is_of_family = facts.of_family == row.pre;
+  switch (row.when) {
     case PreWhen::always: return true;
     case PreWhen::gmask: return facts.has_gmask;
     case PreWhen::ignore_merges: return facts.ignore_merges;
-    case PreWhen::stablelm: return facts.clean_spaces == true && facts.architecture.starts_with("StableLm");
-    case PreWhen::cohere_tidy: return tidy && facts.architecture.starts_with("Cohere");
+    case PreWhen::family_cleaned: return is_of_family && facts.clean_spaces == true;
+    case PreWhen::family_tidy: return is_of_family && tidy;
     case PreWhen::tidy: return tidy;
     case PreWhen::clean_off: return facts.clean_spaces == false;
     case PreWhen::roberta: return facts.roberta;
@@ -147,7 +148,7 @@ PreSignature pre_signature(json::Element tokenizer_json) {
 Result<const PreRow*> recognise_pre(const PreSignature& signature, const PreFacts& facts) {
   const PreSignature splits = as_splits(signature);
   for (const PreRow& row : pre_table()) {
-    if (signature_matches(as_splits(row.signature), splits) && holds(row.when, facts)) return &row;
+    if (signature_matches(as_splits(row.signature), splits) && holds(row, facts)) return &row;
   }
   const std::string text = signature.empty() ? "(none)" : shortened(signature_text(signature), 2000);
   return input_error("hf-tok-pre-unknown",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "json/reader.h"
@@ -20,7 +20,7 @@ struct PreFacts {
   bool has_gmask = false;            ///< an added token [gMASK]
   bool roberta = false;              ///< the post-processor is RobertaProcessing
   bool nfc = false;                  ///< the normalizer is NFC
-  std::string architecture;          ///< config.json architectures[0]
+  std::string_view of_family;        ///< the family's own pre-tokenizer, if it has one (arch/tokenizer_facts.h)
 };
 
 /// The first row of the table that matches, with parts that mean the same taken for equal: ByteLevel with its own regex

@@ -123,6 +123,7 @@ class Resolver {
  public:
   Resolver(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer)
       : input_(input),
+        family_(input.family()),
         model_(model),
         tokenizer_(tokenizer),
         finder_(input, tokenizer),
@@ -149,8 +150,8 @@ class Resolver {
     tokenizer_.special.eot = finder_.find(texts.eot);
     tokenizer_.special.eom = finder_.find(texts.eom);
     if (!tokenizer_.special.eot) find_end_of_turn();
-    code_llama();
-    gemma();
+    infill_by_size();
+    infill_by_text();
     rwkv();
     if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
     flags(add);
@@ -235,9 +236,10 @@ class Resolver {
   }
 
   // CodeLlama's infill tokens have no other mark than the size of the vocabulary.
-  void code_llama() {
-    if (tokenizer_.kind != TokenizerKind::llama || !input_.config || input_.config->vocab_size != 32016) return;
-    if (input_.rows() < 32016 || !input_.architecture().starts_with("Llama")) return;
+  void infill_by_size() {
+    const u64 size = family_.infill_vocabulary;
+    if (tokenizer_.kind != TokenizerKind::llama || size == 0 || input_.rows() < size) return;
+    if (!input_.config || input_.config->vocab_size != size) return;
     tokenizer_.special.fim_pre = 32007;
     tokenizer_.special.fim_suf = 32008;
     tokenizer_.special.fim_mid = 32009;
@@ -245,8 +247,8 @@ class Resolver {
   }
 
   // CodeGemma's infill tokens have the ids 67 to 70, which other Gemmas leave unused: the texts tell.
-  void gemma() {
-    if (!input_.architecture().starts_with("Gemma")) return;
+  void infill_by_text() {
+    if (!family_.infills_by_text) return;
     SpecialIds& ids = tokenizer_.special;
     const auto find = [&](std::optional<u32>& id, std::string text) {
       if (!id) id = finder_.find(std::move(text));
@@ -308,11 +310,9 @@ class Resolver {
     tokenizer_.add_sep = first(stated("add_sep_token"), add.sep);
     // Every prompt of Mistral's begins with one.
     if (input_.files.tekken_json && !tokenizer_.add_bos) tokenizer_.add_bos = tokenizer_.special.bos.has_value();
-    const std::string_view architecture = input_.architecture();
-    const bool llama_like = architecture.starts_with("Llama") || architecture.starts_with("LLaMA") ||
-                            architecture.starts_with("Mistral") || architecture.starts_with("Mixtral");
     // Granite and SmolLM; llama.cpp's converter has the same rule.
-    if (llama_like && input_.config->vocab_size == 49152) tokenizer_.add_bos = false;
+    const u64 without_bos = family_.vocabulary_without_bos;
+    if (without_bos != 0 && input_.config->vocab_size == without_bos) tokenizer_.add_bos = false;
     // Some pre-tokenizers imply true, so what the files do not ask for is written as false.
     if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.add_bos) tokenizer_.add_bos = false;
     if (tokenizer_.kind == TokenizerKind::t5) unigram_flags();
@@ -332,6 +332,7 @@ class Resolver {
   }
 
   const TokenizerInput& input_;
+  const arch::TokenizerFacts& family_;
   const SentencePieceModel* model_;
   Tokenizer& tokenizer_;
   IdFinder finder_;

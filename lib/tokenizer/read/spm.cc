@@ -146,7 +146,7 @@ bool json_adds_space(json::Element root) {
 }
 
 bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* model, FindingLog& findings) {
-  if (input.architecture().starts_with("Gemma") || input.model_type().starts_with("gemma")) return false;
+  if (input.family().never_prefixes_space) return false;
   const auto config = input.files.tokenizer_config_root();
   const auto stated = config ? json::bool_member(*config, "add_prefix_space") : std::nullopt;
   const auto by_json =

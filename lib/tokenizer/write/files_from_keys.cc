@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "arch/tokenizer_facts.h"
 #include "base/counted.h"
 #include "base/name_index.h"
 #include "base/utf8.h"
@@ -193,10 +194,9 @@ class Rebuilder {
     }
     out_.ignore_merges = known && known->ignore_merges;
     add_bos_of_pre_ = known && known->add_bos;
-    const std::string_view architecture = index_.architecture();
-    // No key says it: Qwen's vocabularies, in whatever model, and GPT-NeoX's own are made for NFC; Llama 3's is not.
-    out_.normalizes = name.starts_with("qwen") || architecture.starts_with("qwen") ||
-                      (architecture == "gptneox" && name != "llama-bpe");
+    // No key says it.
+    const arch::TokenizerFacts& family = arch::tokenizer_facts(index_.architecture());
+    out_.normalizes = composes(name) || (family.composes && name != family.composes_not);
     // What decides between pre-tokenizers that split alike (pre_table.h), on the way to a GGUF again.
     out_.clean_up_spaces =
         out_.pre != nullptr && (out_.pre->pre == "starcoder" || out_.pre->pre == "bloom" || name == "stablelm2");

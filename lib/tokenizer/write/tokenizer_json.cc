@@ -142,7 +142,7 @@ void write_byte_level(Writer& out, bool add_prefix_space, bool use_regex) {
   });
 }
 
-// One element of a signature (pre_tokenizer.h).
+// One element of a signature (pre_table.h).
 void write_element(Writer& out, std::string_view element, std::string_view regex) {
   if (!regex.empty()) return write_split(out, regex);
   if (element.starts_with("B")) return write_byte_level(out, false, element == "B+");

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "arch/families.h"
 #include "support/tokenizer_builder.h"
 #include "tokenizer/known_pre.h"
 #include "tokenizer/pre_table.h"
@@ -76,7 +77,7 @@ TEST(PreTokenizer, TableRows) {
   EXPECT_EQ(pre_of(sequence_json({split_json(cl100k, "Removed", true), byte_level_json(false)})), "dbrx");
   EXPECT_EQ(pre_of(split_then_bytes(qwen2)), "qwen2");
   tokenizer::PreFacts stable;
-  stable.architecture = "StableLmForCausalLM";
+  stable.of_family = "stablelm2";
   EXPECT_EQ(pre_of(split_then_bytes(qwen2), stable), "qwen2");
   stable.clean_spaces = true;
   EXPECT_EQ(pre_of(split_then_bytes(qwen2), stable), "stablelm2");
@@ -101,7 +102,7 @@ TEST(PreTokenizer, TableRows) {
   tokenizer::PreFacts cohere;
   cohere.nfc = true;
   EXPECT_EQ(pre_of(digits_bytes, cohere), "smollm");
-  cohere.architecture = "CohereForCausalLM";
+  cohere.of_family = "command-r";
   EXPECT_EQ(pre_of(digits_bytes, cohere), "command-r");
   EXPECT_EQ(pre_of(sequence_json({R"({"type":"Punctuation","behavior":"Contiguous"})", byte_level_json(true),
                                   R"({"type":"Digits","individual_digits":false})", split_json("[0-9][0-9][0-9]")})),
@@ -209,6 +210,15 @@ TEST(PreTokenizer, EveryRowNamesAKnownPreTokenizer) {
   for (const tokenizer::PreRow& row : tokenizer::pre_table()) {
     EXPECT_TRUE(tokenizer::is_known_pre(row.pre)) << row.pre;
     names.insert(row.pre);
+  }
+  for (const arch::Family* family : arch::all_families()) {
+    const arch::TokenizerFacts& facts = family->tokenizer;
+    if (!facts.pre.empty()) EXPECT_TRUE(names.contains(facts.pre)) << family->name;
+    for (const std::string_view list : {facts.pre_of_merges, facts.pre_of_ranks}) {
+      arch::for_each_name(list, [&](std::string_view pair) {
+        EXPECT_TRUE(tokenizer::is_known_pre(pair.substr(pair.find('=') + 1))) << family->name << ": " << pair;
+      });
+    }
   }
   EXPECT_FALSE(tokenizer::is_known_pre("llama-5"));
   EXPECT_TRUE(tokenizer::known_pre("llama-bpe")->add_bos);
