@@ -15,24 +15,24 @@ namespace {
 
 Status read_footer(const ByteSource& source, Document& document) {
   const u64 end = document.file_size;
-  const auto tell = [&](std::string message, u64 offset) {
+  const auto report = [&](std::string message, u64 offset) {
     document.findings.error(Scope::container, "bump-footer", std::move(message), "footer", offset);
   };
   if (end - document.payload_begin() < footer_bytes) {
-    tell("is missing: the file ends too early", end);
+    report("is missing: the file ends too early", end);
     return {};
   }
   std::array<std::byte, footer_bytes> footer{};
   const u64 offset = end - footer_bytes;
   MU_TRY(source.read_exact(offset, footer));
   if (std::memcmp(footer.data(), footer_magic.data(), footer_magic.size()) != 0) {
-    tell(fmt::format("does not begin with {}: the file is cut off or damaged", footer_magic), offset);
+    report(fmt::format("does not begin with {}: the file is cut off or damaged", footer_magic), offset);
     return {};
   }
   MetadataPlace place;
   place.size = load<u64>(footer.data() + 8);
   if (place.size > offset - document.payload_begin()) {
-    tell(fmt::format("says that the metadata has {}, more than the file", counted(place.size, "byte")), offset + 8);
+    report(fmt::format("says that the metadata has {}, more than the file", counted(place.size, "byte")), offset + 8);
     return {};
   }
   place.offset = offset - place.size;

@@ -131,8 +131,8 @@ class CompanionReader {
       compare_bump5_numbers(config, top_numbers, document_.header, "bump-manifest", "manifest config",
                             bump5_manifest_name, log_);
     } else {
-      log_.tell(document_.version == 5 ? Severity::error : Severity::warning, Scope::model, "bump-manifest",
-                "is missing: C-Kernel-Engine does not know the model", "manifest config", {}, bump5_manifest_name);
+      log_.add(document_.version == 5 ? Severity::error : Severity::warning, Scope::model, "bump-manifest",
+               "is missing: C-Kernel-Engine does not know the model", "manifest config", {}, bump5_manifest_name);
     }
     read_entries(root);
   }
@@ -213,22 +213,22 @@ class EntryComparison {
 
   void look_at(std::string_view name, std::string_view dtype, u64 offset, u64 size, std::string_view place) {
     const auto found = expected_.find(std::string(name));
-    if (found == expected_.end()) return tell("is not in the weights", name, place);
+    if (found == expected_.end()) return report("is not in the weights", name, place);
     Expected& expected = found->second;
-    if (std::exchange(expected.seen, true)) return tell("appears twice", name, place);
+    if (std::exchange(expected.seen, true)) return report("appears twice", name, place);
     const Entry& entry = expected.entry;
     if (dtype != entry.word()) {
-      tell(fmt::format("is {}, but the weights have {}", dtype, entry.word()), name, place);
+      report(fmt::format("is {}, but the weights have {}", dtype, entry.word()), name, place);
     }
     if (offset != entry.offset || size != entry.size) {
-      tell(fmt::format("is {} bytes at {}, but in the weights {} at {}", size, offset, entry.size, entry.offset), name,
-           place);
+      report(fmt::format("is {} bytes at {}, but in the weights {} at {}", size, offset, entry.size, entry.offset),
+             name, place);
     }
   }
 
   void finish() {
     for (const auto& [name, expected] : expected_) {
-      if (!expected.seen) tell("is missing", name, {});
+      if (!expected.seen) report("is missing", name, {});
     }
   }
 
@@ -237,7 +237,7 @@ class EntryComparison {
     Entry entry;
     bool seen = false;
   };
-  void tell(std::string message, std::string_view name, std::string_view place) {
+  void report(std::string message, std::string_view name, std::string_view place) {
     log_.error(Scope::model, code_, std::move(message),
                place.empty() ? fmt::format("entry {}", name) : fmt::format("{}: entry {}", place, name), {}, file_);
   }
@@ -265,9 +265,9 @@ void check_bump5_entries(const Bump5Companions& companions, std::span<const Entr
   if (json::object_member(root, "quant_summary")) {
     check_quant_summary(*json::member(root, "quant_summary"), entries, untied, log);
   } else {
-    log.tell(version == 5 ? Severity::error : Severity::warning, Scope::model, "bump-quant-summary",
-             "is missing: C-Kernel-Engine chooses no kernels and computes NaN", "quant_summary", {},
-             bump5_manifest_name);
+    log.add(version == 5 ? Severity::error : Severity::warning, Scope::model, "bump-quant-summary",
+            "is missing: C-Kernel-Engine chooses no kernels and computes NaN", "quant_summary", {},
+            bump5_manifest_name);
   }
   if (const auto config = json::member(root, "config")) {
     const auto tied = json::bool_member(*config, "tie_word_embeddings");
@@ -300,17 +300,17 @@ void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, 
   EntryComparison comparison(entries, "bump-map", bump5_map_name, log);
   bump5::visit_map(text, [&](u64 number, const std::optional<bump5::MapLine>& line) {
     const std::string place = fmt::format("line {}", number);
-    const auto tell = [&](std::string message) {
+    const auto report = [&](std::string message) {
       log.error(Scope::model, "bump-map", std::move(message), place, {}, bump5_map_name);
     };
-    if (!line) return tell("is not name|dtype|file_offset|size|runtime_offset with three numbers");
+    if (!line) return report("is not name|dtype|file_offset|size|runtime_offset with three numbers");
     if (!entries.empty()) comparison.look_at(line->name, line->dtype, line->file_offset, line->size, place);
     if (!fits(line->file_offset, line->size, document.payload_end) || line->file_offset < document.payload_begin()) {
-      tell(fmt::format("{} bytes at {} lie outside the payload, which is {} to {}", line->size, line->file_offset,
-                       document.payload_begin(), document.payload_end));
+      report(fmt::format("{} bytes at {} lie outside the payload, which is {} to {}", line->size, line->file_offset,
+                         document.payload_begin(), document.payload_end));
     }
     if (line->runtime_offset != line->file_offset) {
-      tell(
+      report(
           fmt::format("runtime_offset is {} and not file_offset, {}: the engine would write outside the place it has "
                       "for the entry",
                       line->runtime_offset, line->file_offset));
