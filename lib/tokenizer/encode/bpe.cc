@@ -83,7 +83,7 @@ struct Candidate {
 
 class BpeEncoder final : public FragmentEncoder {
  public:
-  BpeEncoder(const EncodeVocabulary& vocabulary, EncodePre pre)
+  BpeEncoder(const EncodeVocabulary& vocabulary, PreTokenizer pre)
       : vocabulary_(vocabulary), pre_(std::move(pre)), merges_(vocabulary) {
     for (std::size_t byte = 0; byte < symbols_.size(); ++byte) symbols_[byte] = byte_symbol(static_cast<u8>(byte));
   }
@@ -190,7 +190,7 @@ class BpeEncoder final : public FragmentEncoder {
   }
 
   const EncodeVocabulary& vocabulary_;
-  const EncodePre pre_;
+  const PreTokenizer pre_;
   const MergeTable merges_;
   std::array<std::string, 256> symbols_;
 };
@@ -198,7 +198,7 @@ class BpeEncoder final : public FragmentEncoder {
 }  // namespace
 
 Result<EncoderPointer> make_bpe_encoder(const EncodeVocabulary& vocabulary) {
-  MU_ASSIGN(EncodePre pre, EncodePre::make(vocabulary.pre));
+  MU_ASSIGN(PreTokenizer pre, PreTokenizer::make(vocabulary.pre));
   return std::make_unique<BpeEncoder>(vocabulary, std::move(pre));
 }
 

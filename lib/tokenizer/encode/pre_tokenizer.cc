@@ -128,7 +128,7 @@ void cut_runs(const std::vector<char32_t>& points, std::size_t begin, std::size_
 
 }  // namespace
 
-Result<EncodePre> EncodePre::make(std::string_view pre) {
+Result<PreTokenizer> PreTokenizer::make(std::string_view pre) {
   constexpr std::string_view key = "tokenizer.ggml.pre";
   const auto* alias = std::find_if(runs_as.begin(), runs_as.end(), [&](const RunsAs& row) { return row.name == pre; });
   std::optional<std::vector<std::string>> splits = own_splits(pre);
@@ -137,7 +137,7 @@ Result<EncodePre> EncodePre::make(std::string_view pre) {
     return input_error("tok-pre", fmt::format("is '{}', a pre-tokenizer that llama.cpp does not know either", pre),
                        at_key(key));
   }
-  EncodePre out;
+  PreTokenizer out;
   for (const std::string& split : *splits) {
     Split& one = out.splits_.emplace_back();
     if (split == before_groups) {
@@ -152,7 +152,7 @@ Result<EncodePre> EncodePre::make(std::string_view pre) {
   return out;
 }
 
-std::vector<u32> EncodePre::cut(const std::vector<char32_t>& points) const {
+std::vector<u32> PreTokenizer::cut(const std::vector<char32_t>& points) const {
   std::vector<u32> pieces = {static_cast<u32>(points.size())};
   const RegexText text(points);
   for (const Split& split : splits_) {

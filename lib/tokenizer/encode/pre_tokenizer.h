@@ -10,10 +10,10 @@
 namespace modelutils::tokenizer {
 
 /// One after the other, each within the pieces of the one before.
-class EncodePre {
+class PreTokenizer {
  public:
   /// `pre`: a value of tokenizer.ggml.pre; empty is "default". Error "tok-pre": a name that llama.cpp does not know.
-  static Result<EncodePre> make(std::string_view pre);
+  static Result<PreTokenizer> make(std::string_view pre);
 
   /// The pieces of a text: lengths in characters, which add up to the text's; some may be 0.
   std::vector<u32> cut(const std::vector<char32_t>& points) const;

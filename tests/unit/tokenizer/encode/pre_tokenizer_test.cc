@@ -14,7 +14,7 @@ namespace {
 using Pieces = std::vector<std::string>;
 
 Pieces pre_pieces(std::string_view pre, std::string_view text) {
-  const auto made = EncodePre::make(pre);
+  const auto made = PreTokenizer::make(pre);
   if (!made) return {"error " + made.error().code};
   const std::vector<char32_t> points = code_points(text);
   Pieces pieces;
@@ -30,55 +30,55 @@ Pieces pre_pieces(std::string_view pre, std::string_view text) {
 
 }  // namespace
 
-TEST(EncodePre, Gpt2CutsContractionsInSmallLettersOnly) {
+TEST(PreTokenizer, Gpt2CutsContractionsInSmallLettersOnly) {
   EXPECT_EQ(pre_pieces("gpt-2", "it's IT'S 12345  x\n\n y "),
             (Pieces{"it", "'s", " IT", "'", "S", " 12345", " ", " x", "\n\n", " y", " "}));
 }
 
-TEST(EncodePre, Llama3TakesThreeDigitsAndAnyCase) {
+TEST(PreTokenizer, Llama3TakesThreeDigitsAndAnyCase) {
   EXPECT_EQ(pre_pieces("llama-bpe", "IT'S 12345\n\nend!!\n"),
             (Pieces{"IT", "'S", " ", "123", "45", "\n\n", "end", "!!\n"}));
 }
 
-TEST(EncodePre, Qwen2TakesDigitsOneByOne) {
+TEST(PreTokenizer, Qwen2TakesDigitsOneByOne) {
   EXPECT_EQ(pre_pieces("qwen2", "a12 b"), (Pieces{"a", "1", "2", " b"}));
 }
 
-TEST(EncodePre, MarksStayWithTheirLettersInQwen35Only) {
+TEST(PreTokenizer, MarksStayWithTheirLettersInQwen35Only) {
   EXPECT_EQ(pre_pieces("qwen2", "e\u0301a"), (Pieces{"e", "\u0301a"}));
   EXPECT_EQ(pre_pieces("qwen35", "e\u0301a"), (Pieces{"e\u0301a"}));
 }
 
-TEST(EncodePre, OutsideAsciiLettersHaveNoCase) {
+TEST(PreTokenizer, OutsideAsciiLettersHaveNoCase) {
   EXPECT_EQ(pre_pieces("gpt-4o", "camelCase"), (Pieces{"camel", "Case"}));
   EXPECT_EQ(pre_pieces("gpt-4o", "приветМир"), (Pieces{"приветМир"}));
 }
 
-TEST(EncodePre, KimiTakesHanApart) {
+TEST(PreTokenizer, KimiTakesHanApart) {
   EXPECT_EQ(pre_pieces("kimi-k2", "abc中文def's"), (Pieces{"abc", "中文", "def's"}));
 }
 
-TEST(EncodePre, DigitsFromTheRight) {
+TEST(PreTokenizer, DigitsFromTheRight) {
   EXPECT_EQ(pre_pieces("superbpe", "a1234567"), (Pieces{"a", "1", "234", "567"}));
   // What stands before a run of numbers goes with its first group.
   EXPECT_EQ(pre_pieces("afmoe", "1234567"), (Pieces{"1", "234", "567"}));
   EXPECT_EQ(pre_pieces("tiny_aya", "ab1234"), (Pieces{"ab", "1", "234"}));
 }
 
-TEST(EncodePre, SpacesOutsideAsciiAreSpaces) {
+TEST(PreTokenizer, SpacesOutsideAsciiAreSpaces) {
   EXPECT_EQ(pre_pieces("gpt-2", "a\u3000b\u00a0\u00a0c"), (Pieces{"a", "\u3000", "b", "\u00a0", "\u00a0", "c"}));
 }
 
-TEST(EncodePre, DefaultCutsPunctuationApart) {
+TEST(PreTokenizer, DefaultCutsPunctuationApart) {
   EXPECT_EQ(pre_pieces("", "a+b, 1234"), (Pieces{"a", "+", "b", ",", " ", "123", "4"}));
   EXPECT_EQ(pre_pieces("default", "x"), pre_pieces("", "x"));
 }
 
-TEST(EncodePre, LinesOnly) {
+TEST(PreTokenizer, LinesOnly) {
   EXPECT_EQ(pre_pieces("gemma4", "a b\n\nc"), (Pieces{"a b", "\n\n", "c"}));
 }
 
-TEST(EncodePre, EveryNameOfThoseThatLlamaCppKnowsIsMade) {
+TEST(PreTokenizer, EveryNameOfThoseThatLlamaCppKnowsIsMade) {
   for (const std::string_view name : {"llama3",
                                       "deepseek-llm",
                                       "deepseek-coder",
@@ -130,10 +130,10 @@ TEST(EncodePre, EveryNameOfThoseThatLlamaCppKnowsIsMade) {
                                       "cohere2moe",
                                       "hy_v4",
                                       "ufakzeka"}) {
-    EXPECT_TRUE(EncodePre::make(name).has_value()) << name;
+    EXPECT_TRUE(PreTokenizer::make(name).has_value()) << name;
   }
 }
 
-TEST(EncodePre, AnUnknownNameIsRefused) {
+TEST(PreTokenizer, AnUnknownNameIsRefused) {
   EXPECT_EQ(pre_pieces("gpt-5", "x"), (Pieces{"error tok-pre"}));
 }
