@@ -1,4 +1,4 @@
-#include "rules/bump/bump5_companions.h"
+#include "rules/bump/bump5_rules.h"
 
 #include <fmt/core.h>
 
@@ -13,7 +13,6 @@
 #include "io/hash.h"
 #include "json/canonical.h"
 #include "model/bump5_catalog.h"
-#include "rules/bump/bump5_config_rules.h"
 
 namespace modelutils {
 

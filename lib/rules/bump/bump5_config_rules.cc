@@ -1,4 +1,4 @@
-#include "rules/bump/bump5_config_rules.h"
+#include "rules/bump/bump5_rules.h"
 
 #include <fmt/core.h>
 

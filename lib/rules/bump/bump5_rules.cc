@@ -10,9 +10,7 @@
 #include "base/path.h"
 #include "io/hash.h"
 #include "model/bump5_catalog.h"
-#include "rules/bump/bump5_companions.h"
-#include "rules/bump/bump5_config_rules.h"
-#include "rules/bump/bump5_vocabulary_rules.h"
+#include "rules/bump/bump5_rules.h"
 
 namespace modelutils {
 
