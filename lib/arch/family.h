@@ -11,6 +11,7 @@
 #include "arch/cache_facts.h"
 #include "arch/engine_facts.h"
 #include "arch/sizes.h"
+#include "arch/tokenizer_facts.h"
 #include "base/error.h"
 #include "base/few.h"
 
@@ -222,6 +223,7 @@ struct Family {
   ConfigForm config = {};
   CacheFacts cache = {};    ///< families that share a GGUF architecture share the facts, too
   EngineFacts engine = {};  ///< of dense models
+  TokenizerFacts tokenizer = {};
 };
 
 /// All keys of a family, in the order in which they are written.

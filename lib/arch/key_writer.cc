@@ -70,7 +70,7 @@ void KeyWriter::text(std::string_view name, std::string_view value) {
 }
 
 void KeyWriter::remark(Severity severity, std::string_view field, std::string message) {
-  remarks.tell(severity, Scope::model, "convert-remark", std::move(message), std::string(field));
+  remarks.add(severity, Scope::model, "convert-remark", std::move(message), std::string(field));
 }
 
 tl::unexpected<Error> KeyWriter::refuse(std::string_view field, std::string message) const {

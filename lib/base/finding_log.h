@@ -35,22 +35,22 @@ class FindingLog {
   template <typename Message, typename Where = std::string_view>
   void error(Scope scope, std::string_view code, Message&& message, Where&& where = {}, std::optional<u64> offset = {},
              std::string_view file = {}) {
-    tell(Severity::error, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
+    add(Severity::error, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
   }
   template <typename Message, typename Where = std::string_view>
   void warning(Scope scope, std::string_view code, Message&& message, Where&& where = {},
                std::optional<u64> offset = {}, std::string_view file = {}) {
-    tell(Severity::warning, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
+    add(Severity::warning, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
   }
   template <typename Message, typename Where = std::string_view>
   void note(Scope scope, std::string_view code, Message&& message, Where&& where = {}, std::optional<u64> offset = {},
             std::string_view file = {}) {
-    tell(Severity::note, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
+    add(Severity::note, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
   }
   /// The same where a condition decides how bad it is.
   template <typename Message, typename Where = std::string_view>
-  void tell(Severity severity, Scope scope, std::string_view code, Message&& message, Where&& where = {},
-            std::optional<u64> offset = {}, std::string_view file = {}) {
+  void add(Severity severity, Scope scope, std::string_view code, Message&& message, Where&& where = {},
+           std::optional<u64> offset = {}, std::string_view file = {}) {
     if (!keeps(severity, code)) return count_only(severity, code);
     Finding finding{.severity = severity, .scope = scope, .code = std::string(code), .offset = offset};
     if constexpr (std::invocable<Message>) {

@@ -1,4 +1,4 @@
-// Jobs that are found one after another, done by several threads, and told of by one at a time.
+// Jobs that are found one after another, done by several threads, and delivered by one at a time.
 #pragma once
 
 #include <condition_variable>
@@ -64,7 +64,7 @@ class WorkQueue {
   void enqueue(Job job) {
     if (wanted_ < 2) return done_(work_(std::move(job)));
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return pushed_ - told_ < window || thrown_; });
+    room_.wait(lock, [&] { return pushed_ - delivered_ < window || thrown_; });
     if (thrown_) {
       lock.unlock();
       finish();
@@ -95,7 +95,7 @@ class WorkQueue {
         Outcome outcome = work_(std::move(job));
         lock.lock();
         outcomes_.emplace(number, std::move(outcome));
-        tell(lock);
+        deliver(lock);
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -105,19 +105,19 @@ class WorkQueue {
     }
   }
 
-  // One thread tells at a time, without keeping the others from their work.
-  void tell(std::unique_lock<std::mutex>& lock) {
-    if (telling_) return;
-    telling_ = true;
-    while (!outcomes_.empty() && (!in_order_ || outcomes_.begin()->first == told_)) {
+  // One thread delivers at a time, without keeping the others from their work.
+  void deliver(std::unique_lock<std::mutex>& lock) {
+    if (delivering_) return;
+    delivering_ = true;
+    while (!outcomes_.empty() && (!in_order_ || outcomes_.begin()->first == delivered_)) {
       auto outcome = outcomes_.extract(outcomes_.begin());
       lock.unlock();
       done_(std::move(outcome.mapped()));
       lock.lock();
-      ++told_;
+      ++delivered_;
       room_.notify_one();
     }
-    telling_ = false;
+    delivering_ = false;
   }
 
   unsigned wanted_;
@@ -129,9 +129,9 @@ class WorkQueue {
   std::mutex mutex_;
   std::condition_variable work_waits_, room_;
   std::deque<std::pair<u64, Job>> jobs_;
-  std::map<u64, Outcome> outcomes_;  // done, not yet told
-  u64 pushed_ = 0, told_ = 0;
-  bool closed_ = false, telling_ = false;
+  std::map<u64, Outcome> outcomes_;  // done, not yet delivered
+  u64 pushed_ = 0, delivered_ = 0;
+  bool closed_ = false, delivering_ = false;
   std::exception_ptr thrown_;
   std::vector<std::jthread> threads_;
 };

@@ -16,7 +16,7 @@
 #include "gguf/document.h"
 #include "io/mapped_file.h"
 #include "model/model_view.h"
-#include "tokenizer/encoder.h"
+#include "tokenizer/encode/encoder.h"
 
 namespace modelutils::c_api {
 

@@ -10,9 +10,9 @@ namespace modelutils {
 
 namespace {
 
-using bump::v5::Content;
-using bump::v5::Entry;
-using bump::v5::RoleInfo;
+using bump5::Content;
+using bump5::Entry;
+using bump5::RoleInfo;
 
 struct OpenedBump5 {
   std::shared_ptr<const Model> model;
@@ -32,11 +32,11 @@ class Bump5Look {
     side_.kind = fmt::format("BUMPWGT{}", document().version);
     side_.key_kind = KeyKind::bump;
     side_.naming = view_.naming;
-    for (const bump::v5::HeaderField& field : bump::v5::header_fields()) {
+    for (const bump5::HeaderField& field : bump5::header_fields()) {
       side_.keys.push_back(
           {field.name, gguf::ValueType::u64, side_.keys.size(), field.offset, document().header.*field.value, false});
     }
-    std::vector<bump::v5::Reading> readings = bump::v5::readings_of(document());
+    std::vector<bump5::Reading> readings = bump5::readings_of(document());
     if (!readings.empty()) {
       opened_->entries = std::move(readings.front().entries);
       opened_->catalog = bump5_catalog(opened_->model->bump5->file, opened_->entries, document().header,
@@ -49,12 +49,12 @@ class Bump5Look {
   }
 
  private:
-  const bump::v5::Document& document() const { return opened_->model->bump5->document; }
+  const bump5::Document& document() const { return opened_->model->bump5->document; }
 
   Status add_tensors() {
     for (std::size_t i = 0; i < opened_->entries.size(); ++i) {
       const Entry& entry = opened_->entries[i];
-      const RoleInfo& role = bump::v5::role_info(entry.slot.role);
+      const RoleInfo& role = bump5::role_info(entry.slot.role);
       if (view_.naming == Naming::own) {
         add(i, entry.name(), nullptr);
         continue;
@@ -78,7 +78,7 @@ class Bump5Look {
 
   // Of two parts a matrix has one above the other, a vector one behind the other.
   Excerpt excerpt_of(const Entry& entry, u64 part, u64 parts) const {
-    const bump::Shape shape = bump::v5::shape_of(entry.slot.role, document().header).value_or(bump::Shape{});
+    const bump::Shape shape = bump5::shape_of(entry.slot.role, document().header).value_or(bump::Shape{});
     const Padding none{1, 1};
     if (shape.rows == 1) {
       const u64 columns = shape.columns / parts;
@@ -94,7 +94,7 @@ class Bump5Look {
   }
 
   void set_side_facts() {
-    const bump::v5::Header& h = document().header;
+    const bump5::Header& h = document().header;
     bump::Dimensions d;
     d.layers = h.num_layers;
     d.context = h.context_len;

@@ -17,7 +17,7 @@
 #include "tensor/shape.h"
 #include "to_gguf/rows.h"
 #include "to_gguf/tokenizer_keys.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/read/read_tokenizer.h"
 
 namespace modelutils {
 

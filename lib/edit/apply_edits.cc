@@ -9,11 +9,8 @@
 #include "base/glob.h"
 #include "base/name_index.h"
 #include "base/not_found.h"
-#include "edit/block_counts.h"
+#include "edit/block_edits.h"
 #include "edit/edited_model.h"
-#include "edit/expert_cut.h"
-#include "edit/layer_cut.h"
-#include "edit/prediction.h"
 #include "edit/value.h"
 
 namespace modelutils::edit {

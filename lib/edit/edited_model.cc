@@ -6,6 +6,7 @@
 #include "base/name_index.h"
 #include "base/path.h"
 #include "gguf/find_journal.h"
+#include "gguf/key_elements.h"
 #include "gguf/split_keys.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
@@ -14,20 +15,20 @@ namespace modelutils::edit {
 
 namespace {
 
-class Taker {
+class ModelReader {
  public:
-  Taker(const gguf::SplitSet& set, EditTake wishes) : set_(set), wishes_(wishes) {}
+  ModelReader(const gguf::SplitSet& set, ReadOptions options) : set_(set), options_(options) {}
 
-  Result<EditedModel> take() {
+  Result<EditedModel> read() {
     const gguf::SetFile& first = set_.files.front();
     model_.files = set_.files.size();
     model_.version = first.document.version;
     MU_TRY(check_container());
-    MU_TRY(take_keys(first));
+    MU_TRY(read_keys(first));
     std::size_t count = 0;
     for (const gguf::SetFile& file : set_.files) count += file.document.tensors.size();
     model_.tensors.reserve(count);
-    for (std::size_t i = 0; i < set_.files.size(); ++i) MU_TRY(take_tensors(i));
+    for (std::size_t i = 0; i < set_.files.size(); ++i) MU_TRY(read_tensors(i));
     if (!model_.tensors.empty()) {
       const EditedTensor& last = model_.tensors.back();
       const gguf::Document& document = set_.files[last.file].document;
@@ -48,7 +49,7 @@ class Taker {
     const std::string& path = set_.files.front().path;
     const bool is_whole = std::all_of(set_.files.begin(), set_.files.end(),
                                       [](const gguf::SetFile& file) { return file.document.complete; });
-    if (!wishes_.force || !is_whole || broken->code == gguf::interrupted_code) {
+    if (!options_.force || !is_whole || broken->code == gguf::interrupted_code) {
       return tl::make_unexpected(with_path(*broken, path));
     }
     Finding remark = *broken;
@@ -57,11 +58,11 @@ class Taker {
     return {};
   }
 
-  Status take_keys(const gguf::SetFile& file) {
+  Status read_keys(const gguf::SetFile& file) {
     NameIndex names;
     const bool is_in_parts = gguf::is_in_parts(set_);
     for (const gguf::KeyValue& key : file.document.keys) {
-      if (is_in_parts && !wishes_.split_keys && gguf::is_split_key(key.key)) continue;
+      if (is_in_parts && !options_.split_keys && gguf::is_split_key(key.key)) continue;
       if (!names.insert(key.key).is_new) {
         leave_out(file, at_key(key.key), "the key appears twice; the second is left out", key.offset);
         continue;
@@ -72,7 +73,7 @@ class Taker {
     return {};
   }
 
-  Status take_tensors(std::size_t number) {
+  Status read_tensors(std::size_t number) {
     const gguf::SetFile& file = set_.files[number];
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       const GgufTensorPlace place = gguf_tensor_place(file.document, tensor);
@@ -99,7 +100,7 @@ class Taker {
   }
 
   const gguf::SplitSet& set_;
-  EditTake wishes_;
+  ReadOptions options_;
   NameIndex names_;
   EditedModel model_;
 };
@@ -127,8 +128,25 @@ u64 EditedModel::alignment() const {
   return value;
 }
 
-Result<EditedModel> edited_model(const gguf::SplitSet& set, EditTake take) {
-  return Taker(set, take).take();
+u64 count_of(EditedModel& model, const std::string& key) {
+  const gguf::OutKey* found = model.find_key(key);
+  if (found == nullptr || found->type != gguf::ValueType::u32) return 0;
+  return gguf::elements_of(*found).number(0).value_or(0);
+}
+
+BlockCounts counts_of(EditedModel& model) {
+  BlockCounts counts;
+  const gguf::OutKey* name = model.find_key("general.architecture");
+  if (name != nullptr && name->type == gguf::ValueType::string) {
+    counts.architecture = name->encoded.substr(std::min(name->encoded.size(), sizeof(u64)));
+  }
+  counts.blocks = count_of(model, counts.key("block_count"));
+  counts.predicting = std::min(counts.blocks, count_of(model, counts.key("nextn_predict_layers")));
+  return counts;
+}
+
+Result<EditedModel> read_edited_model(const gguf::SplitSet& set, ReadOptions options) {
+  return ModelReader(set, options).read();
 }
 
 bool is_layout_key(std::string_view key) {

@@ -58,15 +58,30 @@ struct EditedModel {
   u64 alignment() const;
 };
 
-struct EditTake {
+/// How many layers a model has, and how many of them predict further tokens.
+struct BlockCounts {
+  std::string architecture;
+  u64 blocks = 0;
+  u64 predicting = 0;
+
+  u64 trunk() const { return blocks - predicting; }
+  std::string key(std::string_view suffix) const { return architecture + "." + std::string(suffix); }
+};
+
+/// What a key counts; 0 if it is missing or no u32.
+u64 count_of(EditedModel& model, const std::string& key);
+
+BlockCounts counts_of(EditedModel& model);
+
+struct ReadOptions {
   bool force = false;
   bool split_keys = false;  ///< keep split.* of the first of several files
 };
 
-/// Takes over a model that is sound as a container. With `force`, what is not whole is left out, each with a remark: a
+/// Reads a model that is sound as a container. With `force`, what is not whole is left out, each with a remark: a
 /// key or a tensor that is there twice, tensors whose type is not known or whose data is not in the file. Errors: the
 /// first container rule of class error that the model breaks; "gguf-big-endian"; reading.
-Result<EditedModel> edited_model(const gguf::SplitSet& set, EditTake take);
+Result<EditedModel> read_edited_model(const gguf::SplitSet& set, ReadOptions options);
 
 /// Applies the operations in order. Errors of kind usage: values, types and roles that do not parse; of kind no_match:
 /// globs that select nothing; of kind input: "edit-no-key", "edit-no-tensor", "edit-no-token", "edit-exists" (a name

@@ -1,4 +1,4 @@
-#include "edit/expert_cut.h"
+#include "edit/block_edits.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,6 @@
 #include "arch/names.h"
 #include "arch/prediction_block.h"
 #include "base/counted.h"
-#include "edit/block_counts.h"
 #include "edit/number_list.h"
 #include "gguf/key_elements.h"
 

@@ -4,10 +4,10 @@
 
 #include "base/large_pages.h"
 #include "base/path.h"
+#include "edit/block_edits.h"
 #include "edit/copy.h"
 #include "edit/exclusive_file.h"
 #include "edit/guards.h"
-#include "edit/layer_cut.h"
 #include "gguf/parse.h"
 #include "gguf/split_keys.h"
 #include "io/model_folder.h"
@@ -67,9 +67,9 @@ class EditPlanner {
       if (dynamic_cast<const RandomAccessFile*>(file.source.get()) != nullptr) continue;
       return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
     }
-    EditTake take{.force = options_.force, .split_keys = options_.in_place};
+    ReadOptions read{.force = options_.force, .split_keys = options_.in_place};
     was_whole_ = is_whole_model(plan_.before);
-    MU_ASSIGN(model_, edited_model(plan_.before, take));
+    MU_ASSIGN(model_, read_edited_model(plan_.before, read));
     // A file may have hundreds of thousands of tensors: from here on they are in one place at a time.
     for (const gguf::SetFile& file : plan_.before.files) old_records_.push_back(tensor_records(file.document));
     forget_tensors(plan_.before);
@@ -95,14 +95,14 @@ class EditPlanner {
 
  private:
   Status plan_files() {
-    LayoutWishes wishes{options_.output, options_.split, options_.reserve, std::nullopt};
+    LayoutOptions layout{options_.output, options_.split, options_.reserve, std::nullopt};
     const gguf::SetFile& first = plan_.before.files.front();
     const bool is_file = !options_.output.empty() && !is_standard_output(options_.output);
     if (is_file && !gguf::is_in_parts(plan_.before) &&
         may_share_blocks(dynamic_cast<const RandomAccessFile&>(*first.source), folder_of(options_.output))) {
-      wishes.old_data_offset = first.document.data_offset;
+      layout.old_data_offset = first.document.data_offset;
     }
-    MU_ASSIGN(plan_.files, lay_out(model_, wishes));
+    MU_ASSIGN(plan_.files, lay_out(model_, layout));
     std::vector<EditedTensor>().swap(model_.tensors);  // the layout has them now
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {

@@ -44,7 +44,7 @@ struct EditPlan {
 
 /// Plans and checks an edit; writes nothing. Whatever can be refused is refused here.
 ///
-/// Errors: "convert-…" never; those of apply_edits(), edited_model(), lay_out(); a rule that the edit would break,
+/// Errors: "convert-…" never; those of apply_edits(), read_edited_model(), lay_out(); a rule that the edit would break,
 /// under its own code (kind input); in place also "edit-in-cache", "edit-in-place-data", "edit-in-place-parts" (kind
 /// input), "edit-no-room" (kind output); with an output those of AtomicOutput::check().
 Result<EditPlan> plan_edit(const EditOptions& options);

@@ -1,4 +1,4 @@
-#include "edit/importance_files.h"
+#include "edit/importance_merge.h"
 
 #include <fmt/core.h>
 

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "base/checked_math.h"
-#include "edit/importance_files.h"
 #include "gguf/parse.h"
 #include "io/random_access_file.h"
 

@@ -50,6 +50,13 @@ enum class SumsKind : u8 { squares, values };
 /// reading; "imatrix-not-finite".
 Result<std::vector<float>> merged_sums(const MergedEntry& entry, SumsKind kind);
 
+/// Takes out what the older format cannot say: entries that were never used. Error: nothing is left.
+Status drop_unused(ImportanceMerge& merge);
+
+/// Bytes of the file. Errors: those of gguf::layout(); "imatrix-merge" for numbers that the older format cannot hold.
+Result<u64> gguf_size(const ImportanceMerge& merge);
+Result<u64> legacy_size(const ImportanceMerge& merge);
+
 /// Is `path` an importance matrix, and of the format before GGUF if `legacy`? What cannot be opened is not.
 bool is_importance_file(const std::string& path, bool legacy);
 

@@ -1,4 +1,4 @@
-#include "edit/layer_cut.h"
+#include "edit/block_edits.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,6 @@
 #include "arch/key_facts.h"
 #include "arch/prediction_block.h"
 #include "base/counted.h"
-#include "edit/block_counts.h"
 #include "edit/number_list.h"
 #include "gguf/key_elements.h"
 #include "memory/hyper_parameters.h"

@@ -45,16 +45,16 @@ u64 round_up(u64 value, u64 multiple) {
   return checked_round_up(value, multiple).value_or(value);
 }
 
-class Layouter {
+class LayoutPlanner {
  public:
-  Layouter(const EditedModel& model, const LayoutWishes& wishes)
-      : model_(model), wishes_(wishes), keys_(model.keys), alignment_(model.alignment()) {}
+  LayoutPlanner(const EditedModel& model, const LayoutOptions& options)
+      : model_(model), options_(options), keys_(model.keys), alignment_(model.alignment()) {}
 
   Result<std::vector<EditedFile>> run() {
-    if (wishes_.reserve) reserve(*wishes_.reserve);
-    if (!wishes_.split.is_wanted()) {
-      if (wishes_.old_data_offset) make_congruent(*wishes_.old_data_offset);
-      MU_TRY(add_file(keys_, 0, model_.tensors.size(), wishes_.output));
+    if (options_.reserve) reserve(*options_.reserve);
+    if (!options_.split.is_wanted()) {
+      if (options_.old_data_offset) make_congruent(*options_.old_data_offset);
+      MU_TRY(add_file(keys_, 0, model_.tensors.size(), options_.output));
       return std::move(files_);
     }
     std::erase_if(keys_, [](const gguf::OutKey& key) { return gguf::is_split_key(key.key); });
@@ -84,7 +84,7 @@ class Layouter {
 
   // The number of the first tensor of every part.
   std::vector<std::size_t> part_starts() const {
-    const SplitOptions& options = wishes_.split;
+    const SplitOptions& options = options_.split;
     std::vector<std::size_t> starts = {0};
     if (options.no_tensor_first) starts.push_back(0);
     u64 size = 0;
@@ -108,7 +108,7 @@ class Layouter {
       return usage_error(fmt::format("the model would become {} files, at most {} are allowed; choose a larger size",
                                      count, max_parts));
     }
-    std::string prefix = wishes_.output;
+    std::string prefix = options_.output;
     if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
     for (std::size_t i = 0; i < count; ++i) {
       std::vector<gguf::OutKey> keys;
@@ -166,7 +166,7 @@ class Layouter {
   }
 
   const EditedModel& model_;
-  const LayoutWishes& wishes_;
+  const LayoutOptions& options_;
   std::vector<gguf::OutKey> keys_;
   u64 alignment_;
   std::vector<EditedFile> files_;
@@ -178,8 +178,8 @@ gguf::OutTensors out_tensors(std::span<const EditedTensor> tensors) {
   return {tensors.size(), [tensors](std::size_t i) { return gguf::view_of(tensors[i].out); }};
 }
 
-Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWishes& wishes) {
-  return Layouter(model, wishes).run();
+Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutOptions& options) {
+  return LayoutPlanner(model, options).run();
 }
 
 Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment, u64 data_offset) {

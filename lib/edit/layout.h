@@ -35,7 +35,7 @@ struct EditedFile {
   std::size_t tensors = 0;
 };
 
-struct LayoutWishes {
+struct LayoutOptions {
   std::string output;
   SplitOptions split;
   std::optional<u64> reserve;          ///< --reserve: bytes of the filler key; 0 takes it away
@@ -46,7 +46,7 @@ struct LayoutWishes {
 gguf::OutTensors out_tensors(std::span<const EditedTensor> tensors);
 
 /// Lays out the files. Errors: those of gguf::layout(); kind usage: more than 65,535 parts, or no way to split.
-Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutWishes& wishes);
+Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutOptions& options);
 
 /// Gives the filler key the length with which the data section begins at `data_offset`; adds or removes it as needed.
 /// Error of kind output: "edit-no-room".

@@ -1,4 +1,4 @@
-#include "edit/prediction.h"
+#include "edit/block_edits.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,6 @@
 #include "arch/prediction_block.h"
 #include "base/counted.h"
 #include "base/name_index.h"
-#include "edit/block_counts.h"
 #include "gguf/document.h"
 #include "gguf/key_elements.h"
 
@@ -106,7 +105,7 @@ class Grafter {
   // Which arrays have an element for each layer is told by the block's file, where they have more of them.
   Status lengthen_arrays() {
     NameIndex names;
-    for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // each once: edited_model() sees to it
+    for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // each once: read_edited_model() sees to it
     for (gguf::OutKey& key : model_.keys) {
       if (!key.key.starts_with(trunk_.key("")) || key.key == trunk_.key("block_count")) continue;
       const std::optional<u32> number = names.find(key.key);
@@ -240,7 +239,7 @@ Status graft_prediction(EditedModel& model, const EditOperation& operation) {
     if (dynamic_cast<const RandomAccessFile*>(file.source.get()) != nullptr) continue;
     return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
   }
-  MU_ASSIGN(EditedModel only, edited_model(set, {}));
+  MU_ASSIGN(EditedModel only, read_edited_model(set, {}));
   MU_TRY(Grafter(model, only, operation).graft());
   model.grafted.insert(model.grafted.end(), set.files.begin(), set.files.end());
   return {};

@@ -209,7 +209,7 @@ ModelCard parse_model_card(std::string_view readme, FindingLog& findings) {
     if (!closed && !line.empty() && std::string_view(" \t\r#-").find(line.front()) == line.npos) begins.push_back(end);
   }
   const auto remark = [&](Severity severity, std::string message) {
-    findings.tell(severity, Scope::model, "hf-card-syntax", std::move(message), "README.md");
+    findings.add(severity, Scope::model, "hf-card-syntax", std::move(message), "README.md");
   };
   if (!closed) {
     remark(Severity::warning, "the front matter is not terminated; ignored");

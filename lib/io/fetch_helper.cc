@@ -117,7 +117,7 @@ class Helper {
   void reserve() { ++users_; }
   void release() { --users_; }
 
-  Status tell(std::string_view command) {
+  Status send_command(std::string_view command) {
     const std::lock_guard lock(mutex_);
     return send(command);
   }
@@ -228,7 +228,7 @@ class FileOfHelper : public FetchedFile {
       : helper_(std::move(helper)), number_(number), name_(std::move(name)) {}
   ~FileOfHelper() override {
     release();
-    (void)helper_->tell(fmt::format("close {}\n", number_));
+    (void)helper_->send_command(fmt::format("close {}\n", number_));
   }
 
   Result<FetchedPiece> read(u64 offset, u64 size) override {
@@ -269,7 +269,8 @@ Result<std::unique_ptr<FetchedFile>> FetchedFile::open(const RemoteAddress& addr
   auto helper = helpers.pick();
   if (!helper) return noted(std::move(helper.error()), name);
   const u64 number = next++;
-  if (Status told = (*helper)->tell(fmt::format("open {}\n{}\n{}\n", number, address.url, address.token)); !told) {
+  if (Status told = (*helper)->send_command(fmt::format("open {}\n{}\n{}\n", number, address.url, address.token));
+      !told) {
     (*helper)->release();
     return noted(std::move(told.error()), name);
   }

@@ -4,9 +4,9 @@
 
 #include "listing/directory_tokenizer.h"
 #include "listing/named_tokens.h"
-#include "tokenizer/chat_template.h"
-#include "tokenizer/special_texts.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/read/chat_template.h"
+#include "tokenizer/read/files.h"
+#include "tokenizer/read/special_texts.h"
 
 namespace modelutils {
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "tokenizer/special_texts.h"
-#include "tokenizer/tokenizer.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/read/chat_template.h"
+#include "tokenizer/read/files.h"
+#include "tokenizer/read/read_tokenizer.h"
+#include "tokenizer/read/special_texts.h"
 
 namespace modelutils {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "model/safetensors_model.h"
-#include "tokenizer/encode_keys.h"
+#include "tokenizer/encode/keys.h"
 
 namespace modelutils {
 

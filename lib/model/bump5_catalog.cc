@@ -5,16 +5,16 @@
 
 namespace modelutils {
 
-Catalog bump5_catalog(std::shared_ptr<ByteSource> source, std::span<const bump::v5::Entry> entries,
-                      const bump::v5::Header& header, std::string_view format) {
+Catalog bump5_catalog(std::shared_ptr<ByteSource> source, std::span<const bump5::Entry> entries,
+                      const bump5::Header& header, std::string_view format) {
   Catalog catalog;
   catalog.format = format;
   const std::string path = source->name();
   const u64 size = source->size().value_or(0);
   catalog.files.push_back({path, base_name_of(path), std::move(source)});
-  for (const bump::v5::Entry& entry : entries) {
+  for (const bump5::Entry& entry : entries) {
     if (!fits(entry.offset, entry.size, size)) continue;
-    const bump::Shape shape = bump::v5::shape_of(entry.slot.role, header).value_or(bump::Shape{});
+    const bump::Shape shape = bump5::shape_of(entry.slot.role, header).value_or(bump::Shape{});
     CatalogTensor tensor;
     tensor.name = entry.name();
     tensor.type = entry.type();

@@ -5,15 +5,15 @@
 #include <span>
 #include <string>
 
-#include "bump/v5_parse.h"
+#include "bump/bump5_parse.h"
 #include "io/random_access_file.h"
 #include "model/tensor_catalog.h"
 
 namespace modelutils {
 
 /// Every entry that lies inside the file. `header` gives the shapes. `format`: "bumpwgt4" or "bumpwgt5".
-Catalog bump5_catalog(std::shared_ptr<ByteSource> source, std::span<const bump::v5::Entry> entries,
-                      const bump::v5::Header& header, std::string_view format);
+Catalog bump5_catalog(std::shared_ptr<ByteSource> source, std::span<const bump5::Entry> entries,
+                      const bump5::Header& header, std::string_view format);
 
 /// What C-Kernel-Engine opens in a directory.
 inline constexpr std::string_view bump5_weights_name = "weights.bump";

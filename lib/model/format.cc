@@ -11,9 +11,9 @@
 
 #include "base/byte_reader.h"
 #include "base/path.h"
+#include "bump/bump5_header.h"
 #include "bump/document.h"
 #include "bump/parse.h"
-#include "bump/v5_header.h"
 #include "io/file_kind.h"
 #include "io/remote_folder.h"
 #include "model/bump5_catalog.h"
@@ -70,11 +70,11 @@ bool is_bump_folder(const std::string& path) {
 }
 
 bool is_bump4(const PathProbe& probe) {
-  return probe.head.starts_with(bump::v5::magic4);
+  return probe.head.starts_with(bump5::magic4);
 }
 
 bool is_bump5(const PathProbe& probe) {
-  return probe.head.starts_with(bump::v5::magic);
+  return probe.head.starts_with(bump5::magic);
 }
 
 bool is_imatrix(const PathProbe& probe) {

@@ -36,7 +36,7 @@ Result<Model> open_model(PathProbe probe) {
     }
     case Format::bump4:
     case Format::bump5: {
-      MU_ASSIGN(bump::v5::Document document, bump::v5::parse(*found.opened.file));
+      MU_ASSIGN(bump5::Document document, bump5::parse(*found.opened.file));
       model.bump5 = Bump5Model{found.opened.file, std::move(document)};
       break;
     }

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "bump/bump5_parse.h"
 #include "bump/document.h"
-#include "bump/v5_parse.h"
 #include "gguf/split_set.h"
 #include "model/format.h"
 #include "model/safetensors_model.h"
@@ -21,7 +21,7 @@ struct BumpModel {
 
 struct Bump5Model {
   std::shared_ptr<RandomAccessFile> file;
-  bump::v5::Document document;
+  bump5::Document document;
 };
 
 /// One of the members is there, as `format` says.

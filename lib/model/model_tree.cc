@@ -178,7 +178,7 @@ class Walk {
     std::vector<std::string> files = folder.covered;
     if (folder.has_config) files.emplace_back("config.json");
     std::ranges::sort(folder.covered);
-    tell({.path = folder.path, .folder = folder.below}, folder, files);
+    hand_over({.path = folder.path, .folder = folder.below}, folder, files);
   }
 
   // The files that the index names, and those that its own rules call unlisted. It is read only where it can say more
@@ -230,7 +230,7 @@ class Walk {
     TreeEntry entry{.path = path, .folder = folder.below};
     if (folder.has_manifests) {
       entry.is_manifest = true;
-      return tell(std::move(entry), folder, {std::string(name)});
+      return hand_over(std::move(entry), folder, {std::string(name)});
     }
     switch (class_of_name(name)) {
       case NameClass::gguf: return visit_set(std::move(entry), folder, number, gguf_set(name));
@@ -240,7 +240,7 @@ class Walk {
         return visit_set(std::move(entry), folder, number, set);
       }
       case NameClass::bump:
-      case NameClass::index: return tell(std::move(entry), folder, {std::string(name)});
+      case NameClass::index: return hand_over(std::move(entry), folder, {std::string(name)});
       case NameClass::config:
       case NameClass::unfinished:
       case NameClass::other: ++rest_.files; return;
@@ -248,7 +248,7 @@ class Walk {
       case NameClass::unknown: break;
     }
     const std::optional<std::string> head = head_of(path);
-    if (head && is_model(*head, name)) return tell(std::move(entry), folder, {std::string(name)});
+    if (head && is_model(*head, name)) return hand_over(std::move(entry), folder, {std::string(name)});
     ++rest_.files;
     const FileKind found = head ? file_kind(*head) : FileKind::unknown;
     if (found != FileKind::unknown && found != FileKind::empty)
@@ -280,7 +280,7 @@ class Walk {
   // The first of a set's files stands for all.
   void visit_set(TreeEntry entry, const Folder& folder, std::size_t number, const std::string& set) {
     const std::string_view own = folder.names.name(number);
-    if (set.empty()) return tell(std::move(entry), folder, {std::string(own)});
+    if (set.empty()) return hand_over(std::move(entry), folder, {std::string(own)});
     const std::string text = entry.folder + set;
     const std::string key = xxh3_digest(std::as_bytes(std::span(text)));
     u64 halves[2];
@@ -292,7 +292,7 @@ class Walk {
       const std::string_view name = folder.names.name(i);
       if (gguf_set(name) == set || shard_set(name) == set) files.emplace_back(name);
     }
-    tell(std::move(entry), folder, files);
+    hand_over(std::move(entry), folder, files);
   }
 
   void visit_folder(const Folder& folder, std::size_t number) {
@@ -310,7 +310,7 @@ class Walk {
   }
 
   // Hands over a model with these files of the folder, unless it was met before or is left out.
-  void tell(TreeEntry entry, const Folder& folder, const std::vector<std::string>& files) {
+  void hand_over(TreeEntry entry, const Folder& folder, const std::vector<std::string>& files) {
     bool is_new = files.empty() || (options_.all_revisions && hub_place(normal_path(folder.path)));
     bool is_newer = !options_.newer_than;
     for (const std::string& name : files) {

@@ -7,7 +7,7 @@
 
 #include "io/text_output.h"
 #include "report/style.h"
-#include "tokenizer/encoder.h"
+#include "tokenizer/encode/encoder.h"
 
 namespace modelutils {
 

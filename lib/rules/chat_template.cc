@@ -10,8 +10,8 @@ std::optional<jinja::Template> check_chat_template(std::string_view text, std::s
   const auto add = [&](const std::vector<jinja::Remark>& remarks) {
     for (const jinja::Remark& remark : remarks) {
       const std::optional<u64> at = offset ? std::optional<u64>(*offset + remark.offset) : std::nullopt;
-      log.tell(remark.is_note ? Severity::note : Severity::warning, Scope::model, remark.code, remark.message, where,
-               at, file);
+      log.add(remark.is_note ? Severity::note : Severity::warning, Scope::model, remark.code, remark.message, where, at,
+              file);
     }
   };
   add(jinja::hidden_text(text));
@@ -24,8 +24,8 @@ std::optional<jinja::Template> check_chat_template(std::string_view text, std::s
   const std::string place = error.where.empty() ? std::string() : error.where + ": ";
   const std::optional<u64> at = offset && error.offset ? std::optional<u64>(*offset + *error.offset) : std::nullopt;
   // Jinja renders what is only not supported here.
-  log.tell(error.code == "template-unsupported" ? Severity::note : Severity::warning, Scope::model, error.code,
-           "the chat template does not parse: " + place + error.message, where, at, file);
+  log.add(error.code == "template-unsupported" ? Severity::note : Severity::warning, Scope::model, error.code,
+          "the chat template does not parse: " + place + error.message, where, at, file);
   return std::nullopt;
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "rules/bump/rules.h"
-#include "rules/bump/v5_rules.h"
 #include "rules/directory/mlx_rules.h"
 #include "rules/gguf/rules.h"
 #include "rules/imatrix/rules.h"

@@ -247,7 +247,7 @@ error_code HeaderParser::read_metadata(value metadata, u64 offset) {
   if (const error_code error = metadata.type().get(type)) return error;
   if (type != json_type::object) {
     const Severity severity = type == json_type::null ? Severity::warning : Severity::error;
-    log_.tell(
+    log_.add(
         severity, Scope::container, "st-metadata-type",
         [&] { return fmt::format("is {}, not an object of strings", type_text(type)); }, owner, offset);
     return on_demand::walk(metadata, header_depth);

@@ -15,11 +15,11 @@
 #include "io/new_folder.h"
 #include "listing/gguf_listing.h"
 #include "rules/gguf/rules.h"
+#include "to_bump/bump5_config.h"
 #include "to_bump/config.h"
 #include "to_bump/manifest.h"
 #include "to_bump/outputs.h"
 #include "to_bump/stream.h"
-#include "to_bump/v5_config.h"
 
 namespace modelutils {
 
@@ -148,8 +148,8 @@ class Conversion {
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {
       report_.notes.emplace_back("Gemma's norm weights have 1 added in GGUF and are copied as they are");
     }
-    if (report_.v5) {
-      add_bump5_notes(*report_.v5, report_.notes);
+    if (report_.bump5) {
+      add_bump5_notes(*report_.bump5, report_.notes);
     } else {
       note_runtime();
     }
@@ -167,13 +167,13 @@ class Conversion {
   }
 
   Status plan_v5() {
-    MU_ASSIGN(report_.v5, map_gguf_to_bump5(set_, options_.request));
-    take_refusals(*report_.v5);
+    MU_ASSIGN(report_.bump5, map_gguf_to_bump5(set_, options_.request));
+    take_refusals(*report_.bump5);
     if (!report_.refusals.empty()) return {};
-    report_.config_text = bump5_config_text(*index_, *report_.v5);
-    manifest_text_ = bump5_manifest_text(*index_, *report_.v5);
+    report_.config_text = bump5_config_text(*index_, *report_.bump5);
+    manifest_text_ = bump5_manifest_text(*index_, *report_.bump5);
     MU_ASSIGN(metadata_, bump5_metadata_text(manifest_text_, "gguf2bump (modelutils)"));
-    report_.file_size = report_.v5->file_size + metadata_.size() + bump::v5::footer_bytes;
+    report_.file_size = report_.bump5->file_size + metadata_.size() + bump5::footer_bytes;
     return {};
   }
 
@@ -215,7 +215,7 @@ class Conversion {
 
   // Two tensors have a place only if their content allows it. Still before a byte is written.
   Status look_at_data() {
-    if (report_.v5) return {};
+    if (report_.bump5) return {};
     BumpMapping& mapping = report_.mapping;
     MU_ASSIGN(report_.rope, read_rope_freqs(set_, mapping));
     if (mapping.rope_freqs && !report_.rope) {
@@ -280,17 +280,18 @@ class Conversion {
   }
 
   Status write() {
-    BumpFileImage image = report_.v5 ? image_of(*report_.v5, metadata_) : image_of(report_.mapping, report_.numbering);
-    const bool hash_entries = manifest_.has_value() && !report_.v5;
+    BumpFileImage image =
+        report_.bump5 ? image_of(*report_.bump5, metadata_) : image_of(report_.mapping, report_.numbering);
+    const bool hash_entries = manifest_.has_value() && !report_.bump5;
     MU_ASSIGN(const BumpStreamResult streamed, stream_bump(set_, std::move(image), hash_entries, *weights_, progress_));
     report_.sha256 = streamed.sha256;
     const auto append = [](std::optional<AtomicOutput>& output, std::string_view text) -> Status {
       return output ? output->append(std::as_bytes(std::span(text))) : Status();
     };
     MU_TRY(append(config_, report_.config_text));
-    if (report_.v5) {
+    if (report_.bump5) {
       MU_TRY(append(manifest_, manifest_text_));
-      MU_TRY(append(map_, bump5_map_text(*report_.v5)));
+      MU_TRY(append(map_, bump5_map_text(*report_.bump5)));
     } else if (manifest_) {
       MU_TRY(append(manifest_, bump_manifest_text(report_, streamed.entry_sha256)));
     }

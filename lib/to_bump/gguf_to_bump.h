@@ -12,8 +12,8 @@
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
 #include "io/progress.h"
+#include "to_bump/bump5_mapping.h"
 #include "to_bump/mapping.h"
-#include "to_bump/v5_mapping.h"
 
 namespace modelutils {
 
@@ -46,8 +46,8 @@ struct GgufToBumpReport {
   std::vector<std::string> inputs;
   BumpOutputPaths paths;
   bool dry_run = false;
-  BumpMapping mapping;             ///< BUMPWGT3
-  std::optional<Bump5Mapping> v5;  ///< BUMPWGT5, instead of it
+  BumpMapping mapping;                ///< BUMPWGT3
+  std::optional<Bump5Mapping> bump5;  ///< BUMPWGT5, instead of it
   std::optional<Llama3Rope> rope;
   std::string config_text;         ///< empty with no_config or after a refusal
   std::vector<Error> refusals;     ///< not empty: nothing was written
@@ -55,7 +55,7 @@ struct GgufToBumpReport {
   bump::Numbering numbering = bump::Numbering::original;
 
   /// Of whichever version it is.
-  const BumpPlan& plan() const { return v5 ? static_cast<const BumpPlan&>(*v5) : mapping; }
+  const BumpPlan& plan() const { return bump5 ? static_cast<const BumpPlan&>(*bump5) : mapping; }
   u64 file_size = 0;              ///< of the weights, metadata included
   bump::Digest sha256{};          ///< of the payload, as in the header
   std::optional<u64> disk_bytes;  ///< what the file takes on the disk: holes are not counted

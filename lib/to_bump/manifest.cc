@@ -25,9 +25,9 @@ std::vector<Listed> listed(const GgufToBumpReport& report) {
   for (const BumpEntry& entry : report.mapping.entries) {
     entries.push_back({bump::dtype_name(entry.entry.dtype), entry.entry.size, !entry.sources.empty()});
   }
-  if (!report.v5) return entries;
-  for (const Bump5Entry& entry : report.v5->entries) {
-    const bool is_vocabulary = bump::v5::role_info(entry.entry.slot.role).content == bump::v5::Content::vocabulary;
+  if (!report.bump5) return entries;
+  for (const Bump5Entry& entry : report.bump5->entries) {
+    const bool is_vocabulary = bump5::role_info(entry.entry.slot.role).content == bump5::Content::vocabulary;
     entries.push_back({entry.entry.word(), entry.entry.size, is_vocabulary || !entry.sources.empty()});
   }
   return entries;
@@ -50,8 +50,8 @@ std::map<std::string_view, Total> totals_by_dtype(const std::vector<Listed>& ent
 
 // The numbers of the header by its own names, and for BUMPWGT3 the two that it lacks.
 void write_dimensions(json::Writer& out, const GgufToBumpReport& report) {
-  if (report.v5) {
-    for (const auto& field : bump::v5::header_fields()) out.member(field.name, report.v5->header.*field.value);
+  if (report.bump5) {
+    for (const auto& field : bump5::header_fields()) out.member(field.name, report.bump5->header.*field.value);
     return;
   }
   const bump::Dimensions& d = report.mapping.hyper.dimensions;
@@ -147,11 +147,11 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
   out.begin_array();
   for (const std::string& input : report.inputs) out.string(input);
   out.end_array();
-  if (report.v5) out.member("bump_version", u64{5});
+  if (report.bump5) out.member("bump_version", u64{5});
   write_optional(out, "output", report.paths.output);
   write_optional(out, "config", report.paths.config);
   write_optional(out, "manifest", report.paths.manifest);
-  if (report.v5) write_optional(out, "map", report.paths.map);
+  if (report.bump5) write_optional(out, "map", report.paths.map);
   out.member("dry_run", report.dry_run);
   out.member("architecture", plan.hyper.architecture);
   out.member("dtype_codes", bump::numbering_name(report.numbering));
@@ -172,7 +172,7 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
     out.end_object();
     out.member("entries", static_cast<u64>(entries.size()));
     out.member("file_size", report.file_size);
-    if (report.v5) write_substitutes(out, *report.v5);
+    if (report.bump5) write_substitutes(out, *report.bump5);
   }
   if (!report.dry_run && report.refusals.empty()) {
     out.member("payload_sha256", hex(report.sha256));
@@ -229,7 +229,7 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
       escape(plan.hyper.architecture), d.layers, d.vocab, d.embed, d.heads, d.head_dim, d.kv_heads, d.intermediate,
       d.context);
   if (d.aligned_head != d.head_dim) text += fmt::format("heads padded  to {}\n", d.aligned_head);
-  if (report.v5) {
+  if (report.bump5) {
     text += "format        BUMPWGT5\n";
   } else {
     text += fmt::format("dtype codes   {}\n", bump::numbering_name(report.numbering));

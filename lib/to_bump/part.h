@@ -43,8 +43,23 @@ struct BumpPart {
 };
 
 /// All of a tensor, once.
-BumpPart part_of(const LocatedTensor& tensor, BumpPart::Kind kind);
+inline BumpPart part_of(const LocatedTensor& tensor, BumpPart::Kind kind) {
+  BumpPart part;
+  part.kind = kind;
+  part.type = tensor.type;
+  part.to = tensor.type;
+  part.file = tensor.file;
+  part.offset = tensor.offset;
+  part.run = tensor.bytes;
+  return part;
+}
+
 /// All of a tensor as elements of type `to`: copied if it is of that type.
-BumpPart part_as(const LocatedTensor& tensor, TensorType to);
+inline BumpPart part_as(const LocatedTensor& tensor, TensorType to) {
+  if (tensor.type == to) return part_of(tensor, BumpPart::Kind::copy);
+  BumpPart part = part_of(tensor, BumpPart::Kind::convert);
+  part.to = to;
+  return part;
+}
 
 }  // namespace modelutils

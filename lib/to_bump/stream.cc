@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
-#include "bump/v5_header.h"
+#include "bump/bump5_header.h"
 #include "io/hash.h"
 #include "to_bump/entry_bytes.h"
 #include "transfer/stream.h"
@@ -135,21 +135,21 @@ BumpFileImage image_of(const BumpMapping& mapping, bump::Numbering numbering) {
 
 BumpFileImage image_of(const Bump5Mapping& mapping, std::string metadata) {
   BumpFileImage image;
-  append_bytes(image.front, bump::v5::encode(mapping.header));
-  std::vector<bump::v5::Entry> entries;
+  append_bytes(image.front, bump5::encode(mapping.header));
+  std::vector<bump5::Entry> entries;
   entries.reserve(mapping.entries.size());
   for (const Bump5Entry& entry : mapping.entries) entries.push_back(entry.entry);
-  append_table(image.front, bump::v5::table_of(entries));
-  image.checksum_offset = bump::v5::checksum_offset;
-  image.checksum_begin = bump::v5::table_offset;
-  image.header_bytes = bump::v5::header_bytes;
+  append_table(image.front, bump5::table_of(entries));
+  image.checksum_offset = bump5::checksum_offset;
+  image.checksum_begin = bump5::table_offset;
+  image.header_bytes = bump5::header_bytes;
   add_entries(image, mapping.entries);
   image.payload_end = mapping.file_size;
   const u64 size = metadata.size();
   Hasher hasher(HashAlgorithm::sha256);
   hasher.update(std::as_bytes(std::span(metadata)));
   image.tail = std::move(metadata);
-  image.tail += bump::v5::footer_magic;
+  image.tail += bump5::footer_magic;
   image.tail.append(reinterpret_cast<const char*>(&size), sizeof size);
   image.tail += hasher.digest();
   return image;

@@ -9,8 +9,8 @@
 #include "gguf/split_set.h"
 #include "io/atomic_output.h"
 #include "io/progress.h"
+#include "to_bump/bump5_mapping.h"
 #include "to_bump/mapping.h"
-#include "to_bump/v5_mapping.h"
 
 namespace modelutils {
 

@@ -1,4 +1,4 @@
-// What a look at all blocks of a tensor tells about its packed form.
+// What a scan of all blocks of a tensor says about its packed form.
 #pragma once
 
 #include <span>
@@ -32,8 +32,8 @@ struct BlockFacts {
   double lattice_rms() const;
 };
 
-/// How a tensor is looked at.
-enum class Look : u8 {
+/// How a tensor is scanned.
+enum class Scan : u8 {
   none,                  ///< not at all: its facts are those of nothing
   blocks,                ///< its blocks, which are of one type with an exact form; without errors
   blocks_and_errors,     ///< the same with those of rounded scales
@@ -42,17 +42,17 @@ enum class Look : u8 {
   values_until_settled,  ///< the same as far as it takes to see that no type of 16 bits holds them
 };
 
-/// A look at one of several tensors; `scales`: what type they are rounded to for lattice_error.
-struct LookAt {
-  Look look = Look::none;
+/// The scan of one of several tensors; `scales`: what type they are rounded to for lattice_error.
+struct ScanRequest {
+  Scan scan = Scan::none;
   TensorType scales = TensorType::F16;
 };
 
-/// The facts of all tensors, one for each of `looks`. The result does not depend on the number of threads. Errors:
+/// The facts of all tensors, one for each of `requests`. The result does not depend on the number of threads. Errors:
 /// reading.
-Result<std::vector<BlockFacts>> look_at_tensors(const Catalog& catalog, std::span<const DirectoryTensor> tensors,
-                                                std::span<const LookAt> looks, unsigned threads);
-/// Look::blocks at a whole tensor of a GGUF. Errors: reading.
+Result<std::vector<BlockFacts>> scan_tensors(const Catalog& catalog, std::span<const DirectoryTensor> tensors,
+                                             std::span<const ScanRequest> requests, unsigned threads);
+/// Scan::blocks of a whole tensor of a GGUF. Errors: reading.
 Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads);
 
 }  // namespace modelutils

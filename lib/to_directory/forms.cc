@@ -18,19 +18,19 @@ namespace {
 
 constexpr double most_rms = 0.01;  // as verify --against has it
 
-class Chooser {
+class FormChooser {
  public:
-  Chooser(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors, const FormOptions& options,
-          unsigned threads)
+  FormChooser(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors, const FormOptions& options,
+              unsigned threads)
       : catalog_(catalog), tensors_(tensors), options_(options), threads_(threads) {}
 
   Result<std::vector<DirectoryForm>> choose() {
     std::vector<DirectoryForm> forms(tensors_.size());
-    std::vector<LookAt> looks;
-    for (const DirectoryTensor& tensor : tensors_) looks.push_back({look_of(tensor)});
-    MU_ASSIGN(facts_, look_at_tensors(catalog_, tensors_, looks, threads_));
-    MU_TRY(look_again([&](std::size_t i) { return look_behind_scales(i); }));
-    MU_TRY(look_again([&](std::size_t i) { return look_at_doubtful(i); }));
+    std::vector<ScanRequest> requests;
+    for (const DirectoryTensor& tensor : tensors_) requests.push_back({scan_of(tensor)});
+    MU_ASSIGN(facts_, scan_tensors(catalog_, tensors_, requests, threads_));
+    MU_TRY(rescan([&](std::size_t i) { return scan_past_foreign_scales(i); }));
+    MU_TRY(rescan([&](std::size_t i) { return scan_of_doubtful(i); }));
     choose_order();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       Result<DirectoryForm> form = choose_one(i);
@@ -91,29 +91,30 @@ class Chooser {
 
   static bool is_affine(TensorType type) { return mlx::exact_params(type)->mode == mlx::Mode::affine; }
 
-  Look look_of(const DirectoryTensor& tensor) const {
+  Scan scan_of(const DirectoryTensor& tensor) const {
     switch (kind_of(tensor)) {
       case Kind::blocks: {
         const bool rounds = !options_.exact && options_.scales != TensorType::F32;
-        return rounds && may_need_errors(*type_of(tensor)) ? Look::blocks_and_errors : Look::blocks;
+        return rounds && may_need_errors(*type_of(tensor)) ? Scan::blocks_and_errors : Scan::blocks;
       }
-      case Kind::values: return Look::values;
+      case Kind::values: return Scan::values;
       case Kind::plain: break;
     }
-    if (has_doubles(tensor)) return Look::values;  // all of them: any may have more bits than F32
+    if (has_doubles(tensor)) return Scan::values;  // all of them: any may have more bits than F32
     const bool is_given = options_.dequantize || options_.dtype;
-    return is_given && !options_.exact ? Look::none : Look::values_until_settled;
+    return is_given && !options_.exact ? Scan::none : Scan::values_until_settled;
   }
 
-  // Looks once more at the tensors for which `look_of` gives something.
-  template <typename LookOf>
-  Status look_again(const LookOf& look_of) {
-    std::vector<LookAt> looks(tensors_.size());
-    for (std::size_t i = 0; i < looks.size(); ++i) looks[i] = look_of(i);
-    if (std::all_of(looks.begin(), looks.end(), [](const LookAt& at) { return at.look == Look::none; })) return {};
-    MU_ASSIGN(const std::vector<BlockFacts> found, look_at_tensors(catalog_, tensors_, looks, threads_));
-    for (std::size_t i = 0; i < looks.size(); ++i) {
-      if (looks[i].look == Look::none) continue;
+  // Scans the tensors once more for which `scan_of` gives something.
+  template <typename ScanOf>
+  Status rescan(const ScanOf& scan_of) {
+    std::vector<ScanRequest> requests(tensors_.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) requests[i] = scan_of(i);
+    if (std::all_of(requests.begin(), requests.end(), [](const ScanRequest& one) { return one.scan == Scan::none; }))
+      return {};
+    MU_ASSIGN(const std::vector<BlockFacts> found, scan_tensors(catalog_, tensors_, requests, threads_));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i].scan == Scan::none) continue;
       const u64 foreign_scales = facts_[i].foreign_scales;
       facts_[i] = found[i];
       facts_[i].foreign_scales = foreign_scales;
@@ -122,12 +123,12 @@ class Chooser {
   }
 
   // Blocks whose scales mean something else in MLX go on as values.
-  LookAt look_behind_scales(std::size_t i) const {
-    return {facts_[i].foreign_scales > 0 ? Look::values : Look::none, TensorType::F16};
+  ScanRequest scan_past_foreign_scales(std::size_t i) const {
+    return {facts_[i].foreign_scales > 0 ? Scan::values : Scan::none, TensorType::F16};
   }
 
   // Hardly any matrix loses more than half a percent; which do need not be known exactly, but none may be missed.
-  LookAt look_at_doubtful(std::size_t i) const {
+  ScanRequest scan_of_doubtful(std::size_t i) const {
     const Kind kind = kind_of(tensors_[i]);
     const bool is_searched = kind == Kind::values || (kind == Kind::blocks && facts_[i].foreign_scales > 0);
     if (!is_searched || options_.fallback || options_.exact || !facts_[i].finite) return {};
@@ -135,7 +136,7 @@ class Chooser {
     constexpr double margin = 0.9;
     const TensorType scales = scales_of_values(facts_[i]);
     const bool is_sure = scales != TensorType::BF16 && facts_[i].lattice_rms() <= margin * most_rms;
-    return {is_sure ? Look::none : Look::search, scales};
+    return {is_sure ? Scan::none : Scan::search, scales};
   }
 
   TensorType scales_of_values(const BlockFacts& facts) const {
@@ -364,7 +365,7 @@ std::string DirectoryForm::text() const {
 
 Result<std::vector<DirectoryForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
                                                 const FormOptions& options, unsigned threads) {
-  return Chooser(catalog, tensors, options, threads).choose();
+  return FormChooser(catalog, tensors, options, threads).choose();
 }
 
 }  // namespace modelutils

@@ -17,7 +17,7 @@
 #include "to_directory/forms.h"
 #include "to_directory/gguf_to_mlx.h"
 #include "to_directory/tensor_map.h"
-#include "tokenizer/tokenizer_files_from_keys.h"
+#include "tokenizer/write/files_from_keys.h"
 #include "transfer/report.h"
 #include "transfer/stream.h"
 

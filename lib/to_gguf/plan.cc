@@ -24,7 +24,7 @@
 #include "to_gguf/general_keys.h"
 #include "to_gguf/prediction_keys.h"
 #include "to_gguf/tokenizer_keys.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/read/read_tokenizer.h"
 
 namespace modelutils::to_gguf {
 

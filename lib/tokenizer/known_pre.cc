@@ -1,9 +1,7 @@
-// The names that llama.cpp accepts in tokenizer.ggml.pre, and what its loader derives from them.
+#include "tokenizer/known_pre.h"
+
 #include <algorithm>
 #include <array>
-
-#include "tokenizer/known_pre.h"
-#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 
@@ -134,6 +132,8 @@ constexpr std::array<std::string_view, 49> tidy = {
     "glm4",      "jina-v5-nano", "jais",         "codeshell", "bloom",      "exaone",     "minerva-7b",
     "exaone4",   "exaone-moe",   "gpt3-finnish", "mellum2",   "whitespace", "megrez",     "granite-embed-multi-311m"};
 
+constexpr std::array<std::string_view, 2> composing = {"qwen2", "qwen35"};
+
 template <std::size_t size>
 bool holds_name(const std::array<std::string_view, size>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -143,6 +143,10 @@ bool holds_name(const std::array<std::string_view, size>& names, std::string_vie
 
 u32 digits_together(std::string_view pre) {
   return holds_name(single_digits, pre) ? 1 : holds_name(three_digits, pre) ? 3 : 0;
+}
+
+bool composes(std::string_view pre) {
+  return holds_name(composing, pre);
 }
 
 bool tidies_spaces(std::string_view pre) {

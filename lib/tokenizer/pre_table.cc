@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "tokenizer/known_pre.h"
 #include "tokenizer/regex_form.h"
 
 namespace modelutils::tokenizer {
@@ -144,7 +145,7 @@ std::vector<Row> make_rows() {
       {{cl100k, "B-"}, gmask, "chatglm-bpe", "GLM-4", {}},
       {{cl100k, "B-"}, ignore_merges, "llama-bpe", "Llama 3, LFM2", {}},
       {{cl100k, "B-"}, always, "dbrx", "DBRX, Phi-4, OLMo-2, Granite 4, Smaug", {}},
-      {{qwen2, "B-"}, stablelm, "stablelm2", "StableLM-2", {}},
+      {{qwen2, "B-"}, family_cleaned, "stablelm2", "StableLM-2", {}},
       {{qwen2, "B-"}, always, "qwen2", "Qwen2, Qwen2.5, Qwen3, Ling, Grok-2", {}},
       {{no_contractions, "B-"}, always, "ufakzeka", "Ufakzeka", {}},
       {{qwen35, "B-"}, always, "qwen35", "Qwen3.5", {}},
@@ -162,7 +163,7 @@ std::vector<Row> make_rows() {
        "DeepSeek LLM and V2",
        {}},
       {{"P", "B+", "D*", split("[0-9][0-9][0-9]")}, always, "falcon", "Falcon", {}},
-      {{"D1", "B+"}, cohere_tidy, "command-r", "Command-R", {}},
+      {{"D1", "B+"}, family_tidy, "command-r", "Command-R", {}},
       {{"D1", "B+"}, tidy, "smollm", "SmolLM", {}},
       {{"D1", "B+"}, always, "starcoder", "StarCoder, Granite-code, EXAONE 3", {}},
       {{tekken, "B-"}, always, "tekken", "Mistral Nemo and Small", marks_and_capitals},
@@ -214,6 +215,15 @@ std::vector<PreRow> make_table() {
 }
 
 }  // namespace
+
+std::string signature_text(const PreSignature& signature) {
+  std::string text;
+  for (const std::string& element : signature) {
+    if (!text.empty()) text += ' ';
+    text += element;
+  }
+  return text;
+}
 
 const PreRow* find_pre_row(std::string_view pre) {
   const std::optional<KnownPre> known = known_pre(pre);

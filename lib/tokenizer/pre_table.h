@@ -5,20 +5,28 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/pre_tokenizer.h"
+#include "base/types.h"
 
 namespace modelutils::tokenizer {
+
+/// The flattened pre_tokenizer, one element for each component: `S(regex)` a Split that isolates the matches of a
+/// regex (in the form of regex_form()), also of a plain text, `D1` / `D*` Digits one by one / in runs, `P` Punctuation,
+/// `B+` / `B-` ByteLevel with / without its own regex, `M` Metaspace, others by name.
+using PreSignature = std::vector<std::string>;
+
+/// The signature on one line, for messages and tests.
+std::string signature_text(const PreSignature& signature);
 
 /// What must hold besides the signature.
 enum class PreWhen : u8 {
   always,
-  gmask,          ///< an added token [gMASK]
-  ignore_merges,  ///< model.ignore_merges
-  stablelm,       ///< architecture StableLm*, clean_up_tokenization_spaces true
-  cohere_tidy,    ///< architecture Cohere*, and as `tidy`
-  tidy,           ///< clean_up_tokenization_spaces false, or normalizer NFC
-  clean_off,      ///< clean_up_tokenization_spaces false
-  roberta,        ///< post-processor RobertaProcessing
+  gmask,           ///< an added token [gMASK]
+  ignore_merges,   ///< model.ignore_merges
+  family_cleaned,  ///< the family's own, and clean_up_tokenization_spaces true
+  family_tidy,     ///< the family's own, and as `tidy`
+  tidy,            ///< clean_up_tokenization_spaces false, or normalizer NFC
+  clean_off,       ///< clean_up_tokenization_spaces false
+  roberta,         ///< post-processor RobertaProcessing
 };
 
 /// One row. Elements are those of a signature; "^text" stands for any element that begins with text, "~text" for any

@@ -1,7 +1,5 @@
-// The tokenizer files of a Hugging Face or MLX directory -> one plain struct that says what a GGUF file must say.
-//
-// Facts: which tokenizer a directory holds, token types, scores rebuilt from merges, special ids and the table of
-// pre-tokenizers are described in docs/tokenizers.md.
+// A tokenizer as the keys of a GGUF say it. read/ makes one of a directory's files, write/ makes files of a GGUF's
+// keys, encode/ cuts texts into tokens with it. Facts: docs/tokenizers.md.
 #pragma once
 
 #include <optional>
@@ -9,13 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "base/finding_log.h"
-#include "hf/config.h"
-#include "hf/generation_config.h"
-#include "io/model_folder.h"
-#include "json/reader.h"
-#include "tokenizer/chat_template.h"
+#include "base/types.h"
 
 namespace modelutils::tokenizer {
 
@@ -46,6 +39,18 @@ struct SpecialIds {
   std::optional<u32> fim_pre, fim_suf, fim_mid, fim_pad, fim_rep, fim_sep;
 };
 
+/// One template beside the default one.
+struct NamedTemplate {
+  std::string name;  ///< as GGUF keys spell it: every character outside [A-Za-z0-9] is '_'
+  std::string text;  ///< verbatim
+};
+
+/// What becomes tokenizer.chat_template, tokenizer.chat_template.NAME and the list tokenizer.chat_templates.
+struct ChatTemplates {
+  std::optional<std::string> main;
+  std::vector<NamedTemplate> named;  ///< distinct names
+};
+
 /// Everything GGUF wants to know of a tokenizer. tokens, types and scores (of kinds that have some) have one entry for
 /// each row of the embedding; token texts are distinct and not empty.
 struct Tokenizer {
@@ -69,34 +74,8 @@ struct Tokenizer {
   bool allows_phi3_name() const;
 };
 
-struct TokenizerOptions {
-  u64 embedding_rows = 0;              ///< number of tokens to make: rows of the embedding tensor that is really there
-  const hf::Config* config = nullptr;  ///< read from the directory, if it is there, where not given
-  const hf::GenerationConfig* generation = nullptr;  ///< likewise
-  std::string pre;        ///< --pre: overrides recognition; must be a name that llama.cpp knows (else a usage error)
-  std::string pre_force;  ///< --pre-force: any text
-};
-
-/// Reads the tokenizer of a folder.
-///
-/// Errors, all of kind input but the usage error for an unknown `pre`: "hf-tok-missing" (no tokenizer at all; the text
-/// names --no-vocab), "hf-tok-unigram", "hf-tok-wordpiece", "hf-tok-wordlevel", "hf-tok-kind" (kinds
-/// that GGUF's models cannot carry), "hf-tok-pre-unknown" (the flattened pre-tokenizer and the nearest known one
-/// are printed), "hf-tok-rows", and those of broken files: "json-syntax", "hf-tok-json", "hf-tok-vocab",
-/// "hf-tok-merge", "hf-tok-sentencepiece", "hf-tok-charsmap", "hf-tok-tiktoken", "hf-tok-tekken", "hf-tok-rwkv",
-/// "hf-tok-plamo", "hf-tok-special-id", "hf-tok-template", … (docs/findings.md).
-Result<Tokenizer> read_tokenizer(const ModelFolder& folder, const TokenizerOptions& options);
-
-/// Looks whether the tokenizer files of a directory are there and can be read, without building the token list. For
-/// `verify`: scope model; a missing tokenizer is a warning, a broken file an error, so are ids not below
-/// `embedding_rows` (if given) in the vocabulary. Kinds that mlx2gguf cannot convert are a note.
-FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embedding_rows = std::nullopt);
-
 /// Does a general.name make llama.cpp treat the vocabulary as Phi-3's? It then fails to load without the tokens "</s>",
 /// "<unk>", "<s>" and "<|endoftext|>", and strips spaces after special tokens. Case does not matter.
 bool promises_phi3_tokens(std::string_view name);
-
-/// Is `name` a value of tokenizer.ggml.pre that llama.cpp knows (what --pre accepts)?
-bool is_known_pre(std::string_view name);
 
 }  // namespace modelutils::tokenizer

@@ -197,9 +197,9 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     if (!outcomes[i].first) continue;
     const CatalogTensor& tensor = catalog.tensors[tasks[i].tensor];
     const BadBlock& bad = *outcomes[i].first;
-    log.tell(bad.is_warning ? Severity::warning : Severity::error, Scope::data, code_of(*tensor.type, bad),
-             describe(type_info(*tensor.type), tasks[i].blocks, outcomes[i]), at_tensor(tensor.name),
-             tensor.offset + bad.block * tasks[i].block_bytes, file_of_set(catalog, tensor.file));
+    log.add(bad.is_warning ? Severity::warning : Severity::error, Scope::data, code_of(*tensor.type, bad),
+            describe(type_info(*tensor.type), tasks[i].blocks, outcomes[i]), at_tensor(tensor.name),
+            tensor.offset + bad.block * tasks[i].block_bytes, file_of_set(catalog, tensor.file));
   }
   if (!status) log.add(status.error());
 }

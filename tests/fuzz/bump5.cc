@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/checked_math.h"
-#include "bump/v5_map.h"
+#include "bump/bump5_map.h"
 #include "model/model.h"
 #include "rules/formats.h"
 #include "support/reference_bump5.h"
@@ -26,11 +26,11 @@ const test::ReferenceBump5& tiny() {
   return files;
 }
 
-void check_map(const std::string& map, const FindingLog& findings, const bump::v5::Document& document) {
+void check_map(const std::string& map, const FindingLog& findings, const bump5::Document& document) {
   for (const Finding& finding : findings) {
     if (finding.code == "bump-map") return;
   }
-  bump::v5::visit_map(map, [&](u64, const std::optional<bump::v5::MapLine>& line) {
+  bump5::visit_map(map, [&](u64, const std::optional<bump5::MapLine>& line) {
     if (!line || line->runtime_offset != line->file_offset || line->file_offset < document.payload_begin() ||
         !fits(line->file_offset, line->size, document.payload_end)) {
       std::abort();

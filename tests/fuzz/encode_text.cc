@@ -1,7 +1,7 @@
 // A vocabulary and a text from the same bytes: whatever the keys say, cutting and joining end without a fault.
 #include <string>
 
-#include "tokenizer/encoder.h"
+#include "tokenizer/encode/encoder.h"
 
 using namespace modelutils;
 

@@ -5,8 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "tokenizer/tokenizer.h"
-#include "tokenizer/tokenizer_build.h"
+#include "tokenizer/read/build.h"
 
 namespace modelutils::fuzz {
 

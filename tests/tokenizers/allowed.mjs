@@ -2,7 +2,7 @@
 const normalized = (form) => (text) => text.normalize(form) !== text;
 const matches = (regex) => (text) => regex.test(text);
 
-// Texts whose findings about spaces are "texts …" (lib/tokenizer/unigram_tokenizer.cc).
+// Texts whose findings about spaces are "texts …" (lib/tokenizer/read/unigram.cc).
 const spaces = {
   "texts that begin with spaces": /^ |[>\]] /, "texts that end with spaces": / $/, "texts of nothing but spaces": /^ +$/,
   "texts with white space at an end": /^\s|\s\s|\s$|\u2581/, "texts with a piece that has a space": /./s,

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "gguf/split_set.h"
-#include "tokenizer/encoder.h"
+#include "tokenizer/encode/encoder.h"
 
 namespace {
 

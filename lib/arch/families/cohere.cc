@@ -60,6 +60,7 @@ const Family cohere = {
     .fixed = fixed,
     .relations = {whole_width},
     .config = {.fields = "max_position_embeddings", .members = {{"layer_norm_bias", "false"}}},
+    .tokenizer = {.pre = "command-r"},
 };
 
 const Family cohere2 = {
@@ -79,6 +80,7 @@ const Family cohere2 = {
     .relations = {whole_width},
     .config = {.fields = "max_position_embeddings|sliding_window_pattern", .members = {{"layer_norm_bias", "false"}}},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true}},
+    .tokenizer = {.pre = "command-r"},
 };
 
 }  // namespace modelutils::arch::families::cohere

@@ -65,6 +65,7 @@ const Family dbrx = {
     .fixed = {{"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"}},
     .relations = {whole_width},
     .config = {.fields = "d_model|n_heads|n_layers|max_seq_len"},
+    .tokenizer = {.pre_of_ranks = "dbrx=dbrx"},
 };
 
 }  // namespace modelutils::arch::families::dbrx

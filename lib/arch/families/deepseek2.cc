@@ -169,6 +169,7 @@ const Family deepseek_v3 = {
     .checks = {check_query_rank},
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
+    .tokenizer = {.pre_of_ranks = "kimi_k2=kimi-k2"},
 };
 
 const Family deepseek_v2 = {

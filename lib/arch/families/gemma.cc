@@ -122,6 +122,7 @@ const Family gemma = {
     .fixed = fixed,
     .checks = {warn_of_windows},
     .config = {.fields = "hidden_act|hidden_activation", .members = {{"attention_bias", "false"}}},
+    .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
 
 const Family gemma2 = {
@@ -144,6 +145,7 @@ const Family gemma2 = {
                .members = {{"attention_bias", "false"}},
                .describe = describe_gemma2},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true, .missing = 4096}},
+    .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
 
 const Family gemma3 = {
@@ -167,6 +169,7 @@ const Family gemma3 = {
                .describe = describe_gemma3},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 6}},
     .engine = {.rope_layout = "split", .has_qk_norms = true, .has_post_norms = true, .is_gemma = true},
+    .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
 
 }  // namespace modelutils::arch::families::gemma

@@ -169,6 +169,7 @@ const Family gemma3n = {
               .cached_layers = 20,
               .layer_input_width = 256,
               .has_alternating_updates = true},
+    .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
 
 }  // namespace modelutils::arch::families::gemma3n

@@ -298,6 +298,7 @@ const Family gemma4 = {
     .cache = {.windows = {.rule = Windows::Rule::list, .always = true},
               .shares_last_layers = true,
               .layer_input_has_key = true},
+    .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
 
 }  // namespace modelutils::arch::families::gemma4

@@ -55,6 +55,7 @@ const Family glm = {
     .relations = {whole_width},
     .checks = {check_rotation},
     .config = {.members = {{"attention_bias", "@attn_q.bias"}}},
+    .tokenizer = {.pre_of_ranks = "chatglm=chatglm-bpe"},
 };
 
 }  // namespace modelutils::arch::families::glm4

@@ -123,6 +123,7 @@ const Family gpt2 = {
     .fixed = fixed,
     .relations = {whole_width},
     .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .members = {{"n_ctx", "=C"}}},
+    .tokenizer = {.pre_of_merges = "gpt2=gpt-2"},
 };
 
 const Family gpt_bigcode = {

@@ -64,6 +64,7 @@ const Family gpt_neox = {
     .fixed = {{"attention_bias", "true", Severity::error, "for this architecture llama.cpp needs the biases"}},
     .relations = {whole_width, {"K", "H", {}, "every head has its own keys and values"}},
     .config = {.fields = "rotary_pct|rotary_emb_base", .members = {{"hidden_act", "gelu"}}},
+    .tokenizer = {.composes = true, .composes_not = "llama-bpe"},
 };
 
 }  // namespace modelutils::arch::families::gpt_neox

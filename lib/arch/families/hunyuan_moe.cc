@@ -74,6 +74,7 @@ const Family hunyuan_moe = {
     .fixed = fixed,
     .checks = {warn_of_weights},
     .config = {.fields = "num_experts|moe_topk", .members = members},
+    .tokenizer = {.pre_of_ranks = "hunyuan=hunyuan"},
 };
 
 }  // namespace modelutils::arch::families::hunyuan_moe

@@ -200,6 +200,7 @@ const Family kimi_linear = {
                .members = members,
                .describe = describe},
     .cache = {.is_latent = true, .recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::delta}},
+    .tokenizer = {.pre_of_ranks = "kimi_linear=kimi-k2"},
 };
 
 }  // namespace modelutils::arch::families::kimi_linear

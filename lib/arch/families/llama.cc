@@ -37,6 +37,7 @@ const Family llama = {
     .checks = {warn_of_windows},
     .config = {.members = members, .describe = describe},
     .engine = {.rope_layout = "pairwise"},
+    .tokenizer = {.pre_of_ranks = "llama=llama-bpe", .infill_vocabulary = 32016, .vocabulary_without_bos = 49152},
 };
 
 }  // namespace modelutils::arch::families::llama

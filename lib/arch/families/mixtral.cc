@@ -38,6 +38,7 @@ const Family mixtral = {
     .renormalises_experts = true,
     .fixed = fixed,
     .checks = {warn_of_windows},
+    .tokenizer = {.vocabulary_without_bos = 49152},
 };
 
 }  // namespace modelutils::arch::families::mixtral

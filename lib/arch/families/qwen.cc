@@ -47,6 +47,7 @@ const Family qwen = {
     .fixed = fixed,
     .relations = {whole_width, {"K", "H", "num_key_value_heads", "queries, keys and values are thirds of one matrix"}},
     .config = {.fields = "rotary_emb_base"},
+    .tokenizer = {.pre_of_ranks = "qwen=qwen2", .composes = true},
 };
 
 }  // namespace modelutils::arch::families::qwen

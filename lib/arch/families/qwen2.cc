@@ -24,6 +24,7 @@ const Family qwen2 = {
     .checks = {warn_of_windows},
     .config = {.members = {{"use_sliding_window", "false"}}},
     .engine = {.rope_layout = "split"},
+    .tokenizer = {.pre_of_merges = "qwen2=qwen2", .composes = true},
 };
 
 // MiMo 7B: the same; layers that predict more than the next token are left out.
@@ -40,6 +41,7 @@ const Family mimo = {
     .relations = {whole_width},
     .checks = {warn_of_windows},
     .config = {.members = mimo_members},
+    .tokenizer = {.composes = true},
 };
 
 }  // namespace modelutils::arch::families::qwen2

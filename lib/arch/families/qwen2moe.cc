@@ -35,6 +35,7 @@ const Family qwen2moe = {
     .relations = {whole_width},
     .checks = {warn_of_windows},
     .config = {.fields = "num_experts", .members = {{"use_sliding_window", "false"}}},
+    .tokenizer = {.pre_of_merges = "qwen2_moe=qwen2", .composes = true},
 };
 
 }  // namespace modelutils::arch::families::qwen2moe

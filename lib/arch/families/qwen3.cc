@@ -25,6 +25,7 @@ const Family qwen3 = {
     .checks = {warn_of_windows},
     .config = {.members = members},
     .engine = {.rope_layout = "split", .has_qk_norms = true},
+    .tokenizer = {.pre_of_merges = "qwen3=qwen2", .composes = true},
 };
 
 const Family qwen3moe = {
@@ -42,6 +43,7 @@ const Family qwen3moe = {
     .fixed = {rotates_halves, experts_in_each, experts_in_all, normalises_weights},
     .checks = {warn_of_windows},
     .config = {.fields = "num_experts", .members = members},
+    .tokenizer = {.pre_of_merges = "qwen3_moe=qwen2", .composes = true},
 };
 
 }  // namespace modelutils::arch::families::qwen3

@@ -198,6 +198,7 @@ const Family qwen3next = {
                              .interval = 4},
               .prediction = PredictionBlocks::uncached,
               .has_gated_queries = true},
+    .tokenizer = {.composes = true},
 };
 
 const Family qwen35 = {
@@ -218,6 +219,7 @@ const Family qwen35 = {
                .describe = describe_sections,
                .text_model_type = "qwen3_5_text"},
     .cache = qwen35_cache,
+    .tokenizer = {.composes = true},
 };
 
 // Published as stacks, gate and up in one.
@@ -254,6 +256,7 @@ const Family qwen35moe = {
                .describe = describe_sections,
                .text_model_type = "qwen3_5_moe_text"},
     .cache = qwen35_cache,
+    .tokenizer = {.composes = true},
 };
 
 }  // namespace modelutils::arch::families::qwen3next

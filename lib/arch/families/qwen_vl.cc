@@ -73,6 +73,7 @@ const Family qwen2_vl = {
     .config = {.members = {{"attention_bias", "true"}, {"use_sliding_window", "false"}},
                .text_model_type = "qwen2_vl_text",
                .hf_text_prefix = "model."},
+    .tokenizer = {.composes = true},
 };
 
 const Family qwen3_vl = {
@@ -91,6 +92,7 @@ const Family qwen3_vl = {
                .describe = describe,
                .text_model_type = "qwen3_vl_text",
                .only_mlx_names = true},
+    .tokenizer = {.composes = true},
 };
 
 const Family qwen3_vl_moe = {
@@ -112,6 +114,7 @@ const Family qwen3_vl_moe = {
                .describe = describe,
                .text_model_type = "qwen3_vl_moe_text",
                .only_mlx_names = true},
+    .tokenizer = {.composes = true},
 };
 
 }  // namespace modelutils::arch::families::qwen_vl

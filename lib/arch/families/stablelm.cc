@@ -53,6 +53,7 @@ const Family stablelm = {
     .fixed = {rotates_halves},
     .relations = {whole_width},
     .config = {.members = members, .describe = describe},
+    .tokenizer = {.pre = "stablelm2"},
 };
 
 }  // namespace modelutils::arch::families::stablelm

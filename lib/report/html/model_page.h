@@ -9,7 +9,7 @@
 #include "listing/chat_source.h"
 #include "report/dump.h"
 #include "report/html/html_page.h"
-#include "tokenizer/encode_keys.h"
+#include "tokenizer/encode/keys.h"
 
 namespace modelutils {
 

@@ -56,8 +56,8 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   // A field of a wrong type is there: that it is of no use has been said (hf-config-field).
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty()) {
-    log.tell(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
-             "is missing: the kind of model cannot be determined", at_field("model_type"));
+    log.add(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
+            "is missing: the kind of model cannot be determined", at_field("model_type"));
     return;
   }
   const arch::Family* known = arch::find_family(config);
@@ -74,9 +74,9 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   for (const arch::Key* key : arch::keys_of(*known)) {
     if (!states_it_alone(*key) || is_there(key->fields)) continue;
     if (tensors_tell_heads && key->symbol == arch::symbol::heads) continue;
-    log.tell(severity, Scope::model, "hf-config-missing",
-             fmt::format("is missing, but {} models need it", config.model_type),
-             at_field(arch::first_name(key->fields)));
+    log.add(severity, Scope::model, "hf-config-missing",
+            fmt::format("is missing, but {} models need it", config.model_type),
+            at_field(arch::first_name(key->fields)));
   }
 }
 

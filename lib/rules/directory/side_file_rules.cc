@@ -6,7 +6,8 @@
 #include "rules/chat_template.h"
 #include "rules/directory/mlx_rule_parts.h"
 #include "rules/directory/mlx_rules.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/read/chat_template.h"
+#include "tokenizer/read/read_tokenizer.h"
 
 namespace modelutils {
 
@@ -53,9 +54,9 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   if (readable) {
     tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
   } else if (!has("tiktoken.model") && !has("vocab.txt")) {
-    log.tell(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
-             "hf-tokenizer-missing",
-             "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
+    log.add(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
+            "hf-tokenizer-missing",
+            "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");
   }
   if (const auto generation = hf::load_generation_config(folder)) {
     log.add_all(generation->findings);

@@ -97,8 +97,8 @@ class ModelRules {
     const std::string name = index_.arch_key(suffix);
     const std::optional<u64> stated = index_.unsigned_value(name);
     if (!stated || !found || *stated == *found) return;
-    log_.tell(contradiction(), Scope::model, "gguf-hyper-parameter",
-              fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(name), offset_of(name));
+    log_.add(contradiction(), Scope::model, "gguf-hyper-parameter",
+             fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(name), offset_of(name));
   }
 
   // Keys that may hold one number for each layer must then have one for each.
@@ -109,10 +109,10 @@ class ModelRules {
       const std::string name = index_.arch_key(suffix);
       const gguf::ArrayRef* array = index_.array_value(name);
       if (array == nullptr || array->count == *layers) continue;
-      log_.tell(contradiction(), Scope::model, "gguf-per-layer-count",
-                fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
-                            counted(*layers, "layer")),
-                at_key(name), offset_of(name));
+      log_.add(contradiction(), Scope::model, "gguf-per-layer-count",
+               fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
+                           counted(*layers, "layer")),
+               at_key(name), offset_of(name));
     }
   }
 
@@ -122,9 +122,9 @@ class ModelRules {
     const u64 experts = index_.unsigned_value(index_.arch_key("expert_count")).value_or(0);
     if (used <= experts && (experts == 0 || used != 0)) return;
     const bool has_key = index_.key(name) != nullptr;
-    log_.tell(contradiction(), Scope::model, "gguf-experts",
-              fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts), at_key(name),
-              offset_of(has_key ? name : index_.arch_key("expert_count")));
+    log_.add(contradiction(), Scope::model, "gguf-experts",
+             fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts), at_key(name),
+             offset_of(has_key ? name : index_.arch_key("expert_count")));
   }
 
   // Only for architectures that are known to have attention heads: others say 0.

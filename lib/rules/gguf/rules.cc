@@ -10,7 +10,7 @@
 #include "rules/gguf/rule_parts.h"
 #include "template/source.h"
 #include "tensor/shape.h"
-#include "tokenizer/chat_template.h"
+#include "tokenizer/read/chat_template.h"
 
 namespace modelutils {
 

@@ -79,9 +79,9 @@ void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const Nam
         place.row == nullptr ? std::string_view() : arch::pair_is_lost(*family, place.row->name, is_tied);
     if (lost.empty()) continue;
     const bool is_fatal = pair.is_embedding();
-    log.tell(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
-             fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
-             pair.a->info_offset);
+    log.add(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
+            fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
+            pair.a->info_offset);
   }
 }
 

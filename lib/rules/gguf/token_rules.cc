@@ -9,7 +9,7 @@
 #include "rules/gguf/vocabulary.h"
 #include "rules/wording.h"
 #include "tokenizer/charsmap.h"
-#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/known_pre.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils::gguf_rules {
@@ -71,9 +71,9 @@ class TokenRules {
     for (const std::string_view key : {"tokenizer.ggml.scores", "tokenizer.ggml.token_type"}) {
       const gguf::ArrayRef* array = index_.array_value(key);
       if (array == nullptr || array->count == count_) continue;
-      log_.tell(array->count < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-array-length",
-                fmt::format("has {}, but there are {}", counted(array->count, "element"), counted(count_, "token")),
-                at_key(key), offset_of(key));
+      log_.add(array->count < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-array-length",
+               fmt::format("has {}, but there are {}", counted(array->count, "element"), counted(count_, "token")),
+               at_key(key), offset_of(key));
     }
   }
 
@@ -102,10 +102,10 @@ class TokenRules {
     if (entry.key == "tokenizer.ggml.eot_token_id" && index_.string_value("tokenizer.ggml.model") == "rwkv") return;
     // Padding is neither typed nor written.
     const bool is_padding = entry.key == "tokenizer.ggml.padding_token_id";
-    log_.tell(is_padding ? Severity::note : Severity::warning, Scope::model, "gguf-token-special-type",
-              fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
-                          type == number(tokenizer::TokenType::byte) ? "BYTE" : "NORMAL"),
-              at_key(entry.key), entry.offset);
+    log_.add(is_padding ? Severity::note : Severity::warning, Scope::model, "gguf-token-special-type",
+             fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
+                         type == number(tokenizer::TokenType::byte) ? "BYTE" : "NORMAL"),
+             at_key(entry.key), entry.offset);
   }
   static i64 number(tokenizer::TokenType type) { return static_cast<i64>(type); }
 
@@ -117,10 +117,10 @@ class TokenRules {
 
   void check_embedding(const TensorFacts& facts) {
     if (!facts.embedding_rows || *facts.embedding_rows == count_) return;
-    log_.tell(*facts.embedding_rows < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-count",
-              fmt::format("there are {}, but token_embd.weight has {}", counted(count_, "token"),
-                          counted(*facts.embedding_rows, "row")),
-              at_key(tokens_key), offset_of(tokens_key));
+    log_.add(*facts.embedding_rows < count_ ? Severity::error : Severity::warning, Scope::model, "gguf-token-count",
+             fmt::format("there are {}, but token_embd.weight has {}", counted(count_, "token"),
+                         counted(*facts.embedding_rows, "row")),
+             at_key(tokens_key), offset_of(tokens_key));
   }
 
   // What loaders need of a byte-level vocabulary, and refuse a whole model for.
@@ -208,11 +208,11 @@ class TokenRules {
     const bool whole_words = known && known->ignore_merges;
     if (const StringTally& lost = scan.not_merged;
         lost.number != 0 && merges != nullptr && merges->count != 0 && !whole_words) {
-      log_.tell(lost.number < a_few ? Severity::note : Severity::warning, Scope::model, "gguf-token-unreachable",
-                fmt::format("{} cannot be produced: no merge makes {}, the first is token {} ('{}')",
-                            counted(lost.number, "token"), verb(lost.number, "it", "them"), lost.first_index,
-                            string_at(source_, document_, lost.first_offset)),
-                at_key(tokens_key), lost.first_offset);
+      log_.add(lost.number < a_few ? Severity::note : Severity::warning, Scope::model, "gguf-token-unreachable",
+               fmt::format("{} cannot be produced: no merge makes {}, the first is token {} ('{}')",
+                           counted(lost.number, "token"), verb(lost.number, "it", "them"), lost.first_index,
+                           string_at(source_, document_, lost.first_offset)),
+               at_key(tokens_key), lost.first_offset);
     }
     const u32 digits = tokenizer::digits_together(pre);
     const StringTally& cut = digits == 1 ? scan.two_digits : scan.four_digits;

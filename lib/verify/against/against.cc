@@ -4,9 +4,9 @@
 
 #include <array>
 
+#include "verify/against/bump5_gguf.h"
 #include "verify/against/bump_gguf.h"
 #include "verify/against/models.h"
-#include "verify/against/v5_gguf.h"
 
 namespace modelutils {
 

@@ -247,8 +247,8 @@ class StrictComparison {
     if (sums.unordered > 0) {
       message += fmt::format(", and {} NaN or infinite on one side only", counted(sums.unordered, "value"));
     }
-    log_.tell(tolerable ? Severity::note : Severity::error, Scope::model, "parity-inexact", std::move(message),
-              at_tensor(pair.a->name));
+    log_.add(tolerable ? Severity::note : Severity::error, Scope::model, "parity-inexact", std::move(message),
+             at_tensor(pair.a->name));
     return {};
   }
 

@@ -6,7 +6,7 @@
 #include "hf/model_card_from_keys.h"
 #include "listing/gguf_listing.h"
 #include "listing/safetensors_listing.h"
-#include "tokenizer/chat_template.h"
+#include "tokenizer/read/chat_template.h"
 
 namespace modelutils {
 

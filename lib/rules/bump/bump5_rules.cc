@@ -1,0 +1,196 @@
+#include "rules/bump/rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/escape.h"
+#include "base/path.h"
+#include "io/hash.h"
+#include "model/bump5_catalog.h"
+#include "rules/bump/bump5_rules.h"
+
+namespace modelutils {
+
+namespace {
+
+using bump5::Entry;
+using bump5::Header;
+using bump5::HeaderField;
+using bump5::Reading;
+
+const HeaderField& field_named(std::string_view name) {
+  return *std::ranges::find(bump5::header_fields(), name, &HeaderField::name);
+}
+
+class Bump5Rules {
+ public:
+  explicit Bump5Rules(const Model& model)
+      : model_(*model.bump5),
+        document_(model.bump5->document),
+        folder_(folder_of(model.path()), model.probe.links),
+        format_(format_info(model.format).name) {}
+
+  Result<CheckedModel> check() {
+    out_.format_text = fmt::format("BUMPWGT{}", document_.version);
+    out_.findings.add_all(document_.findings);
+    if (document_.file_size < bump5::codes_offset) return std::move(out_);
+    check_header();
+    MU_ASSIGN(const Bump5Companions companions, read_bump5_companions(model_, folder_, out_.findings));
+    MU_TRY(find_entries(companions));
+    MU_TRY(check_payload());
+    return std::move(out_);
+  }
+
+ private:
+  FindingLog& log() { return out_.findings; }
+
+  void field_error(std::string code, std::string_view field, std::string message) {
+    log().error(Scope::container, code, std::move(message), fmt::format("field {}", field), field_named(field).offset);
+  }
+
+  void check_header() {
+    const Header& h = document_.header;
+    if (h.version != document_.version) {
+      field_error("bump-version", "version", fmt::format("is {}, but the magic says {}", h.version, document_.version));
+    }
+    if (h.model_type != 1) {
+      field_error("bump-model-type", "model_type", fmt::format("is {}, it must be 1", h.model_type));
+    }
+    const auto equal = [&](std::string_view field, u64 value, u64 expected, std::string_view what) {
+      if (value != expected) {
+        field_error("bump-dimension", field, fmt::format("is {}, but {} is {}", value, what, expected));
+      }
+    };
+    equal("aligned_embed", h.aligned_embed, h.embed_dim, "embed_dim");
+    equal("aligned_head", h.aligned_head, h.head_dim, "head_dim");
+    equal("aligned_intermediate", h.aligned_intermediate, h.intermediate, "intermediate");
+    equal("aligned_context", h.aligned_context, bump::aligned_context(h.context_len),
+          "context_len rounded up to a multiple of 16");
+    for (std::size_t i = 0; i < h.reserved.size(); ++i) {
+      if (h.reserved[i] == std::byte{0}) continue;
+      log().error(Scope::container, "bump-reserved",
+                  fmt::format("contain the byte 0x{:02x}, they must all be zero", static_cast<unsigned>(h.reserved[i])),
+                  "reserved bytes", bump5::reserved_offset + i);
+      break;
+    }
+  }
+
+  // The entries of the dense layout, or else those of the manifest.
+  Status find_entries(const Bump5Companions& companions) {
+    if (document_.codes.empty()) return {};
+    const std::vector<Reading> readings = bump5::readings_of(document_);
+    if (readings.empty()) {
+      take_entries_of_manifest(companions);
+      return {};
+    }
+    const Reading& reading = readings.front();
+    check_dense(reading);
+    check_bump5_entries(companions, reading.entries, reading.features.untied, document_.version, log());
+    check_bump5_map(folder_, reading.entries, document_, log());
+    check_bump5_config(folder_, document_, companions, reading.features.untied, log());
+    out_.catalog = bump5_catalog(model_.file, reading.entries, document_.header, format_);
+    return check_bump5_vocabulary(*model_.file, reading.entries, log());
+  }
+
+  void check_dense(const Reading& reading) {
+    const Header& h = document_.header;
+    for (const std::string_view name : {"num_layers", "vocab_size", "embed_dim", "intermediate", "context_len",
+                                        "num_heads", "num_kv_heads", "head_dim"}) {
+      if (h.*field_named(name).value == 0) field_error("bump-dimension", name, "is 0");
+    }
+    if (h.num_kv_heads != 0 && h.num_heads % h.num_kv_heads != 0) {
+      field_error("bump-dimension", "num_kv_heads",
+                  fmt::format("is {}, which does not divide num_heads, {}", h.num_kv_heads, h.num_heads));
+    }
+    if (!reading.features.vocabulary && h.num_merges != 0) {
+      field_error("bump-dimension", "num_merges", fmt::format("is {}, but there is no vocabulary", h.num_merges));
+    }
+    if (reading.has_fp16_head) {
+      log().warning(Scope::container, "bump-dtype",
+                    "is 0 (FP32), but the entry is FP16: some versions of the engine's converter write it so",
+                    "dtype code of output.weight", bump5::codes_offset + 1);
+    }
+  }
+
+  // Models of other kinds have layouts that only the manifest knows; its entries must fill the payload.
+  void take_entries_of_manifest(const Bump5Companions& companions) {
+    std::vector<Bump5ManifestEntry> entries = companions.entries;
+    std::ranges::stable_sort(entries, {}, &Bump5ManifestEntry::offset);
+    u64 reached = document_.payload_begin();
+    bool is_contiguous = !entries.empty() && is_not_dense(entries);
+    for (const Bump5ManifestEntry& entry : entries) {
+      is_contiguous = is_contiguous && entry.offset == reached && entry.size <= document_.payload_end - reached;
+      if (!is_contiguous) break;
+      reached += entry.size;
+    }
+    if (!is_contiguous || reached != document_.payload_end) {
+      log().error(Scope::container, "bump-size",
+                  fmt::format("the payload has {}, which does not match the header and the dtype codes{}",
+                              counted(document_.payload_end - document_.payload_begin(), "byte"),
+                              entries.empty() ? "" : ", nor the manifest's entries"));
+      return;
+    }
+    log().note(Scope::model, "bump-layout",
+               "is not that of a dense text model: only the manifest says where the entries are, and their shapes are "
+               "not checked",
+               "payload", document_.payload_begin());
+    check_bump5_map(folder_, {}, document_, log());
+    out_.catalog.format = format_;
+    out_.catalog.files = {{model_.file->name(), base_name_of(model_.file->name()), model_.file}};
+    for (const Bump5ManifestEntry& entry : entries) {
+      CatalogTensor tensor;
+      tensor.name = entry.name;
+      tensor.offset = entry.offset;
+      tensor.bytes = entry.size;
+      out_.catalog.tensors.push_back(std::move(tensor));
+    }
+  }
+
+  // Does a name say that it is a model of another kind? Then a dense layout that does not fit is no error.
+  static bool is_not_dense(const std::vector<Bump5ManifestEntry>& entries) {
+    return std::ranges::any_of(entries, [](const Bump5ManifestEntry& entry) {
+      const std::size_t dot = entry.name.starts_with("layer.") ? entry.name.find('.', 6) : std::string_view::npos;
+      return !bump5::role_from_name(dot == std::string_view::npos ? entry.name : entry.name.substr(dot + 1));
+    });
+  }
+
+  Status check_payload() {
+    if (document_.version == 5 && !document_.metadata) return {};  // no one knows where it ends
+    Hasher hasher(HashAlgorithm::sha256);
+    std::vector<std::byte> buffer(512 * 1024);
+    for (u64 offset = bump5::table_offset; offset < document_.payload_end;) {
+      const auto want = static_cast<std::size_t>(std::min<u64>(buffer.size(), document_.payload_end - offset));
+      const MutableBytes bytes = MutableBytes(buffer).first(want);
+      MU_TRY(model_.file->read_exact(offset, bytes));
+      hasher.update(bytes);
+      offset += want;
+    }
+    const std::string digest = hasher.hex_digest();
+    const std::string stated = hex(document_.header.sha256);
+    if (digest != stated) {
+      log().error(Scope::data, "bump-checksum",
+                  fmt::format("is {}, but the payload's is {}; --check MANIFEST or --against MODEL.gguf tells which "
+                              "entry is damaged",
+                              stated, digest),
+                  "field sha256", bump5::checksum_offset);
+    }
+    return {};
+  }
+
+  const Bump5Model& model_;
+  const bump5::Document& document_;
+  ModelFolder folder_;
+  std::string_view format_;
+  CheckedModel out_;
+};
+
+}  // namespace
+
+Result<CheckedModel> check_bump5(const Model& model) {
+  return Bump5Rules(model).check();
+}
+
+}  // namespace modelutils

@@ -1,0 +1,23 @@
+// The texts that belong to a BUMPWGT5 file: config.json, the manifest by which C-Kernel-Engine builds its program, and
+// the metadata at the end of the weights. Source: docs/formats/bump5.md.
+#pragma once
+
+#include <string>
+
+#include "gguf/keys.h"
+#include "to_bump/bump5_mapping.h"
+
+namespace modelutils {
+
+// Precondition of all: a mapping without refusals, and the index of the file it was made of.
+
+/// config.json.
+std::string bump5_config_text(const gguf::Index& index, const Bump5Mapping& mapping);
+/// weights_manifest.json. Its `template` is null: the engine takes its own.
+std::string bump5_manifest_text(const gguf::Index& index, const Bump5Mapping& mapping);
+/// weights_manifest.map.
+std::string bump5_map_text(const Bump5Mapping& mapping);
+/// The metadata: canonical JSON. `manifest`: the text of bump5_manifest_text(). Error: "internal".
+Result<std::string> bump5_metadata_text(const std::string& manifest, const std::string& creator);
+
+}  // namespace modelutils

@@ -1,0 +1,181 @@
+#include "to_directory/block_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <vector>
+
+#include "base/instructions.h"
+#include "mlx/block_form.h"
+#include "mlx/quantize.h"
+#include "tensor/narrow.h"
+
+namespace modelutils {
+
+namespace {
+
+constexpr std::size_t batch_groups = 256;
+
+// Do `count` neighbouring groups share scale and bias, bit for bit?
+bool shared_by(std::span<const float> scales, std::span<const float> biases, std::size_t count) {
+  for (std::size_t g = 0; g + count <= scales.size(); g += count) {
+    for (std::size_t k = 1; k < count; ++k) {
+      if (std::bit_cast<u32>(scales[g + k]) != std::bit_cast<u32>(scales[g]) ||
+          std::bit_cast<u32>(biases[g + k]) != std::bit_cast<u32>(biases[g])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Sums over the codes of a group, from which any scale and bias give the squares.
+struct CodeSums {
+  double count = 0;
+  double codes = 0;
+  double squares = 0;
+
+  double squared(double scale, double bias) const {
+    return std::max(count * bias * bias + 2 * scale * bias * codes + scale * scale * squares, 0.0);
+  }
+};
+
+// Of groups of `size` codes, a multiple of 32, one for each of `sums`.
+void add_up_codes(const u8* codes, u32 size, std::span<CodeSums> sums) {
+  run_with(
+      best_instructions(), [=](auto) __attribute__((flatten)) {
+        const u8* group = codes;
+        for (CodeSums& one : sums) {
+          u32 sum = 0;
+          u32 squares = 0;
+          for (const u8* end = group + size; group != end; group += 32) {
+            i16 wide[32];  // products of these, added in pairs, are one instruction
+            for (u32 i = 0; i < 32; ++i) wide[i] = group[i];
+            i32 some = 0;
+            i32 some_squares = 0;
+            for (u32 i = 0; i < 32; ++i) some_squares += i32{wide[i]} * i32{wide[i]};
+            for (u32 i = 0; i < 32; ++i) some += i32{wide[i]};
+            sum += static_cast<u32>(some);
+            squares += static_cast<u32>(some_squares);
+          }
+          one = {static_cast<double>(size), static_cast<double>(sum), static_cast<double>(squares)};
+        }
+      });
+}
+
+// What rounded scales and biases change, of some groups.
+class RoundingErrors {
+ public:
+  RoundingErrors(std::span<const float> scales, std::span<const float> biases) : scales_(scales), biases_(biases) {
+    round(TensorType::F16, f16_scales_, f16_biases_);
+    round(TensorType::BF16, bf16_scales_, bf16_biases_);
+  }
+
+  void add(std::size_t g, const CodeSums& sums, BlockFacts& facts) const {
+    facts.f16_error += sums.squared(difference(f16_scales_[g], scales_[g]), difference(f16_biases_[g], biases_[g]));
+    facts.bf16_error += sums.squared(difference(bf16_scales_[g], scales_[g]), difference(bf16_biases_[g], biases_[g]));
+    facts.squared_values += sums.squared(static_cast<double>(scales_[g]), static_cast<double>(biases_[g]));
+  }
+
+ private:
+  using Batch = std::array<float, batch_groups>;
+
+  static double difference(float rounded, float value) {
+    return static_cast<double>(rounded) - static_cast<double>(value);
+  }
+
+  void round(TensorType type, Batch& scales, Batch& biases) const {
+    std::copy(scales_.begin(), scales_.end(), scales.begin());
+    std::copy(biases_.begin(), biases_.end(), biases.begin());
+    round_to(type, std::span(scales).first(scales_.size()));
+    round_to(type, std::span(biases).first(biases_.size()));
+  }
+
+  std::span<const float> scales_, biases_;
+  Batch f16_scales_, f16_biases_, bf16_scales_, bf16_biases_;
+};
+
+void scan_fp_blocks(TensorType type, const mlx::Params& params, Bytes rows, BlockFacts& facts) {
+  const TypeInfo& info = type_info(type);
+  std::vector<u8> scales(rows.size() / info.block_bytes * (info.block_elements / params.group_size));
+  mlx::take_scale_bytes(type, rows, scales);
+  facts.foreign_scales += mlx::foreign_scale_bytes(type, scales);
+}
+
+double squared_distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = double{a[i]} - double{b[i]};
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+}  // namespace
+
+void scan_values(std::span<const float> values, BlockFacts& facts) {
+  const NarrowFacts narrow = narrow_facts(values);
+  facts.finite = facts.finite && narrow.finite;
+  facts.fits_f16 = facts.fits_f16 && narrow.fits_f16;
+  facts.fits_bf16 = facts.fits_bf16 && narrow.fits_bf16;
+  facts.f16_overflows = facts.f16_overflows || narrow.f16_overflows;
+}
+
+void scan_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts) {
+  const mlx::Params params = *mlx::exact_params(type);
+  if (params.mode != mlx::Mode::affine) return scan_fp_blocks(type, params, rows, facts);
+  const TypeInfo& info = type_info(type);
+  const u32 groups_of_block = info.block_elements / params.group_size;
+  const u64 groups_of_row = columns / params.group_size;
+  while (facts.merged > 1 && (groups_of_row % facts.merged != 0 || params.group_size * facts.merged > 128)) {
+    facts.merged /= 2;
+  }
+  const bool with_codes = with_errors || type == TensorType::Q4_1;
+  std::array<float, batch_groups> scales;
+  std::array<float, batch_groups> biases;
+  std::array<CodeSums, batch_groups> sums;
+  std::vector<u8> codes(with_codes ? batch_groups * params.group_size : 0);
+  const std::size_t blocks = rows.size() / info.block_bytes;
+  const std::size_t most = batch_groups / groups_of_block;
+  for (std::size_t block = 0; block < blocks; block += most) {
+    const std::size_t count = std::min(most, blocks - block);
+    const std::size_t groups = count * groups_of_block;
+    const Bytes bytes = rows.subspan(block * info.block_bytes, count * info.block_bytes);
+    const auto some_scales = std::span(scales).first(groups);
+    const auto some_biases = std::span(biases).first(groups);
+    mlx::take_scales(type, bytes, some_scales, some_biases);
+    scan_values(some_scales, facts);
+    scan_values(some_biases, facts);
+    // Batches begin at multiples of four groups, unless there are fewer in a row: then nothing is merged across them.
+    while (facts.merged > 1 && !shared_by(some_scales, some_biases, facts.merged)) facts.merged /= 2;
+    if (!with_codes) continue;
+    const auto some_codes = std::span(codes).first(groups * params.group_size);
+    mlx::take_codes(type, bytes, some_codes);
+    if (type == TensorType::Q4_1) {
+      for (const u8 code : some_codes) facts.code_bits |= code;
+    }
+    if (!with_errors) continue;
+    const RoundingErrors errors(some_scales, some_biases);
+    add_up_codes(some_codes.data(), params.group_size, std::span(sums).first(groups));
+    for (std::size_t g = 0; g < groups; ++g) errors.add(g, sums[g], facts);
+  }
+}
+
+void measure_forms(std::span<const float> values, TensorType scales, BlockFacts& facts) {
+  std::vector<float> carried(values.begin(), values.end());
+  round_to(TensorType::F16, carried);
+  facts.f16_error = squared_distance(carried, values);
+  carried.assign(values.begin(), values.end());
+  round_to(TensorType::BF16, carried);
+  facts.bf16_error = squared_distance(carried, values);
+  std::vector<u8> codes(values.size());
+  std::vector<mlx::ScaleAndBias> lattices(values.size() / mlx::search_group);
+  mlx::search_two_scales(values, scales, lattices, codes);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const mlx::ScaleAndBias& lattice = lattices[k / mlx::search_group];
+    carried[k] = static_cast<float>(codes[k]) * lattice.scale + lattice.bias;
+  }
+  facts.lattice_error = squared_distance(carried, values);
+}
+
+}  // namespace modelutils

@@ -1,0 +1,205 @@
+// Byte-pair encoding, also of vocabularies that spell spaces as SentencePiece does.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <queue>
+#include <string>
+
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/encode/characters.h"
+#include "tokenizer/encode/fragment_encoder.h"
+#include "tokenizer/encode/pre_tokenizer.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+constexpr u32 no_number = ~u32{0};
+
+// Merges by the numbers of the texts that they join: those of tokens are their ids, others follow.
+class MergeTable {
+ public:
+  explicit MergeTable(const EncodeVocabulary& vocabulary) : numbers_(vocabulary.ids) {
+    std::string joined;
+    for (u32 rank = 0; rank < vocabulary.merges.size(); ++rank) {
+      const std::string_view text = vocabulary.merges[rank];
+      const std::size_t space = text.find(' ', 1);
+      if (space == std::string_view::npos) continue;
+      const std::string_view left = text.substr(0, space), right = text.substr(space + 1);
+      joined.assign(left);
+      joined += right;
+      merges_.push_back({number(left), number(right), rank, number_of_copy(joined)});
+    }
+    std::sort(merges_.begin(), merges_.end(), [](const Merge& a, const Merge& b) {
+      return std::tuple(a.left, a.right, a.rank) < std::tuple(b.left, b.right, b.rank);
+    });
+    begins_.resize(numbers_.size() + 1);
+    for (const Merge& merge : merges_) ++begins_[merge.left + 1];
+    for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
+  }
+
+  struct Merge {
+    u32 left, right, rank, result;
+  };
+
+  u32 find_number(std::string_view text) const { return numbers_.find(text).value_or(no_number); }
+
+  const Merge* find(u32 left, u32 right) const {
+    if (left == no_number || right == no_number) return nullptr;
+    const auto first = merges_.begin() + begins_[left], last = merges_.begin() + begins_[left + 1];
+    const auto found =
+        std::lower_bound(first, last, right, [](const Merge& merge, u32 wanted) { return merge.right < wanted; });
+    return found != last && found->right == right ? &*found : nullptr;
+  }
+
+ private:
+  u32 number(std::string_view text) { return numbers_.insert(text).number; }
+  u32 number_of_copy(const std::string& text) {
+    if (const auto known = numbers_.find(text)) return *known;
+    return number(copies_.emplace_back(text));
+  }
+
+  NameIndex numbers_;
+  std::deque<std::string> copies_;
+  std::vector<Merge> merges_;
+  std::vector<u32> begins_;  // of the merges with each left part
+};
+
+struct Symbol {
+  i64 previous, next;
+  std::size_t at, size;  // in the word; size 0: became part of another
+  u32 number;
+};
+
+struct Candidate {
+  u32 rank;
+  i64 left, right;
+  u32 result;
+  u32 left_number, right_number;
+  bool operator<(const Candidate& other) const {
+    return rank > other.rank || (rank == other.rank && left > other.left);
+  }
+};
+
+class BpeEncoder final : public FragmentEncoder {
+ public:
+  BpeEncoder(const EncodeVocabulary& vocabulary, PreTokenizer pre)
+      : vocabulary_(vocabulary), pre_(std::move(pre)), merges_(vocabulary) {
+    for (std::size_t byte = 0; byte < symbols_.size(); ++byte) symbols_[byte] = byte_symbol(static_cast<u8>(byte));
+  }
+
+  Status encode(std::string_view text, std::vector<u32>& ids) const override {
+    if (vocabulary_.model != "whitespace") {
+      encode_points(code_points(text), ids);
+      return {};
+    }
+    std::vector<char32_t> word;
+    for (const char32_t point : code_points(text)) {
+      if (!is_space(point)) {
+        word.push_back(vocabulary_.lowercase ? to_lower(point) : point);
+      } else if (!word.empty()) {
+        encode_points(word, ids);
+        word.clear();
+      }
+    }
+    if (!word.empty()) encode_points(word, ids);
+    return {};
+  }
+
+ private:
+  void encode_points(std::vector<char32_t> points, std::vector<u32>& ids) const {
+    if (vocabulary_.escapes_spaces) std::replace(points.begin(), points.end(), U' ', U'\u2581');
+    std::size_t at = 0;
+    std::string word, bytes;
+    for (const u32 length : pre_.cut(points)) {
+      bytes.clear();
+      for (u32 i = 0; i < length; ++i) append_point(bytes, points[at++]);
+      if (!vocabulary_.encodes_bytes) {
+        encode_word(bytes, ids);
+        continue;
+      }
+      word.clear();
+      for (const char byte : bytes) word += symbols_[static_cast<u8>(byte)];
+      encode_word(word, ids);
+    }
+  }
+
+  void encode_word(const std::string& word, std::vector<u32>& ids) const {
+    if (word.empty()) return;
+    const bool may_be_whole =
+        vocabulary_.ignore_merges ||
+        (vocabulary_.escapes_spaces && vocabulary_.pre != "sarvam-moe" && word.find_first_not_of('\n') == word.npos);
+    if (may_be_whole) {
+      if (const auto id = vocabulary_.ids.find(word)) return ids.push_back(*id);
+    }
+    std::vector<Symbol> symbols = split(word);
+    merge(symbols);
+    for (const Symbol& symbol : symbols) {
+      if (symbol.size > 0) add_token(word, symbol, ids);
+    }
+  }
+
+  std::vector<Symbol> split(std::string_view word) const {
+    std::vector<Symbol> symbols;
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t size = std::min(promised_bytes(word[at]), word.size() - at);
+      const auto index = static_cast<i64>(symbols.size());
+      symbols.push_back({index - 1, index + 1, at, size, merges_.find_number(word.substr(at, size))});
+      at += size;
+    }
+    symbols.back().next = -1;
+    return symbols;
+  }
+
+  void merge(std::vector<Symbol>& symbols) const {
+    std::priority_queue<Candidate> queue;
+    const auto add = [&](i64 left, i64 right) {
+      if (left < 0 || right < 0) return;
+      const Symbol &a = symbols[static_cast<std::size_t>(left)], &b = symbols[static_cast<std::size_t>(right)];
+      const MergeTable::Merge* found = merges_.find(a.number, b.number);
+      if (found != nullptr) queue.push({found->rank, left, right, found->result, a.number, b.number});
+    };
+    for (std::size_t i = 1; i < symbols.size(); ++i) add(static_cast<i64>(i) - 1, static_cast<i64>(i));
+    while (!queue.empty()) {
+      const Candidate best = queue.top();
+      queue.pop();
+      Symbol &left = symbols[static_cast<std::size_t>(best.left)],
+             &right = symbols[static_cast<std::size_t>(best.right)];
+      // Out of date: one of them has become part of another, or grown.
+      if (left.size == 0 || right.size == 0 || left.number != best.left_number || right.number != best.right_number) {
+        continue;
+      }
+      left.size += right.size;
+      left.number = best.result;
+      left.next = right.next;
+      right.size = 0;
+      if (right.next >= 0) symbols[static_cast<std::size_t>(right.next)].previous = best.left;
+      add(left.previous, best.left);
+      add(best.left, left.next);
+    }
+  }
+
+  void add_token(const std::string& word, const Symbol& symbol, std::vector<u32>& ids) const {
+    if (symbol.number < vocabulary_.texts.size()) return ids.push_back(symbol.number);
+    // Not in the vocabulary: its bytes, as far as there are tokens for them.
+    for (const char byte : std::string_view(word).substr(symbol.at, symbol.size)) {
+      const auto id = vocabulary_.encodes_bytes ? vocabulary_.ids.find(std::string_view(&byte, 1))
+                                                : vocabulary_.ids.find(byte_token(static_cast<u8>(byte)));
+      if (id) ids.push_back(*id);
+    }
+  }
+
+  const EncodeVocabulary& vocabulary_;
+  const PreTokenizer pre_;
+  const MergeTable merges_;
+  std::array<std::string, 256> symbols_;
+};
+
+}  // namespace
+
+Result<EncoderPointer> make_bpe_encoder(const EncodeVocabulary& vocabulary) {
+  MU_ASSIGN(PreTokenizer pre, PreTokenizer::make(vocabulary.pre));
+  return std::make_unique<BpeEncoder>(vocabulary, std::move(pre));
+}
+
+}  // namespace modelutils::tokenizer

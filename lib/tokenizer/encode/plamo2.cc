@@ -1,0 +1,113 @@
+// PLaMo-2: the way to cut a text whose tokens have the best sum of scores, in steps of a ten-thousandth, from the end.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/encode/characters.h"
+#include "tokenizer/encode/fragment_encoder.h"
+#include "tokenizer/encode/prefix_table.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+// Of a character without a token; and the worst that a token may have.
+constexpr i64 unknown_score = -10'000'000, invalid_score = -20'000'000;
+
+class Plamo2Encoder final : public FragmentEncoder {
+ public:
+  explicit Plamo2Encoder(const EncodeVocabulary& vocabulary) : vocabulary_(vocabulary) {
+    std::vector<u32> words;
+    for (u32 id = 0; id < vocabulary.texts.size(); ++id) {
+      if (!vocabulary.has(id, trait_byte)) {
+        words.push_back(id);
+      } else if (const auto byte = byte_token_value(vocabulary.texts[id])) {
+        bytes_[*byte] = id;
+      }
+    }
+    table_ = PrefixTable(vocabulary.texts, std::move(words));
+  }
+
+  // llama.cpp takes a byte whose token is number 0 for missing.
+  Status check() const {
+    const auto missing = std::find(bytes_.begin(), bytes_.end(), 0);
+    if (missing == bytes_.end()) return {};
+    return no_token_for(static_cast<u8>(missing - bytes_.begin()));
+  }
+
+  Status encode(std::string_view text, std::vector<u32>& ids) const override {
+    std::string valid;
+    std::vector<char32_t> points = code_points(text);
+    if (!points.empty() && points.front() == 0xfeff) points.erase(points.begin());
+    std::vector<std::size_t> begins;
+    for (const char32_t point : points) {
+      begins.push_back(valid.size());
+      append_point(valid, point);
+    }
+    std::vector<Choice> best(valid.size() + 1);
+    best.back().cost = 0;
+    std::vector<Found> found;
+    for (std::size_t i = begins.size(); i-- > 0;) {
+      const std::size_t at = begins[i], next = i + 1 < begins.size() ? begins[i + 1] : valid.size();
+      found_at(valid, at, found);
+      // Of equals the longest.
+      for (auto one = found.rbegin(); one != found.rend(); ++one) {
+        const i64 cost = best[one->end].cost - one->score;
+        if (cost < best[at].cost) best[at] = {cost, one->end, one->id};
+      }
+      const i64 cost = best[next].cost - unknown_score;
+      if (cost < best[at].cost) best[at] = {cost, next, no_token};
+    }
+    for (std::size_t at = 0; at < valid.size(); at = best[at].end) {
+      if (best[at].id != no_token) {
+        ids.push_back(static_cast<u32>(best[at].id));
+        continue;
+      }
+      for (std::size_t i = at; i < best[at].end; ++i) ids.push_back(bytes_[static_cast<u8>(valid[i])]);
+    }
+    return {};
+  }
+
+ private:
+  static constexpr i64 no_token = -1;
+  struct Choice {
+    i64 cost = i64{1} << 60;
+    std::size_t end = 0;
+    i64 id = no_token;
+  };
+  struct Found {
+    std::size_t end;
+    i64 score;
+    u32 id;
+  };
+
+  void found_at(std::string_view text, std::size_t at, std::vector<Found>& found) const {
+    found.clear();
+    PrefixTable::Walk walk(table_);
+    for (std::size_t end = at; end < text.size() && walk.step(text[end]);) {
+      ++end;
+      const u32* id = walk.found();
+      if (id == nullptr) continue;
+      const float score = vocabulary_.scores[*id];
+      if (!std::isfinite(score) || std::abs(score) > 100'000.0F) continue;
+      const auto scaled = static_cast<i64>(std::round(static_cast<double>(score) * 1e4));
+      if (scaled > invalid_score) found.push_back({end, scaled, *id});
+    }
+  }
+
+  const EncodeVocabulary& vocabulary_;
+  std::array<u32, 256> bytes_{};
+  PrefixTable table_;
+};
+
+}  // namespace
+
+Result<EncoderPointer> make_plamo2_encoder(const EncodeVocabulary& vocabulary) {
+  auto encoder = std::make_unique<Plamo2Encoder>(vocabulary);
+  MU_TRY(encoder->check());
+  return encoder;
+}
+
+}  // namespace modelutils::tokenizer

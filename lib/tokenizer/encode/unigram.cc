@@ -1,0 +1,199 @@
+// Unigram: the way to cut a text whose tokens have the best sum of scores (Viterbi), after SentencePiece's
+// normalisation.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/byte_reader.h"
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/encode/characters.h"
+#include "tokenizer/encode/fragment_encoder.h"
+#include "tokenizer/encode/prefix_table.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+// The precompiled map of characters, read as check_charsmap() describes it.
+class CharacterMap {
+ public:
+  CharacterMap() = default;
+  explicit CharacterMap(std::string_view bytes) {
+    if (bytes.empty()) return;
+    ByteReader reader(std::as_bytes(std::span(bytes)));
+    const u32 array_bytes = reader.read<u32>();
+    for (u32 i = 0; i < array_bytes / 4; ++i) units_.push_back(reader.read<u32>());
+    texts_ = bytes.substr(4 + std::size_t{array_bytes});
+  }
+
+  // The longest beginning of `text` that the map has: its bytes, and what stands for it. 0: none.
+  std::size_t longest(std::string_view text, std::string_view& replacement) const {
+    std::size_t length = 0;
+    if (units_.empty()) return length;
+    u32 node = offset(units_[0]);
+    const std::size_t end = std::min(text.size(), longest_key);
+    for (std::size_t i = 0; i < end && text[i] != '\0'; ++i) {
+      const u32 byte = static_cast<u8>(text[i]);
+      node ^= byte;
+      if (node >= units_.size() || (units_[node] & (leaf_bit | 0xff)) != byte) break;
+      const bool has_value = (units_[node] >> 8 & 1) != 0;
+      node ^= offset(units_[node]);
+      if (!has_value || node >= units_.size()) continue;
+      const u32 begin = units_[node] & ~leaf_bit;
+      if (begin >= texts_.size()) break;
+      const std::string_view from = texts_.substr(begin);
+      replacement = from.substr(0, from.find('\0'));
+      length = i + 1;
+    }
+    return length;
+  }
+
+ private:
+  static constexpr u32 leaf_bit = 1U << 31;
+  // Those of real maps have less than 64 bytes; a map whose units go round in circles has no longest one.
+  static constexpr std::size_t longest_key = 1024;
+  static u32 offset(u32 unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
+
+  std::vector<u32> units_;
+  std::string_view texts_;
+};
+
+class UnigramEncoder final : public FragmentEncoder {
+ public:
+  explicit UnigramEncoder(const EncodeVocabulary& vocabulary) : vocabulary_(vocabulary), map_(vocabulary.charsmap) {
+    float worst = std::numeric_limits<float>::max();
+    std::vector<u32> words, user_defined;
+    for (u32 id = 0; id < vocabulary.texts.size(); ++id) {
+      const u8 traits = vocabulary.stated_traits[id];
+      if ((traits & trait_normal) != 0) worst = std::min(worst, vocabulary.scores[id]);
+      if ((traits & (trait_normal | trait_user_defined | trait_unused)) != 0) words.push_back(id);
+      if ((traits & trait_user_defined) != 0) user_defined.push_back(id);
+    }
+    unknown_score_ = worst - 10.0F;
+    words_ = PrefixTable(vocabulary.texts, std::move(words));
+    user_defined_ = PrefixTable(vocabulary.texts, std::move(user_defined));
+  }
+
+  Status encode(std::string_view text, std::vector<u32>& ids) const override {
+    const std::string normal = normalise(text);
+    if (normal.empty()) return {};
+    std::vector<Best> best(normal.size() + 1);
+    best[0].score = 0;
+    for (std::size_t at = 0; at < normal.size();) {
+      const std::size_t size = std::min(promised_bytes(normal[at]), normal.size() - at);
+      const double before = best[at].score;
+      const auto offer = [&](std::size_t end, double score, i64 id) {
+        if (before + score > best[end].score) best[end] = {before + score, at, id};
+      };
+      bool has_character = false;
+      PrefixTable::Walk walk(words_);
+      for (std::size_t end = at; end < normal.size() && walk.step(normal[end]);) {
+        ++end;
+        const u32* id = walk.found();
+        if (id == nullptr) continue;
+        has_character = has_character || end - at == size;
+        offer(end, vocabulary_.has(*id, trait_user_defined) ? 0.0 : vocabulary_.scores[*id], *id);
+      }
+      if (!has_character) offer(at + size, unknown_score_, unknown);
+      at += size;
+    }
+    return trace(best, ids);
+  }
+
+ private:
+  static constexpr i64 unknown = -1;
+  struct Best {
+    double score = std::numeric_limits<double>::lowest();
+    std::size_t from = 0;
+    i64 id = unknown;
+  };
+
+  // From the end; neighbours that are unknown are one.
+  Status trace(const std::vector<Best>& best, std::vector<u32>& ids) const {
+    const std::size_t begin = ids.size();
+    bool was_unknown = false;
+    for (std::size_t at = best.size() - 1; at > 0; at = best[at].from) {
+      const bool is_unknown = best[at].id == unknown || (vocabulary_.unk && best[at].id == *vocabulary_.unk);
+      if (is_unknown && !vocabulary_.unk) {
+        return input_error("tok-uncut",
+                           "the text holds a character that no token covers, and no token is the unknown one");
+      }
+      if (!is_unknown) {
+        ids.push_back(static_cast<u32>(best[at].id));
+      } else if (!was_unknown) {
+        ids.push_back(*vocabulary_.unk);
+      }
+      was_unknown = is_unknown;
+    }
+    std::reverse(ids.begin() + static_cast<i64>(begin), ids.end());
+    return {};
+  }
+
+  std::string normalise(std::string_view text) const {
+    const std::string_view space = vocabulary_.escapes_spaces ? space_mark : std::string_view(" ");
+    const bool merges_spaces = vocabulary_.remove_extra_whitespaces;
+    std::string normal;
+    bool has_prefix = false, in_word = false;
+    for (std::size_t at = 0; at < text.size();) {
+      std::string_view part;
+      at += normalise_first(text.substr(at), part);
+      for (const char c : part) {
+        if (c == ' ') {
+          in_word = false;
+          if (!merges_spaces) normal += space;
+          continue;
+        }
+        if (!in_word && ((vocabulary_.add_space_prefix && !has_prefix) || merges_spaces)) {
+          normal += space;
+          has_prefix = true;
+        }
+        in_word = true;
+        normal += c;
+      }
+    }
+    return normal;
+  }
+
+  // How many bytes of `text` become `part`.
+  std::size_t normalise_first(std::string_view text, std::string_view& part) const {
+    // As far as any user-defined token goes on, even where none ends.
+    PrefixTable::Walk walk(user_defined_);
+    std::size_t size = 0;
+    while (size < text.size() && walk.step(text[size])) ++size;
+    if (size == 0) {
+      size = map_.longest(text, part);
+      if (size > 0) return size;
+      size = valid_size(text);
+    }
+    if (size == 0) {
+      part = "\ufffd";
+      return 1;
+    }
+    part = text.substr(0, size);
+    return size;
+  }
+
+  // The bytes of the character that `text` begins with; 0: it begins with none.
+  static std::size_t valid_size(std::string_view text) {
+    const auto first = static_cast<u8>(text.front());
+    const std::size_t size = promised_bytes(text.front());
+    if ((first >= 0x80 && first < 0xc0) || first >= 0xf8 || size > text.size()) return 0;
+    for (std::size_t i = 1; i < size; ++i) {
+      if ((static_cast<u8>(text[i]) & 0xc0) != 0x80) return 0;
+    }
+    return size;
+  }
+
+  const EncodeVocabulary& vocabulary_;
+  const CharacterMap map_;
+  PrefixTable words_, user_defined_;
+  float unknown_score_ = 0;
+};
+
+}  // namespace
+
+EncoderPointer make_unigram_encoder(const EncodeVocabulary& vocabulary) {
+  return std::make_unique<UnigramEncoder>(vocabulary);
+}
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,119 @@
+// Vocabularies that list one token a line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "tokenizer/read/build.h"
+#include "tokenizer/read/python_literal.h"
+#include "tokenizer/read/text_lines.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+tl::unexpected<Error> beyond_rows(u64 id, u64 rows) {
+  return input_error("hf-tok-id-range", fmt::format("the id {} is not below {}, the rows of the embedding", id, rows));
+}
+
+// As llama.cpp undoes it: the file's bytes are no UTF-8, a GGUF's texts are.
+std::string escape_rwkv(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<u8>(c);
+    if (c == '\t') {
+      text += "\\t";
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\r') {
+      text += "\\r";
+    } else if (c == '\\') {
+      text += "\\\\";
+    } else if (byte < 0x20 || byte >= 0x7F) {
+      text += fmt::format("\\x{:02x}", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// "ID LITERAL LENGTH": a Python str or bytes literal, and its length in bytes.
+Status read_rwkv_line(std::string_view line, TokenList& list, const Tokenizer& tokenizer) {
+  constexpr const char* form = "must be an id, a Python literal and its length in bytes";
+  const std::size_t first = line.find(' '), last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) return input_error("hf-tok-rwkv", form);
+  const auto number = [](std::string_view digits, u64& value) {
+    const char* end = digits.data() + digits.size();
+    const auto [at, error] = std::from_chars(digits.data(), end, value);
+    return error == std::errc() && at == end;
+  };
+  u64 id = 0, length = 0;
+  const auto bytes = python_literal(line.substr(first + 1, last - first - 1));
+  if (!number(line.substr(0, first), id) || !number(line.substr(last + 1), length) || !bytes) {
+    return input_error("hf-tok-rwkv", form);
+  }
+  if (bytes->size() != length) {
+    return input_error("hf-tok-rwkv", fmt::format("the literal has {} bytes, the line says {}", bytes->size(), length));
+  }
+  if (id >= list.size()) return beyond_rows(id, list.size());
+  if (id == 0 || !tokenizer.tokens[static_cast<std::size_t>(id)].empty()) {
+    return input_error("hf-tok-rwkv", id == 0 ? "the id 0 is that of the end of a text and cannot be listed"
+                                              : fmt::format("the id {} is there twice", id));
+  }
+  list.set(static_cast<u32>(id), escape_rwkv(*bytes), TokenType::normal, 0);
+  return {};
+}
+
+TokenType plamo_type(std::string_view text, std::string_view type) {
+  if (type == "UNKNOWN") return TokenType::unknown;
+  if (type == "CONTROL") return TokenType::control;
+  if (type == "BYTE") return TokenType::byte;
+  if (type == "UNUSED") return TokenType::unused;
+  return text.starts_with("<|plamo:") && text.ends_with("|>") ? TokenType::control : TokenType::normal;
+}
+
+// [text, score, type, …]; the number of the line is the id.
+Status read_plamo_line(std::string_view line, u64 id, TokenList& list) {
+  const auto parsed = json::parse(line, "tokenizer.jsonl");
+  if (!parsed) return tl::make_unexpected(parsed.error());
+  json::Array row;
+  std::string_view text, type;
+  double score = 0;
+  if (!(*parsed)->root.get(row) || row.size() < 3 || !row.at(0)->get(text) || !row.at(1)->get(score) ||
+      !row.at(2)->get(type)) {
+    return input_error("hf-tok-plamo", "must be an array of a text, a score and a type");
+  }
+  if (id >= list.size()) return beyond_rows(id, list.size());
+  list.set(static_cast<u32>(id), text, plamo_type(text, type), static_cast<float>(score));
+  return {};
+}
+
+}  // namespace
+
+Status build_rwkv(const TokenizerInput& input, Tokenizer& tokenizer) {
+  tokenizer.kind = TokenizerKind::rwkv;
+  tokenizer.source = input.files.listed_name;
+  TokenList list(tokenizer, input.rows());
+  list.set(0, "<s>", TokenType::control, 0);
+  MU_TRY(each_line(*input.files.listed_text,
+                   [&](std::string_view line) { return read_rwkv_line(line, list, tokenizer); }));
+  list.finish(tokenizer.findings);
+  return {};
+}
+
+Status build_plamo(const TokenizerInput& input, Tokenizer& tokenizer) {
+  tokenizer.kind = TokenizerKind::plamo2;
+  tokenizer.source = input.files.listed_name;
+  TokenList list(tokenizer, input.rows());
+  u64 id = 0;
+  MU_TRY(each_line(*input.files.listed_text, [&](std::string_view line) { return read_plamo_line(line, id++, list); }));
+  list.overlay(input.added.tokens);
+  list.finish(tokenizer.findings);
+  check_byte_tokens(tokenizer, tokenizer.findings);
+  tokenizer.pre = "default";
+  tokenizer.add_space_prefix = false;
+  return {};
+}
+
+}  // namespace modelutils::tokenizer

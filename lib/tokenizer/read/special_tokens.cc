@@ -1,0 +1,349 @@
+// Special ids, add_bos / add_eos / add_sep, end-of-turn token.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/name_index.h"
+#include "hf/remarks.h"
+#include "tokenizer/read/boundary_tokens.h"
+#include "tokenizer/read/build.h"
+#include "tokenizer/read/special_texts.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+// Texts by which llama.cpp knows the end of a turn, those of chat models first.
+constexpr std::array<std::string_view, 11> end_of_turn_texts = {"<|eot_id|>",
+                                                                "<|im_end|>",
+                                                                "<|end|>",
+                                                                "<end_of_turn>",
+                                                                "<end_of_utterance>",
+                                                                "<EOT>",
+                                                                "_<EOT>",
+                                                                "[EOT]",
+                                                                "<\uff5cend\u2581of\u2581sentence\uff5c>",
+                                                                "<|endoftext|>",
+                                                                "<|end_of_text|>"};
+
+std::size_t end_of_turn_rank(std::string_view text) {
+  return static_cast<std::size_t>(std::find(end_of_turn_texts.begin(), end_of_turn_texts.end(), text) -
+                                  end_of_turn_texts.begin());
+}
+
+// Token texts of the finished list -> ids, added tokens first.
+class IdFinder {
+ public:
+  IdFinder(const TokenizerInput& input, const Tokenizer& tokenizer) : input_(input) {
+    index_.reserve(tokenizer.tokens.size());
+    for (const std::string& token : tokenizer.tokens) index_.insert(token);  // all distinct: number = id
+  }
+  std::optional<u32> find(const std::optional<std::string>& text) const {
+    if (!text) return std::nullopt;
+    for (const AddedToken& token : input_.added.tokens) {
+      if (token.content == *text) return token.id;
+    }
+    return index_.find(*text);
+  }
+
+ private:
+  const TokenizerInput& input_;
+  NameIndex index_;
+};
+
+// An id of a JSON file, checked: too large is a warning; negative an error, but a warning in generation_config.json,
+// which a model can do without.
+class IdReader {
+ public:
+  IdReader(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
+
+  Result<std::optional<u32>> check(i64 id, std::string_view where) {
+    if (id < 0 && where.starts_with("generation_config.json")) {
+      findings_.warning(Scope::model, "hf-tok-special-id",
+                        fmt::format("is {}, but an id cannot be negative: left out", id), std::string(where));
+      return std::nullopt;
+    }
+    if (id < 0) {
+      return input_error("hf-tok-special-id", fmt::format("is {}, but an id cannot be negative", id),
+                         std::string(where));
+    }
+    if (static_cast<u64>(id) >= rows_) {
+      findings_.warning(Scope::model, "hf-tok-special-range",
+                        fmt::format("is {}, but there are only {} tokens: left out", id, rows_), std::string(where));
+      return std::nullopt;
+    }
+    return static_cast<u32>(id);
+  }
+
+  /// `key` of `object` where it is an integer; with `list`, the first integer of a list as well.
+  Result<std::optional<u32>> read(std::optional<json::Element> object, std::string_view file, std::string_view key,
+                                  bool list) {
+    if (!object) return std::nullopt;
+    const auto value = json::member(*object, key);
+    if (!value) return std::nullopt;
+    int64_t id = 0;
+    json::Array ids;
+    if (!value->get(id)) {
+      const auto first = list && value->get(ids) ? ids.at(0) : std::nullopt;
+      if (!first || !first->get(id)) return std::nullopt;
+    }
+    return check(id, fmt::format("{}: {}", file, key));
+  }
+
+ private:
+  u64 rows_;
+  FindingLog& findings_;
+};
+
+// What is asked of each kind of special token.
+struct SpecialKind {
+  std::string_view id_key;  // in config.json and generation_config.json
+  std::optional<std::string> SpecialTexts::*text;
+  std::optional<u32> SpecialIds::*id;
+};
+constexpr std::array<SpecialKind, 7> special_kinds = {{
+    {"bos_token_id", &SpecialTexts::bos, &SpecialIds::bos},
+    {"eos_token_id", &SpecialTexts::eos, &SpecialIds::eos},
+    {"unk_token_id", &SpecialTexts::unk, &SpecialIds::unk},
+    {"sep_token_id", &SpecialTexts::sep, &SpecialIds::sep},
+    {"pad_token_id", &SpecialTexts::pad, &SpecialIds::pad},
+    {"cls_token_id", &SpecialTexts::cls, &SpecialIds::cls},
+    {"mask_token_id", &SpecialTexts::mask, &SpecialIds::mask},
+}};
+
+std::optional<i32> spm_id(const SentencePieceModel& model, std::string_view key) {
+  if (key == "bos_token_id") return model.bos_id;
+  if (key == "eos_token_id") return model.eos_id;
+  if (key == "unk_token_id") return model.unk_id;
+  if (key == "pad_token_id") return model.pad_id;
+  return std::nullopt;
+}
+
+class Resolver {
+ public:
+  Resolver(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer)
+      : input_(input),
+        family_(input.family()),
+        model_(model),
+        tokenizer_(tokenizer),
+        finder_(input, tokenizer),
+        reader_(input.rows(), tokenizer.findings),
+        generation_(input.options.generation != nullptr ? input.options.generation->root() : std::nullopt) {
+    if (input.config && input.config->document) config_ = input.config->document->root;
+    if (input.config) overlay_ = input.config->overlay;
+  }
+
+  Status run() {
+    SpecialTexts texts = read_special_texts(input_.files);
+    if (input_.files.tekken_json) tekken(texts);
+    if (!texts.unk && input_.files.tokenizer_json) {
+      const auto model = json::member(input_.files.tokenizer_json->root, "model");
+      if (const auto unk = json::string_member(*model, "unk_token")) texts.unk = std::string(*unk);
+    }
+    AddSpecial add;
+    if (input_.files.tokenizer_json) {
+      MU_ASSIGN(const auto bos_by_id, text_by_id("bos_token_id"));
+      MU_ASSIGN(const auto eos_by_id, text_by_id("eos_token_id"));
+      add = read_post_processor(input_.files.tokenizer_json->root, texts, bos_by_id, eos_by_id, tokenizer_.findings);
+    }
+    for (const SpecialKind& kind : special_kinds) MU_TRY(resolve(kind, texts));
+    tokenizer_.special.eot = finder_.find(texts.eot);
+    tokenizer_.special.eom = finder_.find(texts.eom);
+    if (!tokenizer_.special.eot) find_end_of_turn();
+    infill_by_size();
+    infill_by_text();
+    rwkv();
+    if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
+    flags(add);
+    if (input_.files.tokenizer_json) {
+      warn_of_boundary_tokens(
+          input_.files.tokenizer_json->root, input_.files.tokenizer_config_root(),
+          [&](const std::optional<std::string>& text) { return finder_.find(text); }, tokenizer_);
+    }
+    return {};
+  }
+
+ private:
+  // A tekken.json does not say what its special tokens are for: Mistral's code knows them by these texts.
+  void tekken(SpecialTexts& texts) const {
+    const auto known = [&](std::optional<std::string>& text, const std::string& usual) {
+      if (!text && finder_.find(usual)) text = usual;
+    };
+    known(texts.bos, "<s>");
+    known(texts.eos, "</s>");
+    known(texts.unk, "<unk>");
+    known(texts.pad, "<pad>");
+  }
+
+  // config.json's id for a kind: top level, then text_config; a list counts for eos.
+  Result<std::optional<u32>> config_id(std::string_view key) {
+    const bool list = key == "eos_token_id";
+    MU_ASSIGN(auto id, reader_.read(config_, "config.json", key, list));
+    if (id) return id;
+    return reader_.read(overlay_, "config.json: text_config", key, list);
+  }
+
+  Result<std::optional<std::string>> text_by_id(std::string_view key) {
+    // The same ids are read, and remarked upon, once more below.
+    FindingLog before = std::exchange(tokenizer_.findings, {});
+    auto id = config_id(key);
+    tokenizer_.findings = std::move(before);
+    if (!id) return tl::make_unexpected(std::move(id.error()));
+    return *id ? std::optional(tokenizer_.tokens[**id]) : std::nullopt;
+  }
+
+  Status resolve(const SpecialKind& kind, const SpecialTexts& texts) {
+    auto& id = tokenizer_.special.*kind.id;
+    if (id) return {};  // the vocabulary itself says it
+    const auto& text = texts.*kind.text;
+    id = finder_.find(text);
+    if (id) return {};
+    if (text) {
+      tokenizer_.findings.warning(Scope::model, "hf-tok-special-text",
+                                  fmt::format("'{}' is not in the vocabulary", *text),
+                                  std::string(kind.id_key.substr(0, kind.id_key.size() - 3)));
+    }
+    MU_ASSIGN(id, config_id(kind.id_key));
+    if (id) return {};
+    if (model_ != nullptr) {
+      const auto stated = spm_id(*model_, kind.id_key);
+      if (stated && *stated >= 0 && static_cast<u64>(*stated) < model_->pieces.size()) {
+        MU_ASSIGN(id, reader_.check(*stated, "tokenizer.model"));
+        if (id) return {};
+      }
+    }
+    MU_ASSIGN(id, reader_.read(generation_, "generation_config.json", kind.id_key, kind.id_key == "eos_token_id"));
+    return {};
+  }
+
+  // Chat models stop at a token other than eos: it is in the list of eos ids, and its text is one that llama.cpp
+  // knows. Said only if it is more of an end of turn than the eos itself.
+  void find_end_of_turn() {
+    const auto& eos = tokenizer_.special.eos;
+    std::size_t best = eos ? end_of_turn_rank(tokenizer_.tokens[*eos]) : end_of_turn_texts.size();
+    for (const auto& object : {generation_, config_, overlay_}) {
+      const auto list = object ? json::array_member(*object, "eos_token_id") : std::nullopt;
+      if (!list) continue;
+      for (const json::Element element : *list) {
+        uint64_t id = 0;
+        if (!element.get(id) || id >= input_.rows()) continue;
+        const std::size_t rank = end_of_turn_rank(tokenizer_.tokens[static_cast<std::size_t>(id)]);
+        if (rank >= best) continue;
+        best = rank;
+        tokenizer_.special.eot = static_cast<u32>(id);
+      }
+    }
+  }
+
+  // CodeLlama's infill tokens have no other mark than the size of the vocabulary.
+  void infill_by_size() {
+    const u64 size = family_.infill_vocabulary;
+    if (tokenizer_.kind != TokenizerKind::llama || size == 0 || input_.rows() < size) return;
+    if (!input_.config || input_.config->vocab_size != size) return;
+    tokenizer_.special.fim_pre = 32007;
+    tokenizer_.special.fim_suf = 32008;
+    tokenizer_.special.fim_mid = 32009;
+    tokenizer_.special.eot = 32010;
+  }
+
+  // CodeGemma's infill tokens have the ids 67 to 70, which other Gemmas leave unused: the texts tell.
+  void infill_by_text() {
+    if (!family_.infills_by_text) return;
+    SpecialIds& ids = tokenizer_.special;
+    const auto find = [&](std::optional<u32>& id, std::string text) {
+      if (!id) id = finder_.find(std::move(text));
+    };
+    find(ids.fim_pre, "<|fim_prefix|>");
+    find(ids.fim_mid, "<|fim_middle|>");
+    find(ids.fim_suf, "<|fim_suffix|>");
+    find(ids.fim_sep, "<|file_separator|>");
+    if (ids.eos && tokenizer_.tokens[*ids.eos] != "<end_of_turn>") find(ids.eot, "<end_of_turn>");
+  }
+
+  // One token begins and ends texts; in a conversation, an empty line ends a turn. llama.cpp's converter has the same.
+  void rwkv() {
+    if (tokenizer_.kind != TokenizerKind::rwkv) return;
+    tokenizer_.special = {};
+    tokenizer_.special.bos = tokenizer_.special.eos = 0;
+    tokenizer_.special.eot = finder_.find("\\n\\n");
+  }
+
+  // vocab.json does not say which tokens are special: those that have a part to play are.
+  void mark_control() {
+    for (const SpecialKind& kind : special_kinds) {
+      const auto& id = tokenizer_.special.*kind.id;
+      if (id) tokenizer_.types[*id] = static_cast<i32>(TokenType::control);
+    }
+  }
+
+  std::optional<bool> stated(std::string_view key) const {
+    const auto config = input_.files.tokenizer_config_root();
+    return config ? json::bool_member(*config, key) : std::nullopt;
+  }
+
+  std::string_view tokenizer_class() const {
+    const auto config = input_.files.tokenizer_config_root();
+    return config ? json::string_member(*config, "tokenizer_class").value_or("") : "";
+  }
+
+  // true without a token to add would make newer loaders refuse the file, and older ones add a wrong one.
+  void needs(std::optional<bool>& flag, const std::optional<u32>& id, std::string_view name) {
+    if (flag != true || id) return;
+    flag = false;
+    tokenizer_.findings.warning(
+        Scope::model, "hf-tok-add-without-id",
+        fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
+  }
+
+  // The loader adds an eos to every text unless it is told not to. tokenizer.json says what is added; without one, the
+  // class of the tokenizer does.
+  void unigram_flags() {
+    const bool is_t5 = tokenizer_class().starts_with("T5"), has_json = input_.files.tokenizer_json != nullptr;
+    if (!tokenizer_.add_bos) tokenizer_.add_bos = !has_json && !is_t5 && tokenizer_.special.bos;
+    if (!tokenizer_.add_eos) tokenizer_.add_eos = !has_json && is_t5;
+  }
+
+  void flags(const AddSpecial& add) {
+    const auto first = [](std::optional<bool> a, std::optional<bool> b) { return a ? a : b; };
+    tokenizer_.add_bos = first(stated("add_bos_token"), add.bos);
+    tokenizer_.add_eos = first(stated("add_eos_token"), add.eos);
+    tokenizer_.add_sep = first(stated("add_sep_token"), add.sep);
+    // Every prompt of Mistral's begins with one.
+    if (input_.files.tekken_json && !tokenizer_.add_bos) tokenizer_.add_bos = tokenizer_.special.bos.has_value();
+    // Granite and SmolLM; llama.cpp's converter has the same rule.
+    const u64 without_bos = family_.vocabulary_without_bos;
+    if (without_bos != 0 && input_.config->vocab_size == without_bos) tokenizer_.add_bos = false;
+    // Some pre-tokenizers imply true, so what the files do not ask for is written as false.
+    if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.add_bos) tokenizer_.add_bos = false;
+    if (tokenizer_.kind == TokenizerKind::t5) unigram_flags();
+    // The loader adds a bos to texts of this kind unless it is told not to.
+    if (tokenizer_.kind == TokenizerKind::llama && input_.files.tokenizer_json && !tokenizer_.add_bos &&
+        leaves_it_to_post_processor(tokenizer_class())) {
+      tokenizer_.add_bos = false;
+    }
+    needs(tokenizer_.add_bos, tokenizer_.special.bos, "bos");
+    needs(tokenizer_.add_eos, tokenizer_.special.eos, "eos");
+    needs(tokenizer_.add_sep, tokenizer_.special.sep, "sep");
+    const bool is_t5 = tokenizer_.kind == TokenizerKind::t5;
+    if ((tokenizer_.kind == TokenizerKind::gpt2 || is_t5) && !tokenizer_.special.eos) {
+      tokenizer_.findings.warning(Scope::model, "hf-tok-no-eos",
+                                  fmt::format("no eos token is defined; llama.cpp will use token {}", is_t5 ? 1 : 11));
+    }
+  }
+
+  const TokenizerInput& input_;
+  const arch::TokenizerFacts& family_;
+  const SentencePieceModel* model_;
+  Tokenizer& tokenizer_;
+  IdFinder finder_;
+  IdReader reader_;
+  std::optional<json::Element> config_, overlay_, generation_;
+};
+
+}  // namespace
+
+Status resolve_special_tokens(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer) {
+  return Resolver(input, model, tokenizer).run();
+}
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,252 @@
+// Unigram tokenizers (tokenizer.json of type Unigram, tokenizer.model of type UNIGRAM): llama.cpp's model "t5", which
+// any architecture may have. It chooses the most likely split, after the same normalizer that SentencePiece has.
+#include <algorithm>
+#include <cmath>
+
+#include "base/escape.h"
+#include "hf/remarks.h"
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/charsmap.h"
+#include "tokenizer/read/build.h"
+#include "tokenizer/read/disagreements.h"
+#include "tokenizer/read/pipeline.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+tl::unexpected<Error> refuse(std::string message, std::string where) {
+  return input_error("hf-tok-unigram", std::move(message) + "; it cannot be converted", std::move(where));
+}
+
+void warn_of_spaces(FindingLog& findings, std::string_view texts, std::string_view why) {
+  findings.warning(Scope::model, "hf-tok-unigram-spaces", fmt::format("{} are tokenised differently: {}", texts, why));
+}
+
+// What happens to spaces on the way from a text to pieces.
+struct Spaces {
+  bool prefix = false;        // one is put before the text
+  bool merged = false;        // runs become one, those at the ends go
+  bool first_only = false;    // not put after an added token
+  bool unless_there = false;  // not put before a text that begins with one
+  bool ends_stay = false;     // those at the ends are kept all the same
+  bool splits = false;        // no piece goes on behind a space
+};
+
+// The normalizer and the pre-tokenizer of tokenizer.json.
+class Pipeline {
+ public:
+  Pipeline(json::Element root, Tokenizer& tokenizer) : root_(root), tokenizer_(tokenizer) {}
+
+  Result<Spaces> read() {
+    for (const Component& component : normalizers(root_)) MU_TRY(normalizer(component));
+    for (const Component& component : pre_tokenizers(root_)) MU_TRY(pre_tokenizer(component));
+    if (!marks_) {
+      return refuse("spaces do not become U+2581 as in llama.cpp's tokenizer t5", "pre_tokenizer");
+    }
+    // Splitting at white space loses it as stripping does.
+    spaces_.ends_stay = spaces_.merged && !stripped_ && !split_at_spaces_;
+    spaces_.merged = spaces_.merged || split_at_spaces_;
+    return spaces_;
+  }
+
+ private:
+  Status normalizer(const Component& component) {
+    if (component.type == "Precompiled") {
+      const auto text = json::string_member(component.value, "precompiled_charsmap");
+      const auto bytes = text ? decode_base64(*text) : std::nullopt;
+      if (!bytes)
+        return input_error("hf-tok-charsmap", "the precompiled map of characters is not base64", "normalizer");
+      MU_TRY(check_charsmap(*bytes));
+      tokenizer_.charsmap = *bytes;
+      tokenizer_.findings.note(Scope::model, "hf-tok-charsmap-differs", std::string(charsmap_differences),
+                               "normalizer");
+    } else if (component.type == "Prepend" && json::string_member(component.value, "prepend") == space_mark) {
+      spaces_.prefix = true;
+    } else if (component.type == "Strip") {
+      stripped_ = json::bool_member(component.value, "strip_right").value_or(false);
+    } else if (component.type == "Replace") {
+      replace(component);
+    } else {
+      warn_of_normalizer(component, tokenizer_.findings);
+    }
+    return {};
+  }
+
+  void replace(const Component& component) {
+    const auto pattern = json::member(component.value, "pattern");
+    const std::string_view content = json::string_member(component.value, "content").value_or("");
+    const auto text = pattern ? json::string_member(*pattern, "String") : std::nullopt;
+    const auto regex = pattern ? json::string_member(*pattern, "Regex") : std::nullopt;
+    if (text == " " && content == space_mark) {
+      marks_ = true;
+    } else if (regex == " {2,}" && (content == " " || content == space_mark)) {
+      spaces_.merged = true;
+    } else {
+      warn_of_normalizer(component, tokenizer_.findings);
+    }
+  }
+
+  Status pre_tokenizer(const Component& component) {
+    if (component.type == "WhitespaceSplit") {
+      split_at_spaces_ = true;
+    } else if (component.type == "Metaspace") {
+      const auto scheme = json::string_member(component.value, "prepend_scheme");
+      const bool prefix =
+          scheme ? *scheme != "never" : json::bool_member(component.value, "add_prefix_space").value_or(true);
+      marks_ = true;
+      spaces_.unless_there = prefix && !spaces_.prefix;
+      spaces_.prefix = spaces_.prefix || prefix;
+      spaces_.first_only = scheme == "first";
+      spaces_.splits = json::bool_member(component.value, "split").value_or(true);
+    } else {
+      return refuse(
+          fmt::format("the pre-tokenizer {} splits texts, and llama.cpp's tokenizer t5 has none", component.type),
+          "pre_tokenizer");
+    }
+    return {};
+  }
+
+  json::Element root_;
+  Tokenizer& tokenizer_;
+  Spaces spaces_;
+  bool marks_ = false, stripped_ = false, split_at_spaces_ = false;
+};
+
+// model.vocab: [[text, score], …]; the position is the id.
+Result<Vocabulary> read_pieces(json::Element model, u64 rows, const std::vector<u32>& dropped, TokenList& list) {
+  json::Array pieces;
+  const auto member = json::member(model, "vocab");
+  if (!member || !member->get(pieces)) return input_error("hf-tok-vocab", "must be an array of pieces", "model.vocab");
+  const bool falls_back = json::bool_member(model, "byte_fallback").value_or(false);
+  Vocabulary vocabulary;
+  u64 id = 0;
+  for (const json::Element piece : pieces) {
+    const auto bad = [&](std::string message) {
+      return input_error("hf-tok-vocab", std::move(message), fmt::format("model.vocab[{}]", id));
+    };
+    json::Array pair;
+    std::string_view text;
+    double score = 0;
+    if (!piece.get(pair) || pair.size() != 2 || !pair.at(0)->get(text) || !pair.at(1)->get(score) ||
+        !std::isfinite(static_cast<float>(score))) {
+      return bad("must be a text and a score");
+    }
+    if (id >= rows) {
+      if (!std::binary_search(dropped.begin(), dropped.end(), id)) {
+        return input_error("hf-tok-id-range",
+                           fmt::format("'{}' has the id {}, but the embedding has only {} rows", text, id, rows));
+      }
+      ++id;
+      continue;
+    }
+    if (!vocabulary.index.insert(text).is_new) return bad(fmt::format("'{}' appears twice", text));
+    vocabulary.entries.push_back({text, static_cast<u32>(id)});
+    const bool is_byte = falls_back && byte_token_value(text);
+    list.set(static_cast<u32>(id), text, is_byte ? TokenType::byte : TokenType::normal, static_cast<float>(score));
+    ++id;
+  }
+  return vocabulary;
+}
+
+Result<u32> unknown_of(json::Element model, const Vocabulary& vocabulary) {
+  const auto unknown = json::i64_member(model, "unk_id");
+  if (!unknown) return refuse("there is no unknown token, which llama.cpp's tokenizer t5 needs", "model.unk_id");
+  if (*unknown < 0 || static_cast<u64>(*unknown) >= vocabulary.entries.size()) {
+    return input_error("hf-tok-vocab",
+                       fmt::format("is {}, but there are {} pieces", *unknown, vocabulary.entries.size()),
+                       "model.unk_id");
+  }
+  return static_cast<u32>(*unknown);
+}
+
+Result<Spaces> fill_from_json(const TokenizerInput& input, TokenList& list, Tokenizer& tokenizer) {
+  const json::Element root = input.files.tokenizer_json->root, model = *json::member(root, "model");
+  MU_ASSIGN(const Spaces spaces, Pipeline(root, tokenizer).read());
+  MU_ASSIGN(const Vocabulary vocabulary, read_pieces(model, input.rows(), input.added.dropped, list));
+  MU_ASSIGN(tokenizer.special.unk, unknown_of(model, vocabulary));
+  list.overlay(tokens_to_overlay(input, vocabulary, tokenizer.findings));
+  warn_of_added_tokens(input.added.tokens, tokenizer.findings);
+  return spaces;
+}
+
+Result<Spaces> fill_from_model(const SentencePieceModel& model, TokenList& list, Tokenizer& tokenizer) {
+  if (model.treat_whitespace_as_suffix) return refuse("spaces are put after words, not before them", "tokenizer.model");
+  if (!model.escape_whitespaces) return refuse("spaces do not become U+2581", "tokenizer.model");
+  fill_from_pieces(model, list, tokenizer.findings);
+  for (u32 id = 0; id < model.pieces.size() && id < list.size(); ++id) {
+    const auto type = static_cast<TokenType>(model.pieces[id].type);
+    if (type == TokenType::unknown) tokenizer.special.unk = id;
+    // SentencePiece never takes such a piece; llama.cpp would.
+    if (type == TokenType::unused) list.set(id, model.pieces[id].text, type, padding_score);
+  }
+  if (!tokenizer.special.unk) return refuse("there is no unknown token", "tokenizer.model");
+  if (!model.charsmap.empty()) MU_TRY(check_charsmap(model.charsmap));
+  tokenizer.charsmap = model.charsmap;
+  Spaces spaces;
+  spaces.prefix = model.add_dummy_prefix;
+  spaces.merged = model.remove_extra_whitespaces;
+  return spaces;
+}
+
+// llama.cpp puts a space before each word where it merges them.
+void settle_spaces(const Spaces& spaces, Tokenizer& tokenizer) {
+  FindingLog& findings = tokenizer.findings;
+  tokenizer.add_space_prefix = spaces.prefix;
+  tokenizer.remove_extra_whitespaces = spaces.merged && spaces.prefix;
+  if (spaces.merged && !spaces.prefix) {
+    warn_of_spaces(findings, "texts with white space at an end or several times in a row",
+                   "llama.cpp cannot leave them out without putting one before the text");
+  } else if (spaces.merged && spaces.ends_stay) {
+    warn_of_spaces(findings, "texts that end with spaces", "llama.cpp leaves them out with those in a row");
+  } else if (!spaces.merged && spaces.prefix && spaces.unless_there) {
+    warn_of_spaces(findings, "texts that begin with spaces, or go on with one after an added token",
+                   "llama.cpp puts one more before them");
+  } else if (!spaces.merged && spaces.prefix) {
+    warn_of_spaces(findings, "texts of nothing but spaces", "llama.cpp puts none before them");
+  }
+  if (spaces.prefix && spaces.first_only) {
+    warn_of_spaces(findings, "texts that go on right after an added token", "llama.cpp puts a space there too");
+  }
+}
+
+bool goes_on_after_space(const Tokenizer& tokenizer) {
+  for (std::size_t id = 0; id < tokenizer.tokens.size(); ++id) {
+    if (tokenizer.types[id] != static_cast<i32>(TokenType::normal)) continue;
+    if (tokenizer.tokens[id].find(space_mark, 1) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status build_unigram(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer) {
+  tokenizer.kind = TokenizerKind::t5;
+  tokenizer.source = model != nullptr ? input.files.model_name : "tokenizer.json";
+  tokenizer.pre = "default";
+  TokenList list(tokenizer, input.rows());
+  Spaces spaces;
+  if (model != nullptr) {
+    MU_ASSIGN(spaces, fill_from_model(*model, list, tokenizer));
+    list.overlay(input.added.tokens);
+  } else {
+    MU_ASSIGN(spaces, fill_from_json(input, list, tokenizer));
+  }
+  tokenizer.types[*tokenizer.special.unk] = static_cast<i32>(TokenType::unknown);
+  list.finish(tokenizer.findings);
+  settle_spaces(spaces, tokenizer);
+  if (spaces.splits && goes_on_after_space(tokenizer)) {
+    warn_of_spaces(tokenizer.findings, "texts with a piece that has a space inside or several",
+                   "the original splits texts at spaces first, llama.cpp does not");
+  }
+  const auto byte = static_cast<i32>(TokenType::byte);
+  if (std::find(tokenizer.types.begin(), tokenizer.types.end(), byte) != tokenizer.types.end()) {
+    tokenizer.findings.warning(Scope::model, "hf-tok-byte-fallback",
+                               fmt::format("texts with characters that are not in the vocabulary are tokenised "
+                                           "differently: llama.cpp's tokenizer t5 makes '{}' of them, not bytes",
+                                           tokenizer.tokens[*tokenizer.special.unk]));
+  }
+  return {};
+}
+
+}  // namespace modelutils::tokenizer

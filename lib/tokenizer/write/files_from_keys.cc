@@ -1,0 +1,347 @@
+#include "tokenizer/write/files_from_keys.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "arch/tokenizer_facts.h"
+#include "base/counted.h"
+#include "base/name_index.h"
+#include "base/utf8.h"
+#include "gguf/keys.h"
+#include "gguf/parse.h"
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/charsmap.h"
+#include "tokenizer/known_pre.h"
+#include "tokenizer/token_roles.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+constexpr std::size_t max_tokens = std::size_t{1} << 24;  // as for embedding rows
+
+// What the loader takes where keys are missing.
+struct LoaderIds {
+  std::optional<u32> bos = {}, eos = {}, unk = {}, sep = {}, pad = {}, cls = {}, mask = {};
+};
+
+struct KindRow {
+  std::string_view model;
+  RebuiltKind kind;
+  LoaderIds special;
+  bool add_bos, add_eos, add_space_prefix;
+};
+
+// Source: llama.cpp's loader.
+constexpr std::array kinds = {
+    KindRow{"gpt2", RebuiltKind::byte_bpe, {}, false, false, false},
+    KindRow{"llama", RebuiltKind::sentencepiece, {.bos = 1, .eos = 2, .unk = 0}, true, false, true},
+    KindRow{"gemma4", RebuiltKind::spaced_bpe, {}, true, false, false},
+    KindRow{"t5", RebuiltKind::unigram, {.eos = 1, .unk = 2, .pad = 0}, false, true, true},
+    KindRow{
+        "bert", RebuiltKind::wordpiece, {.unk = 100, .sep = 102, .pad = 0, .cls = 101, .mask = 103}, true, true, false},
+};
+
+bool is(i32 type, TokenType wanted) {
+  return type == static_cast<i32>(wanted);
+}
+
+class Rebuilder {
+ public:
+  Rebuilder(const gguf::SplitSet& set, const RebuildOptions& options)
+      : file_(set.files.front()), index_(file_.document), options_(options) {}
+
+  Result<RebuiltTokenizer> rebuild() {
+    MU_TRY(choose_kind());
+    MU_TRY(read_tokens());
+    MU_TRY(read_types_and_scores());
+    leave_out_padding();
+    spell_tokens();
+    MU_TRY(check_tokens());
+    if (out_.kind == RebuiltKind::byte_bpe) MU_TRY(choose_pre());
+    MU_TRY(read_merges());
+    read_special();
+    MU_TRY(read_settings());
+    MU_TRY(read_templates());
+    return std::move(out_);
+  }
+
+ private:
+  tl::unexpected<Error> refuse(std::string code, std::string_view key, std::string message) const {
+    return input_error(std::move(code), std::move(message), at_key(key), {}, file_.path);
+  }
+
+  Status choose_kind() {
+    constexpr std::string_view key = "tokenizer.ggml.model";
+    const auto model = index_.string_value(key);
+    if (!model) return refuse("tok-missing", key, "is missing; --no-tokenizer goes on without a tokenizer");
+    const auto* found =
+        std::find_if(kinds.begin(), kinds.end(), [&](const KindRow& row) { return row.model == *model; });
+    if (found == kinds.end()) {
+      return refuse("tok-model", key,
+                    fmt::format("is '{}', which no tokenizer.json can say; --no-tokenizer goes on without it", *model));
+    }
+    row_ = found;
+    out_.kind = found->kind;
+    return {};
+  }
+
+  Status read_tokens() {
+    constexpr std::string_view key = "tokenizer.ggml.tokens";
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr || array->count == 0) return refuse("tok-missing", key, "is missing or empty");
+    if (array->element_type != gguf::ValueType::string || array->count > max_tokens) {
+      return refuse("tok-keys", key, fmt::format("is not an array of at most {} texts", max_tokens));
+    }
+    MU_ASSIGN(out_.tokens, gguf::read_strings(*file_.source, file_.document, *array));
+    return {};
+  }
+
+  // An array with a number for each token; empty if there is no such key.
+  template <typename T>
+  Result<std::vector<T>> numbers(std::string_view key) const {
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr) return std::vector<T>();
+    if (gguf::value_size(array->element_type) == 0 || array->count < out_.tokens.size()) {
+      return refuse("tok-keys", key,
+                    fmt::format("does not have a number for each of the {}", counted(out_.tokens.size(), "token")));
+    }
+    return gguf::read_numbers<T>(*file_.source, file_.document, *array, 0, out_.tokens.size());
+  }
+
+  Status read_types_and_scores() {
+    MU_ASSIGN(const std::vector<i64> types, numbers<i64>("tokenizer.ggml.token_type"));
+    out_.types.assign(out_.tokens.size(), static_cast<i32>(TokenType::normal));
+    std::transform(types.begin(), types.end(), out_.types.begin(),
+                   [](i64 type) { return type >= 0 && type <= 6 ? static_cast<i32>(type) : 0; });
+    if (out_.kind != RebuiltKind::sentencepiece && out_.kind != RebuiltKind::unigram) return {};
+    MU_ASSIGN(const std::vector<double> scores, numbers<double>("tokenizer.ggml.scores"));
+    if (scores.empty()) return refuse("tok-keys", "tokenizer.ggml.scores", "is missing, but this tokenizer needs it");
+    for (const double score : scores) {
+      // Merges are sorted by them, and JSON has no others.
+      const float narrow = static_cast<float>(score);
+      out_.scores.push_back(std::isfinite(narrow) ? narrow : std::numeric_limits<float>::lowest());
+    }
+    return {};
+  }
+
+  // The converter's padding of the vocabulary.
+  void leave_out_padding() {
+    std::size_t used = out_.tokens.size();
+    while (used > 1 && is(out_.types[used - 1], TokenType::unused) && out_.tokens[used - 1].starts_with("[PAD")) --used;
+    out_.tokens.resize(used);
+    out_.types.resize(used);
+    if (!out_.scores.empty()) out_.scores.resize(used);
+  }
+
+  // WordPiece marks what begins a word in a GGUF, and what does not in its files.
+  void spell_tokens() {
+    if (out_.kind != RebuiltKind::wordpiece) return;
+    for (std::size_t id = 0; id < out_.tokens.size(); ++id) {
+      std::string& token = out_.tokens[id];
+      if (token.starts_with(space_mark)) {
+        token.erase(0, space_mark.size());
+      } else if (token.starts_with('[') && token.ends_with(']') && token.size() > 2) {
+        // A special token, which GGUF files do not always say.
+        if (is(out_.types[id], TokenType::normal) && !token.starts_with("[unused")) {
+          out_.types[id] = static_cast<i32>(TokenType::control);
+        }
+      } else if (is(out_.types[id], TokenType::normal)) {
+        token.insert(0, "##");
+      }
+    }
+  }
+
+  Status check_tokens() {
+    constexpr std::string_view key = "tokenizer.ggml.tokens";
+    ids_.reserve(out_.tokens.size());
+    for (std::size_t id = 0; id < out_.tokens.size(); ++id) {
+      const std::string& token = out_.tokens[id];
+      if (!is_utf8(token)) return refuse("tok-text", key, fmt::format("token {} is not UTF-8", id));
+      const NameIndex::Inserted inserted = ids_.insert(token);
+      if (!inserted.is_new) {
+        return refuse("tok-text", key,
+                      fmt::format("tokens {} and {} have the same text, '{}'", inserted.number, id, token));
+      }
+    }
+    return {};
+  }
+
+  Status choose_pre() {
+    constexpr std::string_view key = "tokenizer.ggml.pre";
+    const std::string_view stated = index_.string_value(key).value_or("default");
+    const std::string_view name = options_.pre.empty() ? stated : std::string_view(options_.pre);
+    out_.pre = find_pre_row(name);
+    const std::optional<KnownPre> known = known_pre(name);
+    if (out_.pre == nullptr && !options_.pre.empty()) {
+      return usage_error(fmt::format("--pre {}: the regexes of this pre-tokenizer are not known", name));
+    }
+    if (out_.pre == nullptr && name != "default") {
+      return refuse("tok-pre", key,
+                    fmt::format("is '{}', whose regexes are not known; --pre NAME chooses another, --no-tokenizer goes "
+                                "on without",
+                                name));
+    }
+    if (out_.pre == nullptr) {
+      out_.findings.warning(Scope::model, "tok-pre-default",
+                            "is missing or 'default': text is split as llama.cpp does then, which is hardly how the "
+                            "model was trained; --pre NAME says better",
+                            at_key(key));
+    }
+    out_.ignore_merges = known && known->ignore_merges;
+    add_bos_of_pre_ = known && known->add_bos;
+    // No key says it.
+    const arch::TokenizerFacts& family = arch::tokenizer_facts(index_.architecture());
+    out_.normalizes = composes(name) || (family.composes && name != family.composes_not);
+    // What decides between pre-tokenizers that split alike (pre_table.h), on the way to a GGUF again.
+    out_.clean_up_spaces =
+        out_.pre != nullptr && (out_.pre->pre == "starcoder" || out_.pre->pre == "bloom" || name == "stablelm2");
+    return {};
+  }
+
+  Status read_merges() {
+    if (out_.kind == RebuiltKind::sentencepiece) {
+      std::size_t longest = 0;
+      out_.merges = rebuild_merges(out_.tokens, out_.types, out_.scores, longest);
+      if (longest > 0) {
+        out_.findings.warning(Scope::model, "tok-long-token",
+                              fmt::format("has tokens of up to {} bytes, which no merges produce", longest),
+                              at_key("tokenizer.ggml.tokens"));
+      }
+      return {};
+    }
+    if (out_.kind != RebuiltKind::byte_bpe && out_.kind != RebuiltKind::spaced_bpe) return {};
+    constexpr std::string_view key = "tokenizer.ggml.merges";
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr) return {};
+    if (array->element_type != gguf::ValueType::string) return refuse("tok-keys", key, "is not an array of texts");
+    u64 absent = 0;
+    std::string first, joined;
+    MU_TRY(gguf::visit_strings(*file_.source, file_.document, *array, [&](u64, std::string_view text, u64) {
+      const std::size_t space = text.find(' ', 1);
+      const auto left = ids_.find(text.substr(0, space));
+      const auto right = space == std::string_view::npos ? std::nullopt : ids_.find(text.substr(space + 1));
+      bool is_complete = left && right;
+      if (is_complete) {
+        joined.assign(text.substr(0, space));
+        joined.append(text.substr(space + 1));
+        is_complete = ids_.find(joined).has_value();
+      }
+      if (is_complete) {
+        out_.merges.push_back({*left, *right});
+      } else if (absent++ == 0) {
+        first = text;
+      }
+      return true;
+    }));
+    if (absent > 0) {
+      out_.findings.warning(Scope::model, "tok-merge-absent",
+                            fmt::format("{} {} tokens that are not in the vocabulary, such as '{}': left out",
+                                        counted(absent, "merge"), verb(absent, "names", "name"), first),
+                            at_key(key));
+    }
+    return {};
+  }
+
+  // What a key says, else the loader's default, if there is such a token.
+  std::optional<u32> special(std::string_view role, std::optional<u32> loaders) const {
+    const auto stated = index_.unsigned_value(find_token_role(role)->key);
+    const u64 id = stated.value_or(loaders.value_or(out_.tokens.size()));
+    return id < out_.tokens.size() ? std::optional(static_cast<u32>(id)) : std::nullopt;
+  }
+
+  void read_special() {
+    SpecialIds& ids = out_.special;
+    ids.bos = special("bos", row_->special.bos);
+    ids.eos = special("eos", row_->special.eos);
+    ids.unk = special("unk", row_->special.unk);
+    ids.sep = special("sep", row_->special.sep);
+    ids.pad = special("pad", row_->special.pad);
+    ids.cls = special("cls", row_->special.cls);
+    ids.mask = special("mask", row_->special.mask);
+    if (out_.kind == RebuiltKind::wordpiece) {
+      // Its beginning and end go by other names.
+      if (ids.cls) ids.bos = ids.cls;
+      if (ids.sep) ids.eos = ids.sep;
+    }
+    for (const std::optional<u32>& id : {ids.bos, ids.eos, ids.unk, ids.sep, ids.pad, ids.cls, ids.mask}) {
+      if (!id) continue;
+      i32& type = out_.types[*id];
+      // Only an added token is found in a text by its name.
+      if (out_.kind == RebuiltKind::wordpiece && is(type, TokenType::normal)) {
+        type = static_cast<i32>(TokenType::control);
+      }
+    }
+  }
+
+  bool flag(std::string_view key, bool fallback) const { return index_.bool_value(key).value_or(fallback); }
+
+  Status read_settings() {
+    out_.add_bos = flag("tokenizer.ggml.add_bos_token", row_->add_bos || add_bos_of_pre_) && out_.special.bos;
+    out_.add_eos = flag("tokenizer.ggml.add_eos_token", row_->add_eos) && out_.special.eos;
+    const bool has_spaces = out_.kind != RebuiltKind::byte_bpe && out_.kind != RebuiltKind::wordpiece;
+    out_.removes_extra_spaces = flag("tokenizer.ggml.remove_extra_whitespaces", false);
+    out_.add_space_prefix = has_spaces && flag("tokenizer.ggml.add_space_prefix", row_->add_space_prefix);
+    // llama.cpp puts one before each word that it finds, the first one too.
+    if (out_.kind == RebuiltKind::unigram && out_.removes_extra_spaces) out_.add_space_prefix = true;
+    out_.lowercase = flag("tokenizer.ggml.normalizer.lowercase", true);
+    out_.context_length = index_.unsigned_value(index_.arch_key("context_length")).value_or(0);
+    out_.strips_right = promises_phi3_tokens(index_.string_value("general.name").value_or(""));
+    return read_map_of_characters();
+  }
+
+  Status read_map_of_characters() {
+    constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (out_.kind != RebuiltKind::unigram || array == nullptr || array->count == 0) return {};
+    auto bytes = read_charsmap(*file_.source, *array);
+    if (!bytes) return refuse(bytes.error().code, key, bytes.error().message);
+    out_.charsmap = std::move(*bytes);
+    out_.findings.note(Scope::model, "tok-charsmap-differs", std::string(charsmap_differences), at_key(key));
+    return {};
+  }
+
+  Status read_templates() {
+    constexpr std::string_view key = "tokenizer.chat_template";
+    const auto add = [&](std::string_view text, std::string_view of) -> Status {
+      if (!is_utf8(text)) return refuse("tok-text", of, "is not UTF-8");
+      return {};
+    };
+    if (const auto text = index_.string_value(key)) {
+      MU_TRY(add(*text, key));
+      out_.templates.main = std::string(*text);
+    }
+    const gguf::ArrayRef* names = index_.array_value("tokenizer.chat_templates");
+    if (names == nullptr || names->element_type != gguf::ValueType::string) return {};
+    constexpr u64 most = 1000;
+    MU_ASSIGN(const auto list, gguf::read_strings(*file_.source, file_.document, *names, most));
+    for (const std::string& name : list) {
+      const std::string of = fmt::format("{}.{}", key, name);
+      const auto text = index_.string_value(of);
+      if (!text || !is_utf8(name)) continue;
+      MU_TRY(add(*text, of));
+      out_.templates.named.push_back({name, std::string(*text)});
+    }
+    return {};
+  }
+
+  const gguf::SetFile& file_;
+  const gguf::Index index_;
+  const RebuildOptions& options_;
+  const KindRow* row_ = nullptr;
+  bool add_bos_of_pre_ = false;
+  NameIndex ids_;
+  RebuiltTokenizer out_;
+};
+
+}  // namespace
+
+Result<RebuiltTokenizer> tokenizer_files_from_keys(const gguf::SplitSet& set, const RebuildOptions& options) {
+  return Rebuilder(set, options).rebuild();
+}
+
+}  // namespace modelutils::tokenizer

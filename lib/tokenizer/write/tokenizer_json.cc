@@ -1,0 +1,360 @@
+// tokenizer.json and the small files next to it, as Hugging Face's tokenizers and mlx-lm read them.
+#include <algorithm>
+#include <array>
+
+#include "base/escape.h"
+#include "json/writer.h"
+#include "tokenizer/byte_tokens.h"
+#include "tokenizer/write/files_from_keys.h"
+
+namespace modelutils::tokenizer {
+
+namespace {
+
+using json::Writer;
+
+bool is_type(const RebuiltTokenizer& t, u32 id, TokenType type) {
+  return t.types[id] == static_cast<i32>(type);
+}
+
+// An object with members; those of the component come after its type.
+template <typename Members>
+void component(Writer& out, std::string_view type, Members&& members) {
+  out.begin_object();
+  out.member("type", type);
+  members();
+  out.end_object();
+}
+void component(Writer& out, std::string_view type) {
+  component(out, type, [] {});
+}
+
+void pattern(Writer& out, std::string_view kind, std::string_view text) {
+  out.key("pattern");
+  out.begin_object();
+  out.member(kind, text);
+  out.end_object();
+}
+
+void replace(Writer& out, std::string_view kind, std::string_view from, std::string_view to) {
+  component(out, "Replace", [&] {
+    pattern(out, kind, from);
+    out.member("content", to);
+  });
+}
+
+void sequence(Writer& out, std::string_view list, const std::vector<std::function<void()>>& parts) {
+  if (parts.empty()) return out.null();
+  if (parts.size() == 1) return parts.front()();
+  component(out, "Sequence", [&] {
+    out.key(list);
+    out.begin_array();
+    for (const auto& part : parts) part();
+    out.end_array();
+  });
+}
+
+// A GGUF has everything of the form <|…|> as a control token. In Qwen's vocabularies these are added tokens that are
+// not special (tokenizer_config.json of Qwen2.5 and Qwen3): a decoder that skips special tokens shows them.
+bool is_shown_by_qwen(const RebuiltTokenizer& t, u32 id) {
+  constexpr std::array<std::string_view, 6> shown = {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+                                                     "<|fim_pad|>",    "<|repo_name|>",  "<|file_sep|>"};
+  return t.pre != nullptr && t.pre->pre == "qwen2" && std::ranges::find(shown, t.tokens[id]) != shown.end();
+}
+
+void write_added_tokens(const RebuiltTokenizer& t, Writer& out) {
+  // Phi-3's tokenizer does so for all but these.
+  constexpr std::array<std::string_view, 3> kept = {"<unk>", "<s>", "<|endoftext|>"};
+  out.begin_array();
+  for (u32 id = 0; id < t.tokens.size(); ++id) {
+    const bool is_shown = is_shown_by_qwen(t, id);
+    const bool is_special = !is_shown && (is_type(t, id, TokenType::control) || is_type(t, id, TokenType::unknown));
+    if (!is_special && !is_shown && !is_type(t, id, TokenType::user_defined)) continue;
+    const bool strips = t.strips_right && std::find(kept.begin(), kept.end(), t.tokens[id]) == kept.end();
+    out.begin_object();
+    out.member("id", id);
+    out.member("content", t.tokens[id]);
+    out.member("single_word", false);
+    out.member("lstrip", false);
+    out.member("rstrip", strips);
+    out.member("normalized", false);
+    out.member("special", is_special);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_normalizer(const RebuiltTokenizer& t, Writer& out) {
+  std::vector<std::function<void()>> parts;
+  switch (t.kind) {
+    case RebuiltKind::byte_bpe:
+      if (t.normalizes) parts.emplace_back([&] { component(out, "NFC"); });
+      break;
+    case RebuiltKind::wordpiece:
+      parts.emplace_back([&] {
+        component(out, "BertNormalizer", [&] {
+          out.member("clean_text", true);
+          out.member("handle_chinese_chars", true);
+          out.key("strip_accents");
+          out.null();
+          out.member("lowercase", t.lowercase);
+        });
+      });
+      break;
+    case RebuiltKind::unigram:
+      if (!t.charsmap.empty()) {
+        parts.emplace_back(
+            [&] { component(out, "Precompiled", [&] { out.member("precompiled_charsmap", base64(t.charsmap)); }); });
+      }
+      if (t.removes_extra_spaces) {
+        parts.emplace_back([&] {
+          component(out, "Strip", [&] {
+            out.member("strip_left", true);
+            out.member("strip_right", true);
+          });
+        });
+        parts.emplace_back([&] { replace(out, "Regex", " {2,}", " "); });
+      }
+      [[fallthrough]];
+    case RebuiltKind::sentencepiece:
+    case RebuiltKind::spaced_bpe:
+      if (t.add_space_prefix) {
+        parts.emplace_back([&] { component(out, "Prepend", [&] { out.member("prepend", space_mark); }); });
+      }
+      parts.emplace_back([&] { replace(out, "String", " ", space_mark); });
+  }
+  sequence(out, "normalizers", parts);
+}
+
+void write_split(Writer& out, std::string_view regex) {
+  component(out, "Split", [&] {
+    pattern(out, "Regex", regex);
+    out.member("behavior", "Isolated");
+    out.member("invert", false);
+  });
+}
+
+void write_byte_level(Writer& out, bool add_prefix_space, bool use_regex) {
+  component(out, "ByteLevel", [&] {
+    out.member("add_prefix_space", add_prefix_space);
+    out.member("trim_offsets", true);
+    out.member("use_regex", use_regex);
+  });
+}
+
+// One element of a signature (pre_table.h).
+void write_element(Writer& out, std::string_view element, std::string_view regex) {
+  if (!regex.empty()) return write_split(out, regex);
+  if (element.starts_with("B")) return write_byte_level(out, false, element == "B+");
+  if (element.starts_with("D")) {
+    return component(out, "Digits", [&] { out.member("individual_digits", element == "D1"); });
+  }
+  component(out, "Punctuation",
+            [&] { out.member("behavior", element == "P" ? "Contiguous" : element.substr(element.find(':') + 1)); });
+}
+
+void write_pre_tokenizer(const RebuiltTokenizer& t, Writer& out) {
+  if (t.kind == RebuiltKind::wordpiece) return component(out, "BertPreTokenizer");
+  if (t.kind != RebuiltKind::byte_bpe) return out.null();
+  std::vector<std::function<void()>> parts;
+  if (t.pre == nullptr) {
+    // What llama.cpp does with a pre-tokenizer that it does not know.
+    constexpr std::array<std::string_view, 4> regexes = {
+        R"([\p{P}\$\+<=>\^~\|]+)", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
+        R"(\p{N}+)", "[0-9][0-9][0-9]"};
+    for (const std::string_view regex : regexes) parts.emplace_back([&out, regex] { write_split(out, regex); });
+    parts.emplace_back([&] { write_byte_level(out, false, false); });
+  } else {
+    for (std::size_t i = 0; i < t.pre->signature.size(); ++i) {
+      parts.emplace_back([&, i] { write_element(out, t.pre->signature[i], t.pre->regexes[i]); });
+    }
+  }
+  sequence(out, "pretokenizers", parts);
+}
+
+void write_decoder(const RebuiltTokenizer& t, Writer& out) {
+  if (t.kind == RebuiltKind::byte_bpe) return write_byte_level(out, true, true);
+  if (t.kind == RebuiltKind::wordpiece) {
+    return component(out, "WordPiece", [&] {
+      out.member("prefix", "##");
+      out.member("cleanup", true);
+    });
+  }
+  std::vector<std::function<void()>> parts;
+  parts.emplace_back([&] { replace(out, "String", space_mark, " "); });
+  if (t.kind != RebuiltKind::unigram) parts.emplace_back([&] { component(out, "ByteFallback"); });
+  parts.emplace_back([&] { component(out, "Fuse"); });
+  if (t.add_space_prefix) {
+    parts.emplace_back([&] {
+      component(out, "Strip", [&] {
+        out.member("content", " ");
+        out.member("start", u64{1});
+        out.member("stop", u64{0});
+      });
+    });
+  }
+  sequence(out, "decoders", parts);
+}
+
+// One text, or a pair: what stands before and behind each.
+void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
+  const bool is_bert = t.kind == RebuiltKind::wordpiece;
+  const auto special = [&](u32 id, u64 type) {
+    out.begin_object();
+    out.key("SpecialToken");
+    out.begin_object();
+    out.member("id", t.tokens[id]);
+    out.member("type_id", type);
+    out.end_object();
+    out.end_object();
+  };
+  const auto text = [&](std::string_view name, u64 type) {
+    out.begin_object();
+    out.key("Sequence");
+    out.begin_object();
+    out.member("id", name);
+    out.member("type_id", type);
+    out.end_object();
+    out.end_object();
+  };
+  out.begin_array();
+  if (t.add_bos) special(*t.special.bos, 0);
+  text("A", 0);
+  if (t.add_eos) special(*t.special.eos, 0);
+  if (is_pair) {
+    const u64 type = 1;
+    if (t.add_bos && !is_bert) special(*t.special.bos, type);
+    text("B", type);
+    if (t.add_eos) special(*t.special.eos, type);
+  }
+  out.end_array();
+}
+
+void write_post_processor(const RebuiltTokenizer& t, Writer& out) {
+  if (!t.add_bos && !t.add_eos) return out.null();
+  component(out, "TemplateProcessing", [&] {
+    out.key("single");
+    write_template(t, out, false);
+    out.key("pair");
+    write_template(t, out, true);
+    out.key("special_tokens");
+    out.begin_object();
+    const auto describe = [&](u32 id) {
+      out.key(t.tokens[id]);
+      out.begin_object();
+      out.member("id", t.tokens[id]);
+      out.key("ids");
+      out.begin_array();
+      out.number(id);
+      out.end_array();
+      out.key("tokens");
+      out.begin_array();
+      out.string(t.tokens[id]);
+      out.end_array();
+      out.end_object();
+    };
+    if (t.add_bos) describe(*t.special.bos);
+    if (t.add_eos && !(t.add_bos && t.special.bos == t.special.eos)) describe(*t.special.eos);
+    out.end_object();
+  });
+}
+
+void write_vocabulary(const RebuiltTokenizer& t, Writer& out) {
+  out.key("vocab");
+  if (t.kind == RebuiltKind::unigram) {
+    out.begin_array();
+    for (u32 id = 0; id < t.tokens.size(); ++id) {
+      out.begin_array();
+      out.string(t.tokens[id]);
+      out.number(t.scores[id]);
+      out.end_array();
+    }
+    out.end_array();
+    return;
+  }
+  out.begin_object();
+  for (u32 id = 0; id < t.tokens.size(); ++id) out.member(t.tokens[id], id);
+  out.end_object();
+}
+
+void unknown_token(const RebuiltTokenizer& t, Writer& out) {
+  out.key("unk_token");
+  if (t.special.unk && t.kind != RebuiltKind::byte_bpe) {
+    out.string(t.tokens[*t.special.unk]);
+  } else {
+    out.null();
+  }
+}
+
+void write_model(const RebuiltTokenizer& t, Writer& out) {
+  if (t.kind == RebuiltKind::unigram) {
+    return component(out, "Unigram", [&] {
+      out.key("unk_id");
+      if (t.special.unk) {
+        out.number(*t.special.unk);
+      } else {
+        out.null();
+      }
+      write_vocabulary(t, out);
+      out.member("byte_fallback", false);
+    });
+  }
+  if (t.kind == RebuiltKind::wordpiece) {
+    return component(out, "WordPiece", [&] {
+      unknown_token(t, out);
+      out.member("continuing_subword_prefix", "##");
+      out.member("max_input_chars_per_word", u64{100});
+      write_vocabulary(t, out);
+    });
+  }
+  const bool is_byte_level = t.kind == RebuiltKind::byte_bpe;
+  component(out, "BPE", [&] {
+    out.key("dropout");
+    out.null();
+    unknown_token(t, out);
+    out.key("continuing_subword_prefix");
+    out.null();
+    out.key("end_of_word_suffix");
+    out.null();
+    out.member("fuse_unk", !is_byte_level);
+    out.member("byte_fallback", !is_byte_level);
+    out.member("ignore_merges", t.ignore_merges);
+    write_vocabulary(t, out);
+    out.key("merges");
+    out.begin_array();
+    for (const RebuiltMerge& merge : t.merges) {
+      out.begin_array();
+      out.string(t.tokens[merge.left]);
+      out.string(t.tokens[merge.right]);
+      out.end_array();
+    }
+    out.end_array();
+  });
+}
+
+}  // namespace
+
+void write_tokenizer_json(const RebuiltTokenizer& t, const std::function<void(std::string_view)>& sink) {
+  Writer out(Writer::Style::compact, sink);
+  const auto part = [&](std::string_view name, void (*write)(const RebuiltTokenizer&, Writer&)) {
+    out.key(name);
+    write(t, out);
+  };
+  out.begin_object();
+  out.member("version", "1.0");
+  out.key("truncation");
+  out.null();
+  out.key("padding");
+  out.null();
+  part("added_tokens", write_added_tokens);
+  part("normalizer", write_normalizer);
+  part("pre_tokenizer", write_pre_tokenizer);
+  part("post_processor", write_post_processor);
+  part("decoder", write_decoder);
+  part("model", write_model);
+  out.end_object();
+  out.end_line();
+  out.flush();
+}
+
+}  // namespace modelutils::tokenizer

@@ -1,0 +1,185 @@
+// Which tokenizer a directory holds, what is refused, and verify's look at it.
+#include "tokenizer/read/files.h"
+
+#include <filesystem>
+
+#include "tokenizer_fixture.h"
+
+namespace modelutils {
+namespace {
+
+using test::find_code;
+using test::TokenizerJson;
+
+class TokenizerFiles : public test::TokenizerFolder {};
+
+TEST_F(TokenizerFiles, MissingNamesTheWayOut) {
+  const Error nothing = error(10);
+  EXPECT_EQ(nothing.code, "hf-tok-missing");
+  EXPECT_NE(nothing.message.find("--no-vocab"), std::string::npos);
+  EXPECT_EQ(nothing.kind, ErrorKind::input);
+  dir.write("merges.txt", "a b\n");
+  EXPECT_EQ(error(10).code, "hf-tok-missing") << "half a tokenizer";
+  EXPECT_NE(error(10).message.find("no vocab.json"), std::string::npos);
+}
+
+TEST_F(TokenizerFiles, RefusesOtherKinds) {
+  const auto with_model = [&](const std::string& model) {
+    dir.write("tokenizer.json", "{\"model\":" + model + "}");
+    return error(10).code;
+  };
+  EXPECT_EQ(with_model(R"({"type":"Unigram","unk_id":0,"vocab":[["a",0]]})"), "hf-tok-unigram") << "no Metaspace";
+  EXPECT_EQ(with_model(R"({"type":"WordPiece","vocab":{"a":0}})"), "hf-tok-wordpiece");
+  EXPECT_EQ(with_model(R"({"type":"WordLevel","vocab":{"a":0}})"), "hf-tok-wordlevel");
+  EXPECT_EQ(with_model(R"({"type":"Other","vocab":{"a":0}})"), "hf-tok-kind");
+  EXPECT_EQ(with_model(R"({"vocab":{"a":0}})"), "hf-tok-kind");
+  EXPECT_EQ(with_model(R"({"type":"BPE","vocab":{"a":0},"merges":[]})"), "hf-tok-kind") << "neither kind of BPE";
+  EXPECT_EQ(
+      with_model(R"({"type":"BPE","vocab":{"a":0},"merges":[],"end_of_word_suffix":"</w>","byte_fallback":true})"),
+      "hf-tok-kind");
+  EXPECT_EQ(with_model(R"({"type":"BPE","vocab":[],"merges":[]})"), "hf-tok-json");
+  EXPECT_EQ(with_model("[]"), "hf-tok-json");
+  EXPECT_EQ(with_model("null"), "hf-tok-json");
+}
+
+TEST_F(TokenizerFiles, UntypedBpeIsBpe) {
+  TokenizerJson json = TokenizerJson::byte_level();
+  json.type.clear();
+  EXPECT_EQ(read(json, 256).kind, tokenizer::TokenizerKind::gpt2);
+  json = TokenizerJson::byte_level();
+  json.pre_tokenizer_json = "null";
+  json.decoder_json = R"({"type":"Sequence","decoders":[{"type":"Replace"},{"type":"ByteLevel"}]})";
+  EXPECT_EQ(error(json, 256).code, "hf-tok-pre-unknown") << "byte-level by its decoder";
+}
+
+TEST_F(TokenizerFiles, RefusesVocabulariesOfOtherPrograms) {
+  dir.write("vocab.txt", "[PAD]\n");
+  EXPECT_EQ(error(10).code, "hf-tok-wordpiece");
+  dir.write("qwen.tiktoken", "IQ== 0\n");
+  EXPECT_EQ(error(10).code, "hf-tok-pre-unknown") << "tiktoken's file comes first, but says no regex";
+}
+
+TEST_F(TokenizerFiles, BrokenFiles) {
+  dir.write("tokenizer.json", "{");
+  EXPECT_EQ(error(10).code, "json-syntax");
+  EXPECT_TRUE(error(10).file.ends_with("tokenizer.json"));
+  dir.write("tokenizer.json", "[]");
+  EXPECT_EQ(error(10).code, "hf-tok-json");
+  const std::string good = TokenizerJson::byte_level().text();
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"}) {
+    dir.write("tokenizer.json", good);
+    dir.write(name, "{\"a\":");
+    EXPECT_EQ(error(256).code, "json-syntax") << name;
+    dir.write(name, "{}");
+  }
+  for (std::size_t size = 0; size < good.size(); size += 7) {
+    dir.write("tokenizer.json", good.substr(0, size));
+    EXPECT_EQ(error(256).code, "json-syntax") << size;
+  }
+}
+
+// A link to itself is there, but cannot be opened, not even by root.
+TEST_F(TokenizerFiles, UnreadableIsNotAbsent) {
+  dir.write("tokenizer.json", TokenizerJson::byte_level().text());
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                           "generation_config.json", "config.json", "chat_template.jinja", "chat_template.json"}) {
+    std::filesystem::create_symlink(name, dir.file(name));
+    EXPECT_EQ(error(256).code, "io-open") << name;
+    EXPECT_EQ(error(256).file, dir.file(name));
+    std::filesystem::remove(dir.file(name));
+  }
+  std::filesystem::remove(dir.file("tokenizer.json"));
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt"}) {
+    std::filesystem::create_symlink(name, dir.file(name));
+    EXPECT_EQ(error(256).code, "io-open") << name;
+    std::filesystem::remove(dir.file(name));
+  }
+}
+
+TEST_F(TokenizerFiles, PointersOfGitLfsAreNamed) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
+  const auto says_so = [&](const char* name) {
+    dir.write(name, pointer);
+    const Error found = error(256);
+    EXPECT_TRUE(found.file.ends_with(name)) << name;
+    EXPECT_NE(found.message.find("Git LFS pointer"), std::string::npos) << name;
+    EXPECT_EQ(found.message.find("superfluous"), std::string::npos) << "no word of JSON's grammar";
+  };
+  says_so("tokenizer.json");
+  dir.write("tokenizer.json", TokenizerJson::byte_level().text());
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json",
+                           "chat_template.json", "chat_template.jinja"}) {
+    says_so(name);
+    std::filesystem::remove(dir.file(name));
+  }
+  std::filesystem::remove(dir.file("tokenizer.json"));
+  dir.write("vocab.json", R"({"a":0})");
+  says_so("merges.txt");
+  says_so("vocab.json");
+}
+
+TEST_F(TokenizerFiles, ABrokenGenerationConfigIsAWarning) {
+  dir.write("generation_config.json", "{");
+  const tokenizer::Tokenizer tokenizer = read(TokenizerJson::byte_level(), 256);
+  ASSERT_NE(find_code(tokenizer.findings, "hf-generation-config"), nullptr);
+  EXPECT_EQ(find_code(tokenizer.findings, "hf-generation-config")->severity, Severity::warning);
+}
+
+TEST(TokenizerSniff, FirstBytes) {
+  EXPECT_TRUE(tokenizer::looks_like_sentencepiece("\x0a\x05"));
+  EXPECT_FALSE(tokenizer::looks_like_sentencepiece(""));
+  EXPECT_TRUE(tokenizer::looks_like_tiktoken("IQ== 0\nIg== 1\n"));
+  EXPECT_TRUE(tokenizer::looks_like_tiktoken("IQ== 12"));
+  EXPECT_FALSE(tokenizer::looks_like_tiktoken("IQ== x"));
+  EXPECT_FALSE(tokenizer::looks_like_tiktoken(" 1"));
+  EXPECT_FALSE(tokenizer::looks_like_tiktoken("version https"));
+  EXPECT_FALSE(tokenizer::looks_like_tiktoken(std::string(5000, 'A')));
+}
+
+class CheckTokenizer : public TokenizerFiles {};
+
+TEST_F(CheckTokenizer, SoundFoldersHaveNoFindings) {
+  dir.write("tokenizer.json", TokenizerJson::byte_level().merge("a", "b").text());
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "");
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path(), 257)), "");
+  dir.write("tokenizer.json", R"({"model":{"type":"Unigram","vocab":[]}})");
+  const FindingLog unigram = tokenizer::check_tokenizer(dir.path());
+  ASSERT_EQ(test::codes(unigram), "hf-tok-unigram ");
+  EXPECT_EQ(unigram[0].severity, Severity::note) << "not ours to convert, but not broken";
+}
+
+TEST_F(CheckTokenizer, MissingIsAWarning) {
+  const FindingLog findings = tokenizer::check_tokenizer(dir.path());
+  ASSERT_EQ(test::codes(findings), "hf-tok-missing ");
+  EXPECT_EQ(findings[0].severity, Severity::warning);
+  EXPECT_EQ(findings[0].scope, Scope::model);
+  dir.write("vocab.json", "{}");
+  EXPECT_EQ(tokenizer::check_tokenizer(dir.path())[0].severity, Severity::warning);
+}
+
+TEST_F(CheckTokenizer, BrokenIsAnError) {
+  dir.write("tokenizer.json", TokenizerJson::byte_level().merge("a", "b").text());
+  const FindingLog range = tokenizer::check_tokenizer(dir.path(), 200);
+  ASSERT_NE(find_code(range, "hf-tok-id-range"), nullptr);
+  EXPECT_EQ(range[0].severity, Severity::error);
+  dir.write("chat_template.json", R"({"chat_template":7})");
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "hf-tok-template ");
+  dir.write("chat_template.json", "{}");
+  dir.write("tokenizer.json", TokenizerJson::byte_level().merge("a", "b").text().substr(0, 100));
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "json-syntax ");
+}
+
+TEST_F(CheckTokenizer, OtherForms) {
+  dir.write("vocab.json", R"({"a":0,"b":1,"ab":2})");
+  dir.write("merges.txt", "a b\n");
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "");
+  dir.write("merges.txt", "a b c\n");
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "hf-tok-merge ");
+  dir.write("tokenizer.model", test::sentencepiece_file({{"a", 0, 1}}));
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "");
+  dir.write("tokenizer.model", "\x0a\x7f");
+  EXPECT_EQ(test::codes(tokenizer::check_tokenizer(dir.path())), "hf-tok-sentencepiece ");
+}
+
+}  // namespace
+}  // namespace modelutils
