@@ -433,6 +433,18 @@ typedef struct mu_fit_request {
 // of them is judged. MU_ERROR_ARGUMENT if the options do not go together, MU_ERROR_INPUT.
 MU_API mu_status mu_fit(const mu_model* model, const mu_fit_request* request, mu_text** json);
 
+enum {
+  MU_PAGE_VOCABULARY = 1,  // every token: some 50 bytes each
+  MU_PAGE_STATISTICS = 2,  // reads every tensor: a histogram of each, the layers that are hardest to quantise
+  MU_PAGE_MEMORY = 4       // memory over context, as `request` states it
+};
+
+// The page that gguf-dump and st-dump write with --html: one HTML file with its style, script and data in it, in UTF-8,
+// which asks the network for nothing (docs/html.md). `request` may be NULL as with mu_fit() and is looked at with
+// MU_PAGE_MEMORY only; without contexts there are several, up to the one for which the model was trained.
+// MU_ERROR_ARGUMENT (flags, request), MU_ERROR_INPUT (also of the parts that `flags` asks for).
+MU_API mu_status mu_page(const mu_model* model, uint32_t flags, const mu_fit_request* request, mu_text** html);
+
 #ifdef __cplusplus
 }
 #endif

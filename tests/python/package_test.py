@@ -4,10 +4,13 @@ usage: package_test.py TEST_DATA_DIR (with MODELUTILS_LIBRARY and PYTHONPATH)"""
 
 import json
 import os
+import shutil
 import struct
 import sys
+import tempfile
 import threading
 import unittest
+from html.parser import HTMLParser
 
 import modelutils as mu
 
@@ -213,7 +216,7 @@ class Errors(unittest.TestCase):
         with mu.open(path("demo-model")) as model:
             tensor, keys = model.tensors["token_embd.weight"], model.keys
         self.assertTrue(model.closed)
-        for call in (tensor.read, tensor.dequantize, tensor.numpy, model.card, lambda: len(model.tensors),
+        for call in (tensor.read, tensor.dequantize, tensor.numpy, model.card, model.html, lambda: len(model.tensors),
                      lambda: keys["x"], lambda: mu.tokenize(model, ""), lambda: mu.render(model, []), lambda: mu.fit(model), model.__enter__):  # fmt: skip
             with self.assertRaises(mu.ArgumentError) as raised:
                 call()
@@ -296,14 +299,67 @@ class Reports(unittest.TestCase):
         for text in ("Hello world", "", "a\0b", "\u20ac 12"):
             self.assertEqual(mu.detokenize(model, mu.tokenize(model, text)), text)
 
-    def test_html_is_escaped(self):
-        shown = mu.open(path("demo-model"))._repr_html_()
-        self.assertIn("LlamaForCausalLM", shown)
-        self.assertIn("affine 4-bit, group 64", shown)
-        self.assertIn("cache 1.0 MiB", shown)
-        from modelutils import _html
+    def test_html(self):
+        model = mu.open(path("demo-model"))
+        page = model.html()
+        self.assertTrue(page.startswith("<!DOCTYPE html>\n") and page.endswith("</html>\n"))
+        self.assertEqual(schemas(page), ["page/1", "card/1", "st-dump/1"])
+        self.assertEqual(schemas(model.html(vocabulary=True, statistics=True, memory=True)),
+                         ["page/1", "card/1", "st-dump/1", *["stats/1"] * len(model.tensors), "fit/1", "vocabulary/1"])  # fmt: skip
+        self.assertIn('"n_ctx":4096', model.html(memory={"context": 4096, "gpu": "24G"}))
+        for wrong in ({"context": 0}, {"gpu": "much"}):
+            with self.assertRaises(mu.ArgumentError):
+                model.html(memory=wrong)
+        with self.assertRaises(TypeError):
+            model.html(memory={"color": 1})
 
-        self.assertEqual(_html._text("<b>\x1b\u202e\"&"), "&lt;b&gt;\\u{1b}\\u{202e}&quot;&amp;")
+    def test_a_notebook_shows_the_page_in_a_frame(self):
+        model = mu.open(path("demo-model"))
+        frames = Frames(model._repr_html_())
+        [frame] = frames.frames
+        self.assertEqual(frame["srcdoc"], model.html(memory=True))
+        # Scripts run, but of no origin: the notebook and its server are out of reach.
+        self.assertEqual(frame["sandbox"], "allow-scripts")
+        self.assertEqual(frames.text, repr(model))
+        with tempfile.TemporaryDirectory() as folder:
+            hostile = os.path.join(folder, "<script>\x1b&lt;.gguf")
+            shutil.copyfile(path("gguf/small.gguf"), hostile)
+            frames = Frames(mu.open(hostile)._repr_html_())
+        self.assertEqual(frames.tags, ["code", "iframe"])
+        self.assertIn("<script>\\x1b&lt;.gguf", frames.text)
+        # Many tensors would make a notebook of many megabytes; what no GGUF can be made of has no memory plan.
+        from modelutils import _notebook
+
+        most, _notebook._MOST_TENSORS = _notebook._MOST_TENSORS, 3
+        try:
+            self.assertEqual(Frames(model._repr_html_()).tags, ["code"])
+        finally:
+            _notebook._MOST_TENSORS = most
+        self.assertEqual(schemas(Frames(mu.open(path("mlx/h96_bf16_4b_g32"))._repr_html_()).frames[0]["srcdoc"])[0], "page/1")
+
+
+def schemas(page):
+    """Of the reports in a page."""
+    data = page.split(' id="data">', 1)[1].split("</script>", 1)[0]
+    return [report["schema"] for report in json.loads(data)]
+
+
+class Frames(HTMLParser):
+    """The tags of a fragment, its text, and the attributes of its frames."""
+
+    def __init__(self, fragment):
+        super().__init__()
+        self.tags, self.text, self.frames = [], "", []
+        self.feed(fragment)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag == "iframe":
+            self.frames.append(dict(attributes))
+
+    def handle_data(self, data):
+        self.text += data
 
 
 unittest.main()
