@@ -88,10 +88,12 @@ MU_API int32_t mu_last_error_offset(uint64_t* offset);
 typedef struct mu_model mu_model;
 
 // Opens `path`: a GGUF file (any file of a split set opens all), a safetensors file, an index
-// (*.safetensors.index.json), or a directory of safetensors files with or without config.json. Reads headers only; maps
-// nothing. Only regular files are opened, never standard input. A file whose container breaks a rule (counts, sizes,
-// types, offsets, names that stand twice: where gguf-dump and st-dump exit 3) is refused with MU_ERROR_INPUT: what is
-// open is sound, and every tensor's bytes are there. After an error *model is NULL.
+// (*.safetensors.index.json), a directory of safetensors files with or without config.json, or an address (https://,
+// http://, hf://) of such a file or repository, where libexec/modelutils/fetch is next to the program or the library
+// (docs/remote.md). Reads headers only; maps nothing. On this machine only regular files are opened, never standard
+// input. A file whose container breaks a rule (counts, sizes, types, offsets, names that stand twice: where gguf-dump
+// and st-dump exit 3) is refused with MU_ERROR_INPUT: what is open is sound, and every tensor's bytes are there. After
+// an error *model is NULL.
 MU_API mu_status mu_open(const char* path, mu_model** model);
 // Frees a model and everything that came from it. NULL is allowed.
 MU_API void mu_close(mu_model* model);

@@ -105,14 +105,21 @@ def _array(handle: _Handle, index: int, element: int, count: int) -> Value:
     if element in (_F32, _F64):
         reals = (c_double * count)()
         check(lib.mu_array_f64(handle.pointer, index, 0, count, reals))
-        return list(reals)
+        return _list(reals, "d")
     if element == _U64:
         numbers = (c_uint64 * count)()
         check(lib.mu_array_u64(handle.pointer, index, 0, count, numbers))
-        return list(numbers)
+        return _list(numbers, "Q")
     signed = (c_int64 * count)()
     check(lib.mu_array_i64(handle.pointer, index, 0, count, signed))
-    return [value != 0 for value in signed] if element == _BOOL else list(signed)
+    values = _list(signed, "q")
+    return [value != 0 for value in values] if element == _BOOL else values
+
+
+def _list(numbers: Any, kind: str) -> List[Any]:
+    """Of an array of ctypes, several times as fast as by its elements."""
+    values: List[Any] = memoryview(numbers).cast("B").cast(kind).tolist() if len(numbers) else []
+    return values
 
 
 def _strings(handle: _Handle, index: int) -> List[str]:
@@ -340,7 +347,8 @@ class Model:
 
 def open(path: Path) -> Model:
     """Opens a GGUF file (with all files of its split set), a safetensors file, an index of shards, a directory of those,
-    or a PyTorch checkpoint. Reads headers only. InputError if it is broken: verify() says all that is."""
+    a PyTorch checkpoint, or an address of one of them (https://, hf://). Reads headers only. InputError if it is broken:
+    verify() says all that is."""
     return Model(path)
 
 

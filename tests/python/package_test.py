@@ -2,8 +2,11 @@
 """The package modelutils over the library: values against an independent reader, errors, use after close, threads.
 usage: package_test.py TEST_DATA_DIR (with MODELUTILS_LIBRARY and PYTHONPATH)"""
 
+import contextlib
+import http.server
 import json
 import os
+import re
 import shutil
 import struct
 import sys
@@ -64,6 +67,52 @@ class Gguf:
         return self.take(FORMATS[kind])
 
 
+# The program that reads addresses, as the build has it.
+helper = os.path.join(os.path.dirname(os.environ["MODELUTILS_LIBRARY"]), "../libexec/modelutils/fetch")
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """The files of a folder at an address of this machine, by ranges."""
+
+    class Files(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            try:
+                with open(folder + self.path, "rb") as file:
+                    content = file.read()
+            except OSError:
+                return self.send_error(404)
+            wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            self.send_response(206 if wanted else 200)
+            if wanted:
+                begin, end = int(wanted[1]), min(int(wanted[2]) + 1, len(content))
+                self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
+                content = content[begin:end]
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def safetensors_header(file):
+    """Its length and its tensors, by json alone."""
+    with open(file, "rb") as opened:
+        (size,) = struct.unpack("<Q", opened.read(8))
+        header = json.loads(opened.read(size))
+    header.pop("__metadata__", None)
+    return size, header
+
+
 def path(name):
     return os.path.join(data, name)
 
@@ -117,12 +166,26 @@ class Reading(unittest.TestCase):
                                  {name: (t[0], expected.begin + t[2]) for name, t in expected.tensors.items()}, file)  # fmt: skip
         self.assertGreater(opened, 0)
 
+    @unittest.skipUnless(os.path.isdir("../shared/corpus"), "no reference data")
+    def test_safetensors_of_the_corpora_as_json_says(self):
+        opened = 0
+        for folder, _, names in os.walk("../shared/corpus"):
+            for name in (one for one in names if one.endswith(".safetensors")):
+                file = os.path.join(folder, name)
+                if "malformed" in file:
+                    continue  # some can be opened all the same; what json makes of them is not ours
+                model = mu.open(file)
+                opened += 1
+                size, header = safetensors_header(file)
+                self.assertEqual({tensor.name: (tensor.type, tensor.offset, tensor.nbytes) for tensor in model.tensors.values()},
+                                 {tensor: (entry["dtype"], 8 + size + entry["data_offsets"][0],
+                                           entry["data_offsets"][1] - entry["data_offsets"][0])
+                                  for tensor, entry in header.items()}, file)  # fmt: skip
+        self.assertGreater(opened, 0)
+
     def test_safetensors_as_json_says(self):
         file = path("mlx/h96_bf16_4b_g32/model.safetensors")
-        with open(file, "rb") as opened:
-            (size,) = struct.unpack("<Q", opened.read(8))
-            header = json.loads(opened.read(size))
-        header.pop("__metadata__", None)
+        size, header = safetensors_header(file)
         model = mu.open(file)
         self.assertEqual(set(model.tensors), set(header))
         for name, entry in header.items():
@@ -133,6 +196,21 @@ class Reading(unittest.TestCase):
             if found.packing:  # eight codes of four bits in a word
                 shape[-1] //= 8
             self.assertEqual((found.type, shape), (entry["dtype"], entry["shape"]))
+
+    @unittest.skipUnless(os.path.exists(helper), "no libexec/modelutils/fetch next to the library")
+    def test_an_address(self):
+        with serving(path("gguf")) as address:
+            model, expected = mu.open(f"{address}/small.gguf"), mu.open(path("gguf/small.gguf"))
+            self.assertEqual(dict(model.keys).keys(), dict(expected.keys).keys())
+            self.assertEqual(model.files, [f"{address}/small.gguf"])
+            tensor = model.tensors["token_embd.weight"]
+            self.assertEqual(tensor.read(), expected.tensors["token_embd.weight"].read())
+            with self.assertRaises(mu.InputError):
+                tensor.numpy(mmap=True)  # what is elsewhere cannot be mapped
+            self.assertEqual([f.code for f in mu.verify(f"{address}/small.gguf", data=True)], ["gguf-value-nan", "data-nan"])
+            with self.assertRaises(mu.InputError) as missing:
+                mu.open(f"{address}/nothing.gguf")
+            self.assertEqual(missing.exception.code, "remote-missing")
 
     def test_a_split_set_is_one_model(self):
         model = mu.open(path("gguf/split-00002-of-00002.gguf"))
