@@ -28,8 +28,8 @@ u32 zlib_crc32(u32 crc, const std::byte* bytes, std::size_t size) {
 
 #if defined(__x86_64__)
 
-// A message is a polynomial over GF(2), and what is far in front counts as its remainder times a power of x: so 16 bytes
-// are taken D bits further by two products with constants, until 16 bytes are left that have the remainder of all
+// A message is a polynomial over GF(2), and what is far in front counts as its remainder times a power of x: so 16
+// bytes are taken D bits further by two products with constants, until 16 bytes are left that have the remainder of all
 // (V. Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ", 2009). Bits are reflected.
 //
 // x^n modulo the polynomial; a product of reflected numbers is one bit short, which the constant makes up for.

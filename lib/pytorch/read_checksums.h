@@ -9,8 +9,8 @@
 
 namespace modelutils::pytorch {
 
-/// Ranges of a file that do not overlap, each with its CRC-32. Ranges that touch become one, so that memory does not grow
-/// with a file that is read from its beginning to its end, by however many threads.
+/// Ranges of a file that do not overlap, each with its CRC-32. Ranges that touch become one, so that memory does not
+/// grow with a file that is read from its beginning to its end, by however many threads.
 class ReadChecksums {
  public:
   struct Range {
