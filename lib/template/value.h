@@ -189,7 +189,7 @@ struct Joiner : Object {
   bool used = false;
 };
 
-/// Frees all objects that were made on it. They lie one behind another in blocks: a template is some thousand small
+/// Frees all objects that were made on it. They lie one after the other in blocks: a template is some thousand small
 /// ones.
 class Heap {
  public:
