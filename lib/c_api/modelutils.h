@@ -88,10 +88,12 @@ MU_API int32_t mu_last_error_offset(uint64_t* offset);
 typedef struct mu_model mu_model;
 
 // Opens `path`: a GGUF file (any file of a split set opens all), a safetensors file, an index
-// (*.safetensors.index.json), or a directory of safetensors files with or without config.json. Reads headers only; maps
-// nothing. Only regular files are opened, never standard input. A file whose container breaks a rule (counts, sizes,
-// types, offsets, names that stand twice: where gguf-dump and st-dump exit 3) is refused with MU_ERROR_INPUT: what is
-// open is sound, and every tensor's bytes are there. After an error *model is NULL.
+// (*.safetensors.index.json), a directory of safetensors files with or without config.json, or an address (https://,
+// http://, hf://) of such a file or repository, where libexec/modelutils/fetch is next to the program or the library
+// (docs/remote.md). Reads headers only; maps nothing. On this machine only regular files are opened, never standard
+// input. A file whose container breaks a rule (counts, sizes, types, offsets, names that stand twice: where gguf-dump
+// and st-dump exit 3) is refused with MU_ERROR_INPUT: what is open is sound, and every tensor's bytes are there. After
+// an error *model is NULL.
 MU_API mu_status mu_open(const char* path, mu_model** model);
 // Frees a model and everything that came from it. NULL is allowed.
 MU_API void mu_close(mu_model* model);
@@ -432,6 +434,18 @@ typedef struct mu_fit_request {
 // Whether a model fits: "fit/1". `request` may be NULL: nothing is stated. Of directories the GGUF that mlx2gguf makes
 // of them is judged. MU_ERROR_ARGUMENT if the options do not go together, MU_ERROR_INPUT.
 MU_API mu_status mu_fit(const mu_model* model, const mu_fit_request* request, mu_text** json);
+
+enum {
+  MU_PAGE_VOCABULARY = 1,  // every token: some 50 bytes each
+  MU_PAGE_STATISTICS = 2,  // reads every tensor: a histogram of each, the layers that are hardest to quantise
+  MU_PAGE_MEMORY = 4       // memory over context, as `request` states it
+};
+
+// The page that gguf-dump and st-dump write with --html: one HTML file with its style, script and data in it, in UTF-8,
+// which asks the network for nothing (docs/html.md). `request` may be NULL as with mu_fit() and is looked at with
+// MU_PAGE_MEMORY only; without contexts there are several, up to the one for which the model was trained.
+// MU_ERROR_ARGUMENT (flags, request), MU_ERROR_INPUT (also of the parts that `flags` asks for).
+MU_API mu_status mu_page(const mu_model* model, uint32_t flags, const mu_fit_request* request, mu_text** html);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "c_api/handle.h"
+#include "c_api/model_texts.h"
 #include "listing/directory_tokenizer.h"
 #include "report/prompt.h"
 
@@ -10,12 +11,6 @@ using namespace modelutils;
 using namespace modelutils::c_api;
 
 namespace {
-
-Result<tokenizer::EncodeKeys> tokenizer_keys(const ModelView& view) {
-  if (view.gguf() != nullptr) return tokenizer::read_encode_keys(*view.gguf());
-  if (view.safetensors() != nullptr) return directory_tokenizer(*view.safetensors());
-  return input_error("hf-tok-missing", "the model has no tokenizer", {}, {}, view.path());
-}
 
 // Made once, by whichever thread asks first.
 Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
@@ -29,13 +24,19 @@ Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
   return model->encoder.get();
 }
 
-Result<ChatSource> chat_of(const ModelView& view, std::string_view name) {
+}  // namespace
+
+Result<tokenizer::EncodeKeys> c_api::tokenizer_keys(const ModelView& view) {
+  if (view.gguf() != nullptr) return tokenizer::read_encode_keys(*view.gguf());
+  if (view.safetensors() != nullptr) return directory_tokenizer(*view.safetensors());
+  return input_error("hf-tok-missing", "the model has no tokenizer", {}, {}, view.path());
+}
+
+Result<ChatSource> c_api::chat_of(const ModelView& view, std::string_view name) {
   if (view.gguf() != nullptr) return chat_source(*view.gguf(), name);
   if (view.safetensors() != nullptr) return chat_source(*view.safetensors(), name);
   return no_tokenizer_files();
 }
-
-}  // namespace
 
 mu_status mu_tokenize(const mu_model* model, const char* text, uint64_t size, uint32_t flags, uint32_t* ids,
                       uint64_t capacity, uint64_t* count) {

@@ -93,7 +93,8 @@ StoredPlanes planes_of(const StoredRows& rows);
 /// A scale of type F32, F16 or BF16, at any address.
 float scale_at(TensorType type, const std::byte* at);
 
-/// FormKind::integers: what the elements of a group share; of unsigned codes without zero points the middle one is zero.
+/// FormKind::integers: what the elements of a group share; of unsigned codes without zero points the middle one is
+/// zero.
 struct IntegerGroup {
   i32 zero = 0;
   float scale = 0;

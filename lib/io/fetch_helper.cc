@@ -1,5 +1,6 @@
 #include "io/fetch_helper.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
@@ -58,13 +59,32 @@ tl::unexpected<Error> broken() {
   return helper_error("ended or answered what it should not");
 }
 
+constexpr std::string_view fetch_program = "libexec/modelutils/fetch";
+
+// In a program of somebody else, such as Python: that of the prefix in which our library is, as PREFIX/lib or
+// PREFIX/lib/MACHINE.
+std::optional<std::filesystem::path> helper_of_library() {
+  Dl_info library = {};
+  if (::dladdr(reinterpret_cast<const void*>(&helper_of_library), &library) == 0) return std::nullopt;
+  std::error_code failed;
+  std::filesystem::path folder = std::filesystem::canonical(library.dli_fname, failed).parent_path();
+  if (failed) return std::nullopt;
+  for (int level = 0; level < 2; ++level) {
+    folder = folder.parent_path();
+    if (std::filesystem::exists(folder / fetch_program, failed)) return folder / fetch_program;
+  }
+  return std::nullopt;
+}
+
 std::string helper_path() {
   if (::getauxval(AT_SECURE) == 0) {
     if (const auto path = environment_variable("MODELUTILS_FETCH")) return *path;
   }
   std::error_code failed;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  return (self.parent_path().parent_path() / "libexec/modelutils/fetch").string();
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::filesystem::path beside = program.parent_path().parent_path() / fetch_program;
+  if (std::filesystem::exists(beside, failed)) return beside.string();
+  return helper_of_library().value_or(beside).string();
 }
 
 // The next word of a line of the helper's; empty at its end.

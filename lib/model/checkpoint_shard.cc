@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "io/file_kind.h"
+#include "pytorch/check_records.h"
 #include "pytorch/contiguous_source.h"
 #include "pytorch/parse.h"
 
@@ -60,12 +61,19 @@ const pytorch::Document* checkpoint_of(const safetensors::ShardFile& file) {
   return source == nullptr ? nullptr : &source->checkpoint();
 }
 
-FindingLog check_checkpoint_records(const safetensors::ShardSet& set) {
+void keep_checkpoint_checksums(const safetensors::ShardSet& set) {
+  for (const safetensors::ShardFile& file : set.files) {
+    if (auto* source = dynamic_cast<CheckpointSource*>(file.source.get())) source->keep_checksums();
+  }
+}
+
+FindingLog check_checkpoint_records(const safetensors::ShardSet& set, unsigned threads) {
   FindingLog all;
   for (const safetensors::ShardFile& file : set.files) {
-    const auto* source = dynamic_cast<const CheckpointSource*>(file.source.get());
+    auto* source = dynamic_cast<CheckpointSource*>(file.source.get());
     if (source == nullptr) continue;
-    auto findings = pytorch::check_records(source->file(), source->checkpoint());
+    const std::unique_ptr<pytorch::ReadChecksums> read = source->take_checksums();
+    auto findings = pytorch::check_records(source->file(), source->checkpoint(), *read, threads);
     FindingLog log;
     if (findings) {
       log = std::move(*findings);

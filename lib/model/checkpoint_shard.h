@@ -18,8 +18,10 @@ Result<std::optional<safetensors::ShardContent>> read_checkpoint(std::shared_ptr
 /// What a file of a set was made of; nullptr if it is not a checkpoint.
 const pytorch::Document* checkpoint_of(const safetensors::ShardFile& file);
 
-/// Do the records of every checkpoint of the set have their CRC-32? Reads all data. Findings "pt-zip-…"; errors of
-/// reading are findings, too.
-FindingLog check_checkpoint_records(const safetensors::ShardSet& set);
+/// From now on keeps the checksums of what is read of the set's checkpoints. Not while others read.
+void keep_checkpoint_checksums(const safetensors::ShardSet& set);
+/// Do the records of every checkpoint of the set have their CRC-32? Reads what was not read since
+/// keep_checkpoint_checksums(). Findings "pt-zip-…"; errors of reading are findings, too.
+FindingLog check_checkpoint_records(const safetensors::ShardSet& set, unsigned threads);
 
 }  // namespace modelutils

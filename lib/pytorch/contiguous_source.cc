@@ -31,7 +31,12 @@ ContiguousSource::ContiguousSource(std::shared_ptr<ByteSource> file, const Docum
 
 Result<std::size_t> ContiguousSource::read_some(u64 offset, MutableBytes out) const {
   if (offset >= end_ || out.empty()) return 0;
-  if (offset < file_size_) return file_->read_some(offset, out.first(std::min<u64>(out.size(), file_size_ - offset)));
+  if (offset < file_size_) {
+    out = out.first(std::min<u64>(out.size(), file_size_ - offset));
+    MU_ASSIGN(const std::size_t got, file_->read_some(offset, out));
+    if (checksums_) checksums_->add(offset, out.first(got));
+    return got;
+  }
   const Gathered& from = *std::prev(std::ranges::upper_bound(gathered_, offset, {}, &Gathered::begin));
   out = out.first(std::min<u64>(out.size(), from.begin + from.tensor.bytes - offset));
   MU_TRY(gather(from, offset - from.begin, out));

@@ -8,6 +8,7 @@
 #include "base/byte_source.h"
 #include "pytorch/document.h"
 #include "pytorch/inflate.h"
+#include "pytorch/read_checksums.h"
 
 namespace modelutils::pytorch {
 
@@ -23,6 +24,14 @@ class ContiguousSource : public ByteSource {
 
   /// The checkpoint itself: the first bytes of this source.
   const ByteSource& file() const { return *file_; }
+
+  /// From now on, keeps the checksums of what is read of the file itself (pytorch/check_records.h). Not while others
+  /// read.
+  void keep_checksums() { checksums_ = std::make_unique<ReadChecksums>(); }
+  /// Those that were kept, none if none were asked for; no more are. Not while others read.
+  std::unique_ptr<ReadChecksums> take_checksums() {
+    return checksums_ ? std::move(checksums_) : std::make_unique<ReadChecksums>();
+  }
 
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
   /// File and gathered tensors together.
@@ -40,6 +49,7 @@ class ContiguousSource : public ByteSource {
   Status gather(const Gathered& from, u64 offset, MutableBytes out) const;
 
   std::shared_ptr<ByteSource> file_;
+  std::unique_ptr<ReadChecksums> checksums_;
   u64 file_size_;
   u64 end_;
   std::vector<u64> offsets_;

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::string_view zip_magic = "PK\x03\x04";
 constexpr u64 max_version_bytes = 64;
-/// Beyond this a deflated record is a bomb rather than weights, which hardly compress.
-constexpr u64 most_inflation = 100, free_inflated_bytes = u64{256} << 20;
 
 bool is_pickle(std::string_view head) {
   return head.size() >= 3 && head[0] == '\x80' && head[1] >= 1 && head[1] <= 5;
@@ -155,7 +153,7 @@ bool ZipCheckpoint::locate(Storage& storage) {
                                fmt::format("has {} bytes, but its storage only {}", found->bytes, wanted),
                                Place{"record", found->name}.text(), found->data_offset);
   }
-  if (found->is_deflated && found->bytes > free_inflated_bytes && found->bytes / most_inflation > found->stored_bytes) {
+  if (inflates_too_far(*found)) {
     error("pt-record-size",
           fmt::format("inflates {} bytes to {}, more than {} times", found->stored_bytes, found->bytes, most_inflation),
           Place{"record", found->name}.text(), found->data_offset);
@@ -234,22 +232,6 @@ Result<Document> parse(const ByteSource& source) {
     MU_TRY(parse_legacy(source, document));
   }
   return document;
-}
-
-Result<FindingLog> check_records(const ByteSource& source, const Document& document) {
-  FindingLog findings;
-  for (const ZipRecord& record : document.records) {
-    if (record.is_deflated && record.bytes > free_inflated_bytes &&
-        record.bytes / most_inflation > record.stored_bytes) {
-      continue;  // refused when the document was read, if anything uses it
-    }
-    Status checked = check_crc(source, record);
-    if (checked) continue;
-    if (checked.error().code.starts_with("io-")) return tl::make_unexpected(std::move(checked.error()));
-    checked.error().scope = Scope::data;
-    findings.add(std::move(checked.error()));
-  }
-  return findings;
 }
 
 }  // namespace modelutils::pytorch

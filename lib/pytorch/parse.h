@@ -23,8 +23,4 @@ bool is_checkpoint(std::string_view head, std::string_view name);
 /// Costs at most 64 MiB of pickle, 8 million values and linear time, whatever the file says.
 Result<Document> parse(const ByteSource& source);
 
-/// With `data` of every record: does it have the CRC-32 that the archive says? Findings "pt-zip-crc",
-/// "pt-zip-deflate". The legacy form has no checksums. Errors: those of reading.
-Result<FindingLog> check_records(const ByteSource& source, const Document& document);
-
 }  // namespace modelutils::pytorch

@@ -1,7 +1,6 @@
 #include "pytorch/zip.h"
 
 #include <fmt/core.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -9,6 +8,7 @@
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
 #include "base/utf8.h"
+#include "pytorch/crc32.h"
 #include "pytorch/inflate.h"
 
 namespace modelutils::pytorch {
@@ -401,21 +401,30 @@ Status for_each_piece(const ByteSource& source, const ZipRecord& record, Take ta
   constexpr std::size_t piece_bytes = 256 * 1024;
   std::vector<std::byte> piece(std::min<u64>(piece_bytes, std::max<u64>(record.bytes, 1)));
   const InflatedSource inflated(source, record);
-  uLong crc = crc32(0, nullptr, 0);
+  u32 crc = 0;
   for (u64 at = 0; at < record.bytes;) {
     const MutableBytes out = MutableBytes(piece).first(std::min<u64>(piece.size(), record.bytes - at));
     MU_TRY(record.is_deflated ? inflated.read_exact(at, out) : source.read_exact(record.data_offset + at, out));
-    crc = crc32(crc, reinterpret_cast<const Bytef*>(out.data()), static_cast<uInt>(out.size()));
+    crc = crc32_of(crc, out);
     take(Bytes(out));
     at += out.size();
   }
   if (record.is_deflated) MU_TRY(inflated.check_end());
   if (crc == record.crc32) return {};
-  return tl::make_unexpected(record_error(
-      "pt-zip-crc", fmt::format("its CRC-32 is {:08x}, the archive says {:08x}", crc, record.crc32), record));
+  return tl::make_unexpected(wrong_crc(record, crc));
 }
 
 }  // namespace
+
+bool inflates_too_far(const ZipRecord& record) {
+  constexpr u64 free_bytes = u64{256} << 20;
+  return record.is_deflated && record.bytes > free_bytes && record.bytes / most_inflation > record.stored_bytes;
+}
+
+Error wrong_crc(const ZipRecord& record, u32 crc) {
+  return record_error("pt-zip-crc", fmt::format("its CRC-32 is {:08x}, the archive says {:08x}", crc, record.crc32),
+                      record);
+}
 
 Result<std::vector<std::byte>> read_record(const ByteSource& source, const ZipRecord& record, u64 most) {
   if (record.bytes > most) {

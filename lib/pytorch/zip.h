@@ -34,6 +34,14 @@ struct ZipArchive {
 /// those of reading. Memory: about 120 bytes a record; time is linear but for sorting the records by their place.
 Result<ZipArchive> read_zip(const ByteSource& source);
 
+/// Beyond this many times its stored bytes a large deflated record is a bomb rather than weights, which hardly
+/// compress.
+inline constexpr u64 most_inflation = 100;
+bool inflates_too_far(const ZipRecord& record);
+
+/// "pt-zip-crc"
+Error wrong_crc(const ZipRecord& record, u32 crc);
+
 /// The bytes of a record, inflated if need be, with its CRC-32 checked. Codes: "pt-record-size" above `most` bytes,
 /// "pt-zip-deflate", "pt-zip-crc", those of reading.
 Result<std::vector<std::byte>> read_record(const ByteSource& source, const ZipRecord& record, u64 most);

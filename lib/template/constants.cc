@@ -215,7 +215,7 @@ std::optional<double> Constants::number(const Expression* expression) {
     case ExpressionKind::multiply: return both(std::multiplies<>());
     case ExpressionKind::power: return both([](double a, double b) { return std::pow(a, b); });
     case ExpressionKind::name: {
-      const auto found = bindings_.find(std::string(expression->text));
+      const auto found = bindings_.find(expression->text);
       if (found == bindings_.end() || found->second.values.size() != 1 || depth_ == most_names_deep)
         return std::nullopt;
       Binding& binding = found->second;

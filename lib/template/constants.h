@@ -24,7 +24,7 @@ class Constants {
   /// Nothing if it is no number, or not known.
   std::optional<double> number(const Expression* expression);
 
-  bool is_bound(std::string_view name) const { return bindings_.contains(std::string(name)); }
+  bool is_bound(std::string_view name) const { return bindings_.contains(name); }
   /// `name is defined` is asked somewhere.
   bool is_guarded(std::string_view name) const { return guarded_.contains(name); }
   const FunctionBody* macro(std::string_view name) const;
@@ -49,7 +49,7 @@ class Constants {
   Texts formatted(const Expression* form, const std::vector<Expression*>& values);
   Texts of_key(const Expression& subscript);
 
-  std::map<std::string, Binding> bindings_;
+  std::map<std::string, Binding, std::less<>> bindings_;
   std::vector<std::string> order_;
   std::unordered_map<std::string_view, const FunctionBody*> macros_;
   std::unordered_set<std::string_view> guarded_;

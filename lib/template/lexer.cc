@@ -17,11 +17,16 @@ bool is_digit_byte(char c) {
   return c >= '0' && c <= '9';
 }
 
+bool is_word_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit_byte(c);
+}
+
 class Lexer {
  public:
   Lexer(std::string_view source, Heap& heap) : source_(source), heap_(heap) {}
 
   Outcome<std::vector<Token>> run() {
+    tokens_.reserve(std::min<std::size_t>(source_.size() / 4, 8192));  // about as many as templates have
     while (at_ < source_.size()) {
       MU_TRY(text());
     }
@@ -36,11 +41,18 @@ class Lexer {
     return tl::make_unexpected(failure);
   }
 
+  // At `at_`. Most are of ASCII, and need no decoding.
+  CodePoint character() const {
+    const u8 byte = static_cast<u8>(source_[at_]);
+    return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(source_.substr(at_));
+  }
+
   void add(TokenType type, std::size_t at, std::string_view text) { tokens_.push_back({type, text, at}); }
 
   void skip_spaces() {
+    while (at_ < source_.size() && (source_[at_] == ' ' || source_[at_] == '\n')) ++at_;  // nearly all are these
     while (at_ < source_.size()) {
-      const CodePoint point = decode_utf8(source_.substr(at_));
+      const CodePoint point = character();
       if (!is_space(point.value)) return;
       at_ += point.size;
     }
@@ -190,16 +202,19 @@ class Lexer {
     const char c = source_[at_];
     if (is_digit_byte(c)) return number();
     if (c == '\'' || c == '"') return string();
-    const CodePoint point = decode_utf8(source_.substr(at_));
-    if (is_word(point.value)) return name();
+    if (is_word_byte(c) || is_word(character().value)) return name();
     return sign(open);
   }
 
   Outcome<void> name() {
     const std::size_t begin = at_;
-    bool is_valid = is_name_start(decode_utf8(source_.substr(at_)).value);
+    bool is_valid = is_name_start(character().value);
     while (at_ < source_.size()) {
-      const CodePoint point = decode_utf8(source_.substr(at_));
+      if (is_word_byte(source_[at_])) {
+        ++at_;
+        continue;
+      }
+      const CodePoint point = character();
       if (!is_word(point.value)) break;
       is_valid = is_valid && is_name_part(point.value);
       at_ += point.size;

@@ -18,7 +18,7 @@ class StatementParser {
 
   // Statements up to the end, or to a tag of one of these names, whose name is then the current token.
   Outcome<Body> body(EndNames ends) {
-    ends_.emplace_back(ends);
+    ends_.push_back(ends);
     Body body;
     while (!tokens_.is(TokenType::end)) {
       const Token& token = tokens_.take();
@@ -343,7 +343,7 @@ class StatementParser {
 
   TokenStream& tokens_;
   ExpressionParser expressions_;
-  std::vector<std::vector<std::string_view>> ends_;
+  std::vector<EndNames> ends_;  // each lives as long as the call that was given it
   std::vector<Open> open_;
   std::vector<std::string_view> blocks_;
   u32 loops_ = 0;

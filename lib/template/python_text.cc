@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/utf8.h"
+#include "template/characters.h"
 
 namespace modelutils::jinja {
 
@@ -21,9 +22,8 @@ bool is_letter_category(utf8proc_category_t of) {
          of == UTF8PROC_CATEGORY_LM || of == UTF8PROC_CATEGORY_LO;
 }
 
-bool is_cased(char32_t c) {
-  const auto of = category(c);
-  return of == UTF8PROC_CATEGORY_LU || of == UTF8PROC_CATEGORY_LL || of == UTF8PROC_CATEGORY_LT;
+bool is_ascii_letter(char32_t c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 // str.isprintable() of one character.
@@ -42,106 +42,22 @@ bool is_printable(char32_t c) {
   }
 }
 
-// Letters whose upper case is several (Unicode's SpecialCasing.txt), apart from those that we know.
-bool has_unknown_upper(char32_t c) {
-  return c == 0x149 || c == 0x1f0 || c == 0x390 || c == 0x3b0 || c == 0x587 || (c >= 0x1e96 && c <= 0x1e9a) ||
-         (c >= 0x1f50 && c <= 0x1f56) || (c >= 0x1f80 && c <= 0x1fff) || (c >= 0xfb13 && c <= 0xfb17);
-}
-
-// German sharp s and the Latin ligatures: those that appear in texts.
-std::string_view special_upper(char32_t c) {
-  switch (c) {
-    case 0xdf: return "SS";
-    case 0xfb00: return "FF";
-    case 0xfb01: return "FI";
-    case 0xfb02: return "FL";
-    case 0xfb03: return "FFI";
-    case 0xfb04: return "FFL";
-    case 0xfb05: return "ST";
-    case 0xfb06: return "ST";
-    default: return {};
-  }
-}
-
-bool append_upper(std::string& out, char32_t c) {
-  if (has_unknown_upper(c)) return false;
-  if (const std::string_view special = special_upper(c); !special.empty()) {
-    out += special;
-  } else {
-    append_utf8(out, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
-  }
-  return true;
-}
-
-// Of the first letter of a word: of a ligature it is the upper and the lower ones.
-bool append_title(std::string& out, char32_t c) {
-  if (has_unknown_upper(c)) return false;
-  if (const std::string_view special = special_upper(c); !special.empty()) {
-    out += special[0];
-    for (const char more : special.substr(1)) out += static_cast<char>(more - 'A' + 'a');
-  } else {
-    append_utf8(out, static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c))));
-  }
-  return true;
-}
-
-// Sigma has another form at the end of a word.
-bool is_final_sigma(std::string_view before, std::string_view after) {
-  const auto is_skipped = [](char32_t c) {
-    const auto of = category(c);
-    return of == UTF8PROC_CATEGORY_MN || of == UTF8PROC_CATEGORY_ME || of == UTF8PROC_CATEGORY_CF ||
-           of == UTF8PROC_CATEGORY_LM || of == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' || c == 0xb7 ||
-           c == 0x2019;
-  };
-  while (!after.empty()) {
-    const CodePoint point = decode_utf8(after);
-    if (!is_skipped(point.value)) {
-      if (is_cased(point.value)) return false;
-      break;
-    }
-    after.remove_prefix(point.size);
-  }
-  while (!before.empty()) {
-    std::size_t begin = before.size() - 1;
-    while (begin > 0 && (static_cast<u8>(before[begin]) & 0xc0) == 0x80) --begin;
-    const char32_t c = decode_utf8(before.substr(begin)).value;
-    if (!is_skipped(c)) return is_cased(c);
-    before = before.substr(0, begin);
-  }
-  return false;
-}
-
-void append_lower(std::string& out, std::string_view text, std::size_t at, char32_t c, std::size_t size) {
-  if (c == 0x130) {
-    out += "i\u0307";
-  } else if (c == 0x3a3) {
-    out += is_final_sigma(text.substr(0, at), text.substr(at + size)) ? "\u03c2" : "\u03c3";
-  } else {
-    append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
-  }
-}
-
-// Every character with its place, until `visit` returns false.
-template <typename Visit>
-bool each_character(std::string_view text, const Visit& visit) {
-  for (std::size_t i = 0; i < text.size();) {
-    const CodePoint point = decode_utf8(text.substr(i));
-    if (!visit(point.value, i, point.size)) return false;
-    i += point.size;
-  }
-  return true;
-}
-
 // UTF-8 is self-synchronising: what matches is a whole character.
 bool is_one_of(std::string_view character, std::string_view characters) {
   return characters.find(character) != std::string_view::npos;
+}
+
+// The first character; most are of ASCII.
+CodePoint first_of(std::string_view text) {
+  const u8 byte = static_cast<u8>(text.front());
+  return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(text);
 }
 
 template <typename Drop>
 std::string_view strip_if(std::string_view text, Side side, const Drop& drop) {
   if (side != Side::right) {
     while (!text.empty()) {
-      const CodePoint point = decode_utf8(text);
+      const CodePoint point = first_of(text);
       if (!drop(text.substr(0, point.size), point.value)) break;
       text.remove_prefix(point.size);
     }
@@ -150,7 +66,7 @@ std::string_view strip_if(std::string_view text, Side side, const Drop& drop) {
     while (!text.empty()) {
       std::size_t begin = text.size() - 1;
       while (begin > 0 && (static_cast<u8>(text[begin]) & 0xc0) == 0x80) --begin;
-      if (!drop(text.substr(begin), decode_utf8(text.substr(begin)).value)) break;
+      if (!drop(text.substr(begin), first_of(text.substr(begin)).value)) break;
       text = text.substr(0, begin);
     }
   }
@@ -170,21 +86,25 @@ bool is_digit(char32_t c) {
 }
 
 bool is_letter(char32_t c) {
+  if (c < 0x80) return is_ascii_letter(c);
   return is_letter_category(category(c));
 }
 
 bool is_word(char32_t c) {
+  if (c < 0x80) return c == '_' || is_ascii_letter(c) || is_digit(c);
   const auto of = category(c);
-  return c == '_' || is_letter_category(of) || of == UTF8PROC_CATEGORY_ND || of == UTF8PROC_CATEGORY_NL ||
+  return is_letter_category(of) || of == UTF8PROC_CATEGORY_ND || of == UTF8PROC_CATEGORY_NL ||
          of == UTF8PROC_CATEGORY_NO;
 }
 
 bool is_name_start(char32_t c) {
+  if (c < 0x80) return c == '_' || is_ascii_letter(c);
   const auto of = category(c);
-  return c == '_' || is_letter_category(of) || of == UTF8PROC_CATEGORY_NL;
+  return is_letter_category(of) || of == UTF8PROC_CATEGORY_NL;
 }
 
 bool is_name_part(char32_t c) {
+  if (c < 0x80) return is_word(c);
   const auto of = category(c);
   return is_name_start(c) || of == UTF8PROC_CATEGORY_ND || of == UTF8PROC_CATEGORY_MN || of == UTF8PROC_CATEGORY_MC ||
          of == UTF8PROC_CATEGORY_PC;
@@ -211,70 +131,6 @@ std::size_t bytes_of(std::string_view text, std::size_t count) {
 std::size_t characters_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<u8>(c) & 0xc0) != 0x80; }));
-}
-
-std::optional<std::string> upper(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  if (!each_character(text, [&](char32_t c, std::size_t, std::size_t) { return append_upper(out, c); })) return {};
-  return out;
-}
-
-std::optional<std::string> lower(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  each_character(text, [&](char32_t c, std::size_t at, std::size_t size) {
-    append_lower(out, text, at, c, size);
-    return true;
-  });
-  return out;
-}
-
-std::optional<std::string> capitalize(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  const bool known = each_character(text, [&](char32_t c, std::size_t at, std::size_t size) {
-    if (at == 0) return append_title(out, c);
-    append_lower(out, text, at, c, size);
-    return true;
-  });
-  return known ? std::optional(std::move(out)) : std::nullopt;
-}
-
-std::optional<std::string> title(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  bool in_word = false;
-  const bool known = each_character(text, [&](char32_t c, std::size_t at, std::size_t size) {
-    const bool begins = !in_word;
-    in_word = is_cased(c);
-    if (begins) return append_title(out, c);
-    append_lower(out, text, at, c, size);
-    return true;
-  });
-  return known ? std::optional(std::move(out)) : std::nullopt;
-}
-
-bool is_upper(std::string_view text) {
-  bool any = false;
-  return each_character(text,
-                        [&](char32_t c, std::size_t, std::size_t) {
-                          const auto of = category(c);
-                          any = any || of == UTF8PROC_CATEGORY_LU;
-                          return of != UTF8PROC_CATEGORY_LL && of != UTF8PROC_CATEGORY_LT;
-                        }) &&
-         any;
-}
-
-bool is_lower(std::string_view text) {
-  bool any = false;
-  return each_character(text,
-                        [&](char32_t c, std::size_t, std::size_t) {
-                          const auto of = category(c);
-                          any = any || of == UTF8PROC_CATEGORY_LL;
-                          return of != UTF8PROC_CATEGORY_LU && of != UTF8PROC_CATEGORY_LT;
-                        }) &&
-         any;
 }
 
 void append_repr(std::string& out, std::string_view text) {

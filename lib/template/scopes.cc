@@ -6,97 +6,12 @@
 #include <utility>
 
 #include "template/natives.h"
-#include "template/symbols.h"
+#include "template/symbol_analysis.h"
+#include "template/syntax_children.h"
 
 namespace modelutils::jinja {
 
 namespace {
-
-// Calls `visit` for every expression directly below one, those of its arguments too.
-template <typename Visit>
-void each_child(const Expression& node, const Visit& visit) {
-  for (Expression* child : node.operands) {
-    if (child != nullptr) visit(*child);
-  }
-  for (Expression* child : node.arguments.positional) visit(*child);
-  for (const auto& [name, child] : node.arguments.named) visit(*child);
-  if (node.arguments.rest != nullptr) visit(*node.arguments.rest);
-  if (node.arguments.rest_named != nullptr) visit(*node.arguments.rest_named);
-}
-
-// First pass over a body: its symbols. Bodies within it that have symbols of their own are left out.
-class Analysis {
- public:
-  explicit Analysis(Symbols& symbols) : symbols_(symbols) {}
-
-  void expression(const Expression* node) {
-    if (node == nullptr) return;
-    if (node->kind == ExpressionKind::name) {
-      if (node->is_store) {
-        symbols_.store(node->text);
-      } else {
-        symbols_.load(node->text);
-      }
-    }
-    each_child(*node, [&](const Expression& child) { expression(&child); });
-  }
-
-  void parameters(const Expression& target) {
-    if (target.kind == ExpressionKind::name) symbols_.declare_parameter(target.text);
-    each_child(target, [&](const Expression& child) { parameters(child); });
-  }
-
-  void body(const Body& statements) {
-    for (const Statement* one : statements) statement(*one);
-  }
-
-  void statement(const Statement& node) {
-    switch (node.kind) {
-      case StatementKind::print: expression(node.value); break;
-      case StatementKind::set:
-        expression(node.value);
-        expression(node.target);
-        break;
-      case StatementKind::set_block: expression(node.target); break;
-      case StatementKind::loop:
-      case StatementKind::call_block:
-      case StatementKind::filter_block: expression(node.value); break;
-      case StatementKind::condition: condition_parts(node); break;
-      case StatementKind::with:
-        for (const auto& [target, value] : node.assignments) expression(value);
-        break;
-      case StatementKind::macro: symbols_.store(node.target->text); break;
-      case StatementKind::load:
-        expression(node.value);
-        expression(node.target);
-        break;
-      case StatementKind::autoescape: expression(node.value); break;
-      case StatementKind::data:
-      case StatementKind::generation:
-      case StatementKind::block:
-      case StatementKind::leave:
-      case StatementKind::next: break;
-    }
-  }
-
- private:
-  void condition_parts(const Statement& node) {
-    expression(node.value);
-    symbols_.begin_branches();
-    symbols_.begin_branch();
-    body(node.body);
-    symbols_.end_branch();
-    symbols_.begin_branch();
-    for (const Statement* elif : node.elifs) condition_parts(*elif);
-    symbols_.end_branch();
-    symbols_.begin_branch();
-    body(node.otherwise);
-    symbols_.end_branch();
-    symbols_.end_branches();
-  }
-
-  Symbols& symbols_;
-};
 
 // Second pass: slots for names, and both passes for the bodies within.
 class Resolution {
@@ -106,7 +21,7 @@ class Resolution {
   Outcome<void> root(FunctionBody& function) {
     FunctionScope own{nullptr, &function};
     Symbols symbols(nullptr, own);
-    Analysis(symbols).body(function.body);
+    SymbolAnalysis(symbols).body(function.body);
     MU_TRY(body(function.body, symbols, {true, false}));
     function.frame = symbols.loads();
     return {};
@@ -181,7 +96,7 @@ class Resolution {
       case StatementKind::autoescape: {
         MU_TRY(expression(node.value, symbols, where.is_soft));
         Symbols inner(&symbols, symbols.function());
-        Analysis(inner).body(node.body);
+        SymbolAnalysis(inner).body(node.body);
         MU_TRY(body(node.body, inner, {}));
         node.frame = inner.loads();
         return {};
@@ -210,7 +125,7 @@ class Resolution {
   // A body whose text goes through filters, or into a variable.
   Outcome<void> inner_body(Statement& node, Symbols& symbols) {
     Symbols inner(&symbols, symbols.function());
-    Analysis analysis(inner);
+    SymbolAnalysis analysis(inner);
     analysis.body(node.body);
     if (node.kind == StatementKind::filter_block) analysis.expression(node.value);
     MU_TRY(body(node.body, inner, {}));
@@ -228,7 +143,7 @@ class Resolution {
 
   Outcome<void> with_parts(Statement& node, Symbols& symbols, Where where) {
     Symbols inner(&symbols, symbols.function());
-    Analysis analysis(inner);
+    SymbolAnalysis analysis(inner);
     for (const auto& [target, value] : node.assignments) analysis.parameters(*target);
     analysis.body(node.body);
     for (const auto& [target, value] : node.assignments) {
@@ -263,7 +178,7 @@ class Resolution {
     }
     Symbols inner(&symbols, *function);
     inner.declare_parameter("loop");
-    Analysis analysis(inner);
+    SymbolAnalysis analysis(inner);
     analysis.parameters(*node.target);
     analysis.body(node.body);
     node.loop_slot = inner.find("loop", *function);
@@ -273,7 +188,7 @@ class Resolution {
     if (node.test != nullptr) MU_TRY(loop_test(node, symbols, *function));
     if (!node.otherwise.empty()) {
       Symbols other(&symbols, *function);
-      Analysis(other).body(node.otherwise);
+      SymbolAnalysis(other).body(node.otherwise);
       MU_TRY(body(node.otherwise, other, {}));
       node.otherwise_frame = other.loads();
     }
@@ -287,7 +202,7 @@ class Resolution {
     FunctionScope own{&function, node.test_function};
     Symbols inner(&symbols, own);
     node.test_target = copy(*node.target);
-    Analysis analysis(inner);
+    SymbolAnalysis analysis(inner);
     analysis.parameters(*node.test_target);
     analysis.expression(node.test);
     MU_TRY(expression(node.test_target, inner, false));
@@ -300,7 +215,7 @@ class Resolution {
   Outcome<void> function(FunctionBody& function, Symbols& symbols) {
     FunctionScope own{&symbols.function(), &function};
     Symbols inner(&symbols, own);
-    Analysis analysis(inner);
+    SymbolAnalysis analysis(inner);
     for (const Expression* parameter : function.parameters) analysis.parameters(*parameter);
     for (const Expression* value : function.defaults) analysis.expression(value);
     analysis.body(function.body);
@@ -310,47 +225,21 @@ class Resolution {
     };
     function.has_caller_parameter = is_parameter("caller");
     // Jinja looks for these names in the whole body, macros within included.
-    const auto special = [&](std::string_view name, bool& is_taken, Slot& slot) {
-      is_taken = !is_parameter(name) && mentions(function.body, name);
+    const SpecialNames mentioned = special_names(function);
+    const auto special = [&](std::string_view name, bool is_mentioned, bool& is_taken, Slot& slot) {
+      is_taken = is_mentioned && !is_parameter(name);
       if (!is_taken) return;
       inner.declare_parameter(name);
       slot = inner.find(name, own);
     };
-    special("caller", function.takes_caller, function.caller_slot);
-    special("kwargs", function.takes_kwargs, function.kwargs_slot);
-    special("varargs", function.takes_varargs, function.varargs_slot);
+    special("caller", mentioned.caller, function.takes_caller, function.caller_slot);
+    special("kwargs", mentioned.kwargs, function.takes_kwargs, function.kwargs_slot);
+    special("varargs", mentioned.varargs, function.takes_varargs, function.varargs_slot);
     for (Expression* parameter : function.parameters) MU_TRY(expression(parameter, inner, false));
     for (Expression* value : function.defaults) MU_TRY(expression(value, inner, false));
     MU_TRY(body(function.body, inner, {}));
     function.frame = inner.loads();
     return {};
-  }
-
-  static bool mentions(const Expression* node, std::string_view name) {
-    if (node == nullptr) return false;
-    if (node->kind == ExpressionKind::name && !node->is_store && node->text == name) return true;
-    bool found = false;
-    each_child(*node, [&](const Expression& child) { found = found || mentions(&child, name); });
-    return found;
-  }
-  static bool mentions(const Body& body, std::string_view name) {
-    return std::any_of(body.begin(), body.end(), [&](const Statement* one) { return mentions(*one, name); });
-  }
-  static bool mentions(const Statement& node, std::string_view name) {
-    if (node.kind == StatementKind::block) return false;
-    if (mentions(node.target, name) || mentions(node.value, name) || mentions(node.test, name)) return true;
-    for (const auto& [target, value] : node.assignments) {
-      if (mentions(value, name)) return true;
-    }
-    for (const Statement* elif : node.elifs) {
-      if (mentions(*elif, name)) return true;
-    }
-    if (node.function != nullptr && (mentions(node.function->body, name) ||
-                                     std::any_of(node.function->defaults.begin(), node.function->defaults.end(),
-                                                 [&](const Expression* value) { return mentions(value, name); }))) {
-      return true;
-    }
-    return mentions(node.body, name) || mentions(node.otherwise, name);
   }
 
   Heap& heap_;

@@ -9,12 +9,12 @@ namespace modelutils::jinja {
 std::string normalized(std::string_view source) {
   std::string text;
   text.reserve(source.size());
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    if (source[i] != '\r') {
-      text += source[i];
-    } else if (i + 1 == source.size() || source[i + 1] != '\n') {
-      text += '\n';
-    }
+  while (true) {
+    const std::size_t end = std::min(source.find('\r'), source.size());
+    text += source.substr(0, end);
+    if (end == source.size()) break;
+    source.remove_prefix(end + 1);
+    if (!source.starts_with('\n')) text += '\n';
   }
   if (text.ends_with('\n')) text.pop_back();
   return text;

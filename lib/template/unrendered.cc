@@ -32,36 +32,74 @@ std::optional<bool> fixed_comparison(const Expression& value) {
   return value.comparisons.front() == Comparison::not_equal ? std::optional(!*equal) : std::nullopt;
 }
 
-// Who reads which name, and which names have text. The attribute x of a namespace is called ".x".
+// Of a variable or macro, or of an attribute of a namespace; a view of the template.
+struct Name {
+  std::string_view text;
+  bool is_attribute = false;
+
+  bool is_none() const { return text.empty() && !is_attribute; }
+  friend bool operator==(const Name& a, const Name& b) { return a.is_attribute == b.is_attribute && a.text == b.text; }
+  friend bool operator<(const Name& a, const Name& b) {
+    return a.is_attribute != b.is_attribute ? b.is_attribute : a.text < b.text;
+  }
+};
+
+// Who reads which name, and which names have text.
 class NameUse : public TreeWalk {
  public:
   explicit NameUse(const Body& body) { walk(body); }
 
   std::vector<UnusedText> unused() {
-    std::vector<std::string> open(read_.begin(), read_.end());
+    if (texts_.empty()) return {};
+    // Who reads what, of the names that are given to anything: the others are asked for by nobody here.
+    std::sort(given_.begin(), given_.end());
+    std::set<Name> read;
+    std::map<Name, std::vector<Name>> reads_of;
+    for (const Read& one : reads_) {
+      if (!std::binary_search(given_.begin(), given_.end(), one.name)) continue;
+      if (one.by.is_none()) {
+        read.insert(one.name);
+      } else {
+        reads_of[one.by].push_back(one.name);
+      }
+    }
+    std::vector<Name> open(read.begin(), read.end());
     while (!open.empty()) {
-      const auto known = reads_of_.find(open.back());
+      const auto known = reads_of.find(open.back());
       open.pop_back();
-      if (known == reads_of_.end()) continue;
-      for (const std::string& name : known->second) {
-        if (read_.insert(name).second) open.push_back(name);
+      if (known == reads_of.end()) continue;
+      for (const Name& name : known->second) {
+        if (read.insert(name).second) open.push_back(name);
       }
     }
     std::vector<UnusedText> unused;
-    for (const UnusedText& text : texts_) {
-      const bool is_said = !unused.empty() && unused.back().name == text.name;
-      const bool may_be_read = reads_any_attribute_ && text.name.starts_with('.');
-      if (!is_said && !may_be_read && !read_.contains(text.name)) unused.push_back(text);
+    Name said;
+    for (const Owner& text : texts_) {
+      const bool may_be_read = reads_any_attribute_ && text.name.is_attribute;
+      if (text.name == said || may_be_read || read.contains(text.name)) continue;
+      said = text.name;
+      unused.push_back({std::string(text.name.text), text.at, text.is_macro});
     }
-    for (UnusedText& text : unused) text.name.erase(0, text.name.starts_with('.') ? 1 : 0);
     return unused;
   }
 
  private:
-  static std::string name_of(const Expression* target) {
+  // What has a name, or may have one.
+  struct Owner {
+    Name name;
+    std::size_t at = 0;
+    bool is_macro = false;
+  };
+
+  struct Read {
+    Name by;  // what is being given a name; none: the prompt
+    Name name;
+  };
+
+  static Name name_of(const Expression* target) {
     if (target == nullptr) return {};
-    if (target->kind == ExpressionKind::member) return "." + std::string(target->text);
-    return target->kind == ExpressionKind::name ? std::string(target->text) : std::string();
+    if (target->kind == ExpressionKind::member) return {target->text, true};
+    return target->kind == ExpressionKind::name ? Name{target->text} : Name();
   }
 
   static bool gives_name(const Statement& statement) {
@@ -72,6 +110,7 @@ class NameUse : public TreeWalk {
   void enter(const Statement& statement) override {
     if (gives_name(statement)) {
       owners_.push_back({name_of(statement.target), statement.at, statement.kind == StatementKind::macro});
+      given_.push_back(owners_.back().name);
     } else if (statement.kind == StatementKind::data && is_sentence(statement.text)) {
       say_text();
     }
@@ -85,13 +124,13 @@ class NameUse : public TreeWalk {
       case ExpressionKind::constant:
         if (expression.constant.is(Kind::text)) {
           if (is_sentence(expression.constant.view())) say_text();
-          read("." + std::string(expression.constant.view()));  // perhaps as a subscript
+          read({expression.constant.view(), true});  // perhaps as a subscript
         }
         break;
       case ExpressionKind::name:
-        if (!expression.is_store) read(std::string(expression.text));
+        if (!expression.is_store) read({expression.text});
         break;
-      case ExpressionKind::attribute: read("." + std::string(expression.text)); break;
+      case ExpressionKind::attribute: read({expression.text, true}); break;
       case ExpressionKind::item: {
         const ExpressionKind subscript = expression.operands[1]->kind;
         const bool is_plain = subscript == ExpressionKind::constant || subscript == ExpressionKind::slice;
@@ -103,21 +142,17 @@ class NameUse : public TreeWalk {
   }
 
   // By what is being given a name, or by the prompt.
-  void read(std::string name) {
-    const bool is_owned = !owners_.empty() && !owners_.back().name.empty();
-    auto& into = is_owned ? reads_of_[owners_.back().name] : read_;
-    into.insert(std::move(name));
-  }
+  void read(const Name& name) { reads_.push_back({owners_.empty() ? Name() : owners_.back().name, name}); }
 
   void say_text() {
-    if (owners_.empty() || owners_.back().name.empty()) return;
+    if (owners_.empty() || owners_.back().name.is_none()) return;
     texts_.push_back(owners_.back());
   }
 
-  std::vector<UnusedText> owners_;  // around the node
-  std::vector<UnusedText> texts_;
-  std::set<std::string, std::less<>> read_;
-  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> reads_of_;
+  std::vector<Owner> owners_;  // around the node
+  std::vector<Owner> texts_;
+  std::vector<Name> given_;  // to anything
+  std::vector<Read> reads_;
   bool reads_any_attribute_ = false;
 };
 

@@ -3,6 +3,10 @@
 // namespace may hold itself, so nothing here counts references.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -185,28 +189,52 @@ struct Joiner : Object {
   bool used = false;
 };
 
-/// Frees all objects that were made on it.
+/// Frees all objects that were made on it. They lie one after the other in blocks: a template is some thousand small
+/// ones.
 class Heap {
  public:
   Heap() = default;
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
   ~Heap() {
-    for (const Object* object : objects_) delete object;
+    for (const Object* object : objects_) {
+      if (object != nullptr) object->~Object();
+    }
   }
 
   template <typename T, typename... Arguments>
   T* make(Arguments&&... arguments) {
+    static_assert(alignof(T) <= alignment);
+    void* place = take((sizeof(T) + alignment - 1) / alignment * alignment);
     objects_.push_back(nullptr);  // first: nothing is lost if there is no room for the pointer
-    T* object = new T(std::forward<Arguments>(arguments)...);
+    T* object = new (place) T(std::forward<Arguments>(arguments)...);
     objects_.back() = object;
     return object;
   }
 
-  std::size_t size() const { return objects_.size(); }
-
  private:
+  static constexpr std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  static constexpr std::size_t first_block = 1024, largest_block = std::size_t{256} << 10;
+
+  void* take(std::size_t bytes) {
+    if (bytes > left_) {
+      const std::size_t size = std::max(bytes, next_block_);
+      blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+      next_block_ = std::min(2 * next_block_, largest_block);
+      free_ = blocks_.back().get();
+      left_ = size;
+    }
+    void* place = free_;
+    free_ += bytes;
+    left_ -= bytes;
+    return place;
+  }
+
   std::vector<const Object*> objects_;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+  std::byte* free_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t next_block_ = first_block;
 };
 
 inline std::string_view Value::view() const {

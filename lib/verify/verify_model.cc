@@ -140,10 +140,11 @@ class ModelVerifier::Run {
     report_.checked = checked_text(*rules, *model);
     if (options_.policy) apply_policy(*opened);
     if (options_.identity) identify(*opened, catalog);
+    if (options_.data && opened->safetensors) keep_checkpoint_checksums(opened->safetensors->set);
     read_data(*model);
     if (options_.data && opened->safetensors) {
-      log_.add_all(check_checkpoint_records(opened->safetensors->set));
       const ThreadBudget::Share share(budget_);
+      log_.add_all(check_checkpoint_records(opened->safetensors->set, share.threads()));
       check_module_values(*opened->safetensors, share.threads(), log_);
     }
     if (options_.against) {

@@ -112,6 +112,7 @@ PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("mu_verify", c_int32, [c_char_p, c_uint32, c_void_p]),
     ("mu_diff", c_int32, [c_char_p, c_char_p, c_uint32, c_void_p]),
     ("mu_fit", c_int32, [c_void_p, c_void_p, c_void_p]),
+    ("mu_page", c_int32, [c_void_p, c_uint32, c_void_p, c_void_p]),
 ]
 
 

@@ -1,14 +1,13 @@
 """verify, fit and diff: what the tools of these names print with --json, as objects."""
 
-import operator
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from ctypes import byref, c_uint64, c_void_p, pointer, sizeof
+from ctypes import byref, c_void_p, pointer
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple, Union, overload
 
-from ._errors import ArgumentError, check
-from ._library import NONE, FitRequest, lib
+from ._errors import check
+from ._fit_request import fit_request
+from ._library import lib
 from ._model import Model
 from ._model import open as open_model
 from ._text import Path, c_path, read_json, take_text
@@ -136,39 +135,6 @@ class Fit(Record):
         return alternatives
 
 
-_units = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
-# Types that a cache may have, by MU_TYPE_….
-_cache_types = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "iq4_nl": 20, "bf16": 30}
-
-
-def _memory(name: str, size: Union[int, str, None], unset: int = 0) -> int:
-    """Bytes: a number, or a text such as "24G", "24GB" or "24GiB", which are all 1024³."""
-    if size is None:
-        return unset
-    if isinstance(size, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?)?\s*", size, re.IGNORECASE | re.ASCII)
-        if match is None:
-            raise ArgumentError(f"{name}: '{size[:40]}' is not a size such as 24G", "api-argument")
-        whole = int(float(match[1]) * _units[(match[2] or "").upper()]) if len(match[1]) < 20 else NONE
-        if match[2] is None and 0 < whole < 1024**2:
-            raise ArgumentError(f"{name}: {whole} bytes? Write '{size}G'", "api-argument")
-        size = whole
-    return _number(name, size)
-
-
-def _number(name: str, value: int) -> int:
-    value = operator.index(value)
-    if not 0 <= value < NONE:
-        raise ArgumentError(f"{name} is out of range", "api-argument")
-    return value
-
-
-def _cache_type(name: str) -> int:
-    if name.lower() not in _cache_types:
-        raise ArgumentError(f"kv takes {', '.join(sorted(_cache_types))}, not '{name[:40]}'", "api-argument")
-    return _cache_types[name.lower()]
-
-
 def fit(
     model: Union[Model, Path],
     *,
@@ -187,23 +153,19 @@ def fit(
 ) -> Fit:
     """Whether a model fits, and what else would. Memory in bytes, or as "24G" (1024³); without any, nothing is judged.
     `kv` is the type of the cache, or those of its keys and values."""
-    numbers = [] if context is None else [context] if isinstance(context, int) else list(context)
-    contexts = (c_uint64 * max(1, len(numbers)))(*(_number("context", number) for number in numbers))
-    k_type, v_type = (kv, kv) if isinstance(kv, str) else kv
-    request = FitRequest(
-        struct_size=sizeof(FitRequest),
-        flags=unified * 1 + (not flash_attention) * 2 + swa_full * 4,
-        contexts=contexts,
-        context_count=len(numbers),
-        gpu=_memory("gpu", gpu),
-        ram=_memory("ram", ram),
-        memory=_memory("memory", memory),
-        margin=_memory("margin", margin, NONE),
-        sequences=_number("sequences", sequences),
-        batch=_number("batch", batch),
-        ubatch=_number("ubatch", ubatch),
-        k_type=_cache_type(k_type),
-        v_type=_cache_type(v_type),
+    request = fit_request(
+        context=context,
+        gpu=gpu,
+        ram=ram,
+        memory=memory,
+        margin=margin,
+        kv=kv,
+        sequences=sequences,
+        batch=batch,
+        ubatch=ubatch,
+        unified=unified,
+        flash_attention=flash_attention,
+        swa_full=swa_full,
     )
     opened = model if isinstance(model, Model) else open_model(model)
     text = c_void_p()

@@ -129,6 +129,38 @@ static void test_render(const mu_model* model) {
   GIVES(MU_ERROR_ARGUMENT, mu_render(model, list, sizeof list - 1, NULL, NULL));
 }
 
+static void test_page(const mu_model* model) {
+  mu_text* text = NULL;
+  GIVES(MU_OK, mu_page(model, 0, NULL, &text));
+  CHECK(has(text, "<!DOCTYPE html>\n<html lang=\"en\">") && has(text, "Content-Security-Policy") &&
+        has(text, "{\"schema\":\"page/1\",\"program\":\"libmodelutils\"") && has(text, "\n{\"schema\":\"card/1\"") &&
+        has(text, "</html>\n"));
+  CHECK(!has(text, "\"stats/1\",") && !has(text, "\"fit/1\",") && !has(text, "\"vocabulary/1\","));
+  mu_text_free(text);
+  GIVES(MU_OK, mu_page(model, MU_PAGE_VOCABULARY | MU_PAGE_STATISTICS | MU_PAGE_MEMORY, NULL, &text));
+  CHECK(has(text, "\n{\"schema\":\"stats/1\"") && has(text, "\n{\"schema\":\"fit/1\"") &&
+        has(text, "\n{\"schema\":\"vocabulary/1\"") && has(text, "\"n_ctx\":1024") && has(text, "\"n_ctx\":2048"));
+  mu_text_free(text);
+  const uint64_t contexts[] = {4096};
+  mu_fit_request request = {.struct_size = sizeof request,
+                            .contexts = contexts,
+                            .context_count = 1,
+                            .margin = MU_NONE,
+                            .k_type = MU_TYPE_UNKNOWN,
+                            .v_type = MU_TYPE_UNKNOWN};
+  GIVES(MU_OK, mu_page(model, MU_PAGE_MEMORY, &request, &text));
+  CHECK(has(text, "\"n_ctx\":4096") && !has(text, "\"n_ctx\":2048"));
+  mu_text_free(text);
+  request.struct_size = 8;
+  GIVES(MU_OK, mu_page(model, 0, &request, &text));  // not looked at
+  mu_text_free(text);
+  GIVES(MU_ERROR_ARGUMENT, mu_page(model, MU_PAGE_MEMORY, &request, &text));
+  CHECK(text == NULL);
+  GIVES(MU_ERROR_ARGUMENT, mu_page(model, 8, NULL, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_page(NULL, 0, NULL, &text));
+  GIVES(MU_ERROR_ARGUMENT, mu_page(model, 0, NULL, NULL));
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   test_verify(argv[1]);
@@ -139,6 +171,7 @@ int main(int argc, char** argv) {
   test_fit(model);
   test_tokens(model);
   test_render(model);
+  test_page(model);
   mu_text* text = NULL;
   GIVES(MU_OK, mu_card(model, &text));
   CHECK(has(text, "\"schema\":\"card/1\"") && has(text, "\"prefix\":\"model.layers\"") &&

@@ -11,7 +11,8 @@ class Browser:
     def __init__(self, program, profile):
         arguments = [program, "--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
                      "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
-                     "--remote-allow-origins=*", "--user-data-dir=" + profile, "about:blank"]
+                     "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",  # frames() sees those of this process
+                     "--user-data-dir=" + profile, "about:blank"]
         if os.geteuid() == 0:
             arguments.insert(1, "--no-sandbox")  # chromium refuses its sandbox to root
         self.process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
@@ -58,9 +59,18 @@ class Browser:
             self.receive()
         self.settle()
 
-    def run(self, script):
-        """The value of an expression; a promise is waited for."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+    def frames(self):
+        """Where the scripts of the frames run, in their order."""
+        contexts = [event["params"]["context"] for event in self.events if event["method"] == "Runtime.executionContextCreated"]
+        tree = self.call("Page.getFrameTree")["frameTree"]
+        wanted = [child["frame"]["id"] for child in tree.get("childFrames", [])]
+        found = {one["auxData"]["frameId"]: one["id"] for one in contexts if one["auxData"].get("isDefault")}
+        return [found[frame] for frame in wanted]
+
+    def run(self, script, context=None):
+        """The value of an expression, in a frame if one is named; a promise is waited for."""
+        place = {} if context is None else {"contextId": context}
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, **place)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"].get("description", script))
         return answer["result"].get("value")

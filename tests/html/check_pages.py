@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Looks at pages in a browser: usage: check_pages.py CHROMIUM PAGES_DIR [--sample] [PICTURES_DIR]
 
-PAGES_DIR has model.html, values.html, directory.html, diff.html and hostile.html, which scripts/check-html makes.
+PAGES_DIR has model.html, values.html, directory.html, diff.html and hostile.html, which scripts/check-html makes, and where
+Python can load the library notebook.html, with what a notebook shows of two models.
 """
 import os
 import sys
@@ -21,6 +22,9 @@ SECTIONS = {
     "diff": ["summary", "error", "types", "keys"],
     "hostile": ["model", "remarks", "types", "layers", "keys", "template", "tensors", "vocabulary"],
 }
+# In a notebook: without the vocabulary.
+SECTIONS_OF_FRAMES = {"hostile": ["model", "remarks", "types", "layers", "keys", "template", "tensors"],
+                      "directory": ["model", "remarks", "types", "layers", "memory", "keys", "template", "tensors"]}
 if SAMPLE:
     SECTIONS = {name: SECTIONS[name] for name in ("model", "hostile")}
 failed = 0
@@ -110,6 +114,28 @@ def hostile(browser):
     expect("requests past the policy", [one for one in browser.complaints() if one.startswith("request: ")], [])
 
 
+def notebook(browser):
+    """Two models in frames: each is drawn, keeps to itself, and its links stay in it."""
+    frames = browser.frames()
+    expect("frames", len(frames), 2)
+    for name, frame in zip(("hostile", "directory"), frames):
+        wanted = SECTIONS_OF_FRAMES[name]
+        sections = "[...document.querySelectorAll('main > section')].map((one) => one.id)"
+        expect(name + " in a frame: sections", browser.run(sections, frame), wanted)
+        expect(name + " in a frame: its origin", browser.run("origin", frame), "null")
+        expect(name + " in a frame: scripts that ran", browser.run("String(window.hacked)", frame), "undefined")
+        reached = browser.run("(() => { try { return parent.document.title; } catch (error) { return error.name; } })()", frame)
+        expect(name + " in a frame: what it reaches", reached, "SecurityError")
+        browser.run("document.querySelector('nav a[href=\"#tensors\"]').click()", frame)
+        browser.run("new Promise((done) => setTimeout(done, 0))", frame)
+        expect(name + " in a frame: after a link", browser.run(sections, frame), wanted)
+        place = "(() => { const at = document.getElementById('tensors').getBoundingClientRect(); return at.top >= 0 && at.top < innerHeight; })()"
+        browser.run("document.documentElement.style.scrollBehavior = 'auto'; document.querySelector('nav a[href=\"#tensors\"]').click()", frame)
+        expect(name + " in a frame: the link leads there", browser.run(place, frame), True)
+    expect("the notebook's own scripts", browser.run("String(window.hacked)"), "undefined")
+    expect("notebook: complaints", browser.complaints(), [])
+
+
 def main():
     program, pages, *rest = [one for one in sys.argv[1:] if one != "--sample"]
     pages, pictures = os.path.abspath(pages), rest[0] if rest else None
@@ -124,6 +150,10 @@ def main():
                     by_keyboard(browser)
                 if name == "hostile":
                     hostile(browser)
+            if os.path.exists(os.path.join(pages, "notebook.html")):
+                browser.show_as(1200, "light")
+                browser.open("file://%s/notebook.html" % pages)
+                notebook(browser)
         finally:
             browser.close()
     print("%d pages in %d widths and %d themes, on paper, by keyboard: %s" %

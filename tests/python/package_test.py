@@ -2,12 +2,18 @@
 """The package modelutils over the library: values against an independent reader, errors, use after close, threads.
 usage: package_test.py TEST_DATA_DIR (with MODELUTILS_LIBRARY and PYTHONPATH)"""
 
+import contextlib
+import http.server
 import json
 import os
+import re
+import shutil
 import struct
 import sys
+import tempfile
 import threading
 import unittest
+from html.parser import HTMLParser
 
 import modelutils as mu
 
@@ -59,6 +65,52 @@ class Gguf:
             element, count = self.take("I"), self.take("Q")
             return [self.value(element) for _ in range(count)]
         return self.take(FORMATS[kind])
+
+
+# The program that reads addresses, as the build has it.
+helper = os.path.join(os.path.dirname(os.environ["MODELUTILS_LIBRARY"]), "../libexec/modelutils/fetch")
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """The files of a folder at an address of this machine, by ranges."""
+
+    class Files(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            try:
+                with open(folder + self.path, "rb") as file:
+                    content = file.read()
+            except OSError:
+                return self.send_error(404)
+            wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            self.send_response(206 if wanted else 200)
+            if wanted:
+                begin, end = int(wanted[1]), min(int(wanted[2]) + 1, len(content))
+                self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
+                content = content[begin:end]
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def safetensors_header(file):
+    """Its length and its tensors, by json alone."""
+    with open(file, "rb") as opened:
+        (size,) = struct.unpack("<Q", opened.read(8))
+        header = json.loads(opened.read(size))
+    header.pop("__metadata__", None)
+    return size, header
 
 
 def path(name):
@@ -114,12 +166,26 @@ class Reading(unittest.TestCase):
                                  {name: (t[0], expected.begin + t[2]) for name, t in expected.tensors.items()}, file)  # fmt: skip
         self.assertGreater(opened, 0)
 
+    @unittest.skipUnless(os.path.isdir("../shared/corpus"), "no reference data")
+    def test_safetensors_of_the_corpora_as_json_says(self):
+        opened = 0
+        for folder, _, names in os.walk("../shared/corpus"):
+            for name in (one for one in names if one.endswith(".safetensors")):
+                file = os.path.join(folder, name)
+                if "malformed" in file:
+                    continue  # some can be opened all the same; what json makes of them is not ours
+                model = mu.open(file)
+                opened += 1
+                size, header = safetensors_header(file)
+                self.assertEqual({tensor.name: (tensor.type, tensor.offset, tensor.nbytes) for tensor in model.tensors.values()},
+                                 {tensor: (entry["dtype"], 8 + size + entry["data_offsets"][0],
+                                           entry["data_offsets"][1] - entry["data_offsets"][0])
+                                  for tensor, entry in header.items()}, file)  # fmt: skip
+        self.assertGreater(opened, 0)
+
     def test_safetensors_as_json_says(self):
         file = path("mlx/h96_bf16_4b_g32/model.safetensors")
-        with open(file, "rb") as opened:
-            (size,) = struct.unpack("<Q", opened.read(8))
-            header = json.loads(opened.read(size))
-        header.pop("__metadata__", None)
+        size, header = safetensors_header(file)
         model = mu.open(file)
         self.assertEqual(set(model.tensors), set(header))
         for name, entry in header.items():
@@ -130,6 +196,21 @@ class Reading(unittest.TestCase):
             if found.packing:  # eight codes of four bits in a word
                 shape[-1] //= 8
             self.assertEqual((found.type, shape), (entry["dtype"], entry["shape"]))
+
+    @unittest.skipUnless(os.path.exists(helper), "no libexec/modelutils/fetch next to the library")
+    def test_an_address(self):
+        with serving(path("gguf")) as address:
+            model, expected = mu.open(f"{address}/small.gguf"), mu.open(path("gguf/small.gguf"))
+            self.assertEqual(dict(model.keys).keys(), dict(expected.keys).keys())
+            self.assertEqual(model.files, [f"{address}/small.gguf"])
+            tensor = model.tensors["token_embd.weight"]
+            self.assertEqual(tensor.read(), expected.tensors["token_embd.weight"].read())
+            with self.assertRaises(mu.InputError):
+                tensor.numpy(mmap=True)  # what is elsewhere cannot be mapped
+            self.assertEqual([f.code for f in mu.verify(f"{address}/small.gguf", data=True)], ["gguf-value-nan", "data-nan"])
+            with self.assertRaises(mu.InputError) as missing:
+                mu.open(f"{address}/nothing.gguf")
+            self.assertEqual(missing.exception.code, "remote-missing")
 
     def test_a_split_set_is_one_model(self):
         model = mu.open(path("gguf/split-00002-of-00002.gguf"))
@@ -213,7 +294,7 @@ class Errors(unittest.TestCase):
         with mu.open(path("demo-model")) as model:
             tensor, keys = model.tensors["token_embd.weight"], model.keys
         self.assertTrue(model.closed)
-        for call in (tensor.read, tensor.dequantize, tensor.numpy, model.card, lambda: len(model.tensors),
+        for call in (tensor.read, tensor.dequantize, tensor.numpy, model.card, model.html, lambda: len(model.tensors),
                      lambda: keys["x"], lambda: mu.tokenize(model, ""), lambda: mu.render(model, []), lambda: mu.fit(model), model.__enter__):  # fmt: skip
             with self.assertRaises(mu.ArgumentError) as raised:
                 call()
@@ -296,14 +377,67 @@ class Reports(unittest.TestCase):
         for text in ("Hello world", "", "a\0b", "\u20ac 12"):
             self.assertEqual(mu.detokenize(model, mu.tokenize(model, text)), text)
 
-    def test_html_is_escaped(self):
-        shown = mu.open(path("demo-model"))._repr_html_()
-        self.assertIn("LlamaForCausalLM", shown)
-        self.assertIn("affine 4-bit, group 64", shown)
-        self.assertIn("cache 1.0 MiB", shown)
-        from modelutils import _html
+    def test_html(self):
+        model = mu.open(path("demo-model"))
+        page = model.html()
+        self.assertTrue(page.startswith("<!DOCTYPE html>\n") and page.endswith("</html>\n"))
+        self.assertEqual(schemas(page), ["page/1", "card/1", "st-dump/1"])
+        self.assertEqual(schemas(model.html(vocabulary=True, statistics=True, memory=True)),
+                         ["page/1", "card/1", "st-dump/1", *["stats/1"] * len(model.tensors), "fit/1", "vocabulary/1"])  # fmt: skip
+        self.assertIn('"n_ctx":4096', model.html(memory={"context": 4096, "gpu": "24G"}))
+        for wrong in ({"context": 0}, {"gpu": "much"}):
+            with self.assertRaises(mu.ArgumentError):
+                model.html(memory=wrong)
+        with self.assertRaises(TypeError):
+            model.html(memory={"color": 1})
 
-        self.assertEqual(_html._text("<b>\x1b\u202e\"&"), "&lt;b&gt;\\u{1b}\\u{202e}&quot;&amp;")
+    def test_a_notebook_shows_the_page_in_a_frame(self):
+        model = mu.open(path("demo-model"))
+        frames = Frames(model._repr_html_())
+        [frame] = frames.frames
+        self.assertEqual(frame["srcdoc"], model.html(memory=True))
+        # Scripts run, but of no origin: the notebook and its server are out of reach.
+        self.assertEqual(frame["sandbox"], "allow-scripts")
+        self.assertEqual(frames.text, repr(model))
+        with tempfile.TemporaryDirectory() as folder:
+            hostile = os.path.join(folder, "<script>\x1b&lt;.gguf")
+            shutil.copyfile(path("gguf/small.gguf"), hostile)
+            frames = Frames(mu.open(hostile)._repr_html_())
+        self.assertEqual(frames.tags, ["code", "iframe"])
+        self.assertIn("<script>\\x1b&lt;.gguf", frames.text)
+        # Many tensors would make a notebook of many megabytes; what no GGUF can be made of has no memory plan.
+        from modelutils import _notebook
+
+        most, _notebook._MOST_TENSORS = _notebook._MOST_TENSORS, 3
+        try:
+            self.assertEqual(Frames(model._repr_html_()).tags, ["code"])
+        finally:
+            _notebook._MOST_TENSORS = most
+        self.assertEqual(schemas(Frames(mu.open(path("mlx/h96_bf16_4b_g32"))._repr_html_()).frames[0]["srcdoc"])[0], "page/1")
+
+
+def schemas(page):
+    """Of the reports in a page."""
+    data = page.split(' id="data">', 1)[1].split("</script>", 1)[0]
+    return [report["schema"] for report in json.loads(data)]
+
+
+class Frames(HTMLParser):
+    """The tags of a fragment, its text, and the attributes of its frames."""
+
+    def __init__(self, fragment):
+        super().__init__()
+        self.tags, self.text, self.frames = [], "", []
+        self.feed(fragment)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag == "iframe":
+            self.frames.append(dict(attributes))
+
+    def handle_data(self, data):
+        self.text += data
 
 
 unittest.main()

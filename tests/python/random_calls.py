@@ -127,7 +127,11 @@ class Caller:
                   template=self.sane(""), mood=self.thing())  # fmt: skip
 
     def call_html(self):
-        self.model()._repr_html_()
+        if self.random.random() < 0.5:
+            self.model()._repr_html_()
+        else:
+            memory = self.random.choice([False, True, {}, {"context": self.number()}, {self.text(): self.thing()}])
+            self.model().html(vocabulary=self.random.random() < 0.5, statistics=self.random.random() < 0.2, memory=memory)
 
     def call_fit(self):
         names = ["context", "gpu", "ram", "memory", "margin", "kv", "sequences", "batch", "ubatch", "unified",
@@ -158,7 +162,7 @@ class Caller:
         for place, kind in enumerate(kinds):
             if kind is ctypes.c_void_p:
                 use_room = self.random.random() < 0.7 and name not in ("mu_fit", "mu_card", "mu_open", "mu_verify",
-                                                                       "mu_diff", "mu_detokenize", "mu_render")  # fmt: skip
+                                                                       "mu_diff", "mu_detokenize", "mu_render", "mu_page")  # fmt: skip
                 values.append(handle.pointer if place == 0 and handle else room if place and use_room else None)
             elif kind is ctypes.c_char_p:
                 values.append(self.random.choice([None, b"", b"general.architecture"]))

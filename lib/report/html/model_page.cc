@@ -46,6 +46,7 @@ class ModelPage {
  private:
   // Without having been asked for, a tokenizer that cannot be read is only a remark, and none is nothing.
   Status read_tokenizer(std::optional<tokenizer::EncodeKeys>& keys) {
+    if (!source_.tokenizer) return {};
     auto read = source_.tokenizer();
     if (read) {
       keys = std::move(*read);

@@ -15,12 +15,12 @@ namespace modelutils {
 
 /// What of a model is asked for only where the page shows it.
 struct ModelPageSource {
-  std::string_view program;  ///< "gguf-dump"
+  std::string_view program;  ///< "gguf-dump", "libmodelutils"
   std::string_view path;     ///< as given
   ListingSource& listing;
   const Findings& findings;  ///< rules that it breaks
   std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit;
-  std::function<Result<tokenizer::EncodeKeys>()> tokenizer;
+  std::function<Result<tokenizer::EncodeKeys>()> tokenizer;  ///< none: the page has no vocabulary
   std::function<Result<ChatSource>(std::string_view name)> chat;
 };
 

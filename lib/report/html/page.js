@@ -37,3 +37,16 @@ if (reports['model-diff']) {
   modelPage(reports);
 }
 document.getElementById('bottom').append(`Made by ${plain(reports.page.program)} ${plain(reports.page.version)} of modelutils. The data of this page is JSON in it.`);
+
+// A page that is the text of a frame, as in a notebook, has the address of what is around it: a link to a part of the page
+// would leave it.
+if (location.protocol === 'about:') {
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    const part = document.getElementById(link.getAttribute('href').slice(1));
+    part.scrollIntoView();
+    part.focus({ preventScroll: true });
+  });
+}

@@ -5,6 +5,7 @@
 #include "gguf/document.h"
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
+#include "rules/gguf/role_texts.h"
 #include "rules/gguf/rules.h"
 
 namespace modelutils::gguf_rules {
@@ -24,9 +25,10 @@ void check_tail(const ByteSource& source, const gguf::Document& document, Findin
 // Keys and values. `document` is the file that holds the model's keys (the first of a set).
 void check_values(const ByteSource& source, const gguf::Document& document, FindingLog& log);
 void check_known_keys(const gguf::SetFile& file, const gguf::Index& index, FindingLog& log);
-/// Chat templates, each parsed once; with TokenTexts::read also whether they go with the special tokens.
+/// Chat templates, each parsed once; with TokenTexts::read also whether they go with the special tokens. `roles`: their
+/// texts; read if they are not known.
 void check_chat_templates(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                          TokenTexts texts, FindingLog& log);
+                          TokenTexts texts, std::optional<RoleTexts> roles, FindingLog& log);
 
 /// What the tensors of all files of the model say about the hyper-parameters.
 struct TensorFacts {
@@ -41,7 +43,9 @@ void check_companion(const gguf::Document& document, const gguf::Index& index, F
 /// Does general.file_type name the type that most weights have?
 void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
 void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log);
-void check_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                  const TensorFacts& facts, TokenTexts texts, FindingLog& log);
+/// What it read of the special tokens on its way; nothing where it did not read the vocabulary.
+std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
+                                      const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
+                                      FindingLog& log);
 
 }  // namespace modelutils::gguf_rules

@@ -109,8 +109,10 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   }
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
-  gguf_rules::check_chat_templates(*first.source, first.document, index, texts, part);
-  gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, part);
+  FindingLog of_tokens;
+  auto roles = gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, of_tokens);
+  gguf_rules::check_chat_templates(*first.source, first.document, index, texts, std::move(roles), part);
+  part.add_all(std::move(of_tokens));
   take(log, std::move(part), set, first);
   return log;
 }

@@ -27,6 +27,8 @@ class TokenRules {
   TokenRules(const ByteSource& source, const gguf::Document& document, const gguf::Index& index, FindingLog& log)
       : source_(source), document_(document), index_(index), log_(log) {}
 
+  const std::optional<RoleTexts>& roles() const { return roles_; }
+
   void check(const TensorFacts& facts, TokenTexts texts) {
     const gguf::ArrayRef* tokens = string_array(tokens_key);
     if (tokens == nullptr) return;
@@ -47,9 +49,11 @@ class TokenRules {
     }
     const gguf::ArrayRef* merges = string_array(merges_key);
     const bool byte_level = index_.string_value("tokenizer.ggml.model") == "gpt2";
-    const auto scan =
-        scan_vocabulary(source_, document_, *tokens, merges, byte_level ? ordinary_tokens() : std::vector<bool>());
+    RoleTextsOnTheWay roles(index_, count_);
+    const auto scan = scan_vocabulary(source_, document_, *tokens, merges,
+                                      byte_level ? ordinary_tokens() : std::vector<bool>(), &roles);
     if (!scan) return log_.add(without_path(scan.error()));
+    if (!roles.next()) roles_ = roles.texts();
     report_tokens(*scan, *tokens);
     if (merges != nullptr) report_merges(*scan, *merges);
     if (byte_level) report_unreachable(*scan, merges);
@@ -260,14 +264,18 @@ class TokenRules {
   const gguf::Index& index_;
   FindingLog& log_;
   u64 count_ = 0;
+  std::optional<RoleTexts> roles_;
   std::vector<u8> types_;  // of tokenizer.ggml.token_type; 0 for what is none
 };
 
 }  // namespace
 
-void check_tokens(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                  const TensorFacts& facts, TokenTexts texts, FindingLog& log) {
-  TokenRules(source, document, index, log).check(facts, texts);
+std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
+                                      const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
+                                      FindingLog& log) {
+  TokenRules rules(source, document, index, log);
+  rules.check(facts, texts);
+  return rules.roles();
 }
 
 }  // namespace modelutils::gguf_rules

@@ -74,7 +74,7 @@ bool is_set(const std::vector<bool>& flags, u64 index) {
 
 Status scan_tokens(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& tokens,
                    const std::vector<bool>& ordinary, TokenTable& table, std::vector<bool>& unmade,
-                   VocabularyScan& scan) {
+                   gguf_rules::RoleTextsOnTheWay* roles, VocabularyScan& scan) {
   const auto settle = [&](const Token& token) {
     const u32 index = static_cast<u32>(token.index);
     const std::optional<u32> first = table.insert(token.hash, index);
@@ -86,6 +86,7 @@ Status scan_tokens(const ByteSource& source, const gguf::Document& document, con
   Batch<Token, decltype(settle)> batch(settle);
   const Status read = each_string(source, document, tokens, [&](u64 index, std::string_view text, u64 offset) {
     if (!is_utf8(text)) scan.tokens_not_utf8.count(index, offset);
+    if (roles != nullptr && roles->next() == index) roles->take(text);
     if (text.empty()) return scan.tokens_empty.count(index, offset);
     if (is_set(ordinary, index)) {
       unmade[static_cast<std::size_t>(index)] = has_several_characters(text);
@@ -175,11 +176,11 @@ std::string beginning_of(std::string text) {
 
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
                                        const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
-                                       const std::vector<bool>& ordinary) {
+                                       const std::vector<bool>& ordinary, gguf_rules::RoleTextsOnTheWay* roles) {
   VocabularyScan scan;
   TokenTable table(tokens.count);
   std::vector<bool> unmade(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count));
-  MU_TRY(scan_tokens(source, document, tokens, ordinary, table, unmade, scan));
+  MU_TRY(scan_tokens(source, document, tokens, ordinary, table, unmade, roles, scan));
   if (merges == nullptr) return scan;
   MU_TRY(scan_merges(source, document, *merges, table, unmade, scan));
   if (const auto first = std::ranges::find(unmade, true); first != unmade.end()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gguf/document.h"
+#include "rules/gguf/role_texts.h"
 
 namespace modelutils {
 
@@ -45,10 +46,12 @@ struct VocabularyScan {
 
 /// Hashes every token and looks up both halves and the whole of every merge. `tokens` (fewer than 2^32 - 1) and
 /// `merges`, which may be null, are arrays of strings. `ordinary`: which tokens are of type NORMAL; the last three
-/// tallies are of those only. Memory: 24 to 48 bytes for each token. Errors: those of reading.
+/// tallies are of those only. `roles` gets the texts that it waits for. Memory: 24 to 48 bytes for each token. Errors:
+/// those of reading.
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
                                        const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
-                                       const std::vector<bool>& ordinary = {});
+                                       const std::vector<bool>& ordinary = {},
+                                       gguf_rules::RoleTextsOnTheWay* roles = nullptr);
 
 /// The string whose length field stands at `offset`, its first 80 bytes or so (whole characters), for messages. Empty
 /// if it cannot be read.

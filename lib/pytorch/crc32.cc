@@ -1,0 +1,149 @@
+#include "pytorch/crc32.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace modelutils::pytorch {
+
+namespace {
+
+u32 zlib_crc32(u32 crc, const std::byte* bytes, std::size_t size) {
+  constexpr std::size_t most = std::size_t{1} << 30;  // zlib counts in 32 bits
+  uLong result = crc;
+  while (size > 0) {
+    const std::size_t piece = std::min(size, most);
+    result = ::crc32(result, reinterpret_cast<const Bytef*>(bytes), static_cast<uInt>(piece));
+    bytes += piece;
+    size -= piece;
+  }
+  return static_cast<u32>(result);
+}
+
+#if defined(__x86_64__)
+
+// A message is a polynomial over GF(2), and what is far in front counts as its remainder times a power of x: so 16
+// bytes are taken D bits further by two products with constants, until 16 bytes are left that have the remainder of all
+// (V. Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ", 2009). Bits are reflected.
+//
+// x^n modulo the polynomial; a product of reflected numbers is one bit short, which the constant makes up for.
+constexpr u64 power_of_x(unsigned n) {
+  u64 value = u64{1} << 31;
+  for (; n > 0; --n) value = (value >> 1) ^ ((value & 1) != 0 ? u64{0xEDB88320} : 0);
+  return value << 1;
+}
+
+struct Step {
+  long long near, far;  // of the later and of the earlier half of 16 bytes
+};
+constexpr Step step_over(unsigned bits) {
+  return {static_cast<long long>(power_of_x(bits - 32)), static_cast<long long>(power_of_x(bits + 32))};
+}
+
+#define MU_FOLDS [[gnu::always_inline, gnu::target("pclmul,sse4.1")]]
+
+MU_FOLDS inline __m128i load16(const std::byte* at) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+}
+MU_FOLDS inline __m128i folded(__m128i front, __m128i step, __m128i onto) {
+  const __m128i far = _mm_clmulepi64_si128(front, step, 0x00), near = _mm_clmulepi64_si128(front, step, 0x11);
+  return _mm_xor_si128(_mm_xor_si128(far, near), onto);
+}
+
+// `size` is at least 64 and a multiple of 16.
+[[gnu::target("pclmul,sse4.1")]] u32 folding_crc32(u32 crc, const std::byte* at, std::size_t size) {
+  constexpr Step over64 = step_over(8 * 64), over16 = step_over(8 * 16);
+  const __m128i by64 = _mm_set_epi64x(over64.near, over64.far), by16 = _mm_set_epi64x(over16.near, over16.far);
+  __m128i a = _mm_xor_si128(load16(at), _mm_cvtsi32_si128(static_cast<int>(~crc)));
+  __m128i b = load16(at + 16), c = load16(at + 32), d = load16(at + 48);
+  for (at += 64, size -= 64; size >= 64; at += 64, size -= 64) {
+    a = folded(a, by64, load16(at));
+    b = folded(b, by64, load16(at + 16));
+    c = folded(c, by64, load16(at + 32));
+    d = folded(d, by64, load16(at + 48));
+  }
+  a = folded(folded(folded(a, by16, b), by16, c), by16, d);
+  for (; size >= 16; at += 16, size -= 16) a = folded(a, by16, load16(at));
+  std::array<std::byte, 16> left;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(left.data()), a);
+  return zlib_crc32(~u32{0}, left.data(), left.size());  // from a register of zeros
+}
+
+#undef MU_FOLDS
+#define MU_FOLDS [[gnu::always_inline, gnu::target("vpclmulqdq,avx2,pclmul")]]
+
+MU_FOLDS inline __m256i load32(const std::byte* at) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+}
+MU_FOLDS inline __m256i folded(__m256i front, __m256i step, __m256i onto) {
+  const __m256i far = _mm256_clmulepi64_epi128(front, step, 0x00), near = _mm256_clmulepi64_epi128(front, step, 0x11);
+  return _mm256_xor_si256(_mm256_xor_si256(far, near), onto);
+}
+
+// Twice as wide; `size` is at least 128 and a multiple of it.
+[[gnu::target("vpclmulqdq,avx2,pclmul")]] u32 folding_crc32_by_32(u32 crc, const std::byte* at, std::size_t size) {
+  constexpr Step over128 = step_over(8 * 128);
+  const __m256i step = _mm256_set_epi64x(over128.near, over128.far, over128.near, over128.far);
+  __m256i a = _mm256_xor_si256(load32(at), _mm256_set_epi32(0, 0, 0, 0, 0, 0, 0, static_cast<int>(~crc)));
+  __m256i b = load32(at + 32), c = load32(at + 64), d = load32(at + 96);
+  for (at += 128, size -= 128; size > 0; at += 128, size -= 128) {
+    a = folded(a, step, load32(at));
+    b = folded(b, step, load32(at + 32));
+    c = folded(c, step, load32(at + 64));
+    d = folded(d, step, load32(at + 96));
+  }
+  alignas(32) std::array<std::byte, 128> left;
+  std::byte* out = left.data();
+  for (const __m256i part : {a, b, c, d}) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out), part);
+    out += 32;
+  }
+  return folding_crc32(~u32{0}, left.data(), left.size());
+}
+
+#undef MU_FOLDS
+
+#endif
+
+}  // namespace
+
+CarrylessProduct best_carryless_product() {
+#if defined(__x86_64__)
+  static const CarrylessProduct best = [] {
+    if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return CarrylessProduct::none;
+    const bool is_wide = __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx2");
+    return is_wide ? CarrylessProduct::of_32_bytes : CarrylessProduct::of_16_bytes;
+  }();
+  return best;
+#else
+  return CarrylessProduct::none;
+#endif
+}
+
+u32 crc32_of(u32 crc, Bytes bytes, [[maybe_unused]] CarrylessProduct product) {
+#if defined(__x86_64__)
+  constexpr std::size_t fewest = 256;  // below, zlib is as fast
+  if (product == CarrylessProduct::of_32_bytes && bytes.size() >= fewest) {
+    const std::size_t whole = bytes.size() / 128 * 128;
+    crc = folding_crc32_by_32(crc, bytes.data(), whole);
+    bytes = bytes.subspan(whole);
+  } else if (product == CarrylessProduct::of_16_bytes && bytes.size() >= fewest) {
+    const std::size_t whole = bytes.size() / 16 * 16;
+    crc = folding_crc32(crc, bytes.data(), whole);
+    bytes = bytes.subspan(whole);
+  }
+#endif
+  return zlib_crc32(crc, bytes.data(), bytes.size());
+}
+
+u32 crc32_joined(u32 first, u32 second, u64 second_bytes) {
+  return static_cast<u32>(::crc32_combine(first, second, static_cast<z_off_t>(second_bytes)));
+}
+
+}  // namespace modelutils::pytorch

@@ -1,0 +1,112 @@
+#include "pytorch/check_records.h"
+
+#include <gtest/gtest.h>
+
+#include "io/random_access_file.h"
+#include "support/checkpoint_builder.h"
+
+namespace modelutils::pytorch {
+namespace {
+
+using test::zip;
+
+MemoryFile memory_of(const std::string& content) {
+  const auto bytes = std::as_bytes(std::span(content));
+  return MemoryFile({bytes.begin(), bytes.end()}, "m.pt");
+}
+
+// A file that refuses a part of it: whoever reads there again is noticed.
+class ReadOnce : public MemoryFile {
+ public:
+  ReadOnce(const MemoryFile& file, u64 begin, u64 end) : MemoryFile(file), begin_(begin), end_(end) {}
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    if (offset < end_ && offset + out.size() > begin_) return input_error("io-read", "is read again");
+    return MemoryFile::read_some(offset, out);
+  }
+
+ private:
+  u64 begin_, end_;
+};
+
+std::string by_sevens(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 7);
+  return bytes;
+}
+
+class CheckRecords : public ::testing::Test {
+ protected:
+  // Code and place of each finding, or the code of the error.
+  std::string found(ReadChecksums& read, unsigned threads = 2) {
+    const MemoryFile file = memory_of(content);
+    return found(file, read, threads);
+  }
+  std::string found(const ByteSource& file, ReadChecksums& read, unsigned threads = 2) {
+    auto findings = check_records(file, document, read, threads);
+    if (!findings) return findings.error().code;
+    std::string text;
+    for (const Finding& finding : *findings) text += finding.code + " " + finding.where + "\n";
+    return text;
+  }
+  std::string found() {
+    ReadChecksums nothing;
+    return found(nothing);
+  }
+  Bytes bytes(u64 begin, u64 end) const { return std::as_bytes(std::span(content)).subspan(begin, end - begin); }
+
+  void SetUp() override {
+    content = zip({{.name = "a/one", .content = by_sevens(3'000'000)},
+                   {.name = "a/two", .content = by_sevens(700), .deflate = true},
+                   {.name = "a/none", .content = ""},
+                   {.name = "a/three", .content = by_sevens(5000)}});
+    const MemoryFile file = memory_of(content);
+    document.records = read_zip(file)->records;
+    ASSERT_EQ(document.records.size(), 4U);
+  }
+  const ZipRecord& one() const { return document.records[0]; }
+
+  std::string content;
+  Document document;
+};
+
+TEST_F(CheckRecords, ReadsWhatWasNotRead) {
+  EXPECT_EQ(found(), "");
+  const std::string whole = content;
+  content[document.records[1].data_offset + 20] ^= 1;  // deflated
+  EXPECT_TRUE(found().starts_with("pt-zip-")) << found();
+  EXPECT_TRUE(found().ends_with("record 'a/two'\n")) << found();
+  content = whole;
+  content[one().data_offset + 2'999'999] ^= 1;
+  content[document.records[3].data_offset] ^= 1;
+  EXPECT_EQ(found(), "pt-zip-crc record 'a/one'\npt-zip-crc record 'a/three'\n");
+}
+
+TEST_F(CheckRecords, DoesNotReadAgain) {
+  const u64 begin = one().data_offset, end = begin + one().stored_bytes;
+  const MemoryFile memory = memory_of(content);
+  // All but the last 1000 bytes were read, in two pieces.
+  ReadChecksums read;
+  read.add(begin + 1'000'000, bytes(begin + 1'000'000, end - 1000));
+  read.add(begin, bytes(begin, begin + 999'000));
+  EXPECT_EQ(found(ReadOnce(memory, begin, begin + 999'000), read), "");
+  ReadChecksums again;
+  again.add(begin, bytes(begin, end - 1000));
+  EXPECT_EQ(found(ReadOnce(memory, begin, end - 999), again), "io-read");
+}
+
+TEST_F(CheckRecords, WhatWasReadCounts) {
+  const u64 begin = one().data_offset, end = begin + one().stored_bytes;
+  content[begin + 5] ^= 1;
+  ReadChecksums read;
+  read.add(begin, bytes(begin, begin + 1000));
+  content[begin + 5] ^= 1;  // as if it had been repaired meanwhile: what was read was wrong
+  EXPECT_EQ(found(read), "pt-zip-crc record 'a/one'\n");
+  // What reaches over an end says nothing of the record.
+  ReadChecksums wide;
+  wide.add(begin - 10, bytes(begin - 10, begin + 10));
+  wide.add(end - 10, bytes(end - 10, end + 10));
+  EXPECT_EQ(found(wide), "");
+}
+
+}  // namespace
+}  // namespace modelutils::pytorch
