@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "listing/chat_source.h"
 #include "model/model_view.h"
-#include "tokenizer/encode_keys.h"
+#include "tokenizer/encode/keys.h"
 
 namespace modelutils::c_api {
 
