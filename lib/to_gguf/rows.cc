@@ -189,18 +189,32 @@ TensorType computed_type(const HfModel& model, const MappedTensor& tensor) {
 }
 
 Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
-  MU_TRY(read_unmerged_rows(model, tensor, first, count, out));
-  if (tensor.merge == nullptr) return {};
+  if (tensor.merge == nullptr) return read_unmerged_rows(model, tensor, first, count, out);
+  StoredRows rows;
+  MU_TRY(read_unmerged_rows(model, tensor, first, count, rows));
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
-  if (tensor.is_transposed || tensor.is_scaled) {
-    dequantize(values_type(matrix), out.values(), values);
-  } else {
-    decode(matrix, out, values);
+  const bool is_computed = tensor.is_transposed || tensor.is_scaled;
+  const bool is_plain = is_computed || matrix.form.is_plain();
+  const TensorType type = is_computed ? values_type(matrix) : matrix.form.type();
+  // Of plain values so many at once that they stay in the cache.
+  const u64 columns = std::max<u64>(tensor.columns(), 1);
+  const u64 step = is_plain ? std::clamp<u64>((u64{1} << 16) / columns, 1, std::max<u64>(count, 1)) : count;
+  const std::size_t row_bytes = count == 0 ? 0 : rows.values().size() / count;
+  std::vector<float> values;
+  out.values().resize(static_cast<std::size_t>(count * columns) * sizeof(float));
+  MutableBytes to(out.values());
+  for (u64 done = 0; done < count; done += step) {
+    const u64 now = std::min(step, count - done);
+    values.resize(static_cast<std::size_t>(now * columns));
+    if (is_plain) {
+      dequantize(type, Bytes(rows.values()).subspan(done * row_bytes, now * row_bytes), values);
+    } else {
+      decode(matrix, rows, values);
+    }
+    MU_TRY(tensor.merge->apply(first + done, now, values));
+    std::memcpy(to.data(), values.data(), values.size() * sizeof(float));
+    to = to.subspan(values.size() * sizeof(float));
   }
-  MU_TRY(tensor.merge->apply(first, count, values));
-  out.values().resize(values.size() * sizeof(float));
-  std::memcpy(out.values().data(), values.data(), out.values().size());
   return {};
 }
 

@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Llama, and Mixtral and Qwen 2 MoE as Hugging Face has them: of the last llama.cpp does not apply the tensors ".scale".
 MODELS = ["llama_bf16", "mixtral_bf16", "qwen2_moe_bf16"]
 NOISE = 1e-3     # largest difference of a log-probability; sums in another order
-ROUNDED = 0.1    # as converted, root mean square over their spread: llama.cpp rounds what it multiplies with blocks to 8 bits
+ROUNDED = 0.2    # as converted, root mean square over their spread: llama.cpp rounds what it multiplies with blocks to 8 bits
 
 tools, zoo, client = sys.argv[1], sys.argv[2], sys.argv[3:]
 
