@@ -205,8 +205,9 @@ class Reading(unittest.TestCase):
             self.assertEqual(model.files, [f"{address}/small.gguf"])
             tensor = model.tensors["token_embd.weight"]
             self.assertEqual(tensor.read(), expected.tensors["token_embd.weight"].read())
-            with self.assertRaises(mu.InputError):
-                tensor.numpy(mmap=True)  # what is elsewhere cannot be mapped
+            if numpy is not None:
+                with self.assertRaises(mu.InputError):
+                    tensor.numpy(mmap=True)  # what is elsewhere cannot be mapped
             self.assertEqual([f.code for f in mu.verify(f"{address}/small.gguf", data=True)], ["gguf-value-nan", "data-nan"])
             with self.assertRaises(mu.InputError) as missing:
                 mu.open(f"{address}/nothing.gguf")
