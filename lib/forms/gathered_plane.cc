@@ -50,10 +50,24 @@ void put_eight(u64 codes, std::byte* out) {
   std::memcpy(out, &codes, sizeof codes);
 }
 
+// Nibbles of bytes, the low one first. Simple for the sake of the vectoriser.
+void nibbles_of_bytes(const std::byte* __restrict in, u64 bytes, std::byte* __restrict out) {
+  for (u64 i = 0; i < bytes; ++i) {
+    out[2 * i] = in[i] & std::byte{15};
+    out[2 * i + 1] = in[i] >> 4;
+  }
+}
+
 // Codes [0, columns) of one row's stream at `words`, of which `bytes` are there.
 void codes_of_stream(const Gather& gather, u64 columns, const std::byte* words, u64 bytes, std::byte* out) {
   u64 i = 0;
-  if (is_in_eights(gather)) {
+  if (is_in_eights(gather) && gather.bits == 4) {
+    nibbles_of_bytes(words, columns / 2, out);
+    i = columns / 2 * 2;
+  } else if (is_in_eights(gather) && gather.bits == 8) {
+    std::memcpy(out, words, columns);
+    i = columns;
+  } else if (is_in_eights(gather)) {
     for (const std::byte* at = words; i + 8 <= columns && at + sizeof(u64) <= words + bytes;
          i += 8, at += gather.bits) {
       put_eight(mlx::spread_codes(load<u64>(at), gather.bits), out + i);
@@ -66,7 +80,19 @@ void codes_of_stream(const Gather& gather, u64 columns, const std::byte* words, 
 void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* words, u64 count, MutableBytes out) {
   const u64 step = count * word_bytes;
   u64 whole = 0;
-  if (is_in_eights(gather)) {
+  if (is_in_eights(gather) && gather.bits == 4) {
+    whole = columns / 8 * 8;
+    constexpr u64 words_at_once = 8;  // a line of the cache in every row of `out`
+    for (u64 from = 0; from < whole / 8; from += words_at_once) {
+      const u64 end = std::min(from + words_at_once, whole / 8);
+      for (u64 row = 0; row < count; ++row) {
+        for (u64 w = from; w < end; ++w) {
+          const u64 codes = mlx::spread_codes(load<u32>(words + w * step + row * word_bytes), 4);
+          put_eight(codes, out.data() + row * columns + 8 * w);
+        }
+      }
+    }
+  } else if (is_in_eights(gather)) {
     whole = columns / 32 * 32;
     std::array<std::byte, 32 + sizeof(u64)> stream{};
     for (u64 i = 0; i < whole; i += 32) {
@@ -105,19 +131,28 @@ void transpose_bytes(std::array<u64, 8>& words) {
   exchange(1, 0x00FF00FF00FF00FFu);
 }
 
-// Eight rows of AWQ's nibbles, one word of every column: `words` are `step` bytes apart. Rows of `columns` codes.
-void shuffled_rows(u64 columns, const std::byte* words, u64 step, std::byte* out) {
+// Rows of AWQ's nibbles, eight in a word of every column: `words` of a column are `step` bytes behind those of the one
+// before. As many whole words as `count` rows fill.
+void shuffled_rows(u64 columns, const std::byte* words, u64 step, u64 count, std::byte* out) {
   constexpr std::array<u64, 8> rows = {0, 2, 4, 6, 1, 3, 5, 7};  // of the nibbles
-  u64 i = 0;
-  for (; i + 8 <= columns; i += 8) {
-    std::array<u64, 8> square;
-    for (u64 k = 0; k < 8; ++k) square[k] = mlx::spread_codes(load<u32>(words + (i + k) * step), 4);
-    transpose_bytes(square);
-    for (u64 k = 0; k < 8; ++k) put_eight(square[k], out + rows[k] * columns + i);
-  }
-  for (; i < columns; ++i) {
-    const u64 codes = mlx::spread_codes(load<u32>(words + i * step), 4);
-    for (u64 k = 0; k < 8; ++k) out[rows[k] * columns + i] = static_cast<std::byte>(codes >> (8 * k));
+  constexpr u64 columns_at_once = 64;                            // a line of the cache in every row of `out`
+  for (u64 begin = 0; begin < columns; begin += columns_at_once) {
+    const u64 end = std::min(begin + columns_at_once, columns);
+    for (u64 w = 0; w < count / 8; ++w) {
+      std::byte* const to = out + 8 * w * columns;
+      const std::byte* const from = words + w * word_bytes;
+      u64 i = begin;
+      for (; i + 8 <= end; i += 8) {
+        std::array<u64, 8> square;
+        for (u64 k = 0; k < 8; ++k) square[k] = mlx::spread_codes(load<u32>(from + (i + k) * step), 4);
+        transpose_bytes(square);
+        for (u64 k = 0; k < 8; ++k) put_eight(square[k], to + rows[k] * columns + i);
+      }
+      for (; i < end; ++i) {
+        const u64 codes = mlx::spread_codes(load<u32>(from + i * step), 4);
+        for (u64 k = 0; k < 8; ++k) to[rows[k] * columns + i] = static_cast<std::byte>(codes >> (8 * k));
+      }
+    }
   }
 }
 
@@ -132,6 +167,7 @@ u64 last_word(const Gather& gather, u64 last) {
 Status read_pieces(const ByteSource& file, u64 offset, u64 stride, u64 lines, u64 bytes, std::vector<std::byte>& out) {
   out.resize(static_cast<std::size_t>(lines * bytes));
   if (lines == 0 || bytes == 0) return {};
+  if (stride == bytes) return file.read_exact(offset, out);
   constexpr u64 most_at_once = u64{1} << 20;
   const u64 together = stride <= 4 * bytes ? std::max<u64>(most_at_once / stride, 1) : 1;
   std::vector<std::byte> span;
@@ -154,7 +190,8 @@ Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u
   using Kind = Gather::Kind;
   const u64 columns = gather.columns;
   if (count == 0 || columns == 0) return {};
-  std::vector<std::byte> read;
+  // Kept for the next call: memory of this size would go back to the system, which clears it again.
+  static thread_local std::vector<std::byte> read;
   switch (gather.kind) {
     case Kind::none: return {};
     case Kind::codes_in_rows: {
@@ -178,9 +215,8 @@ Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u
       MU_TRY(read_pieces(file, offset + from * word_bytes, gather.stride, columns, bytes, read));
       u64 done = 0;
       if (gather.is_shuffled && gather.bits == 4 && first % 8 == 0) {
-        for (; done + 8 <= count; done += 8) {
-          shuffled_rows(columns, read.data() + done / 8 * word_bytes, bytes, out.data() + done * columns);
-        }
+        done = count / 8 * 8;
+        shuffled_rows(columns, read.data(), bytes, done, out.data());
       }
       for (u64 i = 0; i < columns; ++i) {
         const std::byte* words = read.data() + i * bytes;

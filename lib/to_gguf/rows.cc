@@ -52,16 +52,29 @@ class PartReader {
   }
 
   // Blocks of rows that lie side by side in the source, in another order: read them at once, then put them in order.
+  // Where a row has to be gathered, as many blocks as follow one another, since few rows cost as much as many.
   Status read_blocks(u64 dense, u64 first, u64 count, MutableBytes out) {
-    block_.resize(dense * row_bytes_);
-    for (u64 row = first; row < first + count; row += dense) {
+    constexpr u64 most_bytes = u64{8} << 20;
+    const bool is_gathered = layout_.gather.kind != Gather::Kind::none;
+    const auto lowest = [&](u64 row) {
       u64 start = view_.source_row(row);
       for (u64 k = 1; k < dense; ++k) start = std::min(start, view_.source_row(row + k));
+      return start;
+    };
+    for (u64 row = first; row < first + count;) {
+      const u64 start = lowest(row);
+      u64 rows = dense;
+      while (is_gathered && row + rows < first + count && (rows + dense) * row_bytes_ <= most_bytes &&
+             lowest(row + rows) == start + rows) {
+        rows += dense;
+      }
+      block_.resize(rows * row_bytes_);
       MU_TRY(read_source(start, block_));
-      for (u64 k = 0; k < dense; ++k) {
+      for (u64 k = 0; k < rows; ++k) {
         std::memcpy(out.data() + (row - first + k) * row_bytes_,
                     block_.data() + (view_.source_row(row + k) - start) * row_bytes_, row_bytes_);
       }
+      row += rows;
     }
     return {};
   }
@@ -104,12 +117,18 @@ u64 row_granule(const MappedTensor& tensor) {
 u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, unsigned threads) {
   if (tensor.parts.empty() || tensor.is_whole || tensor.is_transposed || tensor.pieces != 1) return 0;
   const StoredForm& form = model.matrices[tensor.parts.front().matrix].form;
-  if (form.kind != FormKind::integers || form.integers.codes.kind != Gather::Kind::codes_of_columns) return 0;
+  if (form.kind != FormKind::integers) return 0;
+  // Where a row's codes lie together, what fits the second-level cache; where a piece has codes of many rows, many.
+  constexpr u64 cached_codes = u64{256} << 10;
   constexpr u64 most_bytes = u64{64} << 20;
   constexpr u64 bytes_of_code = 3;  // the code, what it is read from, the block that it becomes
+  u64 codes = cached_codes;
+  if (form.integers.codes.kind == Gather::Kind::words_of_columns) codes = 4 * cached_codes;
+  if (form.integers.codes.kind == Gather::Kind::codes_of_columns) {
+    codes = most_bytes / std::max(threads, 1u) / bytes_of_code;
+  }
   const u64 granule = std::lcm(row_granule(tensor), u64{8});  // eight codes lie in a word
-  const u64 rows = most_bytes / std::max(threads, 1u) / (bytes_of_code * std::max<u64>(tensor.columns(), 1));
-  return rows / granule * granule;
+  return std::max<u64>(codes / std::max<u64>(tensor.columns(), 1) / granule, 1) * granule;
 }
 
 namespace {

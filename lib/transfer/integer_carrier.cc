@@ -230,22 +230,27 @@ void repack_integers(const StoredForm& form, u64 columns, const Target& target, 
   const std::byte* codes = planes[0].data();
   std::array<u8, block> numbers;  // code minus zero point, as bytes
   IntegerGroup group;
+  u16 group_half = 0;
   for (u64 row = 0; row * columns < planes[0].size(); ++row) {
-    for (u64 first = 0; first < columns; first += block, codes += block) {
-      if (first % width == 0) group = integer_group(form, columns, planes, row, first / width);
+    u64 left = 0;  // elements of the group
+    for (u64 first = 0; first < columns; first += block, codes += block, left -= block) {
+      if (left == 0) {
+        group = integer_group(form, columns, planes, row, first / width);
+        group_half = f32_to_f16(group.scale);
+        left = width;
+      }
       const u8 zero = static_cast<u8>(group.zero);
       for (std::size_t i = 0; i < block; ++i) numbers[i] = static_cast<u8>(static_cast<u8>(codes[i]) - zero);
-      float scale = group.scale;
+      u16 half = group_half;
       // Q4_0 has -8 … 7: a block with 8, which then has no -8, is negated together with its scale.
       if (target.type == TensorType::Q4_0) {
         u8 has_eight = 0;
         for (const u8 number : numbers) has_eight = static_cast<u8>(has_eight | (number == 8 ? 1 : 0));
         if (has_eight != 0) {
           for (u8& number : numbers) number = static_cast<u8>(-number);
-          scale = -scale;
+          half ^= 0x8000;
         }
       }
-      const u16 half = f32_to_f16(scale);
       std::memcpy(to, &half, sizeof half);
       to += sizeof half;
       if (target.type == TensorType::Q8_0) {
