@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::size_t max_line = 4096;
 constexpr std::size_t max_helpers = 8;
+// Resized, then received: zeros that have not left the cache cost little.
+constexpr std::size_t bytes_in_cache = 256 << 10;
 
 // The codes that the helper may answer with.
 constexpr std::array<std::string_view, 6> helper_codes = {"remote-answer",  "remote-changed",  "remote-missing",
@@ -142,23 +144,31 @@ class Helper {
     return send(command);
   }
 
-  // A command that is answered, with at most `most` bytes.
-  Result<FetchedPiece> ask(std::string_view command, u64 most, const std::string& file) {
+  // A command that is answered, with at most `most` bytes, which go to the end of `out`.
+  Result<FetchedPiece> ask(std::string_view command, u64 most, const std::string& file, std::vector<std::byte>& out) {
     ++users_;
     const std::lock_guard lock(mutex_);
-    auto piece = answer(command, most, file);
+    const std::size_t before = out.size();
+    auto piece = answer(command, most, file, out);
+    if (!piece) out.resize(before);
     --users_;
     return piece;
   }
 
  private:
-  Result<FetchedPiece> answer(std::string_view command, u64 most, const std::string& file) {
+  Result<FetchedPiece> answer(std::string_view command, u64 most, const std::string& file,
+                              std::vector<std::byte>& out) {
     MU_TRY(send(command));
     MU_ASSIGN(std::string text, line());
     std::string_view rest = text;
     std::string_view kind = take_word(rest);
-    while (kind == "again") {
-      if (remote_settings().on_retry != nullptr) remote_settings().on_retry(file, std::string(rest));
+    while (kind == "again" || kind == "part") {
+      if (kind == "part") {
+        MU_ASSIGN(const u64 taken, take_bytes(rest, most, out));
+        most -= taken;
+      } else if (remote_settings().on_retry != nullptr) {
+        remote_settings().on_retry(file, std::string(rest));
+      }
       MU_ASSIGN(text, line());
       rest = text;
       kind = take_word(rest);
@@ -168,15 +178,27 @@ class Helper {
       if (known == helper_codes.end()) return broken();
       return input_error(std::string(*known), std::string(rest));
     }
-    const auto bytes = whole_number(take_word(rest));
-    if (kind != "ok" || !bytes || *bytes > most) return broken();
+    if (kind != "ok") return broken();
+    const std::string_view bytes = take_word(rest);
     FetchedPiece piece;
     piece.total = whole_number(take_word(rest));
     piece.commit = text_of(take_word(rest));
     piece.version = text_of(take_word(rest));
-    piece.bytes.resize(*bytes);
-    MU_TRY(receive(piece.bytes.data(), piece.bytes.size()));
+    MU_TRY(take_bytes(bytes, most, out));
     return piece;
+  }
+
+  // So many bytes, at most `most`, at the end of `out`.
+  Result<u64> take_bytes(std::string_view number, u64 most, std::vector<std::byte>& out) {
+    const auto bytes = whole_number(number);
+    if (!bytes || *bytes > most) return broken();
+    for (u64 left = *bytes; left > 0;) {
+      const auto step = static_cast<std::size_t>(std::min<u64>(left, bytes_in_cache));
+      out.resize(out.size() + step);
+      MU_TRY(receive(out.data() + out.size() - step, step));
+      left -= step;
+    }
+    return *bytes;
   }
 
   Status send(std::string_view text) {
@@ -251,22 +273,23 @@ class FileOfHelper : public FetchedFile {
     (void)helper_->send_command(fmt::format("close {}\n", number_));
   }
 
-  Result<FetchedPiece> read(u64 offset, u64 size) override {
-    auto piece = helper_->ask(fmt::format("read {} {} {}\n", number_, offset, size), size, name_);
+  Result<FetchedPiece> read(u64 offset, u64 size, std::vector<std::byte>& out) override {
+    const std::size_t before = out.size();
+    auto piece = helper_->ask(fmt::format("read {} {} {}\n", number_, offset, size), size, name_, out);
     release();
     if (!piece) {
       if (!piece.error().offset && offset > 0) piece.error().offset = offset;
       return noted(std::move(piece.error()), name_);
     }
-    log_debug("{}: {} bytes from {}", name_, piece->bytes.size(), offset);
+    log_debug("{}: {} bytes from {}", name_, out.size() - before, offset);
     return piece;
   }
 
-  Result<FetchedPiece> read_whole(u64 most) override {
-    auto piece = helper_->ask(fmt::format("whole {} {}\n", number_, most), most, name_);
+  Result<FetchedPiece> read_whole(u64 most, std::vector<std::byte>& out) override {
+    auto piece = helper_->ask(fmt::format("whole {} {}\n", number_, most), most, name_, out);
     release();
     if (!piece) return noted(std::move(piece.error()), name_);
-    log_debug("{}: {} bytes", name_, piece->bytes.size());
+    log_debug("{}: {} bytes", name_, out.size());
     return piece;
   }
 

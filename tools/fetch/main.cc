@@ -5,9 +5,10 @@
 //   -> open FILE \n ADDRESS \n TOKEN    FILE is a number of the caller's; the token may be empty
 //   -> read FILE OFFSET SIZE           or
 //   -> whole FILE MOST
-//   <- again MESSAGE                   while it tries again, then
-//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     and that many bytes, or
-//   <- failed CODE MESSAGE
+//   <- again MESSAGE                   while it tries again
+//   <- part BYTES                      and the next bytes of a long range; then
+//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     and so many bytes, the last ones, or
+//   <- failed CODE MESSAGE             and the parts are void
 //   -> close FILE
 //
 // It ends when its standard input does.
@@ -27,6 +28,10 @@ constexpr std::size_t longest_word = 200;
 std::string word(const std::string& text) {
   const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
   return text.empty() || text.size() > longest_word || !is_plain ? "-" : text;
+}
+
+void answer_part(const std::string& bytes) {
+  std::cout << "part " << bytes.size() << '\n' << bytes << std::flush;
 }
 
 void answer(const fetch::File& file, const std::optional<fetch::Failure>& failed, const std::string& bytes) {
@@ -79,6 +84,7 @@ int main() {
       std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
       return 2;
     }
+    session.deliver = &answer_part;
     serve(session);
   }
   curl_global_cleanup();
