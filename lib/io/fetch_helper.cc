@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::size_t max_line = 4096;
 constexpr std::size_t max_helpers = 8;
-// Resized, then received: zeros that have not left the cache cost little.
-constexpr std::size_t bytes_in_cache = 256 << 10;
+constexpr int bytes_under_way = 256 << 10;
+constexpr std::size_t bytes_of_step = 256 << 10;
 
 // The codes that the helper may answer with.
 constexpr std::array<std::string_view, 6> helper_codes = {"remote-answer",  "remote-changed",  "remote-missing",
@@ -119,6 +119,8 @@ class Helper {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return helper_error(errno_text(errno));
     socket_ = ends[0];
+    // Room for a part or two, so that the helper goes on receiving while we read; less is no error.
+    ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes_under_way, sizeof bytes_under_way);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
@@ -192,8 +194,9 @@ class Helper {
   Result<u64> take_bytes(std::string_view number, u64 most, std::vector<std::byte>& out) {
     const auto bytes = whole_number(number);
     if (!bytes || *bytes > most) return broken();
+    // Zeros that are overwritten before they leave the cache cost little.
     for (u64 left = *bytes; left > 0;) {
-      const auto step = static_cast<std::size_t>(std::min<u64>(left, bytes_in_cache));
+      const auto step = static_cast<std::size_t>(std::min<u64>(left, bytes_of_step));
       out.resize(out.size() + step);
       MU_TRY(receive(out.data() + out.size() - step, step));
       left -= step;
@@ -214,7 +217,7 @@ class Helper {
   Status receive(void* out, std::size_t size) {
     auto* to = static_cast<std::byte*>(out);
     while (size > 0) {
-      const ssize_t got = ::recv(socket_, to, size, 0);
+      const ssize_t got = ::recv(socket_, to, size, MSG_WAITALL);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return broken();
       to += got;

@@ -1,6 +1,8 @@
 """A real web server with TLS on loopback: nginx, run by whoever runs the test, all of it in one folder."""
+import ctypes
 import os
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -51,6 +53,11 @@ class Request:
         self.status, self.sent = int(status), int(sent)
 
 
+def end_with_parent():
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Nginx:
     """Serves `files`; `folder` has the certificates and gets all that nginx writes, in a folder of its own."""
 
@@ -67,7 +74,7 @@ class Nginx:
                 file.write(CONFIGURATION.format(work=self.work, files=files, port=port, certificates=folder,
                                                 name=certificate, http2=" http2" if http2 else ""))
             self.process = subprocess.Popen(["nginx", "-e", os.path.join(self.work, "error.log"), "-c", configuration],
-                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
             if self.answers(port):
                 return
         raise RuntimeError("nginx does not start: " + open(os.path.join(self.work, "error.log")).read())
@@ -98,7 +105,7 @@ class Nginx:
     def close(self):
         """Ends it when its connections have ended, and answers with the requests: a line is written after the answer."""
         if self.process.poll() is None:
-            self.process.send_signal(3)  # SIGQUIT
+            self.process.send_signal(signal.SIGQUIT)
             try:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:

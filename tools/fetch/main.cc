@@ -12,6 +12,8 @@
 //   -> close FILE
 //
 // It ends when its standard input does.
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -78,15 +80,12 @@ void serve(fetch::Session& session) {
 int main() {
   std::ios::sync_with_stdio(false);
   curl_global_init(CURL_GLOBAL_DEFAULT);
-  {
-    fetch::Session session;
-    if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
-      std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
-      return 2;
-    }
-    session.deliver = &answer_part;
-    serve(session);
+  fetch::Session session;
+  if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
+    std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
+    return 2;
   }
-  curl_global_cleanup();
-  return 0;
+  session.deliver = &answer_part;
+  serve(session);
+  ::_exit(0);  // libcurl would tidy up what the system does sooner, while somebody waits for our end
 }
