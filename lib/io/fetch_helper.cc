@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::size_t max_line = 4096;
 constexpr std::size_t max_helpers = 8;
+constexpr int bytes_under_way = 256 << 10;
+constexpr std::size_t bytes_of_step = 256 << 10;
 
 // The codes that the helper may answer with.
 constexpr std::array<std::string_view, 6> helper_codes = {"remote-answer",  "remote-changed",  "remote-missing",
@@ -117,6 +119,8 @@ class Helper {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return helper_error(errno_text(errno));
     socket_ = ends[0];
+    // Room for a part or two, so that the helper goes on receiving while we read; less is no error.
+    ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes_under_way, sizeof bytes_under_way);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
@@ -142,23 +146,31 @@ class Helper {
     return send(command);
   }
 
-  // A command that is answered, with at most `most` bytes.
-  Result<FetchedPiece> ask(std::string_view command, u64 most, const std::string& file) {
+  // A command that is answered, with at most `most` bytes, which go to the end of `out`.
+  Result<FetchedPiece> ask(std::string_view command, u64 most, const std::string& file, std::vector<std::byte>& out) {
     ++users_;
     const std::lock_guard lock(mutex_);
-    auto piece = answer(command, most, file);
+    const std::size_t before = out.size();
+    auto piece = answer(command, most, file, out);
+    if (!piece) out.resize(before);
     --users_;
     return piece;
   }
 
  private:
-  Result<FetchedPiece> answer(std::string_view command, u64 most, const std::string& file) {
+  Result<FetchedPiece> answer(std::string_view command, u64 most, const std::string& file,
+                              std::vector<std::byte>& out) {
     MU_TRY(send(command));
     MU_ASSIGN(std::string text, line());
     std::string_view rest = text;
     std::string_view kind = take_word(rest);
-    while (kind == "again") {
-      if (remote_settings().on_retry != nullptr) remote_settings().on_retry(file, std::string(rest));
+    while (kind == "again" || kind == "part") {
+      if (kind == "part") {
+        MU_ASSIGN(const u64 taken, take_bytes(rest, most, out));
+        most -= taken;
+      } else if (remote_settings().on_retry != nullptr) {
+        remote_settings().on_retry(file, std::string(rest));
+      }
       MU_ASSIGN(text, line());
       rest = text;
       kind = take_word(rest);
@@ -168,15 +180,28 @@ class Helper {
       if (known == helper_codes.end()) return broken();
       return input_error(std::string(*known), std::string(rest));
     }
-    const auto bytes = whole_number(take_word(rest));
-    if (kind != "ok" || !bytes || *bytes > most) return broken();
+    if (kind != "ok") return broken();
+    const std::string_view bytes = take_word(rest);
     FetchedPiece piece;
     piece.total = whole_number(take_word(rest));
     piece.commit = text_of(take_word(rest));
     piece.version = text_of(take_word(rest));
-    piece.bytes.resize(*bytes);
-    MU_TRY(receive(piece.bytes.data(), piece.bytes.size()));
+    MU_TRY(take_bytes(bytes, most, out));
     return piece;
+  }
+
+  // So many bytes, at most `most`, at the end of `out`.
+  Result<u64> take_bytes(std::string_view number, u64 most, std::vector<std::byte>& out) {
+    const auto bytes = whole_number(number);
+    if (!bytes || *bytes > most) return broken();
+    // Zeros that are overwritten before they leave the cache cost little.
+    for (u64 left = *bytes; left > 0;) {
+      const auto step = static_cast<std::size_t>(std::min<u64>(left, bytes_of_step));
+      out.resize(out.size() + step);
+      MU_TRY(receive(out.data() + out.size() - step, step));
+      left -= step;
+    }
+    return *bytes;
   }
 
   Status send(std::string_view text) {
@@ -192,7 +217,7 @@ class Helper {
   Status receive(void* out, std::size_t size) {
     auto* to = static_cast<std::byte*>(out);
     while (size > 0) {
-      const ssize_t got = ::recv(socket_, to, size, 0);
+      const ssize_t got = ::recv(socket_, to, size, MSG_WAITALL);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return broken();
       to += got;
@@ -251,22 +276,23 @@ class FileOfHelper : public FetchedFile {
     (void)helper_->send_command(fmt::format("close {}\n", number_));
   }
 
-  Result<FetchedPiece> read(u64 offset, u64 size) override {
-    auto piece = helper_->ask(fmt::format("read {} {} {}\n", number_, offset, size), size, name_);
+  Result<FetchedPiece> read(u64 offset, u64 size, std::vector<std::byte>& out) override {
+    const std::size_t before = out.size();
+    auto piece = helper_->ask(fmt::format("read {} {} {}\n", number_, offset, size), size, name_, out);
     release();
     if (!piece) {
       if (!piece.error().offset && offset > 0) piece.error().offset = offset;
       return noted(std::move(piece.error()), name_);
     }
-    log_debug("{}: {} bytes from {}", name_, piece->bytes.size(), offset);
+    log_debug("{}: {} bytes from {}", name_, out.size() - before, offset);
     return piece;
   }
 
-  Result<FetchedPiece> read_whole(u64 most) override {
-    auto piece = helper_->ask(fmt::format("whole {} {}\n", number_, most), most, name_);
+  Result<FetchedPiece> read_whole(u64 most, std::vector<std::byte>& out) override {
+    auto piece = helper_->ask(fmt::format("whole {} {}\n", number_, most), most, name_, out);
     release();
     if (!piece) return noted(std::move(piece.error()), name_);
-    log_debug("{}: {} bytes", name_, piece->bytes.size());
+    log_debug("{}: {} bytes", name_, out.size());
     return piece;
   }
 

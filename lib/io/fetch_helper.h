@@ -13,9 +13,8 @@
 
 namespace modelutils {
 
-/// What an answer brought.
+/// What an answer said, beside its bytes.
 struct FetchedPiece {
-  std::vector<std::byte> bytes;
   std::optional<u64> total;  ///< bytes of the whole file, if the server said it
   std::string commit;        ///< of the Hub's repository; empty if it said none
   std::string version;       ///< ETag or date; empty if it said none
@@ -28,12 +27,13 @@ class FetchedFile {
   static Result<std::unique_ptr<FetchedFile>> open(const RemoteAddress& address, std::string name);
   virtual ~FetchedFile() = default;
 
-  /// Bytes [offset, offset + size), fewer at the end of the file. Codes: "remote-missing" (there is no such file),
-  /// "remote-status" (the server refuses), "remote-network" (no connection, or a cut or silent one), "remote-answer"
-  /// (the server sent what it may not), "remote-redirect", "remote-changed", "remote-helper".
-  virtual Result<FetchedPiece> read(u64 offset, u64 size) = 0;
+  /// Appends bytes [offset, offset + size) to `out`, fewer at the end of the file, none after a failure. Codes:
+  /// "remote-missing" (there is no such file), "remote-status" (the server refuses), "remote-network" (no connection,
+  /// or a cut or silent one), "remote-answer" (the server sent what it may not), "remote-redirect", "remote-changed",
+  /// "remote-helper".
+  virtual Result<FetchedPiece> read(u64 offset, u64 size, std::vector<std::byte>& out) = 0;
   /// All of it, for an answer that is not a file; "remote-answer" if that is more than `most` bytes.
-  virtual Result<FetchedPiece> read_whole(u64 most) = 0;
+  virtual Result<FetchedPiece> read_whole(u64 most, std::vector<std::byte>& out) = 0;
 };
 
 /// The first failure of a server, the network or the helper since the last call, whoever met it: what was found out

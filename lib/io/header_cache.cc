@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <span>
 
 #include "base/log.h"
 #include "io/hash.h"
@@ -130,18 +129,17 @@ std::optional<CachedHeader> HeaderCache::find(const std::string& version, std::o
   return header;
 }
 
-void HeaderCache::keep(const CachedHeader& header) const {
-  if (path_.empty() || header.version.empty()) return;
-  const std::string top = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", first_line, name_, url_, header.version, header.total,
-                                      header.bytes.size());
-  make_room(fs::path(path_).parent_path(), top.size() + header.bytes.size());
+void HeaderCache::keep(const std::string& version, u64 total, std::span<const std::byte> bytes) const {
+  if (path_.empty() || version.empty()) return;
+  const std::string top =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", first_line, name_, url_, version, total, bytes.size());
+  make_room(fs::path(path_).parent_path(), top.size() + bytes.size());
   std::string staging = path_ + "-XXXXXX";
   const int descriptor = ::mkostemp(staging.data(), O_CLOEXEC);  // of mode 0600
   if (descriptor < 0) return;
   bool is_done = true;
   for (const std::string_view part :
-       {std::string_view(top),
-        std::string_view(reinterpret_cast<const char*>(header.bytes.data()), header.bytes.size())}) {
+       {std::string_view(top), std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())}) {
     std::string_view left = part;
     while (!left.empty() && is_done) {
       const ssize_t done = ::write(descriptor, left.data(), left.size());
@@ -154,7 +152,7 @@ void HeaderCache::keep(const CachedHeader& header) const {
     ::unlink(staging.c_str());
     return;
   }
-  log_info("{}: kept {} bytes of the header", name_, header.bytes.size());
+  log_info("{}: kept {} bytes of the header", name_, bytes.size());
 }
 
 }  // namespace modelutils

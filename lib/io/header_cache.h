@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class HeaderCache {
 
   /// What is kept, if it is of this version and length; of any where one is not given.
   std::optional<CachedHeader> find(const std::string& version, std::optional<u64> total) const;
-  void keep(const CachedHeader& header) const;
+  void keep(const std::string& version, u64 total, std::span<const std::byte> bytes) const;
 
  private:
   std::string url_;

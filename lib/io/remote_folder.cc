@@ -30,8 +30,9 @@ Result<std::shared_ptr<const RemoteListing>> ask(const HubAddress& hub) {
   MU_TRY(check_online());
   MU_ASSIGN(const RemoteAddress address, listing_address(hub));
   MU_ASSIGN(const auto file, FetchedFile::open(address, hub.repository));
-  MU_ASSIGN(const FetchedPiece answer, file->read_whole(max_listing));
-  std::string text(reinterpret_cast<const char*>(answer.bytes.data()), answer.bytes.size());
+  std::vector<std::byte> answer;
+  MU_TRY(file->read_whole(max_listing, answer));
+  std::string text(reinterpret_cast<const char*>(answer.data()), answer.size());
   MU_ASSIGN(RemoteListing listing, listing_reader()(text, hub.repository));
   listing.text = std::move(text);
   if (!pin_revision(hub.repository, listing.commit)) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/large_pages.h"
 #include "base/log.h"
 #include "io/fetch_helper.h"
 #include "io/header_cache.h"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr u64 first_piece = 64 << 10;
 constexpr u64 max_header = 64 << 20;
+constexpr u64 long_header = 512 << 10;
+constexpr u64 room_of_long_header = 16 << 20;
 constexpr u64 near_distance = 4 << 20;     // what lies further from the header is not part of it
 constexpr u64 max_ahead = 4 << 20;         // of readers that go on
 constexpr u64 max_pieces = 16 << 20;       // bytes of a file's data that are kept for the next reader
@@ -52,7 +55,7 @@ class RemoteSource : public ByteSource {
     MU_TRY(check_online());
     MU_ASSIGN(file_, FetchedFile::open(address, name_));
     MU_TRY(extend(first_piece));
-    is_header_ = kept_.size() >= 4 && std::memcmp(kept_.data(), "GGUF", 4) == 0;
+    find_header();
     if (!cache_ || !total_ || version_.empty()) return {};
     if (auto known = cache_->find(version_, total_); known && known->bytes.size() > kept_.size()) {
       log_info("{}: the header is in the cache", name_);
@@ -76,7 +79,8 @@ class RemoteSource : public ByteSource {
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
     const std::lock_guard lock(mutex_);
     if (out.empty() || (total_ && offset >= *total_)) return std::size_t{0};
-    if (is_header_ && offset >= kept_.size() && offset - kept_.size() <= near_distance) {
+    const bool is_near = header_end_ ? offset < *header_end_ : offset - kept_.size() <= near_distance;
+    if (is_header_ && offset >= kept_.size() && is_near) {
       MU_TRY(extend_header(offset, out.size()));
       if (total_ && offset >= *total_) return std::size_t{0};
     }
@@ -94,7 +98,7 @@ class RemoteSource : public ByteSource {
     const std::lock_guard lock(mutex_);
     is_header_ = false;
     if (!cache_ || !total_ || kept_.size() <= cached_) return;
-    cache_->keep({version_, *total_, kept_});
+    cache_->keep(version_, *total_, kept_);
     cached_ = kept_.size();
   }
 
@@ -122,34 +126,52 @@ class RemoteSource : public ByteSource {
     is_header_ = false;
   }
 
-  Result<FetchedPiece> fetch(u64 offset, u64 size) const {
+  // Appends to `out` what is there of a range.
+  Status fetch(u64 offset, u64 size, std::vector<std::byte>& out) const {
     if (file_ == nullptr) {  // all was in the cache so far
       MU_TRY(check_online());
       MU_ASSIGN(const RemoteAddress address, resolve_address(name_));
       MU_ASSIGN(file_, FetchedFile::open(address, name_));
     }
-    MU_ASSIGN(FetchedPiece piece, file_->read(offset, size));
+    const std::size_t before = out.size();
+    MU_ASSIGN(FetchedPiece piece, file_->read(offset, size, out));
     const bool is_other = (total_ && piece.total && *total_ != *piece.total) ||
                           (!version_.empty() && !piece.version.empty() && version_ != piece.version) ||
                           (!repository_.empty() && !pin_revision(repository_, piece.commit));
     if (is_other) {
+      out.resize(before);
       return input_error("remote-changed", "the file changed while it was being read", {}, offset, name_);
     }
     if (piece.total) total_ = piece.total;
     if (version_.empty()) version_ = piece.version;
-    return piece;
+    return {};
   }
 
   // Keeps the first `end` bytes, or all where there are fewer.
   Status extend(u64 end) const {
     if (total_) end = std::min(end, *total_);
     if (end <= kept_.size() && total_) return {};
-    MU_ASSIGN(const FetchedPiece piece, fetch(kept_.size(), end - kept_.size()));
-    kept_.insert(kept_.end(), piece.bytes.begin(), piece.bytes.end());
-    return {};
+    // A header that is long already is never moved again, or seldom: only what is filled is memory.
+    if (end > long_header && end > kept_.capacity()) {
+      const u64 room = std::max(2 * end, room_of_long_header);
+      reserve_to_fill(kept_, std::min(total_.value_or(room), room));
+    }
+    return fetch(kept_.size(), end - kept_.size(), kept_);
+  }
+
+  // What the first bytes say of the header: it is a GGUF's, whose end nobody knows, or one of safetensors.
+  void find_header() {
+    constexpr std::size_t size_bytes = 8;
+    is_header_ = kept_.size() >= 4 && std::memcmp(kept_.data(), "GGUF", 4) == 0;
+    if (is_header_ || kept_.size() <= size_bytes || kept_[size_bytes] != std::byte{'{'}) return;
+    u64 size = 0;
+    std::memcpy(&size, kept_.data(), size_bytes);
+    is_header_ = size <= max_header - size_bytes;
+    if (is_header_) header_end_ = size + size_bytes;
   }
 
   Status extend_header(u64 offset, u64 size) const {
+    if (header_end_) return extend(*header_end_);
     if (kept_.size() >= max_header) {
       return input_error("remote-answer", fmt::format("the header goes on for more than {} MiB", max_header >> 20), {},
                          offset, name_);
@@ -175,11 +197,12 @@ class RemoteSource : public ByteSource {
         if (other.begin > offset) size = std::min(size, other.begin - offset);
       }
       if (total_) size = std::min(size, *total_ - offset);
-      MU_ASSIGN(FetchedPiece piece, fetch(offset, size));
-      if (piece.bytes.empty()) return std::size_t{0};
+      std::vector<std::byte> bytes;
+      MU_TRY(fetch(offset, size, bytes));
+      if (bytes.empty()) return std::size_t{0};
       note_recent();
-      bytes_of_pieces_ += piece.bytes.size();
-      pieces_.push_front({offset, size, std::move(piece.bytes)});
+      bytes_of_pieces_ += bytes.size();
+      pieces_.push_front({offset, size, std::move(bytes)});
       while (bytes_of_pieces_ > max_pieces && pieces_.size() > 1) {
         bytes_of_pieces_ -= pieces_.back().bytes.size();
         pieces_.pop_back();
@@ -219,6 +242,7 @@ class RemoteSource : public ByteSource {
   mutable std::size_t step_ = 0;
   mutable std::size_t cached_ = 0;  // bytes of the start that the cache has
   mutable bool is_header_ = false;  // its end has not been seen
+  std::optional<u64> header_end_;   // where it is known
 };
 
 // What was opened, by its path, for as long as the process lives; and the files with a length, by the numbers that

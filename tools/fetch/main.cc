@@ -5,12 +5,15 @@
 //   -> open FILE \n ADDRESS \n TOKEN    FILE is a number of the caller's; the token may be empty
 //   -> read FILE OFFSET SIZE           or
 //   -> whole FILE MOST
-//   <- again MESSAGE                   while it tries again, then
-//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     and that many bytes, or
-//   <- failed CODE MESSAGE
+//   <- again MESSAGE                   while it tries again
+//   <- part BYTES                      and the next bytes of a long range; then
+//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     and so many bytes, the last ones, or
+//   <- failed CODE MESSAGE             and the parts are void
 //   -> close FILE
 //
 // It ends when its standard input does.
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -27,6 +30,10 @@ constexpr std::size_t longest_word = 200;
 std::string word(const std::string& text) {
   const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
   return text.empty() || text.size() > longest_word || !is_plain ? "-" : text;
+}
+
+void answer_part(const std::string& bytes) {
+  std::cout << "part " << bytes.size() << '\n' << bytes << std::flush;
 }
 
 void answer(const fetch::File& file, const std::optional<fetch::Failure>& failed, const std::string& bytes) {
@@ -73,14 +80,12 @@ void serve(fetch::Session& session) {
 int main() {
   std::ios::sync_with_stdio(false);
   curl_global_init(CURL_GLOBAL_DEFAULT);
-  {
-    fetch::Session session;
-    if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
-      std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
-      return 2;
-    }
-    serve(session);
+  fetch::Session session;
+  if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
+    std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
+    return 2;
   }
-  curl_global_cleanup();
-  return 0;
+  session.deliver = &answer_part;
+  serve(session);
+  ::_exit(0);  // libcurl would tidy up what the system does sooner, while somebody waits for our end
 }

@@ -22,6 +22,7 @@ constexpr auto time_for_trouble = std::chrono::seconds(60);
 constexpr auto longest_attempt_in_trouble = std::chrono::seconds(90);
 constexpr auto slow_window = std::chrono::seconds(20);
 constexpr u64 slow_bytes = 20 * 1000;
+constexpr std::size_t bytes_of_part = 128 << 10;
 constexpr int poll_milliseconds = 200;
 constexpr std::size_t max_error_body = 4 << 10;
 
@@ -67,7 +68,7 @@ void File::stop() {
 }
 
 bool File::is_full() const {
-  return out_ == nullptr || out_->size() >= asked_.size;
+  return out_ == nullptr || arrived() >= asked_.size;
 }
 
 std::size_t File::on_header(char* data, std::size_t size, std::size_t count, void* self) {
@@ -78,14 +79,29 @@ std::size_t File::on_header(char* data, std::size_t size, std::size_t count, voi
   return 0;
 }
 
+// Bytes of this attempt.
+u64 File::arrived() const {
+  return delivered_ + out_->size();
+}
+
+// Hands on what there is, without waiting for the rest. Only where ranges are known to work: what has gone out stays
+// what it is, and an attempt after a cut goes on behind it.
+void File::deliver() {
+  if (!asked_.has_ranges || session_.deliver == nullptr || out_->empty()) return;
+  session_.deliver(*out_);
+  delivered_ += out_->size();
+  out_->clear();
+}
+
 // A body's bytes: those before the place asked for are left out, those behind it are kept for the next read.
 void File::take(const char* data, std::size_t bytes) {
   const u64 skipped = asked_.offset > position_ ? std::min<u64>(bytes, asked_.offset - position_) : 0;
   position_ += bytes;
   data += skipped;
   bytes -= static_cast<std::size_t>(skipped);
-  const std::size_t taken = static_cast<std::size_t>(std::min<u64>(bytes, asked_.size - out_->size()));
+  const std::size_t taken = static_cast<std::size_t>(std::min<u64>(bytes, asked_.size - arrived()));
   out_->append(data, taken);
+  if (out_->size() >= bytes_of_part) deliver();
   pending_.append(data + taken, bytes - taken);
 }
 
@@ -198,6 +214,7 @@ std::optional<Failure> File::begin() {
 std::optional<Failure> File::drive() {
   last_byte_ = Clock::now();
   auto window = last_byte_;
+  auto looked = last_byte_;
   received_ = 0;
   if (is_paused_) {
     is_paused_ = false;
@@ -226,7 +243,10 @@ std::optional<Failure> File::drive() {
       received_ = 0;
     }
     if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success in the time allowed"};
-    if (is_abandoned()) ::_exit(0);
+    if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for each record of TLS
+      looked = now;
+      if (is_abandoned()) ::_exit(0);
+    }
     if (!failure_) curl_multi_poll(session_.connections, nullptr, 0, poll_milliseconds, nullptr);
   }
   if (is_done_ || failure_) {
@@ -273,6 +293,7 @@ std::optional<Failure> File::redirect() {
 // One way to the bytes: the request, its redirects, the answer.
 std::optional<Failure> File::attempt(std::string& out) {
   out_ = &out;
+  delivered_ = 0;
   // An answer without ranges goes on where it was left.
   const bool has_more = is_running_ || (is_done_ && answer_.status == 200 && !pending_.empty());
   bool is_begun = has_more && !asked_.is_whole && asked_.offset >= position_ - pending_.size();
@@ -305,13 +326,13 @@ std::optional<Failure> File::attempt(std::string& out) {
       }
       if (const auto total = total_of(answer_)) asked_.total = total;
       asked_.has_ranges = asked_.has_ranges || status == 206;
-      const u64 end = asked_.total.value_or(asked_.offset + out.size());
-      const u64 due = asked_.is_whole       ? out.size()
+      const u64 end = asked_.total.value_or(asked_.offset + arrived());
+      const u64 due = asked_.is_whole       ? arrived()
                       : end > asked_.offset ? std::min(asked_.size, end - asked_.offset)
                                             : 0;
-      if (out.size() < due) return Failure{"remote-network", "the connection was cut", true};
-      if (is_done_ && !asked_.total && (status == 200 || out.size() < asked_.size)) {
-        asked_.total = status == 200 ? position_ : asked_.offset + out.size();
+      if (arrived() < due) return Failure{"remote-network", "the connection was cut", true};
+      if (is_done_ && !asked_.total && (status == 200 || arrived() < asked_.size)) {
+        asked_.total = status == 200 ? position_ : asked_.offset + arrived();
       }
       return {};
     }
@@ -344,23 +365,28 @@ std::optional<Failure> File::insist(std::string& out) {
     const auto begun = Clock::now();
     deadline_ = trouble_ ? std::min(*trouble_ + time_for_trouble, begun + longest_attempt_in_trouble)
                          : Clock::time_point::max();
-    std::string piece;
+    std::string rest;
+    std::string& piece = out.empty() ? out : rest;  // the first attempt seldom fails, and its bytes stay where they are
     auto failed = attempt(piece);
-    out_ = nullptr;
     if (failed) stop();
+    const u64 bytes = arrived();
     // What came before a cut is kept: the next attempt goes on from there, if the server says it is the same file.
     if (!failed || (failed->again && asked_.has_ranges)) {
-      out += piece;
-      asked_.offset += piece.size();
-      asked_.size -= piece.size();
+      if (failed) deliver();
+      if (&piece != &out) out += piece;
+      asked_.offset += bytes;
+      asked_.size -= bytes;
+    } else {
+      piece.clear();
     }
-    arrived_ += piece.size();
-    if (arrived_ >= bytes_of_recovery) {
+    out_ = nullptr;
+    arrived_since_ += bytes;
+    if (arrived_since_ >= bytes_of_recovery) {
       trouble_.reset();
       failures_ = 0;
     }
     if (!failed || asked_.size == 0) return {};
-    arrived_ = 0;
+    arrived_since_ = 0;
     // Without ranges the file is read from its start again; which is the same only if the server vouches for it.
     if (!asked_.has_ranges && asked_.offset > 0 && asked_.version.empty()) failed->again = false;
     const auto now = Clock::now();

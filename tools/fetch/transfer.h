@@ -23,6 +23,7 @@ struct Session {
   CURLM* connections;
   u64 silence = 10;                     ///< longest time without a byte, in seconds
   bool allow_private_redirect = false;  ///< a redirect may lead from a public server to a private address
+  void (*deliver)(const std::string& bytes) = nullptr;  ///< takes bytes of a read that goes on, in order
 };
 
 class File {
@@ -34,7 +35,7 @@ class File {
   File& operator=(const File&) = delete;
 
   /// Bytes [offset, offset + size) into `out`, fewer only at the end of the file. Tries again what may pass, within 60
-  /// seconds of the first failure.
+  /// seconds of the first failure. What Session::deliver has taken of a long range by then is not in `out`.
   std::optional<Failure> read(u64 offset, u64 size, std::string& out);
   /// The whole answer, at most `most` bytes, for an answer that is not a file: never by ranges.
   std::optional<Failure> read_whole(u64 most, std::string& out);
@@ -62,6 +63,8 @@ class File {
   bool leads_inside(bool is_inside) const;
   std::optional<Failure> check_place();
   bool is_full() const;
+  u64 arrived() const;
+  void deliver();
   void take(const char* data, std::size_t bytes);
   void stop();
 
@@ -80,7 +83,7 @@ class File {
   // Since the first failure of those that are not forgotten.
   std::optional<Clock::time_point> trouble_;
   int failures_ = 0;
-  u64 arrived_ = 0;
+  u64 arrived_since_ = 0;
 
   // Of the request under way, or of the answer without ranges that is read on.
   bool is_running_ = false;
@@ -94,6 +97,7 @@ class File {
   std::string pending_;  // of an answer without ranges: what came beyond what was asked for
   std::string error_body_;
   std::string* out_ = nullptr;
+  u64 delivered_ = 0;  // bytes of this attempt that are no longer in *out_
   u64 received_ = 0;
   Clock::time_point last_byte_;
   Clock::time_point deadline_;
