@@ -25,9 +25,9 @@ PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_
 /// What `first` and `count` above must be multiples of: the rows of a head where they are put into another order, or 1.
 u64 row_granule(const MappedTensor& tensor);
 
-/// Rows that are best made at once of integer codes: few where they lie row after row; many where they are packed across
-/// the rows (AWQ), as each column is read in a piece of its own. 0: whatever the streamer takes. All threads together
-/// hold some 64 MiB.
+/// Rows that are best made at once of integer codes: few where they lie row after row; many where they are packed
+/// across the rows (AWQ), as each column is read in a piece of its own. 0: whatever the streamer takes. All threads
+/// together hold some 64 MiB.
 u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, unsigned threads);
 
 /// Exact float32 values of rows of `tensor` as read_stored_rows() gave them; `out` has rows × columns elements.
