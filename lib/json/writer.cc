@@ -38,7 +38,6 @@ struct StringStream {
 
 // RapidJSON's own does not look whether there is memory left.
 struct Allocator {
-  static constexpr bool kNeedFree = true;
   void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
   void* Realloc(void* old, std::size_t /*old_size*/, std::size_t size) {
     if (size == 0) {
