@@ -75,19 +75,19 @@ class Nginx:
                                                 name=certificate, http2=" http2" if http2 else ""))
             self.process = subprocess.Popen(["nginx", "-e", os.path.join(self.work, "error.log"), "-c", configuration],
                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
-            if self.answers(port):
+            if self.listens():
                 return
         raise RuntimeError("nginx does not start: " + open(os.path.join(self.work, "error.log")).read())
 
-    def answers(self, port):
+    def listens(self):
+        """Its number is written when it has the port. That somebody answers there is not enough: it may be who took it."""
+        number = os.path.join(self.work, "pid")
         for _ in range(500):
             if self.process.poll() is not None:
                 return False
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
+            if os.path.exists(number) and os.path.getsize(number) > 0:
                 return True
-            except OSError:
-                time.sleep(0.02)
+            time.sleep(0.02)
         self.process.kill()
         self.process.wait()
         return False
