@@ -90,6 +90,7 @@ Outcome<Value> raise_exception(Interpreter& interpreter, const Value&, const Cal
   constexpr std::string_view parameters[] = {"message"};
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "raise_exception", call, parameters, 1));
   MU_ASSIGN(std::string message, str(machine, values[0]));
+  if (message.empty()) message = "the template raises an exception without a message";  // of a name that has no value
   return machine.fail(FailureKind::raised, std::move(message));
 }
 

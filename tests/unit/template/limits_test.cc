@@ -94,6 +94,8 @@ TEST(TemplateLimits, PlacesOfFailures) {
       "template-syntax: Unexpected end of template. Jinja was looking for the following tags: 'endfor' or 'else'. "
       "The innermost block that needs to be closed is 'for'. (line 2, column 6)");
   EXPECT_EQ(rendered("{{ raise_exception('no ' ~ 1) }}"), "template-raised: no 1 (line 1, column 19)");
+  EXPECT_EQ(rendered("{{ raise_exception(nothing) }}"),
+            "template-raised: the template raises an exception without a message (line 1, column 19)");
   EXPECT_EQ(rendered("{% macro m() %}\n{{ none.a.b }}{% endmacro %}\n{{ m() }}"),
             "template-error: 'None' has no attribute 'a' (line 2, column 11)");
 }
