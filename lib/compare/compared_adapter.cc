@@ -20,6 +20,8 @@ namespace {
 // Of all products of an adapter together. A pair of thin matrices in a small file may state a product that nobody can
 // compute: those of the largest models have a hundredth of it.
 constexpr u64 most_elements = u64{1} << 40;
+// Of both factors of a pair, which are held as float32: 1 GiB.
+constexpr u64 most_factors = u64{1} << 28;
 
 // `a` [slices, rank, columns], `b` [slices, rows, rank].
 struct Factors {
@@ -35,6 +37,11 @@ struct Shape {
 
   std::optional<u64> elements() const {
     const auto slice = checked_mul(rows, columns);
+    return slice ? checked_mul(*slice, slices) : std::nullopt;
+  }
+  std::optional<u64> factors() const {
+    const auto both = checked_add(rows, columns);
+    const auto slice = both ? checked_mul(*both, rank) : std::nullopt;
     return slice ? checked_mul(*slice, slices) : std::nullopt;
   }
 };
@@ -112,6 +119,10 @@ class Products {
     tensor.ne = side_.kept->keep(std::move(ne));
     const u64 elements = shape.elements().value_or(most_elements);
     elements_ = checked_add(elements_, elements).value_or(most_elements);
+    if (shape.factors().value_or(most_factors + 1) > most_factors) {
+      tensor.problem = "the factors are too large to be held";
+      return;
+    }
     if (elements_ >= most_elements) {
       tensor.problem = "the product is too large to be computed";
       return;
@@ -161,13 +172,18 @@ void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
   const auto found = adapter::gguf_adapter(file.document, index);
   if (!found) return;
   Products products(side);
+  std::set<std::string_view> readable;  // what lies in the file
+  for (const ComparedTensor& tensor : side.tensors) {
+    if (tensor.values) readable.insert(tensor.name);
+  }
   std::set<std::string_view> factors;
   for (const adapter::GgufPair& pair : found->pairs) {
     const Shape shape = {pair.rank(), pair.columns(), pair.rows(), pair.slices()};
-    const auto fits = [](const gguf::TensorInfo& tensor, u64 x, u64 y, u64 slices) {
+    const auto fits = [&](const gguf::TensorInfo& tensor, u64 x, u64 y, u64 slices) {
       const u64 elements = tensor.elements().value_or(0);
       const auto wanted = checked_mul(x, y);
-      return tensor.type() && elements > 0 && wanted && checked_mul(*wanted, slices) == elements;
+      return readable.contains(tensor.name) && tensor.type() && elements > 0 && wanted &&
+             checked_mul(*wanted, slices) == elements;
     };
     const bool is_embedding = pair.is_embedding();
     if (!fits(*pair.a, shape.rank, is_embedding ? shape.rows : shape.columns, shape.slices) ||
