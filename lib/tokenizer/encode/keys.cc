@@ -4,11 +4,11 @@
 
 #include <utility>
 
-#include "base/counted.h"
 #include "base/place.h"
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "tokenizer/charsmap.h"
+#include "tokenizer/token_numbers.h"
 #include "tokenizer/token_roles.h"
 
 namespace modelutils::tokenizer {
@@ -61,21 +61,12 @@ class EncodeKeyReader {
     return gguf::read_strings(*file_.source, file_.document, *array);
   }
 
-  template <typename T>
-  Result<std::vector<T>> numbers(std::string_view key) const {
-    const gguf::ArrayRef* array = index_.array_value(key);
-    if (array == nullptr) return std::vector<T>();
-    if (gguf::value_size(array->element_type) == 0 || array->count < out_.tokens.size()) {
-      return refuse("tok-keys", key,
-                    fmt::format("does not have a number for each of the {}", counted(out_.tokens.size(), "token")));
-    }
-    return gguf::read_numbers<T>(*file_.source, file_.document, *array, 0, out_.tokens.size());
-  }
-
   Status read_numbers() {
-    MU_ASSIGN(const std::vector<i64> types, numbers<i64>("tokenizer.ggml.token_type"));
+    MU_ASSIGN(const std::vector<i64> types,
+              token_numbers<i64>(file_, index_, "tokenizer.ggml.token_type", out_.tokens.size()));
     for (const i64 type : types) out_.types.push_back(type >= 0 && type <= 6 ? static_cast<i32>(type) : 0);
-    MU_ASSIGN(const std::vector<double> scores, numbers<double>("tokenizer.ggml.scores"));
+    MU_ASSIGN(const std::vector<double> scores,
+              token_numbers<double>(file_, index_, "tokenizer.ggml.scores", out_.tokens.size()));
     for (const double score : scores) out_.scores.push_back(static_cast<float>(score));
     return {};
   }

@@ -16,6 +16,7 @@
 #include "tokenizer/byte_tokens.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/known_pre.h"
+#include "tokenizer/token_numbers.h"
 #include "tokenizer/token_roles.h"
 
 namespace modelutils::tokenizer {
@@ -101,25 +102,15 @@ class Rebuilder {
     return {};
   }
 
-  // An array with a number for each token; empty if there is no such key.
-  template <typename T>
-  Result<std::vector<T>> numbers(std::string_view key) const {
-    const gguf::ArrayRef* array = index_.array_value(key);
-    if (array == nullptr) return std::vector<T>();
-    if (gguf::value_size(array->element_type) == 0 || array->count < out_.tokens.size()) {
-      return refuse("tok-keys", key,
-                    fmt::format("does not have a number for each of the {}", counted(out_.tokens.size(), "token")));
-    }
-    return gguf::read_numbers<T>(*file_.source, file_.document, *array, 0, out_.tokens.size());
-  }
-
   Status read_types_and_scores() {
-    MU_ASSIGN(const std::vector<i64> types, numbers<i64>("tokenizer.ggml.token_type"));
+    MU_ASSIGN(const std::vector<i64> types,
+              token_numbers<i64>(file_, index_, "tokenizer.ggml.token_type", out_.tokens.size()));
     out_.types.assign(out_.tokens.size(), static_cast<i32>(TokenType::normal));
     std::transform(types.begin(), types.end(), out_.types.begin(),
                    [](i64 type) { return type >= 0 && type <= 6 ? static_cast<i32>(type) : 0; });
     if (out_.kind != RebuiltKind::sentencepiece && out_.kind != RebuiltKind::unigram) return {};
-    MU_ASSIGN(const std::vector<double> scores, numbers<double>("tokenizer.ggml.scores"));
+    MU_ASSIGN(const std::vector<double> scores,
+              token_numbers<double>(file_, index_, "tokenizer.ggml.scores", out_.tokens.size()));
     if (scores.empty()) return refuse("tok-keys", "tokenizer.ggml.scores", "is missing, but this tokenizer needs it");
     for (const double score : scores) {
       // Merges are sorted by them, and JSON has no others.
