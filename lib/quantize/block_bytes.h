@@ -1,6 +1,8 @@
 // Fields of blocks on their way into bytes (docs/formats/blocks.md).
 #pragma once
 
+#include <cstring>
+
 #include "base/types.h"
 #include "tensor/half_bits.h"
 
@@ -28,10 +30,15 @@ namespace modelutils::encode {
   for (u32 i = 0; i < 16; ++i) out[i] = static_cast<u8>((codes[i] & 15) | codes[i + 16] << 4);
 }
 
-/// The fifth bits of 32 codes as one word.
+/// The fifth bits of 32 codes as one word: those of eight codes are brought together by a product in which no two terms
+/// meet.
 [[gnu::always_inline]] inline u32 fifth_bits(const u8* codes) {
   u32 bits = 0;
-  for (u32 i = 0; i < 32; ++i) bits |= static_cast<u32>(codes[i] >> 4 & 1) << i;
+  for (u32 run = 0; run < 4; ++run) {
+    u64 eight = 0;
+    std::memcpy(&eight, codes + 8 * run, sizeof eight);
+    bits |= static_cast<u32>((eight >> 4 & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * run;
+  }
   return bits;
 }
 

@@ -45,6 +45,38 @@ template <typename Floats, typename Pick>
   }
 }
 
+/// Lane i of the result is of_all_lanes(vectors[i]): they are put together by pairs, turned as they are reduced.
+template <std::size_t WIDTH, typename Pick>
+[[gnu::always_inline]] inline typename Lanes<WIDTH>::Floats of_all_lanes_of(
+    const typename Lanes<WIDTH>::Floats (&vectors)[Lanes<WIDTH>::count], Pick pick) {
+  using Floats = typename Lanes<WIDTH>::Floats;
+  Floats fours[Lanes<WIDTH>::count / 4];
+  for (u32 i = 0; i < Lanes<WIDTH>::count; i += 4) {
+    const Floats* const v = vectors + i;
+    if constexpr (WIDTH == 32) {
+      const auto two = [&](Floats a, Floats b) __attribute__((always_inline)) {
+        return pick(__builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13),
+                    __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15));
+      };
+      const Floats a = two(v[0], v[1]), b = two(v[2], v[3]);
+      fours[i / 4] = pick(__builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13),
+                          __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15));
+    } else {
+      const auto two = [&](Floats a, Floats b) __attribute__((always_inline)) {
+        return pick(__builtin_shufflevector(a, b, 0, 4, 1, 5), __builtin_shufflevector(a, b, 2, 6, 3, 7));
+      };
+      const Floats a = two(v[0], v[1]), b = two(v[2], v[3]);
+      fours[0] = pick(__builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7));
+    }
+  }
+  if constexpr (WIDTH == 32) {
+    return pick(__builtin_shufflevector(fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11),
+                __builtin_shufflevector(fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15));
+  } else {
+    return fours[0];
+  }
+}
+
 /// Stores the low byte of each lane.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void store_codes(typename Lanes<WIDTH>::Ints values, u8* out) {

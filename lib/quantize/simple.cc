@@ -26,7 +26,15 @@ struct Values {
   static constexpr u32 vectors = 32 / L::count;
   Floats at[vectors];
 
-  [[gnu::always_inline]] explicit Values(const float* values) { std::memcpy(at, values, sizeof at); }
+  // One after another: a copy of all at once is made of other pieces than these vectors, which then wait for it.
+  [[gnu::always_inline]] explicit Values(const float* values) {
+#pragma GCC unroll 8
+    for (u32 v = 0; v < vectors; ++v) {
+      Floats some;
+      std::memcpy(&some, values + v * L::count, sizeof some);
+      at[v] = some;
+    }
+  }
 
   [[gnu::always_inline]] float largest_magnitude() const {
     Floats largest{};
@@ -34,15 +42,47 @@ struct Values {
     return of_all_lanes(largest, greater);
   }
 
+#if defined(__x86_64__)
+  // Of every four bytes of vectors of 32 in each half: the first ones, the second ones …
+  [[gnu::always_inline]] static auto sorted_bytes(Ints words) {
+    using Bytes [[gnu::vector_size(32)]] = u8;
+    const Bytes bytes = bits_as<Bytes>(words);
+    return bits_as<Ints>(__builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 16,
+                                                 20, 24, 28, 17, 21, 25, 29, 18, 22, 26, 30, 19, 23, 27, 31));
+  }
+#endif
+
   // Codes of vector v and of the one 16 elements later, as nibbles.
   [[gnu::always_inline]] static void put_nibble_codes(const Ints* codes, u8* out) {
+#if defined(__x86_64__)
+    if constexpr (WIDTH == 32) {
+      const Ints runs =
+          sorted_bytes((codes[0] & 15) | (codes[2] & 15) << 4 | (codes[1] & 15) << 8 | (codes[3] & 15) << 12);
+      const auto sixteen = __builtin_shufflevector(runs, runs, 0, 4, 1, 5);
+      std::memcpy(out, &sixteen, sizeof sixteen);
+      return;
+    }
+#endif
     for (u32 v = 0; v < vectors / 2; ++v) {
       store_codes<WIDTH>((codes[v] & 15) | (codes[v + vectors / 2] & 15) << 4, out + v * L::count);
     }
   }
+  // The low bytes of all codes.
+  [[gnu::always_inline]] static void put_codes(const Ints* codes, u8* out) {
+#if defined(__x86_64__)
+    if constexpr (WIDTH == 32) {
+      const Ints runs =
+          sorted_bytes((codes[0] & 255) | (codes[1] & 255) << 8 | (codes[2] & 255) << 16 | codes[3] << 24);
+      const Ints all = __builtin_shufflevector(runs, runs, 0, 4, 1, 5, 2, 6, 3, 7);
+      std::memcpy(out, &all, sizeof all);
+      return;
+    }
+#endif
+    for (u32 v = 0; v < vectors; ++v) store_codes<WIDTH>(codes[v], out + v * L::count);
+  }
   [[gnu::always_inline]] static u32 fifth_bits_of(const Ints* codes) {
     u8 bytes[32];
-    for (u32 v = 0; v < vectors; ++v) store_codes<WIDTH>(codes[v], bytes + v * L::count);
+    put_codes(codes, bytes);
     return fifth_bits(bytes);
   }
 };
@@ -98,24 +138,26 @@ struct Ranges {
   i32 min_bits[L::count];
 
   [[gnu::always_inline]] Ranges(const float* values, u32 blocks, int top) {
-    typename L::Floats least{}, largest{};
-    float max[L::count];
-    for (u32 i = 0; i < blocks; ++i, values += 32) {
-      const Values<WIDTH> x(values);
-      auto mins = x.at[0];
-      auto maxs = x.at[0];
+    typename L::Floats mins[L::count], maxs[L::count];
+    for (u32 i = blocks; i < L::count; ++i) mins[i] = maxs[i] = typename L::Floats{};
+    for (u32 i = 0; i < blocks; ++i) {
+      const Values<WIDTH> x(values + 32 * i);
+      mins[i] = maxs[i] = x.at[0];
       for (u32 v = 1; v < x.vectors; ++v) {
-        mins = lesser(x.at[v], mins);
-        maxs = greater(x.at[v], maxs);
+        mins[i] = lesser(x.at[v], mins[i]);
+        maxs[i] = greater(x.at[v], maxs[i]);
       }
-      min[i] = of_all_lanes(mins, lesser);
-      max[i] = of_all_lanes(maxs, greater);
-      if (min[i] == 0) min[i] = *std::find(values, values + 32, 0.0f);  // the first zero decides about the sign
     }
-    for (u32 i = blocks; i < L::count; ++i) min[i] = max[i] = 0;
-    std::memcpy(&least, min, sizeof least);
-    std::memcpy(&largest, max, sizeof largest);
+    typename L::Floats least = of_all_lanes_of<WIDTH>(mins, lesser);
+    const typename L::Floats largest = of_all_lanes_of<WIDTH>(maxs, greater);
+    std::memcpy(min, &least, sizeof min);
     const typename L::Floats none{};
+    if (any_lane(least == none)) {  // the first zero decides about the sign
+      for (u32 i = 0; i < blocks; ++i) {
+        if (min[i] == 0) min[i] = *std::find(values + 32 * i, values + 32 * (i + 1), 0.0f);
+      }
+      std::memcpy(&least, min, sizeof least);
+    }
     const typename L::Floats d = largest == least ? none : (largest - least) / as_float(top);
     const typename L::Floats inverses = d != none ? 1.0f / d : none;
     const typename L::Ints bits = f16_bits(d), bits_of_min = f16_bits(least);
@@ -136,10 +178,11 @@ template <std::size_t WIDTH, typename Put>
     for (u32 i = 0; i < blocks; ++i, values += 32, out += bytes) {
       const Values<WIDTH> x(values);
       typename Lanes<WIDTH>::Ints codes[128 / WIDTH];
+      // Then levels are at most `top`, or nothing that an integer holds, which has no low bits.
       const bool all_fit = ranges.inverse[i] <= FLT_MAX;
       for (u32 v = 0; v < x.vectors; ++v) {
         const auto level = truncated_lanes((x.at[v] - ranges.min[i]) * ranges.inverse[i] + 0.5f, all_fit);
-        codes[v] = top == 15 ? byte_at_most(level, top) : level;
+        codes[v] = top == 15 && !all_fit ? byte_at_most(level, top) : level;
       }
       put_u16(out, static_cast<u32>(ranges.d_bits[i]));
       put_u16(out + 2, static_cast<u32>(ranges.min_bits[i]));
@@ -211,9 +254,9 @@ void q8_0(const Rows& rows) {
               const float d = x.largest_magnitude() / 127.0f;
               const float inverse = d != 0 ? 1.0f / d : 0.0f;
               put_half(out, d);
-              for (u32 v = 0; v < V::vectors; ++v) {
-                store_codes<decltype(width)::value>(rounded_lanes(x.at[v] * inverse), out + 2 + v * V::L::count);
-              }
+              typename V::Ints codes[V::vectors];
+              for (u32 v = 0; v < V::vectors; ++v) codes[v] = rounded_lanes(x.at[v] * inverse);
+              V::put_codes(codes, out + 2);
             });
       });
 }
