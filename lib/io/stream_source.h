@@ -1,4 +1,5 @@
-// Pipes, FIFOs and devices: read forward only; what was read is kept, so that a header can be looked at again.
+// Pipes, FIFOs and devices: read forward only; what was read is kept, so that a header can be looked at again, until
+// nobody wants to.
 #pragma once
 
 #include <mutex>
@@ -21,7 +22,10 @@ class StreamSource : public ByteSource {
   StreamSource(const StreamSource&) = delete;
   StreamSource& operator=(const StreamSource&) = delete;
 
+  /// Errors beside those of ByteSource: "io-limit"; "io-pipe" for what is forgotten.
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  /// From now on what lies before the offset of a read is forgotten, and there is no limit.
+  void go_forward();
   /// Nothing until the end has been seen.
   std::optional<u64> size() const override;
   const std::string& name() const override { return name_; }
@@ -31,8 +35,10 @@ class StreamSource : public ByteSource {
   int descriptor_;
   u64 limit_;
   mutable std::mutex mutex_;
+  mutable u64 forgotten_ = 0;  // bytes before those that are kept
   mutable std::vector<std::byte> kept_;
   mutable bool ended_ = false;
+  bool is_forward_ = false;
 };
 
 }  // namespace modelutils

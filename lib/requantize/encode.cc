@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/place.h"
 #include "quantize/quantize.h"
@@ -27,6 +28,23 @@ tl::unexpected<Error> refuse(const QuantizeRequest& request, const SourceTensor&
 
 TensorEncoder::TensorEncoder(const QuantizePlan& plan, const QuantizeRequest& request)
     : plan_(plan), request_(request), workers_(std::max(request.threads, 1u)), misplaced_(plan.tensors.size()) {}
+
+Status TensorEncoder::take(std::size_t tensor, u64 first, u64 count, unsigned thread) {
+  Worker& worker = workers_[thread];
+  const std::size_t source = plan_.tensors[tensor].source;
+  worker.taken.resize(static_cast<std::size_t>(count * plan_.source->tensors()[source].row_size()));
+  worker.first_taken = first;
+  return plan_.source->read_rows(source, first, count, worker.taken, thread);
+}
+
+Status TensorEncoder::read(const PlannedTensor& planned, u64 first, u64 count, MutableBytes out,
+                           unsigned thread) const {
+  if (plan_.source->only_order().empty()) return plan_.source->read_rows(planned.source, first, count, out, thread);
+  const Worker& worker = workers_[thread];
+  const u64 row_size = plan_.source->tensors()[planned.source].row_size();
+  std::memcpy(out.data(), worker.taken.data() + (first - worker.first_taken) * row_size, out.size());
+  return {};
+}
 
 Status TensorEncoder::encode(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) {
   const PlannedTensor& planned = plan_.tensors[tensor];
@@ -62,7 +80,7 @@ Status TensorEncoder::encode(std::size_t tensor, u64 first, u64 count, MutableBy
 
 Status TensorEncoder::copy_piece(const PlannedTensor& planned, u64 first, u64 count, MutableBytes out,
                                  unsigned thread) {
-  MU_TRY(plan_.source->read_rows(planned.source, first, count, out, thread));
+  MU_TRY(read(planned, first, count, out, thread));
   const BlockCheck check = check_blocks(planned.type, out);
   if (check.first && !check.first->is_warning) {
     const SourceTensor& source = plan_.source->tensors()[planned.source];
@@ -81,10 +99,10 @@ Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 
   worker.carried.resize(count * ne0);
   const std::span<float> values(worker.values);
   if (source.type == TensorType::F32) {
-    MU_TRY(plan_.source->read_rows(planned.source, first, count, std::as_writable_bytes(values), thread));
+    MU_TRY(read(planned, first, count, std::as_writable_bytes(values), thread));
   } else {
     worker.rows.resize(count * source.row_size());
-    MU_TRY(plan_.source->read_rows(planned.source, first, count, worker.rows, thread));
+    MU_TRY(read(planned, first, count, worker.rows, thread));
     dequantize(source.type, worker.rows, values);
   }
   if (!narrow_facts(values).finite) {

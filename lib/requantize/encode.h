@@ -14,6 +14,9 @@ class TensorEncoder {
  public:
   TensorEncoder(const QuantizePlan& plan, const QuantizeRequest& request);
 
+  /// TakeRows, for sources that can be read once. Errors: reading.
+  Status take(std::size_t tensor, u64 first, u64 count, unsigned thread);
+
   /// EncodeRows. Errors: reading; "quantize-not-finite", "quantize-overflow", "quantize-inexact",
   /// "imatrix-not-finite".
   Status encode(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread);
@@ -23,6 +26,8 @@ class TensorEncoder {
 
  private:
   struct Worker {
+    std::vector<std::byte> taken;  // rows of the chunk, of a source that can be read once
+    u64 first_taken = 0;
     std::vector<std::byte> rows;
     std::vector<float> values;
     std::vector<float> carried;
@@ -33,6 +38,7 @@ class TensorEncoder {
   Status encode_piece(const PlannedTensor& planned, u64 first, u64 count, MutableBytes out, Worker& worker,
                       unsigned thread, TensorError& error);
   Status copy_piece(const PlannedTensor& planned, u64 first, u64 count, MutableBytes out, unsigned thread);
+  Status read(const PlannedTensor& planned, u64 first, u64 count, MutableBytes out, unsigned thread) const;
   Result<std::shared_ptr<const std::vector<float>>> weights_of(std::size_t tensor);
 
   const QuantizePlan& plan_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/closest_name.h"
@@ -60,10 +61,14 @@ class Planner {
                                                 .pure = request_.pure,
                                                 .has_importance = plan_.importance != nullptr,
                                                 .overrides = overrides_}));
+    if (is_limited() && !plan_.source->only_order().empty()) {
+      return pipe_error("--max-size and --gpu look at values before they choose the types; save it to a file first");
+    }
     if (request_.keep_exact) keep_what_gains_nothing();
     if (is_limited()) MU_TRY(fit_into_limits());
     MU_TRY(plan_tensors());
     MU_TRY(lay_out());
+    MU_TRY(plan_reading());
     report();
     return std::move(plan_);
   }
@@ -186,6 +191,26 @@ class Planner {
     return {};
   }
 
+  tl::unexpected<Error> pipe_error(std::string message) const {
+    return input_error("io-pipe", std::move(message), {}, {}, request_.input);
+  }
+
+  // A pipe gives the tensors in its own order, and a pipe takes them in that of the output.
+  Status plan_reading() {
+    const std::vector<std::size_t>& given = plan_.source->only_order();
+    std::vector<std::size_t> places(plan_.tensors.size());  // of tensors of the source in the plan
+    for (std::size_t i = 0; i < places.size(); ++i) places[plan_.tensors[i].source] = i;
+    for (std::size_t i = 0; i < places.size(); ++i) plan_.reading.push_back(given.empty() ? i : places[given[i]]);
+    if (!is_standard_output(request_.output)) return {};
+    const auto behind = std::ranges::adjacent_find(plan_.reading, std::greater<>());
+    if (behind == plan_.reading.end()) return {};
+    const auto name = [&](std::size_t i) { return plan_.source->tensors()[plan_.tensors[i].source].name; };
+    return pipe_error(
+        fmt::format("gives {} before {}, which the output has the other way round: give it a file (-o "
+                    "FILE), or save the input to one first",
+                    name(behind[0]), name(behind[1])));
+  }
+
   void remark_low_source(const SourceTensor& tensor, TensorType type) {
     if (!type_info(tensor.type).is_quantized || bits_of(tensor.type) >= bits_of(type)) return;
     plan_.report.remarks.add(
@@ -263,6 +288,11 @@ class Planner {
       StreamTensor stream;
       stream.rows = rows;
       stream.granule = tensor.granule;
+      // What a pipe gave is in memory until its chunk is encoded.
+      constexpr u64 most_taken = u64{4} << 20;
+      if (!plan_.source->only_order().empty()) {
+        stream.chunk_rows = std::max<u64>(most_taken / std::max<u64>(tensor.row_size(), 1), 1);
+      }
       stream.parts[0] = {plan_.layout.offsets[i], rows == 0 ? 0 : plan_.layout.bytes[i] / rows};
       plan_.stream.push_back(stream);
       const MixChoice& choice = choices_[planned.source];

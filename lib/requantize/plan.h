@@ -24,6 +24,7 @@ struct QuantizePlan {
   std::shared_ptr<const quantize::ImportanceMatrix> importance;  ///< nullptr: none
   std::vector<PlannedTensor> tensors;                            ///< in the order of the output
   std::vector<StreamTensor> stream;                              ///< of the same
+  std::vector<std::size_t> reading;                              ///< of the same, in the order in which they are read
   gguf::OutLayout layout;
   QuantizeReport report;
 };

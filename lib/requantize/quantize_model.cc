@@ -55,10 +55,20 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
   MU_ASSIGN(AtomicOutput output, AtomicOutput::create(request.output, options));
   progress.restart("quantising", plan.layout.file_size);
   TensorEncoder encoder(plan, request);
+  std::vector<StreamTensor> tensors;
+  for (const std::size_t i : plan.reading) tensors.push_back(plan.stream[i]);
   const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                MeasuredError*) { return encoder.encode(tensor, first, count, out[0], thread); };
+                                MeasuredError*) {
+    return encoder.encode(plan.reading[tensor], first, count, out[0], thread);
+  };
+  TakeRows take;
+  if (!plan.source->only_order().empty()) {
+    take = [&](std::size_t tensor, u64 first, u64 count, unsigned thread) {
+      return encoder.take(plan.reading[tensor], first, count, thread);
+    };
+  }
   const StreamFile files[] = {{&output, plan.layout.header, plan.layout.file_size}};
-  MU_TRY(stream_tensors(files, plan.stream, request.threads, encode, progress));
+  MU_TRY(stream_tensors(files, tensors, request.threads, encode, progress, {}, take));
   progress.finish();
   MU_TRY(check_written(plan, output));
   encoder.settle(plan.report);

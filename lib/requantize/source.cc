@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "gguf/split_keys.h"
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
+#include "io/stream_source.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 #include "tensor/dequantize.h"
@@ -61,6 +63,9 @@ class GgufSource : public Source {
   static Result<std::unique_ptr<Source>> open(const std::string& path, const std::vector<adapter::Wanted>& adapters) {
     auto source = std::make_unique<GgufSource>();
     MU_TRY(source->read(path));
+    if (!adapters.empty() && !source->only_order_.empty()) {
+      return pipe_error("--lora reads the model twice; save it to a file first", path);
+    }
     if (!adapters.empty()) MU_TRY(source->merge(path, adapters));
     return source;
   }
@@ -112,12 +117,12 @@ class GgufSource : public Source {
 
   Status read(const std::string& path) {
     MU_ASSIGN(set_, gguf::open_set(path));
+    auto* const pipe = dynamic_cast<StreamSource*>(set_.files.front().source.get());
     for (const gguf::SetFile& file : set_.files) {
-      if (!file.source->size()) {
-        return input_error("io-not-regular", "is a pipe; the tensors are read out of order, so save it to a file first",
-                           {}, {}, file.path);
-      }
-      inputs_.push_back(file.path);
+      if (pipe == nullptr) inputs_.push_back(file.path);
+    }
+    if (pipe != nullptr && gguf::lone_part(set_)) {
+      return pipe_error("gives one part of a model only; save all of them to files first", path);
     }
     const Findings container = gguf_container_findings(set_);
     if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, path));
@@ -136,7 +141,16 @@ class GgufSource : public Source {
     MU_ASSIGN(keys_, keys_of(*head.source, head.document));
     MU_ASSIGN(model_, mix_model_of(*head.source, head.document));
     alignment_ = head.document.alignment;
+    if (pipe == nullptr) return {};
+    only_order_.resize(tensors_.size());
+    std::iota(only_order_.begin(), only_order_.end(), std::size_t{0});
+    std::ranges::stable_sort(only_order_, {}, [&](std::size_t i) { return catalog_.tensors[i].offset; });
+    pipe->go_forward();
     return {};
+  }
+
+  static tl::unexpected<Error> pipe_error(std::string message, const std::string& path) {
+    return input_error("io-pipe", std::move(message), {}, {}, path);
   }
 
   gguf::SplitSet set_;

@@ -35,6 +35,9 @@ class Source {
   const quantize::MixModel& model() const { return model_; }
   const std::vector<std::string>& inputs() const { return inputs_; }  ///< every file that is read
   const FindingLog& remarks() const { return remarks_; }
+  /// Of a pipe: its tensors in the order of their data, as indexes into tensors(). All of their rows are read once, in
+  /// that order. Otherwise empty, and rows may be read in any order.
+  const std::vector<std::size_t>& only_order() const { return only_order_; }
 
   /// Rows [first, first + count) of a tensor, whole granules, as blocks of its type. Called by several threads at once;
   /// `thread` tells them apart.
@@ -47,11 +50,13 @@ class Source {
   quantize::MixModel model_;
   std::vector<std::string> inputs_;
   FindingLog remarks_;
+  std::vector<std::size_t> only_order_;
 };
 
 /// Opens a GGUF file, any part of a split model, or a directory (or its index). Errors: those of opening; every error
-/// of class container of a GGUF file; those of mlx2gguf for a directory; "io-not-regular" for a pipe,
-/// "quantize-big-endian", "quantize-no-tensors". `conversion`: the options of mlx2gguf that go with a directory.
+/// of class container of a GGUF file; those of mlx2gguf for a directory; "io-pipe" for a pipe with a part of a model,
+/// or with adapters; "quantize-big-endian", "quantize-no-tensors". `conversion`: the options of mlx2gguf that go with a
+/// directory.
 Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
                                                   unsigned threads);
 

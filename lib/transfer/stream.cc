@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <utility>
 
 #include "base/log.h"
 #include "base/parallel.h"
@@ -36,6 +38,14 @@ std::vector<Chunk> make_chunks(std::span<const StreamTensor> tensors) {
     }
   }
   return chunks;
+}
+
+std::vector<std::size_t> in_order_of_place(std::span<const StreamTensor> tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t i) { return std::pair(tensors[i].file, tensors[i].parts[0].offset); });
+  return order;
 }
 
 // Lets the threads through with their chunks in order, one at a time.
@@ -71,16 +81,19 @@ class Turnstile {
 class Streamer {
  public:
   Streamer(std::span<const StreamFile> files, std::span<const StreamTensor> tensors, unsigned threads,
-           const EncodeRows& encode, Progress& progress, std::span<const WatchRows> watchers)
+           const EncodeRows& encode, Progress& progress, std::span<const WatchRows> watchers, const TakeRows& take)
       : files_(files),
         tensors_(tensors),
         encode_(encode),
         progress_(progress),
         watchers_(watchers),
+        take_(take),
         chunks_(make_chunks(tensors)),
         chunk_errors_(chunks_.size()),
         done_(chunks_.size(), false),
         errors_(tensors.size()),
+        by_place_(in_order_of_place(tensors)),
+        is_whole_(tensors.size(), false),
         buffers_(std::max(threads, 1u)),
         turnstiles_(watchers.size()),
         is_pipe_(files.size() == 1 && files.front().output != nullptr && !files.front().output->is_seekable()) {}
@@ -113,6 +126,7 @@ class Streamer {
 
   // Nobody waits for a chunk that will not come.
   void fail() {
+    taken_turnstile_.fail();
     for (Turnstile& turnstile : turnstiles_) turnstile.fail();
     pipe_turnstile_.fail();
   }
@@ -162,6 +176,15 @@ class Streamer {
 
   Status process(u64 item, unsigned thread) {
     const std::size_t tensor = chunks_[item].tensor;
+    if (take_) {
+      bool is_taken = false;
+      MU_TRY(taken_turnstile_.in_turn(item, [&]() -> Status {
+        Status taken = take_(tensor, chunks_[item].first, chunks_[item].count, thread);
+        is_taken = taken.has_value();
+        return taken;
+      }));
+      if (!is_taken) return {};  // whoever failed tells
+    }
     MU_ASSIGN(const EncodedParts parts, encode(item, buffers_[thread], thread));
     if (!is_pipe_) MU_TRY(write_in_place(item, parts));
     for (std::size_t i = 0; i < watchers_.size(); ++i) {
@@ -203,21 +226,34 @@ class Streamer {
     return {};
   }
 
-  // Chunks finish in any order; write-back wants to know how far the beginning of each file is whole, and sums of
-  // doubles depend on their order.
+  // Chunks finish in any order, and tensors need not be in that of their places; write-back wants to know how far the
+  // beginning of each file is whole, and sums of doubles depend on their order.
   Status finished(u64 item) {
     std::size_t file = 0;
     u64 end = 0;
     {
       const std::lock_guard lock(mutex_);
       done_[item] = true;
-      for (; next_ < done_.size() && done_[next_]; ++next_) add_error(next_);
+      for (; next_ < done_.size() && done_[next_]; ++next_) {
+        add_error(next_);
+        if (chunks_[next_].is_last) is_whole_[chunks_[next_].tensor] = true;
+      }
       if (next_ == 0) return {};
+      while (whole_ < by_place_.size() && (is_whole_[by_place_[whole_]] || tensors_[by_place_[whole_]].rows == 0)) {
+        ++whole_;
+      }
       const Chunk& last = chunks_[next_ - 1];
-      const StreamTensor& tensor = tensors_[last.tensor];
-      file = tensor.file;
-      end =
-          last.is_last ? tensor.end() : tensor.parts[0].offset + (last.first + last.count) * tensor.parts[0].row_bytes;
+      if (whole_ < by_place_.size() && by_place_[whole_] == last.tensor) {
+        const StreamTensor& tensor = tensors_[last.tensor];
+        file = tensor.file;
+        end = tensor.parts[0].offset + (last.first + last.count) * tensor.parts[0].row_bytes;
+      } else if (whole_ > 0) {
+        const StreamTensor& tensor = tensors_[by_place_[whole_ - 1]];
+        file = tensor.file;
+        end = tensor.end();
+      } else {
+        return {};
+      }
     }
     return write_back_[file] == nullptr ? Status() : write_back_[file]->reached(end);
   }
@@ -248,14 +284,19 @@ class Streamer {
   const EncodeRows& encode_;
   Progress& progress_;
   std::span<const WatchRows> watchers_;
+  const TakeRows& take_;
   const std::vector<Chunk> chunks_;
   std::vector<MeasuredError> chunk_errors_;
   std::vector<bool> done_;
   std::size_t next_ = 0;
   std::vector<MeasuredError> errors_;
+  const std::vector<std::size_t> by_place_;  // tensors
+  std::vector<bool> is_whole_;               // of tensors
+  std::size_t whole_ = 0;                    // of by_place_, from the first one on
   std::vector<Buffers> buffers_;
   std::vector<std::unique_ptr<WriteBack>> write_back_;
   std::mutex mutex_;
+  Turnstile taken_turnstile_;
   std::vector<Turnstile> turnstiles_;
   Turnstile pipe_turnstile_;
   bool is_pipe_;
@@ -272,9 +313,9 @@ u64 StreamTensor::end() const {
 Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
                                                   std::span<const StreamTensor> tensors, unsigned threads,
                                                   const EncodeRows& encode, Progress& progress,
-                                                  std::span<const WatchRows> watchers) {
+                                                  std::span<const WatchRows> watchers, const TakeRows& take) {
   const LogStep step("writing the tensors");
-  return Streamer(files, tensors, threads, encode, progress, watchers).stream();
+  return Streamer(files, tensors, threads, encode, progress, watchers, take).stream();
 }
 
 }  // namespace modelutils

@@ -53,13 +53,17 @@ using EncodeRows = std::function<Status(std::size_t tensor, u64 first, u64 count
 /// until it is the slowest. Several of them work side by side, on different chunks.
 using WatchRows = std::function<void(std::size_t tensor, Bytes rows)>;
 
-/// Writes the headers and the tensors, which are in rising order of file and offset. Files may be paused; where they
-/// are many, they are finished when they are whole. A file that is not seekable is the only one, and its tensors have
-/// one part each. `progress` hears of every byte. Gives the error of each tensor, which does not depend on the number
-/// of threads.
+/// Reads what a chunk takes, for the encoding by the same thread that follows: in order and never two at a time, while
+/// other threads encode. For sources that give their bytes once.
+using TakeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, unsigned thread)>;
+
+/// Writes the headers and the tensors, which are in rising order of file, and of offset where the file is not seekable;
+/// the order of the chunks is theirs. Files may be paused; where they are many, they are finished when they are whole.
+/// A file that is not seekable is the only one, and its tensors have one part each. `progress` hears of every byte.
+/// Gives the error of each tensor, which does not depend on the number of threads.
 Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
                                                   std::span<const StreamTensor> tensors, unsigned threads,
                                                   const EncodeRows& encode, Progress& progress,
-                                                  std::span<const WatchRows> watchers = {});
+                                                  std::span<const WatchRows> watchers = {}, const TakeRows& take = {});
 
 }  // namespace modelutils

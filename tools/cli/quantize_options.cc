@@ -116,7 +116,8 @@ Command quantize_command(QuantizeArguments& arguments) {
       "What has the wanted type already is copied. Every error is measured against what the source says. The output is "
       "written to a temporary file, checked, and only then renamed.");
   command.add_path({.names = "MODEL",
-                    .help = "GGUF file, any part of a split model, or a directory with config.json and safetensors",
+                    .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, or - "
+                            "for a GGUF from a pipe",
                     .kind = ValueKind::file,
                     .file_patterns = {"*.gguf"}},
                    request.input);

@@ -131,6 +131,30 @@ TEST(StreamSource, HasALimit) {
   EXPECT_EQ(far.error().code, "io-limit");
 }
 
+// Gigabytes through a source that keeps nothing; what was kept before is still there.
+TEST(StreamSource, GoesForward) {
+  const int zero = ::open("/dev/zero", O_RDONLY);
+  ASSERT_GE(zero, 0);
+  StreamSource source("zero", zero, 1 << 20);
+  std::array<std::byte, 10> bytes{};
+  ASSERT_TRUE(source.read_exact(100, bytes).has_value());
+  source.go_forward();
+  ASSERT_TRUE(source.read_exact(50, bytes).has_value());
+  ASSERT_TRUE(source.read_exact(u64{3} << 20, bytes).has_value()) << "beyond the limit";
+  ASSERT_TRUE(source.read_exact((u64{3} << 20) + 10, bytes).has_value());
+  EXPECT_EQ(source.read_some(u64{3} << 20, bytes).error().code, "io-pipe");
+}
+
+TEST(StreamSource, GoesForwardToTheEnd) {
+  const Pipe pipe;
+  ASSERT_EQ(::write(pipe.write_end, "0123456789", 10), 10);
+  ::close(pipe.write_end);
+  StreamSource source("pipe", pipe.read_end);
+  source.go_forward();
+  EXPECT_EQ(read_all(source, 3), "3456789");
+  EXPECT_EQ(source.size(), 10u);
+}
+
 TEST(StreamSource, PassesErrorsOn) {
   const StreamSource source("closed", ::open("/tmp", O_RDONLY));  // a directory cannot be read
   std::array<std::byte, 10> bytes{};

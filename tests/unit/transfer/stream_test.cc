@@ -140,6 +140,69 @@ TEST(Stream, AnErrorOfOneThreadEndsAll) {
   }
 }
 
+// A file in which the tensors lie in another order than that in which they are made.
+TEST(Stream, TensorsMayComeInAnyOrder) {
+  std::vector<StreamTensor> tensors = some_tensors();
+  std::ranges::reverse(tensors);
+  const EncodeRows reversed = [](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
+                                 MeasuredError* error) { return encode(3 - tensor, first, count, out, thread, error); };
+  for (const unsigned threads : {1u, 3u}) {
+    const TempDir folder;
+    AtomicOutput output = AtomicOutput::create(folder.file("out"), {}).value();
+    const StreamFile file{&output, header, file_size};
+    Progress progress;
+    ASSERT_TRUE(stream_tensors({&file, 1}, tensors, threads, reversed, progress).has_value());
+    ASSERT_TRUE(output.commit().has_value());
+    EXPECT_EQ(read_file(folder.file("out")), whole_file);
+  }
+}
+
+// What gives its bytes once is asked for them in order, by the thread that needs them next.
+TEST(Stream, ChunksAreTakenInOrder) {
+  for (const unsigned threads : {1u, 2u, 7u}) {
+    const StreamFile file{nullptr, header, file_size};
+    std::atomic<int> at_once = 0;
+    std::string order;
+    std::vector<std::pair<std::size_t, u64>> taken(threads);
+    const TakeRows take = [&](std::size_t tensor, u64 first, u64 count, unsigned thread) -> Status {
+      EXPECT_EQ(++at_once, 1);
+      taken[thread] = {tensor, first};
+      for (u64 i = 0; i < count; ++i) order += {static_cast<char>('A' + tensor), static_cast<char>('a' + first + i)};
+      --at_once;
+      return {};
+    };
+    const EncodeRows encode_taken = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out,
+                                        unsigned thread, MeasuredError* error) {
+      EXPECT_EQ(taken[thread], std::pair(tensor, first));
+      return encode(tensor, first, count, out, thread, error);
+    };
+    Progress progress;
+    ASSERT_TRUE(stream_tensors({&file, 1}, some_tensors(), threads, encode_taken, progress, {}, take).has_value());
+    EXPECT_EQ(order, rows_of_a + rows_of_c + rows_of_d);
+  }
+}
+
+TEST(Stream, NothingIsMadeOfWhatWasNotTaken) {
+  const StreamFile file{nullptr, header, file_size};
+  for (const u64 good : {0u, 1u, 3u}) {
+    u64 chunks = 0;
+    const TakeRows take = [&](std::size_t, u64, u64, unsigned) -> Status {
+      return chunks++ == good ? input_error("io-short", "ends") : Status{};
+    };
+    std::atomic<u64> made = 0;
+    const EncodeRows counting = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
+                                    MeasuredError* error) {
+      ++made;
+      return encode(tensor, first, count, out, thread, error);
+    };
+    Progress progress;
+    const auto done = stream_tensors({&file, 1}, some_tensors(), 4, counting, progress, {}, take);
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().code, "io-short");
+    EXPECT_LE(made, good);
+  }
+}
+
 TEST(Stream, AnExceptionOfAWatcherIsThrownHere) {
   for (const u64 at : {u64{0}, u64{3}, u64{9}}) {
     const StreamFile file{nullptr, header, file_size};
