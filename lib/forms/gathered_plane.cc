@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "forms/gathered_pieces.h"
+#include "forms/nibble_squares.h"
 #include "mlx/spread_codes.h"
 
 namespace modelutils {
@@ -76,22 +78,39 @@ void codes_of_stream(const Gather& gather, u64 columns, const std::byte* words, 
   for (; i < columns; ++i) out[i] = code_at(gather, i, words, 0, word_bytes);
 }
 
-// The same of `count` rows whose words alternate, 32 codes at a time: as many words as a code has bits.
-void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* words, u64 count, MutableBytes out) {
-  const u64 step = count * word_bytes;
-  u64 whole = 0;
-  if (is_in_eights(gather) && gather.bits == 4) {
-    whole = columns / 8 * 8;
-    constexpr u64 words_at_once = 8;  // a line of the cache in every row of `out`
-    for (u64 from = 0; from < whole / 8; from += words_at_once) {
-      const u64 end = std::min(from + words_at_once, whole / 8);
-      for (u64 row = 0; row < count; ++row) {
-        for (u64 w = from; w < end; ++w) {
-          const u64 codes = mlx::spread_codes(load<u32>(words + w * step + row * word_bytes), 4);
-          put_eight(codes, out.data() + row * columns + 8 * w);
+// The same of nibbles in `count` rows whose words alternate. Rows begin every `row_bytes` bytes of `out`.
+void nibbles_of_word_columns(u64 columns, u64 row_bytes, const std::byte* words, u64 step, u64 count, std::byte* out) {
+  constexpr u64 words_at_once = 32;  // some lines of the cache in every row of `out`
+  for (u64 from = 0; from < columns / 8; from += words_at_once) {
+    const u64 end = std::min(from + words_at_once, columns / 8);
+    u64 row = 0;
+    for (; row + 4 <= count; row += 4) {
+      u64 w = from;
+      for (; w + 4 <= end; w += 4) {
+        turn_four_words(words + w * step + row * word_bytes, step, out + row * row_bytes + 8 * w, row_bytes);
+      }
+      for (; w < end; ++w) {
+        for (u64 r = row; r < row + 4; ++r) {
+          put_eight(mlx::spread_codes(load<u32>(words + w * step + r * word_bytes), 4), out + r * row_bytes + 8 * w);
         }
       }
     }
+    for (; row < count; ++row) {
+      for (u64 w = from; w < end; ++w) {
+        put_eight(mlx::spread_codes(load<u32>(words + w * step + row * word_bytes), 4), out + row * row_bytes + 8 * w);
+      }
+    }
+  }
+}
+
+// The same of `count` rows whose words alternate, 32 codes at a time: as many words as a code has bits. The next word
+// of a row is `step` bytes behind.
+void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* words, u64 step, u64 count,
+                           MutableBytes out) {
+  u64 whole = 0;
+  if (is_in_eights(gather) && gather.bits == 4) {
+    whole = columns / 8 * 8;
+    nibbles_of_word_columns(whole, columns, words, step, count, out.data());
   } else if (is_in_eights(gather)) {
     whole = columns / 32 * 32;
     std::array<std::byte, 32 + sizeof(u64)> stream{};
@@ -114,43 +133,58 @@ void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* w
   }
 }
 
-// Byte i of word k becomes byte k of word i: blocks of four, of two, of one byte change their places.
-void transpose_bytes(std::array<u64, 8>& words) {
-  const auto exchange = [&](std::size_t distance, u64 kept) {
-    const unsigned shift = static_cast<unsigned>(8 * distance);
-    for (std::size_t i = 0; i < 8; ++i) {
-      if ((i & distance) != 0) continue;
-      const u64 low = words[i];
-      const u64 high = words[i + distance];
-      words[i] = (low & kept) | (high & kept) << shift;
-      words[i + distance] = (low >> shift & kept) | (high & ~kept);
+// Rows of nibbles, eight in a word of every column, in the order of the words or in AWQ's: `words` of a column are
+// `step` bytes behind those of the one before. As many whole words as `count` rows fill.
+void nibbles_of_columns(bool is_shuffled, u64 columns, const std::byte* words, u64 step, u64 count, std::byte* out) {
+  constexpr std::array<u64, 8> shuffled = {0, 2, 4, 6, 1, 3, 5, 7};  // rows of the nibbles
+  constexpr std::array<u64, 8> in_order = {0, 1, 2, 3, 4, 5, 6, 7};
+  const std::array<u64, 8>& rows = is_shuffled ? shuffled : in_order;
+  constexpr u64 columns_at_once = 64;  // a line of the cache in every row of `out`
+  constexpr u64 words_at_once = 4;
+  constexpr u64 rows_at_once = 8 * words_at_once;
+  std::array<std::array<std::byte, columns_at_once>, rows_at_once> tile;
+  for (u64 begin = 0; begin < columns; begin += columns_at_once) {
+    const u64 width = std::min(columns_at_once, columns - begin);
+    u64 w = 0;
+    // Rows may lie at addresses that the cache cannot hold together, so lines are made elsewhere and put there whole.
+    for (; w + words_at_once <= count / 8; w += words_at_once) {
+      u64 i = 0;
+      for (; i + 16 <= width; i += 16) {
+        SixteenBytes squares[16];
+        turn_bytes(words + (begin + i) * step + w * word_bytes, step, squares);
+        for (u64 j = 0; j < 16; ++j) {
+          const u64 first = j / word_bytes * 8;
+          put_sixteen(squares[j] & 15, tile[first + rows[j % word_bytes * 2]].data() + i);
+          put_sixteen(squares[j] >> 4, tile[first + rows[j % word_bytes * 2 + 1]].data() + i);
+        }
+      }
+      for (; i < width; ++i) {
+        for (u64 k = 0; k < words_at_once; ++k) {
+          const u64 codes = mlx::spread_codes(load<u32>(words + (begin + i) * step + (w + k) * word_bytes), 4);
+          for (u64 n = 0; n < 8; ++n) tile[8 * k + rows[n]][i] = static_cast<std::byte>(codes >> (8 * n));
+        }
+      }
+      for (u64 r = 0; r < rows_at_once; ++r) std::memcpy(out + (8 * w + r) * columns + begin, tile[r].data(), width);
     }
-  };
-  exchange(4, 0x00000000FFFFFFFFu);
-  exchange(2, 0x0000FFFF0000FFFFu);
-  exchange(1, 0x00FF00FF00FF00FFu);
+    for (; w < count / 8; ++w) {
+      for (u64 i = begin; i < begin + width; ++i) {
+        const u64 codes = mlx::spread_codes(load<u32>(words + i * step + w * word_bytes), 4);
+        for (u64 n = 0; n < 8; ++n) out[(8 * w + rows[n]) * columns + i] = static_cast<std::byte>(codes >> (8 * n));
+      }
+    }
+  }
 }
 
-// Rows of AWQ's nibbles, eight in a word of every column: `words` of a column are `step` bytes behind those of the one
-// before. As many whole words as `count` rows fill.
-void shuffled_rows(u64 columns, const std::byte* words, u64 step, u64 count, std::byte* out) {
-  constexpr std::array<u64, 8> rows = {0, 2, 4, 6, 1, 3, 5, 7};  // of the nibbles
-  constexpr u64 columns_at_once = 64;                            // a line of the cache in every row of `out`
-  for (u64 begin = 0; begin < columns; begin += columns_at_once) {
-    const u64 end = std::min(begin + columns_at_once, columns);
-    for (u64 w = 0; w < count / 8; ++w) {
-      std::byte* const to = out + 8 * w * columns;
-      const std::byte* const from = words + w * word_bytes;
-      u64 i = begin;
-      for (; i + 8 <= end; i += 8) {
-        std::array<u64, 8> square;
-        for (u64 k = 0; k < 8; ++k) square[k] = mlx::spread_codes(load<u32>(from + (i + k) * step), 4);
-        transpose_bytes(square);
-        for (u64 k = 0; k < 8; ++k) put_eight(square[k], to + rows[k] * columns + i);
-      }
-      for (; i < end; ++i) {
-        const u64 codes = mlx::spread_codes(load<u32>(from + i * step), 4);
-        for (u64 k = 0; k < 8; ++k) to[rows[k] * columns + i] = static_cast<std::byte>(codes >> (8 * k));
+// Values of `count` rows, of which those of a column are `step` bytes behind those of the one before, row after row.
+template <typename Value>
+void values_across(u64 columns, const std::byte* values, u64 step, u64 count, std::byte* out) {
+  constexpr u64 rows_at_once = 32;  // a line of the cache of every column, at least
+  for (u64 begin = 0; begin < count; begin += rows_at_once) {
+    const u64 end = std::min(begin + rows_at_once, count);
+    for (u64 i = 0; i < columns; ++i) {
+      const std::byte* from = values + i * step;
+      for (u64 row = begin; row < end; ++row) {
+        std::memcpy(out + (row * columns + i) * sizeof(Value), from + row * sizeof(Value), sizeof(Value));
       }
     }
   }
@@ -163,22 +197,67 @@ u64 last_word(const Gather& gather, u64 last) {
   return place.word + (place.bit + gather.bits > 32 ? 1 : 0);
 }
 
-// `lines` pieces of `bytes`, `stride` apart, one after another. At once where little lies between them.
-Status read_pieces(const ByteSource& file, u64 offset, u64 stride, u64 lines, u64 bytes, std::vector<std::byte>& out) {
-  out.resize(static_cast<std::size_t>(lines * bytes));
-  if (lines == 0 || bytes == 0) return {};
-  if (stride == bytes) return file.read_exact(offset, out);
+// Where the pieces are: `lines` of `bytes`, `stride` apart.
+struct Pieces {
+  u64 offset = 0;  // in the plane
+  u64 stride = 0;
+  u64 lines = 0;
+  u64 bytes = 0;
+};
+
+// The word of a column's stream at which rows from `first` on begin.
+u64 first_word(const Gather& gather, u64 first) {
+  return place_of(gather, gather.is_shuffled ? first / 8 * 8 : first).word;
+}
+
+Pieces pieces_of(const Gather& gather, u64 first, u64 count) {
+  using Kind = Gather::Kind;
+  const u64 width = gather.bits / 8;
+  const u64 columns = gather.columns;
+  switch (gather.kind) {
+    case Kind::none: break;
+    case Kind::codes_in_rows:
+      return {first * gather.stride, gather.stride, count, (last_word(gather, columns - 1) + 1) * word_bytes};
+    case Kind::words_of_columns:
+      return {first * word_bytes, gather.stride, last_word(gather, columns - 1) + 1, count * word_bytes};
+    case Kind::codes_of_columns: {
+      const u64 from = first_word(gather, first);
+      return {from * word_bytes, gather.stride, columns,
+              (last_word(gather, first + count - 1) - from + 1) * word_bytes};
+    }
+    case Kind::words_of_rows: {
+      const u64 from = first_word(gather, first);
+      return {from * gather.stride, gather.stride, last_word(gather, first + count - 1) - from + 1, gather.stride};
+    }
+    case Kind::values_in_rows: return {first * gather.stride, gather.stride, count, columns * width};
+    case Kind::values_of_columns: return {first * width, gather.stride, columns, count * width};
+  }
+  return {};
+}
+
+// One after another; at once where little lies between them.
+Status read_lines_of(const ByteSource& file, u64 offset, const Pieces& pieces, std::vector<std::byte>& out) {
+  const u64 stride = pieces.stride;
+  const u64 bytes = pieces.bytes;
+  // Buffers only grow: what a vector gains is cleared.
+  const auto total = static_cast<std::size_t>(pieces.lines * bytes);
+  if (out.size() < total) out.resize(total);
+  if (total == 0) return {};
+  if (stride == bytes) return file.read_exact(offset, MutableBytes(out).first(total));
   constexpr u64 most_at_once = u64{1} << 20;
-  const u64 together = stride <= 4 * bytes ? std::max<u64>(most_at_once / stride, 1) : 1;
-  std::vector<std::byte> span;
-  for (u64 line = 0; line < lines; line += together) {
-    const u64 now = std::min(together, lines - line);
+  constexpr u64 most_between = u64{4} << 10;  // reading this takes about as long as asking once more
+  const u64 together = stride - bytes <= most_between ? std::max<u64>(most_at_once / stride, 1) : 1;
+  // Kept for the next call: memory of this size would go back to the system, which clears it again.
+  static thread_local std::vector<std::byte> span;
+  for (u64 line = 0; line < pieces.lines; line += together) {
+    const u64 now = std::min(together, pieces.lines - line);
     if (now == 1) {
       MU_TRY(file.read_exact(offset + line * stride, MutableBytes(out).subspan(line * bytes, bytes)));
       continue;
     }
-    span.resize(static_cast<std::size_t>((now - 1) * stride + bytes));
-    MU_TRY(file.read_exact(offset + line * stride, span));
+    const auto read = static_cast<std::size_t>((now - 1) * stride + bytes);
+    if (span.size() < read) span.resize(read);
+    MU_TRY(file.read_exact(offset + line * stride, MutableBytes(span).first(read)));
     for (u64 i = 0; i < now; ++i) std::memcpy(out.data() + (line + i) * bytes, span.data() + i * stride, bytes);
   }
   return {};
@@ -186,75 +265,77 @@ Status read_pieces(const ByteSource& file, u64 offset, u64 stride, u64 lines, u6
 
 }  // namespace
 
-Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u64 first, u64 count, MutableBytes out) {
+bool lies_across(const Gather& gather) {
+  using Kind = Gather::Kind;
+  return gather.kind == Kind::words_of_columns || gather.kind == Kind::codes_of_columns ||
+         gather.kind == Kind::words_of_rows || gather.kind == Kind::values_of_columns;
+}
+
+Status read_pieces(const ByteSource& file, u64 offset, const Gather& gather, u64 first, u64 count,
+                   GatheredPieces& out) {
+  out.first = first;
+  out.count = count;
+  if (count == 0 || gather.columns == 0) return {};
+  const Pieces pieces = pieces_of(gather, first, count);
+  out.line_bytes = pieces.bytes;
+  return read_lines_of(file, offset + pieces.offset, pieces, out.bytes);
+}
+
+void gather_rows(const Gather& gather, const GatheredPieces& pieces, u64 first, u64 count, MutableBytes out) {
   using Kind = Gather::Kind;
   const u64 columns = gather.columns;
-  if (count == 0 || columns == 0) return {};
-  // Kept for the next call: memory of this size would go back to the system, which clears it again.
-  static thread_local std::vector<std::byte> read;
+  if (count == 0 || columns == 0) return;
+  const u64 step = pieces.line_bytes;
+  const u64 behind = first - pieces.first;  // rows
+  const std::byte* const read = pieces.bytes.data();
   switch (gather.kind) {
-    case Kind::none: return {};
-    case Kind::codes_in_rows: {
-      const u64 bytes = (last_word(gather, columns - 1) + 1) * word_bytes;
-      MU_TRY(read_pieces(file, offset + first * gather.stride, gather.stride, count, bytes, read));
+    case Kind::none: return;
+    case Kind::codes_in_rows:
       for (u64 row = 0; row < count; ++row) {
-        codes_of_stream(gather, columns, read.data() + row * bytes, bytes, out.data() + row * columns);
+        codes_of_stream(gather, columns, read + (behind + row) * step, step, out.data() + row * columns);
       }
-      return {};
-    }
-    case Kind::words_of_columns: {
-      const u64 words = last_word(gather, columns - 1) + 1;
-      const u64 bytes = count * word_bytes;
-      MU_TRY(read_pieces(file, offset + first * word_bytes, gather.stride, words, bytes, read));
-      codes_of_word_columns(gather, columns, read.data(), count, out);
-      return {};
-    }
+      return;
+    case Kind::words_of_columns:
+      codes_of_word_columns(gather, columns, read + behind * word_bytes, step, count, out);
+      return;
     case Kind::codes_of_columns: {
-      const u64 from = place_of(gather, gather.is_shuffled ? first / 8 * 8 : first).word;
-      const u64 bytes = (last_word(gather, first + count - 1) - from + 1) * word_bytes;
-      MU_TRY(read_pieces(file, offset + from * word_bytes, gather.stride, columns, bytes, read));
+      const u64 from = first_word(gather, pieces.first);
       u64 done = 0;
-      if (gather.is_shuffled && gather.bits == 4 && first % 8 == 0) {
+      if (gather.bits == 4 && first % 8 == 0 && (gather.is_shuffled || is_in_eights(gather))) {
         done = count / 8 * 8;
-        shuffled_rows(columns, read.data(), bytes, done, out.data());
+        const std::byte* const words = read + (first_word(gather, first) - from) * word_bytes;
+        nibbles_of_columns(gather.is_shuffled, columns, words, step, done, out.data());
       }
-      for (u64 i = 0; i < columns; ++i) {
-        const std::byte* words = read.data() + i * bytes;
+      for (u64 i = 0; i < columns && done < count; ++i) {
         for (u64 row = done; row < count; ++row) {
-          out[row * columns + i] = code_at(gather, first + row, words, from, word_bytes);
+          out[row * columns + i] = code_at(gather, first + row, read + i * step, from, word_bytes);
         }
       }
-      return {};
+      return;
     }
     case Kind::words_of_rows: {
-      const u64 from = place_of(gather, first).word;
-      const u64 words = last_word(gather, first + count - 1) - from + 1;
-      MU_TRY(read_pieces(file, offset + from * gather.stride, gather.stride, words, gather.stride, read));
+      const u64 from = first_word(gather, pieces.first);
       for (u64 row = 0; row < count; ++row) {
         for (u64 i = 0; i < columns; ++i) {
-          out[row * columns + i] = code_at(gather, first + row, read.data() + i * word_bytes, from, gather.stride);
+          out[row * columns + i] = code_at(gather, first + row, read + i * word_bytes, from, step);
         }
       }
-      return {};
+      return;
     }
-    case Kind::values_in_rows: {
-      const u64 bytes = columns * (gather.bits / 8);
-      MU_TRY(read_pieces(file, offset + first * gather.stride, gather.stride, count, bytes, read));
-      std::memcpy(out.data(), read.data(), read.size());
-      return {};
-    }
+    case Kind::values_in_rows: std::memcpy(out.data(), read + behind * step, count * step); return;
     case Kind::values_of_columns: {
       const u64 width = gather.bits / 8;
-      const u64 bytes = count * width;
-      MU_TRY(read_pieces(file, offset + first * width, gather.stride, columns, bytes, read));
-      for (u64 i = 0; i < columns; ++i) {
-        for (u64 row = 0; row < count; ++row) {
-          std::memcpy(out.data() + (row * columns + i) * width, read.data() + i * bytes + row * width, width);
-        }
-      }
-      return {};
+      const std::byte* const values = read + behind * width;
+      (width == 2 ? values_across<u16> : values_across<u32>)(columns, values, step, count, out.data());
+      return;
     }
   }
+}
+
+Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u64 first, u64 count, MutableBytes out) {
+  static thread_local GatheredPieces pieces;  // as above
+  MU_TRY(read_pieces(file, offset, gather, first, count, pieces));
+  gather_rows(gather, pieces, first, count, out);
   return {};
 }
 

@@ -30,7 +30,7 @@ struct Gather {
 };
 
 /// Rows [first, first + count) of the plane at `offset`: for each `gather.columns` codes of a byte, or values. Reads
-/// what those rows take, and at most four times as much. Errors: reading.
+/// what those rows take, and what lies between if that is little. Errors: reading.
 Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u64 first, u64 count, MutableBytes out);
 
 }  // namespace modelutils

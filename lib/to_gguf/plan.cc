@@ -358,8 +358,8 @@ class Planner {
       stream.file = plan_.files.size();
       stream.rows = tensor.units();
       stream.granule = row_granule(tensor);
-      stream.chunk_rows = rows_at_once(*plan_.model, tensor, options_.threads);
       stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
+      stream.chunk_rows = rows_at_once(*plan_.model, tensor, stream.parts[0].row_bytes, options_.threads);
       stream.is_measured = !plan_.recipes[i].exact;
       plan_.stream.push_back(stream);
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "forms/gathered_pieces.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
 #include "to_gguf/transposed_rows.h"
@@ -17,8 +18,10 @@ namespace {
 // Reads one of the planes of a part (its values, scales or biases) by the part's view.
 class PartReader {
  public:
-  PartReader(const arch::RowView& view, const StoredPlane& plane, const PlaneLayout& layout)
-      : view_(view), plane_(plane), layout_(layout), row_bytes_(layout.line_bytes) {}
+  /// `window`: if given and not empty, rows that have been read.
+  PartReader(const arch::RowView& view, const StoredPlane& plane, const PlaneLayout& layout,
+             const GatheredPieces* window)
+      : view_(view), plane_(plane), layout_(layout), window_(window), row_bytes_(layout.line_bytes) {}
 
   /// Rows [first, first + count) of the view to `out`.
   Status read(u64 first, u64 count, MutableBytes out) {
@@ -29,7 +32,10 @@ class PartReader {
 
  private:
   Status read_source(u64 row, MutableBytes out) const {
-    return read_lines(plane_, layout_, row, out.size() / row_bytes_, out);
+    const u64 count = out.size() / row_bytes_;
+    if (window_ == nullptr || window_->count == 0) return read_lines(plane_, layout_, row, count, out);
+    gather_rows(layout_.gather, *window_, row, count, out);
+    return {};
   }
 
   // The innermost rows follow one another in the source.
@@ -55,6 +61,7 @@ class PartReader {
   // Where a row has to be gathered, as many blocks as follow one another, since few rows cost as much as many.
   Status read_blocks(u64 dense, u64 first, u64 count, MutableBytes out) {
     constexpr u64 most_bytes = u64{8} << 20;
+    static thread_local std::vector<std::byte> block;  // kept for the next call
     const bool is_gathered = layout_.gather.kind != Gather::Kind::none;
     const auto lowest = [&](u64 row) {
       u64 start = view_.source_row(row);
@@ -68,11 +75,11 @@ class PartReader {
              lowest(row + rows) == start + rows) {
         rows += dense;
       }
-      block_.resize(rows * row_bytes_);
-      MU_TRY(read_source(start, block_));
+      block.resize(rows * row_bytes_);
+      MU_TRY(read_source(start, block));
       for (u64 k = 0; k < rows; ++k) {
         std::memcpy(out.data() + (row - first + k) * row_bytes_,
-                    block_.data() + (view_.source_row(row + k) - start) * row_bytes_, row_bytes_);
+                    block.data() + (view_.source_row(row + k) - start) * row_bytes_, row_bytes_);
       }
       row += rows;
     }
@@ -82,8 +89,17 @@ class PartReader {
   const arch::RowView& view_;
   const StoredPlane& plane_;
   const PlaneLayout& layout_;
+  const GatheredPieces* window_;
   u64 row_bytes_;
-  std::vector<std::byte> block_;
+};
+
+// Rows of all parts that were read at once, since they lie across the lines of their files.
+struct Windows {
+  std::vector<std::array<GatheredPieces, max_planes>> parts;
+
+  const GatheredPieces* of(std::size_t part, std::size_t plane) const {
+    return part < parts.size() ? &parts[part][plane] : nullptr;
+  }
 };
 
 void decode(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out) {
@@ -114,21 +130,42 @@ u64 row_granule(const MappedTensor& tensor) {
   return granule / std::gcd(granule, tensor.pieces);
 }
 
-u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, unsigned threads) {
-  if (tensor.parts.empty() || tensor.is_whole || tensor.is_transposed || tensor.pieces != 1) return 0;
+namespace {
+
+// Codes of a row after row, with what they become, that fit the second-level cache.
+constexpr u64 cached_codes = u64{256} << 10;
+
+const IntegerParams* integers_of(const HfModel& model, const MappedTensor& tensor) {
+  if (tensor.parts.empty() || tensor.is_whole || tensor.is_transposed || tensor.pieces != 1) return nullptr;
   const StoredForm& form = model.matrices[tensor.parts.front().matrix].form;
-  if (form.kind != FormKind::integers) return 0;
-  // Where a row's codes lie together, what fits the second-level cache; where a piece has codes of many rows, many.
-  constexpr u64 cached_codes = u64{256} << 10;
+  return form.kind == FormKind::integers ? &form.integers : nullptr;
+}
+
+u64 code_granule(const MappedTensor& tensor) {
+  return std::lcm(row_granule(tensor), u64{8});  // eight codes lie in a word
+}
+
+u64 cached_rows(const MappedTensor& tensor) {
+  const u64 granule = code_granule(tensor);
+  return std::max<u64>(cached_codes / std::max<u64>(tensor.columns(), 1) / granule, 1) * granule;
+}
+
+}  // namespace
+
+u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, u64 out_row_bytes, unsigned threads) {
+  const IntegerParams* const integers = integers_of(model, tensor);
+  if (integers == nullptr) return 0;
+  if (!lies_across(integers->codes)) return cached_rows(tensor);
   constexpr u64 most_bytes = u64{64} << 20;
-  constexpr u64 bytes_of_code = 3;  // the code, what it is read from, the block that it becomes
-  u64 codes = cached_codes;
-  if (form.integers.codes.kind == Gather::Kind::words_of_columns) codes = 4 * cached_codes;
-  if (form.integers.codes.kind == Gather::Kind::codes_of_columns) {
-    codes = most_bytes / std::max(threads, 1u) / bytes_of_code;
-  }
-  const u64 granule = std::lcm(row_granule(tensor), u64{8});  // eight codes lie in a word
-  return std::max<u64>(codes / std::max<u64>(tensor.columns(), 1) / granule, 1) * granule;
+  const u64 columns = std::max<u64>(tensor.columns(), 1);
+  u64 row_bytes = columns * integers->bits / 8 + out_row_bytes;
+  if (tensor.merge != nullptr || tensor.is_scaled) row_bytes += columns * (1 + 2 * sizeof(float));
+  const u64 granule = code_granule(tensor);
+  const u64 most = std::max<u64>(most_bytes / std::max(threads, 1u) / row_bytes / granule, 1) * granule;
+  // Chunks of one size, rather than a small one at the end.
+  const u64 chunks = tensor.rows() / most + (tensor.rows() % most != 0 ? 1 : 0);
+  const u64 rows = tensor.rows() / std::max<u64>(chunks, 1);
+  return std::min(most, rows / granule * granule + (rows % granule != 0 || chunks > 1 ? granule : 0));
 }
 
 namespace {
@@ -164,7 +201,8 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
 }
 
 // `first` and `count` in rows, or pieces of rows.
-Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out,
+                     const Windows* windows = nullptr) {
   const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
   std::array<PlaneLayout, max_planes> layouts;
   for (std::size_t i = 0; i < max_planes; ++i) {
@@ -172,7 +210,8 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
     out.planes[i].resize(count * layouts[i].line_bytes);
   }
   u64 part_start = 0;  // in rows of the tensor, or pieces
-  for (const MappedPart& part : tensor.parts) {
+  for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
+    const MappedPart& part = tensor.parts[number];
     const u64 rows = part.view.rows();
     const u64 from = std::max(first, part_start);
     const u64 to = std::min(first + count, part_start + rows);
@@ -181,7 +220,7 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
       for (std::size_t i = 0; i < max_planes; ++i) {
         const u64 bytes = layouts[i].line_bytes;
         const StoredPlane plane = model.plane(matrix.planes[i]);
-        MU_TRY(PartReader(part.view, plane, layouts[i])
+        MU_TRY(PartReader(part.view, plane, layouts[i], windows == nullptr ? nullptr : windows->of(number, i))
                    .read(from - part_start, to - from,
                          MutableBytes(out.planes[i]).subspan((from - first) * bytes, (to - from) * bytes)));
       }
@@ -191,7 +230,57 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
   return {};
 }
 
+// Reads the planes that lie across the rows [first, first + count) of a tensor, or nothing of a part whose rows are
+// scattered over the source.
+Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, Windows& out) {
+  out.parts.resize(tensor.parts.size());
+  u64 part_start = 0;
+  for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
+    const MappedPart& part = tensor.parts[number];
+    const SourceMatrix& matrix = model.matrices[part.matrix];
+    const u64 from = std::max(first, part_start);
+    const u64 to = std::min(first + count, part_start + part.view.rows());
+    u64 lowest = ~u64{0};
+    u64 highest = 0;
+    for (u64 row = from; row < to; ++row) {
+      const u64 source = part.view.source_row(row - part_start);
+      lowest = std::min(lowest, source);
+      highest = std::max(highest, source);
+    }
+    const bool is_together = from < to && highest - lowest < 2 * (to - from);
+    for (std::size_t i = 0; i < max_planes; ++i) {
+      GatheredPieces& window = out.parts[number][i];
+      window.count = 0;
+      const PlaneLayout layout = layout_of(matrix, i, part.view.source_rows);
+      if (!is_together || layout.line_bytes == 0 || !lies_across(layout.gather)) continue;
+      const StoredPlane plane = model.plane(matrix.planes[i]);
+      MU_TRY(read_pieces(*plane.file, plane.offset, layout.gather, lowest, highest - lowest + 1, window));
+    }
+    part_start += part.view.rows();
+  }
+  return {};
+}
+
 }  // namespace
+
+Status for_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& scratch,
+                       const TakeRowsOf& take) {
+  const IntegerParams* const integers = integers_of(model, tensor);
+  const u64 some = integers == nullptr || !lies_across(integers->codes) ? count : cached_rows(tensor);
+  if (some >= count || tensor.has_computed_rows()) {
+    MU_TRY(read_stored_rows(model, tensor, first, count, scratch));
+    take(0, count);
+    return {};
+  }
+  static thread_local Windows windows;  // kept for the next call
+  MU_TRY(read_windows(model, tensor, first, count, windows));
+  for (u64 done = 0; done < count; done += some) {
+    const u64 now = std::min(some, count - done);
+    MU_TRY(read_raw_rows(model, tensor, first + done, now, scratch, &windows));
+    take(done, now);
+  }
+  return {};
+}
 
 namespace {
 
@@ -207,34 +296,41 @@ TensorType computed_type(const HfModel& model, const MappedTensor& tensor) {
   return tensor.merge != nullptr ? TensorType::F32 : values_type(model.matrices[tensor.parts.front().matrix]);
 }
 
-Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
-  if (tensor.merge == nullptr) return read_unmerged_rows(model, tensor, first, count, out);
-  StoredRows rows;
-  MU_TRY(read_unmerged_rows(model, tensor, first, count, rows));
+Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& scratch,
+                        const TakeValues& take) {
+  MU_TRY(read_unmerged_rows(model, tensor, first, count, scratch));
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
   const bool is_computed = tensor.is_transposed || tensor.is_scaled;
   const bool is_plain = is_computed || matrix.form.is_plain();
   const TensorType type = is_computed ? values_type(matrix) : matrix.form.type();
-  // Of plain values so many at once that they stay in the cache.
+  // Of plain values so many at once that they stay in the cache, with what is made of them.
   const u64 columns = std::max<u64>(tensor.columns(), 1);
   const u64 step = is_plain ? std::clamp<u64>((u64{1} << 16) / columns, 1, std::max<u64>(count, 1)) : count;
-  const std::size_t row_bytes = count == 0 ? 0 : rows.values().size() / count;
-  std::vector<float> values;
-  out.values().resize(static_cast<std::size_t>(count * columns) * sizeof(float));
-  MutableBytes to(out.values());
+  const std::size_t row_bytes = count == 0 ? 0 : scratch.values().size() / count;
+  // Kept for the next call: memory of this size would go back to the system, which clears it again.
+  static thread_local std::vector<float> values;
   for (u64 done = 0; done < count; done += step) {
     const u64 now = std::min(step, count - done);
     values.resize(static_cast<std::size_t>(now * columns));
     if (is_plain) {
-      dequantize(type, Bytes(rows.values()).subspan(done * row_bytes, now * row_bytes), values);
+      dequantize(type, Bytes(scratch.values()).subspan(done * row_bytes, now * row_bytes), values);
     } else {
-      decode(matrix, rows, values);
+      decode(matrix, scratch, values);
     }
     MU_TRY(tensor.merge->apply(first + done, now, values));
-    std::memcpy(to.data(), values.data(), values.size() * sizeof(float));
-    to = to.subspan(values.size() * sizeof(float));
+    take(done, values);
   }
   return {};
+}
+
+Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
+  if (tensor.merge == nullptr) return read_unmerged_rows(model, tensor, first, count, out);
+  StoredRows rows;
+  const std::size_t row_bytes = static_cast<std::size_t>(tensor.columns()) * sizeof(float);
+  out.values().resize(static_cast<std::size_t>(count) * row_bytes);
+  return read_merged_rows(model, tensor, first, count, rows, [&](u64 row, std::span<const float> values) {
+    std::memcpy(out.values().data() + row * row_bytes, values.data(), values.size_bytes());
+  });
 }
 
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {

@@ -119,11 +119,20 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const Tenso
     std::memcpy(out.data(), values.data(), out.size());
     return {};
   }
-  MU_TRY(read_stored_rows(model, tensor, first, count, scratch));
+  const std::size_t row_bytes = count == 0 ? 0 : out.size() / count;
+  if (tensor.merge != nullptr) {
+    return read_merged_rows(model, tensor, first, count, scratch, [&](u64 row, std::span<const float> values) {
+      const std::size_t rows = values.size() / std::max<u64>(tensor.columns(), 1);
+      carry_rows(plain_form(TensorType::F32), tensor.columns(), recipe.target, {std::as_bytes(values)},
+                 out.subspan(row * row_bytes, rows * row_bytes), error);
+    });
+  }
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
   const StoredForm form = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
-  carry_rows(form, tensor.columns(), recipe.target, planes_of(scratch), out, error);
-  return {};
+  return for_stored_rows(model, tensor, first, count, scratch, [&](u64 row, u64 rows) {
+    carry_rows(form, tensor.columns(), recipe.target, planes_of(scratch),
+               out.subspan(row * row_bytes, rows * row_bytes), error);
+  });
 }
 
 }  // namespace modelutils::to_gguf

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -122,6 +124,14 @@ class Pieces {
   std::array<u64, max_planes> bytes_{};  // of a unit
 };
 
+// Values that lie there as they are, at an address of floats; nothing where they have to be decoded.
+std::span<const float> floats_at(const StoredForm& form, Bytes values) {
+  const bool are_floats = form.is_plain() && form.type() == TensorType::F32 &&
+                          std::bit_cast<std::uintptr_t>(values.data()) % alignof(float) == 0;
+  if (!are_floats) return {};
+  return {reinterpret_cast<const float*>(values.data()), values.size() / sizeof(float)};
+}
+
 }  // namespace
 
 const Carrier& carrier_of(const StoredForm& form) {
@@ -151,8 +161,11 @@ void carry_rows(const StoredForm& form, u64 columns, const Target& target, const
     const StoredPlanes source = pieces.at(first, count);
     const MutableBytes to =
         out.subspan(first / info.block_elements * info.block_bytes, count / info.block_elements * info.block_bytes);
-    const std::span<float> values(exact.data(), count);
-    form_info(form).decode(form, pieces.unit(), source, values);
+    std::span<const float> values = floats_at(form, source[0]);
+    if (values.empty()) {
+      form_info(form).decode(form, pieces.unit(), source, {exact.data(), count});
+      values = {exact.data(), count};
+    }
     if (target.carry == Carry::encode) {
       encoder_of(target.type)->encode(values, hints.importance.empty() ? count : columns, hints, to);
     }

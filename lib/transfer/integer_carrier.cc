@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
+#include "forms/nibble_squares.h"
 #include "tensor/half.h"
 #include "transfer/nibbles.h"
 
@@ -85,10 +86,40 @@ void bound_codes(const StoredForm& form, const StoredPlanes& planes, ScaleAnalys
     analysis.greatest_possible = half - 1;
     return;
   }
+  if (planes[2].empty()) return;
+  u8 least = 255;
+  u8 greatest = 0;
   for (const std::byte stored : planes[2]) {
-    const i32 zero = static_cast<i32>(static_cast<u8>(stored)) + (of.zeros_plus_one ? 1 : 0);
-    analysis.least_possible = std::min(analysis.least_possible, -zero);
-    analysis.greatest_possible = std::max(analysis.greatest_possible, 2 * half - 1 - zero);
+    least = std::min(least, static_cast<u8>(stored));
+    greatest = std::max(greatest, static_cast<u8>(stored));
+  }
+  const i32 more = of.zeros_plus_one ? 1 : 0;
+  analysis.least_possible = std::min(analysis.least_possible, -(greatest + more));
+  analysis.greatest_possible = std::max(analysis.greatest_possible, 2 * half - 1 - (least + more));
+}
+
+void look_at_scales(const StoredForm& form, Bytes scales, ScaleAnalysis& analysis) {
+  const u64 width = type_info(form.types[1]).block_bytes;
+  analysis.values += scales.size() / width;
+  if (form.types[1] == TensorType::F16) {  // which holds all of them, and with which no code becomes infinite
+    for (u64 i = 0; i < scales.size(); i += width) {
+      analysis.not_finite += (load<u16>(scales.data() + i) & 0x7C00) == 0x7C00 ? 1 : 0;
+    }
+    return;
+  }
+  const IntegerParams& of = form.integers;
+  const double greatest = std::ldexp(1, of.is_signed ? of.bits - 1 : of.bits);  // of code minus zero point
+  for (Bytes left = scales; !left.empty(); left = left.subspan(width)) {
+    const float scale = scale_at(form.types[1], left.data());
+    if (!std::isfinite(scale)) {
+      ++analysis.not_finite;
+    } else if (std::abs(double{scale}) * greatest > double{std::numeric_limits<float>::max()}) {
+      ++analysis.overflowing;
+    } else if (!(std::abs(scale) < 65520.0f)) {
+      ++analysis.too_large;
+    } else if (f16_to_f32(f32_to_f16(scale)) != scale) {
+      ++analysis.inexact;
+    }
   }
 }
 
@@ -100,6 +131,67 @@ std::string why_no_block(const StoredForm& form, u64 columns, const ScaleAnalysi
   return fmt::format("codes minus zero points reach from {} to {}", analysis.least, analysis.greatest);
 }
 
+// A block of integers behind its scale, the other half of the block's code.
+template <TensorType TYPE>
+[[gnu::always_inline]] inline void put_block(SixteenBytes first, SixteenBytes second, std::byte* out) {
+  if constexpr (TYPE == TensorType::Q8_0) {
+    put_sixteen(first, out);
+    put_sixteen(second, out + sizeof first);
+  } else {
+    constexpr u8 offset = TYPE == TensorType::Q4_0 ? 8 : 16;
+    first += offset;
+    second += offset;
+    if constexpr (TYPE == TensorType::Q5_0) {
+      BlockCodes eights;
+      std::memcpy(eights.data(), &first, sizeof first);
+      std::memcpy(eights.data() + 2, &second, sizeof second);
+      store_fifth_bits(eights, reinterpret_cast<u8*>(out));
+      out += sizeof(u32);
+    }
+    put_sixteen((first & 15) | second << 4, out);
+  }
+}
+
+bool has_any(SixteenBytes mask) {
+  const auto halves = bits_as<std::array<u64, 2>>(mask);
+  return (halves[0] | halves[1]) != 0;
+}
+
+template <TensorType TYPE>
+void repack(const StoredForm& form, u64 columns, const StoredPlanes& planes, std::byte* out) {
+  const IntegerParams& of = form.integers;
+  const u64 width = of.group == 0 ? columns : of.group;
+  const bool is_f16 = form.types[1] == TensorType::F16;
+  const u64 block_bytes = type_info(TYPE).block_bytes;
+  const i32 greatest_code = (1 << (of.is_signed ? of.bits - 1 : of.bits)) - 1;
+  const std::byte* codes = planes[0].data();
+  const std::byte* scale = planes[1].data();
+  for (u64 row = 0; row * columns < planes[0].size(); ++row) {
+    const std::byte* const row_end = codes + columns;
+    for (u64 group = 0; codes != row_end; ++group, scale += sizeof(u16)) {
+      const IntegerGroup shared = integer_group(form, columns, planes, row, group);
+      const u16 half = is_f16 ? load<u16>(scale) : f32_to_f16(shared.scale);
+      const i32 zero = shared.zero;
+      const auto less = static_cast<u8>(zero);
+      // Q4_0 has -8 … 7: a block with 8, which then has no -8, is negated together with its scale.
+      const bool may_have_eight = TYPE == TensorType::Q4_0 && greatest_code - zero >= 8;
+      const std::byte* const group_end = codes + std::min<u64>(width, static_cast<u64>(row_end - codes));
+      for (; codes != group_end; codes += block, out += block_bytes) {
+        SixteenBytes first = sixteen_at(codes) - less;
+        SixteenBytes second = sixteen_at(codes + block / 2) - less;
+        u16 own_half = half;
+        if (may_have_eight && has_any(bits_as<SixteenBytes>((first == 8) | (second == 8)))) {
+          first = -first;
+          second = -second;
+          own_half ^= 0x8000;
+        }
+        std::memcpy(out, &own_half, sizeof own_half);
+        put_block<TYPE>(first, second, out + sizeof own_half);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 ScaleUse integer_scale_use(const StoredForm& /*form*/, u64 /*columns*/, const RepackOptions& /*options*/) {
@@ -108,21 +200,7 @@ ScaleUse integer_scale_use(const StoredForm& /*form*/, u64 /*columns*/, const Re
 
 void analyse_integers(const StoredForm& form, u64 columns, const StoredPlanes& planes, ScaleAnalysis& analysis) {
   const IntegerParams& of = form.integers;
-  const u64 width = type_info(form.types[1]).block_bytes;
-  const double greatest = std::ldexp(1, of.is_signed ? of.bits - 1 : of.bits);  // of code minus zero point
-  for (Bytes left = planes[1]; !left.empty(); left = left.subspan(width)) {
-    const float scale = scale_at(form.types[1], left.data());
-    ++analysis.values;
-    if (!std::isfinite(scale)) {
-      ++analysis.not_finite;
-    } else if (std::abs(double{scale}) * greatest > double{std::numeric_limits<float>::max()}) {
-      ++analysis.overflowing;
-    } else if (!(std::abs(scale) < 65520.0f)) {
-      ++analysis.too_large;
-    } else if (form.types[1] != TensorType::F16 && f16_to_f32(f32_to_f16(scale)) != scale) {
-      ++analysis.inexact;
-    }
-  }
+  look_at_scales(form, planes[1], analysis);
   if (of.zeros_plus_one) {
     const auto above = static_cast<std::byte>((1u << of.bits) - 1);
     for (const std::byte zero : planes[2]) analysis.bad_zeros += zero == above ? 1 : 0;
@@ -224,51 +302,10 @@ bool integers_carry_exactly(const StoredForm& form, u64 columns, const ScaleAnal
 
 void repack_integers(const StoredForm& form, u64 columns, const Target& target, const StoredPlanes& planes,
                      std::span<const float> /*exact*/, MutableBytes out) {
-  const IntegerParams& of = form.integers;
-  const u64 width = of.group == 0 ? columns : of.group;
-  u8* to = reinterpret_cast<u8*>(out.data());
-  const std::byte* codes = planes[0].data();
-  std::array<u8, block> numbers;  // code minus zero point, as bytes
-  IntegerGroup group;
-  u16 group_half = 0;
-  for (u64 row = 0; row * columns < planes[0].size(); ++row) {
-    u64 left = 0;  // elements of the group
-    for (u64 first = 0; first < columns; first += block, codes += block, left -= block) {
-      if (left == 0) {
-        group = integer_group(form, columns, planes, row, first / width);
-        group_half = f32_to_f16(group.scale);
-        left = width;
-      }
-      const u8 zero = static_cast<u8>(group.zero);
-      for (std::size_t i = 0; i < block; ++i) numbers[i] = static_cast<u8>(static_cast<u8>(codes[i]) - zero);
-      u16 half = group_half;
-      // Q4_0 has -8 … 7: a block with 8, which then has no -8, is negated together with its scale.
-      if (target.type == TensorType::Q4_0) {
-        u8 has_eight = 0;
-        for (const u8 number : numbers) has_eight = static_cast<u8>(has_eight | (number == 8 ? 1 : 0));
-        if (has_eight != 0) {
-          for (u8& number : numbers) number = static_cast<u8>(-number);
-          half ^= 0x8000;
-        }
-      }
-      std::memcpy(to, &half, sizeof half);
-      to += sizeof half;
-      if (target.type == TensorType::Q8_0) {
-        std::memcpy(to, numbers.data(), block);
-        to += block;
-        continue;
-      }
-      const u8 offset = target.type == TensorType::Q4_0 ? 8 : 16;
-      for (u8& number : numbers) number = static_cast<u8>(number + offset);
-      BlockCodes eights;
-      std::memcpy(eights.data(), numbers.data(), block);
-      if (target.type == TensorType::Q5_0) {
-        store_fifth_bits(eights, to);
-        to += sizeof(u32);
-      }
-      store_nibbles(eights, to);
-      to += block / 2;
-    }
+  switch (target.type) {
+    case TensorType::Q4_0: return repack<TensorType::Q4_0>(form, columns, planes, out.data());
+    case TensorType::Q5_0: return repack<TensorType::Q5_0>(form, columns, planes, out.data());
+    default: return repack<TensorType::Q8_0>(form, columns, planes, out.data());
   }
 }
 

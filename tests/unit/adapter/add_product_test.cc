@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 namespace modelutils::adapter {
@@ -17,11 +19,12 @@ std::vector<float> numbers(std::size_t count, int seed) {
 
 TEST(AddProduct, EverySumIsThatOfTheTriples) {
   for (const std::size_t rank : {1U, 3U, 4U, 6U, 9U}) {
-    for (const std::size_t columns : {1U, 5U, 8U, 515U}) {
-      constexpr std::size_t rows = 3;
+    for (const std::size_t columns : {1U, 5U, 8U, 16U, 43U, 515U}) {
+      constexpr std::size_t rows = 11;
       const std::vector<float> a = numbers(rank * columns, 1);
       std::vector<float> b = numbers(rows * rank, 2);
       std::fill(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(rank), 0.0F);  // a row that stays as it is
+      std::fill(b.end() - static_cast<std::ptrdiff_t>(rank), b.end(), 0.0F);
       const std::vector<float> before = numbers(rows * columns, 3);
       for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
         std::vector<float> values = before;
@@ -34,6 +37,23 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
           }
         }
       }
+    }
+  }
+}
+
+// What fills a smaller rank up changes nothing, not even the sign of a zero or what has no number to be added to it.
+TEST(AddProduct, FourRanksOfZerosAreLeftOut) {
+  constexpr std::size_t rank = 8, columns = 32, rows = 8;
+  std::vector<float> a(rank * columns, std::numeric_limits<float>::infinity());
+  std::fill(a.begin(), a.begin() + 4 * columns, 1.0F);
+  std::vector<float> b(rows * rank);
+  for (std::size_t k = 0; k < 4; ++k) b[rank + k] = 0.5F;
+  for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+    std::vector<float> values(rows * columns, -0.0F);
+    add_product(a, b, rank, columns, values, instructions);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(values[i], i / columns == 1 ? 2.0F : 0.0F);
+      ASSERT_EQ(std::signbit(values[i]), i / columns != 1);
     }
   }
 }
