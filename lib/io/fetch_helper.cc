@@ -31,8 +31,9 @@ constexpr int bytes_under_way = 256 << 10;
 constexpr std::size_t bytes_of_step = 256 << 10;
 
 // The codes that the helper may answer with.
-constexpr std::array<std::string_view, 6> helper_codes = {"remote-answer",  "remote-changed",  "remote-missing",
-                                                          "remote-network", "remote-redirect", "remote-status"};
+constexpr std::array<std::string_view, 7> helper_codes = {"remote-answer",  "remote-changed", "remote-helper",
+                                                          "remote-missing", "remote-network", "remote-redirect",
+                                                          "remote-status"};
 
 struct FirstFailure {
   std::mutex mutex;
