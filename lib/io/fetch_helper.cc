@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
-#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "base/system.h"
 #include "io/remote_settings.h"
 
 extern char** environ;
@@ -80,11 +80,11 @@ std::optional<std::filesystem::path> helper_of_library() {
 }
 
 std::string helper_path() {
-  if (::getauxval(AT_SECURE) == 0) {
+  if (!system::has_more_rights()) {
     if (const auto path = environment_variable("MODELUTILS_FETCH")) return *path;
   }
   std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::filesystem::path program = system::own_program();
   const std::filesystem::path beside = program.parent_path().parent_path() / fetch_program;
   if (std::filesystem::exists(beside, failed)) return beside.string();
   return helper_of_library().value_or(beside).string();
