@@ -43,10 +43,10 @@ extern "C" {
 // ---------------------------------------------------------------------------------------------------------- version
 
 #define MU_VERSION_MAJOR 0
-#define MU_VERSION_MINOR 1
+#define MU_VERSION_MINOR 2
 #define MU_VERSION_PATCH 0
 
-// Version of the library that is running, e.g. "0.1.0"; may be newer than that of this header.
+// Version of the library that is running, e.g. "0.2.0"; may be newer than that of this header.
 MU_API const char* mu_version(void);
 // The same as major × 1,000,000 + minor × 1,000 + patch, for comparisons.
 MU_API uint32_t mu_version_number(void);
