@@ -2,6 +2,7 @@
 # interface that is installed. (Man pages and completions: tools/.)
 if(MODELUTILS_STATIC)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/bin/ DESTINATION ${CMAKE_INSTALL_BINDIR} USE_SOURCE_PERMISSIONS)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/ DESTINATION libexec)
   install(FILES ${PROJECT_BINARY_DIR}/static/modelutils-tools.o DESTINATION ${CMAKE_INSTALL_LIBDIR}/modelutils)
 else()
   install(TARGETS ${tool_targets} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/system.h"
 #include "cli/front_options.h"
 #ifdef MODELUTILS_STATIC
 #include <optional>
@@ -26,11 +27,9 @@ int run(int argc, char** argv) {
     return command.parse(std::min(argc, 2), argv).value_or(cli::exit_usage);
   }
   // The tool that lies in the folder of this program, whatever the PATH says.
-  std::error_code failed;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::filesystem::path self = system::own_program();
   const std::string path = self.parent_path() / argv[1];
-  if (!failed) ::execv(path.c_str(), argv + 1);
-  const int number = failed ? failed.value() : errno;
+  const int number = self.empty() || ::execv(path.c_str(), argv + 1) == 0 ? ENOENT : errno;
   return messages.error(input_error("io-open", "cannot be started: " + errno_text(number), {}, {}, path).value());
 }
 

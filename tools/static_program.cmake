@@ -13,19 +13,26 @@ foreach(tool ${tools})
     string(APPEND table "    {\"${tool}\", ${source}_main},\n")
   endif()
 endforeach()
+# The helper for addresses is this program, too: libexec/modelutils/fetch.
+foreach(source main exchange_program)
+  target_sources(static_tools PRIVATE fetch/${source}.cc)
+endforeach()
+set_source_files_properties(fetch/main.cc PROPERTIES COMPILE_DEFINITIONS main=fetch_main)
+string(APPEND functions "int fetch_main(int argc, char** argv);\n")
+string(APPEND table "    {\"fetch\", fetch_main},\n")
 configure_file(static_tools.cc.in ${CMAKE_CURRENT_BINARY_DIR}/static_tools.cc @ONLY)
 target_sources(static_tools PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/static_tools.cc)
 set_source_files_properties(modelutils.cc PROPERTIES COMPILE_DEFINITIONS MODELUTILS_STATIC)
-target_link_libraries(static_tools PRIVATE tool_cli modelutils build_flags)
+target_link_libraries(static_tools PRIVATE tool_cli fetch_rules modelutils build_flags)
 
 set(object ${PROJECT_BINARY_DIR}/static/modelutils-tools.o)
 get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)
 add_custom_command(OUTPUT ${object} VERBATIM COMMAND_EXPAND_LISTS
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation --gc-sections -u main -o ${object} $<TARGET_OBJECTS:static_tools>
-          --start-group $<TARGET_FILE:tool_cli> $<TARGET_FILE:modelutils> ${SIMDJSON_LIBRARY} ${XXHASH_LIBRARY} ${YAML_LIBRARY}
+          --start-group $<TARGET_FILE:tool_cli> $<TARGET_FILE:fetch_rules> $<TARGET_FILE:modelutils> ${SIMDJSON_LIBRARY} ${XXHASH_LIBRARY} ${YAML_LIBRARY}
           ${UTF8PROC_LIBRARY} ${ZLIB_LIBRARY} ${crypto} --end-group
   COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=main --strip-unneeded ${object}
-  DEPENDS static_tools $<TARGET_OBJECTS:static_tools> tool_cli modelutils
+  DEPENDS static_tools $<TARGET_OBJECTS:static_tools> tool_cli fetch_rules modelutils
   COMMENT "Linking all tools into one object")
 set(links)
 foreach(tool ${tools})
@@ -33,6 +40,9 @@ foreach(tool ${tools})
     list(APPEND links COMMAND ${CMAKE_COMMAND} -E create_symlink modelutils ${PROJECT_BINARY_DIR}/bin/${tool})
   endif()
 endforeach()
+set(helpers ${PROJECT_BINARY_DIR}/libexec/modelutils)
+list(APPEND links COMMAND ${CMAKE_COMMAND} -E make_directory ${helpers}
+                  COMMAND ${CMAKE_COMMAND} -E create_symlink ../../bin/modelutils ${helpers}/fetch)
 set(program ${PROJECT_BINARY_DIR}/bin/modelutils)
 add_custom_command(OUTPUT ${program} VERBATIM
   # Templates of the C++ library that are unique in a program (its tables of digits) are in the object and in the library.

@@ -1,7 +1,5 @@
 #include "base/name_index.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -9,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/large_pages.h"
+#include "base/system.h"
 
 namespace modelutils {
 
@@ -17,7 +16,7 @@ namespace {
 u64 seed() {
   static const u64 value = [] {
     u64 random = 0;
-    if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+    if (!system::random_bytes(&random, sizeof random)) {
       random = reinterpret_cast<u64>(&random);  // address space randomisation is better than nothing
     }
     return random;

@@ -6,6 +6,7 @@
 
 #include "c_api/handle.h"
 #include "gguf/parse.h"
+#include "gguf/take_strings.h"
 
 using namespace modelutils;
 using namespace modelutils::c_api;
@@ -158,6 +159,38 @@ mu_status mu_array_strings(const mu_model* model, uint64_t index, const char** t
     *text = strings->text.c_str();
     *begin = strings->begin.data();
     if (count != nullptr) *count = strings->begin.size() - 1;
+    return {};
+  });
+}
+
+mu_status mu_array_next_strings(const mu_model* model, uint64_t index, uint64_t* position, char* out, uint64_t capacity,
+                                uint64_t* count, uint64_t* size) {
+  return guarded([&]() -> Status {
+    MU_ASSIGN(const Array array, array_entry(model, index));
+    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "STRING");
+    if (position == nullptr) return null_argument("position");
+    if (count == nullptr) return null_argument("count");
+    if (out == nullptr && capacity != 0) return null_argument("out");
+    u64 taken = 0;
+    u64 used = 0;
+    u64 needed = 0;
+    const auto take = [&](std::string_view text) {
+      if (text.size() >= capacity - used) {
+        needed = text.size() + 1;
+        return false;
+      }
+      std::memcpy(out + used, text.data(), text.size());
+      used += text.size();
+      out[used++] = '\0';
+      ++taken;
+      return true;
+    };
+    MU_TRY(gguf::take_strings(*array.file->source, array.file->document, array.ref, *position, take));
+    *count = taken;
+    if (size != nullptr) *size = taken == 0 ? needed : used;
+    if (taken == 0 && needed != 0) {
+      return input_error("api-buffer", fmt::format("the next string needs {} bytes", needed), at_key(array.entry->key));
+    }
     return {};
   });
 }

@@ -43,10 +43,10 @@ extern "C" {
 // ---------------------------------------------------------------------------------------------------------- version
 
 #define MU_VERSION_MAJOR 0
-#define MU_VERSION_MINOR 1
+#define MU_VERSION_MINOR 2
 #define MU_VERSION_PATCH 0
 
-// Version of the library that is running, e.g. "0.1.0"; may be newer than that of this header.
+// Version of the library that is running, e.g. "0.2.0"; may be newer than that of this header.
 MU_API const char* mu_version(void);
 // The same as major × 1,000,000 + minor × 1,000 + patch, for comparisons.
 MU_API uint32_t mu_version_number(void);
@@ -246,6 +246,12 @@ MU_API mu_status mu_array_string(const mu_model* model, uint64_t index, uint64_t
 // its NUL stands; `begin` has *count + 1 numbers. `count` may be NULL. Memory as with mu_array_string().
 MU_API mu_status mu_array_strings(const mu_model* model, uint64_t index, const char** text, const uint64_t** begin,
                                   uint64_t* count);
+// The next elements of an array of strings, as many as have room: one after the other in `out`, a NUL behind each.
+// `count` gets how many these are, none at the end; `size` (bytes; may be NULL) what they take. `position` is 0 for the
+// beginning and then what the last call made of it. MU_ERROR_BUFFER if the next one alone has no room: `size` is then
+// what it needs. Nothing stays in memory, so this is how to go through a large array once.
+MU_API mu_status mu_array_next_strings(const mu_model* model, uint64_t index, uint64_t* position, char* out,
+                                       uint64_t capacity, uint64_t* count, uint64_t* size);
 
 // ---------------------------------------------------------------------------------------------------------- tensors
 //

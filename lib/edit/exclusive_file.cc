@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/system.h"
 #include "io/download_cache.h"
 #include "io/edit_lock.h"
 #include "io/leased_open.h"
@@ -40,6 +40,7 @@ Status refuse(std::string code, std::string message, const std::string& path, bo
 std::string_view why_no_lease(int reason) {
   if (reason == EACCES) return "it belongs to another user, and this process does not have CAP_LEASE";
   if (reason == EPERM) return "this process may not take leases, as in a container without CAP_LEASE";
+  if (reason == ENOSYS) return "this system has no leases";
   return "this file system has no leases";
 }
 
@@ -84,17 +85,9 @@ Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, ExclusiveOpti
 }
 
 Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
-#ifdef F_SETLEASE
-  // Whoever opens the file meanwhile would end this process by SIGIO; SIGURG is ignored unless somebody asks for it.
-  ::fcntl(file_->descriptor(), F_SETSIG, SIGURG);
-  if (::fcntl(file_->descriptor(), F_SETLEASE, F_WRLCK) == 0) return {};
-  const int reason = errno;
-  if (reason == EAGAIN) {
-    return refuse("edit-in-use", "is open in another process", path_, force, remarks);
-  }
-#else
-  const int reason = ENOSYS;
-#endif
+  const int reason = system::take_lease(file_->descriptor());
+  if (reason == 0) return {};
+  if (reason == EAGAIN) return refuse("edit-in-use", "is open in another process", path_, force, remarks);
   return refuse("edit-no-lease",
                 fmt::format("it is not known whether another process has the file open: {} ({})", why_no_lease(reason),
                             errno_text(reason)),

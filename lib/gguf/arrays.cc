@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "gguf/array_scan.h"
 #include "gguf/parse.h"
+#include "gguf/take_strings.h"
 
 namespace modelutils::gguf {
 
@@ -124,6 +125,24 @@ Status visit_strings(const ByteSource& source, const Document& document, const A
     const std::string_view text = reader.read_view(size);
     if (!reader.ok()) return changed(reader, source);
     if (!visit(i, text, offset)) return {};
+  }
+  return {};
+}
+
+Status take_strings(const ByteSource& source, const Document& document, const ArrayRef& array, u64& position,
+                    const StringTaker& take) {
+  constexpr u64 window = 32 * 1024;  // what lies behind the last string is read in vain
+  if (array.element_type != ValueType::string) return internal_error("take_strings: not an array of strings");
+  const u64 begin = std::min(position, array.bytes);
+  ByteReader reader = reader_at(source, document, array.offset + begin, std::min(window, array.bytes - begin));
+  const u64 end = array.offset + array.bytes;
+  while (reader.offset() < end) {
+    const u64 size = reader.read<u64>();
+    if (reader.ok() && size > end - std::min(end, reader.offset())) return changed(reader, source);
+    const std::string_view text = reader.read_view(size);
+    if (!reader.ok()) return changed(reader, source);
+    if (!take(text)) return {};
+    position = reader.offset() - array.offset;
   }
   return {};
 }

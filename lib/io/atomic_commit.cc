@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/path.h"
+#include "base/system.h"
 #include "io/atomic_output.h"
 #include "io/file_access.h"
 #include "io/output_remarks.h"
 #include "io/read_files.h"
-#include "io/rename.h"
 #include "io/sync_folder.h"
 
 namespace modelutils {
@@ -50,12 +50,12 @@ Status AtomicOutput::place_new() {
     return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it",
                         path_);
   };
-  if (rename_with(RenameMode::no_replace, temporary_, path_)) {
+  if (system::rename(system::RenameMode::no_replace, temporary_, path_)) {
     place_ = Place::appeared;
     return {};
   }
   if (errno == EEXIST) return appeared();
-  if (!rename_is_unsupported()) return not_renamed(path_);
+  if (!system::rename_is_unsupported()) return not_renamed(path_);
   // A hard link does not replace either; what cannot link can hardly be asked, only looked at.
   struct stat there {};
   if (::link(temporary_.c_str(), path_.c_str()) == 0) {
@@ -70,11 +70,11 @@ Status AtomicOutput::place_new() {
 }
 
 Status AtomicOutput::replace_existing() {
-  if (rename_with(RenameMode::exchange, temporary_, path_)) {
+  if (system::rename(system::RenameMode::exchange, temporary_, path_)) {
     place_ = Place::exchanged;
     return {};
   }
-  return rename_is_unsupported() ? replace_by_backup() : not_renamed(path_);
+  return system::rename_is_unsupported() ? replace_by_backup() : not_renamed(path_);
 }
 
 // Where two names cannot be exchanged: the old file gets a second name, so that it never lacks one.
@@ -119,7 +119,7 @@ Status AtomicOutput::take_back() {
       temporary_.clear();
       break;
     case Place::exchanged:
-      if (!rename_with(RenameMode::exchange, temporary_, path_)) {
+      if (!system::rename(system::RenameMode::exchange, temporary_, path_)) {
         const std::string reason = errno_text(errno);
         // What was replaced is the only copy: it stays where it is.
         const std::string old = std::exchange(temporary_, {});

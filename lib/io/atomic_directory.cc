@@ -16,11 +16,11 @@
 #include <utility>
 
 #include "base/path.h"
+#include "base/system.h"
 #include "io/file_access.h"
 #include "io/output_place.h"
 #include "io/output_remarks.h"
 #include "io/read_files.h"
-#include "io/rename.h"
 #include "io/sync_folder.h"
 #include "io/temporary_name.h"
 
@@ -42,13 +42,7 @@ bool is_mount_point(const std::string& path, const struct stat& there) {
   struct stat above {};
   const bool has_above = ::stat((path + "/..").c_str(), &above) == 0;
   if (has_above && above.st_dev == there.st_dev && above.st_ino == there.st_ino) return true;
-#ifdef STATX_ATTR_MOUNT_ROOT
-  struct statx more {};
-  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &more) == 0 &&
-      (more.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
-    return (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-  }
-#endif
+  if (const auto is_root = system::is_mount_root(path)) return *is_root;
   return has_above && above.st_dev != there.st_dev;
 }
 
@@ -206,9 +200,9 @@ void AtomicDirectory::remove_staging() {
 }
 
 Status AtomicDirectory::rename_new() {
-  if (rename_with(RenameMode::no_replace, staging_, path_)) return {};
+  if (system::rename(system::RenameMode::no_replace, staging_, path_)) return {};
   // Where the system has no such call: a directory takes the place of an empty one at most.
-  if (rename_is_unsupported() && ::rename(staging_.c_str(), path_.c_str()) == 0) return {};
+  if (system::rename_is_unsupported() && ::rename(staging_.c_str(), path_.c_str()) == 0) return {};
   if (errno == EEXIST || errno == ENOTEMPTY) {
     return output_error("out-exists", "was created by another program in the meantime", path_);
   }
@@ -221,8 +215,8 @@ Status AtomicDirectory::replace() {
   if (::lstat(path_.c_str(), &there) != 0) return rename_new();
   MU_TRY(look(path_, options_).map([](bool) {}));
   std::string old = staging_;
-  if (!rename_with(RenameMode::exchange, staging_, path_)) {
-    if (!rename_is_unsupported()) {
+  if (!system::rename(system::RenameMode::exchange, staging_, path_)) {
+    if (!system::rename_is_unsupported()) {
       return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
     }
     old = staging_ + "~";

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/system.h"
 #include "io/output_place.h"
 #include "io/read_files.h"
 #include "io/standard_output.h"
@@ -199,25 +200,17 @@ Status AtomicOutput::set_size(u64 size) const {
 }
 
 void AtomicOutput::start_write_back(u64 offset, u64 size) const {
-#ifdef __linux__
-  if (seekable_) {
-    ::sync_file_range(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
-  }
-#endif
+  if (seekable_) system::start_write_back(descriptor_, offset, size);
 }
 
 Status AtomicOutput::let_go(u64 offset, u64 size) const {
-#ifdef __linux__
   if (!seekable_) return {};
-  const off_t from = static_cast<off_t>(offset);
-  const off_t bytes = static_cast<off_t>(size);
   // The kernel tells of a failed write-back once: here, not again in fsync.
-  if (::sync_file_range(descriptor_, from, bytes, SYNC_FILE_RANGE_WAIT_BEFORE) != 0 &&
-      (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
-    return output_error("out-write", "cannot be written: " + errno_text(errno), path_);
+  const int error = system::end_write_back(descriptor_, offset, size);
+  if (error == EIO || error == ENOSPC || error == EDQUOT) {
+    return output_error("out-write", "cannot be written: " + errno_text(error), path_);
   }
-  ::posix_fadvise(descriptor_, from, bytes, POSIX_FADV_DONTNEED);
-#endif
+  ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size), POSIX_FADV_DONTNEED);
   return {};
 }
 

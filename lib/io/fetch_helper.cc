@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
-#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "base/system.h"
 #include "io/remote_settings.h"
 
 extern char** environ;
@@ -31,8 +31,9 @@ constexpr int bytes_under_way = 256 << 10;
 constexpr std::size_t bytes_of_step = 256 << 10;
 
 // The codes that the helper may answer with.
-constexpr std::array<std::string_view, 6> helper_codes = {"remote-answer",  "remote-changed",  "remote-missing",
-                                                          "remote-network", "remote-redirect", "remote-status"};
+constexpr std::array<std::string_view, 7> helper_codes = {"remote-answer",  "remote-changed", "remote-helper",
+                                                          "remote-missing", "remote-network", "remote-redirect",
+                                                          "remote-status"};
 
 struct FirstFailure {
   std::mutex mutex;
@@ -79,11 +80,11 @@ std::optional<std::filesystem::path> helper_of_library() {
 }
 
 std::string helper_path() {
-  if (::getauxval(AT_SECURE) == 0) {
+  if (!system::has_more_rights()) {
     if (const auto path = environment_variable("MODELUTILS_FETCH")) return *path;
   }
   std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::filesystem::path program = system::own_program();
   const std::filesystem::path beside = program.parent_path().parent_path() / fetch_program;
   if (std::filesystem::exists(beside, failed)) return beside.string();
   return helper_of_library().value_or(beside).string();

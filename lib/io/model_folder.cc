@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/system.h"
 #include "io/leased_open.h"
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
@@ -61,7 +62,8 @@ int open_without_links(int directory, std::string_view path, bool& last) {
     path.remove_prefix(end);
     last = path.find_first_not_of('/') == path.npos;
     // O_NONBLOCK: the open of a FIFO without a writer returns at once.
-    const int flags = O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY);
+    const int flags =
+        O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : system::search_only() | O_DIRECTORY);
     const int next = open_when_released(at.number(), step.c_str(), flags);
     if (next < 0 && errno == ENOTDIR && !last && is_link(at.number(), step)) errno = ELOOP;
     if (next < 0 || last) return next;
@@ -99,7 +101,7 @@ Result<FolderFile> follow_link(const std::string& folder, const std::string& pat
   const std::optional<std::string> home = resolved(folder);
   if (!home) return open_error(path, errno);
   const std::string blobs = blobs_of_cache(*home);
-  const Descriptor root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor root(::open("/", system::search_only() | O_DIRECTORY | O_CLOEXEC));
   bool last = false;
   const int descriptor = open_without_links(root.number(), *target, last);
   if (descriptor < 0) return open_error(path, errno);
@@ -170,7 +172,7 @@ Result<FolderFile> open_in_folder(const std::string& folder, std::string_view na
   const std::string path = ModelFolder(folder).file(name);
   if (is_address(folder)) return open_at_address(folder, name, path);
   const std::string home = folder.empty() ? "." : folder;
-  const Descriptor directory(::open(home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor directory(::open(home.c_str(), system::search_only() | O_DIRECTORY | O_CLOEXEC));
   if (directory.number() < 0) return open_error(path, errno);
   bool last = false;
   const int descriptor = open_without_links(directory.number(), name, last);

@@ -98,6 +98,7 @@ PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("mu_array_u64", c_int32, [c_void_p, c_uint64, c_uint64, c_uint64, c_void_p]),
     ("mu_array_i64", c_int32, [c_void_p, c_uint64, c_uint64, c_uint64, c_void_p]),
     ("mu_array_strings", c_int32, [c_void_p, c_uint64, c_void_p, c_void_p, c_void_p]),
+    ("mu_array_next_strings", c_int32, [c_void_p, c_uint64, c_void_p, c_void_p, c_uint64, c_void_p, c_void_p]),
     ("mu_tensor_find", c_int32, [c_void_p, c_char_p, c_void_p]),
     ("mu_tensor_info", c_int32, [c_void_p, c_uint64, c_void_p]),
     ("mu_tensor_data", c_int32, [c_void_p, c_uint64, c_void_p, c_void_p]),

@@ -140,6 +140,10 @@ static void test_null(const mu_model* model) {
   GIVES(MU_OK, mu_metadata_find(model, "tokenizer.ggml.tokens", &array));
   GIVES(MU_ERROR_ARGUMENT, mu_array_string(NULL, array, 0, &text, NULL));
   GIVES(MU_ERROR_ARGUMENT, mu_array_string(model, array, 0, NULL, NULL));
+  GIVES(MU_ERROR_ARGUMENT, mu_array_next_strings(NULL, array, &natural, NULL, 0, &natural, NULL));
+  GIVES(MU_ERROR_ARGUMENT, mu_array_next_strings(model, array, NULL, NULL, 0, &natural, NULL));
+  GIVES(MU_ERROR_ARGUMENT, mu_array_next_strings(model, array, &natural, NULL, 0, NULL, NULL));
+  GIVES(MU_ERROR_ARGUMENT, mu_array_next_strings(model, array, &natural, NULL, 1, &natural, NULL));
 
   GIVES(MU_ERROR_ARGUMENT, mu_tensor_find(NULL, "x", &natural));
   GIVES(MU_ERROR_ARGUMENT, mu_tensor_find(model, NULL, &natural));

@@ -129,6 +129,34 @@ static void test_render(const mu_model* model) {
   GIVES(MU_ERROR_ARGUMENT, mu_render(model, list, sizeof list - 1, NULL, NULL));
 }
 
+// The tokens of small.gguf once more, with room for so many bytes at a time.
+static void next_strings(const mu_model* model, uint64_t index, const char* texts, const uint64_t* begin) {
+  for (uint64_t room = 9; room <= 200; ++room) {  // the longest, "\xe2\x96\x81tok10", needs 9
+    char out[200];
+    uint64_t position = 0, element = 0, count = 1, size = 0;
+    while (count != 0) {
+      memset(out, 'x', sizeof out);
+      GIVES(MU_OK, mu_array_next_strings(model, index, &position, out, room, &count, &size));
+      CHECK(element + count <= 16 && size == begin[element + count] - begin[element] && size <= room);
+      CHECK(memcmp(out, texts + begin[element], size) == 0);
+      element += count;
+    }
+    CHECK(element == 16);
+  }
+  char small[9];
+  uint64_t position = 0, count = 7, size = 0;
+  while (count != 0 && mu_array_next_strings(model, index, &position, small, 8, &count, &size) == MU_OK) {
+  }
+  CHECK(size == 9 && strcmp(mu_last_error_code(), "api-buffer") == 0);
+  position = UINT64_MAX;
+  GIVES(MU_OK, mu_array_next_strings(model, index, &position, small, 9, &count, NULL));
+  CHECK(count == 0);
+  position = 1;
+  GIVES(MU_ERROR_INPUT, mu_array_next_strings(model, index, &position, small, 8, &count, &size));
+  GIVES(MU_ERROR_RANGE, mu_array_next_strings(model, UINT64_MAX, &position, small, 8, &count, &size));
+  GIVES(MU_ERROR_TYPE, mu_array_next_strings(model, 0, &position, small, 8, &count, &size));
+}
+
 static void test_page(const mu_model* model) {
   mu_text* text = NULL;
   GIVES(MU_OK, mu_page(model, 0, NULL, &text));
@@ -191,6 +219,7 @@ int main(int argc, char** argv) {
   CHECK(count == 16 && strcmp(texts + begin[3], "\xe2\x96\x81tok0") == 0 && begin[4] - begin[3] == 8);
   GIVES(MU_ERROR_RANGE, mu_array_strings(model, UINT64_MAX, &texts, &begin, NULL));
   GIVES(MU_ERROR_TYPE, mu_array_strings(model, 0, &texts, &begin, NULL));
+  next_strings(model, index, texts, begin);
   mu_close(model);
   CHECK(mu_text_data(NULL, &count) == NULL && count == 0);
   mu_text_free(NULL);

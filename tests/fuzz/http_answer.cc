@@ -5,6 +5,7 @@
 
 #include "fetch/answer.h"
 #include "fetch/place.h"
+#include "fetch/url.h"
 
 using namespace fetch;
 

@@ -138,6 +138,31 @@ class Reading(unittest.TestCase):
                 self.assertEqual(found.read(), stored)
                 self.assertEqual(found.read(1, 2), stored[1:3])
 
+    def test_arrays_that_take_several_pieces(self):
+        def text(data):
+            return struct.pack("<Q", len(data)) + data
+
+        def array(key, kind, count, data):
+            return text(key) + struct.pack("<IIQ", 9, kind, count) + data
+
+        words = [b"word%d" % number for number in range(20_000)]
+        arrays = [
+            array(b"t.words", 8, 20_000, b"".join(map(text, words))),
+            array(b"t.long", 8, 4, text(b"a") + text(b"\xe2\x96\x81" * 70_000) + text(b"") + text(b"z")),
+            array(b"t.nul", 8, 20_001, b"".join(map(text, [*words, b"a\0b\xff"]))),
+            array(b"t.escaped", 8, 3, text(b"\xff\xfe") + text(b"") + text(b"\xc3")),
+            array(b"t.i16", 3, 20_000, struct.pack("<20000h", *range(-10_000, 10_000))),
+            array(b"t.u64", 10, 8_193, struct.pack("<8193Q", *range(2**64 - 8_193, 2**64))),
+            array(b"t.f32", 6, 8_192, struct.pack("<8192f", *range(8_192))),
+            array(b"t.none", 8, 0, b""),
+        ]
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+            file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, len(arrays)) + b"".join(arrays))
+            file.flush()
+            expected, model = Gguf(file.name), mu.open(file.name)
+            for key, value in expected.keys.items():
+                self.assertTrue(same(model.keys[key], value), key)
+
     @unittest.skipUnless(os.path.isdir("../shared/corpus"), "no reference data")
     def test_the_corpora_as_a_second_reader_reads_them(self):
         opened = 0

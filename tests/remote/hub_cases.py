@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+# What a case's environment has beside its own variables: which helper is tested.
+helper = {name: os.environ[name] for name in ("MODELUTILS_FETCH",) if name in os.environ}
 binaries, hub_folder, data = (os.path.abspath(path) for path in sys.argv[1:4])
 wanted = sys.argv[4:]
 sys.path[:0] = [hub_folder, os.path.dirname(os.path.abspath(__file__))]
@@ -33,7 +35,7 @@ def run_case(case, root, served):
         return text
 
     env = {"PATH": os.environ["PATH"], "HOME": out, "HF_ENDPOINT": hub.endpoint, "HF_HUB_DOWNLOAD_TIMEOUT": "3",
-           "LC_ALL": "C.UTF-8"}
+           "LC_ALL": "C.UTF-8", **helper}
     env.update({name: filled(value) for name, value in case.get("env", {"HF_TOKEN": stand_in.GOOD}).items()})
     command = [os.path.join(binaries, case["tool"]), "--quiet"] + [filled(text) for text in case["args"]]
     try:
@@ -75,7 +77,7 @@ def cut_midway(root):
     hub.faults = [{"fault": "cut", "arg": 300_000, "side": "cdn", "skip": 2, "times": 2}]
     path = "org/big/big-Q8_0.gguf"
     with tempfile.TemporaryDirectory() as home:
-        env = {"PATH": os.environ["PATH"], "HOME": home, "HF_ENDPOINT": hub.endpoint, "LC_ALL": "C.UTF-8"}
+        env = {"PATH": os.environ["PATH"], "HOME": home, "HF_ENDPOINT": hub.endpoint, "LC_ALL": "C.UTF-8", **helper}
         shown = [subprocess.run([os.path.join(binaries, "gguf-dump"), "--no-cache", name], env=env, capture_output=True)
                  for name in ("hf://" + path, os.path.join(root, path))]
     sent = hub.totals()[2]

@@ -15,6 +15,7 @@ binaries = os.path.abspath(sys.argv[1])
 wanted = sys.argv[2:]
 data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data")
 first_piece = 64 << 10
+helper = os.environ.get("MODELUTILS_FETCH")  # one that runs curl for each request keeps no connection
 
 
 class Place:
@@ -41,6 +42,8 @@ class Place:
         env = {"PATH": os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8", "HF_HUB_DOWNLOAD_TIMEOUT": "10"}
         if trusted:
             env["SSL_CERT_FILE"] = os.path.join(self.folder, "ca.pem")
+        if helper:
+            env["MODELUTILS_FETCH"] = helper
         return dict(env, **more)
 
     def run(self, tool, *arguments, trusted=True, **more):
@@ -78,7 +81,7 @@ def ranges(log, most, allowed, connections=1):
         wrong.append("%d requests, %d allowed" % (len(log), most))
     if sum(x.sent for x in log) > allowed:
         wrong.append("%d bytes, %d allowed" % (sum(x.sent for x in log), allowed))
-    if len({x.connection for x in log}) > connections:
+    if len({x.connection for x in log}) > (len(log) if helper else connections):
         wrong.append("%d connections" % len({x.connection for x in log}))
     return wrong
 

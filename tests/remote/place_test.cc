@@ -1,4 +1,4 @@
-// Origins, and addresses of this machine and of private networks. Which are private: IANA's registries of
+// Addresses of this machine and of private networks. Which are private: IANA's registries of
 // special-purpose addresses (RFC 6890 and what followed).
 #include "fetch/place.h"
 
@@ -6,22 +6,6 @@
 
 namespace fetch {
 namespace {
-
-TEST(Origins, HaveSchemeHostAndPort) {
-  EXPECT_EQ(origin_of("https://huggingface.co/a/b?c=d"), "https://huggingface.co:443");
-  EXPECT_EQ(origin_of("http://localhost:8080"), "http://localhost:8080");
-  EXPECT_NE(origin_of("http://host/"), origin_of("https://host/"));
-  EXPECT_NE(origin_of("https://host:444/"), origin_of("https://host/"));
-  EXPECT_EQ(origin_of("https://HOST:443/"), origin_of("https://host/"));
-}
-
-TEST(Addresses, UsersAndQueriesAreSeen) {
-  EXPECT_TRUE(has_user("https://me@host/"));
-  EXPECT_TRUE(has_user("https://:secret@host/"));
-  EXPECT_FALSE(has_user("https://host/@me"));
-  EXPECT_EQ(shown("https://host/file?signature=x#y"), "https://host/file");
-  EXPECT_EQ(shown("https://host/file#?"), "https://host/file");
-}
 
 TEST(PrivateAddresses, OfThisMachineAndOfNetworks) {
   for (const char* address : {"0.0.0.0",

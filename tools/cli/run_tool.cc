@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "base/system.h"
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "io/end_process.h"
@@ -49,7 +50,7 @@ int internal_error_line(const char* name, const char* what, const char* more) {
 
 // Where an exception cannot be thrown, since there is no memory for it either, or cannot be caught.
 [[noreturn]] void end_by_terminate() {
-  internal_error_line(program_invocation_short_name, std::current_exception() ? "internal error" : "out of memory", "");
+  internal_error_line(system::program_name(), std::current_exception() ? "internal error" : "out of memory", "");
   end_process(exit_internal);
 }
 

@@ -1,4 +1,5 @@
-// The only program that speaks HTTP. Started by lib/io/fetch_helper.cc with a socket as its standard input and output:
+// The only program that speaks HTTP, or has the program curl speak it. Started by lib/io/fetch_helper.cc with a socket
+// as its standard input and output:
 //
 //   -> SECONDS PRIVATE                 once: the longest time without a byte; 1 if a redirect may lead to a private
 //   address
@@ -12,8 +13,6 @@
 //   -> close FILE
 //
 // It ends when its standard input does.
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -77,9 +76,8 @@ void serve(fetch::Session& session) {
 
 }  // namespace
 
-int main() {
+int main(int, char**) {
   std::ios::sync_with_stdio(false);
-  curl_global_init(CURL_GLOBAL_DEFAULT);
   fetch::Session session;
   if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
     std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
@@ -87,5 +85,5 @@ int main() {
   }
   session.deliver = &answer_part;
   serve(session);
-  ::_exit(0);  // libcurl would tidy up what the system does sooner, while somebody waits for our end
+  fetch::leave();
 }

@@ -1,11 +1,9 @@
 #include "fetch/place.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -13,19 +11,6 @@
 namespace fetch {
 
 namespace {
-
-std::string part_of(const std::string& url, CURLUPart part, unsigned flags = 0) {
-  CURLU* parsed = curl_url();
-  char* text = nullptr;
-  std::string result;
-  if (curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK &&
-      curl_url_get(parsed, part, &text, flags) == CURLUE_OK) {
-    result = text;
-  }
-  curl_free(text);
-  curl_url_cleanup(parsed);
-  return result;
-}
 
 bool is_in(std::uint32_t address, std::uint32_t net, int bits) {
   return (address >> (32 - bits)) == (net >> (32 - bits));
@@ -53,24 +38,6 @@ std::optional<std::uint32_t> inner_ipv4(const unsigned char* bytes) {
 }
 
 }  // namespace
-
-std::string shown(const std::string& url) {
-  return url.substr(0, url.find_first_of("?#"));
-}
-
-std::string scheme_of(const std::string& url) {
-  return part_of(url, CURLUPART_SCHEME);
-}
-
-std::string origin_of(const std::string& url) {
-  std::string host = part_of(url, CURLUPART_HOST);
-  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char c) { return std::tolower(c); });
-  return scheme_of(url) + "://" + host + ":" + part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-}
-
-bool has_user(const std::string& url) {
-  return !part_of(url, CURLUPART_USER).empty() || !part_of(url, CURLUPART_PASSWORD).empty();
-}
 
 bool is_loopback(const sockaddr* address) {
   if (address->sa_family == AF_INET) {

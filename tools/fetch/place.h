@@ -1,4 +1,4 @@
-// Where an address leads: its origin, and whether a connection is to this machine or a private network.
+// Whether a connection is to this machine or a private network.
 #pragma once
 
 #include <sys/socket.h>
@@ -6,17 +6,6 @@
 #include <string>
 
 namespace fetch {
-
-/// Without the query, which may hold a signature, and the fragment.
-std::string shown(const std::string& url);
-
-std::string scheme_of(const std::string& url);
-
-/// Scheme, host and port, in lower case.
-std::string origin_of(const std::string& url);
-
-/// Does it hold a user or a password?
-bool has_user(const std::string& url);
 
 bool is_loopback(const sockaddr* address);
 

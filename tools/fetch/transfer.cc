@@ -1,15 +1,14 @@
 #include "fetch/transfer.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <thread>
 
 #include "fetch/place.h"
+#include "fetch/url.h"
 
 namespace fetch {
 
@@ -42,41 +41,31 @@ std::string seconds_text(u64 seconds) {
 
 }  // namespace
 
-Session::Session() : connections(curl_multi_init()) {}
-
-Session::~Session() {
-  curl_multi_cleanup(connections);
-}
-
 File::File(Session& session, std::string address, std::string token)
     : session_(session),
       address_(std::move(address)),
       token_(std::move(token)),
-      curl_(curl_easy_init()),
+      exchange_(Exchange::make()),
       url_(address_) {}
 
 File::~File() {
   stop();
-  curl_easy_cleanup(curl_);
 }
 
 void File::stop() {
-  if (is_running_) curl_multi_remove_handle(session_.connections, curl_);
+  exchange_->end();
   is_running_ = false;
-  curl_slist_free_all(headers_);
-  headers_ = nullptr;
 }
 
 bool File::is_full() const {
   return out_ == nullptr || arrived() >= asked_.size;
 }
 
-std::size_t File::on_header(char* data, std::size_t size, std::size_t count, void* self) {
-  File& file = *static_cast<File*>(self);
-  file.last_byte_ = Clock::now();
-  if (file.answer_.add_line(std::string_view(data, size * count))) return size * count;
-  file.failure_ = Failure{"remote-answer", "the headers of the answer do not end"};
-  return 0;
+bool File::take_header(std::string_view line) {
+  last_byte_ = Clock::now();
+  if (answer_.add_line(line)) return true;
+  failure_ = Failure{"remote-answer", "the headers of the answer do not end"};
+  return false;
 }
 
 // Bytes of this attempt.
@@ -105,109 +94,95 @@ void File::take(const char* data, std::size_t bytes) {
   pending_.append(data + taken, bytes - taken);
 }
 
-std::size_t File::on_body(char* data, std::size_t size, std::size_t count, void* self) {
-  File& file = *static_cast<File*>(self);
-  const std::size_t bytes = size * count;
-  curl_easy_getinfo(file.curl_, CURLINFO_RESPONSE_CODE, &file.answer_.status);
-  file.last_byte_ = Clock::now();
-  const long status = file.answer_.status;
+Taken File::take_body(std::string_view bytes, long status) {
+  answer_.status = status;
+  last_byte_ = Clock::now();
   if (status != 200 && status != 206) {
-    file.error_body_.append(data, std::min(bytes, max_error_body - file.error_body_.size()));
-    return file.error_body_.size() < max_error_body ? bytes : 0;
+    error_body_.append(bytes.substr(0, max_error_body - error_body_.size()));
+    return error_body_.size() < max_error_body ? Taken::all : Taken::enough;
   }
-  if (!file.is_checked_) {
-    file.is_checked_ = true;
-    if ((file.failure_ = check_answer(file.answer_, file.asked_))) return 0;
-    if (status == 206) file.position_ = file.asked_.offset;
+  if (!is_checked_) {
+    is_checked_ = true;
+    if ((failure_ = check_answer(answer_, asked_))) return Taken::enough;
+    if (status == 206) position_ = asked_.offset;
   }
-  if (status == 200 && !file.asked_.is_whole && file.is_full()) {
-    file.is_paused_ = true;
-    return CURL_WRITEFUNC_PAUSE;  // the server waits until more is asked for
+  if (status == 200 && !asked_.is_whole && is_full()) {
+    is_paused_ = true;
+    return Taken::later;
   }
-  file.received_ += bytes;
-  file.take(data, bytes);
-  if (file.pending_.empty() || (status == 200 && !file.asked_.is_whole)) return bytes;
-  file.failure_ = Failure{
-      "remote-answer", file.asked_.is_whole ? "the answer is longer than " + std::to_string(file.asked_.size) + " bytes"
-                                            : "the server sent more than the range asked for"};
-  return 0;
+  received_ += bytes.size();
+  take(bytes.data(), bytes.size());
+  if (pending_.empty() || (status == 200 && !asked_.is_whole)) return Taken::all;
+  failure_ =
+      Failure{"remote-answer", asked_.is_whole ? "the answer is longer than " + std::to_string(asked_.size) + " bytes"
+                                               : "the server sent more than the range asked for"};
+  return Taken::enough;
 }
 
 bool File::sends_token() const {
-  return !token_.empty() && origin_of(url_) == origin_of(address_);
+  const std::string origin = origin_of(address_);
+  return !token_.empty() && !origin.empty() && origin_of(url_) == origin;
 }
 
 bool File::leads_inside(bool is_inside) const {
   return is_redirected_ && is_inside && !first_is_private_.value_or(false) && !session_.allow_private_redirect;
 }
 
-// A connection that was there already has not been looked at by on_socket().
+// A connection that was there already has not been looked at by may_connect().
 std::optional<Failure> File::check_place() {
-  const char* address = nullptr;
-  curl_easy_getinfo(curl_, CURLINFO_PRIMARY_IP, &address);
-  if (address == nullptr || *address == '\0') return {};
-  const bool is_inside = is_private(std::string(address));
+  const std::string address = exchange_->peer();
+  if (address.empty()) return {};
+  const bool is_inside = is_private(address);
   if (!is_redirected_) first_is_private_ = is_inside;
   if (leads_inside(is_inside)) return private_redirect();
   return {};
 }
 
-curl_socket_t File::on_socket(void* self, curlsocktype, curl_sockaddr* address) {
-  File& file = *static_cast<File*>(self);
-  const bool is_inside = is_private(&address->addr);
-  if (!file.is_redirected_) file.first_is_private_ = is_inside;
-  if (file.leads_inside(is_inside)) {
-    file.failure_ = private_redirect();
-    return CURL_SOCKET_BAD;
+// Of several addresses of the first server, a public one makes it public.
+bool File::may_connect(const sockaddr* address) {
+  const bool is_inside = is_private(address);
+  if (!is_redirected_) first_is_private_ = first_is_private_.value_or(true) && is_inside;
+  if (leads_inside(is_inside)) {
+    failure_ = private_redirect();
+    return false;
   }
-  if (file.sends_token() && scheme_of(file.url_) == "http" && !is_loopback(&address->addr)) {
-    file.failure_ = Failure{"remote-network", "the token is sent over https or to this machine only"};
-    return CURL_SOCKET_BAD;
+  if (sends_token() && scheme_of(url_) == "http" && !is_loopback(address)) {
+    failure_ = Failure{"remote-network", "the token is sent over https or to this machine only"};
+    return false;
   }
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  return true;
 }
 
-void File::set_options() {
-  headers_ = curl_slist_append(nullptr, "Accept-Encoding: identity");
-  const bool has_token = sends_token();
-  if (has_token) headers_ = curl_slist_append(headers_, ("Authorization: Bearer " + token_).c_str());
-  if (asked_.has_ranges && is_strong_) {
-    headers_ = curl_slist_append(headers_, ("If-Range: " + asked_.version).c_str());
+Request File::request() const {
+  Request request;
+  request.url = url_;
+  request.silence = session_.silence;
+  if (!asked_.is_whole) {
+    request.range = std::to_string(asked_.offset) + "-" + std::to_string(asked_.offset + asked_.size - 1);
   }
-  curl_easy_reset(curl_);
-  curl_easy_setopt(curl_, CURLOPT_URL, url_.c_str());
-  const u64 from = asked_.offset;
-  const std::string range = std::to_string(from) + "-" + std::to_string(from + asked_.size - 1);
-  if (!asked_.is_whole) curl_easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
-  // A proxy would read the token on its way to this machine.
-  if (has_token && scheme_of(url_) == "http") curl_easy_setopt(curl_, CURLOPT_PROXY, "");
-  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers_);
-  curl_easy_setopt(curl_, CURLOPT_USERAGENT, "modelutils");
-  curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, static_cast<long>(session_.silence));
-  if (const char* trusted = std::getenv("SSL_CERT_FILE")) curl_easy_setopt(curl_, CURLOPT_CAINFO, trusted);
-  curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, &File::on_header);
-  curl_easy_setopt(curl_, CURLOPT_HEADERDATA, this);
-  curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &File::on_body);
-  curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
-  curl_easy_setopt(curl_, CURLOPT_OPENSOCKETFUNCTION, &File::on_socket);
-  curl_easy_setopt(curl_, CURLOPT_OPENSOCKETDATA, this);
+  request.headers.push_back("Accept-Encoding: identity");
+  if (sends_token()) {
+    request.headers.push_back("Authorization: Bearer " + token_);
+    // A proxy would read the token on its way to this machine.
+    request.without_proxy = scheme_of(url_) == "http";
+  }
+  if (asked_.has_ranges && is_strong_) request.headers.push_back("If-Range: " + asked_.version);
+  return request;
 }
 
 // Sends the request for what is asked.
 std::optional<Failure> File::begin() {
   stop();
-  set_options();
   answer_ = {};
   failure_.reset();
   is_done_ = is_checked_ = is_paused_ = false;
   position_ = 0;
   pending_.clear();
   error_body_.clear();
-  is_running_ = curl_multi_add_handle(session_.connections, curl_) == CURLM_OK;
-  if (!is_running_) return Failure{"remote-network", "no connection can be made"};
-  return {};
+  if (!is_redirected_) first_is_private_.reset();
+  const auto failed = exchange_->begin(request(), *this);
+  is_running_ = !failed && !failure_;
+  return failure_ ? failure_ : failed;
 }
 
 // Until what was asked for is there, the answer has ended, or took too long.
@@ -218,19 +193,13 @@ std::optional<Failure> File::drive() {
   received_ = 0;
   if (is_paused_) {
     is_paused_ = false;
-    curl_easy_pause(curl_, CURLPAUSE_CONT);
+    exchange_->resume();
   }
   // A range is read to its end, so that the connection can be used again.
   const auto has_enough = [&] { return is_full() && answer_.status == 200 && !asked_.is_whole; };
   while (!is_done_ && !failure_ && !has_enough()) {
-    int running = 0;
-    curl_multi_perform(session_.connections, &running);
-    int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(session_.connections, &left)) {
-      if (message->msg != CURLMSG_DONE || message->easy_handle != curl_) continue;
-      is_done_ = true;
-      result_ = message->data.result;
-    }
+    exchange_->work();
+    is_done_ = exchange_->is_done();
     if (is_done_ || failure_ || has_enough()) break;
     const auto now = Clock::now();
     if (now - last_byte_ > std::chrono::seconds(session_.silence)) {
@@ -245,38 +214,20 @@ std::optional<Failure> File::drive() {
     if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success in the time allowed"};
     if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for each record of TLS
       looked = now;
-      if (is_abandoned()) ::_exit(0);
+      if (is_abandoned()) leave();
     }
-    if (!failure_) curl_multi_poll(session_.connections, nullptr, 0, poll_milliseconds, nullptr);
+    if (!failure_) exchange_->wait(poll_milliseconds);
   }
   if (is_done_ || failure_) {
-    curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &answer_.status);
+    answer_.status = exchange_->status();
     stop();
   }
-  return failure_ ? failure_ : result();
-}
-
-// What libcurl says of an answer that has ended.
-std::optional<Failure> File::result() const {
-  const bool is_refused = answer_.status >= 300;
-  if (!is_done_ || result_ == CURLE_OK || (is_refused && result_ == CURLE_WRITE_ERROR)) return {};
-  // These will not be better in a second; a refused connection is final for curl --retry, too.
-  const bool is_final = result_ == CURLE_PEER_FAILED_VERIFICATION || result_ == CURLE_URL_MALFORMAT ||
-                        result_ == CURLE_SSL_CACERT_BADFILE || result_ == CURLE_COULDNT_CONNECT ||
-                        result_ == CURLE_UNSUPPORTED_PROTOCOL;
-  std::string message = curl_easy_strerror(result_);
-  if (result_ == CURLE_PEER_FAILED_VERIFICATION) message = "the server's certificate is not trusted";
-  if (result_ == CURLE_PARTIAL_FILE || result_ == CURLE_RECV_ERROR || result_ == CURLE_GOT_NOTHING) {
-    message = "the connection was cut";
-  }
-  if (result_ == CURLE_OPERATION_TIMEDOUT) message = "time-out: no answer";
-  return Failure{"remote-network", message, !is_final};
+  if (failure_ || !is_done_) return failure_;
+  return exchange_->failure();
 }
 
 std::optional<Failure> File::redirect() {
-  char* next = nullptr;
-  curl_easy_getinfo(curl_, CURLINFO_REDIRECT_URL, &next);
-  const std::string to = next != nullptr ? next : "";
+  const std::string to = resolve_reference(url_, answer_.header("location"));
   const std::string scheme = scheme_of(to);
   if (scheme != "https" && scheme != "http") {
     return Failure{"remote-redirect", "a redirect leads to something that is not http or https"};
@@ -396,7 +347,7 @@ std::optional<Failure> File::insist(std::string& out) {
     if (now + std::chrono::seconds(wait) >= *trouble_ + time_for_trouble) return failed;
     std::cout << "again " << failed->message << "; trying again in " << seconds_text(wait) << std::endl;
     std::this_thread::sleep_for(std::chrono::seconds(wait));
-    if (is_abandoned()) ::_exit(0);
+    if (is_abandoned()) leave();
   }
 }
 

@@ -1,36 +1,30 @@
-// One file at an address, read by ranges with libcurl: redirects, retries, limits of time.
+// One file at an address, read by ranges: redirects, retries, limits of time. Whoever speaks HTTP is behind exchange.h.
 #pragma once
 
-#include <curl/curl.h>
-
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "fetch/answer.h"
+#include "fetch/exchange.h"
 
 namespace fetch {
 
 using Clock = std::chrono::steady_clock;
 
-/// What all files of a run have in common: connections, and what the user allows.
+/// What all files of a run have in common: what the user allows.
 struct Session {
-  Session();
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
-  CURLM* connections;
   u64 silence = 10;                     ///< longest time without a byte, in seconds
   bool allow_private_redirect = false;  ///< a redirect may lead from a public server to a private address
   void (*deliver)(const std::string& bytes) = nullptr;  ///< takes bytes of a read that goes on, in order
 };
 
-class File {
+class File : private Receiver {
  public:
   /// `token` is sent to the origin of `address` alone; empty for none.
   File(Session& session, std::string address, std::string token);
-  ~File();
+  ~File() override;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -48,16 +42,15 @@ class File {
   const std::string& commit() const { return commit_; }
 
  private:
-  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
-  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
-  static curl_socket_t on_socket(void* self, curlsocktype, curl_sockaddr* address);
+  bool may_connect(const sockaddr* address) override;
+  bool take_header(std::string_view line) override;
+  Taken take_body(std::string_view bytes, long status) override;
 
   std::optional<Failure> insist(std::string& out);
   std::optional<Failure> attempt(std::string& out);
   std::optional<Failure> begin();
-  void set_options();
+  Request request() const;
   std::optional<Failure> drive();
-  std::optional<Failure> result() const;
   std::optional<Failure> redirect();
   bool sends_token() const;
   bool leads_inside(bool is_inside) const;
@@ -71,8 +64,7 @@ class File {
   Session& session_;
   const std::string address_;
   const std::string token_;
-  CURL* curl_;
-  curl_slist* headers_ = nullptr;
+  const std::unique_ptr<Exchange> exchange_;
   std::string url_;  // where the bytes are: the address, or where it led
   bool is_redirected_ = false;
   std::optional<bool> first_is_private_;
@@ -90,7 +82,6 @@ class File {
   bool is_done_ = false;
   bool is_checked_ = false;
   bool is_paused_ = false;
-  CURLcode result_ = CURLE_OK;
   Answer answer_;
   std::optional<Failure> failure_;
   u64 position_ = 0;     // in the file, of the next byte of the body

@@ -1,7 +1,5 @@
 #include "rules/gguf/token_table.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -9,13 +7,14 @@
 #include <xxhash.h>
 
 #include "base/large_pages.h"
+#include "base/system.h"
 
 namespace modelutils {
 
 TokenTable::TokenTable(u64 tokens) : mask_(std::bit_ceil(std::max<u64>(16, tokens * 2)) - 1) {
   resize_to_fill(slots_, mask_ + 1);
   resize_to_fill(hashes_, tokens);
-  if (::getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) != sizeof seed_) {
+  if (!system::random_bytes(&seed_, sizeof seed_)) {
     seed_ = reinterpret_cast<u64>(slots_.data());  // address space randomisation is better than nothing
   }
 }

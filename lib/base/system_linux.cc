@@ -1,0 +1,96 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/system.h"
+
+namespace modelutils::system {
+
+bool random_bytes(void* out, std::size_t size) {
+  return ::getrandom(out, size, GRND_NONBLOCK) == static_cast<ssize_t>(size);
+}
+
+void prefer_large_pages(void* memory, std::size_t bytes) {
+  (void)::madvise(memory, bytes, MADV_HUGEPAGE);
+}
+
+i64 copy_range(int from, u64 offset, int to, u64 position, u64 size) {
+  off_t source = static_cast<off_t>(offset);
+  off_t target = static_cast<off_t>(position);
+  return ::copy_file_range(from, &source, to, &target, static_cast<std::size_t>(std::min<u64>(size, u64{1} << 30)), 0);
+}
+
+void start_write_back(int descriptor, u64 offset, u64 size) {
+  ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+}
+
+int end_write_back(int descriptor, u64 offset, u64 size) {
+  const int done =
+      ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WAIT_BEFORE);
+  return done == 0 ? 0 : errno;
+}
+
+bool rename(RenameMode mode, const std::string& from, const std::string& to) {
+  const unsigned flags = mode == RenameMode::exchange ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0;
+}
+
+bool rename_is_unsupported() {
+  return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+}
+
+std::optional<bool> is_mount_root(const std::string& path) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx more {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &more) == 0 &&
+      (more.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
+    return (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  }
+#endif
+  return {};
+}
+
+bool has_shared_blocks(const std::string& folder) {
+  constexpr long xfs = 0x58465342;
+  constexpr long btrfs = 0x9123683E;
+  constexpr long bcachefs = static_cast<long>(0xCA451A4E);
+  struct statfs system {};
+  if (::statfs(folder.c_str(), &system) != 0) return false;
+  const long type = static_cast<long>(system.f_type);
+  return type == xfs || type == btrfs || type == bcachefs;
+}
+
+int take_lease(int descriptor) {
+  // Whoever opens the file meanwhile would end this process by SIGIO; SIGURG is ignored unless somebody asks for it.
+  ::fcntl(descriptor, F_SETSIG, SIGURG);
+  return ::fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0 ? 0 : errno;
+}
+
+int search_only() {
+  return O_PATH;
+}
+
+bool has_more_rights() {
+  return ::getauxval(AT_SECURE) != 0;
+}
+
+std::string own_program() {
+  std::error_code failed;
+  return std::filesystem::read_symlink("/proc/self/exe", failed).string();
+}
+
+const char* program_name() {
+  return program_invocation_short_name;
+}
+
+}  // namespace modelutils::system

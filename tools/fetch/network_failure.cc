@@ -1,0 +1,38 @@
+#include "fetch/exchange.h"
+
+namespace fetch {
+
+namespace {
+
+struct Reason {
+  int number;  // of CURLcode, which the program curl exits with: curl(1), "EXIT CODES"
+  const char* message;
+  bool is_final;  // will not be better in a second
+};
+
+constexpr Reason reasons[] = {
+    {1, "the protocol of the address is not supported", true},
+    {3, "the address is not well-formed", true},
+    {5, "the proxy's name cannot be resolved", false},
+    {6, "the host's name cannot be resolved", false},
+    {7, "no connection to the server can be made", true},  // refused: final for curl --retry, too
+    {18, "the connection was cut", false},
+    {28, "time-out: no answer", false},
+    {35, "no TLS connection can be made", false},
+    {51, "the server's certificate is not trusted", true},  // of curl before 7.62
+    {52, "the connection was cut", false},
+    {56, "the connection was cut", false},
+    {60, "the server's certificate is not trusted", true},
+    {77, "the certificates to trust cannot be read", true},
+};
+
+}  // namespace
+
+Failure network_failure(int number, const std::string& otherwise) {
+  for (const Reason& reason : reasons) {
+    if (reason.number == number) return {"remote-network", reason.message, !reason.is_final};
+  }
+  return {"remote-network", otherwise, true};
+}
+
+}  // namespace fetch
