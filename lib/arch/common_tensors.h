@@ -121,7 +121,7 @@ inline constexpr std::array<Tensor, 3> gated_feed_forward = {{
 
 /// Router and experts as Qwen names them: MLX's stacks, one matrix for each expert, transformers v5's stacks. `when`
 /// says which layers have them.
-constexpr std::array<Tensor, 4> routed_experts(std::string_view when = {}) {
+constexpr std::array<Tensor, 4> routed_experts(ConditionText when = {}) {
   return {{
       {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate", .when = when, .f32 = true},
       {.name = "ffn_gate_exps",
@@ -143,7 +143,7 @@ constexpr std::array<Tensor, 4> routed_experts(std::string_view when = {}) {
 inline constexpr auto qwen_experts = routed_experts();
 
 /// The same of classes whose stacks mlx-lm calls as Hugging Face calls single experts.
-constexpr std::array<Tensor, 4> plainly_named_experts(std::string_view when = {}) {
+constexpr std::array<Tensor, 4> plainly_named_experts(ConditionText when = {}) {
   auto rows = routed_experts(when);
   named(rows, "ffn_gate_exps").source =
       "[hf] mlp.experts.#.gate_proj | mlp.experts.gate_proj | mlp.experts.#.gate_proj | mlp.switch_mlp.gate_proj";
@@ -162,7 +162,7 @@ inline constexpr std::string_view dense_layers = "!X | i<Ld";
 inline constexpr auto experts_behind_dense = routed_experts(expert_layers);
 
 /// What is added to the scores for the choice alone; the constant is as DeepSeek names it.
-constexpr std::array<Tensor, 1> choice_bias(std::string_view source, Need need = Need::required) {
+constexpr std::array<Tensor, 1> choice_bias(SourceText source, Need need = Need::required) {
   return {{{.name = "@exp_probs_b.bias", .ne = "X", .source = source, .need = need, .when = expert_layers}}};
 }
 inline constexpr auto expert_choice_bias =
@@ -173,7 +173,7 @@ inline constexpr std::array<Tensor, 3> deepseek_shared_experts = {{
     {.name = "ffn_up_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.up_proj", .when = shared_expert_layers},
     {.name = "ffn_down_shexp", .ne = "Fx*Ns,E", .source = "mlp.shared_experts.down_proj", .when = shared_expert_layers},
 }};
-constexpr std::array<Tensor, 3> feed_forward_of(std::string_view when) {
+constexpr std::array<Tensor, 3> feed_forward_of(ConditionText when) {
   return {{
       {.name = "ffn_gate", .ne = "E,F", .source = "mlp.gate_proj", .when = when},
       {.name = "ffn_up", .ne = "E,F", .source = "mlp.up_proj", .when = when},

@@ -10,6 +10,7 @@
 
 #include "arch/cache_facts.h"
 #include "arch/engine_facts.h"
+#include "arch/row_text.h"
 #include "arch/sizes.h"
 #include "arch/tokenizer_facts.h"
 #include "base/error.h"
@@ -38,6 +39,7 @@ enum class KeyType : u8 {
   f32_or_layers,
   flag,
   flag_layers,  ///< an array of flags, one for each layer
+  flag_trunk,   ///< the same, never with one for a block that predicts further tokens
   text,
   u32_list,  ///< an array whose length is a matter of the key
   f32_list,
@@ -61,7 +63,7 @@ struct Key {
   std::string_view fallback = {};  ///< an expression (f32: a number) for a config.json without the field
   Missing missing = Missing::leave_out;
   Need need = Need::optional;            ///< of the loader
-  std::string_view when = {};            ///< written only where this holds
+  ConditionText when = {};               ///< written only where this holds
   std::string_view loader_default = {};  ///< an expression: what the loader takes for a missing key
   /// The size of a config.json that says it in other words ("partial_rotary_factor"); fields and fallback where it has
   /// nothing to say.
@@ -81,22 +83,22 @@ struct Tensor {
   /// Without "blk.N." and without ".weight" (".bias"); a name that begins with '@' is complete behind it; "@#key" is no
   /// tensor but a key with an array of the source's one number in each layer.
   std::string_view name;
-  std::string_view ne;  ///< symbolic shape, ne0 first: "E,H*D"
+  ShapeText ne;  ///< symbolic shape, ne0 first: "E,H*D"
   /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is):
   /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, the rows of the parts one after another. A part is
   /// `module{view}@operation…`: '#' in the module stands for the number of an expert, whose matrices are stacked;
   /// views: row_view.h; operations: names.h. `module{{view}}` is a view of single elements, the last axis on the left
   /// running within the source's rows: a transposition, which quantised rows do not survive (they become F32); biases
   /// are carried as they are. "=name" is a generated tensor (rope.h).
-  std::string_view source;
+  SourceText source;
   Need need = Need::required;
   Need bias = Need::absent;  ///< of the same module; its shape is that of the weight without ne0 (of vectors: the same)
-  std::string_view when = {};   ///< which layers have it
-  bool f32 = false;             ///< needs F32 although it has two dimensions or more (one dimension always does)
+  ConditionText when = {};   ///< which layers have it
+  bool f32 = false;          ///< needs F32 although it has two dimensions or more (one dimension always does)
   std::string_view plain = {};  ///< quantised sources become F32, and why
   /// Shape of the source in a directory, safetensors order, where it is not that of the rows it gives: alternatives as
   /// in `source`, "[mlx] I,Kc,1 | I,1,Kc".
-  std::string_view stored = {};
+  StoredText stored = {};
 };
 
 /// What is before and after the layers of nearly every family.
@@ -126,12 +128,12 @@ struct Fixed {
   std::string_view value;    ///< as JSON has it: "true", "1", "silu"; several with '|'
   Severity severity;         ///< error: the conversion is refused
   std::string_view because;  ///< what the runtime does
-  std::string_view when = {};
+  ConditionText when = {};
 };
 
 /// Two expressions that the runtime takes for equal.
 struct Relation {
-  std::string_view left, right;
+  ConditionText left, right;
   std::string_view field;    ///< of config.json, that an error names; none: only keys of a GGUF can break it
   std::string_view because;  ///< "every runtime of qwen2 takes hidden_size / heads"
 };
@@ -141,7 +143,7 @@ struct Member {
   std::string_view field;
   std::string_view value;  ///< as JSON has it; "=H*D" the value of an expression; "@attn_q.bias" whether a layer has
                            ///< such a tensor
-  std::string_view when = {};
+  ConditionText when = {};
 };
 
 /// What else a family's config.json says, for the way from a GGUF.
@@ -184,7 +186,7 @@ struct Family {
   /// Of families that share a class or model type: is it this one? The first that has nothing to ask, or says yes, is.
   bool (*fits)(const hf::Config&) = nullptr;
   /// Families that share a GGUF architecture: the first whose condition holds for the file's keys.
-  std::string_view gguf_when = {};
+  ConditionText gguf_when = {};
   /// A pre-tokenizer that no other family of the GGUF architecture has: a file with it is of this one.
   std::string_view gguf_pre = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several with '|', that of mlx-lm first

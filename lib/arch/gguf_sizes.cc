@@ -27,7 +27,7 @@ class Reader {
     // Defaults may build on what is further down.
     for (const Key* key : keys) {
       if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
-      if (key->type == KeyType::flag_layers) {
+      if (is_pattern(*key)) {
         default_for_layers(*key);
       } else if (const auto value = evaluate(key->loader_default, sizes_)) {
         sizes_.set(key->symbol, *value);
@@ -41,7 +41,8 @@ class Reader {
     return input_error("loader-key", std::move(message), at_key(key));
   }
 
-  // A pattern: one value for each layer.
+  static bool is_pattern(const Key& key) { return key.type == KeyType::flag_layers || key.type == KeyType::flag_trunk; }
+
   void default_for_layers(const Key& key) {
     std::vector<u64> values;
     for (u64 layer = 0; layer < sizes_.get(symbol::layers); ++layer) {
@@ -56,7 +57,7 @@ class Reader {
     const bool required = key.need == Need::required;
     const u64 limit = largest_size(key.symbol);
     const bool may_be_layers =
-        key.type == KeyType::u32_or_layers || key.type == KeyType::u32_where_used || key.type == KeyType::flag_layers;
+        key.type == KeyType::u32_or_layers || key.type == KeyType::u32_where_used || is_pattern(key);
     if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
     if (key.type == KeyType::u32_of_some && index_.array_value(name) != nullptr) return read_some(key, name, limit);
     const std::optional<u64> value = index_.unsigned_value(name);
@@ -92,9 +93,9 @@ class Reader {
 
   Status read_layers(const Key& key, const std::string& name, u64 limit) {
     const u64 layers = sizes_.get(symbol::layers);
-    const u64 trunk = key.type == KeyType::flag_layers ? layers - prediction_blocks(layers) : layers;
-    const gguf::ArrayRef& array = *index_.array_value(name);
-    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(name, limit, array.count == trunk ? trunk : layers));
+    const u64 trunk = is_pattern(key) ? layers - prediction_blocks(layers) : layers;
+    const bool has_trunk = key.type == KeyType::flag_trunk || index_.array_value(name)->count == trunk;
+    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(name, limit, has_trunk ? trunk : layers));
     values.resize(static_cast<std::size_t>(layers), 1);
     sizes_.set_layers(key.symbol, std::move(values));
     sizes_.settle(key.symbol);

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace modelutils::arch {
@@ -19,59 +18,6 @@ std::optional<u64> take_number(std::string_view& text) {
   if (digits > 1 && text.front() == '0') return std::nullopt;
   text.remove_prefix(digits + 1);
   return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
-constexpr std::array<std::pair<std::string_view, Operation>, 5> operation_names{{
-    {"add_one", Operation::add_one},
-    {"neg_exp", Operation::neg_exp},
-    {"add", Operation::add},
-    {"times", Operation::times},
-    {"unit_columns", Operation::unit_columns},
-}};
-
-SourcePart parse_part(std::string_view text) {
-  SourcePart part;
-  text = trimmed(text);
-  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
-    std::string_view name = text.substr(at + 1);
-    if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
-      part.operand = name.substr(colon + 1);
-      name = name.substr(0, colon);
-    }
-    for (const auto& [known, operation] : operation_names) {
-      if (known == name) part.operation = operation;
-    }
-    text = text.substr(0, at);
-  }
-  if (const std::size_t open = text.find('{'); open != std::string_view::npos) {
-    part.view = text.substr(open + 1, text.size() - open - 2);
-    part.is_of_elements = part.view.starts_with('{') && part.view.ends_with('}');
-    if (part.is_of_elements) part.view = part.view.substr(1, part.view.size() - 2);
-    text = text.substr(0, open);
-  }
-  part.module = text;
-  return part;
-}
-
-// The '+' between parts; views have their own inside braces.
-std::vector<SourcePart> parse_parts(std::string_view text) {
-  std::vector<SourcePart> parts;
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && text[i] == '{') ++depth;
-    if (i < text.size() && text[i] == '}') --depth;
-    if (i < text.size() && (text[i] != '+' || depth > 0)) continue;
-    parts.push_back(parse_part(text.substr(begin, i - begin)));
-    begin = i + 1;
-  }
-  return parts;
 }
 
 // Numbers below a layer stand for experts: "mlp.experts.7.w1" -> "mlp.experts.#.w1" and 7.
@@ -98,13 +44,10 @@ std::vector<SourceAlternative> parse_source(std::string_view source) {
   if (source.empty() || source.starts_with('=')) return alternatives;
   for_each_name(source, [&](std::string_view text) {
     SourceAlternative alternative;
-    text = trimmed(text);
-    if (text.starts_with('[')) {
-      const std::size_t close = text.find(']');
-      alternative.condition = text.substr(1, close - 1);
-      text.remove_prefix(close + 1);
-    }
-    alternative.parts = parse_parts(text);
+    alternative.condition = take_condition(text);
+    do {
+      alternative.parts.push_back(source_part(take_part(text)));
+    } while (!text.empty());
     alternatives.push_back(std::move(alternative));
   });
   return alternatives;

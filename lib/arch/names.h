@@ -12,26 +12,6 @@
 
 namespace modelutils::arch {
 
-/// What happens to the values of a source, besides picking and ordering rows. Biases are carried as they are.
-enum class Operation : u8 {
-  none,
-  add_one,  ///< norms that are stored minus one
-  neg_exp,  ///< -exp(x): decay rates that are stored as logarithms
-  add,      ///< x + a number: norms that are stored minus something else ("@add:0.2")
-  times,    ///< x × the family's factor of a name: multipliers that the runtime expects in the tensors ("@times:key")
-  unit_columns,  ///< every column of a matrix divided by its length: heads that their class normalises
-};
-
-/// One part of an alternative (family.h, Tensor::source).
-struct SourcePart {
-  std::string_view module;      ///< with '#' for the number of an expert
-  std::string_view view;        ///< empty: all rows as they are
-  bool is_of_elements = false;  ///< the view picks single elements instead of rows: `{{…}}`, a transposition
-  Operation operation = Operation::none;
-  std::string_view operand = {};  ///< what follows the operation's colon
-  bool is_stacked() const { return module.find('#') != std::string_view::npos; }
-};
-
 struct SourceAlternative {
   std::string_view condition;
   std::vector<SourcePart> parts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arch/row_text.h"
 #include "base/checked_math.h"
 
 namespace modelutils::arch {
@@ -14,34 +15,13 @@ struct SourceAxis {
   u64 stride;
 };
 
-constexpr std::string_view skip = "skip";
-constexpr std::string_view repeat = "repeat:";
-
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (true) {
-    const std::size_t begin = text.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return words;
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    text.remove_prefix(end);
+    const std::string_view word = take_word(text);
+    if (word.empty()) return words;
+    words.push_back(word);
   }
-}
-
-// "name:size", or a symbol that is its own size.
-std::pair<std::string_view, std::string_view> axis_parts(std::string_view word) {
-  const std::size_t colon = word.find(':');
-  if (colon == std::string_view::npos) return {word, word};
-  return {word.substr(0, colon), word.substr(colon + 1)};
-}
-
-std::string_view left_of(std::string_view text) {
-  return text.substr(0, text.find("->"));
-}
-
-std::string_view right_of(std::string_view text) {
-  const std::size_t arrow = text.find("->");
-  return arrow == std::string_view::npos ? text : text.substr(arrow + 2);
 }
 
 class Resolver {
@@ -49,8 +29,8 @@ class Resolver {
   Resolver(const Sizes& sizes, u64 layer) : sizes_(sizes), layer_(layer) {}
 
   std::optional<RowView> resolve(std::string_view text) {
-    if (!read_source(left_of(text))) return std::nullopt;
-    for (const std::string_view word : words_of(right_of(text))) {
+    if (!read_source(left_of_view(text))) return std::nullopt;
+    for (const std::string_view word : words_of(right_of_view(text))) {
       if (!read_wanted(word)) return std::nullopt;
     }
     return std::move(view_);
@@ -59,10 +39,10 @@ class Resolver {
  private:
   bool read_source(std::string_view left) {
     for (const std::string_view word : words_of(left)) {
-      const auto [name, size] = axis_parts(word);
+      const auto [name, size] = axis_text(word);
       const std::optional<u64> count = evaluate(size, sizes_, layer_);
       if (!count || *count == 0) return false;
-      if (name == skip) {
+      if (name == view_skip) {
         view_.base = *count;
         continue;
       }
@@ -82,31 +62,29 @@ class Resolver {
 
   // Indexes lie inside their axes, so sums of their products with the strides stay below source_rows.
   bool read_wanted(std::string_view word) {
-    if (word.starts_with(repeat)) {
-      const std::optional<u64> times = evaluate(word.substr(repeat.size()), sizes_, layer_);
+    const WantedAxis wanted = wanted_axis(word);
+    if (!wanted.is_read) return false;
+    if (!wanted.times.empty()) {
+      const std::optional<u64> times = evaluate(wanted.times, sizes_, layer_);
       if (!times || *times == 0) return false;
       view_.axes.push_back({*times, 0});
       return true;
     }
-    const std::size_t end = word.find_first_of("[=");
-    const std::string_view name = word.substr(0, end);
-    const auto axis =
-        std::find_if(axes_.begin(), axes_.end(), [&](const SourceAxis& candidate) { return candidate.name == name; });
+    const auto axis = std::find_if(axes_.begin(), axes_.end(),
+                                   [&](const SourceAxis& candidate) { return candidate.name == wanted.name; });
     if (axis == axes_.end()) return false;
-    if (end == std::string_view::npos) {
+    if (wanted.is_whole) {
       view_.axes.push_back({axis->count, axis->stride});
       return true;
     }
-    if (word[end] == '=') {
-      const std::optional<u64> index = evaluate(word.substr(end + 1), sizes_, layer_);
+    if (!wanted.index.empty()) {
+      const std::optional<u64> index = evaluate(wanted.index, sizes_, layer_);
       if (!index || *index >= axis->count) return false;
       view_.base += *index * axis->stride;
       return true;
     }
-    const std::size_t colon = word.find(':', end);
-    if (colon == std::string_view::npos || word.back() != ']') return false;
-    const std::optional<u64> from = evaluate(word.substr(end + 1, colon - end - 1), sizes_, layer_);
-    const std::optional<u64> to = evaluate(word.substr(colon + 1, word.size() - colon - 2), sizes_, layer_);
+    const std::optional<u64> from = evaluate(wanted.from, sizes_, layer_);
+    const std::optional<u64> to = evaluate(wanted.to, sizes_, layer_);
     if (!from || !to || *from >= *to || *to > axis->count) return false;
     view_.base += *from * axis->stride;
     view_.axes.push_back({*to - *from, axis->stride});
@@ -181,9 +159,9 @@ std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u
 std::string source_rows_expression(std::string_view text) {
   std::string product;
   std::string skipped;
-  for (const std::string_view word : words_of(left_of(text))) {
-    const auto [name, size] = axis_parts(word);
-    std::string& out = name == skip ? skipped : product;
+  for (const std::string_view word : words_of(left_of_view(text))) {
+    const auto [name, size] = axis_text(word);
+    std::string& out = name == view_skip ? skipped : product;
     if (!out.empty()) out += '*';
     out += '(';
     out += size;

@@ -2,130 +2,31 @@
 
 #include <algorithm>
 
-#include "base/checked_math.h"
+#include "arch/expression.h"
 
 namespace modelutils::arch {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-}
+// What symbols stand for in one layer.
+struct InLayer {
+  const Sizes& sizes;
+  u64 layer;
+  bool unknown_is_zero;
+  std::string_view assumed = {};  // the symbol that is being solved for
+  u64 assumed_value = 0;
 
-// Recursive descent over an expression of a row: our own text, so its depth is bounded by what we wrote.
-class Evaluator {
- public:
-  Evaluator(std::string_view text, const Sizes& sizes, u64 layer, bool unknown_is_zero)
-      : text_(text), sizes_(sizes), layer_(layer), unknown_is_zero_(unknown_is_zero) {}
-
-  std::optional<u64> value() {
-    const u64 result = either();
-    return failed_ || at_ != text_.size() ? std::nullopt : std::optional(result);
+  std::optional<u64> operator()(std::string_view name) const {
+    if (name == "i") return layer;
+    if (!assumed.empty() && name == assumed) return assumed_value;
+    const std::optional<u64> found = sizes.find(name, layer);
+    return found || !unknown_is_zero ? found : std::optional<u64>(0);
   }
-  /// One value that a symbol has while solving.
-  void assume(std::string_view symbol, u64 value) {
-    assumed_ = symbol;
-    assumed_value_ = value;
-  }
-
- private:
-  bool take(std::string_view token) {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-    if (!text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  u64 checked(std::optional<u64> value) {
-    failed_ = failed_ || !value;
-    return value.value_or(0);
-  }
-
-  u64 either() {
-    u64 left = both();
-    while (take("|")) left = static_cast<u64>(both() != 0) | static_cast<u64>(left != 0);
-    return left;
-  }
-  u64 both() {
-    u64 left = comparison();
-    while (take("&")) left = static_cast<u64>(comparison() != 0) & static_cast<u64>(left != 0);
-    return left;
-  }
-  u64 comparison() {
-    const u64 left = sum();
-    if (take(">=")) return left >= sum();
-    if (take("==")) return left == sum();
-    if (take("!=")) return left != sum();
-    if (take("<")) return left < sum();
-    return left;
-  }
-  u64 sum() {
-    u64 left = product();
-    while (true) {
-      if (take("+")) {
-        left = checked(checked_add(left, product()));
-      } else if (take("-")) {
-        const u64 right = product();
-        left = checked(right > left ? std::nullopt : std::optional(left - right));
-      } else {
-        return left;
-      }
-    }
-  }
-  u64 product() {
-    u64 left = factor();
-    while (true) {
-      if (take("*")) {
-        left = checked(checked_mul(left, factor()));
-      } else if (take("/")) {
-        const u64 right = factor();
-        left = checked(right == 0 ? std::nullopt : std::optional(left / right));
-      } else if (take("%")) {
-        const u64 right = factor();
-        left = checked(right == 0 ? std::nullopt : std::optional(left % right));
-      } else {
-        return left;
-      }
-    }
-  }
-  u64 factor() {
-    if (take("(")) {
-      const u64 inner = either();
-      failed_ = !take(")") || failed_;
-      return inner;
-    }
-    if (take("!")) return factor() == 0;
-    std::size_t end = at_;
-    if (end < text_.size() && is_digit(text_[end])) {
-      u64 number = 0;
-      while (end < text_.size() && is_digit(text_[end])) number = number * 10 + static_cast<u64>(text_[end++] - '0');
-      at_ = end;
-      return number;
-    }
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
-    const std::string_view name = text_.substr(at_, end - at_);
-    failed_ = failed_ || name.empty();
-    at_ = end;
-    return lookup(name);
-  }
-  u64 lookup(std::string_view name) {
-    if (name == "i") return layer_;
-    if (name == assumed_) return assumed_value_;
-    const std::optional<u64> found = sizes_.find(name, layer_);
-    return found || unknown_is_zero_ ? found.value_or(0) : checked(std::nullopt);
-  }
-
-  std::string_view text_;
-  const Sizes& sizes_;
-  u64 layer_;
-  bool unknown_is_zero_;
-  std::string_view assumed_;
-  u64 assumed_value_ = 0;
-  std::size_t at_ = 0;
-  bool failed_ = false;
 };
+
+std::optional<u64> value_of(std::string_view text, const InLayer& lookup) {
+  return Expression(text, lookup).value();
+}
 
 }  // namespace
 
@@ -173,11 +74,11 @@ std::optional<u64> Sizes::find(std::string_view symbol, u64 layer) const {
 }
 
 std::optional<u64> evaluate(std::string_view expression, const Sizes& sizes, u64 layer) {
-  return Evaluator(expression, sizes, layer, false).value();
+  return value_of(expression, {sizes, layer, false});
 }
 
 bool holds(std::string_view condition, const Sizes& sizes, u64 layer) {
-  return condition.empty() || Evaluator(condition, sizes, layer, true).value().value_or(0) != 0;
+  return condition.empty() || value_of(condition, {sizes, layer, true}).value_or(0) != 0;
 }
 
 std::vector<std::string_view> unknown_symbols(std::string_view expression, const Sizes& sizes, u64 layer) {
@@ -195,11 +96,7 @@ std::vector<std::string_view> unknown_symbols(std::string_view expression, const
 
 std::optional<u64> solve(std::string_view expression, std::string_view unknown, u64 value, const Sizes& sizes,
                          u64 layer) {
-  const auto at = [&](u64 assumed) {
-    Evaluator evaluator(expression, sizes, layer, false);
-    evaluator.assume(unknown, assumed);
-    return evaluator.value();
-  };
+  const auto at = [&](u64 assumed) { return value_of(expression, {sizes, layer, false, unknown, assumed}); };
   // A line through two points; that it fits the value shows that the expression is one.
   const std::optional<u64> zero = at(0);
   const std::optional<u64> one = at(1);

@@ -57,7 +57,7 @@ inline constexpr std::array<Key, 1> mamba2_groups = {{
 }};
 
 /// A Mamba layer; `when` says which layers are.
-constexpr std::array<Tensor, 7> mamba_layer(std::string_view when = {}) {
+constexpr std::array<Tensor, 7> mamba_layer(ConditionText when = {}) {
   return {{
       {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj | mamba.in_proj", .when = when},
       {.name = "ssm_conv1d",
@@ -76,7 +76,7 @@ constexpr std::array<Tensor, 7> mamba_layer(std::string_view when = {}) {
 }
 
 /// A Mamba 2 layer. The gated norm is a row for each group.
-constexpr std::array<Tensor, 7> mamba2_layer(std::string_view when = {}, Need norm = Need::required) {
+constexpr std::array<Tensor, 7> mamba2_layer(ConditionText when = {}, Need norm = Need::required) {
   return {{
       {.name = "ssm_in", .ne = "E,2*I+2*Gs*S+Rt", .source = "mixer.in_proj | mamba.in_proj", .when = when},
       {.name = "ssm_conv1d",
@@ -108,7 +108,7 @@ constexpr std::array<Tensor, 7> mamba2_layer(std::string_view when = {}, Need no
 /// The same rows where the layers' mixer is called "mamba".
 template <std::size_t N>
 constexpr std::array<Tensor, N> called_mamba(std::array<Tensor, N> rows) {
-  for (Tensor& row : rows) row.source = row.source.substr(row.source.find('|') + 2);
+  for (Tensor& row : rows) row.source = row.source.without_first();
   return rows;
 }
 

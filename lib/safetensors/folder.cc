@@ -55,6 +55,12 @@ bool is_index_name(std::string_view base_name) {
          is_checkpoint_index_name(base_name);
 }
 
+bool is_prediction_name(std::string_view base_name) {
+  if (base_name == "mtp.safetensors" || base_name == "mtp.safetensors.index.json") return true;
+  const std::optional<ShardName> shard = shard_name(base_name);
+  return shard && shard->prefix == "mtp";
+}
+
 Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
   Result<std::vector<std::string>> names = list_if_present(path);
   if (!names) {
@@ -80,7 +86,11 @@ std::optional<std::string> Folder::index() const {
   if (files.empty()) return std::nullopt;
   const auto usual = std::find(files.begin(), files.end(),
                                holds_checkpoints() ? "pytorch_model.bin.index.json" : "model.safetensors.index.json");
-  return usual == files.end() ? files.front() : *usual;
+  if (usual != files.end()) return *usual;
+  // An index of what lies beside a model is not the model's.
+  const auto own = std::ranges::find_if_not(files, is_prediction_name);
+  if (own != files.end()) return *own;
+  return prediction_files().empty() ? std::optional(files.front()) : std::nullopt;
 }
 
 std::vector<std::string> Folder::model_files() const {
@@ -95,6 +105,13 @@ std::vector<std::string> Folder::model_files() const {
   std::copy_if(weights.begin(), weights.end(), std::back_inserter(chosen),
                [&](std::string_view name) { return !is_aside(name); });
   return chosen.empty() ? weights : chosen;
+}
+
+std::vector<std::string> Folder::prediction_files() const {
+  std::vector<std::string> found;
+  std::ranges::copy_if(weights, std::back_inserter(found), is_prediction_name);
+  if (found.size() == weights.size()) found.clear();
+  return found;
 }
 
 std::vector<ShardGroup> shard_groups(const std::vector<std::string>& base_names) {

@@ -29,6 +29,10 @@ bool is_checkpoint_index_name(std::string_view base_name);
 /// "*.safetensors.index*.json", or an index of checkpoints
 bool is_index_name(std::string_view base_name);
 
+/// "mtp.safetensors", "mtp-00001-of-00002.safetensors": blocks that predict further tokens, kept beside a model whose
+/// index (and whose class in mlx-lm) knows nothing of them. mlx-lm's convert --preserve-mtp was to write such files.
+bool is_prediction_name(std::string_view base_name);
+
 /// What lies in a folder, sorted by name.
 struct Folder {
   explicit Folder(std::string path);  ///< empty, or ending in '/'
@@ -51,6 +55,8 @@ struct Folder {
   std::optional<std::string> index() const;
   /// The weights to use without an index: model*, else all but consolidated* and adapters, else what there is.
   std::vector<std::string> model_files() const;
+  /// The files of is_prediction_name(), where there are others of the model.
+  std::vector<std::string> prediction_files() const;
 };
 
 /// Files whose names differ in their number only: what should be the parts of one model.

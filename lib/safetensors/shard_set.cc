@@ -43,6 +43,8 @@ class SetBuilder {
 
   /// Opens files of the folder; what cannot be opened or is not a safetensors file is a finding.
   void open_files(const Folder& folder, const std::vector<std::string>& names);
+  /// Opens the files beside the model that hold blocks for predicting further tokens, if those opened do not.
+  void open_prediction(const Folder& folder);
   void report_link(const FolderFile& file, const std::string& name);
   /// Checkpoints that are not read, because there are safetensors files.
   void report_checkpoints(const Folder& folder);
@@ -98,6 +100,22 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
     }
     add_file(folder.path + name, name, std::move(content->source), std::move(content->document));
   }
+}
+
+void SetBuilder::open_prediction(const Folder& folder) {
+  std::vector<std::string> names = folder.prediction_files();
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::any_of(set_.files, [&](const ShardFile& file) { return file.base_name == name; });
+  });
+  if (names.empty()) return;
+  const std::size_t before = set_.files.size();
+  open_files(folder, names);
+  report_groups(names, false);
+  for (std::size_t i = before; i < set_.files.size(); ++i) set_.files[i].is_apart = true;
+  set_.findings.note(Scope::container, "st-mtp-apart",
+                     "holds blocks that predict further tokens, apart from the model; they are read along", {}, {},
+                     names.front());
+  std::ranges::sort(set_.files, {}, &ShardFile::base_name);
 }
 
 Result<ShardContent> SetBuilder::read(std::shared_ptr<ByteSource> source) const {
@@ -162,6 +180,7 @@ void SetBuilder::report_missing(const ShardGroup& group) {
 }
 
 void SetBuilder::report_unlisted(const Folder& folder) {
+  if (is_prediction_name(base_name_of(set_.index_path))) return;
   for (const std::string& name : folder.weights) {
     if (name.starts_with("model") && !std::binary_search(set_.index->shards.begin(), set_.index->shards.end(), name)) {
       set_.findings.warning(Scope::container, "st-shard-unlisted", "the index does not list this file", {}, {}, name);
@@ -221,7 +240,7 @@ void SetBuilder::compare_with_index() {
   const std::string index_name = base_name_of(set_.index_path);
   for (const TensorRef ref : set_.tensors) {
     const Tensor& tensor = set_.tensor(ref);
-    if (index_names_.find(tensor.name)) continue;
+    if (index_names_.find(tensor.name) || set_.file(ref).is_apart) continue;
     set_.findings.error(Scope::container, "st-index-lacks-tensor", "the index does not list this tensor",
                         at_tensor(tensor.name), tensor.entry_offset, set_.file(ref).base_name);
   }
@@ -244,6 +263,7 @@ void SetBuilder::compare_total_size() {
   if (!set_.index->total_size || !is_whole || first_container_error(set_.findings) != nullptr) return;
   u64 bytes = 0;
   for (const TensorRef ref : set_.tensors) {
+    if (set_.file(ref).is_apart) continue;
     const std::optional<u64> sum = checked_add(bytes, set_.tensor(ref).bytes());
     if (!sum) return;  // offsets out of this world: findings of their own
     bytes = *sum;
@@ -296,10 +316,12 @@ Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, Che
          .leads = true});
     set.index.reset();
     builder.open_files(folder, own);
+    builder.open_prediction(folder);
     builder.merge();
     return {};
   }
   builder.open_files(folder, usable ? set.index->shards : folder.model_files());
+  if (set.is_directory) builder.open_prediction(folder);
   builder.merge();
   builder.report_checkpoints(folder);
   if (usable) builder.report_unlisted(folder);
@@ -328,6 +350,7 @@ Status open_directory(ShardSet& set, OutsideLinks links, bool ignore_index, Chec
   }
   SetBuilder builder(set, links, checkpoints);
   builder.open_files(folder, names);
+  builder.open_prediction(folder);
   builder.merge();
   builder.report_checkpoints(folder);
   builder.report_groups(names, folder.index_files().empty());

@@ -21,6 +21,7 @@ struct ShardFile {
   std::string base_name;  ///< from the set's folder on: "model.safetensors", "part/model.safetensors"
   std::shared_ptr<ByteSource> source;
   Document document;
+  bool is_apart = false;  ///< no index lists it: blocks that predict further tokens (is_prediction_name())
 };
 
 /// A file that another reader understood: what its tensors are read from, and what it holds.
@@ -76,7 +77,8 @@ bool is_model_folder(const std::string& path);
 bool is_index(std::string_view path, std::string_view head);
 
 /// Opens `path`: "-" is standard input; a directory with an index or with *.safetensors files ("consolidated*" and
-/// adapters are left out if there is anything else); an index (a name ending in ".json"); anything else as one file.
+/// adapters are left out if there is anything else; blocks that predict further tokens, in files of their own beside
+/// the index, are read along: a note "st-mtp-apart"); an index (a name ending in ".json"); anything else as one file.
 ///
 /// Nothing outside the folder is opened, except where a shard is itself a symbolic link (a warning, unless `links` is
 /// `follow` or it leads into the blobs of its download cache). FIFOs, devices and

@@ -42,6 +42,7 @@ class NameMapper {
     known.set("mlx", model_.is_mlx ? 1 : 0);
     known.set("hf", model_.is_mlx ? 0 : 1);
     known.set("back", 0);
+    known.set("Lp", model_.prediction_blocks);
     known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
     MU_TRY(require_embedding());
     MU_ASSIGN(result_.sizes,

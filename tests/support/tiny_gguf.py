@@ -1,5 +1,5 @@
 """Writes small GGUF files of F32 tensors full of zeros. Keys have the types of their Python values: str, bool, int (u32),
-float (f32) and lists of str, int or float."""
+float (f32) and lists of str, int, bool or float."""
 import struct
 
 
@@ -17,6 +17,8 @@ def key(name, value):
         return text(name) + struct.pack("<If", 6, value)
     if isinstance(value, list) and isinstance(value[0], float):
         return text(name) + struct.pack("<IIQ", 9, 6, len(value)) + struct.pack("<%df" % len(value), *value)
+    if isinstance(value, list) and isinstance(value[0], bool):
+        return text(name) + struct.pack("<IIQ", 9, 7, len(value)) + bytes(value)
     if isinstance(value, list) and isinstance(value[0], int):
         return text(name) + struct.pack("<IIQ", 9, 4, len(value)) + struct.pack("<%dI" % len(value), *value)
     if isinstance(value, list):

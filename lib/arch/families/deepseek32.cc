@@ -7,6 +7,7 @@
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
 #include "arch/mla.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::deepseek32 {
 
@@ -50,7 +51,7 @@ static Status read_types(ConfigWriter& out, const Key& key) {
   return {};
 }
 constexpr Key types[] = {{.name = "attention.indexer.types",
-                          .type = KeyType::flag_layers,
+                          .type = KeyType::flag_trunk,
                           .symbol = "Ix",
                           .fallback = "1",
                           .loader_default = "(C<1048576) | (i<2) | (i%4==2)",
@@ -66,16 +67,18 @@ constexpr Tensor layer[] = {
     {"attn_output", "H*Dv,E", "self_attn.o_proj"},
     {"ffn_norm", "E", "post_attention_layernorm"},
 };
-constexpr std::array<Tensor, 4> indexer_of(std::string_view when) {
+constexpr std::array<Tensor, 4> indexer_of(ConditionText when, Need need) {
   return {{
-      {"indexer.k_norm", "Di", "self_attn.indexer.k_norm", Need::required, Need::required, when},
-      {.name = "indexer.proj", .ne = "E,Hi", .source = "self_attn.indexer.weights_proj", .when = when},
-      {.name = "indexer.attn_k", .ne = "E,Di", .source = "self_attn.indexer.wk", .when = when},
-      {.name = "indexer.attn_q_b", .ne = "Rq,Hi*Di", .source = "self_attn.indexer.wq_b", .when = when},
+      {"indexer.k_norm", "Di", "self_attn.indexer.k_norm", need, need, when},
+      {.name = "indexer.proj", .ne = "E,Hi", .source = "self_attn.indexer.weights_proj", .need = need, .when = when},
+      {.name = "indexer.attn_k", .ne = "E,Di", .source = "self_attn.indexer.wk", .need = need, .when = when},
+      {.name = "indexer.attn_q_b", .ne = "Rq,Hi*Di", .source = "self_attn.indexer.wq_b", .need = need, .when = when},
   }};
 }
-constexpr auto indexers = indexer_of({});
-constexpr auto glm_indexers = indexer_of("Ix");
+constexpr auto indexers = indexer_of({}, Need::required);
+constexpr auto glm_indexers = indexer_of("Ix", Need::required);
+// No list says whether a block for predicting has an indexer, and llama.cpp's graph of one uses none.
+constexpr auto glm_block = joined(nextn_tensors, indexer_of({}, Need::optional));
 constexpr auto choice = choice_bias("mlp.gate.e_score_correction_bias", Need::optional);
 
 constexpr std::string_view indexer_rotation = "for this architecture llama.cpp rotates the indexer's heads otherwise";
@@ -137,6 +140,7 @@ const Family deepseek_v32 = {
     .keys = {sizes, mla_rope_keys, expert_keys, own, expert_groups},
     .layer_tensors = {layer, mla_tensors, indexers, leading_feed_forward, experts_behind_dense, choice,
                       deepseek_shared_experts},
+    .prediction = {.tensors = nextn_tensors, .runs = true},
     .fixed = fixed,
     .relations = relations,
     .checks = {check_indexer},
@@ -158,6 +162,7 @@ const Family glm_moe_dsa = {
     .keys = {glm_sizes, mla_rope_keys, expert_keys, own, expert_groups, types},
     .layer_tensors = {layer, mla_tensors, glm_indexers, leading_feed_forward, experts_behind_dense, choice,
                       deepseek_shared_experts},
+    .prediction = {.tensors = glm_block, .runs = true, .sizes = "Ix=0"},
     .fixed = glm_fixed,
     .relations = relations,
     .checks = {check_indexer},

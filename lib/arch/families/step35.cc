@@ -8,6 +8,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
+#include "arch/prediction_rows.h"
 #include "arch/rope.h"
 #include "arch/sliding_windows.h"
 
@@ -40,8 +41,13 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) 
 }
 
 static Status write_pattern(KeyWriter& out, const Key& key) {
-  const std::vector<bool> slides = sliding_of(out.config(), out.size("L"));
+  std::vector<bool> slides = sliding_of(out.config(), out.size("L"));
   if (slides.empty()) return out.refuse("layer_types", "does not have an entry for each layer");
+  // Blocks of which the list does not speak have full attention, as llama.cpp's converter takes it.
+  const std::vector<std::string>& kinds = out.config().layer_types;
+  for (u64 i = out.size("L"); i < out.size("L") + out.size("Lp"); ++i) {
+    slides.push_back(i < kinds.size() && kinds[static_cast<std::size_t>(i)] == sliding);
+  }
   out.flags(key.name, slides);
   return {};
 }
@@ -75,7 +81,7 @@ static Status write_limits(KeyWriter& out, const Key& key) {
   const std::vector<double> stated = numbers_of_layers(out.config(), key.fields);
   if (stated.empty()) return {};
   std::vector<float> limits(stated.begin(), stated.end());
-  limits.resize(static_cast<std::size_t>(out.size("L")));
+  limits.resize(static_cast<std::size_t>(out.size("L") + out.size("Lp")));
   out.reals(key.name, limits);
   return {};
 }
@@ -192,6 +198,15 @@ constexpr Tensor experts[] = {
      .when = "M"},
 };
 
+constexpr auto block = [] {
+  auto rows = zero_centred_nextn_tensors;
+  named(rows, "nextn.shared_head_head").source = "shared_head.head | transformer.shared_head.output";
+  named(rows, "nextn.shared_head_norm").source =
+      "[mlx] shared_head.norm | [mlx] transformer.shared_head.norm | shared_head.norm@add_one | "
+      "transformer.shared_head.norm@add_one";
+  return rows;
+}();
+
 static Status check_rope(KeyWriter& out) {
   const hf::Config& config = out.config();
   const std::vector<bool> slides = sliding_of(config, out.size("L"));
@@ -242,6 +257,7 @@ const Family step35 = {
     .layer_tensors = {layer, dense, experts},
     .first_tensors = first,
     .last_tensors = last,
+    .prediction = {.tensors = block, .runs = true},
     .marks = marks,
     .fixed = {rotates_halves},
     .checks = {check_rope},

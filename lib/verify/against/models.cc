@@ -264,7 +264,7 @@ PredictionChoice prediction_in(const gguf::SplitSet& set) {
   if (arch::is_prediction_alone(set)) return PredictionChoice::only;
   const gguf::Index keys(set.files.front().document);
   const bool has_blocks = keys.unsigned_value(keys.arch_key("nextn_predict_layers")).value_or(0) > 0;
-  return has_blocks ? PredictionChoice::by_runtime : PredictionChoice::drop;
+  return has_blocks ? PredictionChoice::keep : PredictionChoice::drop;
 }
 
 }  // namespace

@@ -1,0 +1,276 @@
+// The small languages in which rows are written, read by the compiler: a shape, a condition or a source that does not
+// follow its grammar does not compile, and the message points at the row and quotes the text. Symbols and names are not
+// checked here: a family's tests know which there are.
+#pragma once
+
+#include <string_view>
+
+#include "arch/expression.h"
+
+namespace modelutils::arch {
+
+// Never defined: what is called here stops the compiler.
+void this_expression_cannot_be_read(std::string_view text);
+void this_shape_cannot_be_read(std::string_view text);
+void this_source_cannot_be_read(std::string_view text);
+void this_view_cannot_be_read(std::string_view text);
+void this_operation_is_not_known(std::string_view text);
+
+/// Is the text an expression (expression.h), whatever its symbols stand for?
+constexpr bool is_expression(std::string_view text) {
+  Expression read(text, [](std::string_view) { return std::optional<u64>(1); });
+  static_cast<void>(read.value());
+  return read.is_well_formed();
+}
+
+/// Takes what stands before `separator` off the front of `text`, and the separator; the whole text if there is none.
+constexpr std::string_view take_until(std::string_view& text, std::string_view separator) {
+  const std::size_t at = text.find(separator);
+  const std::string_view front = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + separator.size());
+  return front;
+}
+
+constexpr std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+/// The next word of a view, behind spaces; empty at its end.
+constexpr std::string_view take_word(std::string_view& text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  return take_until(text, " ");
+}
+
+inline constexpr std::string_view view_skip = "skip", view_repeat = "repeat:", view_arrow = "->";
+
+/// "name:size" of an axis of a view, or a symbol that is its own size.
+struct AxisText {
+  std::string_view name;
+  std::string_view size;
+};
+constexpr AxisText axis_text(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos) return {word, word};
+  return {word.substr(0, colon), word.substr(colon + 1)};
+}
+
+/// The axes of the source, left of the arrow, and those that are wanted.
+constexpr std::string_view left_of_view(std::string_view view) {
+  return view.substr(0, view.find(view_arrow));
+}
+constexpr std::string_view right_of_view(std::string_view view) {
+  const std::size_t arrow = view.find(view_arrow);
+  return arrow == std::string_view::npos ? view : view.substr(arrow + view_arrow.size());
+}
+
+/// One word on the right of a view: "repeat:N", "NAME", "NAME=INDEX" or "NAME[FROM:TO]".
+struct WantedAxis {
+  std::string_view name;
+  std::string_view times, index, from, to;  ///< expressions; of the forms that have none empty
+  bool is_whole = false;                    ///< the form "NAME"
+  bool is_read = false;                     ///< the word has one of the forms
+};
+constexpr WantedAxis wanted_axis(std::string_view word) {
+  WantedAxis axis;
+  if (word.starts_with(view_repeat)) {
+    axis.times = word.substr(view_repeat.size());
+    axis.is_read = true;
+    return axis;
+  }
+  const std::size_t end = word.find_first_of("[=");
+  axis.name = word.substr(0, end);
+  axis.is_whole = axis.is_read = end == std::string_view::npos;
+  if (axis.is_whole) return axis;
+  if (word[end] == '=') {
+    axis.index = word.substr(end + 1);
+    axis.is_read = true;
+    return axis;
+  }
+  const std::size_t colon = word.find(':', end);
+  if (colon == std::string_view::npos || !word.ends_with(']')) return axis;
+  axis.from = word.substr(end + 1, colon - end - 1);
+  axis.to = word.substr(colon + 1, word.size() - colon - 2);
+  axis.is_read = true;
+  return axis;
+}
+
+/// Does a view (row_view.h) follow its grammar, and want only axes that it names?
+constexpr bool is_view(std::string_view view) {
+  std::size_t axes = 0;
+  for (std::string_view rest = left_of_view(view), word = take_word(rest); !word.empty(); word = take_word(rest)) {
+    if (!is_expression(axis_text(word).size)) return false;
+    if (axis_text(word).name != view_skip) ++axes;
+  }
+  for (std::string_view rest = right_of_view(view), word = take_word(rest); !word.empty(); word = take_word(rest)) {
+    const WantedAxis wanted = wanted_axis(word);
+    if (!wanted.is_read) return false;
+    for (const std::string_view part : {wanted.times, wanted.index, wanted.from, wanted.to}) {
+      const bool is_expert = part == "#";  // whichever it is
+      if (!part.empty() && !is_expert && !is_expression(part)) return false;
+    }
+    if (!wanted.times.empty()) continue;
+    bool is_there = false;
+    for (std::string_view left = left_of_view(view), axis = take_word(left); !axis.empty(); axis = take_word(left)) {
+      is_there = is_there || axis_text(axis).name == wanted.name;
+    }
+    if (!is_there) return false;
+  }
+  return axes > 0;
+}
+
+/// What happens to the values of a source, besides picking and ordering rows. Biases are carried as they are.
+enum class Operation : u8 {
+  none,
+  add_one,  ///< norms that are stored minus one
+  neg_exp,  ///< -exp(x): decay rates that are stored as logarithms
+  add,      ///< x + a number: norms that are stored minus something else ("@add:0.2")
+  times,    ///< x × the family's factor of a name: multipliers that the runtime expects in the tensors ("@times:key")
+  unit_columns,  ///< every column of a matrix divided by its length: heads that their class normalises
+};
+
+/// One part of an alternative (family.h, Tensor::source).
+struct SourcePart {
+  std::string_view module;      ///< with '#' for the number of an expert
+  std::string_view view;        ///< empty: all rows as they are
+  bool is_of_elements = false;  ///< the view picks single elements instead of rows: `{{…}}`, a transposition
+  Operation operation = Operation::none;
+  std::string_view operand = {};  ///< what follows the operation's colon
+  constexpr bool is_stacked() const { return module.find('#') != std::string_view::npos; }
+};
+
+constexpr Operation operation_named(std::string_view name) {
+  if (name == "add_one") return Operation::add_one;
+  if (name == "neg_exp") return Operation::neg_exp;
+  if (name == "add") return Operation::add;
+  if (name == "times") return Operation::times;
+  if (name == "unit_columns") return Operation::unit_columns;
+  return Operation::none;
+}
+
+/// `module{view}@operation:operand`
+constexpr SourcePart source_part(std::string_view text) {
+  SourcePart part;
+  text = trimmed(text);
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    part.operand = text.substr(at + 1);
+    part.operation = operation_named(take_until(part.operand, ":"));
+    text = text.substr(0, at);
+  }
+  if (const std::size_t open = text.find('{'); open != std::string_view::npos) {
+    part.view = text.substr(open + 1, text.size() - open - 2);
+    part.is_of_elements = part.view.starts_with('{') && part.view.ends_with('}');
+    if (part.is_of_elements) part.view = part.view.substr(1, part.view.size() - 2);
+    text = text.substr(0, open);
+  }
+  part.module = text;
+  return part;
+}
+
+/// Stops the compiler at a part that does not follow its grammar.
+consteval void check_part(std::string_view text) {
+  const SourcePart part = source_part(text);
+  const std::size_t at = text.rfind('@');
+  if (at != std::string_view::npos && part.operation == Operation::none) this_operation_is_not_known(text);
+  if (text.find('{') != std::string_view::npos) {
+    if (!trimmed(text.substr(0, at)).ends_with('}') || !is_view(part.view)) this_view_cannot_be_read(text);
+  }
+  if (part.module.empty() || part.module.find_first_of(" []{}@") != std::string_view::npos) {
+    this_source_cannot_be_read(text);
+  }
+}
+
+/// The parts of an alternative, one after another: '+' stands between them, and inside braces for a sum.
+constexpr std::string_view take_part(std::string_view& text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}') --depth;
+    if (text[i] != '+' || depth > 0) continue;
+    const std::string_view part = text.substr(0, i);
+    text.remove_prefix(i + 1);
+    return part;
+  }
+  const std::string_view part = text;
+  text = {};
+  return part;
+}
+
+/// "[condition] rest": takes the condition off the front; empty where there is none.
+constexpr std::string_view take_condition(std::string_view& text) {
+  text = trimmed(text);
+  if (!text.starts_with('[')) return {};
+  text.remove_prefix(1);
+  return take_until(text, "]");
+}
+
+/// A text of a row: what it may be is said by the types below. Only constants become one.
+struct RowText : std::string_view {
+  constexpr RowText() = default;
+
+ protected:
+  constexpr explicit RowText(std::string_view text) : std::string_view(text) {}
+};
+
+/// A condition: "X & i>=Ld". Empty: always.
+struct ConditionText : RowText {
+  constexpr ConditionText() = default;
+  consteval ConditionText(const char* text) : ConditionText(std::string_view(text)) {}
+  consteval ConditionText(std::string_view text) : RowText(text) {
+    if (!text.empty() && !is_expression(text)) this_expression_cannot_be_read(text);
+  }
+};
+
+/// A symbolic shape: "E,H*D".
+struct ShapeText : RowText {
+  constexpr ShapeText() = default;
+  consteval ShapeText(const char* text) : ShapeText(std::string_view(text)) {}
+  consteval ShapeText(std::string_view text) : RowText(text) {
+    for (std::string_view rest = text; !rest.empty();) {
+      if (!is_expression(take_until(rest, ","))) this_shape_cannot_be_read(text);
+    }
+  }
+};
+
+/// Alternatives of shapes: "[mlx] I,Kc,1 | I,1,Kc".
+struct StoredText : RowText {
+  constexpr StoredText() = default;
+  consteval StoredText(const char* text) : StoredText(std::string_view(text)) {}
+  consteval StoredText(std::string_view text) : RowText(text) {
+    for (std::string_view rest = text; !rest.empty();) {
+      std::string_view shape = take_until(rest, "|");
+      const std::string_view condition = take_condition(shape);
+      if (!condition.empty() && !is_expression(condition)) this_expression_cannot_be_read(condition);
+      static_cast<void>(ShapeText(trimmed(shape)));
+    }
+  }
+};
+
+/// Where a tensor comes from: family.h, Tensor::source.
+struct SourceText : RowText {
+  constexpr SourceText() = default;
+  consteval SourceText(const char* text) : SourceText(std::string_view(text)) {}
+  consteval SourceText(std::string_view text) : RowText(text) {
+    if (text.starts_with('=')) return;  // generated: rope.h knows the names
+    for (std::string_view rest = text; !rest.empty();) {
+      std::string_view alternative = take_until(rest, "|");
+      const std::string_view condition = take_condition(alternative);
+      if (!condition.empty() && !is_expression(condition)) this_expression_cannot_be_read(condition);
+      if (alternative.ends_with('+')) this_source_cannot_be_read(text);
+      do {
+        check_part(take_part(alternative));
+      } while (!alternative.empty());
+    }
+  }
+  /// Without the first of the alternatives.
+  constexpr SourceText without_first() const {
+    const std::size_t bar = find('|');
+    SourceText rest = *this;
+    rest.remove_prefix(bar == npos ? size() : bar + 1);
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
+    return rest;
+  }
+};
+
+}  // namespace modelutils::arch

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Architectures that llama.cpp runs and no directory is converted to: a tiny GGUF of each is made by asking llama.cpp itself,
+whose loader names the next key or tensor that it misses and the shape that it wants. Then the sizes of cache and states in its log
+must be those of gguf-dump --fit, verify must know every tensor, and --layers every role.
+usage: run_only.py BIN_DIR CLIENT [ARCHITECTURE…]       CLIENT: the folder of scripts/install-llama-client"""
+import json, os, re, shutil, subprocess, sys, tempfile
+
+sys.dont_write_bytecode = True
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "../support"))
+from tiny_gguf import gguf
+
+bin_dir, client, *wanted = sys.argv[1:]
+LAYERS = 4
+# What decides about caches and states, where a loader does without it or a guess would not do.
+LISTED = [True, False, True, False]
+EXPERTS = {"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 64}
+TYPES = {"tokenizer.ggml.token_type_count": 2}
+KEYS = {
+    "arctic": EXPERTS, "grok": EXPERTS, "grovemoe": EXPERTS | {"experts_per_group": 2}, "nomic-bert-moe": EXPERTS | TYPES,
+    "deepseek2-ocr": EXPERTS | {"expert_shared_count": 1, "leading_dense_block_count": 1},
+    "hrm_text": {"hrm.layers_per_stack": 2, "hrm.h_cycles": 1, "hrm.l_cycles": 2},
+    "plm": {"attention.kv_lora_rank": 64, "attention.key_length": 96, "attention.value_length": 64, "rope.dimension_count": 32},
+    "bert": TYPES, "jina-bert-v2": TYPES, "jina-bert-v3": TYPES, "nomic-bert": TYPES,
+    "llada-moe": EXPERTS, "rnd1": EXPERTS,
+    "cohere2moe": EXPERTS | {"attention.sliding_window": 512, "attention.sliding_window_pattern": 4},
+    "granite_swa": {"attention.sliding_window": 512, "attention.sliding_window_pattern": LISTED},
+    "maple": {"attention.sliding_window": 512, "attention.sliding_window_pattern": LISTED},
+    "spark2_5": {"attention.sliding_window": 512, "attention.sliding_window_pattern": LISTED},
+    "muse-glimmer": {"attention.sliding_window": 512, "attention.sliding_window_pattern": 4},
+    "plamo3": {"attention.sliding_window": 512, "block_count": 8},
+    "smallthinker": EXPERTS | {"attention.sliding_window": 4096, "block_count": 8},
+    "rwkv6": {"wkv.head_size": 64, "attention.head_count": 0, "attention.head_count_kv": 0},
+    "arwkv7": {"wkv.head_size": 64, "attention.head_count": 0, "attention.head_count_kv": 0},
+    "mistral4": EXPERTS, "hy_v4": EXPERTS, "hy_v3": EXPERTS, "dots3note": EXPERTS, "minimax-m3": EXPERTS, "deepseek4": EXPERTS,
+    "minimax-01": EXPERTS, "bailingmoe3": EXPERTS, "kimi-k3": EXPERTS, "qwen4exp": EXPERTS,
+}
+
+
+# Not models by themselves, or not to be run by text alone: llama.cpp refuses these, or aborts when it makes a context.
+NOT_RUN = {"gptj", "clip", "gemma4-assistant", "dflash", "eagle3", "wavtokenizer-dec"}
+
+
+def architectures():
+    text = open(os.path.join(here, "../../lib/arch/families/runtime_only.cc")).read()
+    text = re.sub(r"//.*", "", text[text.index("architectures[] = {"):text.index("};\n\n}  // namespace")])
+    rows = re.findall(r'\{((?:"[^"]*"\s*)+)', text)
+    names = "|".join("".join(re.findall(r'"([^"]*)"', row)) for row in rows).split("|")
+    return [name for name in names if name and name not in NOT_RUN]
+
+
+class Loader:
+    """llama.cpp in a process of its own, which may crash."""
+
+    def __init__(self):
+        shutil.copy(os.path.join(here, "load_files.mjs"), client)  # modules are looked up from where the script lies
+        self.start()
+
+    def start(self):
+        self.child = subprocess.Popen(["node", "load_files.mjs"], cwd=client, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, text=True)
+
+    def load(self, path, sequences=0):
+        self.child.stdin.write(path + (f"\t{sequences}" if sequences else "") + "\n")
+        self.child.stdin.flush()
+        answer = self.child.stdout.readline()
+        if not answer:
+            status = self.child.wait()
+            self.start()
+            return False, f"llama.cpp ended with status {status}"
+        answer = json.loads(answer)
+        return answer["ok"], "\n".join(answer["log"])
+
+
+def base_keys(architecture):
+    keys = {"general.architecture": architecture}
+    own = {"block_count": LAYERS, "context_length": 8192, "embedding_length": 256, "feed_forward_length": 512,
+           "attention.head_count": 4, "attention.head_count_kv": 2, "attention.layer_norm_rms_epsilon": 1e-5,
+           "attention.layer_norm_epsilon": 1e-5, "vocab_size": 320}
+    own.update(KEYS.get(architecture, {}))
+    keys.update({name if name.startswith("tokenizer.") else f"{architecture}.{name}": value for name, value in own.items()})
+    keys["tokenizer.ggml.model"] = "llama"
+    keys["tokenizer.ggml.tokens"] = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)] + [f"t{i}" for i in range(61)]
+    keys["tokenizer.ggml.scores"] = [0.0] * 320
+    return keys
+
+
+GUESSES = {"expert_count": 4, "expert_used_count": 2, "attention.sliding_window": 512, "attention.q_lora_rank": 128,
+           "attention.kv_lora_rank": 64, "attention.key_length_mla": 96, "attention.value_length_mla": 64,
+           "attention.key_length": 64, "attention.value_length": 64, "rope.dimension_count": 32, "expert_feed_forward_length": 64,
+           "leading_dense_block_count": 1, "expert_shared_count": 1, "expert_gating_func": 2, "wkv.head_size": 64,
+           "attention.indexer.head_count": 4, "attention.indexer.key_length": 64, "attention.indexer.top_k": 128,
+           "ssm.conv_kernel": 4, "ssm.inner_size": 512, "ssm.state_size": 64, "ssm.time_step_rank": 8, "ssm.group_count": 4,
+           "expert_shared_feed_forward_length": 64, "rescale_every_n_layers": 6, "time_mix_extra_dim": 32, "time_decay_extra_dim": 64}
+
+
+def guess(name):
+    if name in GUESSES:
+        return GUESSES[name]
+    if any(word in name for word in ("epsilon", "scale", "base", "factor", "clamp", "eps", "multiplier")):
+        return 1.0
+    if "pattern" in name or "types" in name:
+        return LISTED
+    return 32
+
+
+def make(architecture, loader, path):
+    """Asks until the file loads; the last words of the loader where it never does."""
+    keys, tensors, said = base_keys(architecture), {}, ""
+    for _ in range(600):
+        gguf(path, keys, list(tensors.items()))
+        ok, log = loader.load(path)
+        if ok:
+            return keys, tensors, None
+        if log == said:
+            return keys, tensors, "asks the same again: " + log[-300:]
+        said = log
+        if key := re.search(r"key not found in model: (\S+)", log):
+            keys[key[1]] = guess(key[1].removeprefix(architecture + "."))
+        elif tensor := re.search(r"tensor '(\S+)' has wrong shape; expected ([\d, ]+?), got", log):
+            shape = [int(n) for n in tensor[2].split(",")]
+            while len(shape) > 1 and shape[-1] == 1:
+                shape.pop()
+            name, alike = tensor[1], re.sub(r"^blk\.\d+\.", "", tensor[1])
+            for other in tensors:
+                if other == name or (name.startswith("blk.") and re.sub(r"^blk\.\d+\.", "", other) == alike and tensors[other] == [1]):
+                    tensors[other] = shape
+        elif tensor := re.search(r"tensor '(\S+)' not found", log):
+            name = tensor[1]
+            layer = re.match(r"blk\.(\d+)\.", name)
+            before = tensors.get(re.sub(r"^blk\.\d+\.", f"blk.{int(layer[1]) - 1}.", name)) if layer and int(layer[1]) else None
+            tensors[name] = before or [1]
+        else:
+            return keys, tensors, log.strip()[-400:]
+    return keys, tensors, "never loads"
+
+
+def sizes(log):
+    def total(pattern, i):
+        return sum(float(found[i]) for found in re.findall(pattern, log)) * 1048576
+    caches, states = r"K \(\w+\):\s*([\d.]+) MiB, V \(\w+\):\s*([\d.]+) MiB", r"R \(f32\):\s*([\d.]+) MiB, S \(f32\):\s*([\d.]+) MiB"
+    return {"k_bytes": total(caches, 0), "v_bytes": total(caches, 1), "r_bytes": total(states, 0), "s_bytes": total(states, 1)}, \
+        len(re.findall(caches, log)) + len(re.findall(states, log))
+
+
+def check(architecture, loader, path):
+    keys, tensors, problem = make(architecture, loader, path)
+    if problem:
+        return "NOT MADE: " + problem
+    problems = []
+    for sequences in (1, 3):
+        ok, log = loader.load(path, sequences)
+        if not ok:
+            problems.append(f"no context: {log.strip()[-200:]}")
+            break
+        theirs, lines = sizes(log)
+        def number(name):
+            found = re.findall(name + r"\s*=\s*(\w+)", log)
+            return found[-1] if found else "0"
+        words = ["--context", number("n_ctx"), "--batch", number("n_batch"), "--ubatch", number("n_ubatch"), "--sequences", number("n_seq_max"),
+                 "--flash-attention", "on", "--ram", "64G"] + (["--unified"] if number("kv_unified") == "true" else [])
+        fit = subprocess.run([f"{bin_dir}/gguf-dump", "--fit", "--json", *words, path], capture_output=True, text=True)
+        if fit.returncode:
+            problems.append("--fit: " + fit.stderr.strip())
+            break
+        ours = json.loads(fit.stdout)["contexts"][0]
+        for name, value in theirs.items():
+            if abs(value - ours[name]) > 0.0051 * 1048576 * max(1, lines):
+                problems.append(f"{sequences} sequences: {name} {ours[name]}, llama.cpp {value:.0f}")
+    verify = json.loads(subprocess.run([f"{bin_dir}/verify", "--json", path], capture_output=True, text=True).stdout)
+    for finding in verify.get("findings", []):
+        if finding["severity"] in ("error", "warning"):
+            problems.append(f"verify: {finding['code']} {finding.get('where', '')} {finding['message'][:120]}")
+    layers = subprocess.run([f"{bin_dir}/gguf-dump", "--layers", path], capture_output=True, text=True).stdout
+    if "other" in layers:
+        problems.append("--layers: " + " ".join(line for line in layers.splitlines() if "other" in line)[:200])
+    return f"{len(tensors)} tensors: " + ("; ".join(problems) if problems else "equal")
+
+
+def main():
+    names = wanted or architectures()
+    loader, failed = Loader(), 0
+    with tempfile.TemporaryDirectory() as work:
+        for name in names:
+            line = check(name, loader, work + "/m.gguf")
+            failed += not line.endswith(": equal")
+            print(f"{name}: {line}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+main()
