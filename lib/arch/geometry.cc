@@ -220,7 +220,8 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
     add(source_rows_expression(part.view), rows, layer, facts);
     if (leading < shape.size()) add(ne.front(), shape.back(), layer, facts);
     // A vector that is stored as a matrix: its axes tell more than their product.
-    const std::vector<std::string_view> stored = dimensions_of(side == Side::weight ? row.stored : "");
+    std::vector<std::string_view> stored;
+    if (side == Side::weight) stored = dimensions_of(row.stored);
     for (std::size_t d = 0; ne.size() == 1 && stored.size() == shape.size() && d < shape.size(); ++d) {
       add(stored[d], shape[d], layer, facts);
     }
