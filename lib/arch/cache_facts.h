@@ -66,6 +66,7 @@ enum class PredictionBlocks : u8 {
 enum class Indexer : u8 {
   none,
   every_layer,
+  with_keys,     ///< layers that keep keys
   listed,        ///< attention.indexer.types
   behind_dense,  ///< from layer leading_dense_block_count on; with values
   compressed,    ///< attention.compress_ratios: several tokens become one; with f32 state
@@ -77,8 +78,8 @@ struct CacheFacts {
   Windows windows = {};
   Recurrence recurrence = {};
   PredictionBlocks prediction = PredictionBlocks::unknown;
-  bool may_lack_prediction =
-      false;  ///< the loader also takes a file whose last `nextn_predict_layers` blocks are not there
+  /// The loader also takes a file whose last `nextn_predict_layers` blocks are not there.
+  bool may_lack_prediction = false;
   Indexer indexer = Indexer::none;
   u64 cached_layers = 0;            ///< only so many of the first blocks have keys and values of their own; 0: all
   bool shares_last_layers = false;  ///< attention.shared_kv_layers of the last blocks have none

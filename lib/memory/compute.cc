@@ -130,6 +130,7 @@ class Estimate {
     switch (model_.facts->indexer) {
       case arch::Indexer::none: break;
       case arch::Indexer::every_layer:
+      case arch::Indexer::with_keys:
       case arch::Indexer::listed: more += Amount(4) * cells().second * tokens_; break;
       case arch::Indexer::behind_dense:
         more += Amount(12) * cells().second * tokens_ * model_.indexer_heads / extent_.streams;

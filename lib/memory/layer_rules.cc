@@ -192,6 +192,7 @@ Status read_indexer(const KeyReader& keys, HyperParameters& model) {
   switch (rule) {
     case arch::Indexer::none: break;
     case arch::Indexer::every_layer: mark([](std::size_t) { return true; }); break;
+    case arch::Indexer::with_keys: mark([&](std::size_t i) { return !model.is_recurrent[i]; }); break;
     case arch::Indexer::behind_dense: {
       MU_ASSIGN(const u64 dense, keys.number("leading_dense_block_count", 0));
       mark([&](std::size_t i) { return i >= dense; });

@@ -58,6 +58,7 @@ constexpr RuntimeArchitecture architectures[] = {
     {"rwkv6|rwkv6qwen2|arwkv7", {.recurrence = {Layers::all, State::token_shift}}},
     {"qwen4exp",
      {.recurrence = {.layers = Layers::listed, .state = State::convolution, .interval = 4, .keeps_history = true},
+      .indexer = Indexer::with_keys,
       .has_gated_queries = true}},
     {"minimax-01", {.recurrence = {.layers = Layers::listed, .state = State::linear_attention, .interval = 8}}},
     {"kimi-k3", {.is_latent = true, .recurrence = {Layers::without_kv_heads, State::delta}}},

@@ -148,17 +148,18 @@ constexpr RuntimeTensors rows[] = {
      ".ffn_up+ .ffn_down+"},
     {"jina-bert-v2",
      "token_embd token_types token_embd_norm+ cls+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_q_norm+ "
-     ".attn_k_norm+ .attn_output+ .attn_output_norm+ .attn_norm_2+ .ffn_gate =.ffn_up.bias .ffn_down+ "
+     ".attn_k_norm+ .attn_output+ .attn_output_norm+ .attn_norm_2+ .ffn_gate .ffn_up+ .ffn_down+ "
      ".layer_output_norm+"},
     {"jina-bert-v3",
      "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
      ".attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"kimi-k3",
      "token_embd output_norm output output_res_score .attn_norm .ffn_norm .attn_res_score .ffn_res_score .attn_qkv+ "
-     ".attn_q+ .attn_k+ .attn_v+ .ssm_f_a .ssm_f_b .ssm_beta =.ssm_a =.ssm_dt.bias .ssm_g .ssm_norm .attn_output "
-     ".attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa .attn_kv_b .attn_k_b .attn_v_b .attn_gate "
-     ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps "
-     ".ffn_routed_down .ffn_routed_up .ffn_routed_norm .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
+     ".attn_q+ .attn_k+ .attn_v+ .ssm_conv1d_q .ssm_conv1d_k .ssm_conv1d_v .ssm_f_a .ssm_f_b .ssm_beta =.ssm_a "
+     "=.ssm_dt.bias .ssm_g .ssm_norm .attn_output .attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa "
+     ".attn_kv_b .attn_k_b .attn_v_b .attn_gate .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias "
+     ".ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_routed_down .ffn_routed_up .ffn_routed_norm .ffn_gate_shexp "
+     ".ffn_down_shexp .ffn_up_shexp"},
     {"llada",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "arch/families.h"
+#include "base/checked_math.h"
 #include "base/joined.h"
 #include "base/log.h"
 #include "rules/gguf/rule_parts.h"
@@ -34,7 +35,7 @@ class ModelRules {
       return;
     }
     if (is_part_of_a_model()) return;
-    if (!lacks_prediction()) check_against("block_count", facts_.blocks, "the tensors have", "layer");
+    if (!lacks_prediction()) check_layers();
     check_against("embedding_length", facts_.embedding_size, "a row of token_embd.weight has", "element");
     check_per_layer_arrays();
     check_experts();
@@ -91,6 +92,17 @@ class ModelRules {
                           counted(extra, "block"), verb(extra, "is", "are"), verb(extra, "it", "them")),
               at_key(name), offset_of(name));
     return true;
+  }
+
+  // HRM counts as blocks how often layers run; the file has those of two stacks once.
+  void check_layers() {
+    const std::string name = index_.arch_key("hrm.layers_per_stack");
+    const std::optional<u64> stacked = index_.unsigned_value(name);
+    if (!stacked) return check_against("block_count", facts_.blocks, "the tensors have", "layer");
+    if (!facts_.blocks || checked_mul(*stacked, 2) == facts_.blocks) return;
+    log_.add(contradiction(), Scope::model, "gguf-hyper-parameter",
+             fmt::format("is {}, of two stacks, but the tensors have {}", *stacked, counted(*facts_.blocks, "layer")),
+             at_key(name), offset_of(name));
   }
 
   void check_against(std::string_view suffix, std::optional<u64> found, std::string_view who, std::string_view what) {

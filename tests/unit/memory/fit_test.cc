@@ -43,6 +43,21 @@ TEST(Fit, CountsCacheByHand) {
   EXPECT_EQ(result.gpu_layers, 3u);
 }
 
+TEST(Fit, IndexersOfHybridModelsStandWhereKeysAreKept) {
+  const gguf::SplitSet set = small_model("qwen4exp", [](GgufBuilder& file) {
+    file.key_u32("qwen4exp.full_attention_interval", 2)  // layer 0 has a state, layer 1 keys
+        .key_u32("qwen4exp.ssm.conv_kernel", 4)
+        .key_u32("qwen4exp.ssm.inner_size", 64)
+        .key_u32("qwen4exp.ssm.state_size", 16)
+        .key_u32("qwen4exp.ssm.time_step_rank", 4)
+        .key_u32("qwen4exp.ssm.group_count", 2)
+        .key_u32("qwen4exp.attention.indexer.key_length", 32);
+  });
+  const ContextFit result = fit_at(set, at(4000));
+  EXPECT_EQ(result.caches.k_bytes, 4096u * (2 * 16 + 32) * 2);
+  EXPECT_EQ(result.caches.v_bytes, 4096u * (2 * 16) * 2);
+}
+
 TEST(Fit, WithoutContextTheTrainedOneCounts) {
   const gguf::SplitSet set = small_model("llama", as_it_is);
   EXPECT_EQ(fit_at(set, at(0)).extent.n_ctx, 8192u);

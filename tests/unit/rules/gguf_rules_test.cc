@@ -281,6 +281,16 @@ TEST(GgufRules, HyperParametersAgainstTensors) {
   EXPECT_EQ(broken(llama(2).f32_tensor("blk.0.w", {8}).f32_tensor("blk.1.w", {8})), "");
   EXPECT_EQ(broken(llama(3).f32_tensor("blk.0.w", {8}).f32_tensor("blk.1.w", {8})), "error gguf-hyper-parameter");
   EXPECT_EQ(broken(base().key_u32("test.block_count", 3).f32_tensor("blk.0.w", {8})), "warning gguf-hyper-parameter");
+  const auto hrm = [](u32 stacked) {  // six passes through four layers
+    return GgufBuilder()
+        .key_string("general.architecture", "hrm_text")
+        .key_u32("hrm_text.block_count", 6)
+        .key_u32("hrm_text.hrm.layers_per_stack", stacked)
+        .f32_tensor("blk.0.ffn_up.weight", {8})
+        .f32_tensor("blk.3.ffn_up.weight", {8});
+  };
+  EXPECT_EQ(broken(hrm(2)), "");
+  EXPECT_EQ(broken(hrm(3)), "warning gguf-hyper-parameter");
   EXPECT_EQ(broken(llama(3).f32_tensor("output.weight", {8})), "");
   EXPECT_EQ(broken(llama(3).key_string("general.type", "adapter").f32_tensor("blk.0.w", {8})), "");
   EXPECT_EQ(broken(llama(1).key_u32("llama.embedding_length", 16).f32_tensor("token_embd.weight", {8, 2})),
