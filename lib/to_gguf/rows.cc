@@ -305,7 +305,7 @@ Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
   const TensorType type = is_computed ? values_type(matrix) : matrix.form.type();
   // Of plain values so many at once that they stay in the cache, with what is made of them.
   const u64 columns = std::max<u64>(tensor.columns(), 1);
-  const u64 step = is_plain ? std::clamp<u64>((u64{1} << 16) / columns, 1, std::max<u64>(count, 1)) : count;
+  const u64 step = is_plain ? std::clamp<u64>((u64{1} << 17) / columns, 1, std::max<u64>(count, 1)) : count;
   const std::size_t row_bytes = count == 0 ? 0 : scratch.values().size() / count;
   // Kept for the next call: memory of this size would go back to the system, which clears it again.
   static thread_local std::vector<float> values;

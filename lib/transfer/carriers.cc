@@ -154,8 +154,9 @@ void carry_rows(const StoredForm& form, u64 columns, const Target& target, const
   const u64 unit = hints.importance.empty() ? std::lcm(pieces.unit(), u64{info.block_elements}) : columns;
   const u64 most = unit * std::max<u64>(decoded_elements / unit, 1);
   const u64 elements = out.size() / info.block_bytes * info.block_elements;
-  std::vector<float> exact(std::min(most, elements));
-  std::vector<float> carried(error != nullptr ? exact.size() : 0);
+  const auto at_once = static_cast<std::size_t>(std::min(most, elements));
+  std::vector<float> exact(floats_at(form, planes[0]).empty() ? at_once : 0);
+  std::vector<float> carried(error != nullptr ? at_once : 0);
   for (u64 first = 0; first < elements; first += most) {
     const u64 count = std::min(most, elements - first);
     const StoredPlanes source = pieces.at(first, count);

@@ -35,7 +35,7 @@ u64 TransferReport::bytes() const {
 }
 
 void measure(std::span<const float> exact, std::span<const float> carried, MeasuredError& error) {
-  const ValueSums sums = sums_of(exact, carried, error.max_abs);
+  const ValueSums sums = error_sums_of(exact, carried, error.max_abs);
   const bool is_lost = sums.unordered > 0;  // NaN or infinite on one side alone
   error.squared_value += sums.aa;
   error.squared_error += is_lost ? HUGE_VAL : sums.dd;

@@ -35,15 +35,19 @@ ValueSums careful_sums(std::span<const float> a, std::span<const float> b) {
   return sums;
 }
 
+enum class Wanted : u8 { all, error };
+
 // Could a sum of squares of floats, found in floats, have lost more than its last bits? Squares below 2^-126 lose some,
 // those of 2^-149 all; up to 2^32 of these are nothing beside 2^-90.
 bool can_be_sum(double sum) {
   return sum >= 0x1p-90 && sum < std::numeric_limits<double>::infinity();
 }
 
-// Are these sums right but for their last bits? Products of both sides are between their squares.
-bool can_be_sums(const ValueSums& sums) {
-  return can_be_sum(sums.aa) && can_be_sum(sums.bb) && (sums.different == 0 || can_be_sum(sums.dd));
+// Are these sums right but for their last bits? Products of both sides are between their squares; what is not finite
+// in b alone is not in dd.
+bool can_be_sums(const ValueSums& sums, Wanted wanted, float largest) {
+  const bool is_equal = sums.dd == 0 && largest == 0;
+  return can_be_sum(sums.aa) && (wanted == Wanted::error || can_be_sum(sums.bb)) && (is_equal || can_be_sum(sums.dd));
 }
 
 // Element i belongs to lane i % 16, however wide a vector is: the order of additions, and so the result, is the same on
@@ -52,7 +56,7 @@ struct Lanes {
   static constexpr std::size_t count = 16;
   static constexpr std::size_t run = 256;  // elements that are added up as floats, before these sums become doubles
   std::array<double, count / 4> aa, bb, ab, dd;
-  std::array<float, count / 2> largest;  // of d²
+  std::array<float, count / 2> largest;  // |d|
   std::array<i32, count / 2> different;
 };
 
@@ -105,7 +109,8 @@ template <std::size_t WIDTH>
   }
 }
 
-template <std::size_t WIDTH>
+// Only lanes of what is wanted are set.
+template <std::size_t WIDTH, Wanted WANTED>
 [[gnu::always_inline]] inline void add_up(const float* a, const float* b, std::size_t size, Lanes& lanes) {
   using Doubles = typename Vectors<WIDTH>::Doubles;
   using Floats = typename Vectors<WIDTH>::Floats;
@@ -125,19 +130,21 @@ template <std::size_t WIDTH>
         load_vector(a + i + k * floats, value);
         load_vector(b + i + k * floats, other);
         const Floats difference = other - value;
-        const Floats square = difference * difference;
+        const auto magnitude = reinterpret_cast<Floats>(reinterpret_cast<Counts>(difference) & 0x7FFFFFFF);
         run_aa[k] += value * value;
+        run_dd[k] += difference * difference;
+        largest[k] = magnitude > largest[k] ? magnitude : largest[k];
+        if constexpr (WANTED == Wanted::error) continue;
         run_bb[k] += other * other;
         run_ab[k] += value * other;
-        run_dd[k] += square;
-        largest[k] = square > largest[k] ? square : largest[k];
         different[k] -= value != other;
       }
     }
     add_run<WIDTH>(run_aa, aa);
+    add_run<WIDTH>(run_dd, dd);
+    if constexpr (WANTED == Wanted::error) continue;
     add_run<WIDTH>(run_bb, bb);
     add_run<WIDTH>(run_ab, ab);
-    add_run<WIDTH>(run_dd, dd);
   }
 #pragma GCC unroll 8
   for (std::size_t k = 0; k < sums / 2; ++k) {
@@ -179,6 +186,41 @@ template <std::size_t WIDTH>
   }
 }
 
+template <Wanted WANTED>
+ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
+  Lanes lanes{};
+  const std::size_t whole = a.size() - a.size() % Lanes::count;
+  run_with(
+      instructions, [&, x = a.data(), y = b.data() ](auto width)
+                        __attribute__((always_inline)) { add_up<decltype(width)::value, WANTED>(x, y, whole, lanes); });
+  ValueSums sums;
+  const auto sum_of = [](const std::array<double, 4>& parts) { return (parts[0] + parts[2]) + (parts[1] + parts[3]); };
+  sums.aa = sum_of(lanes.aa);
+  sums.bb = sum_of(lanes.bb);
+  sums.ab = sum_of(lanes.ab);
+  sums.dd = sum_of(lanes.dd);
+  const float largest = std::ranges::max(lanes.largest);
+  i32 different = 0;
+  for (const i32 count : lanes.different) different += count;
+  sums.different = static_cast<u32>(different);
+  if (!can_be_sums(sums, WANTED, largest)) {
+    sums = careful_sums(a, b);
+    sums.max_abs = std::max(sums.max_abs, known);
+    return sums;
+  }
+  sums.max_abs = known;
+  // Rounding keeps the order: only so can there be a difference larger than what is known.
+  if (largest > 0 && largest >= static_cast<float>(known)) {
+    std::array<double, Lanes::count / 2> exact;
+    run_with(
+        instructions, [&, x = a.data(), y = b.data() ](auto width)
+                          __attribute__((always_inline)) { find_largest<decltype(width)::value>(x, y, whole, exact); });
+    sums.max_abs = std::max(known, std::ranges::max(exact));
+  }
+  if (whole < a.size()) sums.add(careful_sums(a.subspan(whole), b.subspan(whole)));
+  return sums;
+}
+
 }  // namespace
 
 void ValueSums::add(const ValueSums& other) {
@@ -205,39 +247,11 @@ double ValueSums::cosine() const {
 }
 
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
-  Lanes lanes;  // add_up() sets all of it
-  const std::size_t whole = a.size() - a.size() % Lanes::count;
-  run_with(
-      instructions, [&, x = a.data(), y = b.data() ](auto width)
-                        __attribute__((always_inline)) { add_up<decltype(width)::value>(x, y, whole, lanes); });
-  ValueSums sums;
-  const auto sum_of = [](const std::array<double, 4>& parts) { return (parts[0] + parts[2]) + (parts[1] + parts[3]); };
-  sums.aa = sum_of(lanes.aa);
-  sums.bb = sum_of(lanes.bb);
-  sums.ab = sum_of(lanes.ab);
-  sums.dd = sum_of(lanes.dd);
-  float largest = 0;
-  for (const float square : lanes.largest) largest = std::max(largest, square);
-  i32 different = 0;
-  for (const i32 count : lanes.different) different += count;
-  sums.different = static_cast<u32>(different);
-  if (!can_be_sums(sums)) {
-    sums = careful_sums(a, b);
-    sums.max_abs = std::max(sums.max_abs, known);
-    return sums;
-  }
-  sums.max_abs = known;
-  // Rounding keeps the order: only so can there be a difference larger than what is known.
-  const auto rounded = static_cast<float>(known);
-  if (largest > 0 && largest >= rounded * rounded) {
-    std::array<double, Lanes::count / 2> exact;
-    run_with(
-        instructions, [&, x = a.data(), y = b.data() ](auto width)
-                          __attribute__((always_inline)) { find_largest<decltype(width)::value>(x, y, whole, exact); });
-    sums.max_abs = std::max(known, std::ranges::max(exact));
-  }
-  if (whole < a.size()) sums.add(careful_sums(a.subspan(whole), b.subspan(whole)));
-  return sums;
+  return sums_of<Wanted::all>(a, b, known, instructions);
+}
+
+ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
+  return sums_of<Wanted::error>(a, b, known, instructions);
 }
 
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b) {

@@ -34,6 +34,10 @@ struct ValueSums {
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
                   Instructions instructions = best_instructions());
 
+/// Of these sums aa, dd, max_abs and unordered, in less time. The others may have any value.
+ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
+                        Instructions instructions = best_instructions());
+
 /// The first place where they are not equal.
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b);
 

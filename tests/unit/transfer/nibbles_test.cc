@@ -47,5 +47,21 @@ TEST(Nibbles, AllKernelsFollowTheDefinition) {
   }
 }
 
+TEST(Nibbles, FifthBitsStandInTheOrderOfTheCodes) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 1000; ++round) {
+    BlockCodes codes;
+    for (u64& eight : codes) eight = random();
+    u32 wanted = 0;
+    for (u32 i = 0; i < 32; ++i) wanted |= static_cast<u32>(codes[i / 8] >> (i % 8 * 8 + 4) & 1u) << i;
+    std::array<u8, 4> got{};
+    store_fifth_bits(codes, got.data());
+    EXPECT_EQ(load<u32>(got.data()), wanted);
+    got = {};
+    store_fifth_bits_portable(codes, got.data());
+    EXPECT_EQ(load<u32>(got.data()), wanted);
+  }
+}
+
 }  // namespace
 }  // namespace modelutils

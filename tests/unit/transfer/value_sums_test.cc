@@ -120,6 +120,13 @@ void expect_sums(std::span<const float> left, std::span<const float> right) {
     EXPECT_NEAR(plain.cosine(), static_cast<double>(ab / std::sqrt(aa * bb)), 4 * near);
   }
   expect_same(sums_of(left, right, 0, best_instructions()), plain);
+  for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+    const ValueSums error = error_sums_of(left, right, 0, instructions);
+    EXPECT_EQ(error.max_abs, max_abs);
+    EXPECT_EQ(error.unordered, unordered);
+    EXPECT_NEAR(error.aa, static_cast<double>(aa), near * plain.aa);
+    EXPECT_NEAR(error.dd, static_cast<double>(dd), near * plain.dd);
+  }
 }
 
 TEST(ValueSums, TheSameOnEveryMachineAndAsOneByOne) {
