@@ -9,6 +9,8 @@ set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
 # -DMODELUTILS_ROOT: the folder sysroot/ of scripts/static-libraries.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES MODELUTILS_ROOT)
 set(CMAKE_FIND_ROOT_PATH ${MODELUTILS_ROOT})
+# Debian keeps the headers that differ between machines (OpenSSL's configuration) in a folder of their own.
+set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES ${MODELUTILS_ROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
