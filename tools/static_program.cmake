@@ -51,3 +51,9 @@ add_custom_command(OUTPUT ${program} VERBATIM
   DEPENDS ${object}
   COMMENT "Linking the static program")
 add_custom_target(front ALL DEPENDS ${program})
+foreach(tool ${tools})
+  if(NOT tool STREQUAL modelutils)
+    string(REPLACE - _ target ${tool})
+    add_custom_target(${target} DEPENDS front)
+  endif()
+endforeach()

@@ -47,6 +47,9 @@ bool has_more_rights();
 /// The file of the running program; empty where the system does not say.
 std::string own_program();
 
+/// Does an aarch64 processor multiply without carries? False for others, which say it themselves.
+bool has_carryless_product();
+
 /// The name of the running program, without memory being allocated.
 const char* program_name();
 

@@ -89,6 +89,14 @@ std::string own_program() {
   return std::filesystem::read_symlink("/proc/self/exe", failed).string();
 }
 
+bool has_carryless_product() {
+#if defined(__aarch64__)
+  return (::getauxval(AT_HWCAP) & HWCAP_PMULL) != 0;
+#else
+  return false;
+#endif
+}
+
 const char* program_name() {
   return program_invocation_short_name;
 }

@@ -83,6 +83,10 @@ std::string own_program() {
   return {};
 }
 
+bool has_carryless_product() {
+  return false;
+}
+
 const char* program_name() {
   return "modelutils";
 }

@@ -8,6 +8,14 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__) && !defined(__clang__)
+#include <arm_neon.h>
+#endif
+
+#include "base/system.h"
+
+#if defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__))
+#define MU_HAS_PRODUCT
 #endif
 
 namespace modelutils::pytorch {
@@ -26,7 +34,7 @@ u32 zlib_crc32(u32 crc, const std::byte* bytes, std::size_t size) {
   return static_cast<u32>(result);
 }
 
-#if defined(__x86_64__)
+#if defined(MU_HAS_PRODUCT)
 
 // A message is a polynomial over GF(2), and what is far in front counts as its remainder times a power of x: so 16
 // bytes are taken D bits further by two products with constants, until 16 bytes are left that have the remainder of all
@@ -46,22 +54,59 @@ constexpr Step step_over(unsigned bits) {
   return {static_cast<long long>(power_of_x(bits - 32)), static_cast<long long>(power_of_x(bits + 32))};
 }
 
-#define MU_FOLDS [[gnu::always_inline, gnu::target("pclmul,sse4.1")]]
+#if defined(__x86_64__)
+
+#define MU_PRODUCT gnu::target("pclmul,sse4.1")
+#define MU_FOLDS [[gnu::always_inline, MU_PRODUCT]]
 
 MU_FOLDS inline __m128i load16(const std::byte* at) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+}
+MU_FOLDS inline void store16(std::byte* at, __m128i value) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(at), value);
+}
+MU_FOLDS inline __m128i sixteen(Step step) {
+  return _mm_set_epi64x(step.near, step.far);
 }
 MU_FOLDS inline __m128i folded(__m128i front, __m128i step, __m128i onto) {
   const __m128i far = _mm_clmulepi64_si128(front, step, 0x00), near = _mm_clmulepi64_si128(front, step, 0x11);
   return _mm_xor_si128(_mm_xor_si128(far, near), onto);
 }
+MU_FOLDS inline __m128i exclusive_or(__m128i a, __m128i b) {
+  return _mm_xor_si128(a, b);
+}
+
+#else
+
+#define MU_PRODUCT gnu::target("+crypto")
+#define MU_FOLDS [[gnu::always_inline, MU_PRODUCT]]
+
+MU_FOLDS inline uint64x2_t load16(const std::byte* at) {
+  return vreinterpretq_u64_u8(vld1q_u8(reinterpret_cast<const u8*>(at)));
+}
+MU_FOLDS inline void store16(std::byte* at, uint64x2_t value) {
+  vst1q_u8(reinterpret_cast<u8*>(at), vreinterpretq_u8_u64(value));
+}
+MU_FOLDS inline uint64x2_t sixteen(Step step) {
+  return vcombine_u64(vcreate_u64(static_cast<u64>(step.far)), vcreate_u64(static_cast<u64>(step.near)));
+}
+MU_FOLDS inline uint64x2_t folded(uint64x2_t front, uint64x2_t step, uint64x2_t onto) {
+  const poly64x2_t a = vreinterpretq_p64_u64(front), b = vreinterpretq_p64_u64(step);
+  const poly128_t far = vmull_p64(vgetq_lane_p64(a, 0), vgetq_lane_p64(b, 0)), near = vmull_high_p64(a, b);
+  return veorq_u64(veorq_u64(vreinterpretq_u64_p128(far), vreinterpretq_u64_p128(near)), onto);
+}
+MU_FOLDS inline uint64x2_t exclusive_or(uint64x2_t a, uint64x2_t b) {
+  return veorq_u64(a, b);
+}
+
+#endif
 
 // `size` is at least 64 and a multiple of 16.
-[[gnu::target("pclmul,sse4.1")]] u32 folding_crc32(u32 crc, const std::byte* at, std::size_t size) {
+[[MU_PRODUCT]] u32 folding_crc32(u32 crc, const std::byte* at, std::size_t size) {
   constexpr Step over64 = step_over(8 * 64), over16 = step_over(8 * 16);
-  const __m128i by64 = _mm_set_epi64x(over64.near, over64.far), by16 = _mm_set_epi64x(over16.near, over16.far);
-  __m128i a = _mm_xor_si128(load16(at), _mm_cvtsi32_si128(static_cast<int>(~crc)));
-  __m128i b = load16(at + 16), c = load16(at + 32), d = load16(at + 48);
+  const auto by64 = sixteen(over64), by16 = sixteen(over16);
+  auto a = exclusive_or(load16(at), sixteen({0, static_cast<long long>(u64{~crc})}));
+  auto b = load16(at + 16), c = load16(at + 32), d = load16(at + 48);
   for (at += 64, size -= 64; size >= 64; at += 64, size -= 64) {
     a = folded(a, by64, load16(at));
     b = folded(b, by64, load16(at + 16));
@@ -71,9 +116,11 @@ MU_FOLDS inline __m128i folded(__m128i front, __m128i step, __m128i onto) {
   a = folded(folded(folded(a, by16, b), by16, c), by16, d);
   for (; size >= 16; at += 16, size -= 16) a = folded(a, by16, load16(at));
   std::array<std::byte, 16> left;
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(left.data()), a);
+  store16(left.data(), a);
   return zlib_crc32(~u32{0}, left.data(), left.size());  // from a register of zeros
 }
+
+#if defined(__x86_64__)
 
 #undef MU_FOLDS
 #define MU_FOLDS [[gnu::always_inline, gnu::target("vpclmulqdq,avx2,pclmul")]]
@@ -107,6 +154,9 @@ MU_FOLDS inline __m256i folded(__m256i front, __m256i step, __m256i onto) {
   return folding_crc32(~u32{0}, left.data(), left.size());
 }
 
+#endif
+
+#undef MU_PRODUCT
 #undef MU_FOLDS
 
 #endif
@@ -121,19 +171,25 @@ CarrylessProduct best_carryless_product() {
     return is_wide ? CarrylessProduct::of_32_bytes : CarrylessProduct::of_16_bytes;
   }();
   return best;
+#elif defined(MU_HAS_PRODUCT)
+  static const bool has = system::has_carryless_product();
+  return has ? CarrylessProduct::of_16_bytes : CarrylessProduct::none;
 #else
   return CarrylessProduct::none;
 #endif
 }
 
 u32 crc32_of(u32 crc, Bytes bytes, [[maybe_unused]] CarrylessProduct product) {
+  [[maybe_unused]] constexpr std::size_t fewest = 256;  // below, zlib is as fast
 #if defined(__x86_64__)
-  constexpr std::size_t fewest = 256;  // below, zlib is as fast
   if (product == CarrylessProduct::of_32_bytes && bytes.size() >= fewest) {
     const std::size_t whole = bytes.size() / 128 * 128;
     crc = folding_crc32_by_32(crc, bytes.data(), whole);
     bytes = bytes.subspan(whole);
-  } else if (product == CarrylessProduct::of_16_bytes && bytes.size() >= fewest) {
+  }
+#endif
+#if defined(MU_HAS_PRODUCT)
+  if (product == CarrylessProduct::of_16_bytes && bytes.size() >= fewest) {
     const std::size_t whole = bytes.size() / 16 * 16;
     crc = folding_crc32(crc, bytes.data(), whole);
     bytes = bytes.subspan(whole);

@@ -6,6 +6,8 @@
 #include <cstring>
 #if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include "base/byte_reader.h"
@@ -39,6 +41,10 @@ inline void regroup_block(const u8* in, u8* out) {
   const __m128i even = _mm_or_si128(_mm_and_si128(a, low), _mm_andnot_si128(low, _mm_slli_epi16(c, 4)));
   const __m128i odd = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(a, 4), low), _mm_andnot_si128(low, c));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_unpacklo_epi8(even, odd));
+#elif defined(__aarch64__)
+  const uint8x8_t a = vld1_u8(in), c = vld1_u8(in + 8);
+  const uint8x8x2_t both = vzip_u8(vsli_n_u8(a, c, 4), vsri_n_u8(c, a, 4));
+  vst1q_u8(out, vcombine_u8(both.val[0], both.val[1]));
 #else
   regroup_nibbles_portable(load<u64>(in), load<u64>(in + 8), out);
 #endif
@@ -53,6 +59,13 @@ inline void regroup_halves(__m128i a, __m128i c, u8* first, u8* second) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(first), _mm_unpacklo_epi8(even, odd));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(second), _mm_unpackhi_epi8(even, odd));
 }
+#elif defined(__aarch64__)
+/// The same; the shifts insert what they shift, and keep the other four bits.
+inline void regroup_halves(uint8x16_t a, uint8x16_t c, u8* first, u8* second) {
+  const uint8x16_t even = vsliq_n_u8(a, c, 4), odd = vsriq_n_u8(c, a, 4);
+  vst1q_u8(first, vzip1q_u8(even, odd));
+  vst1q_u8(second, vzip2q_u8(even, odd));
+}
 #endif
 
 /// Two neighbouring blocks of 32 codes, 32 bytes, to 16 bytes at `first` and 16 at `second`.
@@ -61,6 +74,9 @@ inline void regroup_two_blocks(const u8* in, u8* first, u8* second) {
   const __m128i one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
   const __m128i two = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 16));
   regroup_halves(_mm_unpacklo_epi64(one, two), _mm_unpackhi_epi64(one, two), first, second);
+#elif defined(__aarch64__)
+  const uint64x2_t one = vreinterpretq_u64_u8(vld1q_u8(in)), two = vreinterpretq_u64_u8(vld1q_u8(in + 16));
+  regroup_halves(vreinterpretq_u8_u64(vzip1q_u64(one, two)), vreinterpretq_u8_u64(vzip2q_u64(one, two)), first, second);
 #else
   regroup_nibbles_portable(load<u64>(in), load<u64>(in + 8), first);
   regroup_nibbles_portable(load<u64>(in + 16), load<u64>(in + 24), second);
@@ -75,6 +91,9 @@ inline void regroup_four_parts(const u8* in, u8* out) {
   const __m128i a = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(2, 0, 2, 0)));  // first halves of all parts
   const __m128i c = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(3, 1, 3, 1)));
   regroup_halves(a, c, out, out + 16);
+#elif defined(__aarch64__)
+  const uint32x4_t one = vreinterpretq_u32_u8(vld1q_u8(in)), two = vreinterpretq_u32_u8(vld1q_u8(in + 16));
+  regroup_halves(vreinterpretq_u8_u32(vuzp1q_u32(one, two)), vreinterpretq_u8_u32(vuzp2q_u32(one, two)), out, out + 16);
 #else
   for (u32 at = 0; at < 32; at += 16) {
     const u64 first = load<u64>(in + at);
