@@ -14,8 +14,9 @@ is_sample = words[0] == "--sample"
 bin_dir, zoo, *runner = words[is_sample:]
 SAMPLE = ("mixtral_bf16", "glm4_moe_bf16", "qwen3_5_bf16")
 TOLERANCE = 1e-4  # of logarithms: a sum in another order
-LAYERS = {"qwen3_5_bf16": 0, "mixtral_bf16": 1, "deepseek_v3_bf16": 2, "olmo2_bf16": 1, "glm4_moe_bf16": 1,
-          "lfm2_bf16": 2, "granitemoehybrid_bf16": 0, "nemotron_bf16": 1, "hunyuan_bf16": 1}
+LAYERS = {"mixtral_bf16": 1, "deepseek_v3_bf16": 2, "olmo2_bf16": 1, "glm4_moe_bf16": 1,
+          "lfm2_bf16": 0, "granitemoehybrid_bf16": 0, "nemotron_bf16": 1, "hunyuan_bf16": 1}
+REFUSED = {"qwen3_5_bf16": 0}  # without --force: the kinds of layers follow from their number
 TOKENS = range(5, 29)
 
 
@@ -87,6 +88,8 @@ def without_layer(case, layer, out):
         for name, value in list(part.items()):
             if isinstance(value, list) and len(value) == count:
                 part[name] = value[:layer] + value[layer + 1:]
+        if "full_attn_idxs" in part:
+            part["full_attn_idxs"] = [at - (at > layer) for at in part["full_attn_idxs"] if at != layer]
         if count:
             part["num_hidden_layers"] = count - 1
     tensors = {}
@@ -123,18 +126,28 @@ def check_layer(case, layer, work):
     return f"layer {layer} dropped"
 
 
+def check_refusal(case, layer, work):
+    model = work + "/m.gguf"
+    tool("mlx2gguf", "-q", "--force", case + "/model", "-o", model)
+    done = tool("gguf-edit", "-q", "--drop-layers", str(layer), model, "-o", work + "/cut.gguf", check=False)
+    if done.returncode == 0 or f"layer {layer + 2} layer {layer + 3} would be" not in done.stderr or os.path.exists(work + "/cut.gguf"):
+        raise RuntimeError(f"--drop-layers {layer} should be refused: {done.stderr.strip()}")
+    return f"layer {layer} is kept without --force: what follows would be of another kind"
+
+
 def main():
-    failed, seen = 0, {"experts": 0, "layer": 0}
+    failed, seen = 0, {"experts": 0, "layer": 0, "refusal": 0}
     for case in sorted(glob.glob(zoo + "/*_bf16")):
         name = os.path.basename(case)
         if is_sample and name not in SAMPLE:
             continue
-        for what in ("experts", "layer"):
-            if what == "layer" and name not in LAYERS:
+        for what, wanted in (("experts", {name}), ("layer", LAYERS), ("refusal", REFUSED)):
+            if name not in wanted:
                 continue
             with tempfile.TemporaryDirectory() as work:
                 try:
-                    said = check_experts(case, work) if what == "experts" else check_layer(case, LAYERS[name], work)
+                    said = {"experts": lambda: check_experts(case, work), "layer": lambda: check_layer(case, LAYERS[name], work),
+                            "refusal": lambda: check_refusal(case, REFUSED[name], work)}[what]()
                 except RuntimeError as error:
                     failed += 1
                     said = f"FAILED: {error}"
