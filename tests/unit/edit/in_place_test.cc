@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "edit/exclusive_file.h"
 #include "gguf/find_journal.h"
 #include "io/edit_lock.h"
@@ -28,6 +29,7 @@ class EditInPlace : public testing::Test {
 };
 
 TEST_F(EditInPlace, RefusesAFileThatIsMappedSomewhere) {
+  if (system::take_lease(-1) == ENOSYS) GTEST_SKIP() << "a system without leases does not tell";
   const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(descriptor, 0);
   void* mapped = ::mmap(nullptr, 16, PROT_READ, MAP_SHARED, descriptor, 0);
@@ -110,8 +112,8 @@ TEST_F(Recover, TheJournalOfAFileThatIsThereStays) {
   dir_.write("before.edit-journal", journal_);
   EXPECT_EQ(recover_header(path_, {}, remarks_), Recovery::restored);
   EXPECT_TRUE(is_there("before.edit-journal"));
-  ASSERT_EQ(remarks_.size(), 1U);
-  EXPECT_EQ(remarks_.front().code, "edit-journal-kept");
+  ASSERT_FALSE(remarks_.empty());
+  EXPECT_EQ(remarks_.back().code, "edit-journal-kept");  // without leases, that comes first
 }
 
 TEST_F(Recover, ThroughAHardLink) {
