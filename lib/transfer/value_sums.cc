@@ -43,8 +43,8 @@ bool can_be_sum(double sum) {
   return sum >= 0x1p-90 && sum < std::numeric_limits<double>::infinity();
 }
 
-// Are these sums right but for their last bits? Products of both sides are between their squares; what is not finite
-// in b alone is not in dd.
+// Are these sums right but for their last bits? Products of both sides are between their squares, and where b alone is
+// not finite, neither is dd.
 bool can_be_sums(const ValueSums& sums, Wanted wanted, float largest) {
   const bool is_equal = sums.dd == 0 && largest == 0;
   return can_be_sum(sums.aa) && (wanted == Wanted::error || can_be_sum(sums.bb)) && (is_equal || can_be_sum(sums.dd));
