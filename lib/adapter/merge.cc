@@ -85,7 +85,13 @@ Result<TensorMerge::Loaded> TensorMerge::load_step(const Step& step) const {
       MU_ASSIGN(loaded.a, adapter.read(module.a));
       MU_ASSIGN(loaded.b, adapter.read(module.b));
     } else {
-      MU_ASSIGN(loaded.values, read_pair(adapter, *step.pair, scales));
+      const Pair& pair = *step.pair;
+      MU_ASSIGN(PairValues values, read_pair(adapter, pair, scales));
+      const auto size = static_cast<std::size_t>(pair.rank * columns_);
+      for (std::size_t slice = 0; slice < pair.slices(); ++slice) {
+        loaded.slices.emplace_back(std::span(values.a).subspan(slice * size, size), pair.rank, columns_);
+      }
+      loaded.b = std::move(values.b);
     }
   }
   for (const Saved* saved : step.saved) {
@@ -147,16 +153,13 @@ void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u6
     for (const Block& block : pair.blocks) add_by_element(step, block, loaded, first, count, values);
     return;
   }
-  const std::span<const float> all_a(loaded.values.a);
-  const std::span<const float> all_b(loaded.values.b);
+  const std::span<const float> all_b(loaded.b);
   for (u64 row = first; row < first + count;) {
     const u64 slice = row / pair.rows();
     const u64 end = std::min(first + count, (slice + 1) * pair.rows());
     add_product(
-        all_a.subspan(static_cast<std::size_t>(slice * pair.rank * columns_),
-                      static_cast<std::size_t>(pair.rank * columns_)),
+        loaded.slices[static_cast<std::size_t>(slice)],
         all_b.subspan(static_cast<std::size_t>(row * pair.rank), static_cast<std::size_t>((end - row) * pair.rank)),
-        pair.rank, columns_,
         values.subspan(static_cast<std::size_t>((row - first) * columns_),
                        static_cast<std::size_t>((end - row) * columns_)));
     row = end;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "adapter/add_product.h"
 #include "adapter/pairs.h"
 
 namespace modelutils::adapter {
@@ -49,8 +50,9 @@ class TensorMerge {
 
  private:
   struct Loaded {
-    PairValues values;                                 // of a pair, with scales
-    std::vector<float> a, b;                           // of a module whose elements stand in another order
+    std::vector<Panels> slices;                        // of a pair's A
+    std::vector<float> b;                              // with scales; or
+    std::vector<float> a;                              // with b of a module whose elements stand in another order
     std::map<std::size_t, std::vector<float>> extras;  // by index: saved tensors, magnitudes
   };
   Result<std::shared_ptr<const std::vector<Loaded>>> load() const;

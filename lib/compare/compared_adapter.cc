@@ -61,11 +61,9 @@ class ProductValues : public TensorValues {
       const u64 slice = (first + done) / shape_.rows;
       const u64 row = (first + done) % shape_.rows;
       const u64 rows = std::min(count - done, shape_.rows - row);
-      const u64 of_a = shape_.rank * shape_.columns;
-      adapter::add_product(
-          std::span(factors_->a).subspan(slice * of_a, of_a),
-          std::span(factors_->b).subspan((slice * shape_.rows + row) * shape_.rank, rows * shape_.rank), shape_.rank,
-          shape_.columns, std::span(values).subspan(done * shape_.columns, rows * shape_.columns));
+      adapter::add_product(slices_[slice],
+                           std::span(b_).subspan((slice * shape_.rows + row) * shape_.rank, rows * shape_.rank),
+                           std::span(values).subspan(done * shape_.columns, rows * shape_.columns));
       done += rows;
     }
     out.values().resize(values.size() * sizeof(float));
@@ -80,9 +78,14 @@ class ProductValues : public TensorValues {
  private:
   Status load() const {
     const std::lock_guard lock(mutex_);
-    if (factors_) return {};
-    MU_ASSIGN(factors_, load_());
-    for (float& value : factors_->b) value = static_cast<float>(scale_ * static_cast<double>(value));
+    if (!slices_.empty()) return {};
+    MU_ASSIGN(Factors factors, load_());
+    for (float& value : factors.b) value = static_cast<float>(scale_ * static_cast<double>(value));
+    b_ = std::move(factors.b);
+    const u64 size = shape_.rank * shape_.columns;
+    for (u64 slice = 0; slice < shape_.slices; ++slice) {
+      slices_.emplace_back(std::span(factors.a).subspan(slice * size, size), shape_.rank, shape_.columns);
+    }
     return {};
   }
 
@@ -90,7 +93,8 @@ class ProductValues : public TensorValues {
   double scale_;
   Load load_;
   mutable std::mutex mutex_;
-  mutable std::optional<Factors> factors_;
+  mutable std::vector<adapter::Panels> slices_;  // of A
+  mutable std::vector<float> b_;
 };
 
 // Element (slice, i, j) of a factor as it lies in `values`, in rows.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace modelutils::adapter {
@@ -28,7 +29,7 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
       const std::vector<float> before = numbers(rows * columns, 3);
       for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
         std::vector<float> values = before;
-        add_product(a, b, rank, columns, values, instructions);
+        add_product(Panels(a, rank, columns), b, values, instructions);
         for (std::size_t i = 0; i < rows; ++i) {
           for (std::size_t j = 0; j < columns; ++j) {
             float sum = before[i * columns + j];
@@ -37,6 +38,26 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
           }
         }
       }
+    }
+  }
+}
+
+// Every product is added with one rounding, whether the machine can or not.
+TEST(AddProduct, RoundsOnce) {
+  constexpr std::size_t rank = 16, columns = 100, rows = 9;
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> a(rank * columns), b(rows * rank), before(rows * columns);
+  for (std::vector<float>* some : {&a, &b, &before}) {
+    for (float& value : *some) value = normal(random);
+  }
+  for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+    std::vector<float> values = before;
+    add_product(Panels(a, rank, columns), b, values, instructions);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      float sum = before[i];
+      for (std::size_t k = 0; k < rank; ++k) sum = std::fma(b[i / columns * rank + k], a[k * columns + i % columns], sum);
+      ASSERT_EQ(values[i], sum) << i;
     }
   }
 }
@@ -50,7 +71,7 @@ TEST(AddProduct, FourRanksOfZerosAreLeftOut) {
   for (std::size_t k = 0; k < 4; ++k) b[rank + k] = 0.5F;
   for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
     std::vector<float> values(rows * columns, -0.0F);
-    add_product(a, b, rank, columns, values, instructions);
+    add_product(Panels(a, rank, columns), b, values, instructions);
     for (std::size_t i = 0; i < values.size(); ++i) {
       ASSERT_EQ(values[i], i / columns == 1 ? 2.0F : 0.0F);
       ASSERT_EQ(std::signbit(values[i]), i / columns != 1);
