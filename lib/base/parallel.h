@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/system.h"
 
 namespace modelutils {
 
@@ -57,7 +58,7 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
   {
     std::vector<std::jthread> helpers;
     try {
-      for (unsigned i = 1; i < threads && i < items; ++i) helpers.emplace_back(run, i);
+      for (unsigned i = 1; i < threads && i < items; ++i) system::begin_apart(helpers.emplace_back(run, i));
     } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
     } catch (const std::bad_alloc&) {     // nor memory for one
     }

@@ -1,4 +1,6 @@
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/auxv.h>
@@ -95,6 +97,17 @@ bool has_carryless_product() {
 #else
   return false;
 #endif
+}
+
+void begin_apart(std::jthread& thread) {
+  cpu_set_t allowed;
+  const int here = ::sched_getcpu();
+  if (here < 0 || here >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (CPU_COUNT(&allowed) != 2 || !CPU_ISSET(here, &allowed)) return;
+  cpu_set_t other = allowed;
+  CPU_CLR(here, &other);
+  if (::pthread_setaffinity_np(thread.native_handle(), sizeof other, &other) != 0) return;
+  (void)::pthread_setaffinity_np(thread.native_handle(), sizeof allowed, &allowed);
 }
 
 const char* program_name() {

@@ -87,6 +87,8 @@ bool has_carryless_product() {
   return false;
 }
 
+void begin_apart(std::jthread& /*thread*/) {}
+
 const char* program_name() {
   return "modelutils";
 }

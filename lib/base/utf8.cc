@@ -42,8 +42,14 @@ bool is_utf8(std::string_view text) {
       cursor += 8;
     }
     if (cursor == end) break;
-    if (static_cast<u8>(*cursor) < 0x80) {
+    const auto first = static_cast<u8>(*cursor);
+    if (first < 0x80) {
       ++cursor;
+      continue;
+    }
+    // What byte-level vocabularies have for spaces.
+    if (first >= 0xC2 && first < 0xE0 && end - cursor >= 2 && (static_cast<u8>(cursor[1]) & 0xC0) == 0x80) {
+      cursor += 2;
       continue;
     }
     const CodePoint point = decode_utf8({cursor, static_cast<std::size_t>(end - cursor)});

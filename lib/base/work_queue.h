@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system.h"
 #include "base/types.h"
 
 namespace modelutils {
@@ -54,7 +55,7 @@ class WorkQueue {
  private:
   void start() {
     try {
-      while (threads_.size() < wanted_) threads_.emplace_back([this] { run(); });
+      while (threads_.size() < wanted_) system::begin_apart(threads_.emplace_back([this] { run(); }));
     } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
     } catch (const std::bad_alloc&) {     // nor memory for one
     }

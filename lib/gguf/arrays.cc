@@ -48,11 +48,15 @@ T saturate(Number value) {
 }
 
 template <typename T, typename Number>
-void read_run(ByteReader& reader, u64 count, std::vector<T>& out) {
-  for (u64 i = 0; i < count; ++i) {
-    const Number value = reader.read<Number>();
+void read_run(ByteReader& reader, bool big_endian, u64 count, std::vector<T>& out) {
+  constexpr u64 at_once = 4096;
+  while (count > 0) {
+    const u64 some = std::min(count, at_once);
+    const std::string_view bytes = reader.read_view(some * sizeof(Number));
     if (!reader.ok()) return;
-    out.push_back(saturate<T>(value));
+    const auto* at = reinterpret_cast<const std::byte*>(bytes.data());
+    for (u64 i = 0; i < some; ++i) out.push_back(saturate<T>(load<Number>(at + i * sizeof(Number), big_endian)));
+    count -= some;
   }
 }
 
@@ -160,16 +164,16 @@ Result<std::vector<T>> read_numbers(const ByteSource& source, const Document& do
   ByteReader reader = reader_at(source, document, *offset, count * size);
   out.reserve(static_cast<std::size_t>(std::min(count, max_numbers_reserved)));
   switch (array.element_type) {
-    case ValueType::u8: read_run<T, u8>(reader, count, out); break;
-    case ValueType::i8: read_run<T, i8>(reader, count, out); break;
-    case ValueType::u16: read_run<T, u16>(reader, count, out); break;
-    case ValueType::i16: read_run<T, i16>(reader, count, out); break;
-    case ValueType::u32: read_run<T, u32>(reader, count, out); break;
-    case ValueType::i32: read_run<T, i32>(reader, count, out); break;
-    case ValueType::f32: read_run<T, float>(reader, count, out); break;
-    case ValueType::u64: read_run<T, u64>(reader, count, out); break;
-    case ValueType::i64: read_run<T, i64>(reader, count, out); break;
-    case ValueType::f64: read_run<T, double>(reader, count, out); break;
+    case ValueType::u8: read_run<T, u8>(reader, document.big_endian, count, out); break;
+    case ValueType::i8: read_run<T, i8>(reader, document.big_endian, count, out); break;
+    case ValueType::u16: read_run<T, u16>(reader, document.big_endian, count, out); break;
+    case ValueType::i16: read_run<T, i16>(reader, document.big_endian, count, out); break;
+    case ValueType::u32: read_run<T, u32>(reader, document.big_endian, count, out); break;
+    case ValueType::i32: read_run<T, i32>(reader, document.big_endian, count, out); break;
+    case ValueType::f32: read_run<T, float>(reader, document.big_endian, count, out); break;
+    case ValueType::u64: read_run<T, u64>(reader, document.big_endian, count, out); break;
+    case ValueType::i64: read_run<T, i64>(reader, document.big_endian, count, out); break;
+    case ValueType::f64: read_run<T, double>(reader, document.big_endian, count, out); break;
     case ValueType::boolean: read_bools(reader, count, out); break;
     case ValueType::string:
     case ValueType::array: break;

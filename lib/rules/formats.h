@@ -24,7 +24,8 @@ struct CheckedModel {
 /// said (the file vanished).
 struct FormatRules {
   Format format;
-  Result<CheckedModel> (*check)(const Model& model);
+  /// `threads`: that it may use, the calling one included.
+  Result<CheckedModel> (*check)(const Model& model, unsigned threads);
   bool has_checksum = false;  ///< of its own, which `check` compares
   /// The catalog that `check` will give, for formats whose rules need not be done before data can be read; or nullptr.
   Catalog (*catalog)(const Model& model) = nullptr;

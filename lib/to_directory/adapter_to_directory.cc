@@ -68,7 +68,7 @@ class Converter {
     if (!probe.format) return tl::make_unexpected(unknown_format(probe));
     MU_ASSIGN(model_, open_model(std::move(probe)));
     if (!model_.gguf) return input_error("adapter-tensor", "is not a GGUF", {}, {}, options_.input);
-    MU_ASSIGN(CheckedModel checked, rules_of(model_.format).check(model_));
+    MU_ASSIGN(CheckedModel checked, rules_of(model_.format).check(model_, 1));
     const Findings findings = checked.findings.findings();
     if (const Finding* broken = first_error(findings)) {
       return tl::make_unexpected(with_path(*broken, options_.input));

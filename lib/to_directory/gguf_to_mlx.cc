@@ -62,7 +62,7 @@ Status check_directory(const AtomicDirectory& directory, bool has_config, const 
   if (!probe->format) return bug(unknown_format(*probe));
   Result<Model> model = open_model(std::move(*probe));
   if (!model) return bug(model.error());
-  Result<CheckedModel> checked = rules_of(model->format).check(*model);
+  Result<CheckedModel> checked = rules_of(model->format).check(*model, 1);
   if (!checked) return bug(checked.error());
   for (const Finding& finding : checked->findings.findings()) {
     if (finding.severity != Severity::error || finding.scope == Scope::data) continue;

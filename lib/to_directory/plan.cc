@@ -90,7 +90,7 @@ class DirectoryPlanner {
     config_options.model_type = options_.model_type;
     MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
     MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
-    const FindingLog rules = gguf_structure_rules(plan_.set);
+    const FindingLog rules = gguf_structure_rules(plan_.set, TokenTexts::read, options_.threads);
     const Findings findings = rules.findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
     // Plain directories have the published names, which both readers know for most families; packed ones only mlx-lm

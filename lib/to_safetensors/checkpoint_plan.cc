@@ -43,7 +43,7 @@ class CheckpointPlanner {
                          fmt::format("is {}, not a PyTorch checkpoint", format_info(plan_.model.format).noun), {}, {},
                          options_.input);
     }
-    MU_ASSIGN(const CheckedModel checked, rules_of(plan_.model.format).check(plan_.model));
+    MU_ASSIGN(const CheckedModel checked, rules_of(plan_.model.format).check(plan_.model, 1));
     const Findings found = checked.findings.findings();
     if (const Finding* broken = first_container_error(found)) {
       return tl::make_unexpected(with_path(*broken, options_.input));

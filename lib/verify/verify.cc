@@ -153,7 +153,7 @@ void open_all(const std::string& path, const TreeOptions& tree) {
     try {
       auto probe = probe_path(target.path);
       if (!probe || !probe->format) return true;
-      if (const auto model = open_model(std::move(*probe))) (void)rules_of(model->format).check(*model);
+      if (const auto model = open_model(std::move(*probe))) (void)rules_of(model->format).check(*model, 1);
     } catch (const std::bad_alloc&) {  // its files were compared when they were opened; its report says the rest
     }
     return standard_output_is_no_input().has_value();

@@ -197,11 +197,11 @@ class ModelVerifier::Run {
       options_.before_download(target_.path, bytes);
     }
     const LogStep step(target_.path + (reads ? ": rules, and the values at the same time" : ": rules"));
-    if (!reads) return rules.check(model);
-    std::optional<Result<CheckedModel>> checked;
     const ThreadBudget::Share share(budget_);
+    if (!reads) return rules.check(model, share.threads());
+    std::optional<Result<CheckedModel>> checked;
     check_data(rules.catalog(model), {}, share.threads(), values_.emplace(), progress_,
-               [&] { checked = rules.check(model); });
+               [&] { checked = rules.check(model, 1); });
     return std::move(*checked);
   }
 

@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   if (!probe || !probe->format || probe->format == Format::bump) return 0;
   const auto model = open_model(std::move(*probe));
   if (!model) std::abort();
-  const auto checked = rules_of(model->format).check(*model);
+  const auto checked = rules_of(model->format).check(*model, 1);
   if (!checked) std::abort();
   const u64 file_size = model->bump5->document.file_size;
   for (const CatalogTensor& tensor : checked->catalog.tensors) {

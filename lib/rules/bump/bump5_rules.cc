@@ -189,7 +189,7 @@ class Bump5Rules {
 
 }  // namespace
 
-Result<CheckedModel> check_bump5(const Model& model) {
+Result<CheckedModel> check_bump5(const Model& model, unsigned /*threads*/) {
   return Bump5Rules(model).check();
 }
 

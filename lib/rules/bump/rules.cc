@@ -265,7 +265,7 @@ class BumpRules {
 
 }  // namespace
 
-Result<CheckedModel> check_bump(const Model& model) {
+Result<CheckedModel> check_bump(const Model& model, unsigned /*threads*/) {
   return BumpRules(model.probe, *model.bump).check();
 }
 

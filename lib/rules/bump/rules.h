@@ -9,10 +9,10 @@ namespace modelutils {
 
 /// BUMPWGT3: header, dtype table, exact size, reserved bytes, config.json beside the file, and always the payload's
 /// checksum.
-Result<CheckedModel> check_bump(const Model& model);
+Result<CheckedModel> check_bump(const Model& model, unsigned threads = 1);
 
 /// BUMPWGT4 and BUMPWGT5: header, dtype table, exact size, checksum, metadata and footer, tokenizer, and next to the
 /// file the engine's manifest and map and config.json.
-Result<CheckedModel> check_bump5(const Model& model);
+Result<CheckedModel> check_bump5(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

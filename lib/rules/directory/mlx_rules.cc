@@ -134,7 +134,7 @@ void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
 
 }  // namespace
 
-Result<CheckedModel> check_model_directory(const Model& opened) {
+Result<CheckedModel> check_model_directory(const Model& opened, unsigned /*threads*/) {
   const SafetensorsModel& model = *opened.safetensors;
   CheckedModel checked;
   checked.format_text = is_mlx(model) ? "MLX" : "Hugging Face";

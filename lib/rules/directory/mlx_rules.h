@@ -18,6 +18,6 @@ FindingLog model_directory_rules(const SafetensorsModel& model);
 FindingLog side_file_rules(const SafetensorsModel& model);
 
 /// The row of the table of formats (formats.cc), format "mlx".
-Result<CheckedModel> check_model_directory(const Model& opened);
+Result<CheckedModel> check_model_directory(const Model& opened, unsigned threads = 1);
 
 }  // namespace modelutils

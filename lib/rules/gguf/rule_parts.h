@@ -46,6 +46,6 @@ void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, 
 /// What it read of the special tokens on its way; nothing where it did not read the vocabulary.
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
-                                      FindingLog& log);
+                                      unsigned threads, FindingLog& log);
 
 }  // namespace modelutils::gguf_rules

@@ -82,7 +82,7 @@ Findings gguf_container_findings(const gguf::SplitSet& set) {
   return log.findings();
 }
 
-FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
+FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, unsigned threads) {
   FindingLog log(set.findings);
   for (const gguf::SetFile& file : set.files) {
     FindingLog part = gguf_container_rules(file.document);
@@ -110,18 +110,18 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts) {
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   FindingLog of_tokens;
-  auto roles = gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, of_tokens);
+  auto roles = gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, threads, of_tokens);
   gguf_rules::check_chat_templates(*first.source, first.document, index, texts, std::move(roles), part);
   part.add_all(std::move(of_tokens));
   take(log, std::move(part), set, first);
   return log;
 }
 
-Result<CheckedModel> check_gguf(const Model& model) {
+Result<CheckedModel> check_gguf(const Model& model, unsigned threads) {
   const gguf::SplitSet& set = *model.gguf;
   CheckedModel checked;
   checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
-  checked.findings = gguf_structure_rules(set);
+  checked.findings = gguf_structure_rules(set, TokenTexts::read, threads);
   check_neighbour_template(set, checked.findings);
   // What is wrong with the container or its parts explains what is missing.
   if (first_container_error(checked.findings.findings()) == nullptr) {

@@ -23,10 +23,10 @@ enum class TokenTexts { read, known };
 
 /// All that can be said without reading tensor data: container, keys, hyper-parameters, tokens, merges, chat templates,
 /// padding bytes and what stands behind the last tensor. What converters refuse by (first_error) and verify reports.
-FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts = TokenTexts::read);
+FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts = TokenTexts::read, unsigned threads = 1);
 
 /// The row of the table of formats (formats.cc).
-Result<CheckedModel> check_gguf(const Model& model);
+Result<CheckedModel> check_gguf(const Model& model, unsigned threads = 1);
 Catalog catalog_of_gguf(const Model& model);
 
 }  // namespace modelutils

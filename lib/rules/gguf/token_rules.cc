@@ -29,7 +29,7 @@ class TokenRules {
 
   const std::optional<RoleTexts>& roles() const { return roles_; }
 
-  void check(const TensorFacts& facts, TokenTexts texts) {
+  void check(const TensorFacts& facts, TokenTexts texts, unsigned threads) {
     const gguf::ArrayRef* tokens = string_array(tokens_key);
     if (tokens == nullptr) return;
     count_ = tokens->count;
@@ -51,7 +51,7 @@ class TokenRules {
     const bool byte_level = index_.string_value("tokenizer.ggml.model") == "gpt2";
     RoleTextsOnTheWay roles(index_, count_);
     const auto scan = scan_vocabulary(source_, document_, *tokens, merges,
-                                      byte_level ? ordinary_tokens() : std::vector<bool>(), &roles);
+                                      byte_level ? ordinary_tokens() : std::vector<u8>(), &roles, threads);
     if (!scan) return log_.add(without_path(scan.error()));
     if (!roles.next()) roles_ = roles.texts();
     report_tokens(*scan, *tokens);
@@ -113,9 +113,10 @@ class TokenRules {
   }
   static i64 number(tokenizer::TokenType type) { return static_cast<i64>(type); }
 
-  std::vector<bool> ordinary_tokens() const {
-    std::vector<bool> ordinary(types_.size());
-    for (std::size_t i = 0; i < types_.size(); ++i) ordinary[i] = types_[i] == number(tokenizer::TokenType::normal);
+  std::vector<u8> ordinary_tokens() const {
+    constexpr auto normal = static_cast<u8>(tokenizer::TokenType::normal);
+    std::vector<u8> ordinary(types_.size());
+    for (std::size_t i = 0; i < types_.size(); ++i) ordinary[i] = types_[i] == normal ? 1 : 0;
     return ordinary;
   }
 
@@ -164,17 +165,18 @@ class TokenRules {
         (array->element_type != gguf::ValueType::i32 && array->element_type != gguf::ValueType::u32)) {
       return;
     }
+    types_.reserve(static_cast<std::size_t>(std::min({count_, most_tokens, array->count})));
     u64 bad = 0;
     u64 first_index = 0;
     for (u64 first = 0; first < array->count; first += step) {
       const auto types = gguf::read_numbers<i64>(source_, document_, *array, first, step);
       if (!types) return log_.add(without_path(types.error()));
+      const u64 kept = std::min(count_, most_tokens);
       for (std::size_t i = 0; i < types->size(); ++i) {
         const i64 type = (*types)[i];
-        if ((type < 0 || type > last_type) && bad++ == 0) first_index = first + i;
-        if (types_.size() < std::min(count_, most_tokens)) {
-          types_.push_back(type < 0 || type > last_type ? u8{0} : static_cast<u8>(type));
-        }
+        const bool is_known = type >= 0 && type <= last_type;
+        if (!is_known && bad++ == 0) first_index = first + i;
+        if (first + i < kept) types_.push_back(is_known ? static_cast<u8>(type) : u8{0});
       }
     }
     if (bad == 0) return;
@@ -272,9 +274,9 @@ class TokenRules {
 
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
-                                      FindingLog& log) {
+                                      unsigned threads, FindingLog& log) {
   TokenRules rules(source, document, index, log);
-  rules.check(facts, texts);
+  rules.check(facts, texts, threads);
   return rules.roles();
 }
 

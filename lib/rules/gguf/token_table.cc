@@ -6,21 +6,21 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/large_pages.h"
 #include "base/system.h"
 
 namespace modelutils {
 
-TokenTable::TokenTable(u64 tokens) : mask_(std::bit_ceil(std::max<u64>(16, tokens * 2)) - 1) {
-  resize_to_fill(slots_, mask_ + 1);
-  resize_to_fill(hashes_, tokens);
+TextHash::TextHash() {
   if (!system::random_bytes(&seed_, sizeof seed_)) {
-    seed_ = reinterpret_cast<u64>(slots_.data());  // address space randomisation is better than nothing
+    seed_ = reinterpret_cast<u64>(this);  // address space randomisation is better than nothing
   }
 }
 
-u64 TokenTable::hash(std::string_view text) const {
+u64 TextHash::operator()(std::string_view text) const {
   return XXH3_64bits_withSeed(text.data(), text.size(), seed_);
 }
+
+TokenTable::TokenTable(u64 tokens)
+    : mask_(std::bit_ceil(std::max<u64>(16, tokens * 2)) - 1), slots_(mask_ + 1), hashes_(tokens) {}
 
 }  // namespace modelutils

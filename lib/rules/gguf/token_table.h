@@ -3,18 +3,28 @@
 
 #include <optional>
 #include <string_view>
-#include <vector>
 
+#include "base/large_pages.h"
 #include "base/types.h"
 
 namespace modelutils {
+
+/// A keyed hash of texts, with a random key.
+class TextHash {
+ public:
+  TextHash();
+  u64 operator()(std::string_view text) const;
+
+ private:
+  u64 seed_ = 0;
+};
 
 /// Open addressing over keyed 64-bit hashes; the texts themselves are not kept. A slot has a 32-bit fingerprint and the
 /// number of its text, so that a look-up reads one cache line: 2 MiB of slots for 128,000 tokens.
 ///
 /// insert() compares whole hashes: that two different texts of n look equal has a chance of about n² / 2^65 (5e-10 for
 /// 128,000). find() takes a text that is not there for one that is with a chance of about 2^-31. No file can bring
-/// either about: the key is random.
+/// either about: the key of TextHash is random.
 ///
 /// Hashing a batch of texts first, with prefetch() for each, and asking afterwards makes the waits for memory overlap.
 class TokenTable {
@@ -22,7 +32,6 @@ class TokenTable {
   /// Room for texts with the numbers 0 to `tokens` - 1. Memory: 24 to 40 bytes for each.
   explicit TokenTable(u64 tokens);
 
-  u64 hash(std::string_view text) const;
   void prefetch(u64 hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
 
   /// Adds a text. If it is there already, changes nothing and gives the number it was added under.
@@ -53,10 +62,9 @@ class TokenTable {
   };
   static u32 fingerprint(u64 hash) { return static_cast<u32>(hash >> 32) | 1u; }
 
-  std::vector<Slot> slots_;
-  std::vector<u64> hashes_;  // by number
   std::size_t mask_;
-  u64 seed_ = 0;
+  ZeroedArray<Slot> slots_;
+  ZeroedArray<u64> hashes_;  // by number
 };
 
 }  // namespace modelutils

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/byte_reader.h"
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "rules/gguf/token_table.h"
 
@@ -11,13 +12,39 @@ namespace modelutils {
 
 namespace {
 
-// Calls visit(index, text, offset) for each string of an array; the views live during the call.
-template <typename Visit>
-Status each_string(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& array,
-                   const Visit& visit) {
+// Strings [first, end) of an array, of which the first one's length field stands at `offset`.
+struct Strings {
+  u64 first;
+  u64 end;
+  u64 offset;
+};
+
+Strings whole(const gguf::ArrayRef& array) {
+  return {0, array.count, array.offset};
+}
+
+// As many parts, of about as many strings each. None where the array cannot be read.
+std::vector<Strings> parts_of(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& array,
+                              unsigned parts) {
   ByteReader reader(source, array.offset);
   reader.set_big_endian(document.big_endian);
-  for (u64 i = 0; i < array.count; ++i) {
+  std::vector<Strings> all;
+  for (u64 part = 0; part < parts && reader.ok(); ++part) {
+    const u64 first = array.count / parts * part;
+    const u64 end = part + 1 == parts ? array.count : first + array.count / parts;
+    all.push_back({first, end, reader.offset()});
+    if (end < array.count) reader.skip_strings(end - first);
+  }
+  return all;
+}
+
+// Calls visit(index, text, offset) for each; the views live during the call.
+template <typename Visit>
+Status each_string(const ByteSource& source, const gguf::Document& document, const Strings& strings,
+                   const Visit& visit) {
+  ByteReader reader(source, strings.offset);
+  reader.set_big_endian(document.big_endian);
+  for (u64 i = strings.first; i < strings.end; ++i) {
     const u64 offset = reader.offset();
     const u64 size = reader.read<u64>();
     const std::string_view text = reader.read_view(size);
@@ -26,6 +53,41 @@ Status each_string(const ByteSource& source, const gguf::Document& document, con
   }
   if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
   return {};
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::size_t longest_digits(std::string_view text) {
+  if (std::ranges::none_of(text, is_digit)) return 0;  // most
+  std::size_t longest = 0, run = 0;
+  for (const char c : text) {
+    run = is_digit(c) ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
+
+bool has_several_characters(std::string_view text) {
+  if (text.size() < 2) return false;
+  return static_cast<u8>(text[0]) < 0x80 || decode_utf8(text).size < text.size();
+}
+
+bool is_set(const std::vector<u8>& flags, u64 index) {
+  return index < flags.size() && flags[static_cast<std::size_t>(index)] != 0;
+}
+
+// The halves of a merge as the loader takes them: divided by the first space that is not the first byte. Nothing if
+// there is none, or nothing after it.
+struct Halves {
+  std::string_view left;
+  std::string_view right;
+};
+std::optional<Halves> split_merge(std::string_view text) {
+  const std::size_t space = text.find(' ', 1);
+  if (space == std::string_view::npos || space + 1 == text.size()) return std::nullopt;
+  return Halves{text.substr(0, space), text.substr(space + 1)};
 }
 
 // Strings whose hashes are known and whose slots are on their way into the cache; `settle` is called for each when
@@ -51,67 +113,53 @@ class Batch {
 
 struct Token {
   u64 hash;
-  u64 index;
+  u32 index;
   u64 offset;
 };
 
-std::size_t longest_digits(std::string_view text) {
-  std::size_t longest = 0, run = 0;
-  for (const char c : text) {
-    run = c >= '0' && c <= '9' ? run + 1 : 0;
-    longest = std::max(longest, run);
-  }
-  return longest;
-}
+// What a scan knows before it begins, and what its passes share.
+struct Vocabulary {
+  const ByteSource& source;
+  const gguf::Document& document;
+  const gguf::ArrayRef& tokens;
+  TextHash hash = {};
+  std::optional<TokenTable> table = {};
+};
 
-bool has_several_characters(std::string_view text) {
-  return !text.empty() && decode_utf8(text).size < text.size();
-}
-
-bool is_set(const std::vector<bool>& flags, u64 index) {
-  return index < flags.size() && flags[static_cast<std::size_t>(index)];
-}
-
-Status scan_tokens(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& tokens,
-                   const std::vector<bool>& ordinary, TokenTable& table, std::vector<bool>& unmade,
-                   gguf_rules::RoleTextsOnTheWay* roles, VocabularyScan& scan) {
+Status fill_table(Vocabulary& all, gguf_rules::RoleTextsOnTheWay* roles, VocabularyScan& scan) {
+  TokenTable& table = all.table.emplace(all.tokens.count);
   const auto settle = [&](const Token& token) {
-    const u32 index = static_cast<u32>(token.index);
-    const std::optional<u32> first = table.insert(token.hash, index);
+    const std::optional<u32> first = table.insert(token.hash, token.index);
     if (!first) return;
     if (scan.duplicate_count++ < VocabularyScan::kept_duplicates) {
-      scan.duplicates.push_back({index, *first, token.offset});
+      scan.duplicates.push_back({token.index, *first, token.offset});
     }
   };
   Batch<Token, decltype(settle)> batch(settle);
-  const Status read = each_string(source, document, tokens, [&](u64 index, std::string_view text, u64 offset) {
-    if (!is_utf8(text)) scan.tokens_not_utf8.count(index, offset);
-    if (roles != nullptr && roles->next() == index) roles->take(text);
-    if (text.empty()) return scan.tokens_empty.count(index, offset);
-    if (is_set(ordinary, index)) {
-      unmade[static_cast<std::size_t>(index)] = has_several_characters(text);
-      const std::size_t digits = longest_digits(text);
-      if (digits >= 2) scan.two_digits.count(index, offset);
-      if (digits >= 4) scan.four_digits.count(index, offset);
-    }
-    const u64 hash = table.hash(text);
-    table.prefetch(hash);
-    batch.add({hash, index, offset});
-  });
+  const Status read =
+      each_string(all.source, all.document, whole(all.tokens), [&](u64 index, std::string_view text, u64 offset) {
+        if (roles != nullptr && roles->next() == index) roles->take(text);
+        if (text.empty()) return;
+        const u64 hash = all.hash(text);
+        table.prefetch(hash);
+        batch.add({hash, static_cast<u32>(index), offset});
+      });
   batch.finish();
   return read;
 }
 
-// The halves of a merge as the loader takes them: divided by the first space that is not the first byte. Nothing if
-// there is none, or nothing after it.
-struct Halves {
-  std::string_view left;
-  std::string_view right;
-};
-std::optional<Halves> split_merge(std::string_view text) {
-  const std::size_t space = text.find(' ', 1);
-  if (space == std::string_view::npos || space + 1 == text.size()) return std::nullopt;
-  return Halves{text.substr(0, space), text.substr(space + 1)};
+// `unmade` becomes which of the ordinary ones have several characters.
+Status look_at_texts(const Vocabulary& all, const std::vector<u8>& ordinary, std::vector<u8>& unmade,
+                     VocabularyScan& scan) {
+  return each_string(all.source, all.document, whole(all.tokens), [&](u64 index, std::string_view text, u64 offset) {
+    if (!is_utf8(text)) scan.tokens_not_utf8.count(index, offset);
+    if (text.empty()) return scan.tokens_empty.count(index, offset);
+    if (!is_set(ordinary, index)) return;
+    unmade[static_cast<std::size_t>(index)] = has_several_characters(text) ? 1 : 0;
+    const std::size_t digits = longest_digits(text);
+    if (digits >= 2) scan.two_digits.count(index, offset);
+    if (digits >= 4) scan.four_digits.count(index, offset);
+  });
 }
 
 struct Merge {
@@ -122,24 +170,32 @@ struct Merge {
   u64 offset;
 };
 
-Status scan_merges(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& merges,
-                   const TokenTable& table, std::vector<bool>& unmade, VocabularyScan& scan) {
+// What some of the merges say.
+struct MergesFound {
+  StringTally not_utf8;
+  StringTally not_split;
+  StringTally without_token;
+  std::vector<u8> made;  // tokens; empty if nobody asks
+};
+
+Status look_up(const Vocabulary& all, const Strings& merges, MergesFound& found) {
+  const TokenTable& table = *all.table;
   const auto settle = [&](const Merge& merge) {
     const std::optional<u32> token = table.find(merge.joined);
-    if (token && !unmade.empty()) unmade[*token] = false;
+    if (token && !found.made.empty()) found.made[*token] = 1;
     if (!token || !table.contains(merge.left) || !table.contains(merge.right)) {
-      scan.merges_without_token.count(merge.index, merge.offset);
+      found.without_token.count(merge.index, merge.offset);
     }
   };
   Batch<Merge, decltype(settle)> batch(settle);
   std::string joined;
-  const Status read = each_string(source, document, merges, [&](u64 index, std::string_view text, u64 offset) {
-    if (!is_utf8(text)) scan.merges_not_utf8.count(index, offset);
+  const Status read = each_string(all.source, all.document, merges, [&](u64 index, std::string_view text, u64 offset) {
+    if (!is_utf8(text)) found.not_utf8.count(index, offset);
     const std::optional<Halves> halves = split_merge(text);
-    if (!halves) return scan.merges_not_split.count(index, offset);
+    if (!halves) return found.not_split.count(index, offset);
     joined.assign(halves->left);
     joined.append(halves->right);
-    const Merge merge{table.hash(halves->left), table.hash(halves->right), table.hash(joined), index, offset};
+    const Merge merge{all.hash(halves->left), all.hash(halves->right), all.hash(joined), index, offset};
     for (const u64 hash : {merge.left, merge.right, merge.joined}) table.prefetch(hash);
     batch.add(merge);
   });
@@ -148,11 +204,11 @@ Status scan_merges(const ByteSource& source, const gguf::Document& document, con
 }
 
 // The token that a merge needs and the table does not have.
-std::string missing_token(std::string_view merge, const TokenTable& table) {
+std::string missing_token(std::string_view merge, const Vocabulary& all) {
   const std::optional<Halves> halves = split_merge(merge);
   if (!halves) return {};
   for (const std::string_view half : {halves->left, halves->right}) {
-    if (!table.contains(table.hash(half))) return std::string(half);
+    if (!all.table->contains(all.hash(half))) return std::string(half);
   }
   return std::string(halves->left) + std::string(halves->right);
 }
@@ -176,15 +232,34 @@ std::string beginning_of(std::string text) {
 
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
                                        const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
-                                       const std::vector<bool>& ordinary, gguf_rules::RoleTextsOnTheWay* roles) {
+                                       const std::vector<u8>& ordinary, gguf_rules::RoleTextsOnTheWay* roles,
+                                       unsigned threads) {
+  constexpr u64 worth_a_thread = 10000;
+  if (tokens.count < worth_a_thread) threads = 1;
   VocabularyScan scan;
-  TokenTable table(tokens.count);
-  std::vector<bool> unmade(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count));
-  MU_TRY(scan_tokens(source, document, tokens, ordinary, table, unmade, roles, scan));
+  Vocabulary all = {.source = source, .document = document, .tokens = tokens};
+  std::vector<u8> unmade(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count));
+  std::vector<Strings> parts;
+  // Merges need the table; what tokens look like does not.
+  const auto scan_tokens = [&](u64 item, unsigned /*thread*/) -> Status {
+    if (item == 1) return look_at_texts(all, ordinary, unmade, scan);
+    if (merges != nullptr) parts = parts_of(source, document, *merges, std::max(threads, 1u));
+    return fill_table(all, roles, scan);
+  };
+  MU_TRY(parallel_for(2, threads, scan_tokens));
   if (merges == nullptr) return scan;
-  MU_TRY(scan_merges(source, document, *merges, table, unmade, scan));
-  if (const auto first = std::ranges::find(unmade, true); first != unmade.end()) {
-    scan.not_merged.number = static_cast<u64>(std::count(first, unmade.end(), true));
+  std::vector<MergesFound> found(parts.size());
+  for (MergesFound& part : found) part.made.resize(unmade.size());
+  const auto scan_merges = [&](u64 part, unsigned /*thread*/) { return look_up(all, parts[part], found[part]); };
+  MU_TRY(parallel_for(parts.size(), threads, scan_merges));
+  for (const MergesFound& part : found) {
+    scan.merges_not_utf8.add(part.not_utf8);
+    scan.merges_not_split.add(part.not_split);
+    scan.merges_without_token.add(part.without_token);
+    for (std::size_t i = 0; i < unmade.size(); ++i) unmade[i] &= part.made[i] ^ 1;
+  }
+  if (const auto first = std::ranges::find(unmade, 1); first != unmade.end()) {
+    scan.not_merged.number = static_cast<u64>(std::count(first, unmade.end(), 1));
     scan.not_merged.first_index = static_cast<u64>(first - unmade.begin());
     ByteReader reader(source, tokens.offset);
     reader.set_big_endian(document.big_endian);
@@ -192,7 +267,7 @@ Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Doc
     scan.not_merged.first_offset = reader.offset();
   }
   if (const StringTally& bad = scan.merges_without_token; bad.number != 0) {
-    scan.first_missing = beginning_of(missing_token(whole_string_at(source, document, bad.first_offset), table));
+    scan.first_missing = beginning_of(missing_token(whole_string_at(source, document, bad.first_offset), all));
   }
   return scan;
 }

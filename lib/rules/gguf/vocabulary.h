@@ -1,4 +1,4 @@
-// One pass over the tokens and one over the merges of a GGUF file: half a million strings in a few milliseconds.
+// The tokens and the merges of a GGUF file: half a million strings in a few milliseconds.
 #pragma once
 
 #include <string>
@@ -19,6 +19,14 @@ struct StringTally {
     if (number++ != 0) return;
     first_index = index;
     first_offset = offset;
+  }
+  /// Those of strings that come later.
+  void add(const StringTally& later) {
+    if (number == 0) {
+      *this = later;
+    } else {
+      number += later.number;
+    }
   }
 };
 
@@ -45,13 +53,13 @@ struct VocabularyScan {
 };
 
 /// Hashes every token and looks up both halves and the whole of every merge. `tokens` (fewer than 2^32 - 1) and
-/// `merges`, which may be null, are arrays of strings. `ordinary`: which tokens are of type NORMAL; the last three
-/// tallies are of those only. `roles` gets the texts that it waits for. Memory: 24 to 48 bytes for each token. Errors:
-/// those of reading.
+/// `merges`, which may be null, are arrays of strings. `ordinary`: 1 for the tokens that are of type NORMAL; the last
+/// three tallies are of those only. `roles` gets the texts that it waits for. Memory: 24 to 48 bytes for each token.
+/// Errors: those of reading.
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
                                        const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
-                                       const std::vector<bool>& ordinary = {},
-                                       gguf_rules::RoleTextsOnTheWay* roles = nullptr);
+                                       const std::vector<u8>& ordinary = {},
+                                       gguf_rules::RoleTextsOnTheWay* roles = nullptr, unsigned threads = 1);
 
 /// The string whose length field stands at `offset`, its first 80 bytes or so (whole characters), for messages. Empty
 /// if it cannot be read.

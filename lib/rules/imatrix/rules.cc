@@ -7,7 +7,7 @@
 
 namespace modelutils {
 
-Result<CheckedModel> check_imatrix(const Model& model) {
+Result<CheckedModel> check_imatrix(const Model& model, unsigned /*threads*/) {
   const quantize::ImportanceMatrix& matrix = *model.importance;
   CheckedModel checked;
   checked.format_text = "importance matrix";

@@ -7,6 +7,6 @@
 namespace modelutils {
 
 /// Codes: "imatrix-calls", and those of the data.
-Result<CheckedModel> check_imatrix(const Model& model);
+Result<CheckedModel> check_imatrix(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

@@ -5,7 +5,7 @@
 
 namespace modelutils {
 
-Result<CheckedModel> check_pytorch(const Model& model) {
+Result<CheckedModel> check_pytorch(const Model& model, unsigned /*threads*/) {
   CheckedModel checked;
   checked.format_text = "PyTorch checkpoint";
   checked.findings = safetensors_container_rules(model.safetensors->set);

@@ -7,6 +7,6 @@
 namespace modelutils {
 
 /// The row of the table of formats (formats.cc). Directories with a config.json are the MLX rules' business.
-Result<CheckedModel> check_pytorch(const Model& model);
+Result<CheckedModel> check_pytorch(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

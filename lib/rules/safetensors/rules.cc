@@ -43,7 +43,7 @@ Findings safetensors_container_findings(const safetensors::ShardSet& set) {
   return safetensors_container_rules(set).findings();
 }
 
-Result<CheckedModel> check_safetensors(const Model& model) {
+Result<CheckedModel> check_safetensors(const Model& model, unsigned /*threads*/) {
   CheckedModel checked;
   const SafetensorsModel& opened = *model.safetensors;
   const std::optional<PeftAdapter> adapter =

@@ -22,6 +22,6 @@ FindingLog safetensors_container_rules(const safetensors::ShardSet& set);
 Findings safetensors_container_findings(const safetensors::ShardSet& set);
 
 /// The row of the table of formats (formats.cc). Directories with a config.json are the MLX rules' business.
-Result<CheckedModel> check_safetensors(const Model& model);
+Result<CheckedModel> check_safetensors(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

@@ -56,7 +56,8 @@ TEST(AddProduct, RoundsOnce) {
     add_product(Panels(a, rank, columns), b, values, instructions);
     for (std::size_t i = 0; i < values.size(); ++i) {
       float sum = before[i];
-      for (std::size_t k = 0; k < rank; ++k) sum = std::fma(b[i / columns * rank + k], a[k * columns + i % columns], sum);
+      for (std::size_t k = 0; k < rank; ++k)
+        sum = std::fma(b[i / columns * rank + k], a[k * columns + i % columns], sum);
       ASSERT_EQ(values[i], sum) << i;
     }
   }

@@ -41,8 +41,17 @@ TEST(Fused, HalfwayCases) {
 
 TEST(Fused, ValuesAtTheEdges) {
   const float infinity = std::numeric_limits<float>::infinity();
-  const float values[] = {0.0F, -0.0F, 1.0F, -1.0F, 0x1p-149F, 0x1p-126F, 0x1.fffffep127F, -0x1.fffffep127F,
-                          infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+  const float values[] = {0.0F,
+                          -0.0F,
+                          1.0F,
+                          -1.0F,
+                          0x1p-149F,
+                          0x1p-126F,
+                          0x1.fffffep127F,
+                          -0x1.fffffep127F,
+                          infinity,
+                          -infinity,
+                          std::numeric_limits<float>::quiet_NaN()};
   for (const float a : values) {
     for (const float b : values) {
       for (const float c : values) expect_fused(a, b, c);

@@ -1,8 +1,12 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 #include <array>
+#include <chrono>
 
 namespace modelutils {
 namespace {
@@ -24,6 +28,25 @@ TEST(ParallelFor, DoesEveryItemOnce) {
   }
   EXPECT_TRUE(parallel_for(0, 4, [](u64, unsigned) -> Status { return internal_error("never called"); }).has_value());
 }
+
+#if defined(__linux__)
+// They begin where there is room, and may then go where their maker may.
+TEST(ParallelFor, ThreadsMayRunWhereTheCallerMay) {
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+  std::atomic<int> equal{0};
+  std::atomic<unsigned> waiting{0};
+  ASSERT_TRUE(parallel_for(2, 2, [&](u64, unsigned) -> Status {
+                ++waiting;
+                while (waiting < 2) std::this_thread::yield();  // one item for each thread
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                cpu_set_t set;
+                if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_EQUAL(&set, &own)) ++equal;
+                return {};
+              }).has_value());
+  EXPECT_EQ(equal, 2);
+}
+#endif
 
 TEST(ParallelFor, GivesTheErrorOfTheLowestItemAndStops) {
   for (const unsigned threads : {1u, 4u}) {

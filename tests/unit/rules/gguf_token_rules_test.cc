@@ -16,11 +16,11 @@ namespace {
 using test::GgufBuilder;
 using Texts = std::vector<std::string>;
 
-FindingLog token_rules(const GgufBuilder& builder) {
+FindingLog token_rules(const GgufBuilder& builder, unsigned threads = 1) {
   auto source = builder.source();
   gguf::SplitSet set;
   set.files.push_back({"built.gguf", source, *gguf::parse(*source)});
-  return gguf_structure_rules(set);
+  return gguf_structure_rules(set, TokenTexts::read, threads);
 }
 
 std::string token_findings(const GgufBuilder& builder) {
@@ -35,6 +35,42 @@ std::string token_findings(const GgufBuilder& builder) {
 
 GgufBuilder vocabulary(const Texts& tokens) {
   return GgufBuilder().key_string("general.architecture", "test").key_strings("tokenizer.ggml.tokens", tokens);
+}
+
+// Every kind of trouble, in a vocabulary that is worth several threads: the first of each, and how many there are.
+TEST(GgufTokens, ThreadsFindTheSame) {
+  Texts tokens, merges;
+  for (int i = 0; i < 12000; ++i) tokens.push_back("t" + std::to_string(100000 + i));
+  for (const char* half : {"a", "b", "ab"}) tokens.push_back(half);
+  for (int i = 0; i < 9000; ++i) merges.push_back("a b");
+  tokens[400] = tokens[11000] = "same";
+  tokens[700] = tokens[11500] = "";
+  tokens[7000] = tokens[7100] = "\xFF";
+  merges[5000] = "a\xFF b";
+  merges[6000] = "ab";
+  merges[4400] = "a missing";
+  merges[8999] = "b missing";
+  std::vector<i32> types(tokens.size(), 1);
+  types[3] = 4;
+  const GgufBuilder builder = vocabulary(tokens)
+                                  .key_string("tokenizer.ggml.model", "gpt2")
+                                  .key_string("tokenizer.ggml.pre", "llama-bpe")
+                                  .key_strings("tokenizer.ggml.merges", merges)
+                                  .key_array<i32>("tokenizer.ggml.token_type", types);
+  const auto text = [&](unsigned threads) {
+    std::string all;
+    for (const Finding& finding : token_rules(builder, threads).findings()) {
+      all += std::to_string(finding.offset.value_or(0)) + " " + finding.code + ": " + finding.message + "\n";
+    }
+    return all;
+  };
+  const std::string alone = text(1);
+  for (const std::string_view said :
+       {"gguf-token-duplicate: token 7100", "token 11000 has the same text as token 400", "2 tokens without text",
+        "the first is token 700", "the first is element 7000", "the first is merge 6000", "the first is merge 4400"}) {
+    EXPECT_NE(alone.find(said), std::string::npos) << said << "\n" << alone;
+  }
+  for (const unsigned threads : {0u, 2u, 3u, 16u}) EXPECT_EQ(text(threads), alone);
 }
 
 TEST(GgufTokens, LengthsOfTheArrays) {
