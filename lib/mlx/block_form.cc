@@ -110,6 +110,7 @@ struct Form {
   Params params;
   TakeScales* scales = nullptr;  // none where one_group says it, and in the FP modes
   OneGroup one_group = {};
+  bool has_products = false;  // for scales: of two numbers of the block
 };
 constexpr Form forms[] = {
     {TensorType::Q4_0, {Mode::affine, 4, 32}, nullptr, symmetric(8)},
@@ -118,15 +119,15 @@ constexpr Form forms[] = {
     {TensorType::Q5_1, {Mode::affine, 5, 32}, nullptr, with_offset},
     {TensorType::Q8_0, {Mode::affine, 8, 32}, nullptr, symmetric(128)},
     {TensorType::Q3_K, {Mode::affine, 8, 128}, q3_k},
-    {TensorType::Q4_K, {Mode::affine, 4, 32}, k_blocks},
-    {TensorType::Q5_K, {Mode::affine, 5, 32}, k_blocks},
+    {TensorType::Q4_K, {Mode::affine, 4, 32}, k_blocks, {}, true},
+    {TensorType::Q5_K, {Mode::affine, 5, 32}, k_blocks, {}, true},
     {TensorType::IQ4_NL, {Mode::affine, 8, 32}, nullptr, symmetric(128)},
-    {TensorType::IQ4_XS, {Mode::affine, 8, 32}, iq4_xs},
-    {TensorType::IQ2_XXS, {Mode::affine, 8, 32}, iq2_xxs},
-    {TensorType::IQ3_XXS, {Mode::affine, 6, 32}, iq3_xxs},
-    {TensorType::IQ3_S, {Mode::affine, 4, 32}, iq3_s},
-    {TensorType::IQ1_S, {Mode::affine, 2, 32}, iq1_s},
-    {TensorType::IQ1_M, {Mode::affine, 8, 128}, iq1_m},
+    {TensorType::IQ4_XS, {Mode::affine, 8, 32}, iq4_xs, {}, true},
+    {TensorType::IQ2_XXS, {Mode::affine, 8, 32}, iq2_xxs, {}, true},
+    {TensorType::IQ3_XXS, {Mode::affine, 6, 32}, iq3_xxs, {}, true},
+    {TensorType::IQ3_S, {Mode::affine, 4, 32}, iq3_s, {}, true},
+    {TensorType::IQ1_S, {Mode::affine, 2, 32}, iq1_s, {}, true},
+    {TensorType::IQ1_M, {Mode::affine, 8, 128}, iq1_m, {}, true},
     {TensorType::TQ1_0, {Mode::affine, 2, 128}, ternary<52>},
     {TensorType::TQ2_0, {Mode::affine, 2, 128}, ternary<64>},
     {TensorType::Q1_0, {Mode::affine, 2, 128}, nullptr, {2, 0, -1}},
@@ -146,6 +147,11 @@ const Form* form_of(TensorType type) {
 std::optional<Params> exact_params(TensorType type) {
   const Form* form = form_of(type);
   return form == nullptr ? std::nullopt : std::optional(form->params);
+}
+
+bool has_product_scales(TensorType type) {
+  const Form* form = form_of(type);
+  return form != nullptr && form->has_products;
 }
 
 void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::span<float> biases,

@@ -20,6 +20,9 @@ namespace modelutils::mlx {
 /// infinite, and FP scale bytes that MLX reads in another way (foreign_scale_bytes()).
 std::optional<Params> exact_params(TensorType type);
 
+/// Are its scales products of two numbers of the block, which 16 bits hardly ever hold? Others are one F16 of it.
+bool has_product_scales(TensorType type);
+
 /// Scales and biases of whole blocks, one a group, as the decoder computes them: code × scale + bias (product and sum
 /// each rounded to float32) is the decoder's value. Affine forms only; sizes agree with exact_params(). The
 /// instructions make no difference to the result.

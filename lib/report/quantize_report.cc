@@ -60,14 +60,14 @@ void write_tensor(json::Writer& out, const QuantizedTensor& tensor) {
   if (tensor.measured) {
     const TensorError& error = tensor.error;
     out.key("rms");
-    out.number(error.relative_rms());
+    out.number(error.plain.rms());
     out.key("cosine");
-    out.number(error.cosine());
+    out.number(error.plain.cosine());
     out.key("max_abs");
-    out.number(error.max_abs);
+    out.number(error.plain.max_abs);
     if (tensor.weighted) {
       out.key("weighted_rms");
-      out.number(error.weighted_relative_rms());
+      out.number(error.weighted.rms());
     }
   }
   if (!tensor.reason.empty()) out.member("reason", tensor.reason);
@@ -87,8 +87,8 @@ std::string error_words(const QuantizedTensor& tensor) {
   if (tensor.copied) return ", copied";
   if (!tensor.measured) return "";
   std::string text = fmt::format(", relative RMS error {:.3g}, cosine {:.6f}, largest error {:.3g}",
-                                 tensor.error.relative_rms(), tensor.error.cosine(), tensor.error.max_abs);
-  if (tensor.weighted) text += fmt::format(", with importance {:.3g}", tensor.error.weighted_relative_rms());
+                                 tensor.error.plain.rms(), tensor.error.plain.cosine(), tensor.error.plain.max_abs);
+  if (tensor.weighted) text += fmt::format(", with importance {:.3g}", tensor.error.weighted.rms());
   return text;
 }
 
@@ -115,7 +115,7 @@ std::string types_text(const QuantizeReport& report) {
     if (of_type.copied == of_type.tensors) {
       text += ", copied";
     } else if (of_type.measured) {
-      text += fmt::format(", relative RMS error {:.3g}", of_type.error.relative_rms());
+      text += fmt::format(", relative RMS error {:.3g}", of_type.error.plain.rms());
     }
     text += '\n';
   }

@@ -13,6 +13,7 @@
 #include "requantize/tensor_error.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::requantize {
 
@@ -157,9 +158,8 @@ class Chooser {
     const double elements = static_cast<double>(tensor.rows()) * static_cast<double>(ne0);
     for (std::size_t o = 0; o < options.size(); ++o) {
       const TensorError& error = errors[o];
-      const bool by_weight = error.weighted_values2 > 0;
-      const double values2 = by_weight ? error.weighted_values2 : error.values2;
-      options[o].error = values2 > 0 ? (by_weight ? error.weighted_error2 : error.error2) / values2 * elements : 0;
+      const ValueSums& sums = error.weighted.aa > 0 ? error.weighted : error.plain;
+      options[o].error = sums.aa > 0 ? sums.dd / sums.aa * elements : 0;
     }
     options_[i] = std::move(options);
     return {};

@@ -137,7 +137,7 @@ Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 
     return refuse(request_, source, "quantize-overflow",
                   fmt::format("values too large for the scales of {}", type_name(planned.type)));
   }
-  if (request_.exact && error.max_abs > 0) {
+  if (request_.exact && error.plain.max_abs > 0) {
     return refuse(request_, source, "quantize-inexact",
                   fmt::format("{} → {} changes values (--exact)", source.form, type_name(planned.type)));
   }

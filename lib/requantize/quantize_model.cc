@@ -7,6 +7,7 @@
 #include "requantize/encode.h"
 #include "requantize/plan.h"
 #include "rules/gguf/rules.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::requantize {
 
@@ -58,7 +59,7 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
   std::vector<StreamTensor> tensors;
   for (const std::size_t i : plan.reading) tensors.push_back(plan.stream[i]);
   const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                MeasuredError*) {
+                                ValueSums*) {
     return encoder.encode(plan.reading[tensor], first, count, out[0], thread);
   };
   TakeRows take;

@@ -1,41 +1,12 @@
 #include "requantize/report.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace modelutils::requantize {
 
-namespace {
-
-double ratio_root(double error, double values) {
-  if (error == 0) return 0;
-  return values > 0 ? std::sqrt(error / values) : HUGE_VAL;
-}
-
-}  // namespace
-
 void TensorError::add(const TensorError& other) {
-  values2 += other.values2;
-  carried2 += other.carried2;
-  product += other.product;
-  error2 += other.error2;
-  max_abs = std::max(max_abs, other.max_abs);
-  weighted_values2 += other.weighted_values2;
-  weighted_error2 += other.weighted_error2;
-}
-
-double TensorError::relative_rms() const {
-  return ratio_root(error2, values2);
-}
-
-double TensorError::weighted_relative_rms() const {
-  return ratio_root(weighted_error2, weighted_values2);
-}
-
-double TensorError::cosine() const {
-  const double size = std::sqrt(values2) * std::sqrt(carried2);
-  if (size > 0) return product / size;
-  return values2 == carried2 ? 1 : 0;
+  plain.add(other.plain);
+  weighted.add(other.weighted);
 }
 
 u64 QuantizeReport::bytes() const {
@@ -82,7 +53,7 @@ std::vector<std::size_t> QuantizeReport::worst_first() const {
     if (tensors[i].measured && !tensors[i].copied) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return tensors[a].error.relative_rms() > tensors[b].error.relative_rms();
+    return tensors[a].error.plain.rms() > tensors[b].error.plain.rms();
   });
   return order;
 }

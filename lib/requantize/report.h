@@ -8,23 +8,16 @@
 #include "base/finding_log.h"
 #include "quantize/mix.h"
 #include "tensor/types.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::requantize {
 
-/// Sums over values x, what they became y, and importance weights w.
+/// Between values and what they became: as they are, and with the weights of their importance.
 struct TensorError {
-  double values2 = 0;   ///< Σx²
-  double carried2 = 0;  ///< Σy²
-  double product = 0;   ///< Σxy
-  double error2 = 0;    ///< Σ(x - y)²
-  double max_abs = 0;   ///< largest |x - y|
-  double weighted_values2 = 0;
-  double weighted_error2 = 0;
+  ValueSums plain;
+  ValueSums weighted;  ///< aa and dd alone
 
   void add(const TensorError& other);
-  double relative_rms() const;           ///< √(Σ(x - y)² / Σx²)
-  double weighted_relative_rms() const;  ///< the same with weights
-  double cosine() const;                 ///< Σxy / √(Σx²Σy²); 1 if all are zero
 };
 
 struct QuantizedTensor {

@@ -15,7 +15,7 @@ using Floats [[gnu::vector_size(4 * lanes)]] = float;
 using Doubles [[gnu::vector_size(8 * lanes)]] = double;
 
 struct Sums {
-  Doubles values2{}, carried2{}, product{}, error2{}, weighted_values2{}, weighted_error2{};
+  Doubles aa{}, bb{}, ab{}, dd{}, weighted_aa{}, weighted_dd{};
   Floats max_abs{};
 };
 
@@ -38,14 +38,14 @@ struct Sums {
   const Doubles difference = x - y;
   const Floats magnitude = exact > carried ? exact - carried : carried - exact;
   sums.max_abs = magnitude > sums.max_abs ? magnitude : sums.max_abs;
-  sums.values2 += x * x;
-  sums.carried2 += y * y;
-  sums.product += x * y;
-  sums.error2 += difference * difference;
+  sums.aa += x * x;
+  sums.bb += y * y;
+  sums.ab += x * y;
+  sums.dd += difference * difference;
   if (weights != nullptr) {
     const Doubles w = __builtin_convertvector(*weights, Doubles);
-    sums.weighted_values2 += w * x * x;
-    sums.weighted_error2 += w * difference * difference;
+    sums.weighted_aa += w * x * x;
+    sums.weighted_dd += w * difference * difference;
   }
 }
 
@@ -68,14 +68,14 @@ void measure_row(std::span<const float> exact, std::span<const float> carried, s
           }
         }
       });
-  TensorError added{.values2 = sum_of(sums.values2),
-                    .carried2 = sum_of(sums.carried2),
-                    .product = sum_of(sums.product),
-                    .error2 = sum_of(sums.error2),
-                    .max_abs = 0,
-                    .weighted_values2 = sum_of(sums.weighted_values2),
-                    .weighted_error2 = sum_of(sums.weighted_error2)};
-  for (std::size_t i = 0; i < lanes; ++i) added.max_abs = std::max(added.max_abs, double{sums.max_abs[i]});
+  TensorError added;
+  added.plain.aa = sum_of(sums.aa);
+  added.plain.bb = sum_of(sums.bb);
+  added.plain.ab = sum_of(sums.ab);
+  added.plain.dd = sum_of(sums.dd);
+  for (std::size_t i = 0; i < lanes; ++i) added.plain.max_abs = std::max(added.plain.max_abs, double{sums.max_abs[i]});
+  added.weighted.aa = sum_of(sums.weighted_aa);
+  added.weighted.dd = sum_of(sums.weighted_dd);
   error.add(added);
 }
 

@@ -8,6 +8,7 @@
 #include "io/hash.h"
 #include "to_bump/entry_bytes.h"
 #include "transfer/stream.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 
@@ -99,8 +100,9 @@ Result<BumpStreamResult> run(const gguf::SplitSet& set, const BumpFileImage& ima
   EntryHasher entries;
   std::vector<WatchRows> watchers = {[&](std::size_t, Bytes bytes) { payload.update(bytes); }};
   if (hash_entries) watchers.emplace_back([&](std::size_t i, Bytes bytes) { entries.update(i, bytes); });
-  const EncodeRows encode = [&](std::size_t i, u64 first, u64, const EncodedParts& out, unsigned thread,
-                                MeasuredError*) { return readers[thread].read(image.entries[i].parts, first, out[0]); };
+  const EncodeRows encode = [&](std::size_t i, u64 first, u64, const EncodedParts& out, unsigned thread, ValueSums*) {
+    return readers[thread].read(image.entries[i].parts, first, out[0]);
+  };
   MU_TRY(stream_tensors({&file, 1}, tensors, threads, encode, progress, watchers));
   if (output != nullptr && !image.tail.empty()) {
     const Bytes tail = std::as_bytes(std::span(image.tail));

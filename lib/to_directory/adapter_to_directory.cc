@@ -11,6 +11,7 @@
 #include "tensor/narrow.h"
 #include "to_directory/adapter_configs.h"
 #include "to_directory/adapter_modules.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_directory {
 
@@ -202,11 +203,11 @@ class Converter {
         narrow(type_, values, bytes.data());
         std::vector<float> carried = values;
         round_to(type_, carried);
-        MeasuredError error;
+        ValueSums error;
         modelutils::measure(values, carried, error);
-        report.exact = error.squared_error == 0;
+        report.exact = error.dd == 0;
         if (!*report.exact) {
-          report.rms = error.relative_rms();
+          report.rms = error.rms();
           report.max_abs = error.max_abs;
         }
         MU_TRY(weights.append(bytes));

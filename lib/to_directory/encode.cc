@@ -9,6 +9,7 @@
 #include "mlx/dequantize.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_directory {
 
@@ -27,7 +28,7 @@ EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& f
   return {columns / 8 * form.params.bits, scales, form.params.mode == mlx::Mode::affine ? scales : 0};
 }
 
-Status DirectoryEncoder::encode(u64 first, u64 count, const EncodedPiece& out, MeasuredError* error) {
+Status DirectoryEncoder::encode(u64 first, u64 count, const EncodedPiece& out, ValueSums* error) {
   const EncodedSizes sizes = encoded_sizes(tensor_, form_);
   if (form_.way == FormWay::blocks) return encode_blocks(first, count, out);
   const bool is_copy = form_.way == FormWay::plain && !tensor_.by_element && reader_.type() == form_.type &&
@@ -40,7 +41,7 @@ Status DirectoryEncoder::encode(u64 first, u64 count, const EncodedPiece& out, M
     const u64 here = std::min(step, count - done);
     MU_TRY(reader_.read_values((first + done) * units, here * units, values_));
     if (error != nullptr) {
-      error->squared_error += reader_.rounding().squared_error;
+      error->dd += reader_.rounding().squared_error;
       error->max_abs = std::max(error->max_abs, reader_.rounding().max_abs);
     }
     const EncodedPiece piece = {out.weight.subspan(done * sizes.weight, here * sizes.weight),
@@ -95,7 +96,7 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, const EncodedPiece&
   return {};
 }
 
-void DirectoryEncoder::encode_plain(const EncodedPiece& out, MeasuredError* error) {
+void DirectoryEncoder::encode_plain(const EncodedPiece& out, ValueSums* error) {
   narrow(form_.type, values_, out.weight.data());
   if (error == nullptr) return;
   carried_.resize(values_.size());
@@ -114,7 +115,7 @@ void DirectoryEncoder::quantize_groups(std::span<const float> values, std::span<
   }
 }
 
-void DirectoryEncoder::encode_groups(const EncodedPiece& out, MeasuredError* error) {
+void DirectoryEncoder::encode_groups(const EncodedPiece& out, ValueSums* error) {
   const mlx::Params& params = form_.params;
   const u32 scale_size = type_info(form_.type).block_bytes;
   std::array<u8, batch_elements> codes;

@@ -11,6 +11,7 @@
 #include "to_directory/rows.h"
 #include "to_directory/tensor_map.h"
 #include "transfer/report.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_directory {
 
@@ -35,13 +36,13 @@ class DirectoryEncoder {
 
   /// Rows [first, first + count) of the shape; `out` has the bytes that encoded_sizes() says. `error`, if given,
   /// collects the difference to the exact values (not for FormWay::blocks). Errors: reading.
-  Status encode(u64 first, u64 count, const EncodedPiece& out, MeasuredError* error);
+  Status encode(u64 first, u64 count, const EncodedPiece& out, ValueSums* error);
 
  private:
   Status encode_blocks(u64 first, u64 count, const EncodedPiece& out);
   // Of values_, which are whole rows.
-  void encode_plain(const EncodedPiece& out, MeasuredError* error);
-  void encode_groups(const EncodedPiece& out, MeasuredError* error);
+  void encode_plain(const EncodedPiece& out, ValueSums* error);
+  void encode_groups(const EncodedPiece& out, ValueSums* error);
   void quantize_groups(std::span<const float> values, std::span<u8> codes, std::span<mlx::ScaleAndBias> lattices) const;
 
   const DirectoryTensor& tensor_;

@@ -144,20 +144,9 @@ class FormChooser {
     return wanted == TensorType::F16 && facts.f16_overflows ? TensorType::F32 : wanted;
   }
 
-  // Scales of these types are products, which 16 bits hardly ever hold; others fit F16 unless they overflow.
+  // What is no product fits F16 unless it overflows.
   bool may_need_errors(TensorType type) const {
-    if (options_.scales == TensorType::BF16) return true;
-    switch (type) {
-      case TensorType::Q4_K:
-      case TensorType::Q5_K:
-      case TensorType::IQ4_XS:
-      case TensorType::IQ2_XXS:
-      case TensorType::IQ3_XXS:
-      case TensorType::IQ3_S:
-      case TensorType::IQ1_S:
-      case TensorType::IQ1_M: return true;
-      default: return false;
-    }
+    return options_.scales == TensorType::BF16 || mlx::has_product_scales(type);
   }
 
   // One type for everything if there is one: other types next to it make the activations F32. Else that of most packed

@@ -9,6 +9,7 @@
 #include "io/free_space.h"
 #include "rules/formats.h"
 #include "to_directory/plan.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_directory {
 
@@ -104,7 +105,7 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
   }
   std::vector<Worker> workers(std::max(threads, 1u));
   const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                MeasuredError* error) {
+                                ValueSums* error) {
     Worker& worker = workers[thread];
     if (worker.tensor != i) {
       worker.encoder = std::make_unique<DirectoryEncoder>(plan.catalog, plan.map.tensors[i], plan.forms[i]);
@@ -112,12 +113,12 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
     }
     return worker.encoder->encode(first, count, {out[0], out[1], out[2]}, error);
   };
-  MU_ASSIGN(const std::vector<MeasuredError> errors, stream_tensors(files, plan.stream, threads, encode, progress));
+  MU_ASSIGN(const std::vector<ValueSums> errors, stream_tensors(files, plan.stream, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     TensorReport& report = plan.report.tensors[i];
     if (report.exact) continue;
-    report.rms = errors[i].relative_rms();
-    report.exact = errors[i].squared_error == 0 && errors[i].max_abs == 0;
+    report.rms = errors[i].rms();
+    report.exact = errors[i].dd == 0 && errors[i].max_abs == 0;
     if (*report.exact) report.reason.clear();
   }
   return {};

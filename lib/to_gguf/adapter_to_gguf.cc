@@ -20,6 +20,7 @@
 #include "tensor/narrow.h"
 #include "tensor/shape.h"
 #include "to_gguf/plan.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_gguf {
 
@@ -274,11 +275,11 @@ class Converter {
   void measure_loss(std::size_t i, TensorType type, const std::vector<float>& exact) {
     std::vector<float> carried = exact;
     round_to(type, carried);
-    MeasuredError error;
+    ValueSums error;
     measure(exact, carried, error);
-    report_.tensors[i].exact = error.squared_error == 0;
-    if (error.squared_error == 0) return;
-    report_.tensors[i].rms = error.relative_rms();
+    report_.tensors[i].exact = error.dd == 0;
+    if (error.dd == 0) return;
+    report_.tensors[i].rms = error.rms();
     report_.tensors[i].max_abs = error.max_abs;
   }
 

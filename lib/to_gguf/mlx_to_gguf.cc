@@ -9,6 +9,7 @@
 #include "io/remote_address.h"
 #include "to_gguf/plan.h"
 #include "to_gguf/self_check.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_gguf {
 
@@ -82,13 +83,13 @@ Status stream(GgufPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threa
   }
   std::vector<StoredRows> scratch(std::max(threads, 1u));
   const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                MeasuredError* error) {
+                                ValueSums* error) {
     return encode_rows(*plan.model, plan.map.tensors[i], plan.recipes[i], first, count, out[0], scratch[thread], error);
   };
-  MU_ASSIGN(const std::vector<MeasuredError> errors, stream_tensors(files, plan.stream, threads, encode, progress));
+  MU_ASSIGN(const std::vector<ValueSums> errors, stream_tensors(files, plan.stream, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!plan.stream[i].is_measured) continue;
-    plan.report.tensors[i].rms = errors[i].relative_rms();
+    plan.report.tensors[i].rms = errors[i].rms();
     plan.report.tensors[i].max_abs = errors[i].max_abs;
   }
   return {};

@@ -51,11 +51,11 @@ u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, u64 out_row_b
 /// Exact float32 values of rows of `tensor` as read_stored_rows() gave them; `out` has rows × columns elements.
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out);
 
-/// The values of a GGUF tensor that a directory's tensors make. Both must outlive it.
 /// The tensor ".scale" of a matrix of FormKind::nvfp4, or of FormKind::fp8 with one scale: one factor, or one for each
 /// expert. Errors: reading.
 Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tensor);
 
+/// The values of a GGUF tensor that a directory's tensors make. Both must outlive it.
 std::unique_ptr<TensorValues> values_of(const HfModel& model, const MappedTensor& tensor);
 
 /// A tensor that is read whole: decoded, its elements put in order, computed where the architecture wants it.

@@ -8,6 +8,7 @@
 #include "tensor/dequantize.h"
 #include "to_gguf/transposed_rows.h"
 #include "transfer/encoders.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_gguf {
 
@@ -113,7 +114,7 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
 }
 
 Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
-                   MutableBytes out, StoredRows& scratch, MeasuredError* error) {
+                   MutableBytes out, StoredRows& scratch, ValueSums* error) {
   if (tensor.is_whole) {
     MU_ASSIGN(const std::vector<float> values, read_whole(model, tensor));
     std::memcpy(out.data(), values.data(), out.size());

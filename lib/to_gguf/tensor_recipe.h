@@ -10,6 +10,7 @@
 #include "to_gguf/tensor_map.h"
 #include "transfer/carriers.h"
 #include "transfer/report.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_gguf {
 
@@ -37,6 +38,6 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
 /// Encodes rows [first, first + count) (multiples of row_granule()) into `out`. `scratch` belongs to the calling
 /// thread. `error`, if given, collects the difference to the exact values.
 Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
-                   MutableBytes out, StoredRows& scratch, MeasuredError* error);
+                   MutableBytes out, StoredRows& scratch, ValueSums* error);
 
 }  // namespace modelutils::to_gguf

@@ -7,6 +7,7 @@
 #include "io/random_access_file.h"
 #include "to_safetensors/checkpoint_plan.h"
 #include "transfer/stream.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_safetensors {
 
@@ -34,7 +35,7 @@ Status stream(const CheckpointPlan& plan, std::span<AtomicOutput> outputs, unsig
     }
   }
   const EncodeRows copy = [&](std::size_t i, u64 first, u64 /*count*/, const EncodedParts& out, unsigned /*thread*/,
-                              MeasuredError* /*error*/) {
+                              ValueSums* /*error*/) {
     const safetensors::ShardFile& source = plan.set().file(sources[i]);
     return source.source->read_exact(source.document.data_offset + plan.set().tensor(sources[i]).begin + first, out[0]);
   };

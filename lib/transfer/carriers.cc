@@ -14,6 +14,7 @@
 #include "transfer/nvfp4_carrier.h"
 #include "transfer/q8_0_best.h"
 #include "transfer/repack_blocks.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 
@@ -139,7 +140,7 @@ const Carrier& carrier_of(const StoredForm& form) {
 }
 
 void carry_rows(const StoredForm& form, u64 columns, const Target& target, const StoredPlanes& planes, MutableBytes out,
-                MeasuredError* error, const EncodeHints& hints) {
+                ValueSums* error, const EncodeHints& hints) {
   if (target.carry == Carry::copy) {
     std::memcpy(out.data(), planes[0].data(), out.size());
     return;

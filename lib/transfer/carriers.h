@@ -8,6 +8,7 @@
 #include "transfer/encoders.h"
 #include "transfer/mlx_target.h"
 #include "transfer/report.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 
@@ -38,6 +39,6 @@ const Carrier& carrier_of(const StoredForm& form);
 /// given, the difference to the exact values is measured and added to it (costs decoding both sides; nothing for
 /// Carry::copy). Any number of threads may call it at once. Precondition: `target` was chosen for this form.
 void carry_rows(const StoredForm& form, u64 columns, const Target& target, const StoredPlanes& planes, MutableBytes out,
-                MeasuredError* error, const EncodeHints& hints = {});
+                ValueSums* error, const EncodeHints& hints = {});
 
 }  // namespace modelutils

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,20 +11,6 @@
 #include "model/left_out.h"
 
 namespace modelutils {
-
-/// Measured against the exact float32 values.
-struct MeasuredError {
-  double squared_error = 0;  ///< sum of squared differences
-  double squared_value = 0;  ///< sum of squared exact values
-  double max_abs = 0;        ///< largest absolute difference
-
-  void add(const MeasuredError& other);
-  /// sqrt(squared_error / squared_value); 0 if there is no error.
-  double relative_rms() const;
-};
-
-/// Adds what `carried` differs from `exact` by. NaN in both places is no difference.
-void measure(std::span<const float> exact, std::span<const float> carried, MeasuredError& error);
 
 struct TensorReport {
   std::string name;                  ///< in the target (of packed ones: the weight's)

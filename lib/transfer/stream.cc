@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "io/write_back.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 
@@ -98,7 +99,7 @@ class Streamer {
         turnstiles_(watchers.size()),
         is_pipe_(files.size() == 1 && files.front().output != nullptr && !files.front().output->is_seekable()) {}
 
-  Result<std::vector<MeasuredError>> stream() {
+  Result<std::vector<ValueSums>> stream() {
     if (!is_pipe_) {
       MU_TRY(stream_to_files());
       return std::move(errors_);
@@ -206,7 +207,7 @@ class Streamer {
       if (buffers[p].size() < bytes) buffers[p].resize(bytes);
       out[p] = {buffers[p].data(), bytes};
     }
-    MeasuredError* error = tensor.is_measured ? &chunk_errors_[item] : nullptr;
+    ValueSums* error = tensor.is_measured ? &chunk_errors_[item] : nullptr;
     MU_TRY(encode_(chunk.tensor, chunk.first, chunk.count, out, thread, error));
     return out;
   }
@@ -286,10 +287,10 @@ class Streamer {
   std::span<const WatchRows> watchers_;
   const TakeRows& take_;
   const std::vector<Chunk> chunks_;
-  std::vector<MeasuredError> chunk_errors_;
+  std::vector<ValueSums> chunk_errors_;
   std::vector<bool> done_;
   std::size_t next_ = 0;
-  std::vector<MeasuredError> errors_;
+  std::vector<ValueSums> errors_;
   const std::vector<std::size_t> by_place_;  // tensors
   std::vector<bool> is_whole_;               // of tensors
   std::size_t whole_ = 0;                    // of by_place_, from the first one on
@@ -310,10 +311,9 @@ u64 StreamTensor::end() const {
   return end;
 }
 
-Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
-                                                  std::span<const StreamTensor> tensors, unsigned threads,
-                                                  const EncodeRows& encode, Progress& progress,
-                                                  std::span<const WatchRows> watchers, const TakeRows& take) {
+Result<std::vector<ValueSums>> stream_tensors(std::span<const StreamFile> files, std::span<const StreamTensor> tensors,
+                                              unsigned threads, const EncodeRows& encode, Progress& progress,
+                                              std::span<const WatchRows> watchers, const TakeRows& take) {
   const LogStep step("writing the tensors");
   return Streamer(files, tensors, threads, encode, progress, watchers, take).stream();
 }

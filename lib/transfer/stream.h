@@ -13,6 +13,7 @@
 #include "io/atomic_output.h"
 #include "io/progress.h"
 #include "transfer/report.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 
@@ -47,7 +48,7 @@ using EncodedParts = std::array<MutableBytes, max_parts>;
 /// Fills `out` with rows [first, first + count) of tensor number `tensor`. `error` is given where the tensor is
 /// measured. Called by several threads at once; `thread` tells them apart.
 using EncodeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, const EncodedParts& out,
-                                        unsigned thread, MeasuredError* error)>;
+                                        unsigned thread, ValueSums* error)>;
 
 /// Sees the first part of every chunk, in order and never two at a time, while other threads go on: it costs no time
 /// until it is the slowest. Several of them work side by side, on different chunks.
@@ -61,9 +62,8 @@ using TakeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, 
 /// the order of the chunks is theirs. Files may be paused; where they are many, they are finished when they are whole.
 /// A file that is not seekable is the only one, and its tensors have one part each. `progress` hears of every byte.
 /// Gives the error of each tensor, which does not depend on the number of threads.
-Result<std::vector<MeasuredError>> stream_tensors(std::span<const StreamFile> files,
-                                                  std::span<const StreamTensor> tensors, unsigned threads,
-                                                  const EncodeRows& encode, Progress& progress,
-                                                  std::span<const WatchRows> watchers = {}, const TakeRows& take = {});
+Result<std::vector<ValueSums>> stream_tensors(std::span<const StreamFile> files, std::span<const StreamTensor> tensors,
+                                              unsigned threads, const EncodeRows& encode, Progress& progress,
+                                              std::span<const WatchRows> watchers = {}, const TakeRows& take = {});
 
 }  // namespace modelutils

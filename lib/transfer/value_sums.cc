@@ -254,6 +254,12 @@ ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, doub
   return sums_of<Wanted::error>(a, b, known, instructions);
 }
 
+void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error) {
+  ValueSums sums = error_sums_of(exact, carried, error.max_abs);
+  if (sums.unordered > 0) sums.dd = sums.max_abs = std::numeric_limits<double>::infinity();
+  error.add(sums);
+}
+
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!is_equal(a[i], b[i])) return i;

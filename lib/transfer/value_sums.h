@@ -38,6 +38,10 @@ ValueSums sums_of(std::span<const float> a, std::span<const float> b, double kno
 ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
                         Instructions instructions = best_instructions());
 
+/// Adds aa, dd and max_abs of what `carried` differs from `exact` by: infinite where NaN or infinity is on one side
+/// alone. NaN in both places is no difference. The other sums may get any value.
+void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error);
+
 /// The first place where they are not equal.
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "arch/families.h"
 #include "base/checked_math.h"
@@ -94,11 +95,20 @@ class ModelRules {
     return true;
   }
 
-  // HRM counts as blocks how often layers run; the file has those of two stacks once.
+  // HRM counts as blocks how often layers run; the file has those of two stacks once. llama.cpp's loader ends the
+  // program (GGML_ASSERT) where the numbers do not agree.
   void check_layers() {
     const std::string name = index_.arch_key("hrm.layers_per_stack");
     const std::optional<u64> stacked = index_.unsigned_value(name);
     if (!stacked) return check_against("block_count", facts_.blocks, "the tensors have", "layer");
+    const std::optional<u64> high = index_.unsigned_value(index_.arch_key("hrm.h_cycles"));
+    const std::optional<u64> low = index_.unsigned_value(index_.arch_key("hrm.l_cycles"));
+    if (high && low) {
+      constexpr u64 too_many = std::numeric_limits<u64>::max();
+      const u64 cycles = checked_mul(*high, checked_add(*low, u64{1}).value_or(too_many)).value_or(too_many);
+      check_against("block_count", checked_mul(cycles, *stacked).value_or(too_many),
+                    "layers_per_stack × h_cycles × (l_cycles + 1) is", "layer");
+    }
     if (!facts_.blocks || checked_mul(*stacked, 2) == facts_.blocks) return;
     log_.add(contradiction(), Scope::model, "gguf-hyper-parameter",
              fmt::format("is {}, of two stacks, but the tensors have {}", *stacked, counted(*facts_.blocks, "layer")),

@@ -20,6 +20,7 @@
 #include "to_gguf/scales.h"
 #include "to_gguf/tensor_map.h"
 #include "to_gguf/transposed_rows.h"
+#include "transfer/value_sums.h"
 #include "verify/against/scaled_values.h"
 
 namespace modelutils {

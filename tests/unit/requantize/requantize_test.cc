@@ -107,7 +107,7 @@ TEST_F(Requantize, ThreadsChangeNothing) {
   ASSERT_TRUE(one && four);
   EXPECT_EQ(first, bytes());
   for (std::size_t i = 0; i < one->tensors.size(); ++i) {
-    EXPECT_EQ(one->tensors[i].error.error2, four->tensors[i].error.error2);
+    EXPECT_EQ(one->tensors[i].error.plain.dd, four->tensors[i].error.plain.dd);
   }
 }
 
@@ -180,11 +180,11 @@ TEST_F(Requantize, Iq3sAfterZerosIsAWarning) {
   const auto as_ggml = run({.mix = quantize::mix_from_name("IQ3_S")});
   ASSERT_TRUE(as_ggml);
   EXPECT_EQ(as_ggml->remarks.findings().front().code, "quantize-iq3s-misplaced");
-  EXPECT_GT(as_ggml->tensors[0].error.relative_rms(), 0.5);
+  EXPECT_GT(as_ggml->tensors[0].error.plain.rms(), 0.5);
   const auto correct = run({.mix = quantize::mix_from_name("IQ3_S"), .correct = true});
   ASSERT_TRUE(correct);
   EXPECT_TRUE(correct->remarks.findings().empty());
-  EXPECT_LT(correct->tensors[0].error.relative_rms(), 0.2);
+  EXPECT_LT(correct->tensors[0].error.plain.rms(), 0.2);
 }
 
 TEST_F(Requantize, SizeLimitIsKeptAndUsed) {
@@ -254,7 +254,7 @@ TEST_F(Requantize, ImportanceOfBothFormats) {
     const auto report = run({.mix = quantize::mix_from_name("Q4_K_S"), .importance = path});
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_TRUE(report->tensors[0].weighted);
-    errors.push_back(report->tensors[0].error.weighted_error2);
+    errors.push_back(report->tensors[0].error.weighted.dd);
     const auto set = gguf::open_set(output_);
     const gguf::Index index(set->files.front().document);
     EXPECT_EQ(index.string_value("quantize.imatrix.file"), path);
@@ -308,12 +308,12 @@ TEST(TensorError, Measures) {
   }
   TensorError error;
   measure_row(exact, carried, weights, error);
-  EXPECT_NEAR(error.relative_rms(), std::sqrt(error2 / values2), 1e-9);
-  EXPECT_NEAR(error.cosine(), product / std::sqrt(values2 * carried2), 1e-12);
-  EXPECT_NEAR(error.max_abs, largest, 1e-7);
-  EXPECT_NEAR(error.weighted_error2, weighted, 1e-9);
-  EXPECT_EQ(TensorError{}.cosine(), 1);
-  EXPECT_EQ(TensorError{}.relative_rms(), 0);
+  EXPECT_NEAR(error.plain.rms(), std::sqrt(error2 / values2), 1e-9);
+  EXPECT_NEAR(error.plain.cosine(), product / std::sqrt(values2 * carried2), 1e-12);
+  EXPECT_NEAR(error.plain.max_abs, largest, 1e-7);
+  EXPECT_NEAR(error.weighted.dd, weighted, 1e-9);
+  EXPECT_EQ(TensorError{}.plain.cosine(), 1);
+  EXPECT_EQ(TensorError{}.plain.rms(), 0);
 }
 
 TEST(Recipe, WhatIsWrongInIt) {

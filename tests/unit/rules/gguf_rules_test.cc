@@ -291,6 +291,12 @@ TEST(GgufRules, HyperParametersAgainstTensors) {
   };
   EXPECT_EQ(broken(hrm(2)), "");
   EXPECT_EQ(broken(hrm(3)), "warning gguf-hyper-parameter");
+  const auto cycles = [&](u32 high, u32 low) {
+    return hrm(2).key_u32("hrm_text.hrm.h_cycles", high).key_u32("hrm_text.hrm.l_cycles", low);
+  };
+  EXPECT_EQ(broken(cycles(1, 2)), "");
+  EXPECT_EQ(broken(cycles(2, 2)), "warning gguf-hyper-parameter");
+  EXPECT_EQ(broken(cycles(UINT32_MAX, UINT32_MAX)), "warning gguf-hyper-parameter");
   EXPECT_EQ(broken(llama(3).f32_tensor("output.weight", {8})), "");
   EXPECT_EQ(broken(llama(3).key_string("general.type", "adapter").f32_tensor("blk.0.w", {8})), "");
   EXPECT_EQ(broken(llama(1).key_u32("llama.embedding_length", 16).f32_tensor("token_embd.weight", {8, 2})),

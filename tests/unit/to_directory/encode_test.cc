@@ -15,6 +15,7 @@
 #include "mlx/dequantize.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_directory {
 namespace {
@@ -52,7 +53,7 @@ struct OneMatrix {
   }
 
   // What the directory says, read with MLX's own meaning; rows in pieces of `step`.
-  std::vector<float> carried(const DirectoryForm& form, u64 step, MeasuredError* error = nullptr) const {
+  std::vector<float> carried(const DirectoryForm& form, u64 step, ValueSums* error = nullptr) const {
     DirectoryEncoder encoder(catalog, tensors[0], form);
     std::vector<float> all;
     for (u64 first = 0; first < tensors[0].rows(); first += step) {
@@ -238,10 +239,10 @@ TEST(DirectoryEncode, TypesOfTwoScalesAreSearchedOrFallBack) {
     ASSERT_TRUE(form);
     EXPECT_EQ(form->text(), "affine 8-bit, group 32, F16 scales");
     EXPECT_FALSE(form->exact.has_value());
-    MeasuredError error;
+    ValueSums error;
     const double found = rms(matrix.values(), matrix.carried(*form, 2, &error));
     EXPECT_LT(found, 0.006) << type_name(type);
-    EXPECT_NEAR(error.relative_rms(), found, 1e-9);
+    EXPECT_NEAR(error.rms(), found, 1e-9);
     FormOptions options;
     options.exact = true;
     EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
@@ -254,9 +255,9 @@ TEST(DirectoryEncode, TypesOfTwoScalesAreSearchedOrFallBack) {
       options.fallback = fallback_form(name);
       form = matrix.form(options);
       ASSERT_TRUE(form) << name;
-      MeasuredError measured;
+      ValueSums measured;
       const double distance = rms(matrix.values(), matrix.carried(*form, 2, &measured));
-      EXPECT_NEAR(measured.relative_rms(), distance, 1e-6) << name;
+      EXPECT_NEAR(measured.rms(), distance, 1e-6) << name;
       EXPECT_LT(distance, name.starts_with("affine2") ? 1.0 : name.starts_with("affine3") ? 0.5 : 0.3) << name;
     }
   }
@@ -315,9 +316,9 @@ TEST(DirectoryEncode, PlainValuesGetTheNarrowestTypeThatHoldsThem) {
   const auto form = matrix.form(options);
   ASSERT_TRUE(form);
   EXPECT_FALSE(form->exact.has_value());
-  MeasuredError error;
+  ValueSums error;
   EXPECT_EQ(matrix.carried(*form, 1, &error)[1], f16_to_f32(f32_to_f16(0.1f)));
-  EXPECT_GT(error.relative_rms(), 0);
+  EXPECT_GT(error.rms(), 0);
   options.exact = true;
   EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
 }
@@ -352,9 +353,9 @@ TEST(DirectoryEncode, DoublesBecomeF32) {
   ASSERT_TRUE(form);
   EXPECT_EQ(form->text(), "F32");
   EXPECT_FALSE(form->exact.has_value());
-  MeasuredError error;
+  ValueSums error;
   matrix.carried(*form, 1, &error);
-  EXPECT_NEAR(error.relative_rms(), 0x1p-30 / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(error.rms(), 0x1p-30 / std::sqrt(2.0), 1e-12);
   FormOptions options;
   options.exact = true;
   EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");

@@ -13,6 +13,7 @@
 #include "support/temp_dir.h"
 #include "tensor/dequantize.h"
 #include "transfer/carriers.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils::to_gguf {
 namespace {
@@ -28,7 +29,7 @@ Buffer read(const HfModel& model, const StoredTensor& tensor) {
 struct Outcome {
   TensorType type;
   bool exact;
-  MeasuredError error;
+  ValueSums error;
   std::string sha256;  // of the decoded values, -0 as +0
 };
 
@@ -43,7 +44,7 @@ Outcome convert_matrix(const HfModel& model, const SourceMatrix& matrix, const R
   const Result<Target> target = carrier.choose(matrix.form, matrix.columns, analysis, options, false);
   EXPECT_TRUE(target) << matrix.name;
   Buffer out(matrix.rows * *row_bytes(target->type, matrix.columns));
-  MeasuredError error;
+  ValueSums error;
   carry_rows(matrix.form, matrix.columns, *target, planes, out, &error);
   std::vector<float> values(matrix.rows * matrix.columns);
   dequantize(target->type, out, values);
@@ -89,7 +90,7 @@ TEST(MlxCorpus, EveryMatrixOfEveryModel) {
       if (usual.exact) {
         EXPECT_EQ(usual.sha256, want) << type_name(usual.type);
       } else if (!is_edge && usual.type == TensorType::Q8_0) {
-        EXPECT_LE(usual.error.relative_rms(), 1.15 * published_error(matrix.form));
+        EXPECT_LE(usual.error.rms(), 1.15 * published_error(matrix.form));
       }
       const Outcome compatible = convert_matrix(**model, matrix, {TensorType::Q8_0, false, true});
       EXPECT_NE(compatible.type, TensorType::MXFP4);
@@ -104,7 +105,7 @@ TEST(MlxCorpus, EveryMatrixOfEveryModel) {
       for (TensorType fallback : {TensorType::F16, TensorType::BF16}) {
         const Outcome half = convert_matrix(**model, matrix, {fallback, false, false});
         if (!half.exact && !is_edge) {
-          EXPECT_LE(half.error.relative_rms(), fallback == TensorType::F16 ? 3e-4 : 2.5e-3);
+          EXPECT_LE(half.error.rms(), fallback == TensorType::F16 ? 3e-4 : 2.5e-3);
         }
       }
     }

@@ -5,6 +5,7 @@
 
 #include "tensor/dequantize.h"
 #include "transfer/carriers.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 namespace {
@@ -87,9 +88,9 @@ TEST(Fp8Carrier, CarriesEveryCode) {
   const std::vector<std::byte> scales = scale_bytes({0.5f, 0.5f, 0.5f, 0.5f});  // of four rows
   for (const TensorType type : {TensorType::BF16, TensorType::F32}) {
     std::vector<std::byte> out(256 * type_info(type).block_bytes);
-    MeasuredError error;
+    ValueSums error;
     carry_rows(form, fp8_columns, {type, Carry::encode, true, {}, false}, {codes, scales}, out, &error);
-    EXPECT_EQ(error.squared_error, 0);
+    EXPECT_EQ(error.dd, 0);
     std::vector<float> values(256);
     dequantize(type, out, values);
     for (u32 i = 0; i < 256; ++i) {

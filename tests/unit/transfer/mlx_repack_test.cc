@@ -9,6 +9,7 @@
 
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
+#include "transfer/value_sums.h"
 #include "unit/transfer/mlx_matrix.h"
 
 namespace modelutils {
@@ -47,7 +48,7 @@ struct Moved {
   Buffer storage;
 };
 
-std::vector<float> carry(const MlxMatrix& matrix, const Target& target, MeasuredError* error = nullptr) {
+std::vector<float> carry(const MlxMatrix& matrix, const Target& target, ValueSums* error = nullptr) {
   const Moved codes(matrix.codes);
   const Moved scales(matrix.scales);
   const Moved biases(matrix.biases);
@@ -64,15 +65,15 @@ std::vector<float> carry(const MlxMatrix& matrix, const Target& target, Measured
 
 // Equal, -0 and +0 being the same.
 void expect_exact(const MlxMatrix& matrix, const Target& target) {
-  MeasuredError error;
+  ValueSums error;
   const std::vector<float> got = carry(matrix, target, &error);
   const std::vector<float> want = matrix.values();
   for (std::size_t i = 0; i < want.size(); ++i) {
     ASSERT_EQ(got[i], want[i]) << type_name(target.type) << " element " << i << " code " << matrix.code(i);
   }
   EXPECT_EQ(error.max_abs, 0);
-  EXPECT_EQ(error.squared_error, 0);
-  EXPECT_EQ(error.relative_rms(), 0);
+  EXPECT_EQ(error.dd, 0);
+  EXPECT_EQ(error.rms(), 0);
   EXPECT_TRUE(std::ranges::equal(carry(matrix, target), got)) << "measuring changes nothing";
 }
 
@@ -264,7 +265,7 @@ TEST(MlxRepack, Mxfp8) {
     matrix.scales[group] = std::byte{e};
     expect_target(target_of(matrix), F32, Carry::encode, true);
     expect_exact(matrix, target_of(matrix));
-    MeasuredError error;
+    ValueSums error;
     (void)carry(matrix, {BF16, Carry::encode, true, {}}, &error);
     // Too small for BF16; above, float32 itself is at its end.
     EXPECT_EQ(error.max_abs, e == 2 ? 0x1p-134 : 0);
@@ -316,7 +317,7 @@ TEST(MlxRepack, RoundedScalesStayInTheirBlocks) {
     const Target target = target_of(matrix, {F32, false, false});
     expect_target(target, bits == 5 ? Q5_1 : Q4_1, Carry::blocks, false);
     EXPECT_NE(target.reason.find("1 of 160"), std::string::npos) << target.reason;
-    MeasuredError error;
+    ValueSums error;
     const std::vector<float> got = carry(matrix, target, &error);
     const std::vector<float> want = matrix.values();
     double squared = 0;
@@ -334,9 +335,9 @@ TEST(MlxRepack, RoundedScalesStayInTheirBlocks) {
     EXPECT_GT(largest, 0);
     EXPECT_LE(largest, std::ldexp(1.0, static_cast<int>(bits) - 25));
     EXPECT_DOUBLE_EQ(error.max_abs, largest);
-    EXPECT_NEAR(error.squared_error, squared, squared * 0x1p-20);
-    EXPECT_NEAR(error.squared_value, values, values * 0x1p-20);
-    EXPECT_NEAR(error.relative_rms(), std::sqrt(squared / values), std::sqrt(squared / values) * 0x1p-20);
+    EXPECT_NEAR(error.dd, squared, squared * 0x1p-20);
+    EXPECT_NEAR(error.aa, values, values * 0x1p-20);
+    EXPECT_NEAR(error.rms(), std::sqrt(squared / values), std::sqrt(squared / values) * 0x1p-20);
 
     const auto refused = choose_target(matrix.form, analysis, {Q8_0, true, false}, false);
     ASSERT_FALSE(refused);
@@ -362,9 +363,9 @@ TEST(MlxRepack, Fallbacks) {
     const Target target = target_of(matrix, {fallback, false, false});
     expect_target(target, fallback, fallback == Q8_0 ? Carry::q8_0_best : Carry::encode, fallback == F32);
     EXPECT_NE(target.reason, "");
-    MeasuredError error;
+    ValueSums error;
     (void)carry(matrix, target, &error);
-    EXPECT_LE(error.relative_rms(), limit);
+    EXPECT_LE(error.rms(), limit);
     EXPECT_EQ(choose_target(matrix.form, analyse(matrix), {fallback, true, false}, false).has_value(), fallback == F32);
   }
   // Groups that cut blocks of 32, rows that do not fill them.
@@ -377,9 +378,9 @@ TEST(MlxRepack, Fallbacks) {
       }
       const Target target = target_of(odd);
       expect_target(target, Q8_0, Carry::q8_0_best, false);
-      MeasuredError error;
+      ValueSums error;
       (void)carry(odd, target, &error);
-      EXPECT_LE(error.relative_rms(), 1e-2);
+      EXPECT_LE(error.rms(), 1e-2);
       MlxMatrix short_rows(affine_form(bits, group, group == 48 ? 48 : 16), 20);
       expect_target(target_of(short_rows), F16, Carry::encode, false);
     }

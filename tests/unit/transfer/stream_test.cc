@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "support/temp_dir.h"
+#include "transfer/value_sums.h"
 
 namespace modelutils {
 namespace {
@@ -38,7 +39,7 @@ std::vector<StreamTensor> some_tensors() {
 constexpr u64 file_size = 6 + 14 + 10 + 3 + 18 + 4;  // and 4 bytes behind the last tensor
 
 // Row r of tensor t is "<letter of t><letter of r>".
-Status encode(std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned, MeasuredError*) {
+Status encode(std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned, ValueSums*) {
   for (u64 i = 0; i < count; ++i) {
     out[0][2 * i] = static_cast<std::byte>('A' + tensor);
     out[0][2 * i + 1] = static_cast<std::byte>('a' + first + i);
@@ -108,7 +109,7 @@ TEST(Stream, ZerosAreAHole) {
   tensor.parts[0] = {header.size(), 1};
   tensor.is_zero = true;
   const StreamFile file{&output, header, header.size() + tensor.rows};
-  const EncodeRows zeros = [](std::size_t, u64, u64, const EncodedParts& out, unsigned, MeasuredError*) -> Status {
+  const EncodeRows zeros = [](std::size_t, u64, u64, const EncodedParts& out, unsigned, ValueSums*) -> Status {
     std::ranges::fill(out[0], std::byte{0});
     return {};
   };
@@ -128,7 +129,7 @@ TEST(Stream, AnErrorOfOneThreadEndsAll) {
   for (const u64 bad : {u64{0}, u64{2}, u64{8}}) {
     const StreamFile file{nullptr, header, file_size};
     const EncodeRows failing = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                   MeasuredError* error) -> Status {
+                                   ValueSums* error) -> Status {
       if (tensor == 3 && first == bad) return input_error("io-read", "is broken");
       return encode(tensor, first, count, out, thread, error);
     };
@@ -145,7 +146,7 @@ TEST(Stream, TensorsMayComeInAnyOrder) {
   std::vector<StreamTensor> tensors = some_tensors();
   std::ranges::reverse(tensors);
   const EncodeRows reversed = [](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                 MeasuredError* error) { return encode(3 - tensor, first, count, out, thread, error); };
+                                 ValueSums* error) { return encode(3 - tensor, first, count, out, thread, error); };
   for (const unsigned threads : {1u, 3u}) {
     const TempDir folder;
     AtomicOutput output = AtomicOutput::create(folder.file("out"), {}).value();
@@ -172,7 +173,7 @@ TEST(Stream, ChunksAreTakenInOrder) {
       return {};
     };
     const EncodeRows encode_taken = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out,
-                                        unsigned thread, MeasuredError* error) {
+                                        unsigned thread, ValueSums* error) {
       EXPECT_EQ(taken[thread], std::pair(tensor, first));
       return encode(tensor, first, count, out, thread, error);
     };
@@ -191,7 +192,7 @@ TEST(Stream, NothingIsMadeOfWhatWasNotTaken) {
     };
     std::atomic<u64> made = 0;
     const EncodeRows counting = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
-                                    MeasuredError* error) {
+                                    ValueSums* error) {
       ++made;
       return encode(tensor, first, count, out, thread, error);
     };

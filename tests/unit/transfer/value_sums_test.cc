@@ -251,5 +251,20 @@ TEST(ValueSums, LargestDifferenceIsExact) {
   }
 }
 
+// Kept for the sums of several runs; what is lost on one side alone is infinite, on both no difference.
+TEST(Measure, AddsUpWhatIsLost) {
+  ValueSums error;
+  measure(std::vector<float>{3, 4, nan}, std::vector<float>{3, 5, nan}, error);
+  measure(std::vector<float>{0, 12}, std::vector<float>{0.5F, 12}, error);
+  EXPECT_EQ(error.aa, 25 + 144);
+  EXPECT_EQ(error.dd, 1.25);
+  EXPECT_EQ(error.max_abs, 1);
+  EXPECT_EQ(error.rms(), std::sqrt(1.25 / 169));
+  measure(std::vector<float>{1}, std::vector<float>{inf}, error);
+  EXPECT_EQ(error.dd, inf);
+  EXPECT_EQ(error.max_abs, inf);
+  EXPECT_EQ(error.rms(), inf);
+}
+
 }  // namespace
 }  // namespace modelutils
