@@ -24,9 +24,5 @@ TEST(ZeroedArray, BeginsWhereALargePageMay) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % (std::size_t{2} << 20), 0u);
 }
 
-TEST(ZeroedArray, MemoryThatIsNotThereThrows) {
-  EXPECT_THROW(ZeroedArray<u8>(SIZE_MAX / 2), std::bad_alloc);
-}
-
 }  // namespace
 }  // namespace modelutils
