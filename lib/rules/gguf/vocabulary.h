@@ -54,8 +54,8 @@ struct VocabularyScan {
 
 /// Hashes every token and looks up both halves and the whole of every merge. `tokens` (fewer than 2^32 - 1) and
 /// `merges`, which may be null, are arrays of strings. `ordinary`: 1 for the tokens that are of type NORMAL; the last
-/// three tallies are of those only. `roles` gets the texts that it waits for. Memory: 24 to 48 bytes for each token.
-/// Errors: those of reading.
+/// three tallies are of those only. `roles` gets the texts that it waits for. Memory: 24 to 48 bytes for each token,
+/// and one more for each of the `threads`, which make no difference to the result. Errors: those of reading.
 Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Document& document,
                                        const gguf::ArrayRef& tokens, const gguf::ArrayRef* merges,
                                        const std::vector<u8>& ordinary = {},

@@ -55,6 +55,68 @@ TEST_F(MlxToGguf, NumbersOfLayersMustBeThere) {
   EXPECT_EQ(refusal(options_for(write(model))), "convert-shape");
 }
 
+// Laguna may gate every element of a head; its layers have different numbers of heads.
+TEST_F(MlxToGguf, ShapesFollowFromTheHeadsOfTheirLayer) {
+  test::HfDirectory model;
+  const std::vector<u64> heads = {4, 6};
+  model.config = {{"architectures", R"(["LagunaForCausalLM"])"},
+                  {"model_type", R"("laguna")"},
+                  {"vocab_size", "300"},
+                  {"hidden_size", "64"},
+                  {"intermediate_size", "96"},
+                  {"num_hidden_layers", "2"},
+                  {"num_attention_heads", "4"},
+                  {"num_key_value_heads", "2"},
+                  {"head_dim", "16"},
+                  {"max_position_embeddings", "64"},
+                  {"rms_norm_eps", "1e-6"},
+                  {"gating", "true"},
+                  {"layer_types", R"(["full_attention", "full_attention"])"},
+                  {"num_attention_heads_per_layer", "[4, 6]"},
+                  {"mlp_layer_types", R"(["dense", "sparse"])"},
+                  {"num_experts", "4"},
+                  {"num_experts_per_tok", "2"},
+                  {"moe_intermediate_size", "32"},
+                  {"shared_expert_intermediate_size", "32"},
+                  {"rope_theta", "10000.0"}};
+  model.tokenizer_json = test::hf_directory("llama").tokenizer_json;
+  model.add("model.embed_tokens.weight", {300, 64});
+  model.add("model.norm.weight", {64});
+  model.add("lm_head.weight", {300, 64});
+  const auto add_gated = [&](const std::string& at, u64 width) {
+    model.add(at + "gate_proj.weight", {width, 64});
+    model.add(at + "up_proj.weight", {width, 64});
+    model.add(at + "down_proj.weight", {64, width});
+  };
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const std::string layer = "model.layers." + std::to_string(i) + ".";
+    const std::string attention = layer + "self_attn.";
+    model.add(layer + "input_layernorm.weight", {64});
+    model.add(layer + "post_attention_layernorm.weight", {64});
+    model.add(attention + "q_proj.weight", {heads[i] * 16, 64});
+    model.add(attention + "k_proj.weight", {32, 64});
+    model.add(attention + "v_proj.weight", {32, 64});
+    model.add(attention + "o_proj.weight", {64, heads[i] * 16});
+    model.add(attention + "q_norm.weight", {16});
+    model.add(attention + "k_norm.weight", {16});
+    model.add(attention + "g_proj.weight", {heads[i] * 16, 64});
+  }
+  add_gated("model.layers.0.mlp.", 96);
+  model.add("model.layers.1.mlp.gate.weight", {4, 64});
+  model.add("model.layers.1.mlp.gate.e_score_correction_bias", {4});
+  for (const char* part : {"gate_proj", "up_proj"}) {
+    model.add(std::string("model.layers.1.mlp.switch_mlp.") + part + ".weight", {4, 32, 64});
+  }
+  model.add("model.layers.1.mlp.switch_mlp.down_proj.weight", {4, 64, 32});
+  add_gated("model.layers.1.mlp.shared_expert.", 32);
+  const Converted made = convert(options_for(write(model)));
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const std::string gate = "blk." + std::to_string(i) + ".attn_gate.weight";
+    EXPECT_EQ(made.values(gate),
+              model.tensors["model.layers." + std::to_string(i) + ".self_attn.g_proj.weight"].values);
+  }
+}
+
 TEST_F(MlxToGguf, OperationsSpareBiases) {
   test::HfDirectory model = test::hf_directory("llama");
   model.config["architectures"] = R"(["NemotronForCausalLM"])";
