@@ -347,6 +347,18 @@ TEST_F(Bump5Rules, AgainstAnotherSource) {
   EXPECT_GT(verify(true).errors, 0u);
 }
 
+// All that the entry has is right.
+TEST_F(Bump5Rules, AnEntryThatTheSourceMakesLonger) {
+  Bump5Traits with_tokens = traits();
+  with_tokens.vocabulary = test::tiny_tokens("gpt2");
+  write(small("llama"), with_tokens);
+  EXPECT_EQ(verify(true).errors, 0u) << text(verify(true));
+  with_tokens.vocabulary.merges.push_back(with_tokens.vocabulary.merges.front());
+  folder_.write("model.gguf", test::bump5_model(small("llama"), with_tokens).build());
+  const VerifyReport report = verify(true);
+  EXPECT_TRUE(has(report, "parity-size", "entry vocab_merges")) << text(report);
+}
+
 TEST_F(Bump5Rules, TypesThatTheSourceHasItself) {
   // Upstream's converter carries Q4_0 as it is: the same bytes, though no kernel computes with them.
   LlamaShape shape = small("llama");
