@@ -104,6 +104,7 @@ void begin_apart(std::jthread& thread) {
   const int here = ::sched_getcpu();
   if (here < 0 || here >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   if (CPU_COUNT(&allowed) != 2 || !CPU_ISSET(here, &allowed)) return;
+  // A thread that has ended already may count as the calling one, which then gets back what it is given: its own.
   cpu_set_t other = allowed;
   CPU_CLR(here, &other);
   if (::pthread_setaffinity_np(thread.native_handle(), sizeof other, &other) != 0) return;

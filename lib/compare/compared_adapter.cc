@@ -20,7 +20,7 @@ namespace {
 // Of all products of an adapter together. A pair of thin matrices in a small file may state a product that nobody can
 // compute: those of the largest models have a hundredth of it.
 constexpr u64 most_elements = u64{1} << 40;
-// Of both factors of a pair, which are held as float32: 1 GiB.
+// Of both factors of a pair, which are held as float32: 1 GiB, and A twice while it is put into panels.
 constexpr u64 most_factors = u64{1} << 28;
 
 // `a` [slices, rank, columns], `b` [slices, rows, rank].
