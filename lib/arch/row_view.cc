@@ -114,6 +114,15 @@ u64 RowView::source_row(u64 row) const {
   return source;
 }
 
+bool RowView::is_run() const {
+  u64 stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    if (axes[i].count != 1 && axes[i].stride != stride) return false;
+    stride *= axes[i].count;
+  }
+  return true;
+}
+
 u64 RowView::dense_rows() const {
   if (axes.empty() || axes.back().stride == 1) return 1;
   u64 count = 1;
@@ -146,10 +155,33 @@ u64 RowView::first_of(u64 row, u64 count) const {
 }
 
 RowView whole_view(u64 rows) {
-  RowView view;
-  view.axes.push_back({rows, 1});
-  view.source_rows = rows;
-  return view;
+  return run_of_rows(0, rows, rows);
+}
+
+RowView run_of_rows(u64 first, u64 count, u64 all) {
+  return {first, {{count, 1}}, all};
+}
+
+InverseView::InverseView(const RowView& view) : base_(view.base) {
+  u64 weight = 1;
+  for (std::size_t i = view.axes.size(); i-- > 0;) {
+    axes_.push_back({view.axes[i].count, view.axes[i].stride, weight});
+    weight *= view.axes[i].count;
+  }
+  std::stable_sort(axes_.begin(), axes_.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+}
+
+std::optional<u64> InverseView::row_of(u64 source_row) const {
+  if (source_row < base_) return std::nullopt;
+  u64 rest = source_row - base_;
+  u64 row = 0;
+  for (const Axis& axis : axes_) {
+    const u64 place = rest / axis.stride;
+    if (place >= axis.count) return std::nullopt;
+    row += place * axis.weight;
+    rest -= place * axis.stride;
+  }
+  return rest == 0 ? std::optional(row) : std::nullopt;
 }
 
 std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer) {

@@ -27,6 +27,8 @@ struct RowView {
   u64 rows() const;
   /// Row of the source that is row `row` of the view.
   u64 source_row(u64 row) const;
+  /// Do the rows follow one another in the source, from `base` on?
+  bool is_run() const;
   /// The innermost rows that fill a range of the source without gaps, in whatever order: what is read at once. 1 where
   /// the rows of the view run through the source one by one anyway.
   u64 dense_rows() const;
@@ -58,6 +60,24 @@ struct RowView {
 
 /// All of `rows` rows as they are.
 RowView whole_view(u64 rows);
+/// `count` rows from the first-th on, of `all`.
+RowView run_of_rows(u64 first, u64 count, u64 all);
+
+/// A view read backwards: which row of it a row of the source is.
+class InverseView {
+ public:
+  /// Precondition: no row of the source is in the view twice.
+  explicit InverseView(const RowView& view);
+  /// Nothing if the row is not in the view.
+  std::optional<u64> row_of(u64 source_row) const;
+
+ private:
+  struct Axis {
+    u64 count, stride, weight;  // weight: rows of the view for one step
+  };
+  std::vector<Axis> axes_;  // of falling stride
+  u64 base_ = 0;
+};
 
 /// The view that a row of lib/arch writes as text: "AXES -> AXES". On the left the source's rows as axes, slowest
 /// first, `name:size` or a symbol alone, behind `skip:size` rows that are passed over; on the right the axes wanted,

@@ -109,15 +109,15 @@ class DirectoryLook {
   }
 
   void describe(const MappedTensor& mapped, ComparedTensor& tensor) const {
-    const SourceMatrix& first = opened_->hf->matrices[mapped.parts.front().matrix];
+    const SourceMatrix& first = opened_->hf->matrices[mapped.parts.front().source];
     tensor.type = side_.kept->keep(form_info(first.form).short_text(first.form));
     tensor.bits = form_info(first.form).bits(first.form);
     tensor.offset = first.weight().offset;
     std::size_t last = ~std::size_t{0};
-    for (const MappedPart& part : mapped.parts) {
-      if (part.matrix == last) continue;
-      last = part.matrix;
-      const SourceMatrix& matrix = opened_->hf->matrices[part.matrix];
+    for (const RecipePart& part : mapped.parts) {
+      if (part.source == last) continue;
+      last = part.source;
+      const SourceMatrix& matrix = opened_->hf->matrices[part.source];
       tensor.bytes += matrix.bytes();
     }
   }

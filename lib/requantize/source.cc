@@ -170,7 +170,7 @@ class DirectorySource : public Source {
   }
 
   Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) const override {
-    return to_gguf::encode_rows(*plan_.model, plan_.map.tensors[tensor], plan_.recipes[tensor], first, count, out,
+    return to_gguf::encode_rows(*plan_.model, plan_.map.tensors[tensor], plan_.forms[tensor], first, count, out,
                                 scratch_[thread], nullptr);
   }
 
@@ -189,7 +189,7 @@ class DirectorySource : public Source {
       tensors_.push_back({.name = info.name,
                           .ne = info.ne,
                           .type = *info.type(),
-                          .form = plan_.recipes[i].form,
+                          .form = plan_.forms[i].source_form,
                           .granule = plan_.stream[i].granule});
     }
     MU_ASSIGN(keys_, keys_of(header, document));

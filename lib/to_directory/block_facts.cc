@@ -56,8 +56,8 @@ class TensorScanner {
       return add({i, nullptr, 0, 0, tensor.units(), step, 0});
     }
     // The rows of a part lie one after another in the GGUF, whatever their order in the directory.
-    for (const DirectoryPart& part : tensor.parts) {
-      add_rows(i, catalog_.tensors[part.tensor], tensor.unit, part.first, part.view.rows());
+    for (const RecipePart& part : tensor.parts) {
+      add_rows(i, catalog_.tensors[part.source], tensor.unit, part.from.base, part.units());
     }
   }
 
@@ -118,8 +118,8 @@ class TensorScanner {
       if (!facts.fits_f16 && !facts.fits_bf16) settled_[i].store(true);
       return {};
     }
-    const std::vector<u64>& shape = tensors_[i].shape;
-    if (shape.empty() || shape.back() % mlx::search_group != 0) return {};
+    const std::vector<u64>& ne = tensors_[i].ne;
+    if (ne.empty() || ne.front() % mlx::search_group != 0) return {};
     for (const float value : worker.values) facts.squared_values += double{value} * double{value};
     if (requests_[i].scan == Scan::values) {
       facts.lattice_error = mlx::plain_lattice_error(worker.values, requests_[i].scales);

@@ -53,7 +53,7 @@ class FormChooser {
       if (forms[i].is_packed() || tensors_[i].parts.size() != 1) continue;
       std::string name = tensors_[i].name;
       std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
-      stacks[{tensors_[i].parts.front().tensor, std::move(name)}].push_back(i);
+      stacks[{tensors_[i].parts.front().source, std::move(name)}].push_back(i);
     }
     for (const auto& stack : stacks) {
       const std::vector<std::size_t>& members = stack.second;
@@ -68,8 +68,8 @@ class FormChooser {
 
   std::optional<TensorType> type_of(const DirectoryTensor& tensor) const {
     std::optional<TensorType> type;
-    for (const DirectoryPart& part : tensor.parts) {
-      const std::optional<TensorType> here = catalog_.tensors[part.tensor].type;
+    for (const RecipePart& part : tensor.parts) {
+      const std::optional<TensorType> here = catalog_.tensors[part.source].type;
       if ((type && type != here) || !part.factors.empty()) return std::nullopt;
       type = here;
     }
@@ -77,8 +77,8 @@ class FormChooser {
   }
 
   bool is_quantized(const DirectoryTensor& tensor) const {
-    return std::any_of(tensor.parts.begin(), tensor.parts.end(), [&](const DirectoryPart& part) {
-      return type_info(*catalog_.tensors[part.tensor].type).is_quantized;
+    return std::any_of(tensor.parts.begin(), tensor.parts.end(), [&](const RecipePart& part) {
+      return type_info(*catalog_.tensors[part.source].type).is_quantized;
     });
   }
 
@@ -191,7 +191,7 @@ class FormChooser {
   std::string why_no_blocks(const DirectoryTensor& tensor) const {
     const std::optional<TensorType> type = type_of(tensor);
     const bool has_factors =
-        std::ranges::any_of(tensor.parts, [](const DirectoryPart& part) { return !part.factors.empty(); });
+        std::ranges::any_of(tensor.parts, [](const RecipePart& part) { return !part.factors.empty(); });
     if (has_factors) return "MLX has no scale for a whole tensor";
     if (!type) return "it is made of tensors of several types";
     if (mlx::exact_params(*type)) return "its elements change places";
@@ -326,9 +326,8 @@ class FormChooser {
   }
 
   bool has_doubles(const DirectoryTensor& tensor) const {
-    return std::any_of(tensor.parts.begin(), tensor.parts.end(), [&](const DirectoryPart& part) {
-      return catalog_.tensors[part.tensor].type == TensorType::F64;
-    });
+    return std::any_of(tensor.parts.begin(), tensor.parts.end(),
+                       [&](const RecipePart& part) { return catalog_.tensors[part.source].type == TensorType::F64; });
   }
 
   static bool is_integer(TensorType type) {

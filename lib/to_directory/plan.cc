@@ -123,17 +123,17 @@ class DirectoryPlanner {
     Parts parts;
     parts.bytes = (row.weight + row.scales + row.biases) * tensor.rows();
     if (!form.is_packed()) {
-      parts.tensors.push_back({tensor.name, form.type, tensor.shape});
+      parts.tensors.push_back({tensor.name, form.type, tensor.shape()});
       return parts;
     }
     const auto with_columns = [&](u64 columns) {
-      std::vector<u64> shape = tensor.shape;
+      std::vector<u64> shape = tensor.shape();
       shape.back() = columns;
       return shape;
     };
     const std::string module = tensor.module();
-    const u64 groups = tensor.shape.back() / form.params.group_size;
-    parts.tensors.push_back({tensor.name, TensorType::U32, with_columns(tensor.shape.back() / 32 * form.params.bits)});
+    const u64 groups = tensor.ne.front() / form.params.group_size;
+    parts.tensors.push_back({tensor.name, TensorType::U32, with_columns(tensor.ne.front() / 32 * form.params.bits)});
     parts.tensors.push_back({module + ".scales", form.type, with_columns(groups)});
     if (row.biases > 0) parts.tensors.push_back({module + ".biases", form.type, with_columns(groups)});
     return parts;
@@ -262,8 +262,8 @@ class DirectoryPlanner {
       const DirectoryForm& form = plan_.forms[i];
       TensorReport report;
       report.name = tensor.name;
-      for (const DirectoryPart& part : tensor.parts) {
-        const CatalogTensor& source = plan_.catalog.tensors[part.tensor];
+      for (const RecipePart& part : tensor.parts) {
+        const CatalogTensor& source = plan_.catalog.tensors[part.source];
         report.source += (report.source.empty() ? "" : " + ") + source.name;
         const std::string type(type_name(*source.type));
         if (report.source_form.find(type) == std::string::npos) {
@@ -272,7 +272,7 @@ class DirectoryPlanner {
       }
       if (tensor.parts.empty()) report.source = report.source_form = "key";
       report.form = form.text();
-      report.shape = tensor.shape;
+      report.shape = tensor.shape();
       for (const StreamTensor::Part& part : plan_.stream[i].parts) report.bytes += part.row_bytes * tensor.rows();
       report.exact = form.exact;
       report.rms = form.exact ? std::optional(form.rms) : std::nullopt;

@@ -4,29 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "arch/row_view.h"
 #include "base/error.h"
 #include "model/tensor_catalog.h"
 #include "to_directory/tensor_map.h"
 
 namespace modelutils {
-
-/// Which row of the view goes to a unit of the directory's tensor; nothing if none does.
-class InverseView {
- public:
-  explicit InverseView(const arch::RowView& view);
-  std::optional<u64> row_of(u64 unit) const;
-  /// Do the rows keep their order, one after another from the first unit on?
-  bool is_identity() const { return is_identity_; }
-
- private:
-  struct Axis {
-    u64 count, stride, weight;  // weight: rows of the view for one step
-  };
-  std::vector<Axis> axes_;  // of falling stride
-  u64 base_ = 0;
-  bool is_identity_ = false;
-};
 
 /// For one thread; buffers are kept between calls.
 class DirectoryReader {
@@ -53,9 +35,8 @@ class DirectoryReader {
 
  private:
   struct Source {
-    const DirectoryPart* part;
+    PartUnits units;
     const CatalogTensor* tensor;
-    InverseView inverse;
   };
   void decode(TensorType type, Bytes bytes, std::span<float> out);
   Status read_part_rows(const Source& source, u64 first, u64 count, MutableBytes out);
@@ -67,8 +48,8 @@ class DirectoryReader {
   std::vector<Source> sources_;
   std::optional<TensorType> type_;
   Rounding rounding_;
-  std::vector<std::byte> bytes_, window_;
-  std::vector<u64> rows_;
+  std::vector<std::byte> bytes_;
+  std::vector<u64> elements_;
   std::vector<float> strip_;
 };
 

@@ -18,10 +18,6 @@
 
 namespace modelutils {
 
-u64 DirectoryTensor::elements() const {
-  return element_count(shape).value_or(0);
-}
-
 std::string DirectoryTensor::module() const {
   constexpr std::string_view suffix = ".weight";
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
@@ -251,11 +247,11 @@ class Reverser {
     }
     if (target.by_element != by_element || target.units() != view->source_rows) {
       return fail("convert-shape", at_tensor(expected.name),
-                  fmt::format("does not make up {} of shape {}", target.name, shape_text(target.shape)));
+                  fmt::format("does not make up {} of shape {}", target.name, shape_text(target.shape())));
     }
     target.may_quantize = target.may_quantize && !expected.row->f32;
     const u64 rows = view->rows();
-    target.parts.push_back({index, first, std::move(*view)});
+    target.parts.push_back({index, arch::run_of_rows(first, rows, units_of_[index]), std::move(*view)});
     const std::optional<u64> next = checked_add(first, rows);
     if (!next || *next > units_of_[index]) {
       return fail("convert-shape", at_tensor(expected.name), "has fewer rows than the hyper-parameters imply");
@@ -268,8 +264,8 @@ class Reverser {
   static bool take_pieces(const CatalogTensor& tensor, DirectoryTensor& made, arch::RowView& view) {
     const u64 block = type_info(*tensor.type).block_elements;
     const u64 length = view.axes.back().count;
-    if (block <= 1 || length % block != 0 || length % mlx::search_group != 0 || made.shape.size() != 2 ||
-        made.shape.back() % length != 0)
+    if (block <= 1 || length % block != 0 || length % mlx::search_group != 0 || made.ne.size() != 2 ||
+        made.ne.front() % length != 0)
       return false;
     std::optional<arch::RowView> runs = view.of_runs(tensor.ne.front());
     if (!runs) return false;
@@ -290,22 +286,22 @@ class Reverser {
     const bool is_like_weight = is_weight || arch::dimensions_of(row.ne).size() == 1;
     const std::string_view stored = is_like_weight ? stored_axes(row.stored, result_.sizes, expected.layer) : "";
     if (!stored.empty()) {
-      auto shape = arch::evaluate_shape(stored, result_.sizes, expected.layer);
+      const auto shape = arch::evaluate_shape(stored, result_.sizes, expected.layer);
       if (!shape) return fail("convert-shape", at_tensor(expected.name), "has a shape that cannot be derived");
-      made.shape = std::move(*shape);
+      made.ne = reversed(*shape);
     } else if (has_view) {
       const auto rows = arch::evaluate(arch::source_rows_expression(part.view), result_.sizes, expected.layer);
       if (!rows) return fail("convert-shape", at_tensor(expected.name), "has a shape that cannot be derived");
-      made.shape = {*rows};
-      if (is_weight && ne.size() > 1) made.shape.push_back(ne.front());
+      if (is_weight && ne.size() > 1) made.ne.push_back(ne.front());
+      made.ne.push_back(*rows);
     } else {
-      made.shape = reversed(ne);
+      made.ne = ne;
     }
-    const auto dimensions = std::count_if(made.shape.begin(), made.shape.end(), [](u64 size) { return size != 1; });
+    const auto dimensions = std::ranges::count_if(made.ne, [](u64 size) { return size != 1; });
     const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 || part.operation == arch::Operation::neg_exp;
     made.by_element = is_small || part.is_of_elements;
     made.unit = made.by_element ? 1 : ne.front();
-    made.may_quantize = is_weight && !is_small && made.shape.size() >= 2 && !made.module().empty();
+    made.may_quantize = is_weight && !is_small && made.ne.size() >= 2 && !made.module().empty();
     if (is_weight && part.operation != arch::Operation::none && part.operation != arch::Operation::times &&
         part.operation != arch::Operation::unit_columns) {
       made.operation = part.operation;
@@ -335,7 +331,7 @@ class Reverser {
           DirectoryTensor made;
           made.name = source_names_.layer_prefix(layer) + std::string(part.module);
           const std::string_view stored = stored_axes(row.stored, result_.sizes, layer);
-          if (!stored.empty()) made.shape = arch::evaluate_shape(stored, result_.sizes, layer).value_or(made.shape);
+          if (!stored.empty()) made.ne = reversed(arch::evaluate_shape(stored, result_.sizes, layer).value_or(made.ne));
           made.by_element = true;
           made.values = {static_cast<float>(values[static_cast<std::size_t>(layer)])};
           result_.tensors.push_back(std::move(made));
@@ -380,8 +376,8 @@ class Reverser {
       std::vector<float> factors(static_cast<std::size_t>(scale.ne[0]));
       MU_TRY(catalog_.files[scale.file].source->read_exact(scale.offset, std::as_writable_bytes(std::span(factors))));
       for (DirectoryTensor& tensor : result_.tensors) {
-        for (DirectoryPart& part : tensor.parts) {
-          if (part.tensor == weight->second) part.factors = factors;
+        for (RecipePart& part : tensor.parts) {
+          if (part.source == weight->second) part.factors = factors;
         }
       }
     }
@@ -407,7 +403,7 @@ class Reverser {
   Status check_cover() const {
     for (const DirectoryTensor& tensor : result_.tensors) {
       u64 units = tensor.values.size();
-      for (const DirectoryPart& part : tensor.parts) units = checked_add(units, part.view.rows()).value_or(0);
+      for (const RecipePart& part : tensor.parts) units = checked_add(units, part.units()).value_or(0);
       if (units != tensor.units()) {
         return fail("convert-reverse", at_tensor(tensor.name),
                     fmt::format("would have {} of its {} rows from the file: the layout of this architecture cannot be "
@@ -449,9 +445,9 @@ DirectoryMap map_raw(const Catalog& catalog) {
     const CatalogTensor& tensor = catalog.tensors[i];
     DirectoryTensor made;
     made.name = tensor.name;
-    made.shape = reversed(tensor.ne);
+    made.ne = tensor.ne;
     made.unit = tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // an empty one has no rows of one
-    made.parts.push_back({i, 0, arch::whole_view(made.units())});
+    made.parts.push_back({i, arch::whole_view(made.units()), arch::whole_view(made.units())});
     map.tensors.push_back(std::move(made));
   }
   return map;

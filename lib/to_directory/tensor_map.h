@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "arch/family.h"
-#include "arch/names.h"
-#include "arch/row_view.h"
 #include "arch/sizes.h"
 #include "base/error.h"
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
 #include "model/left_out.h"
 #include "model/tensor_catalog.h"
+#include "tensor/shape.h"
+#include "transfer/recipe.h"
 
 namespace modelutils {
 
@@ -24,32 +24,16 @@ enum class DirectoryStyle : u8 {
   hugging_face,  ///< as the model was published: one matrix for each expert
 };
 
-/// Rows of one GGUF tensor that go into a tensor of a directory: row r of the view, counted from `first`, goes to row
-/// view.source_row(r). Of tensors that are small or whose elements change places, rows are single elements.
-struct DirectoryPart {
-  std::size_t tensor = 0;  ///< index into the catalog
-  u64 first = 0;
-  arch::RowView view;
-  std::vector<float> factors =
-      {};  ///< of the tensor ".scale": what its values are multiplied by, one for all or for each expert
-};
+/// One tensor of a directory, as unquantised. Small ones, and those whose elements change places, are taken apart and
+/// put together by single elements; there are no parts where it is a number of a key.
+struct DirectoryTensor : TensorRecipe {
+  bool by_element = false;    ///< units are elements, not rows
+  bool may_quantize = false;  ///< a matrix of a module that MLX can hold quantised
 
-/// One tensor of a directory. Its data are units() units (rows, or single elements), in the order of the shape.
-struct DirectoryTensor {
-  std::string name;
-  std::vector<u64> shape;                             ///< safetensors order, as unquantised
-  bool by_element = false;                            ///< units are elements, not rows
-  u64 unit = 1;                                       ///< elements of a unit, never 0
-  bool may_quantize = false;                          ///< a matrix of a module that MLX can hold quantised
-  arch::Operation operation = arch::Operation::none;  ///< what is undone, on the values of a small tensor
-  float operand = 0;
-  std::vector<DirectoryPart> parts;  ///< each unit comes from exactly one of them
-  std::vector<float> values;         ///< of tensors that are a number of a key; then there are no parts
-
-  u64 elements() const;
-  u64 units() const { return elements() / unit; }
+  /// In safetensors' order.
+  std::vector<u64> shape() const { return reversed(ne); }
   /// What is read and written at once: elements that lie side by side, of whole units.
-  u64 row_elements() const { return by_element && !shape.empty() ? std::max<u64>(shape.back(), 1) : unit; }
+  u64 row_elements() const { return by_element && !ne.empty() ? std::max<u64>(ne.front(), 1) : unit; }
   u64 rows() const { return elements() / row_elements(); }
   u64 units_of_row() const { return row_elements() / unit; }
   /// "model.layers.0.mlp.up_proj" of "….weight".

@@ -84,7 +84,7 @@ Status stream(GgufPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threa
   std::vector<StoredRows> scratch(std::max(threads, 1u));
   const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
                                 ValueSums* error) {
-    return encode_rows(*plan.model, plan.map.tensors[i], plan.recipes[i], first, count, out[0], scratch[thread], error);
+    return encode_rows(*plan.model, plan.map.tensors[i], plan.forms[i], first, count, out[0], scratch[thread], error);
   };
   MU_ASSIGN(const std::vector<ValueSums> errors, stream_tensors(files, plan.stream, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {

@@ -47,7 +47,7 @@ class Planner {
     plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
     warn_of_losses(left_out, plan_.report.remarks);
     remark_prediction();
-    MU_TRY(choose_recipes());
+    MU_TRY(choose_forms());
     MU_TRY(add_scales());
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));
     MU_TRY(make_keys());
@@ -135,13 +135,13 @@ class Planner {
       if (arch::block_of(names[i]) && !is_of_prediction(names[i])) continue;
       if (kept != i) {
         plan_.map.tensors[kept] = std::move(plan_.map.tensors[i]);
-        plan_.recipes[kept] = std::move(plan_.recipes[i]);
+        plan_.forms[kept] = std::move(plan_.forms[i]);
         plan_.report.tensors[kept] = std::move(plan_.report.tensors[i]);
       }
       ++kept;
     }
     plan_.map.tensors.resize(kept);
-    plan_.recipes.resize(kept);
+    plan_.forms.resize(kept);
     plan_.report.tensors.resize(kept);
   }
 
@@ -166,12 +166,12 @@ class Planner {
         at_tensor(merges.begin()->first), {}, options_.directory);
   }
 
-  Status choose_recipes() {
+  Status choose_forms() {
     const std::vector<MappedTensor>& tensors = plan_.map.tensors;
-    plan_.recipes.resize(tensors.size());
+    plan_.forms.resize(tensors.size());
     const Look look = options_.dry_run ? Look::size : Look::all;
     MU_TRY(parallel_for(tensors.size(), options_.threads, [&](u64 i, unsigned) -> Status {
-      MU_ASSIGN(plan_.recipes[i], make_recipe(*plan_.model, tensors[i], options_.repack, look));
+      MU_ASSIGN(plan_.forms[i], choose_form(*plan_.model, tensors[i], options_.repack, look));
       return {};
     }));
     return {};
@@ -179,42 +179,42 @@ class Planner {
 
   // The factors of whole tensors that their blocks do not hold.
   Status add_scales() {
-    const std::size_t count = plan_.recipes.size();
+    const std::size_t count = plan_.forms.size();
     for (std::size_t i = 0; i < count; ++i) {
-      if (!plan_.recipes[i].target.has_scale) continue;
+      if (!plan_.forms[i].target.has_scale) continue;
       MU_ASSIGN(MappedTensor scale, scale_tensor(*plan_.model, plan_.map.tensors[i]));
-      MU_ASSIGN(TensorRecipe recipe, make_recipe(*plan_.model, scale, options_.repack, Look::all));
-      recipe.source = plan_.recipes[i].source;
+      MU_ASSIGN(GgufForm form, choose_form(*plan_.model, scale, options_.repack, Look::all));
+      form.source = plan_.forms[i].source;
       plan_.map.tensors.push_back(std::move(scale));
-      plan_.recipes.push_back(std::move(recipe));
+      plan_.forms.push_back(std::move(form));
     }
     return {};
   }
 
   Status report_tensor(std::size_t i) {
     const MappedTensor& tensor = plan_.map.tensors[i];
-    const TensorRecipe& recipe = plan_.recipes[i];
-    const std::optional<u64> bytes = tensor_bytes(recipe.type, tensor.ne);
+    const GgufForm& form = plan_.forms[i];
+    const std::optional<u64> bytes = tensor_bytes(form.type, tensor.ne);
     if (!bytes) {
       return input_error(
           "convert-shape",
-          fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(recipe.type)),
+          fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(form.type)),
           at_tensor(tensor.name), {}, options_.directory);
     }
-    if (recipe.target.may_overflow) {
+    if (form.target.may_overflow) {
       plan_.report.remarks.warning(
           Scope::model, "convert-overflow",
           "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
-          at_tensor(recipe.source));
+          at_tensor(form.source));
     }
     plan_.report.tensors.push_back({tensor.name,
-                                    recipe.source,
-                                    recipe.form,
-                                    std::string(type_name(recipe.type)),
+                                    form.source,
+                                    form.source_form,
+                                    std::string(type_name(form.type)),
                                     tensor.ne,
                                     *bytes,
-                                    recipe.measured ? std::optional(recipe.exact) : std::nullopt,
-                                    recipe.reason,
+                                    form.measured ? std::optional(form.exact) : std::nullopt,
+                                    form.reason,
                                     {},
                                     {}});
     return {};
@@ -291,10 +291,10 @@ class Planner {
     facts.architecture = plan_.model->family->gguf;
     facts.n_expert = plan_.map.sizes.get(arch::symbol::experts);
     std::map<TensorType, u64> elements_of;
-    for (std::size_t i = 0; i < plan_.recipes.size(); ++i) {
+    for (std::size_t i = 0; i < plan_.forms.size(); ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
       if (is_of_prediction(tensor.name)) continue;
-      const TensorType type = plan_.recipes[i].type;
+      const TensorType type = plan_.forms[i].type;
       const u64 elements = element_count(tensor.ne).value_or(0);
       facts.parameters += elements;
       if (tensor.name.ends_with("_exps.weight")) facts.expert_parameters += elements;  // biases count whole
@@ -347,7 +347,7 @@ class Planner {
   Status lay_out_file(const std::vector<gguf::OutKey>& keys, std::size_t begin, std::size_t end, std::string path) {
     std::vector<gguf::OutTensor> tensors;
     for (std::size_t i = begin; i < end; ++i) {
-      tensors.push_back({plan_.report.tensors[i].name, plan_.recipes[i].type, plan_.map.tensors[i].ne});
+      tensors.push_back({plan_.report.tensors[i].name, plan_.forms[i].type, plan_.map.tensors[i].ne});
     }
     PlannedFile file;
     file.path = std::move(path);
@@ -356,11 +356,11 @@ class Planner {
       const MappedTensor& tensor = plan_.map.tensors[i];
       StreamTensor stream;
       stream.file = plan_.files.size();
-      stream.rows = tensor.units();
+      stream.rows = tensor.streamed_rows();
       stream.granule = row_granule(tensor);
       stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
       stream.chunk_rows = rows_at_once(*plan_.model, tensor, stream.parts[0].row_bytes, options_.threads);
-      stream.is_measured = !plan_.recipes[i].exact;
+      stream.is_measured = !plan_.forms[i].exact;
       plan_.stream.push_back(stream);
     }
     plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});

@@ -1,4 +1,4 @@
-// The plan of an MLX -> GGUF conversion: every output file with its header, every tensor with its recipe and place.
+// The plan of an MLX -> GGUF conversion: every output file with its header, every tensor with its form and place.
 // Made before a byte of weights is read or written; everything that can be refused is refused here.
 #pragma once
 
@@ -10,9 +10,9 @@
 #include "gguf/split_set.h"
 #include "gguf/write.h"
 #include "model/hf_model.h"
+#include "to_gguf/forms.h"
 #include "to_gguf/mlx_to_gguf.h"
 #include "to_gguf/tensor_map.h"
-#include "to_gguf/tensor_recipe.h"
 #include "transfer/stream.h"
 
 namespace modelutils::to_gguf {
@@ -25,7 +25,7 @@ struct PlannedFile {
 struct GgufPlan {
   std::unique_ptr<HfModel> model;
   TensorMap map;
-  std::vector<TensorRecipe> recipes;  ///< one for each tensor of the map
+  std::vector<GgufForm> forms;  ///< one for each tensor of the map
   std::vector<PlannedFile> files;
   std::vector<StreamTensor> stream;  ///< one for each tensor of the map
   TransferReport report;             ///< without measured errors

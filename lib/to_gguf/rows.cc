@@ -9,89 +9,12 @@
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
 #include "to_gguf/transposed_rows.h"
+#include "transfer/gather_units.h"
 #include "transfer/operation.h"
 
 namespace modelutils {
 
 namespace {
-
-// Reads one of the planes of a part (its values, scales or biases) by the part's view.
-class PartReader {
- public:
-  /// `window`: if given and not empty, rows that have been read.
-  PartReader(const arch::RowView& view, const StoredPlane& plane, const PlaneLayout& layout,
-             const GatheredPieces* window)
-      : view_(view), plane_(plane), layout_(layout), window_(window), row_bytes_(layout.line_bytes) {}
-
-  /// Rows [first, first + count) of the view to `out`.
-  Status read(u64 first, u64 count, MutableBytes out) {
-    if (row_bytes_ == 0) return {};
-    const u64 dense = view_.dense_rows();
-    return dense > 1 ? read_blocks(dense, first, count, out) : read_runs(first, count, out);
-  }
-
- private:
-  Status read_source(u64 row, MutableBytes out) const {
-    const u64 count = out.size() / row_bytes_;
-    if (window_ == nullptr || window_->count == 0) return read_lines(plane_, layout_, row, count, out);
-    gather_rows(layout_.gather, *window_, row, count, out);
-    return {};
-  }
-
-  // The innermost rows follow one another in the source.
-  Status read_runs(u64 first, u64 count, MutableBytes out) {
-    const bool is_run = view_.axes.back().stride == 1;
-    const u64 run = is_run ? view_.axes.back().count : 1;
-    for (u64 row = first; row < first + count;) {
-      const u64 start = view_.source_row(row);
-      u64 length = 0;
-      // Runs that meet are read at once.
-      while (row < first + count && view_.source_row(row) == start + length) {
-        const u64 more = std::min(run - row % run, first + count - row);
-        length += more;
-        row += more;
-      }
-      MU_TRY(read_source(start, out.first(length * row_bytes_)));
-      out = out.subspan(length * row_bytes_);
-    }
-    return {};
-  }
-
-  // Blocks of rows that lie side by side in the source, in another order: read them at once, then put them in order.
-  // Where a row has to be gathered, as many blocks as follow one another, since few rows cost as much as many.
-  Status read_blocks(u64 dense, u64 first, u64 count, MutableBytes out) {
-    constexpr u64 most_bytes = u64{8} << 20;
-    static thread_local std::vector<std::byte> block;  // kept for the next call
-    const bool is_gathered = layout_.gather.kind != Gather::Kind::none;
-    const auto lowest = [&](u64 row) {
-      u64 start = view_.source_row(row);
-      for (u64 k = 1; k < dense; ++k) start = std::min(start, view_.source_row(row + k));
-      return start;
-    };
-    for (u64 row = first; row < first + count;) {
-      const u64 start = lowest(row);
-      u64 rows = dense;
-      while (is_gathered && row + rows < first + count && (rows + dense) * row_bytes_ <= most_bytes &&
-             lowest(row + rows) == start + rows) {
-        rows += dense;
-      }
-      block.resize(rows * row_bytes_);
-      MU_TRY(read_source(start, block));
-      for (u64 k = 0; k < rows; ++k) {
-        std::memcpy(out.data() + (row - first + k) * row_bytes_,
-                    block.data() + (view_.source_row(row + k) - start) * row_bytes_, row_bytes_);
-      }
-      row += rows;
-    }
-    return {};
-  }
-
-  const arch::RowView& view_;
-  const StoredPlane& plane_;
-  const PlaneLayout& layout_;
-  const GatheredPieces* window_;
-  u64 row_bytes_;
-};
 
 // Rows of all parts that were read at once, since they lie across the lines of their files.
 struct Windows {
@@ -126,8 +49,8 @@ PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_
 u64 row_granule(const MappedTensor& tensor) {
   u64 granule = 1;
   if (tensor.is_whole || tensor.is_transposed) return granule;
-  for (const MappedPart& part : tensor.parts) granule = std::max(granule, part.view.dense_rows());
-  return granule / std::gcd(granule, tensor.pieces);
+  for (const RecipePart& part : tensor.parts) granule = std::max(granule, part.from.dense_rows());
+  return granule / std::gcd(granule, tensor.pieces());
 }
 
 namespace {
@@ -136,8 +59,8 @@ namespace {
 constexpr u64 cached_codes = u64{256} << 10;
 
 const IntegerParams* integers_of(const HfModel& model, const MappedTensor& tensor) {
-  if (tensor.parts.empty() || tensor.is_whole || tensor.is_transposed || tensor.pieces != 1) return nullptr;
-  const StoredForm& form = model.matrices[tensor.parts.front().matrix].form;
+  if (tensor.parts.empty() || tensor.is_whole || tensor.is_transposed || tensor.pieces() != 1) return nullptr;
+  const StoredForm& form = model.matrices[tensor.parts.front().source].form;
   return form.kind == FormKind::integers ? &form.integers : nullptr;
 }
 
@@ -172,17 +95,16 @@ namespace {
 
 // Rows with their factors, as elements of values_type().
 Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& rows) {
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
   std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
   decode(matrix, rows, values);
-  u64 part_start = 0;  // in rows of the tensor
-  for (const MappedPart& part : tensor.parts) {
-    const u64 from = std::max(first, part_start);
-    part_start += part.view.rows();
-    const u64 to = std::min(first + count, part_start);
-    for (u64 i = (from - first) * tensor.columns(); from < to && i < (to - first) * tensor.columns(); ++i) {
-      values[static_cast<std::size_t>(i)] *= part.factor;
-    }
+  // Of few parts, each with one factor.
+  const u64 first_element = first * tensor.columns();
+  for (const RecipePart& part : tensor.parts) {
+    const float factor = part.factor_of(0);
+    const u64 from = std::max(first_element, part.to.base * tensor.unit);
+    const u64 to = std::min(first_element + values.size(), (part.to.base + part.units()) * tensor.unit);
+    for (u64 i = from; i < to; ++i) values[static_cast<std::size_t>(i - first_element)] *= factor;
   }
   for (std::size_t i = 0; !tensor.column_lengths.empty() && i < values.size(); ++i) {
     values[i] /= tensor.column_lengths[i % tensor.column_lengths.size()];
@@ -200,32 +122,32 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
   return {};
 }
 
-// `first` and `count` in rows, or pieces of rows.
+// `first` and `count` in units: rows, or pieces of rows.
 Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out,
                      const Windows* windows = nullptr) {
-  const SourceMatrix& kind = model.matrices[tensor.parts.front().matrix];
+  const SourceMatrix& kind = model.matrices[tensor.parts.front().source];
   std::array<PlaneLayout, max_planes> layouts;
   for (std::size_t i = 0; i < max_planes; ++i) {
-    layouts[i] = layout_of(kind, i, tensor.parts.front().view.source_rows);
+    layouts[i] = layout_of(kind, i, tensor.parts.front().from.source_rows);
     out.planes[i].resize(count * layouts[i].line_bytes);
   }
-  u64 part_start = 0;  // in rows of the tensor, or pieces
   for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
-    const MappedPart& part = tensor.parts[number];
-    const u64 rows = part.view.rows();
-    const u64 from = std::max(first, part_start);
-    const u64 to = std::min(first + count, part_start + rows);
-    if (from < to) {
-      const SourceMatrix& matrix = model.matrices[part.matrix];
-      for (std::size_t i = 0; i < max_planes; ++i) {
-        const u64 bytes = layouts[i].line_bytes;
-        const StoredPlane plane = model.plane(matrix.planes[i]);
-        MU_TRY(PartReader(part.view, plane, layouts[i], windows == nullptr ? nullptr : windows->of(number, i))
-                   .read(from - part_start, to - from,
-                         MutableBytes(out.planes[i]).subspan((from - first) * bytes, (to - from) * bytes)));
-      }
+    const RecipePart& part = tensor.parts[number];
+    if (part.to.base >= first + count || part.to.base + part.units() <= first) continue;
+    const PartUnits units(part);
+    const SourceMatrix& matrix = model.matrices[part.source];
+    for (std::size_t i = 0; i < max_planes; ++i) {
+      const StoredPlane plane = model.plane(matrix.planes[i]);
+      const GatheredPieces* const window = windows == nullptr ? nullptr : windows->of(number, i);
+      MU_TRY(gather_units(units, first, count, layouts[i].line_bytes, out.planes[i],
+                          [&](u64 unit, u64 some, MutableBytes to) -> Status {
+                            if (window == nullptr || window->count == 0) {
+                              return read_lines(plane, layouts[i], unit, some, to);
+                            }
+                            gather_rows(layouts[i].gather, *window, unit, some, to);
+                            return {};
+                          }));
     }
-    part_start += rows;
   }
   return {};
 }
@@ -234,16 +156,15 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
 // scattered over the source.
 Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, Windows& out) {
   out.parts.resize(tensor.parts.size());
-  u64 part_start = 0;
   for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
-    const MappedPart& part = tensor.parts[number];
-    const SourceMatrix& matrix = model.matrices[part.matrix];
-    const u64 from = std::max(first, part_start);
-    const u64 to = std::min(first + count, part_start + part.view.rows());
+    const RecipePart& part = tensor.parts[number];
+    const SourceMatrix& matrix = model.matrices[part.source];
+    const u64 from = std::max(first, part.to.base);
+    const u64 to = std::min(first + count, part.to.base + part.units());
     u64 lowest = ~u64{0};
     u64 highest = 0;
     for (u64 row = from; row < to; ++row) {
-      const u64 source = part.view.source_row(row - part_start);
+      const u64 source = part.from.source_row(row - part.to.base);
       lowest = std::min(lowest, source);
       highest = std::max(highest, source);
     }
@@ -251,12 +172,11 @@ Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first,
     for (std::size_t i = 0; i < max_planes; ++i) {
       GatheredPieces& window = out.parts[number][i];
       window.count = 0;
-      const PlaneLayout layout = layout_of(matrix, i, part.view.source_rows);
+      const PlaneLayout layout = layout_of(matrix, i, part.from.source_rows);
       if (!is_together || layout.line_bytes == 0 || !lies_across(layout.gather)) continue;
       const StoredPlane plane = model.plane(matrix.planes[i]);
       MU_TRY(read_pieces(*plane.file, plane.offset, layout.gather, lowest, highest - lowest + 1, window));
     }
-    part_start += part.view.rows();
   }
   return {};
 }
@@ -286,20 +206,20 @@ namespace {
 
 Status read_unmerged_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   if (tensor.is_transposed) return read_transposed_rows(model, tensor, first, count, out);
-  MU_TRY(read_raw_rows(model, tensor, first * tensor.pieces, count * tensor.pieces, out));
+  MU_TRY(read_raw_rows(model, tensor, first * tensor.pieces(), count * tensor.pieces(), out));
   return tensor.is_scaled ? scale_rows(model, tensor, first, count, out) : Status{};
 }
 
 }  // namespace
 
 TensorType computed_type(const HfModel& model, const MappedTensor& tensor) {
-  return tensor.merge != nullptr ? TensorType::F32 : values_type(model.matrices[tensor.parts.front().matrix]);
+  return tensor.merge != nullptr ? TensorType::F32 : values_type(model.matrices[tensor.parts.front().source]);
 }
 
 Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& scratch,
                         const TakeValues& take) {
   MU_TRY(read_unmerged_rows(model, tensor, first, count, scratch));
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
   const bool is_computed = tensor.is_transposed || tensor.is_scaled;
   const bool is_plain = is_computed || matrix.form.is_plain();
   const TensorType type = is_computed ? values_type(matrix) : matrix.form.type();
@@ -335,20 +255,20 @@ Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
 
 void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredRows& rows, std::span<float> out) {
   if (tensor.has_computed_rows()) return dequantize(computed_type(model, tensor), rows.values(), out);
-  decode(model.matrices[tensor.parts.front().matrix], rows, out);
+  decode(model.matrices[tensor.parts.front().source], rows, out);
 }
 
 Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& tensor) {
-  if (tensor.parts.empty()) return tensor.generated;
+  if (tensor.parts.empty()) return tensor.values;
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(tensor.columns() * tensor.rows()));
-  for (const MappedPart& part : tensor.parts) {
-    MU_ASSIGN(std::vector<float> source, read_elements(model, model.matrices[part.matrix]));
+  for (const RecipePart& part : tensor.parts) {
+    MU_ASSIGN(std::vector<float> source, read_elements(model, model.matrices[part.source]));
     if (tensor.merge != nullptr) MU_TRY(tensor.merge->apply_vector(source));
-    const u64 count = part.view.rows();
-    for (u64 i = 0; i < count; ++i) {
-      const float value = source[static_cast<std::size_t>(part.view.source_row(i))];
-      values.push_back(apply_operation(tensor.operation, tensor.operand, value) * part.factor);
+    for (u64 i = 0; i < part.units(); ++i) {
+      const u64 element = part.from.source_row(i);
+      const float value = source[static_cast<std::size_t>(element)];
+      values.push_back(apply_operation(tensor.operation, tensor.operand, value) * part.factor_of(element));
     }
   }
   return values;
@@ -380,15 +300,15 @@ Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tens
   scale.name = tensor.name.substr(0, tensor.name.rfind('.')) + ".scale";
   scale.ne = {tensor.parts.size()};
   scale.must_be_f32 = scale.is_whole = true;
-  for (const MappedPart& part : tensor.parts) {
-    const SourceMatrix& matrix = model.matrices[part.matrix];
+  for (const RecipePart& part : tensor.parts) {
+    const SourceMatrix& matrix = model.matrices[part.source];
     const bool is_nvfp4 = matrix.form.kind == FormKind::nvfp4;
     const StoredTensor& factor = matrix.planes[is_nvfp4 ? 2 : 1];
     std::array<std::byte, sizeof(float)> bytes{};
     MU_TRY(model.source(factor).read_exact(factor.offset,
                                            MutableBytes(bytes).first(std::min(factor.bytes, bytes.size()))));
-    scale.generated.push_back(is_nvfp4 ? nvfp4_factor(matrix.form, bytes.data())
-                                       : scale_at(matrix.form.types[1], bytes.data()));
+    scale.values.push_back(is_nvfp4 ? nvfp4_factor(matrix.form, bytes.data())
+                                    : scale_at(matrix.form.types[1], bytes.data()));
   }
   return scale;
 }
@@ -434,7 +354,7 @@ class MappedValues : public TensorValues {
  private:
   static StoredForm form_of_rows(const HfModel& model, const MappedTensor& tensor) {
     if (tensor.is_whole) return plain_form(TensorType::F32);
-    const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
+    const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
     return tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
   }
 

@@ -171,7 +171,7 @@ class NameMapper {
       MU_ASSIGN(auto made, arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
       if (!made) return {};
       tensor.is_whole = true;
-      tensor.generated = std::move(*made);
+      tensor.values = std::move(*made);
       result_.tensors.push_back(std::move(tensor));
       return {};
     }
@@ -183,7 +183,11 @@ class NameMapper {
       return fail_at(expected, "convert-config", "has a shape that cannot be derived from anything");
     }
     tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
-    if (tensor.is_whole) tensor.must_be_f32 = true;
+    if (tensor.is_whole) {
+      tensor.must_be_f32 = true;
+    } else {
+      tensor.unit = std::max<u64>(tensor.columns(), 1);
+    }
     for (std::size_t i = 0; i < found.parts.size(); ++i) {
       MU_TRY(add_part(expected, found.alternative->parts[i], found.parts.size() == 1, *found.parts[i], tensor));
     }
@@ -251,7 +255,11 @@ class NameMapper {
         tensor.f32_because = expected.row->plain;
       }
       if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
-      tensor.parts.push_back({index, std::move(*view), factor});
+      const u64 first_unit = tensor.parts.empty() ? 0 : tensor.parts.back().to.base + tensor.parts.back().units();
+      RecipePart made{index, std::move(*view), {}};
+      made.to = arch::run_of_rows(first_unit, made.units(), tensor.units());
+      if (factor != 1) made.factors = {factor};
+      tensor.parts.push_back(std::move(made));
     }
     tensor.is_scaled = tensor.is_scaled || factor != 1;
     return part.view.empty() && is_alone
@@ -268,6 +276,7 @@ class NameMapper {
       std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
     }
     tensor.is_whole = tensor.must_be_f32 = true;
+    tensor.unit = 1;
   }
 
   // Where a view moves whole runs of columns, rows stay as they are stored, in pieces; quantised ones if every piece is
@@ -278,10 +287,11 @@ class NameMapper {
     const bool has_pieces = matrix.form.is_plain() || matrix.form.kind == FormKind::mlx;
     if (has_pieces && runs && tensor.columns() % length == 0 &&
         length % form_info(matrix.form).unit(matrix.form, matrix.columns) == 0) {
-      tensor.pieces = tensor.columns() / length;
+      tensor.unit = length;
       view = std::move(*runs);
     } else {
       tensor.is_transposed = true;
+      tensor.unit = 1;
     }
   }
 
@@ -318,13 +328,13 @@ class NameMapper {
 
   // All parts together are what is expected, and stored alike.
   Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
-    const SourceMatrix& first = model_.matrices[tensor.parts.front().matrix];
+    const SourceMatrix& first = model_.matrices[tensor.parts.front().source];
     u64 units = 0;
-    for (const MappedPart& part : tensor.parts) {
-      const SourceMatrix& matrix = model_.matrices[part.matrix];
-      units = checked_add(units, part.view.rows()).value_or(0);
+    for (const RecipePart& part : tensor.parts) {
+      const SourceMatrix& matrix = model_.matrices[part.source];
+      units = checked_add(units, part.units()).value_or(0);
       if (tensor.is_whole) continue;
-      if (tensor.is_transposed && part.view.rows() % tensor.columns() != 0) return wrong_shape(expected, matrix);
+      if (tensor.is_transposed && part.units() % tensor.columns() != 0) return wrong_shape(expected, matrix);
       const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
       if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
         return wrong_shape(expected, matrix);
@@ -333,9 +343,7 @@ class NameMapper {
                     "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
       }
     }
-    const u64 wanted = tensor.is_whole || tensor.is_transposed ? checked_product(expected.ne).value_or(0)
-                                                               : tensor.rows() * tensor.pieces;
-    return units == wanted ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
+    return units == tensor.units() ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
   }
 
   // Tied embeddings: docs/conversion.md.

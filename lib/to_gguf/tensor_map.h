@@ -9,44 +9,30 @@
 #include <vector>
 
 #include "adapter/merge.h"
-#include "arch/names.h"
-#include "arch/row_view.h"
 #include "arch/sizes.h"
 #include "base/error.h"
 #include "model/hf_model.h"
+#include "transfer/recipe.h"
 
 namespace modelutils {
 
-/// Rows of one source matrix. Of tensors that are read whole or transposed, rows are single elements; of those whose
-/// rows come in pieces, they are pieces.
-struct MappedPart {
-  std::size_t matrix = 0;  ///< index into HfModel::matrices
-  arch::RowView view;
-  float factor = 1;  ///< of its values
-};
-
-/// One GGUF tensor and where its rows come from.
-struct MappedTensor {
-  std::string name;
-  std::vector<u64> ne;  ///< ne0 first
+/// One GGUF tensor and where its rows come from: parts one after another, none of generated tensors (rope factors).
+struct MappedTensor : TensorRecipe {
   bool must_be_f32 = false;
   std::string_view f32_because = {};  ///< the row's reason, where it is not that the runtime requires it
-  bool is_whole = false;          ///< small: vectors, biases, what is computed; read and written at once (read_whole())
-  bool is_transposed = false;     ///< the views of its parts pick single elements
-  u64 pieces = 1;                 ///< of a row, that the views pick one by one
-  bool is_scaled = false;         ///< its parts or columns have factors, and it is not read whole
-  std::vector<MappedPart> parts;  ///< one after another; empty for generated tensors
-  arch::Operation operation = arch::Operation::none;  ///< of tensors that are read whole
-  float operand = 0;                                  ///< of the operation
+  bool is_whole = false;       ///< small: vectors, biases, what is computed; read and written at once (read_whole())
+  bool is_transposed = false;  ///< single elements are picked from large tensors
+  bool is_scaled = false;      ///< its parts have factors or its columns lengths, and it is not read whole
   std::vector<float> column_lengths;                  ///< what the columns are divided by; empty: nothing
-  std::vector<float> generated;                       ///< rope factors
   std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to its values
 
   u64 columns() const { return ne.front(); }
   /// Rows of ne0 elements.
   u64 rows() const;
-  /// Rows that are read and written as units: 1 if the tensor is read whole.
-  u64 units() const { return is_whole ? 1 : rows(); }
+  /// Rows that are streamed: 1 if the tensor is read whole.
+  u64 streamed_rows() const { return is_whole ? 1 : rows(); }
+  /// Pieces of a row that are read as they are stored, each by itself.
+  u64 pieces() const { return is_whole || is_transposed ? 1 : columns() / unit; }
   /// Are its rows computed when they are read? They are then plain elements, whatever the source is quantised as.
   bool has_computed_rows() const { return !is_whole && (is_transposed || is_scaled || merge != nullptr); }
 };

@@ -60,16 +60,16 @@ u64 rows_of_strips(const arch::RowView& view, u64 columns) {
 }
 
 // Rows [first, first + count) of one part.
-Status read_part(const HfModel& model, const MappedPart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
-  StripReader reader(model, model.matrices[part.matrix]);
+Status read_part(const HfModel& model, const RecipePart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
+  StripReader reader(model, model.matrices[part.source]);
   const u64 size = reader.element_bytes();
-  const u64 most = rows_of_strips(part.view, columns);
+  const u64 most = rows_of_strips(part.from, columns);
   std::vector<std::byte> strip;
   for (u64 row = first; row < first + count;) {
     const u64 length = std::min(most - row % most, first + count - row);
     strip.resize(length * size);
     for (u64 column = 0; column < columns; ++column) {
-      MU_TRY(reader.read(part.view.source_row(row * columns + column), length, strip));
+      MU_TRY(reader.read(part.from.source_row(row * columns + column), length, strip));
       for (u64 i = 0; i < length; ++i) {
         std::memcpy(out.data() + ((row - first + i) * columns + column) * size, strip.data() + i * size, size);
       }
@@ -87,18 +87,15 @@ TensorType values_type(const SourceMatrix& matrix) {
 
 Status read_transposed_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out) {
   const u64 row_bytes =
-      tensor.columns() * type_info(values_type(model.matrices[tensor.parts.front().matrix])).block_bytes;
+      tensor.columns() * type_info(values_type(model.matrices[tensor.parts.front().source])).block_bytes;
   out.values().resize(count * row_bytes);
-  u64 part_start = 0;  // in rows of the tensor
-  for (const MappedPart& part : tensor.parts) {
-    const u64 rows = part.view.rows() / tensor.columns();
-    const u64 from = std::max(first, part_start);
-    const u64 to = std::min(first + count, part_start + rows);
-    if (from < to) {
-      MU_TRY(read_part(model, part, tensor.columns(), from - part_start, to - from,
-                       MutableBytes(out.values()).subspan((from - first) * row_bytes, (to - from) * row_bytes)));
-    }
-    part_start += rows;
+  for (const RecipePart& part : tensor.parts) {
+    const u64 begin = part.to.base / tensor.columns();
+    const u64 from = std::max(first, begin);
+    const u64 to = std::min(first + count, begin + part.units() / tensor.columns());
+    if (from >= to) continue;
+    MU_TRY(read_part(model, part, tensor.columns(), from - begin, to - from,
+                     MutableBytes(out.values()).subspan((from - first) * row_bytes, (to - from) * row_bytes)));
   }
   return {};
 }

@@ -156,7 +156,7 @@ class DirectorySide : public Side {
 
  private:
   const SourceMatrix& matrix_of(const MappedTensor& mapped) const {
-    return model_->matrices[mapped.parts.front().matrix];
+    return model_->matrices[mapped.parts.front().source];
   }
 
   std::unique_ptr<HfModel> model_;

@@ -109,5 +109,26 @@ TEST(RowView, AWholeViewIsOneRange) {
   EXPECT_EQ(covered(view), (std::vector<u64>{0, 1, 2, 3, 4}));
 }
 
+TEST(RowView, WhichViewsAreRuns) {
+  EXPECT_TRUE(whole_view(5).is_run());
+  EXPECT_TRUE(run_of_rows(3, 2, 9).is_run());
+  EXPECT_TRUE(resolve_view("a:2 b:3 -> a b", {})->is_run());
+  EXPECT_TRUE(resolve_view("a:2 b:3 -> a=1 b", {})->is_run());
+  EXPECT_TRUE(resolve_view("a:1 b:3 -> b a", {})->is_run());
+  EXPECT_FALSE(resolve_view("a:2 b:3 -> b a", {})->is_run());
+  EXPECT_FALSE(resolve_view("a:2 b:3 -> a b[0:2]", {})->is_run());
+  EXPECT_FALSE(resolve_view("a:2 -> repeat:2 a", {})->is_run());
+}
+
+TEST(InverseView, FindsTheRowOfEveryRowOfTheSource) {
+  for (const char* text : {"a:2 b:3 c:4 -> c a b", "skip:5 a:2 b:3 c:4 -> b c=2 a", "a:6 b:2 -> a[2:5] b=1"}) {
+    const RowView view = *resolve_view(text, {});
+    const InverseView inverse(view);
+    std::vector<std::optional<u64>> rows(view.source_rows + 3);
+    for (u64 row = 0; row < view.rows(); ++row) rows[view.source_row(row)] = row;
+    for (u64 row = 0; row < rows.size(); ++row) EXPECT_EQ(inverse.row_of(row), rows[row]) << text << " " << row;
+  }
+}
+
 }  // namespace
 }  // namespace modelutils::arch

@@ -33,10 +33,10 @@ struct OneMatrix {
     catalog.tensors.push_back({"x.weight", type, {columns, rows}, 0, 0, blocks.size()});
     DirectoryTensor tensor;
     tensor.name = "model.x.weight";
-    tensor.shape = {rows, columns};
+    tensor.ne = {columns, rows};
     tensor.unit = columns;
     tensor.may_quantize = true;
-    tensor.parts.push_back({0, 0, arch::whole_view(rows)});
+    tensor.parts.push_back({0, arch::whole_view(rows), arch::whole_view(rows)});
     tensors.push_back(std::move(tensor));
   }
 
@@ -389,10 +389,10 @@ TEST(DirectoryEncode, DoublesAmongBlocksAreNotExactInF32) {
     stack.catalog.files.push_back(doubles.catalog.files.front());
     stack.catalog.tensors.push_back(doubles.catalog.tensors.front());
     stack.catalog.tensors.back().file = 1;
-    stack.tensors.front().shape = {2, 32};
-    DirectoryPart second = stack.tensors.front().parts.front();
-    second.tensor = 1;
-    second.view.base = 1;
+    stack.tensors.front().ne = {32, 2};
+    RecipePart second = stack.tensors.front().parts.front();
+    second.source = 1;
+    second.to.base = 1;
     stack.tensors.front().parts.push_back(second);
     FormOptions options;
     options.exact = true;
@@ -445,7 +445,7 @@ TEST(DirectoryEncode, MostValuesSayWhichTypeComesFirst) {
     large.catalog.tensors.push_back(small.catalog.tensors.front());
     large.catalog.tensors.back().file = 1;
     large.tensors.push_back(small.tensors.front());
-    large.tensors.back().parts.front().tensor = 1;
+    large.tensors.back().parts.front().source = 1;
     const auto forms = choose_forms(large.catalog, large.tensors, {}, 1);
     return forms->front().text() + " " + forms->back().text();
   };

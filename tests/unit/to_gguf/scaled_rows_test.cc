@@ -25,9 +25,10 @@ class Scaled : public ::testing::Test {
     made.is_scaled = true;
     for (std::size_t i = 0; i < model_->matrices.size(); ++i) {
       if (model_->matrices[i].name != "extra.weight") continue;
-      made.ne = {model_->matrices[i].columns, 4};
-      made.parts.push_back({i, *arch::resolve_view("r:4 -> r[0:3]", {}), 2.0f});
-      made.parts.push_back({i, *arch::resolve_view("r:4 -> r[3:4]", {}), 0.5f});
+      made.unit = model_->matrices[i].columns;
+      made.ne = {made.unit, 4};
+      made.parts.push_back({i, *arch::resolve_view("r:4 -> r[0:3]", {}), arch::run_of_rows(0, 3, 4), {2.0f}});
+      made.parts.push_back({i, *arch::resolve_view("r:4 -> r[3:4]", {}), arch::run_of_rows(3, 1, 4), {0.5f}});
     }
     return made;
   }
@@ -60,7 +61,7 @@ TEST_F(Scaled, ValuesAreRoundedToTheTypeOfTheSource) {
   directory.tensors["extra.weight"] = {{4, 1}, {1, 1, 1, 1}, TensorType::BF16};
   open(directory);
   MappedTensor tensor = halves();
-  tensor.parts[0].factor = 1.001f;  // between 1 and 1 + 2^-7
+  tensor.parts[0].factors = {1.001f};  // between 1 and 1 + 2^-7
   EXPECT_EQ(rows(tensor, 0, 1), (std::vector<float>{1}));
 }
 
@@ -72,7 +73,7 @@ TEST_F(Scaled, QuantisedSourcesBecomeF32) {
   directory.tensors["extra.biases"] = {{4, 1}, {3, 3, 3, 3}, TensorType::F16};
   open(directory);
   const MappedTensor tensor = halves();
-  EXPECT_EQ(values_type(model_->matrices[tensor.parts[0].matrix]), TensorType::F32);
+  EXPECT_EQ(values_type(model_->matrices[tensor.parts[0].source]), TensorType::F32);
   const std::vector<float> last_two = rows(tensor, 2, 2);
   ASSERT_EQ(last_two.size(), 128u);
   EXPECT_EQ((std::vector<float>(last_two.begin(), last_two.begin() + 4)), (std::vector<float>{6, 8, 10, 6}));

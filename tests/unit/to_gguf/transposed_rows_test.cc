@@ -34,7 +34,11 @@ class Transposed : public ::testing::Test {
     made.name = "t";
     made.ne = std::move(ne);
     made.is_transposed = true;
-    for (const std::string& name : names) made.parts.push_back({index(name), *arch::resolve_view(view, {})});
+    for (const std::string& name : names) {
+      RecipePart part{index(name), *arch::resolve_view(view, {}), {}};
+      part.to = arch::run_of_rows(made.parts.size() * part.units(), part.units(), made.units());
+      made.parts.push_back(std::move(part));
+    }
     return made;
   }
 
@@ -72,7 +76,7 @@ TEST_F(Transposed, APartOfEachHead) {
                                                              all.begin() + static_cast<long>(2 * (first + count))));
     }
   }
-  EXPECT_EQ(values_type(model_->matrices[keys.parts[0].matrix]), TensorType::BF16);
+  EXPECT_EQ(values_type(model_->matrices[keys.parts[0].source]), TensorType::BF16);
 }
 
 TEST_F(Transposed, StacksOfExperts) {
@@ -120,8 +124,9 @@ TEST_F(Transposed, RowsInPieces) {
   open(directory);
   MappedTensor pairs = tensor({"extra.weight"}, "e:3 k:2 r:2 d:2 -> e r k d", {8, 3});
   pairs.is_transposed = false;
-  pairs.pieces = 4;
-  pairs.parts[0].view = *pairs.parts[0].view.of_runs(8);
+  pairs.unit = 2;
+  pairs.parts[0].from = *pairs.parts[0].from.of_runs(8);
+  pairs.parts[0].to = arch::whole_view(12);
   EXPECT_EQ(row_granule(pairs), 1u);
   const std::vector<float> all = {0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 16, 17, 20, 21, 18, 19, 22, 23};
   EXPECT_EQ(rows(pairs, 0, 3), all);
@@ -137,7 +142,7 @@ TEST_F(Transposed, QuantisedSourcesGiveTheirValues) {
   directory.tensors["extra.biases"] = {{2, 1}, {-1.0f, 3.0f}, TensorType::F16};
   open(directory);
   const MappedTensor columns = tensor({"extra.weight"}, "r:2 c:64 -> c r", {2, 64});
-  EXPECT_EQ(values_type(model_->matrices[columns.parts[0].matrix]), TensorType::F32);
+  EXPECT_EQ(values_type(model_->matrices[columns.parts[0].source]), TensorType::F32);
   EXPECT_EQ(rows(columns, 0, 6), (std::vector<float>{-1, 3, -0.5f, 5, 0, 7, 0.5f, 9, 1, 11, 1.5f, 13}));
   EXPECT_EQ(rows(columns, 60, 3), (std::vector<float>{1, 11, 1.5f, 13, -1, 3}));
 }

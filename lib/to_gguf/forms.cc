@@ -1,4 +1,4 @@
-#include "to_gguf/tensor_recipe.h"
+#include "to_gguf/forms.h"
 
 #include <fmt/core.h>
 
@@ -34,7 +34,7 @@ bool may_scale(const HfModel& model, const MappedTensor& tensor) {
   const bool is_stack = tensor.ne.size() == 3 && tensor.parts.size() == tensor.ne[2];
   if (!is_known || !tensor.name.ends_with(".weight") || tensor.has_computed_rows() || tensor.is_whole) return false;
   if (!is_stack && tensor.parts.size() != 1) return false;
-  const std::string name = model.matrices[tensor.parts.front().matrix].name;
+  const std::string name = model.matrices[tensor.parts.front().source].name;
   const std::string bias = name.substr(0, name.rfind('.')) + ".bias";
   return std::ranges::none_of(model.matrices, [&](const SourceMatrix& matrix) { return matrix.name == bias; });
 }
@@ -48,47 +48,46 @@ TensorType merged_type(const MappedTensor& tensor, const SourceMatrix& matrix, T
   return fills_blocks && encoder_of(type) != nullptr ? type : TensorType::F32;
 }
 
-Result<TensorRecipe> merged_recipe(const MappedTensor& tensor, const SourceMatrix& matrix, const RepackOptions& options,
-                                   TensorRecipe recipe) {
+Result<GgufForm> merged_form(const MappedTensor& tensor, const SourceMatrix& matrix, const RepackOptions& options,
+                             GgufForm form) {
   const TensorType type = merged_type(tensor, matrix, options.fallback);
-  recipe.target = {type, Carry::encode, true, {}, false, false};
-  recipe.type = recipe.target.type;
-  recipe.exact = recipe.target.exact = recipe.type == TensorType::F32;
-  recipe.reason = "merged with " + tensor.merge->text();
-  if (recipe.exact || !options.exact) return recipe;
+  form.target = {type, Carry::encode, true, {}, false, false};
+  form.type = form.target.type;
+  form.exact = form.target.exact = form.type == TensorType::F32;
+  form.reason = "merged with " + tensor.merge->text();
+  if (form.exact || !options.exact) return form;
   return input_error(
       "convert-inexact",
-      fmt::format("merged with {}, the sum is rounded to {}", tensor.merge->text(), type_name(recipe.type)),
+      fmt::format("merged with {}, the sum is rounded to {}", tensor.merge->text(), type_name(form.type)),
       at_tensor(tensor.name));
 }
 
 }  // namespace
 
-Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& wanted,
-                                 Look look) {
-  TensorRecipe recipe;
+Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, const RepackOptions& wanted, Look look) {
+  GgufForm form;
   if (tensor.parts.empty()) {
-    recipe.source = recipe.form = "generated";
-    return recipe;
+    form.source = form.source_form = "generated";
+    return form;
   }
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  recipe.source = matrix.name;
-  recipe.form = text_with_scales(matrix.form);
-  if (tensor.merge != nullptr && !tensor.is_whole) return merged_recipe(tensor, matrix, wanted, std::move(recipe));
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+  form.source = matrix.name;
+  form.source_form = text_with_scales(matrix.form);
+  if (tensor.merge != nullptr && !tensor.is_whole) return merged_form(tensor, matrix, wanted, std::move(form));
   if (tensor.has_computed_rows()) {
     const StoredForm rows = plain_form(computed_type(model, tensor));
-    MU_ASSIGN(recipe.target,
+    MU_ASSIGN(form.target,
               carrier_of(rows).choose(rows, tensor.columns(), {}, wanted, tensor.must_be_f32 || matrix.is_quantized()));
-    recipe.type = recipe.target.type;
+    form.type = form.target.type;
     if (matrix.is_quantized()) {
-      recipe.reason = tensor.is_transposed ? "transposed, so its quantised blocks cannot be kept"
-                                           : "multiplied by a setting of the model";
+      form.reason = tensor.is_transposed ? "transposed, so its quantised blocks cannot be kept"
+                                         : "multiplied by a setting of the model";
     }
     if (!tensor.column_lengths.empty()) {
-      recipe.measured = false;  // there are no exact values to compare with
-      recipe.reason = "columns divided by their lengths";
+      form.measured = false;  // there are no exact values to compare with
+      form.reason = "columns divided by their lengths";
     }
-    return recipe;
+    return form;
   }
   RepackOptions options = wanted;
   options.may_scale = model.family->applies_weight_scales && may_scale(model, tensor);
@@ -103,17 +102,17 @@ Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tenso
     if (target.error().where.empty()) target.error().where = at_tensor(is_of_source ? matrix.name : tensor.name);
     return tl::make_unexpected(in_file(std::move(target.error()), model.directory));
   }
-  recipe.target = std::move(*target);
-  recipe.type = recipe.target.type;
-  recipe.exact = recipe.target.exact;
-  recipe.measured = !may_skip || use == ScaleUse::nothing;
-  if (recipe.measured) {
-    recipe.reason = tensor.f32_because.empty() ? recipe.target.reason : std::string(tensor.f32_because);
+  form.target = std::move(*target);
+  form.type = form.target.type;
+  form.exact = form.target.exact;
+  form.measured = !may_skip || use == ScaleUse::nothing;
+  if (form.measured) {
+    form.reason = tensor.f32_because.empty() ? form.target.reason : std::string(tensor.f32_because);
   }
-  return recipe;
+  return form;
 }
 
-Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
+Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufForm& form, u64 first, u64 count,
                    MutableBytes out, StoredRows& scratch, ValueSums* error) {
   if (tensor.is_whole) {
     MU_ASSIGN(const std::vector<float> values, read_whole(model, tensor));
@@ -124,14 +123,14 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const Tenso
   if (tensor.merge != nullptr) {
     return read_merged_rows(model, tensor, first, count, scratch, [&](u64 row, std::span<const float> values) {
       const std::size_t rows = values.size() / std::max<u64>(tensor.columns(), 1);
-      carry_rows(plain_form(TensorType::F32), tensor.columns(), recipe.target, {std::as_bytes(values)},
+      carry_rows(plain_form(TensorType::F32), tensor.columns(), form.target, {std::as_bytes(values)},
                  out.subspan(row * row_bytes, rows * row_bytes), error);
     });
   }
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().matrix];
-  const StoredForm form = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
+  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+  const StoredForm stored = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
   return for_stored_rows(model, tensor, first, count, scratch, [&](u64 row, u64 rows) {
-    carry_rows(form, tensor.columns(), recipe.target, planes_of(scratch),
+    carry_rows(stored, tensor.columns(), form.target, planes_of(scratch),
                out.subspan(row * row_bytes, rows * row_bytes), error);
   });
 }

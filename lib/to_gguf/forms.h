@@ -14,12 +14,12 @@
 
 namespace modelutils::to_gguf {
 
-struct TensorRecipe {
+struct GgufForm {
   TensorType type = TensorType::F32;
   bool exact = true;
-  bool measured = true;  ///< false: whether it is exact was not looked at, `exact` says nothing
-  std::string source;    ///< name of the first source, or "generated"
-  std::string form;      ///< of the source, for the report
+  bool measured = true;     ///< false: whether it is exact was not looked at, `exact` says nothing
+  std::string source;       ///< name of the first source, or "generated"
+  std::string source_form;  ///< for the report
   std::string reason;
   Target target;  ///< for quantised sources
 };
@@ -32,12 +32,11 @@ enum class Look : u8 {
 
 /// Chooses type and encoding. Looks at scales and biases of a quantised tensor, with options.exact at all of them; at
 /// weights only where groups of zeros matter. Errors: "convert-inexact" (with options.exact), reading.
-Result<TensorRecipe> make_recipe(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options,
-                                 Look look);
+Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options, Look look);
 
 /// Encodes rows [first, first + count) (multiples of row_granule()) into `out`. `scratch` belongs to the calling
 /// thread. `error`, if given, collects the difference to the exact values.
-Status encode_rows(const HfModel& model, const MappedTensor& tensor, const TensorRecipe& recipe, u64 first, u64 count,
+Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufForm& form, u64 first, u64 count,
                    MutableBytes out, StoredRows& scratch, ValueSums* error);
 
 }  // namespace modelutils::to_gguf

@@ -1,0 +1,67 @@
+// Reading the units of a recipe's part in the target's order.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/error.h"
+#include "transfer/recipe.h"
+
+namespace modelutils {
+
+/// Reads what units [first, first + count) of the target take from a part: `unit_bytes` for each, to its place in
+/// `out`; what other parts make is left alone. `read(source_unit, count, MutableBytes) -> Status` reads units that
+/// follow one another in the source: runs, and stretches of it that are mostly wanted, whatever the order. Errors:
+/// those of `read`.
+template <typename Read>
+Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes, MutableBytes out, Read&& read);
+
+/// A stretch of the source that holds the units of the target from some one on.
+struct SourceStretch {
+  u64 low = 0, high = 0;    ///< the first and last unit of the source
+  std::size_t count = 0;    ///< units of the target
+  bool is_in_order = true;  ///< are they the units of the source, one after another?
+};
+inline constexpr u64 no_unit = ~u64{0};
+
+/// The longest stretch of at most about twice what is wanted of it. `sources` are units of the source for units of the
+/// target; the first is not no_unit, at which it ends.
+SourceStretch next_stretch(std::span<const u64> sources);
+
+template <typename Read>
+Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes, MutableBytes out, Read&& read) {
+  const u64 begin = std::max(first, units.begin());
+  const u64 end = std::min(first + count, units.end());
+  if (begin >= end || unit_bytes == 0) return {};
+  out = out.subspan((begin - first) * unit_bytes, (end - begin) * unit_bytes);
+  if (units.is_run()) return read(units.part().from.base + begin - units.begin(), end - begin, out);
+  // Kept for the next call.
+  static thread_local std::vector<u64> sources;
+  static thread_local std::vector<std::byte> window;
+  sources.clear();
+  for (u64 unit = begin; unit < end; ++unit) sources.push_back(units.source_of(unit).value_or(no_unit));
+  for (std::size_t i = 0; i < sources.size();) {
+    if (sources[i] == no_unit) {
+      ++i;
+      continue;
+    }
+    const SourceStretch stretch = next_stretch(std::span(sources).subspan(i));
+    const MutableBytes to = out.subspan(i * unit_bytes, stretch.count * unit_bytes);
+    if (stretch.is_in_order) {
+      MU_TRY(read(stretch.low, stretch.count, to));
+    } else {
+      window.resize((stretch.high - stretch.low + 1) * unit_bytes);
+      MU_TRY(read(stretch.low, stretch.high - stretch.low + 1, MutableBytes(window)));
+      for (std::size_t k = 0; k < stretch.count; ++k) {
+        std::memcpy(to.data() + k * unit_bytes, window.data() + (sources[i + k] - stretch.low) * unit_bytes,
+                    unit_bytes);
+      }
+    }
+    i += stretch.count;
+  }
+  return {};
+}
+
+}  // namespace modelutils
