@@ -137,13 +137,17 @@ Status TensorMerge::apply(u64 first, u64 count, std::span<float> values) const {
         }
       }
     }
-    if (step.pair == nullptr) continue;
-    const bool is_dora = !loaded->at(i).extras.empty() && step.saved.empty();
-    const std::vector<float> before = is_dora ? std::vector<float>(values.begin(), values.end()) : std::vector<float>();
-    add_pair(step, loaded->at(i), first, count, values);
-    if (is_dora) scale_rows(step, loaded->at(i), first, count, before, values);
+    if (step.pair != nullptr) apply_pair(step, loaded->at(i), first, count, values);
   }
   return {};
+}
+
+void TensorMerge::apply_pair(const Step& step, const Loaded& loaded, u64 first, u64 count,
+                             std::span<float> values) const {
+  const bool is_dora = !loaded.extras.empty() && step.saved.empty();
+  const std::vector<float> before = is_dora ? std::vector<float>(values.begin(), values.end()) : std::vector<float>();
+  add_pair(step, loaded, first, count, values);
+  if (is_dora) scale_rows(step, loaded, first, count, before, values);
 }
 
 void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u64 count,
@@ -228,6 +232,7 @@ Status TensorMerge::apply_vector(std::span<float> source) const {
         if (step.mapped->scale == 1) source[i] = whole[i];
       }
     }
+    if (step.pair != nullptr) apply_pair(step, loaded, 0, 1, source);
   }
   return {};
 }

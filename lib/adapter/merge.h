@@ -42,7 +42,8 @@ class TensorMerge {
 
   /// Rows [first, first + count) of the tensor, `values` in and out. Errors: reading.
   Status apply(u64 first, u64 count, std::span<float> values) const;
-  /// The source's own elements of a vector, before anything is computed of them. Errors: reading.
+  /// The source's own elements of a vector, before anything is computed of them; a gate of one row is one. Errors:
+  /// reading.
   Status apply_vector(std::span<float> source) const;
 
   /// "lora-a, lora-b × 0.5", for reports.
@@ -57,6 +58,7 @@ class TensorMerge {
   };
   Result<std::shared_ptr<const std::vector<Loaded>>> load() const;
   Result<Loaded> load_step(const Step& step) const;
+  void apply_pair(const Step& step, const Loaded& loaded, u64 first, u64 count, std::span<float> values) const;
   void add_pair(const Step& step, const Loaded& loaded, u64 first, u64 count, std::span<float> values) const;
   void add_by_element(const Step& step, const Block& block, const Loaded& loaded, u64 first, u64 count,
                       std::span<float> values) const;

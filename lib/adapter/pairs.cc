@@ -77,6 +77,9 @@ class Mapper {
     u64 out = 0;
     u64 in = 0;
     u64 stack = 1;
+    bool is_pair = false;  // of factors; otherwise the values themselves
+
+    bool is_row() const { return out == 1 && stack == 1; }
   };
   // Where it goes in one tensor.
   struct Place {
@@ -105,7 +108,7 @@ class Mapper {
       if (use.side != side || use.row == done) continue;
       const u64 layer = match->layer.value_or(0);
       const arch::SourceAlternative& alternative = names_.alternatives(*use.row)[use.alternative];
-      if (!arch::holds(alternative.condition, sizes_, layer)) continue;
+      if (!arch::holds(use.row->when, sizes_, layer) || !arch::holds(alternative.condition, sizes_, layer)) continue;
       const auto expected = by_name_.find(arch::gguf_name(*use.row, use.in_layer, layer, use.side));
       if (expected == by_name_.end()) continue;
       MU_ASSIGN(Place place, place_of(source, use, alternative, *match, expected->second));
@@ -127,7 +130,7 @@ class Mapper {
   Status add_module(std::size_t number) {
     const Module& module = adapter_.modules[number];
     const std::string canonical = hf::canonical_name(module.name);
-    const Source source{module.name, module.b.rows, module.a.columns, module.b.stack};
+    const Source source{module.name, module.b.rows, module.a.columns, module.b.stack, true};
     MU_ASSIGN(std::vector<Place> found, places(source, canonical + ".weight", arch::Side::weight));
     if (found.empty()) {
       MU_ASSIGN(found, places(source, canonical, arch::Side::weight));
@@ -145,7 +148,7 @@ class Mapper {
         return fail(module.name, "adapter-merge",
                     fmt::format("{} has its elements in another order; merge the adapter", expected.name));
       }
-      if (expected.ne.size() < 2) {
+      if (expected.ne.size() < 2 && !source.is_row()) {
         return fail(module.name, "adapter-pair", fmt::format("{} is not a matrix", expected.name));
       }
       Pair& pair = pairs_[place.expected];
@@ -190,7 +193,8 @@ class Mapper {
     const arch::ExpectedTensor& expected = expected_[expected_number];
     const arch::SourcePart& part = alternative.parts[used.part];
     const u64 layer = match.layer.value_or(0);
-    const bool is_vector = expected.ne.size() == 1;
+    // A gate of one row is a vector in a GGUF, and a pair adds to it as to a matrix.
+    const bool is_vector = expected.ne.size() == 1 && !(source.is_pair && source.is_row());
     if (!is_vector && part.operation != arch::Operation::none) {
       return fail(source.name, "adapter-pair",
                   fmt::format("{} is computed from it by a setting of the model, so nothing can be added to it",

@@ -67,6 +67,31 @@ void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std:
   for (ExpectedTensor& one : Lister(nullptr, sizes).list_row(row, layer)) tensors.push_back(std::move(one));
 }
 
+void set_marks(const Family& family, Sizes& sizes, const RowsOfTensor& rows_of) {
+  for (const Mark& mark : family.marks) {
+    std::vector<const Tensor*> own, telling;
+    const bool may_lack = has_name(family.loads_without, tensor_of(mark));
+    for (const std::span<const Tensor> group : family.layer_tensors) {
+      for (const Tensor& row : group) {
+        if (row.name == tensor_of(mark)) own.push_back(&row);
+        if (may_lack && row.when == mark.symbol && !row.name.starts_with('@')) telling.push_back(&row);
+      }
+    }
+    std::vector<u64> values;
+    for (u64 layer = 0; layer < sizes.get(symbol::layers); ++layer) {
+      const auto rows = [&](const std::vector<const Tensor*>& of) -> std::optional<u64> {
+        for (const Tensor* row : of) {
+          if (const auto found = rows_of(gguf_name(*row, true, layer, Side::weight))) return found;
+        }
+        return std::nullopt;
+      };
+      const std::optional<u64> found = rows(own);
+      values.push_back(!found && rows(telling) ? 1 : value_of(mark, found, sizes, layer));
+    }
+    sizes.set_layers(mark.symbol, std::move(values));
+  }
+}
+
 std::string_view tensor_of(const Mark& mark) {
   return mark.tensor.substr(0, mark.tensor.find('/'));
 }

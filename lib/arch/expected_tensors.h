@@ -1,6 +1,8 @@
 // The tensors that a GGUF of a family may or must have, with their shapes.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,12 @@ std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& 
 
 /// What a row of the layers means in one of them: a weight, a bias, both or nothing.
 void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std::vector<ExpectedTensor>& tensors);
+
+/// Rows of the tensor of a GGUF that has this name; nothing if there is none.
+using RowsOfTensor = std::function<std::optional<u64>(const std::string& name)>;
+/// Sets the family's marks: which layers of a GGUF have the tensors that they ask for. Where llama.cpp loads a file
+/// without such a tensor, others that only these layers have tell, too.
+void set_marks(const Family& family, Sizes& sizes, const RowsOfTensor& rows_of);
 
 /// The row that a mark asks for.
 std::string_view tensor_of(const Mark& mark);

@@ -164,9 +164,11 @@ Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key) {
 
 Status write_phi3_rope_scaling(KeyWriter& out, const Key& key) {
   const auto original = original_context(out.config());
-  if (original) MU_TRY(out.count("rope.scaling.original_context_length", *original));
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
-  if (!scaling || scaling->long_factor.empty()) return write_rope_scaling(out, key);
+  const bool has_factors = scaling && !scaling->long_factor.empty();
+  const bool is_written_below = !has_factors && scaling && (scaling->type == "yarn" || is_longrope(*scaling));
+  if (original && !is_written_below) MU_TRY(out.count("rope.scaling.original_context_length", *original));
+  if (!has_factors) return write_rope_scaling(out, key);
   if (!original) return out.refuse("original_max_position_embeddings", "is missing; longrope needs it");
   const double context = static_cast<double>(context_or_default(out));
   const double scale = context / static_cast<double>(*original);

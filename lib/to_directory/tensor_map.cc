@@ -106,21 +106,11 @@ class Reverser {
     if (sizes.get(arch::symbol::vocabulary) == 0 && embedding != nullptr && embedding->ne.size() == 2) {
       sizes.set(arch::symbol::vocabulary, embedding->ne[1]);
     }
-    for (const arch::Mark& mark : family_.marks) {
-      std::vector<u64> values(sizes.get(arch::symbol::layers), 0);
-      for (u64 layer = 0; layer < values.size(); ++layer) {
-        for (const auto& group : family_.layer_tensors) {
-          for (const arch::Tensor& row : group) {
-            if (row.name != arch::tensor_of(mark)) continue;
-            const CatalogTensor* tensor = find(arch::gguf_name(row, true, layer, arch::Side::weight));
-            const auto rows =
-                tensor == nullptr ? std::nullopt : std::optional(tensor->ne.size() > 1 ? tensor->ne[1] : 1);
-            values[static_cast<std::size_t>(layer)] = arch::value_of(mark, rows, sizes, layer);
-          }
-        }
-      }
-      sizes.set_layers(mark.symbol, std::move(values));
-    }
+    arch::set_marks(family_, sizes, [&](const std::string& name) -> std::optional<u64> {
+      const CatalogTensor* const tensor = find(name);
+      if (tensor == nullptr) return std::nullopt;
+      return tensor->ne.size() > 1 ? tensor->ne[1] : 1;
+    });
   }
 
   // Some loaders insist on a head, so tied models carry a copy of the embedding.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
+#include "arch/expected_tensors.h"
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/gguf_sizes.h"
@@ -46,10 +48,18 @@ Result<adapter::Base> base_of_gguf(const std::string& path) {
   if (!sizes) return tl::make_unexpected(in_file(std::move(sizes.error()), path));
   base.sizes = std::move(*sizes);
   arch::leave_out_prediction(*base.family, keys, base.sizes);
-  base.is_tied = std::ranges::none_of(set.files, [](const gguf::SetFile& file) {
-    return std::ranges::any_of(file.document.tensors,
-                               [](const gguf::TensorInfo& tensor) { return tensor.name == "output.weight"; });
-  });
+  std::unordered_map<std::string_view, u64> rows;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      rows.emplace(tensor.name, tensor.ne.size() > 1 ? tensor.ne[1] : 1);
+    }
+  }
+  const auto rows_of = [&](std::string_view name) {
+    const auto found = rows.find(name);
+    return found == rows.end() ? std::nullopt : std::optional(found->second);
+  };
+  arch::set_marks(*base.family, base.sizes, rows_of);
+  base.is_tied = !rows_of("output.weight");
   return base;
 }
 

@@ -26,33 +26,6 @@ namespace modelutils {
 
 namespace {
 
-// Which layers have the tensors that the family's loader looks for; `rows_of` tells how many rows a tensor of the file
-// has. Where it loads a file without that tensor, others that stand in such layers alone tell, too.
-template <typename RowsOf>
-void set_marks(const arch::Family& family, arch::Sizes& sizes, RowsOf rows_of) {
-  for (const arch::Mark& mark : family.marks) {
-    std::vector<std::string_view> telling;
-    if (arch::has_name(family.loads_without, arch::tensor_of(mark))) {
-      for (const auto& group : family.layer_tensors) {
-        for (const arch::Tensor& row : group) {
-          if (row.when == mark.symbol && !row.name.starts_with('@')) telling.push_back(row.name);
-        }
-      }
-    }
-    std::vector<u64> values;
-    for (u64 layer = 0; layer < sizes.get(arch::symbol::layers); ++layer) {
-      const auto rows = [&](std::string_view tensor) -> std::optional<u64> {
-        return rows_of(fmt::format("blk.{}.{}.weight", layer, tensor));
-      };
-      const std::optional<u64> own = rows(arch::tensor_of(mark));
-      const bool do_others_tell =
-          !own && std::ranges::any_of(telling, [&](std::string_view tensor) { return rows(tensor).has_value(); });
-      values.push_back(do_others_tell ? 1 : arch::value_of(mark, own, sizes, layer));
-    }
-    sizes.set_layers(mark.symbol, std::move(values));
-  }
-}
-
 u64 rows_of(const gguf::TensorInfo& tensor) {
   return tensor.ne.size() > 1 ? tensor.ne[1] : 1;
 }
@@ -249,7 +222,7 @@ class LoaderRules {
       for (const gguf::TensorInfo& tensor : file.document.tensors) left.emplace(tensor.name, &tensor);
     }
     const std::vector<std::vector<u64>> kinds = kinds_of_layers(family, sizes);
-    set_marks(family, sizes, [&](const std::string& name) {
+    arch::set_marks(family, sizes, [&](const std::string& name) {
       const auto found = left.find(name);
       return found == left.end() ? std::nullopt : std::optional(rows_of(*found->second));
     });
@@ -304,8 +277,9 @@ class LoaderRules {
   void check_blocks(const arch::Family& family, std::unordered_map<std::string_view, const gguf::TensorInfo*>& left,
                     std::unordered_set<std::string_view>& known) {
     if (blocks_ == 0 || family.prediction.tensors.empty()) return;
-    set_marks(family, with_blocks_,
-              [&](const std::string& name) { return left.contains(name) || known.contains(name); });
+    arch::set_marks(family, with_blocks_, [&](const std::string& name) {
+      return left.contains(name) || known.contains(name) ? std::optional(u64{1}) : std::nullopt;
+    });
     blocks_expected_ = arch::expected_block_tensors(family, with_blocks_, blocks_);
     const u64 first = with_blocks_.get(arch::symbol::layers) - blocks_;
     const bool is_there = left.contains(fmt::format("blk.{}.nextn.eh_proj.weight", first));
