@@ -20,37 +20,56 @@ struct Columns {
   std::size_t count;
 };
 
-// Sums of ROWS rows and two vectors of columns, which stay in registers from the first rank to the last.
-template <std::size_t WIDTH, std::size_t ROWS>
+// Sums of ROWS rows and VECTORS vectors of columns, which stay in registers from the first rank to the last. Loops over
+// one vector each: g++ 12 puts sums of longer ones into memory.
+template <std::size_t WIDTH, std::size_t ROWS, std::size_t VECTORS>
 [[gnu::always_inline]] inline void add_square(const Columns& a, const float* b, std::size_t stride, float* out,
                                               std::size_t row_stride) {
-  constexpr std::size_t columns = 2 * WIDTH / sizeof(float);
-  float sums[ROWS][columns];
+  constexpr std::size_t lanes = WIDTH / sizeof(float);
+  float sums[ROWS][VECTORS][lanes];
 #pragma GCC unroll 4
   for (std::size_t row = 0; row < ROWS; ++row) {
-    for (std::size_t j = 0; j < columns; ++j) sums[row][j] = out[row * row_stride + j];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < VECTORS; ++v) {
+      for (std::size_t j = 0; j < lanes; ++j) sums[row][v][j] = out[row * row_stride + v * lanes + j];
+    }
   }
   const float* values = a.values;
   for (std::size_t k = 0; k < a.ranks; ++k, values += a.stride) {
 #pragma GCC unroll 4
     for (std::size_t row = 0; row < ROWS; ++row) {
       const float factor = b[row * stride + k];
-      for (std::size_t j = 0; j < columns; ++j) sums[row][j] = fused<WIDTH>(values[j], factor, sums[row][j]);
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < VECTORS; ++v) {
+        float* const sum = sums[row][v];
+        for (std::size_t j = 0; j < lanes; ++j) sum[j] = fused<WIDTH>(values[v * lanes + j], factor, sum[j]);
+      }
     }
   }
 #pragma GCC unroll 4
   for (std::size_t row = 0; row < ROWS; ++row) {
-    for (std::size_t j = 0; j < columns; ++j) out[row * row_stride + j] = sums[row][j];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < VECTORS; ++v) {
+      for (std::size_t j = 0; j < lanes; ++j) out[row * row_stride + v * lanes + j] = sums[row][v][j];
+    }
+  }
+}
+
+// As many columns as squares of VECTORS vectors fill.
+template <std::size_t WIDTH, std::size_t ROWS, std::size_t VECTORS>
+[[gnu::always_inline]] inline void add_squares(Columns& a, const float* b, std::size_t stride, float*& out,
+                                               std::size_t row_stride) {
+  constexpr std::size_t columns = VECTORS * WIDTH / sizeof(float);
+  for (; a.count >= columns; a.count -= columns, a.values += columns, out += columns) {
+    add_square<WIDTH, ROWS, VECTORS>(a, b, stride, out, row_stride);
   }
 }
 
 template <std::size_t WIDTH, std::size_t ROWS>
 [[gnu::always_inline]] inline void add_rows(Columns a, const float* b, std::size_t stride, float* out,
                                             std::size_t row_stride) {
-  constexpr std::size_t columns = 2 * WIDTH / sizeof(float);
-  for (; a.count >= columns; a.count -= columns, a.values += columns, out += columns) {
-    add_square<WIDTH, ROWS>(a, b, stride, out, row_stride);
-  }
+  add_squares<WIDTH, ROWS, 2>(a, b, stride, out, row_stride);
+  add_squares<WIDTH, ROWS, 1>(a, b, stride, out, row_stride);
   for (std::size_t row = 0; row < ROWS; ++row) {
     for (std::size_t j = 0; j < a.count; ++j) {
       float& sum = out[row * row_stride + j];
@@ -87,7 +106,7 @@ Panels::Panels(std::span<const float> a, u64 rank, u64 columns)
   }
 }
 
-void add_product(const Panels& a, std::span<const float> b, std::span<float> values, Instructions instructions) {
+void add_product(const Panels& a, std::span<const float> b, std::span<float> values, WideInstructions instructions) {
   const std::size_t width = a.columns();
   const std::size_t ranks = a.rank();
   const std::size_t rows = width == 0 ? 0 : values.size() / width;

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "base/instructions.h"
 #include "base/types.h"
+#include "base/wide_instructions.h"
 
 namespace modelutils::adapter {
 
@@ -33,6 +33,6 @@ class Panels {
 /// values [rows, columns] += b [rows, rank] · a, each sum in the order of the ranks, every product added with one
 /// rounding. Four ranks of a row that are zeros are left out. The instructions make no difference to the result.
 void add_product(const Panels& a, std::span<const float> b, std::span<float> values,
-                 Instructions instructions = best_instructions());
+                 WideInstructions instructions = widest_instructions());
 
 }  // namespace modelutils::adapter

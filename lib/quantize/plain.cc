@@ -6,7 +6,7 @@ namespace modelutils::encode {
 namespace {
 
 void narrowed(TensorType type, const Rows& rows) {
-  narrow(type, {rows.values, rows.rows * rows.ne0}, reinterpret_cast<std::byte*>(rows.out), rows.instructions);
+  narrow(type, {rows.values, rows.rows * rows.ne0}, reinterpret_cast<std::byte*>(rows.out), wide(rows.instructions));
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ template <std::size_t WIDTH>
 
 }  // namespace
 
-void narrow(TensorType type, std::span<const float> values, std::byte* out, Instructions instructions) {
+void narrow(TensorType type, std::span<const float> values, std::byte* out, WideInstructions instructions) {
   if (type == TensorType::F32) {
     std::memcpy(out, values.data(), values.size() * 4);
     return;

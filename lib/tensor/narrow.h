@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "base/instructions.h"
 #include "base/types.h"
+#include "base/wide_instructions.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -12,7 +12,7 @@ namespace modelutils {
 /// Writes `values` as F32, F16 or BF16 (`type` is one of these) to `out`, at any address: rounded to nearest even, as
 /// f32_to_f16() and f32_to_bf16() do. Here and below, the instructions make no difference to the result.
 void narrow(TensorType type, std::span<const float> values, std::byte* out,
-            Instructions instructions = best_instructions());
+            WideInstructions instructions = widest_instructions());
 
 /// Rounds `values` to what F16 or BF16 holds, as floats; F32 leaves them as they are.
 void round_to(TensorType type, std::span<float> values, Instructions instructions = best_instructions());

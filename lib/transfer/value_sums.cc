@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/wide_instructions.h"
+
 namespace modelutils {
 
 namespace {
@@ -96,17 +98,29 @@ template <typename Half, typename Doubles>
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void add_run(const typename Vectors<WIDTH>::Floats* run,
                                            typename Vectors<WIDTH>::Doubles* sums) {
-  constexpr std::size_t doubles = WIDTH / sizeof(double), floats = WIDTH / sizeof(float);
-  constexpr std::size_t half = Lanes::count / 2;
-  float folded[half];
-#pragma GCC unroll 8
-  for (std::size_t k = 0; k < half / floats; ++k) store_vector(run[k] + run[k + half / floats], folded + k * floats);
+  constexpr std::size_t doubles = WIDTH / sizeof(double), half = Lanes::count / 2;
+  float lanes[Lanes::count];
+  std::memcpy(lanes, run, sizeof lanes);
 #pragma GCC unroll 8
   for (std::size_t k = 0; k < half / doubles; ++k) {
+    typename Vectors<WIDTH>::Half low, high;
+    load_vector(lanes + k * doubles, low);
+    load_vector(lanes + k * doubles + half, high);
+    float folded[doubles];
+    store_vector(low + high, folded);
     typename Vectors<WIDTH>::Doubles wide;
-    load_widened<typename Vectors<WIDTH>::Half>(folded + k * doubles, wide);
+    load_widened<typename Vectors<WIDTH>::Half>(folded, wide);
     sums[k] += wide;
   }
+}
+
+// Puts the lanes of vectors together, those of the second half to those of the first.
+template <typename Vector, typename Number, std::size_t HALF, typename Together>
+[[gnu::always_inline]] inline void fold(const Vector* vectors, std::array<Number, HALF>& out,
+                                        const Together& together) {
+  Number lanes[2 * HALF];
+  std::memcpy(lanes, vectors, sizeof lanes);
+  for (std::size_t k = 0; k < HALF; ++k) out[k] = together(lanes[k], lanes[k + HALF]);
 }
 
 // Only lanes of what is wanted are set.
@@ -146,19 +160,17 @@ template <std::size_t WIDTH, Wanted WANTED>
     add_run<WIDTH>(run_bb, bb);
     add_run<WIDTH>(run_ab, ab);
   }
-#pragma GCC unroll 8
-  for (std::size_t k = 0; k < sums / 2; ++k) {
-    store_vector(aa[k] + aa[k + sums / 2], &lanes.aa[k * doubles]);
-    store_vector(bb[k] + bb[k + sums / 2], &lanes.bb[k * doubles]);
-    store_vector(ab[k] + ab[k + sums / 2], &lanes.ab[k * doubles]);
-    store_vector(dd[k] + dd[k + sums / 2], &lanes.dd[k * doubles]);
-  }
-#pragma GCC unroll 8
-  for (std::size_t k = 0; k < vectors / 2; ++k) {
-    const Floats other = largest[k + vectors / 2];
-    store_vector(largest[k] > other ? largest[k] : other, &lanes.largest[k * floats]);
-    store_vector(different[k] + different[k + vectors / 2], &lanes.different[k * floats]);
-  }
+  const auto sum = [](auto one, auto other) __attribute__((always_inline)) {
+    return one + other;
+  };
+  fold(aa, lanes.aa, sum);
+  fold(bb, lanes.bb, sum);
+  fold(ab, lanes.ab, sum);
+  fold(dd, lanes.dd, sum);
+  fold(different, lanes.different, sum);
+  fold(
+      largest, lanes.largest,
+      [](float one, float other) __attribute__((always_inline)) { return one > other ? one : other; });
 }
 
 // The largest |b - a| in each lane of doubles, exactly as a double has it.
@@ -187,7 +199,7 @@ template <std::size_t WIDTH>
 }
 
 template <Wanted WANTED>
-ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
+ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, WideInstructions instructions) {
   Lanes lanes{};
   const std::size_t whole = a.size() - a.size() % Lanes::count;
   run_with(
@@ -247,15 +259,15 @@ double ValueSums::cosine() const {
 }
 
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
-  return sums_of<Wanted::all>(a, b, known, instructions);
+  return sums_of<Wanted::all>(a, b, known, wide(instructions));
 }
 
 ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
-  return sums_of<Wanted::error>(a, b, known, instructions);
+  return sums_of<Wanted::error>(a, b, known, wide(instructions));
 }
 
 void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error) {
-  ValueSums sums = error_sums_of(exact, carried, error.max_abs);
+  ValueSums sums = sums_of<Wanted::error>(exact, carried, error.max_abs, widest_instructions());
   if (sums.unordered > 0) sums.dd = sums.max_abs = std::numeric_limits<double>::infinity();
   error.add(sums);
 }

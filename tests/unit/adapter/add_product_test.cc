@@ -11,6 +11,10 @@
 namespace modelutils::adapter {
 namespace {
 
+// Of this machine; some twice where it has nothing special.
+const WideInstructions all_instructions[] = {WideInstructions::any_machine, wide(best_instructions()),
+                                             widest_instructions()};
+
 // Small whole numbers, so that every sum is exact.
 std::vector<float> numbers(std::size_t count, int seed) {
   std::vector<float> values(count);
@@ -27,7 +31,7 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
       std::fill(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(rank), 0.0F);  // a row that stays as it is
       std::fill(b.end() - static_cast<std::ptrdiff_t>(rank), b.end(), 0.0F);
       const std::vector<float> before = numbers(rows * columns, 3);
-      for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+      for (const WideInstructions instructions : all_instructions) {
         std::vector<float> values = before;
         add_product(Panels(a, rank, columns), b, values, instructions);
         for (std::size_t i = 0; i < rows; ++i) {
@@ -42,23 +46,28 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
   }
 }
 
-// Every product is added with one rounding, whether the machine can or not.
+// Every product is added with one rounding, whether the machine can or not; also of columns behind the last whole
+// vector.
 TEST(AddProduct, RoundsOnce) {
-  constexpr std::size_t rank = 16, columns = 100, rows = 9;
+  constexpr std::size_t rows = 9;
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  std::vector<float> a(rank * columns), b(rows * rank), before(rows * columns);
-  for (std::vector<float>* some : {&a, &b, &before}) {
-    for (float& value : *some) value = normal(random);
-  }
-  for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
-    std::vector<float> values = before;
-    add_product(Panels(a, rank, columns), b, values, instructions);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      float sum = before[i];
-      for (std::size_t k = 0; k < rank; ++k)
-        sum = std::fma(b[i / columns * rank + k], a[k * columns + i % columns], sum);
-      ASSERT_EQ(values[i], sum) << i;
+  for (const std::size_t rank : {1U, 5U, 16U, 17U, 64U}) {
+    for (const std::size_t columns : {1U, 15U, 16U, 17U, 31U, 32U, 33U, 63U, 100U, 128U, 129U, 177U}) {
+      std::vector<float> a(rank * columns), b(rows * rank), before(rows * columns);
+      for (std::vector<float>* some : {&a, &b, &before}) {
+        for (float& value : *some) value = normal(random);
+      }
+      std::vector<float> sums = before;
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        for (std::size_t k = 0; k < rank; ++k)
+          sums[i] = std::fma(b[i / columns * rank + k], a[k * columns + i % columns], sums[i]);
+      }
+      for (const WideInstructions instructions : all_instructions) {
+        std::vector<float> values = before;
+        add_product(Panels(a, rank, columns), b, values, instructions);
+        ASSERT_EQ(values, sums) << rank << " " << columns << " " << static_cast<int>(instructions);
+      }
     }
   }
 }
@@ -70,7 +79,7 @@ TEST(AddProduct, FourRanksOfZerosAreLeftOut) {
   std::fill(a.begin(), a.begin() + 4 * columns, 1.0F);
   std::vector<float> b(rows * rank);
   for (std::size_t k = 0; k < 4; ++k) b[rank + k] = 0.5F;
-  for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+  for (const WideInstructions instructions : all_instructions) {
     std::vector<float> values(rows * columns, -0.0F);
     add_product(Panels(a, rank, columns), b, values, instructions);
     for (std::size_t i = 0; i < values.size(); ++i) {

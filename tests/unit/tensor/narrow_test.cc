@@ -34,12 +34,14 @@ std::vector<float> floats_of_all_kinds() {
 
 // Of this machine; twice the same where it has nothing special.
 const Instructions all_instructions[] = {Instructions::any_machine, best_instructions()};
+const WideInstructions all_wide_instructions[] = {WideInstructions::any_machine, wide(best_instructions()),
+                                                  widest_instructions()};
 
 TEST(Narrow, GivesTheBitsOfTheSingleConversions) {
   const std::vector<float> values = floats_of_all_kinds();
   std::vector<std::byte> out(values.size() * 4 + 1);
   std::byte* const odd = out.data() + 1;
-  for (const Instructions instructions : all_instructions) {
+  for (const WideInstructions instructions : all_wide_instructions) {
     narrow(TensorType::F16, values, odd, instructions);
     for (std::size_t i = 0; i < values.size(); ++i) {
       u16 bits = 0;
@@ -60,7 +62,7 @@ TEST(Narrow, GivesTheBitsOfTheSingleConversions) {
 // Vectors must not reach beyond the last value.
 TEST(Narrow, WritesAsManyAsThereAre) {
   const std::vector<float> values(40, 1.0f);
-  for (const Instructions instructions : all_instructions) {
+  for (const WideInstructions instructions : all_wide_instructions) {
     for (std::size_t count = 0; count < values.size(); ++count) {
       std::vector<std::byte> out(2 * values.size(), std::byte{0xEE});
       narrow(TensorType::F16, std::span(values).first(count), out.data(), instructions);

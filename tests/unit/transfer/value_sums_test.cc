@@ -90,7 +90,7 @@ void expect_same(const ValueSums& got, const ValueSums& want) {
   EXPECT_EQ(got.unordered, want.unordered);
 }
 
-// Against sums one after another in long double, and the two ways of the machine, which must agree to the last bit.
+// Against sums one after another in long double, and the ways of the machine, which must agree to the last bit.
 void expect_sums(std::span<const float> left, std::span<const float> right) {
   long double aa = 0, bb = 0, dd = 0, ab = 0;
   double max_abs = 0;
@@ -120,12 +120,18 @@ void expect_sums(std::span<const float> left, std::span<const float> right) {
     EXPECT_NEAR(plain.cosine(), static_cast<double>(ab / std::sqrt(aa * bb)), 4 * near);
   }
   expect_same(sums_of(left, right, 0, best_instructions()), plain);
+  ValueSums measured;  // with the widest vectors
+  measure(left, right, measured);
   for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
     const ValueSums error = error_sums_of(left, right, 0, instructions);
     EXPECT_EQ(error.max_abs, max_abs);
     EXPECT_EQ(error.unordered, unordered);
     EXPECT_NEAR(error.aa, static_cast<double>(aa), near * plain.aa);
     EXPECT_NEAR(error.dd, static_cast<double>(dd), near * plain.dd);
+    EXPECT_EQ(measured.aa, error.aa);
+    if (unordered > 0) continue;
+    EXPECT_EQ(measured.dd, error.dd);
+    EXPECT_EQ(measured.max_abs, error.max_abs);
   }
 }
 
@@ -244,10 +250,13 @@ TEST(ValueSums, LargestDifferenceIsExact) {
     a[3] = std::bit_cast<float>(static_cast<u32>(random()) % 0x7F800000u);
     b[3] = std::bit_cast<float>(static_cast<u32>(random()) % 0x7F800000u);
     if (round == 0) a[3] = 0, b[3] = std::numeric_limits<float>::denorm_min();
+    const double largest = std::abs(static_cast<double>(b[3]) - static_cast<double>(a[3]));
     for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
-      EXPECT_EQ(sums_of(a, b, 0, instructions).max_abs,
-                std::abs(static_cast<double>(b[3]) - static_cast<double>(a[3])));
+      EXPECT_EQ(sums_of(a, b, 0, instructions).max_abs, largest);
     }
+    ValueSums measured;
+    measure(a, b, measured);
+    EXPECT_EQ(measured.max_abs, largest);
   }
 }
 
