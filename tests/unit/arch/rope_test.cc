@@ -75,6 +75,18 @@ TEST(RopeSections, AreFourAndFollowTheTimeWhereNoneAreStated) {
             gguf::make_key_i32s("", {8, 0, 0, 0}).encoded);
 }
 
+// phi3 has the key whatever the scaling, and yarn needs it too.
+TEST(Phi3Rope, TheOriginalContextIsWrittenOnce) {
+  for (const std::string type : {"yarn", "longrope", "su"}) {
+    const std::string config = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 4096,
+      "rope_scaling": {"type": ")" +
+                               type + R"(", "factor": 4.0, "original_max_position_embeddings": 512}})";
+    const ModelKeys all = written(
+        phi3, config.c_str(), {{"L", 1}, {"E", 64}, {"F", 128}, {"H", 4}, {"K", 2}, {"D", 16}, {"R", 16}, {"V", 10}});
+    EXPECT_EQ(std::ranges::count(all.keys, "phi3.rope.scaling.original_context_length", &gguf::OutKey::key), 1) << type;
+  }
+}
+
 // The runtime multiplies rotated parts by its attention factor A and scores by A² (1 + x ln(factor))², x in the key.
 TEST(LatentYarn, ScalesRotatedPartsAndScoresAsTheModelDoes) {
   const auto keys = [](const char* mscales) {

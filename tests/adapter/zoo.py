@@ -1,0 +1,182 @@
+"""Adapters on every matrix of a reference model, whose layers differ: merged by mlx2gguf, against the conversion of a directory
+in which numpy added the products; the pairs for a base that is a directory and for one that is a GGUF, against each other and,
+added to the base here, against the same. What is refused must be what tests/adapter/zoo.refused lists, line by line:
+"MODEL merge|pair MODULE", with N for numbers.
+usage: zoo.py BIN_DIR CORPUS/zoo [MODEL…]     --update instead of models: writes the list"""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import numpy as np
+
+tools, zoo, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
+listed = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo.refused")
+RANK, SCALE = 3, 2.0
+NEAR = 1e-4  # of the largest value of a tensor
+LAYOUT = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
+
+
+def run(tool, *arguments):
+    return subprocess.run([os.path.join(tools, tool), *arguments], capture_output=True, text=True)
+
+
+def read(path, metadata):
+    data = open(path, "rb").read()
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    # Says that MLX wrote the file, in its layout.
+    metadata.update(header.pop("__metadata__", {}))
+    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]) for name, t in header.items()}
+
+
+def write(path, tensors, metadata):
+    header, offset = {"__metadata__": metadata}, 0
+    for name, (dtype, shape, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(raw)]}
+        offset += len(raw)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, _, raw in tensors.values():
+            file.write(raw)
+
+
+def floats(dtype, shape, raw):
+    array = np.frombuffer(raw, LAYOUT[dtype])
+    if dtype == "BF16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float64).reshape(shape)
+
+
+def values(path):
+    listing = json.loads(run("gguf-dump", "--json", path).stdout)
+    found = {}
+    with open(path, "rb") as file:
+        for name, tensor in listing["tensors"].items():
+            file.seek(tensor["data_offset"])
+            found[name] = floats(tensor["type"], tensor["shape"][::-1], file.read(tensor["bytes"]))
+    return listing["metadata"], found
+
+
+def compare(title, got, expected):
+    assert got.keys() == expected.keys(), f"{title}: other tensors: {sorted(got.keys() ^ expected.keys())}"
+    for name, value in expected.items():
+        assert got[name].shape == value.shape, f"{title}: {name} has another shape"
+        worst = np.abs(got[name] - value).max()
+        assert worst <= NEAR * max(np.abs(value).max(), 1e-3), f"{title}: {name} differs by {worst}"
+
+
+class Model:
+    def __init__(self, name, work):
+        self.name, self.work = name, work
+        self.directory = os.path.join(zoo, name, "model")
+        self.tensors, self.metadata = {}, {}
+        for file in sorted(os.listdir(self.directory)):
+            if file.endswith(".safetensors"):
+                self.tensors.update(read(os.path.join(self.directory, file), self.metadata))
+        random = np.random.default_rng(zlib.crc32(name.encode()))
+        self.factors = {}
+        for tensor, (dtype, shape, _) in self.tensors.items():
+            is_matrix = len(shape) in (2, 3) and dtype in LAYOUT and tensor.endswith(".weight")
+            if not is_matrix or re.search(r"embed|wte|wpe|norm|conv", tensor):
+                continue
+            *stack, out, inner = shape
+            a = random.standard_normal([*stack, RANK, inner]) / np.sqrt(inner)
+            b = random.standard_normal([*stack, out, RANK]) / 8
+            self.factors[tensor[:-len(".weight")]] = a.astype(np.float32), b.astype(np.float32)
+        self.refused = set()
+
+    def adapter(self, modules):
+        path = os.path.join(self.work, "adapter")
+        os.makedirs(path, exist_ok=True)
+        json.dump({"fine_tune_type": "lora", "num_layers": -1, "lora_parameters": {"rank": RANK, "scale": SCALE, "dropout": 0.0}},
+                  open(os.path.join(path, "adapter_config.json"), "w"))
+        tensors = {}
+        for module in modules:
+            a, b = self.factors[module]
+            if a.ndim == 2:  # nn.Linear's are stored transposed, those of a stack of experts are not
+                a, b = a.T, b.T
+            tensors[module + ".lora_a"] = "F32", a.shape, np.ascontiguousarray(a).tobytes()
+            tensors[module + ".lora_b"] = "F32", b.shape, np.ascontiguousarray(b).tobytes()
+        write(os.path.join(path, "adapters.safetensors"), tensors, {"format": "mlx"})
+        return path
+
+    def merged_directory(self, modules):
+        path = os.path.join(self.work, "merged")
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(self.directory, path, ignore=shutil.ignore_patterns("*.safetensors", "*.index.json"))
+        tensors = dict(self.tensors)
+        for module in modules:
+            a, b = self.factors[module]
+            dtype, shape, raw = tensors[module + ".weight"]
+            tensors[module + ".weight"] = "F32", shape, (floats(dtype, shape, raw) + SCALE * (b.astype(np.float64) @ a)).astype(np.float32).tobytes()
+        write(os.path.join(path, "model.safetensors"), tensors, self.metadata)
+        return path
+
+    def accepted(self, kind, command, *arguments):
+        """Runs a command without the modules that it refuses, which are kept."""
+        modules, left = dict(self.factors), len(self.factors)
+        while modules:
+            done = run(*[self.adapter(modules) if word == "ADAPTER" else word for word in [command, *arguments]])
+            if done.returncode == 0:
+                return list(modules)
+            named = re.search(r"tensor '([^']*)'.*\[(adapter-\w+)\]$", done.stderr.strip())
+            module = named and named.group(1)
+            assert done.returncode == 3 and module in modules and left > 0, f"{kind}: exit {done.returncode}: {done.stderr.strip()}"
+            self.refused.add(f"{self.name} {kind} {re.sub(r'[0-9]+', 'N', module)}")
+            # Of all layers, since tensors of one kind are refused alike.
+            modules = {name: value for name, value in modules.items() if re.sub(r"\d+", "N", name) != re.sub(r"\d+", "N", module)}
+        return []
+
+    def check(self):
+        path = lambda name: os.path.join(self.work, name)
+        done = run("mlx2gguf", self.directory, "--force", "--fallback", "f32", "-o", path("base.gguf"))
+        assert done.returncode == 0, done.stderr
+        base = values(path("base.gguf"))[1]
+        merged = self.accepted("merge", "mlx2gguf", self.directory, "--force", "--fallback", "f32", "--lora", "ADAPTER", "-o", path("merged.gguf"))
+        done = run("mlx2gguf", self.merged_directory(merged), "--force", "--fallback", "f32", "-o", path("expected.gguf"))
+        assert done.returncode == 0, done.stderr
+        compare("merge", values(path("merged.gguf"))[1], values(path("expected.gguf"))[1])
+
+        paired = self.accepted("pair", "mlx2gguf", "ADAPTER", "--force", "--base", self.directory, "-o", path("pairs.gguf"))
+        if not paired:
+            return
+        done = run("mlx2gguf", self.adapter(paired), "--force", "--base", path("base.gguf"), "-o", path("again.gguf"))
+        assert done.returncode == 0, f"base that is a GGUF: {done.stderr}"
+        assert open(path("again.gguf"), "rb").read() == open(path("pairs.gguf"), "rb").read(), "other pairs for a base that is a GGUF"
+        keys, pairs = values(path("pairs.gguf"))
+        for name in [name[:-len(".lora_a")] for name in pairs if name.endswith(".lora_a")]:
+            a, b = pairs[name + ".lora_a"], pairs[name + ".lora_b"]
+            product = keys["adapter.lora.alpha"]["value"] / b.shape[-1] * (b @ a)
+            base[name] = base[name] + product.reshape(base[name].shape)
+        done = run("mlx2gguf", self.merged_directory(paired), "--force", "--fallback", "f32", "-o", path("expected.gguf"))
+        assert done.returncode == 0, done.stderr
+        compare("pairs", base, values(path("expected.gguf"))[1])
+
+
+names = [name for name in sorted(os.listdir(zoo)) if name.endswith("_bf16") and name in (wanted or [name]) or wanted == ["--update"] and name.endswith("_bf16")]
+refused, failed = set(), 0
+for name in names:
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            model = Model(name, work)
+            model.check()
+            refused |= model.refused
+        except AssertionError as error:
+            failed += 1
+            print(f"{name}: {error}")
+known = set(open(listed).read().split("\n")) - {""} if os.path.exists(listed) else set()
+if wanted == ["--update"]:
+    open(listed, "w").write("".join(line + "\n" for line in sorted(refused)))
+else:
+    for line in sorted(refused ^ {line for line in known if line.split()[0] in names}):
+        failed += 1
+        print(f"{'refused' if line in refused else 'no longer refused'}: {line}")
+print(f"{len(names)} models, {failed} failures, {len(refused)} kinds of modules refused")
+sys.exit(1 if failed or not names else 0)
