@@ -9,12 +9,12 @@ namespace {
 // clang-format off
 constexpr KeyFacts rows_of_tokenizer[] = {
     {.name = "tokenizer.ggml.model", .types = "string", .readers = "*", .needed_by = "*", .absent = "refused",
-     .means = "kind of vocabulary: llama, gpt2, bert, t5, rwkv, plamo2, gemma4, no_vocab"},
+     .means = "kind of vocabulary: llama, gpt2, bert, t5, rwkv, plamo2, gemma4, hybriddna, whitespace, no_vocab"},
     {.name = "tokenizer.ggml.pre", .types = "string", .readers = "*",
      .absent = "the default pre-tokenizer, with a warning", .means = "how text is cut before it is encoded"},
     {.name = "tokenizer.ggml.tokens", .types = "string[]", .length = "tokens", .readers = "*", .needed_by = "*",
      .absent = "refused", .means = "texts of the tokens"},
-    {.name = "tokenizer.ggml.token_type", .types = "i32[]|u32[]", .length = "tokens", .readers = "*",
+    {.name = "tokenizer.ggml.token_type", .types = "i32[]", .length = "tokens", .readers = "*",
      .absent = "every token is a normal one",
      .means = "kinds of the tokens: 1 normal, 2 unknown, 3 control, 4 of the user, 5 unused, 6 a byte", .least = 0,
      .most = 6},

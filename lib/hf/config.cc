@@ -86,10 +86,20 @@ std::vector<std::string> strings(Config& config, std::string_view name) {
   return list;
 }
 
+// Some configs say with -1 that there is no such token.
+bool is_no_token(json::Element element) {
+  return as<int64_t>(element) == -1;
+}
+
+std::optional<u64> token_id(Config& config, std::string_view name) {
+  const std::optional<json::Element> found = config.field(name);
+  return found && is_no_token(*found) ? std::nullopt : count(config, {name});
+}
+
 std::vector<u64> token_ids(Config& config, std::string_view name) {
   std::vector<u64> list;
   const std::optional<json::Element> found = config.field(name);
-  if (!found) return list;
+  if (!found || is_no_token(*found)) return list;
   if (const auto single = as<uint64_t>(*found)) return {*single};
   json::Array array;
   if (!found->get(array)) {
@@ -236,8 +246,8 @@ void read_rest(Config& config) {
   config.hidden_act = text(config, {"hidden_activation", "hidden_act"});
   config.dtype = text(config, {"dtype", "torch_dtype"});
   config.eos_token_ids = token_ids(config, "eos_token_id");
-  config.bos_token_id = count(config, {"bos_token_id"});
-  config.pad_token_id = count(config, {"pad_token_id"});
+  config.bos_token_id = token_id(config, "bos_token_id");
+  config.pad_token_id = token_id(config, "pad_token_id");
   config.architectures = strings(config, "architectures");
   if (!config.architectures.empty()) config.architecture = config.architectures.front();
   config.model_type = text(config, {"model_type"});

@@ -29,7 +29,8 @@ constexpr std::array<Key, 4> mixture(std::string_view gating) {
   named(keys, "expert_feed_forward_length").write = write_expert_width;
   named(keys, "expert_feed_forward_length").loader_default = {};
   named(keys, "expert_gating_func").symbol = "Gf";
-  named(keys, "expert_gating_func").loader_default = "1";
+  // Files from before the key have a softmax, but for GLM-4.7-Flash (llama.cpp's src/models/deepseek2.cpp).
+  named(keys, "expert_gating_func").loader_default = "1+((V==154880) & (L==47)+(L==48))";
   return keys;
 }
 constexpr auto softmax_mixture = mixture("1");
@@ -54,6 +55,9 @@ constexpr Tensor choice_bias[] = {[] {
   row.need = Need::optional;
   return row;
 }()};
+
+// The loader takes it whatever the gating function is; that of a softmax has no name in a directory.
+constexpr auto softmax_choice_bias = arch::choice_bias("[!X] mlp.gate.e_score_correction_bias", Need::optional);
 
 constexpr Fixed fixed[] = {
     {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
@@ -180,7 +184,8 @@ const Family deepseek_v2 = {
     .about = "low-rank keys and values; experts scored by a softmax",
     .loads_without = "attention.key_length",
     .keys = {sizes, mla_rope_keys, expert_keys, softmax_mixture, softmax_weights, expert_groups},
-    .layer_tensors = {layer, joined_latent, leading_feed_forward, experts, deepseek_shared_experts},
+    .layer_tensors = {layer, joined_latent, leading_feed_forward, experts, softmax_choice_bias,
+                      deepseek_shared_experts},
     .layer_counts = "26|27|47|48",
     .fixed = v2_fixed,
     .relations = relations,

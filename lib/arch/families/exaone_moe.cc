@@ -37,13 +37,25 @@ constexpr Key own[] = {
       key.derive = dense_layers_of_list;
       return key;
     }(),
-    {.name = "expert_shared_feed_forward_length", .fallback = "Fx*Ns", .missing = Missing::assume, .when = "X"},
+    // Its loader does not look at their number (llama.cpp's src/models/exaone-moe.cpp).
+    {.name = "expert_shared_feed_forward_length",
+     .symbol = "Fs",
+     .fallback = "Fx*Ns",
+     .missing = Missing::assume,
+     .when = "X",
+     .loader_default = "Fx"},
     {.name = "nextn_predict_layers", .fallback = "0", .missing = Missing::assume},
     expert_gating("2"),
     sliding_window({}, Missing::refuse),
     window_flags<4>,
 };
 constexpr auto weights = weights_of_experts("2.5", "true");
+constexpr auto shared_experts = [] {
+  auto rows = deepseek_shared_experts;
+  named(rows, "ffn_gate_shexp").ne = named(rows, "ffn_up_shexp").ne = "E,Fs";
+  named(rows, "ffn_down_shexp").ne = "Fs,E";
+  return rows;
+}();
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"num_shared_experts", "1", Severity::error, "llama.cpp takes the shared part for as wide as one expert"},
@@ -70,7 +82,7 @@ const Family exaone_moe = {
     .loads_without = "@exp_probs_b.bias|attention.value_length",
     .keys = {sizes, said_rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts_behind_dense,
-                      expert_choice_bias, deepseek_shared_experts},
+                      expert_choice_bias, shared_experts},
     .prediction = {.tensors = nextn_tensors, .sizes = "Ld=L"},
     .fixed = fixed,
     .config = {.fields = "num_experts|num_shared_experts|layer_types",

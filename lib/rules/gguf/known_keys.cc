@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "arch/key_facts.h"
 #include "gguf/parse.h"
 #include "rules/gguf/rule_parts.h"
+#include "rules/wording.h"
 
 namespace modelutils::gguf_rules {
 
@@ -68,6 +70,7 @@ class KnownKeys {
       return;
     }
     if (!has_range_of_its_own(entry.key)) check_range(entry, *facts);
+    check_length(entry, *facts);
   }
 
  private:
@@ -77,6 +80,18 @@ class KnownKeys {
   }
   static bool has_range_of_its_own(std::string_view key) {
     return key.ends_with(".rope.freq_base") || key.ends_with(".rope.freq_base_swa");
+  }
+
+  // Of arrays that have one length in every model.
+  void check_length(const gguf::KeyValue& entry, const arch::KeyFacts& facts) {
+    const auto* array = std::get_if<gguf::ArrayRef>(&entry.value);
+    u64 length = 0;
+    const auto [end, error] = std::from_chars(facts.length.data(), facts.length.data() + facts.length.size(), length);
+    const bool is_read = facts.readers == "*" || arch::has_name(facts.readers, architecture_);
+    if (array == nullptr || error != std::errc{} || array->count == length || !is_read) return;
+    log_.warning(Scope::model, "gguf-key-elements",
+                 fmt::format("has {}, but llama.cpp requires {}", counted(array->count, "element"), length),
+                 at_key(entry.key), entry.offset);
   }
 
   void check_range(const gguf::KeyValue& entry, const arch::KeyFacts& facts) {

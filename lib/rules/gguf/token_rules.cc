@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "arch/names.h"
 #include "gguf/parse.h"
 #include "rules/gguf/rule_parts.h"
 #include "rules/gguf/vocabulary.h"
@@ -33,6 +34,7 @@ class TokenRules {
     const gguf::ArrayRef* tokens = string_array(tokens_key);
     if (tokens == nullptr) return;
     count_ = tokens->count;
+    check_model();
     check_lengths();
     check_token_types();
     check_special_ids();
@@ -68,6 +70,17 @@ class TokenRules {
   const gguf::ArrayRef* string_array(std::string_view key) const {
     const gguf::ArrayRef* array = index_.array_value(key);
     return array != nullptr && array->element_type == gguf::ValueType::string ? array : nullptr;
+  }
+
+  // Source: llama_vocab::impl::load().
+  void check_model() {
+    constexpr std::string_view known = "llama|gpt2|bert|t5|rwkv|plamo2|gemma4|hybriddna|whitespace|no_vocab|none|test";
+    constexpr std::string_view key = "tokenizer.ggml.model";
+    const auto model = index_.string_value(key);
+    if (!model || (!model->empty() && arch::has_name(known, *model))) return;
+    log_.warning(Scope::model, "gguf-tokenizer-model",
+                 fmt::format("is '{}', which no known version of llama.cpp supports as a kind of vocabulary", *model),
+                 at_key(key), offset_of(key));
   }
 
   // Loaders read as many scores and types as there are tokens.
@@ -130,7 +143,9 @@ class TokenRules {
 
   // What loaders need of a byte-level vocabulary, and refuse a whole model for.
   void check_byte_level() {
-    if (index_.string_value("tokenizer.ggml.model") != "gpt2") return;
+    const auto model = index_.string_value("tokenizer.ggml.model");
+    if (model == "gemma4") return check_merges();
+    if (model != "gpt2") return;
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const auto pre = index_.string_value(pre_key);
     if (pre && !tokenizer::is_known_pre(*pre)) {
@@ -138,11 +153,14 @@ class TokenRules {
                    fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre),
                    at_key(pre_key), offset_of(pre_key));
     }
-    if (index_.key(merges_key) == nullptr) {
-      log_.warning(Scope::model, "gguf-merges-missing",
-                   "the key is missing: llama.cpp refuses to load a byte-level vocabulary without it",
-                   at_key(merges_key), offset_of(merges_key));
-    }
+    check_merges();
+  }
+
+  void check_merges() {
+    if (index_.key(merges_key) != nullptr) return;
+    log_.warning(Scope::model, "gguf-merges-missing",
+                 "the key is missing: llama.cpp refuses to load a vocabulary of this kind without it",
+                 at_key(merges_key), offset_of(merges_key));
   }
 
   // llama.cpp looks every text up in it.
@@ -189,8 +207,9 @@ class TokenRules {
   void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
     for (const DuplicateToken& duplicate : scan.duplicates) {
       log_.error(Scope::model, "gguf-token-duplicate",
-                 fmt::format("token {} has the same text as token {}: '{}'", duplicate.index, duplicate.first_index,
-                             string_at(source_, document_, duplicate.offset)),
+                 fmt::format("token {} has the same text as token {}: '{}'{}", duplicate.index, duplicate.first_index,
+                             string_at(source_, document_, duplicate.offset),
+                             scan.is_cut_at_nul ? " (llama.cpp takes texts up to their first NUL)" : ""),
                  at_key(tokens_key), duplicate.offset);
     }
     if (const u64 more = scan.duplicate_count - scan.duplicates.size(); more != 0) {

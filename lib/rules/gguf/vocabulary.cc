@@ -126,6 +126,10 @@ struct Vocabulary {
   std::optional<TokenTable> table = {};
 };
 
+std::string_view up_to_nul(std::string_view text) {
+  return text.substr(0, text.find('\0'));
+}
+
 Status fill_table(Vocabulary& all, gguf_rules::RoleTextsOnTheWay* roles, VocabularyScan& scan) {
   TokenTable& table = all.table.emplace(all.tokens.count);
   const auto settle = [&](const Token& token) {
@@ -139,6 +143,7 @@ Status fill_table(Vocabulary& all, gguf_rules::RoleTextsOnTheWay* roles, Vocabul
   const Status read =
       each_string(all.source, all.document, whole(all.tokens), [&](u64 index, std::string_view text, u64 offset) {
         if (roles != nullptr && roles->next() == index) roles->take(text);
+        if (scan.is_cut_at_nul) text = up_to_nul(text);
         if (text.empty()) return;
         const u64 hash = all.hash(text);
         table.prefetch(hash);
@@ -148,12 +153,13 @@ Status fill_table(Vocabulary& all, gguf_rules::RoleTextsOnTheWay* roles, Vocabul
   return read;
 }
 
-// `unmade` becomes which of the ordinary ones have several characters.
-Status look_at_texts(const Vocabulary& all, const std::vector<u8>& ordinary, std::vector<u8>& unmade,
+// `unmade` becomes which of the ordinary ones have several characters, `has_nul` whether any text contains NUL.
+Status look_at_texts(const Vocabulary& all, const std::vector<u8>& ordinary, std::vector<u8>& unmade, bool& has_nul,
                      VocabularyScan& scan) {
   return each_string(all.source, all.document, whole(all.tokens), [&](u64 index, std::string_view text, u64 offset) {
     if (!is_utf8(text)) scan.tokens_not_utf8.count(index, offset);
     if (text.empty()) return scan.tokens_empty.count(index, offset);
+    if (text.find('\0') != std::string_view::npos) has_nul = true;
     if (!is_set(ordinary, index)) return;
     unmade[static_cast<std::size_t>(index)] = has_several_characters(text) ? 1 : 0;
     const std::size_t digits = longest_digits(text);
@@ -239,14 +245,21 @@ Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Doc
   VocabularyScan scan;
   Vocabulary all = {.source = source, .document = document, .tokens = tokens};
   std::vector<u8> unmade(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count));
+  bool has_nul = false;
   std::vector<Strings> parts;
   // Merges need the table; what tokens look like does not.
   const auto scan_tokens = [&](u64 item, unsigned /*thread*/) -> Status {
-    if (item == 1) return look_at_texts(all, ordinary, unmade, scan);
+    if (item == 1) return look_at_texts(all, ordinary, unmade, has_nul, scan);
     if (merges != nullptr) parts = parts_of(source, document, *merges, std::max(threads, 1u));
     return fill_table(all, roles, scan);
   };
   MU_TRY(parallel_for(2, threads, scan_tokens));
+  if (has_nul) {  // no real vocabulary
+    scan.is_cut_at_nul = true;
+    scan.duplicate_count = 0;
+    scan.duplicates.clear();
+    MU_TRY(fill_table(all, nullptr, scan));
+  }
   if (merges == nullptr) return scan;
   std::vector<MergesFound> found(parts.size());
   for (MergesFound& part : found) part.made.resize(unmade.size());

@@ -41,6 +41,7 @@ struct VocabularyScan {
 
   StringTally tokens_not_utf8;
   StringTally tokens_empty;  ///< loaders give each its own text, so they are no duplicates
+  bool is_cut_at_nul = false;  ///< some text contains NUL, and duplicates are those of texts up to it
   u64 duplicate_count = 0;
   std::vector<DuplicateToken> duplicates;  ///< the first kept_duplicates of them
   StringTally merges_not_utf8;

@@ -51,13 +51,14 @@ class IdFinder {
   NameIndex index_;
 };
 
-// An id of a JSON file, checked: too large is a warning; negative an error, but a warning in generation_config.json,
-// which a model can do without.
+// An id of a JSON file, checked: too large is a warning; -1 says that there is no such token; less is an error, but a
+// warning in generation_config.json, which a model can do without.
 class IdReader {
  public:
   IdReader(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
 
   Result<std::optional<u32>> check(i64 id, std::string_view where) {
+    if (id == -1) return std::nullopt;
     if (id < 0 && where.starts_with("generation_config.json")) {
       findings_.warning(Scope::model, "hf-tok-special-id",
                         fmt::format("is {}, but an id cannot be negative: left out", id), std::string(where));

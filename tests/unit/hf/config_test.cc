@@ -50,6 +50,10 @@ TEST(Config, TakesNullAsAbsent) {
   EXPECT_FALSE(config.sliding_window);
   EXPECT_FALSE(config.head_count_kv);
   EXPECT_TRUE(config.eos_token_ids.empty());
+  const Config without = read(R"({"eos_token_id": -1, "bos_token_id": -1, "pad_token_id": -1})");
+  EXPECT_TRUE(without.findings.empty());
+  EXPECT_TRUE(without.eos_token_ids.empty() && !without.bos_token_id && !without.pad_token_id);
+  EXPECT_FALSE(read(R"({"pad_token_id": -2})").findings.empty());
   EXPECT_FALSE(config.quantization);
   EXPECT_TRUE(config.findings.empty());
 }

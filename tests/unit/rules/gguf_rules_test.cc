@@ -246,6 +246,22 @@ TEST(GgufRules, ArchitectureAndItsAbsence) {
   EXPECT_EQ(first_container_error(log.findings()), nullptr);
 }
 
+// llama.cpp: "key qwen3vl.rope.dimension_sections has wrong array length; expected 4, got 3".
+TEST(GgufRules, LengthsOfKnownKeys) {
+  const auto sections = [](const char* architecture, std::vector<i32> values) {
+    return GgufBuilder()
+        .key_string("general.architecture", architecture)
+        .key_array<i32>(std::string(architecture) + ".rope.dimension_sections", std::move(values))
+        .f32_tensor("t", {8});
+  };
+  const auto is_reported = [&](const char* architecture, std::vector<i32> values) {
+    return broken(sections(architecture, std::move(values))).find("gguf-key-elements") != std::string::npos;
+  };
+  EXPECT_TRUE(is_reported("qwen3vl", {8, 4, 4}));
+  EXPECT_FALSE(is_reported("qwen3vl", {8, 4, 4, 0}));
+  EXPECT_FALSE(is_reported("llama", {8, 4, 4})) << "its loader does not look at it";
+}
+
 TEST(GgufRules, TypesOfKnownKeys) {
   EXPECT_EQ(broken(sound().key_u64("test.context_length", 1)), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_u32("test.context_length", 1)), "");
@@ -254,6 +270,9 @@ TEST(GgufRules, TypesOfKnownKeys) {
   EXPECT_EQ(broken(sound().key_array<u64>("test.attention.head_count", {1, 2})), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_f64("test.rope.freq_base", 1e4)), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_i32("tokenizer.ggml.eos_token_id", 1)), "warning gguf-key-type");
+  // llama.cpp: "invalid gguf type for tokenizer.ggml.token_type".
+  EXPECT_EQ(broken(sound().key_array<u32>("tokenizer.ggml.token_type", {1})), "warning gguf-key-type");
+  EXPECT_EQ(broken(sound().key_array<i32>("tokenizer.ggml.token_type", {1})), "");
   EXPECT_EQ(broken(sound().key_u32("tokenizer.ggml.add_bos_token", 1)), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_string("general.file_type", "1")), "warning gguf-key-type");
   EXPECT_EQ(broken(sound().key_f64("general.sampling.temp", 0.5)), "warning gguf-key-type");

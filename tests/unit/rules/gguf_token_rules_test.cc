@@ -176,6 +176,17 @@ TEST(GgufTokens, WhatLoadersNeedOfByteLevelVocabularies) {
   EXPECT_EQ(token_findings(bytes("llama-bpe").key_strings("tokenizer.ggml.merges", {"a b"})), "");
   EXPECT_EQ(token_findings(bytes("zzz").key_strings("tokenizer.ggml.merges", {"a b"})), "warning gguf-tokenizer-pre");
   EXPECT_EQ(token_findings(bytes("qwen2")), "warning gguf-merges-missing");
+  const auto of_kind = [](std::string_view model) {
+    return vocabulary({"a"}).key_string("tokenizer.ggml.model", model);
+  };
+  EXPECT_EQ(token_findings(of_kind("gemma4")), "warning gguf-merges-missing");
+  // llama.cpp: "unknown tokenizer: 'xyz'".
+  for (const char* const unknown : {"xyz", "GPT2", "", "llama|gpt2"}) {
+    EXPECT_EQ(token_findings(of_kind(unknown)), "warning gguf-tokenizer-model") << unknown;
+  }
+  for (const char* const known : {"llama", "bert", "t5", "rwkv", "plamo2", "no_vocab", "none"}) {
+    EXPECT_EQ(token_findings(of_kind(known)), "") << known;
+  }
   EXPECT_EQ(token_findings(
                 vocabulary({"a"}).key_string("tokenizer.ggml.model", "llama").key_string("tokenizer.ggml.pre", "zzz")),
             "")
@@ -195,6 +206,17 @@ TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
   EXPECT_EQ(log.findings().back().message, "token 2 has the same text as token 0: 'a'");
   EXPECT_EQ(token_findings(vocabulary({"a", "", ""})), "warning gguf-token-empty");
   EXPECT_EQ(token_findings(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
+}
+
+// llama.cpp takes a text up to its first NUL, and aborts where two are then the same.
+TEST(GgufTokens, TextsEndAtNul) {
+  using namespace std::string_literals;
+  const FindingLog log = token_rules(vocabulary({"a", "b", "a\0b"s}));
+  EXPECT_EQ(log.findings().back().code, "gguf-token-duplicate");
+  EXPECT_NE(log.findings().back().message.find("token 2 has the same text as token 0"), std::string::npos);
+  EXPECT_NE(log.findings().back().message.find("NUL"), std::string::npos);
+  EXPECT_EQ(token_findings(vocabulary({"a", "b", "c\0b"s})), "");
+  EXPECT_EQ(token_findings(vocabulary({"a", "\0b"s, "\0c"s})), "") << "each gets a text of its own";
 }
 
 TEST(GgufTokens, ManyDuplicatesAreCountedAndFolded) {

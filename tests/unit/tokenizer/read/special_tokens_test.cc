@@ -57,8 +57,10 @@ TEST_F(SpecialTokens, IdsFromLists) {
 }
 
 TEST_F(SpecialTokens, BadIds) {
-  dir.write("config.json", R"({"pad_token_id":-1})");
+  dir.write("config.json", R"({"pad_token_id":-2})");
   EXPECT_EQ(error(json(), 262).code, "hf-tok-special-id");
+  dir.write("config.json", R"({"pad_token_id":-1})");
+  EXPECT_FALSE(read(json(), 262).special.pad) << "-1 says that there is none";
   dir.write("config.json", R"({"pad_token_id":262,"eos_token_id":"x"})");
   const tokenizer::Tokenizer tokenizer = read(json(), 262);
   EXPECT_FALSE(tokenizer.special.pad);
