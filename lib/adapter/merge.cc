@@ -11,6 +11,7 @@
 #include "adapter/add_product.h"
 #include "base/checked_math.h"
 #include "base/path.h"
+#include "base/place.h"
 
 namespace modelutils::adapter {
 
@@ -18,6 +19,30 @@ namespace {
 
 bool has_element_order(const Pair& pair) {
   return std::ranges::any_of(pair.uses, [](const RowUse& use) { return use.by_element && !use.is_product; });
+}
+
+// Elements of a module's row that are in several rows of the tensor, or not all in this tensor.
+bool has_scattered_rows(const Adapter& adapter, const Pair& pair) {
+  return std::ranges::any_of(pair.blocks, [&](const Block& block) {
+    const RowUse& use = pair.uses[block.use];
+    return use.by_element && (!use.is_product || use.columns.size() != adapter.modules[block.module].a.columns);
+  });
+}
+
+// Calls visit(i, from) for the elements of the tensor's rows [first, first + count) that a block reaches: i counts them
+// from the first of these rows, `from` those of the module, both row after row.
+template <typename Visit>
+void for_each_element(const Pair& pair, const Block& block, u64 first, u64 count, const Visit& visit) {
+  const RowUse& use = pair.uses[block.use];
+  const u64 columns = pair.columns();
+  const u64 begin = std::max({first, use.first_row, block.slice * pair.rows()});
+  const u64 end = std::min(first + count, (block.slice + 1) * pair.rows());
+  for (u64 row = begin; row < end; ++row) {
+    const u64 element = (row - use.first_row) * columns;
+    for (u64 j = 0; j < columns && element + j < use.view.rows(); ++j) {
+      visit(static_cast<std::size_t>((row - first) * columns + j), use.view.source_row(element + j));
+    }
+  }
 }
 
 // The lengths of the rows that a DoRA adapter gives to a module; nothing for plain pairs.
@@ -107,6 +132,11 @@ Result<std::shared_ptr<const std::vector<TensorMerge::Loaded>>> TensorMerge::loa
       MU_ASSIGN(Loaded loaded, load_step(step));
       all->push_back(std::move(loaded));
     }
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const Step& step = steps_[i];
+      const bool is_dora = step.pair != nullptr && step.saved.empty() && !all->at(i).extras.empty();
+      if (is_dora && has_scattered_rows(step.mapped->adapter, *step.pair)) MU_TRY(measure_rows(i, *all));
+    }
     loaded_ = std::move(all);
   }
   return loaded_;
@@ -123,23 +153,26 @@ Status TensorMerge::apply(u64 first, u64 count, std::span<float> values) const {
       applied_ = 0;
     }
   }
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    for (const Saved* saved : step.saved) {
-      const std::vector<float>& whole = loaded->at(i).extras.at(saved->extra);
-      const auto weight = static_cast<float>(step.mapped->scale);
-      for (u64 row = first; row < first + count; ++row) {
-        const std::optional<u64> from = source_row(saved->use, row);
-        for (u64 j = 0; from && j < columns_; ++j) {
-          float& value = values[static_cast<std::size_t>((row - first) * columns_ + j)];
-          const float replacing = whole[static_cast<std::size_t>(*from * columns_ + j)];
-          value = weight == 1 ? replacing : value + weight * (replacing - value);
-        }
+  for (std::size_t i = 0; i < steps_.size(); ++i) apply_step(i, loaded->at(i), first, count, values);
+  return {};
+}
+
+void TensorMerge::apply_step(std::size_t number, const Loaded& loaded, u64 first, u64 count,
+                             std::span<float> values) const {
+  const Step& step = steps_[number];
+  for (const Saved* saved : step.saved) {
+    const std::vector<float>& whole = loaded.extras.at(saved->extra);
+    const auto weight = static_cast<float>(step.mapped->scale);
+    for (u64 row = first; row < first + count; ++row) {
+      const std::optional<u64> from = source_row(saved->use, row);
+      for (u64 j = 0; from && j < columns_; ++j) {
+        float& value = values[static_cast<std::size_t>((row - first) * columns_ + j)];
+        const float replacing = whole[static_cast<std::size_t>(*from * columns_ + j)];
+        value = weight == 1 ? replacing : value + weight * (replacing - value);
       }
     }
-    if (step.pair != nullptr) apply_pair(step, loaded->at(i), first, count, values);
   }
-  return {};
+  if (step.pair != nullptr) apply_pair(step, loaded, first, count, values);
 }
 
 void TensorMerge::apply_pair(const Step& step, const Loaded& loaded, u64 first, u64 count,
@@ -147,7 +180,11 @@ void TensorMerge::apply_pair(const Step& step, const Loaded& loaded, u64 first, 
   const bool is_dora = !loaded.extras.empty() && step.saved.empty();
   const std::vector<float> before = is_dora ? std::vector<float>(values.begin(), values.end()) : std::vector<float>();
   add_pair(step, loaded, first, count, values);
-  if (is_dora) scale_rows(step, loaded, first, count, before, values);
+  if (!loaded.factors.empty()) {
+    scale_elements(step, loaded, first, count, before, values);
+  } else if (is_dora) {
+    scale_rows(step, loaded, first, count, before, values);
+  }
 }
 
 void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u64 count,
@@ -175,15 +212,10 @@ void TensorMerge::add_by_element(const Step& step, const Block& block, const Loa
                                  std::span<float> values) const {
   const Pair& pair = *step.pair;
   const Module& module = step.mapped->adapter.modules[block.module];
-  const RowUse& use = pair.uses[block.use];
-  const double scale = module.scale * step.mapped->scale;
+  const bool is_dora = magnitude_of(step.mapped->adapter, module).has_value();
+  const double scale = module.scale * (is_dora ? 1 : step.mapped->scale);
   const u64 in = module.a.columns;
-  for (u64 i = 0; i < count * columns_; ++i) {
-    const u64 row = first + i / columns_;
-    if (row < use.first_row || row / pair.rows() != block.slice) continue;
-    const u64 element = (row - use.first_row) * columns_ + i % columns_;
-    if (element >= use.view.rows()) continue;
-    const u64 from = use.view.source_row(element);
+  for_each_element(pair, block, first, count, [&](std::size_t i, u64 from) {
     const u64 out_row = from / in % module.b.rows;
     double sum = 0;
     for (u64 k = 0; k < module.rank(); ++k) {
@@ -193,8 +225,8 @@ void TensorMerge::add_by_element(const Step& step, const Block& block, const Loa
                     from % in * module.a.column_stride;
       sum += static_cast<double>(loaded.b[static_cast<std::size_t>(b)]) * loaded.a[static_cast<std::size_t>(a)];
     }
-    values[static_cast<std::size_t>(i)] += static_cast<float>(scale * sum);
-  }
+    values[i] += static_cast<float>(scale * sum);
+  });
 }
 
 // DoRA: every row of the sum gets the length that the adapter has learned for it.
@@ -207,9 +239,12 @@ void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, 
     if (!magnitude) continue;
     const std::vector<float>& lengths = loaded.extras.at(*magnitude);
     const RowUse& use = step.pair->uses[block.use];
-    for (u64 row = first; row < first + count; ++row) {
+    // Each row once, whatever number of blocks its module has.
+    const u64 rows = step.pair->rows();
+    const u64 begin = std::max(first, block.slice * rows);
+    for (u64 row = begin; row < std::min(first + count, (block.slice + 1) * rows); ++row) {
       const std::optional<u64> from = source_row(use, row);
-      if (!from || *from >= lengths.size()) continue;
+      if (!from || *from >= lengths.size() || *from / module.b.rows != block.source_slice) continue;
       const std::span<float> sum = values.subspan(static_cast<std::size_t>((row - first) * columns_), columns_);
       double squares = 0;
       for (const float value : sum) squares += static_cast<double>(value) * value;
@@ -219,6 +254,77 @@ void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, 
         sum[j] = static_cast<float>(old + step.mapped->scale * (factor * sum[j] - old));
       }
     }
+  }
+}
+
+// The rows of the sum, whose elements lie anywhere in the tensor.
+Status TensorMerge::measure_rows(std::size_t number, std::vector<Loaded>& all) const {
+  constexpr u64 values_at_once = u64{1} << 18;
+  if (!read_base_) return internal_error("nothing reads the base for DoRA");
+  const Step& step = steps_[number];
+  const Adapter& adapter = step.mapped->adapter;
+  std::map<std::size_t, std::vector<u64>> counts;
+  std::map<std::size_t, std::vector<double>> squares;
+  for (const auto& [extra, lengths] : all[number].extras) {
+    counts[extra].resize(lengths.size());
+    squares[extra].resize(lengths.size());
+  }
+  const u64 some = std::max<u64>(values_at_once / columns_ / granule_, 1) * granule_;
+  std::vector<float> values;
+  for (u64 first = 0; first < rows_; first += some) {
+    const u64 count = std::min(some, rows_ - first);
+    values.resize(static_cast<std::size_t>(count * columns_));
+    MU_TRY(read_base_(first, count, values));
+    for (std::size_t i = 0; i < number; ++i) apply_step(i, all[i], first, count, values);
+    add_pair(step, all[number], first, count, values);
+    for (const Block& block : step.pair->blocks) {
+      const Module& module = adapter.modules[block.module];
+      const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
+      if (!magnitude) continue;
+      std::vector<u64>& counted = counts[*magnitude];
+      std::vector<double>& sums = squares[*magnitude];
+      for_each_element(*step.pair, block, first, count, [&](std::size_t i, u64 from) {
+        const auto row = static_cast<std::size_t>(from / module.a.columns);
+        if (row >= sums.size()) return;
+        ++counted[row];
+        sums[row] += static_cast<double>(values[i]) * values[i];
+      });
+    }
+  }
+  for (const Block& block : step.pair->blocks) {
+    const Module& module = adapter.modules[block.module];
+    const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
+    if (!magnitude || all[number].factors.contains(*magnitude)) continue;
+    const std::vector<float>& lengths = all[number].extras.at(*magnitude);
+    std::vector<double>& factors = all[number].factors[*magnitude];
+    for (std::size_t row = 0; row < lengths.size(); ++row) {
+      const u64 found = counts[*magnitude][row];
+      if (found != 0 && found != module.a.columns) {
+        return input_error(
+            "adapter-pair",
+            fmt::format("is of DoRA, and {} has only a part of its rows, whose lengths it needs", step.pair->name),
+            at_tensor(module.name), {}, adapter.path);
+      }
+      factors.push_back(lengths[row] / std::sqrt(squares[*magnitude][row]));
+    }
+  }
+  return {};
+}
+
+void TensorMerge::scale_elements(const Step& step, const Loaded& loaded, u64 first, u64 count,
+                                 std::span<const float> before, std::span<float> values) const {
+  const Adapter& adapter = step.mapped->adapter;
+  for (const Block& block : step.pair->blocks) {
+    const Module& module = adapter.modules[block.module];
+    const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
+    if (!magnitude) continue;
+    const std::vector<double>& factors = loaded.factors.at(*magnitude);
+    for_each_element(*step.pair, block, first, count, [&](std::size_t i, u64 from) {
+      const auto row = static_cast<std::size_t>(from / module.a.columns);
+      if (row >= factors.size()) return;
+      const double old = before[i];
+      values[i] = static_cast<float>(old + step.mapped->scale * (factors[row] * values[i] - old));
+    });
   }
 }
 
@@ -237,8 +343,8 @@ Status TensorMerge::apply_vector(std::span<float> source) const {
   return {};
 }
 
-Result<std::map<std::string, std::shared_ptr<const TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                             const Base& base) {
+Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
+                                                                       const Base& base) {
   std::map<std::string, std::vector<TensorMerge::Step>> steps;
   std::map<std::string, std::vector<u64>> shapes;
   for (const Wanted& each : wanted) {
@@ -258,7 +364,7 @@ Result<std::map<std::string, std::shared_ptr<const TensorMerge>>> plan_merge(con
       shapes.try_emplace(saved.name, std::vector<u64>{values.columns, values.rows * values.stack});
     }
   }
-  std::map<std::string, std::shared_ptr<const TensorMerge>> merges;
+  std::map<std::string, std::shared_ptr<TensorMerge>> merges;
   for (auto& [name, of_tensor] : steps) {
     const std::vector<u64>& ne = shapes[name];
     const u64 rows = checked_product(std::span(ne).subspan(1)).value_or(0);

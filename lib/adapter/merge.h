@@ -1,6 +1,7 @@
 // What adapters make of one tensor of a base: W + Σ scale · B·A over its values in float32.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,9 @@ struct Mapped {
   MappedAdapter map;
 };
 
+/// Reads rows [first, first + count) of a base's tensor as they are before adapters change them.
+using ReadBase = std::function<Status(u64 first, u64 count, std::span<float> values)>;
+
 /// What changes one tensor, in the order of the adapters. Any number of threads may use it at once.
 class TensorMerge {
  public:
@@ -46,6 +50,13 @@ class TensorMerge {
   /// reading.
   Status apply_vector(std::span<float> source) const;
 
+  /// Must be there before apply(): DoRA needs the length of whole rows of the module, and where these are no rows of
+  /// the tensor it reads all of it first. `granule`: what first and count must be multiples of.
+  void set_base(ReadBase read, u64 granule = 1) {
+    read_base_ = std::move(read);
+    granule_ = granule;
+  }
+
   /// "lora-a, lora-b × 0.5", for reports.
   const std::string& text() const { return text_; }
 
@@ -55,9 +66,14 @@ class TensorMerge {
     std::vector<float> b;                              // with scales; or
     std::vector<float> a;                              // with b of a module whose elements stand in another order
     std::map<std::size_t, std::vector<float>> extras;  // by index: saved tensors, magnitudes
+    // By index of magnitudes, where a row of the module is no row of the tensor: what each is multiplied by.
+    std::map<std::size_t, std::vector<double>> factors;
   };
   Result<std::shared_ptr<const std::vector<Loaded>>> load() const;
   Result<Loaded> load_step(const Step& step) const;
+  // Replaces magnitudes by factors.
+  Status measure_rows(std::size_t step, std::vector<Loaded>& loaded) const;
+  void apply_step(std::size_t number, const Loaded& loaded, u64 first, u64 count, std::span<float> values) const;
   void apply_pair(const Step& step, const Loaded& loaded, u64 first, u64 count, std::span<float> values) const;
   void add_pair(const Step& step, const Loaded& loaded, u64 first, u64 count, std::span<float> values) const;
   void add_by_element(const Step& step, const Block& block, const Loaded& loaded, u64 first, u64 count,
@@ -65,7 +81,12 @@ class TensorMerge {
   void scale_rows(const Step& step, const Loaded& loaded, u64 first, u64 count, std::span<const float> before,
                   std::span<float> values) const;
 
+  void scale_elements(const Step& step, const Loaded& loaded, u64 first, u64 count, std::span<const float> before,
+                      std::span<float> values) const;
+
   std::vector<Step> steps_;
+  ReadBase read_base_;
+  u64 granule_ = 1;
   u64 columns_;
   u64 rows_;
   std::string text_;
@@ -76,7 +97,7 @@ class TensorMerge {
 
 /// Maps adapters to a base: the merge of each tensor that they change, by its name. Errors: those of read_adapter() and
 /// map_pairs().
-Result<std::map<std::string, std::shared_ptr<const TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                             const Base& base);
+Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
+                                                                       const Base& base);
 
 }  // namespace modelutils::adapter

@@ -1,6 +1,7 @@
 // The pairs of an adapter as pairs of a GGUF: under its names, rows and columns in its order, experts stacked.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@ namespace modelutils::adapter {
 struct Base {
   const arch::Family* family = nullptr;
   arch::Sizes sizes;
-  bool is_tied = false;  ///< it has no output head of its own
+  bool is_tied = false;                      ///< it has no output head of its own
+  std::map<std::string, TensorType> scaled;  ///< tensors with a factor of their values next to them (".scale")
 };
 
 /// What one module gives to one slice (expert) of a tensor: product B·A of `rank` columns and rows from `rank_offset`
@@ -74,6 +76,10 @@ struct MappedAdapter {
 /// experts whose layout cannot be told), "adapter-merge" (only merging can carry it). With `problems` those of single
 /// modules go there, and the others are mapped.
 Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging, FindingLog* problems = nullptr);
+
+/// "adapter-merge" for the first pair that llama.cpp would not apply as merging would, because its tensor has a factor
+/// next to it.
+Status check_scaled(const Adapter& adapter, const Base& base, const std::vector<Pair>& pairs);
 
 /// The factors of a pair in float32: `a` [slices, rank, columns], `b` [slices, rows, rank], without scales. `scales`:
 /// one for each block, put into `b`. Errors: reading.

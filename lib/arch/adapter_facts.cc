@@ -31,6 +31,9 @@ constexpr LostPairs table[] = {
     {"gemma4", "ffn_down_exps|ffn_gate_up_exps", "is applied by llama.cpp without the experts' scales"},
 };
 
+// What llama.cpp's build_ffn() is called for.
+constexpr std::string_view feed_forward = "ffn_up|ffn_gate|ffn_down|ffn_up_shexp|ffn_gate_shexp|ffn_down_shexp";
+
 }  // namespace
 
 std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied) {
@@ -40,6 +43,27 @@ std::string_view pair_is_lost(const Family& family, std::string_view row, bool i
     return (lost.architectures.empty() || has_name(lost.architectures, family.gguf)) && has_name(lost.rows, row);
   });
   return found == std::end(table) ? std::string_view() : found->because;
+}
+
+bool scaled_pair_aborts(std::string_view row, TensorType type) {
+  if (row.starts_with('@')) row.remove_prefix(1);
+  return type == TensorType::NVFP4 && has_name(feed_forward, row);
+}
+
+std::string_view scaled_pair_is_lost(const Family& family, std::string_view row, TensorType type) {
+  if (row.starts_with('@')) row.remove_prefix(1);
+  if (scaled_pair_aborts(row, type)) {
+    return "ends llama.cpp with a crash, since the tensor is NVFP4 with a factor (.scale)";
+  }
+  const bool is_late_output = row == "attn_output" && has_name("glm4|glm4moe|jais2", family.gguf);
+  if (!is_late_output && !has_name(feed_forward, row)) return {};
+  return "llama.cpp multiplies by the factor of the weights (.scale), too";
+}
+
+std::optional<std::string> weight_of_scale(const Names& names, std::string_view tensor) {
+  constexpr std::string_view suffix = ".scale";
+  if (!tensor.ends_with(suffix) || names.find_gguf(tensor).row != nullptr) return std::nullopt;
+  return std::string(tensor.substr(0, tensor.size() - suffix.size())) + ".weight";
 }
 
 }  // namespace modelutils::arch

@@ -1,6 +1,9 @@
 #include "requantize/source.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
@@ -76,22 +79,72 @@ class GgufSource : public Source {
     if (merges_.empty() || merges_[tensor] == nullptr) {
       return file.read_exact(found.offset + first * tensors_[tensor].row_size(), out);
     }
-    const u64 stored_row = row_bytes(*found.type, found.ne.front()).value_or(0);
-    std::vector<std::byte> stored(static_cast<std::size_t>(count * stored_row));
-    MU_TRY(file.read_exact(found.offset + first * stored_row, stored));
     std::vector<float> values(static_cast<std::size_t>(count * found.ne.front()));
-    dequantize(*found.type, stored, values);
+    MU_TRY(read_values(tensor, first, count, values));
+    const std::vector<float> stored = factors_[tensor].empty() ? std::vector<float>() : values;
+    multiply(tensor, first, values);
+    const std::vector<float> before = factors_[tensor].empty() ? std::vector<float>() : values;
     MU_TRY(merges_[tensor]->apply(first, count, values));
+    // The factor stays in the file: it brings the values into the range of NVFP4's scales. What no adapter changes is
+    // stored as it was, to the bit.
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      values[i] = values[i] == before[i] ? stored[i] : values[i] / factor_at(tensor, first, i);
+    }
     std::memcpy(out.data(), values.data(), out.size());
     return {};
   }
 
  private:
+  Status read_values(std::size_t tensor, u64 first, u64 count, std::span<float> values) const {
+    const CatalogTensor& found = catalog_.tensors[tensor];
+    const u64 stored_row = row_bytes(*found.type, found.ne.front()).value_or(0);
+    std::vector<std::byte> stored(static_cast<std::size_t>(count * stored_row));
+    MU_TRY(catalog_.files[found.file].source->read_exact(found.offset + first * stored_row, stored));
+    dequantize(*found.type, stored, values);
+    return {};
+  }
+
+  float factor_at(std::size_t tensor, u64 first_row, std::size_t element) const {
+    const std::vector<u64>& ne = tensors_[tensor].ne;
+    const std::vector<float>& factors = factors_[tensor];
+    return factors.size() == 1 ? factors.front()
+                               : factors[static_cast<std::size_t>((first_row + element / ne[0]) / ne[1])];
+  }
+
+  // Values as the model means them: what is stored times the factor next to it, if there is one.
+  void multiply(std::size_t tensor, u64 first, std::span<float> values) const {
+    if (factors_[tensor].empty()) return;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] *= factor_at(tensor, first, i);
+  }
+
+  // The factor next to a tensor that is merged: one number, or one for each expert.
+  Status read_factors(std::size_t tensor, const std::string& path) {
+    const std::string& name = tensors_[tensor].name;
+    const std::string scale = name.substr(0, name.rfind('.')) + ".scale";
+    const auto found = std::ranges::find(catalog_.tensors, scale, &CatalogTensor::name);
+    const std::vector<u64>& ne = tensors_[tensor].ne;
+    const auto refuse = [&](std::string_view because) {
+      return input_error(
+          "adapter-pair",
+          fmt::format("{}, so nothing can be merged into {}; merge into the model's directory (mlx2gguf)", because,
+                      name),
+          at_tensor(scale), {}, path);
+    };
+    const bool fits = found->ne.size() == 1 && (found->ne[0] == 1 || (ne.size() == 3 && found->ne[0] == ne[2]));
+    if (!fits || found->type != TensorType::F32) return refuse("is not one F32 factor, or one for each expert");
+    std::vector<float>& factors = factors_[tensor];
+    factors.resize(static_cast<std::size_t>(found->ne[0]));
+    MU_TRY(catalog_.files[found->file].source->read_exact(found->offset, std::as_writable_bytes(std::span(factors))));
+    const bool divides = std::ranges::all_of(factors, [](float factor) { return std::isnormal(factor); });
+    return divides ? Status() : refuse("has a factor by which nothing can be divided");
+  }
+
   // Tensors that adapters change are values in F32 from then on.
   Status merge(const std::string& path, const std::vector<adapter::Wanted>& adapters) {
     MU_ASSIGN(const adapter::Base base, to_gguf::read_base(path));
     MU_ASSIGN(auto merges, adapter::plan_merge(adapters, base));
     merges_.resize(tensors_.size());
+    factors_.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const auto merge = merges.find(tensors_[i].name);
       if (merge == merges.end()) continue;
@@ -99,6 +152,12 @@ class GgufSource : public Source {
         return input_error("adapter-pair", "cannot be merged into a GGUF; merge into the model's directory (mlx2gguf)",
                            at_tensor(tensors_[i].name), {}, path);
       }
+      if (base.scaled.contains(tensors_[i].name)) MU_TRY(read_factors(i, path));
+      merge->second->set_base([this, i](u64 first, u64 count, std::span<float> values) -> Status {
+        MU_TRY(read_values(i, first, count, values));
+        multiply(i, first, values);
+        return {};
+      });
       merges_[i] = std::move(merge->second);
       merges.erase(merge);
       tensors_[i].type = TensorType::F32;
@@ -156,6 +215,7 @@ class GgufSource : public Source {
   gguf::SplitSet set_;
   Catalog catalog_;
   std::vector<std::shared_ptr<const adapter::TensorMerge>> merges_;  // by tensor; empty without adapters
+  std::vector<std::vector<float>> factors_;                          // ".scale", by tensor that is merged
 };
 
 // The GGUF that mlx2gguf would make, but for what has no exact type, which is F32: its rows are made when asked for.

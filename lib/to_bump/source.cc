@@ -77,8 +77,17 @@ bool BumpSource::is_dropped(std::string_view name) const {
 
 void BumpSource::set_aside(const LocatedTensor& tensor, std::string reason,
                            std::vector<UnplacedTensor>& unplaced) const {
-  const bool dropped = is_dropped(tensor.name);
-  if (!dropped) {
+  // Without the factor of its weight the whole weight would be wrong, so this loss cannot be accepted.
+  constexpr std::string_view factor = ".scale";
+  const std::string weight = tensor.name.substr(0, tensor.name.rfind('.')) + ".weight";
+  const bool is_needed = tensor.name.ends_with(factor) && find(weight) != nullptr && !is_dropped(weight);
+  const bool dropped = !is_needed && is_dropped(tensor.name);
+  if (is_needed) {
+    refuse("gguf2bump-no-place", tensor.name,
+           fmt::format("{}, and without it '{}' would be wrong by this factor; make a GGUF that needs none (mlx2gguf "
+                       "--compat)",
+                       reason, layer_pattern(weight)));
+  } else if (!dropped) {
     refuse("gguf2bump-no-place", tensor.name,
            fmt::format("{}; pass --drop '{}' to accept the loss", reason, layer_pattern(tensor.name)));
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "arch/adapter_facts.h"
 #include "arch/expected_tensors.h"
 #include "arch/families.h"
 #include "arch/geometry.h"
@@ -34,6 +35,15 @@ tl::unexpected<Error> unknown_base(const std::string& path) {
   return input_error("convert-architecture", "is a base of an architecture that is not supported", {}, {}, path);
 }
 
+void find_scaled(const std::map<std::string_view, TensorType>& types, adapter::Base& base) {
+  const arch::Names names(*base.family);
+  for (const auto& [name, type] : types) {
+    const auto weight = arch::weight_of_scale(names, name);
+    const auto found = weight ? types.find(*weight) : types.end();
+    if (found != types.end()) base.scaled.emplace(*weight, found->second);
+  }
+}
+
 Result<adapter::Base> base_of_gguf(const std::string& path) {
   MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(path));
   const FindingLog& findings = set.files.front().document.findings;
@@ -49,9 +59,11 @@ Result<adapter::Base> base_of_gguf(const std::string& path) {
   base.sizes = std::move(*sizes);
   arch::leave_out_prediction(*base.family, keys, base.sizes);
   std::unordered_map<std::string_view, u64> rows;
+  std::map<std::string_view, TensorType> types;
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       rows.emplace(tensor.name, tensor.ne.size() > 1 ? tensor.ne[1] : 1);
+      if (const auto type = tensor.type()) types.emplace(tensor.name, *type);
     }
   }
   const auto rows_of = [&](std::string_view name) {
@@ -60,6 +72,7 @@ Result<adapter::Base> base_of_gguf(const std::string& path) {
   };
   arch::set_marks(*base.family, base.sizes, rows_of);
   base.is_tied = !rows_of("output.weight");
+  find_scaled(types, base);
   return base;
 }
 
@@ -107,6 +120,10 @@ Result<adapter::Base> base_of_directory(const std::string& path) {
   base.sizes = plan.map.sizes;
   base.is_tied =
       std::ranges::none_of(plan.map.tensors, [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
+  // Other options may make another GGUF of it: who has one passes that as the base.
+  std::map<std::string_view, TensorType> types;
+  for (std::size_t i = 0; i < plan.map.tensors.size(); ++i) types.emplace(plan.map.tensors[i].name, plan.forms[i].type);
+  find_scaled(types, base);
   return base;
 }
 
@@ -154,6 +171,7 @@ class Converter {
     MU_ASSIGN(const adapter::Base base, read_base(options_.base));
     MU_ASSIGN(adapter::MappedAdapter mapped, adapter::map_pairs(adapter_, base, false));
     pairs_ = std::move(mapped.pairs);
+    MU_TRY(adapter::check_scaled(adapter_, base, pairs_));
     choose_alpha();
     report_.input = options_.directory;
     report_.architecture = base.family->gguf;

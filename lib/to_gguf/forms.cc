@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tensor/dequantize.h"
+#include "tensor/narrow.h"
 #include "to_gguf/transposed_rows.h"
 #include "transfer/encoders.h"
 #include "transfer/value_sums.h"
@@ -121,11 +122,17 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
   }
   const std::size_t row_bytes = count == 0 ? 0 : out.size() / count;
   if (tensor.merge != nullptr) {
-    return read_merged_rows(model, tensor, first, count, scratch, [&](u64 row, std::span<const float> values) {
+    bool is_finite = true;
+    MU_TRY(read_merged_rows(model, tensor, first, count, scratch, [&](u64 row, std::span<const float> values) {
       const std::size_t rows = values.size() / std::max<u64>(tensor.columns(), 1);
+      is_finite = is_finite && narrow_facts(values).finite;
       carry_rows(plain_form(TensorType::F32), tensor.columns(), form.target, {std::as_bytes(values)},
                  out.subspan(row * row_bytes, rows * row_bytes), error);
-    });
+    }));
+    if (is_finite) return {};
+    return input_error("adapter-not-finite",
+                       fmt::format("merged with {}, has a value that is NaN or infinite", tensor.merge->text()),
+                       at_tensor(tensor.name), {}, model.directory);
   }
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
   const StoredForm stored = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;

@@ -156,6 +156,14 @@ class Planner {
     for (MappedTensor& tensor : plan_.map.tensors) {
       const auto merge = merges.find(tensor.name);
       if (merge == merges.end()) continue;
+      merge->second->set_base(
+          [model = plan_.model.get(), base = tensor](u64 first, u64 count, std::span<float> values) -> Status {
+            StoredRows rows;
+            MU_TRY(read_stored_rows(*model, base, first, count, rows));
+            decode_rows(*model, base, rows, values);
+            return {};
+          },
+          row_granule(tensor));
       tensor.merge = std::move(merge->second);
       merges.erase(merge);
     }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "adapter/gguf_adapter.h"
+#include "arch/adapter_facts.h"
 #include "arch/expected_tensors.h"
 #include "base/path.h"
 #include "tensor/shape.h"
@@ -58,8 +58,10 @@ void TogetherChecks::check_directory(const SafetensorsModel& model, FindingLog& 
   if (const auto merged = adapter::map_pairs(*read, *base_, true, &log); !merged) log.add(without_path(merged.error()));
   if (log.errors() > 0) return;
   const auto pairs = adapter::map_pairs(again, *base_, false);
-  if (pairs || pairs.error().code != "adapter-merge") return;
-  Finding finding = without_path(pairs.error(), Scope::model);
+  const Status applied =
+      pairs ? adapter::check_scaled(again, *base_, pairs->pairs) : Status(tl::make_unexpected(pairs.error()));
+  if (applied || applied.error().code != "adapter-merge") return;
+  Finding finding = without_path(applied.error(), Scope::model);
   finding.severity = Severity::warning;
   log.add(std::move(finding));
 }
@@ -86,12 +88,28 @@ void TogetherChecks::check_pairs(const gguf::SplitSet& set, FindingLog& log) con
     }
     std::vector<u64> own = {pair.columns(), pair.rows()};
     if (pair.slices() > 1) own.push_back(pair.slices());
-    if (is_same_shape(own, target->ne)) continue;
+    if (is_same_shape(own, target->ne)) {
+      check_scaled_pair(pair, log);
+      continue;
+    }
     log.error(Scope::model, code,
               fmt::format("is for a tensor of {}, but '{}' has {} of '{}'", shape_text(own), base_path_,
                           shape_text(target->ne), pair.target),
               at_tensor(pair.a->name), pair.a->info_offset);
   }
+}
+
+// The base is a directory: what a GGUF of it has.
+void TogetherChecks::check_scaled_pair(const adapter::GgufPair& pair, FindingLog& log) const {
+  const auto scaled = base_->scaled.find(std::string(pair.target));
+  const arch::Tensor* row = arch::Names(*base_->family).find_gguf(pair.target).row;
+  if (scaled == base_->scaled.end() || row == nullptr) return;
+  const std::string_view lost = arch::scaled_pair_is_lost(*base_->family, row->name, scaled->second);
+  if (lost.empty()) return;
+  const bool is_fatal = arch::scaled_pair_aborts(row->name, scaled->second);
+  log.add(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
+          fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
+          pair.a->info_offset);
 }
 
 }  // namespace modelutils

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "adapter/gguf_adapter.h"
 #include "adapter/pairs.h"
 #include "base/finding_log.h"
 #include "model/model.h"
@@ -25,6 +26,7 @@ class TogetherChecks {
  private:
   void check_directory(const SafetensorsModel& model, FindingLog& log) const;
   void check_pairs(const gguf::SplitSet& set, FindingLog& log) const;
+  void check_scaled_pair(const adapter::GgufPair& pair, FindingLog& log) const;
 
   std::optional<Together> files_;      // GGUF files
   std::optional<adapter::Base> base_;  // where an adapter or the base is a directory

@@ -65,20 +65,31 @@ struct ModelTensors {
   std::vector<const gguf::TensorInfo*> tensors;
 };
 
+bool has_weight_scale(const arch::Names& names, const ModelTensors& tensors, std::string_view weight) {
+  const std::string scale = std::string(weight.substr(0, weight.rfind('.'))) + ".scale";
+  return tensors.find(scale) != nullptr && arch::weight_of_scale(names, scale) == weight;
+}
+
 // Pairs that llama.cpp does not apply as merging would.
-void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const NameIndex& of_model,
+void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const ModelTensors& tensors,
                  const gguf::Document& document, FindingLog& log) {
   const arch::Family* family = arch::find_family(model);
   const auto pairs = adapter::gguf_adapter(document, adapter);
   if (family == nullptr || !pairs) return;
   const arch::Names names(*family);
-  const bool is_tied = !of_model.find("output.weight");
+  const bool is_tied = tensors.find("output.weight") == nullptr;
   for (const adapter::GgufPair& pair : pairs->pairs) {
     const arch::Names::Place place = names.find_gguf(pair.target);
-    const std::string_view lost =
-        place.row == nullptr ? std::string_view() : arch::pair_is_lost(*family, place.row->name, is_tied);
+    if (place.row == nullptr) continue;
+    const gguf::TensorInfo* target = tensors.find(pair.target);
+    const TensorType type = target == nullptr ? TensorType::F32 : target->type().value_or(TensorType::F32);
+    std::string_view lost = arch::pair_is_lost(*family, place.row->name, is_tied);
+    bool is_fatal = !lost.empty() && pair.is_embedding();
+    if (lost.empty() && has_weight_scale(names, tensors, pair.target)) {
+      lost = arch::scaled_pair_is_lost(*family, place.row->name, type);
+      is_fatal = arch::scaled_pair_aborts(place.row->name, type);
+    }
     if (lost.empty()) continue;
-    const bool is_fatal = pair.is_embedding();
     log.add(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
             fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
             pair.a->info_offset);
@@ -134,7 +145,7 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
     return;
   }
   const ModelTensors tensors(model_);
-  if (part == Part::adapter) check_pairs(index, model, tensors.names, document, log);
+  if (part == Part::adapter) check_pairs(index, model, tensors, document, log);
   for (const gguf::TensorInfo& own : document.tensors) {
     const bool is_of_embedding = own.name.starts_with("token_embd.weight.lora_");
     for (const Counterpart& counterpart : is_of_embedding ? std::span<const Counterpart>(of_embedding) : counterparts) {
