@@ -59,6 +59,7 @@ Sampling read_sampling(const GenerationConfig& config, FindingLog& findings) {
   sampling.top_k = whole(*root, "top_k", findings);
   sampling.top_p = real(*root, "top_p", findings);
   sampling.min_p = real(*root, "min_p", findings);
+  sampling.repetition_penalty = real(*root, "repetition_penalty", findings);
   return sampling;
 }
 

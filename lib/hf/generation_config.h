@@ -26,11 +26,11 @@ Result<GenerationConfig> load_generation_config(const ModelFolder& folder);
 
 /// Recommended sampling, in the types that llama.cpp's converter writes (gguf-py, general.sampling.*).
 struct Sampling {
-  std::optional<float> temperature, top_p, min_p;
+  std::optional<float> temperature, top_p, min_p, repetition_penalty;
   std::optional<i32> top_k;
 };
 
-/// `temperature`, `top_k`, `top_p`, `min_p`; null is absent. What is not a number that the type can hold is left out,
+/// `temperature`, `top_k`, `top_p`, `min_p`, `repetition_penalty`; null is absent. What is not a number that the type can hold is left out,
 /// with a warning ("hf-generation-config").
 Sampling read_sampling(const GenerationConfig& config, FindingLog& findings);
 

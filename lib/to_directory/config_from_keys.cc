@@ -97,8 +97,9 @@ void add_tokens(const gguf::Index& index, const std::vector<u64>& ends, u64 voca
 }
 
 void add_sampling(const gguf::Index& index, hf::ConfigMembers& members) {
-  for (const std::string_view name : {"temperature", "top_p", "min_p"}) {
-    const std::string_view key = name == "temperature" ? "temp" : name;
+  constexpr std::pair<std::string_view, std::string_view> numbers[] = {
+      {"temperature", "temp"}, {"top_p", "top_p"}, {"min_p", "min_p"}, {"repetition_penalty", "penalty_repeat"}};
+  for (const auto& [name, key] : numbers) {
     if (const auto value = index.float_value(fmt::format("general.sampling.{}", key))) {
       if (std::isfinite(*value)) hf::set_member(members, name, *value);
     }

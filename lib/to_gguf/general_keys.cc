@@ -143,6 +143,7 @@ Keys general_keys(const GeneralFacts& facts) {
   add_real(keys, "general.sampling.top_p", facts.sampling.top_p);
   add_real(keys, "general.sampling.min_p", facts.sampling.min_p);
   add_real(keys, "general.sampling.temp", facts.sampling.temperature);
+  add_real(keys, "general.sampling.penalty_repeat", facts.sampling.repetition_penalty);
   const Identity& identity = facts.identity;
   add_known(keys, "general.name", identity.name);
   add_known(keys, "general.version", identity.version);

@@ -54,11 +54,13 @@ TEST_F(GenerationConfigFile, WhatCannotBeReadIsAnError) {
 }
 
 TEST_F(GenerationConfigFile, Sampling) {
-  const hf::Sampling all = sampling(R"({"temperature":0.6,"top_k":20,"top_p":0.95,"min_p":0,"do_sample":true})");
+  const hf::Sampling all = sampling(R"({"temperature":0.6,"top_k":20,"top_p":0.95,"min_p":0,"do_sample":true,
+    "repetition_penalty":1.05})");
   EXPECT_EQ(all.temperature, 0.6F);
   EXPECT_EQ(all.top_k, 20);
   EXPECT_EQ(all.top_p, 0.95F);
   EXPECT_EQ(all.min_p, 0.0F);
+  EXPECT_EQ(all.repetition_penalty, 1.05F);
   EXPECT_TRUE(findings.empty());
   const hf::Sampling some = sampling(R"({"temperature":1,"top_k":null,"top_p":null})");
   EXPECT_EQ(some.temperature, 1.0F);

@@ -312,7 +312,8 @@ TEST_F(MlxToGguf, BrokenSideFilesThatAModelCanDoWithoutAreAWarning) {
 
 TEST_F(MlxToGguf, SamplingIsCarried) {
   const std::string source = write(test::hf_directory("llama"));
-  folder_.write("model/generation_config.json", R"({"temperature":0.5,"top_k":20,"top_p":0.75,"min_p":0.25})");
+  folder_.write("model/generation_config.json", R"({"temperature":0.5,"top_k":20,"top_p":0.75,"min_p":0.25,
+    "repetition_penalty":1.5})");
   for (const bool no_vocab : {false, true}) {
     MlxToGgufOptions options = options_for(source);
     options.no_vocab = no_vocab;
@@ -321,6 +322,7 @@ TEST_F(MlxToGguf, SamplingIsCarried) {
     EXPECT_EQ(converted.value<i32>("general.sampling.top_k"), 20);
     EXPECT_EQ(converted.value<float>("general.sampling.top_p"), 0.75f);
     EXPECT_EQ(converted.value<float>("general.sampling.min_p"), 0.25f);
+    EXPECT_EQ(converted.value<float>("general.sampling.penalty_repeat"), 1.5f);
   }
 }
 
