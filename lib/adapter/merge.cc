@@ -328,6 +328,10 @@ void TensorMerge::scale_elements(const Step& step, const Loaded& loaded, u64 fir
   }
 }
 
+bool TensorMerge::is_of_pairs() const {
+  return std::ranges::all_of(steps_, [](const Step& step) { return step.pair != nullptr && step.saved.empty(); });
+}
+
 Status TensorMerge::apply_vector(std::span<float> source) const {
   for (const Step& step : steps_) {
     MU_ASSIGN(const Loaded loaded, load_step(step));

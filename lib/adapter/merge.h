@@ -57,6 +57,9 @@ class TensorMerge {
     granule_ = granule;
   }
 
+  /// Are products all that it adds? apply() then serves a gate of one row, too, which is a vector.
+  bool is_of_pairs() const;
+
   /// "lora-a, lora-b × 0.5", for reports.
   const std::string& text() const { return text_; }
 

@@ -148,7 +148,8 @@ class GgufSource : public Source {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const auto merge = merges.find(tensors_[i].name);
       if (merge == merges.end()) continue;
-      if (tensors_[i].ne.size() < 2 || !has_decoder(tensors_[i].type)) {
+      const bool is_vector = tensors_[i].ne.size() < 2 && !merge->second->is_of_pairs();
+      if (is_vector || !has_decoder(tensors_[i].type)) {
         return input_error("adapter-pair", "cannot be merged into a GGUF; merge into the model's directory (mlx2gguf)",
                            at_tensor(tensors_[i].name), {}, path);
       }

@@ -1,5 +1,5 @@
-"""Adapters on every matrix of a reference model, whose layers differ: merged by mlx2gguf, against the conversion of a directory
-in which numpy added the products; the pairs for a base that is a directory and for one that is a GGUF, against each other and,
+"""Adapters on every matrix of a reference model, whose layers differ: merged by mlx2gguf, and by gguf-quantize, against the
+conversion of a directory in which numpy added the products; the pairs for a base that is a directory and for one that is a GGUF, against each other and,
 added to the base here, against the same. What is refused must be what tests/adapter/zoo.refused lists, line by line:
 "MODEL merge|pair MODULE", with N for numbers.
 usage: zoo.py BIN_DIR CORPUS/zoo [MODEL…]     --update instead of models: writes the list"""
@@ -67,8 +67,9 @@ def values(path):
 def compare(title, got, expected):
     assert got.keys() == expected.keys(), f"{title}: other tensors: {sorted(got.keys() ^ expected.keys())}"
     for name, value in expected.items():
-        assert got[name].shape == value.shape, f"{title}: {name} has another shape"
-        worst = np.abs(got[name] - value).max()
+        # A dimension of 1 at the end is none to gguf-quantize, as to ggml.
+        assert got[name].squeeze().shape == value.squeeze().shape, f"{title}: {name} has another shape"
+        worst = np.abs(got[name].reshape(value.shape) - value).max()
         assert worst <= NEAR * max(np.abs(value).max(), 1e-3), f"{title}: {name} differs by {worst}"
 
 
@@ -143,6 +144,10 @@ class Model:
         done = run("mlx2gguf", self.merged_directory(merged), "--force", "--fallback", "f32", "-o", path("expected.gguf"))
         assert done.returncode == 0, done.stderr
         compare("merge", values(path("merged.gguf"))[1], values(path("expected.gguf"))[1])
+
+        done = run("gguf-quantize", path("base.gguf"), "--force", "--type", "F32", "--lora", self.adapter(merged), "-o", path("quantized.gguf"))
+        assert done.returncode == 0, f"gguf-quantize: {done.stderr}"
+        compare("gguf-quantize", values(path("quantized.gguf"))[1], values(path("expected.gguf"))[1])
 
         paired = self.accepted("pair", "mlx2gguf", "ADAPTER", "--force", "--base", self.directory, "-o", path("pairs.gguf"))
         if not paired:

@@ -114,7 +114,7 @@ TEST(GeneralKeys, TypesAreThoseOfLlamaCppsConverter) {
   to_gguf::GeneralFacts facts;
   facts.architecture = "llama";
   facts.identity = {"Name", "Org", "Base", "Tune", "v2", ""};
-  facts.sampling = {.temperature = 0.5F, .top_p = 0.75F, .min_p = 0.25F, .top_k = 40};
+  facts.sampling = {.temperature = 0.5F, .top_p = 0.75F, .min_p = 0.25F, .repetition_penalty = 1.5F, .top_k = 40};
   facts.parameters = 7241732096;
   const Written written(to_gguf::general_keys(facts));
   const auto real = [&](const char* key) { return std::get<float>(written.key(key)->value); };
@@ -122,6 +122,7 @@ TEST(GeneralKeys, TypesAreThoseOfLlamaCppsConverter) {
   EXPECT_EQ(real("general.sampling.temp"), 0.5F);
   EXPECT_EQ(real("general.sampling.top_p"), 0.75F);
   EXPECT_EQ(real("general.sampling.min_p"), 0.25F);
+  EXPECT_EQ(real("general.sampling.penalty_repeat"), 1.5F);
   EXPECT_EQ(written.index().string_value("general.organization"), "Org");
   EXPECT_EQ(written.index().string_value("general.basename"), "Base");
   EXPECT_EQ(written.index().string_value("general.finetune"), "Tune");
