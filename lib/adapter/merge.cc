@@ -269,7 +269,7 @@ Status TensorMerge::measure_rows(std::size_t number, std::vector<Loaded>& all) c
     counts[extra].resize(lengths.size());
     squares[extra].resize(lengths.size());
   }
-  const u64 some = std::max<u64>(values_at_once / columns_ / granule_, 1) * granule_;
+  const u64 some = std::max<u64>(values_at_once / std::max<u64>(columns_, 1) / granule_, 1) * granule_;
   std::vector<float> values;
   for (u64 first = 0; first < rows_; first += some) {
     const u64 count = std::min(some, rows_ - first);

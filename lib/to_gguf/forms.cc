@@ -63,6 +63,12 @@ Result<GgufForm> merged_form(const MappedTensor& tensor, const SourceMatrix& mat
       at_tensor(tensor.name));
 }
 
+tl::unexpected<Error> not_finite(const HfModel& model, const MappedTensor& tensor) {
+  return input_error("adapter-not-finite",
+                     fmt::format("merged with {}, has a value that is NaN or infinite", tensor.merge->text()),
+                     at_tensor(tensor.name), {}, model.directory);
+}
+
 }  // namespace
 
 Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, const RepackOptions& wanted, Look look) {
@@ -117,6 +123,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
                    MutableBytes out, StoredRows& scratch, ValueSums* error) {
   if (tensor.is_whole) {
     MU_ASSIGN(const std::vector<float> values, read_whole(model, tensor));
+    if (tensor.merge != nullptr && !narrow_facts(values).finite) return not_finite(model, tensor);
     std::memcpy(out.data(), values.data(), out.size());
     return {};
   }
@@ -129,10 +136,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
       carry_rows(plain_form(TensorType::F32), tensor.columns(), form.target, {std::as_bytes(values)},
                  out.subspan(row * row_bytes, rows * row_bytes), error);
     }));
-    if (is_finite) return {};
-    return input_error("adapter-not-finite",
-                       fmt::format("merged with {}, has a value that is NaN or infinite", tensor.merge->text()),
-                       at_tensor(tensor.name), {}, model.directory);
+    return is_finite ? Status() : not_finite(model, tensor);
   }
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
   const StoredForm stored = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
