@@ -154,9 +154,23 @@ bool recognise_gptq_or_awq(Recognition& of) {
     of.misfit(".qzeros", zeros);
     return true;
   }
-  if (shape[1] == codes.shape[1]) return recognise_gptq(of, zeros);
-  if (shape[1] == codes.shape[1] * 8) return recognise_awq(of, zeros);
-  if (shape[0] == codes.shape[0]) return recognise_gemv(of, zeros);
+  const auto fits = [&](WordLayout layout) {
+    switch (layout) {
+      case WordLayout::gptq: return shape[1] == codes.shape[1];
+      case WordLayout::awq_gemm: return shape[1] == codes.shape[1] * 8;
+      case WordLayout::awq_gemv: return shape[0] == codes.shape[0];
+    }
+    return false;
+  };
+  // Small matrices of gemv have shapes of GPTQ's, too: what the configuration says comes first.
+  const bool is_awq = of.method.layout != WordLayout::gptq;
+  for (const WordLayout layout :
+       {of.method.layout, is_awq ? WordLayout::awq_gemm : WordLayout::gptq,
+        is_awq ? WordLayout::awq_gemv : WordLayout::awq_gemm, is_awq ? WordLayout::gptq : WordLayout::awq_gemv}) {
+    if (!fits(layout)) continue;
+    if (layout == WordLayout::gptq) return recognise_gptq(of, zeros);
+    return layout == WordLayout::awq_gemm ? recognise_awq(of, zeros) : recognise_gemv(of, zeros);
+  }
   of.misfit(".scales", scales);
   return true;
 }

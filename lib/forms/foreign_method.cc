@@ -60,6 +60,14 @@ std::string_view unknown_text(json::Element settings, std::string_view name, std
   return is_known ? std::string_view() : text;
 }
 
+// auto-round says in packing_format which it wraps; its AWQ is that of gemm.
+WordLayout layout_of(json::Element settings, std::string_view method) {
+  const std::string_view packing = json::string_member(settings, "packing_format").value_or("");
+  if (method != "awq") return packing.find("awq") == packing.npos ? WordLayout::gptq : WordLayout::awq_gemm;
+  const std::string_view version = json::string_member(settings, "version").value_or("");
+  return equal_ignoring_case(version, "gemv") ? WordLayout::awq_gemv : WordLayout::awq_gemm;
+}
+
 std::string refusal_of(json::Element settings, std::string_view method) {
   if (method == "compressed-tensors") {
     const std::string_view format = unknown_text(settings, "format", known_formats);
@@ -91,6 +99,7 @@ ForeignMethod read_foreign_method(const hf::Config& config, std::string name) {
   const json::Element settings = *config.quantization_config;
   method.group_size = json::u64_member(settings, "group_size").value_or(0);  // -1: one group
   if (const auto bits = json::u64_member(settings, "bits")) method.bits.push_back(*bits);
+  method.layout = layout_of(settings, method.name);
   method.is_gptq_v2 = json::string_member(settings, "checkpoint_format") == "gptq_v2";
   method.is_symmetric = json::bool_member(settings, "sym").value_or(false);
   method.orders_columns = json::bool_member(settings, "desc_act").value_or(false);

@@ -115,6 +115,23 @@ TEST_F(FormsTest, TellsGptqFromAwqByTheShapes) {
   EXPECT_TRUE(modules.list[1].form->integers.codes.is_shuffled);
 }
 
+// 128 columns in groups of 64: as many scales as GPTQ has for 16 rows.
+TEST_F(FormsTest, TheConfigurationTellsGemvFromGptq) {
+  add("a.qweight", TensorType::I32, {32, 16});
+  add("a.qzeros", TensorType::I32, {32, 2});
+  add("a.scales", TensorType::F16, {32, 16});
+  const Modules gemv =
+      find(R"({"quantization_config": {"quant_method": "awq", "version": "GEMV", "bits": 4, "group_size": 64}})");
+  EXPECT_TRUE(gemv.findings.empty());
+  ASSERT_TRUE(gemv.list[0].decodable);
+  EXPECT_EQ(gemv.list[0].shape, (std::vector<u64>{32, 128}));
+  EXPECT_EQ(gemv.list[0].form->integers.codes.kind, Gather::Kind::codes_in_rows);
+  const Modules unstated = find(R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64}})");
+  EXPECT_EQ(unstated.list[0].shape, gemv.list[0].shape);
+  const Modules gptq = find(R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8}})");
+  EXPECT_EQ(gptq.list[0].shape, (std::vector<u64>{16, 256}));
+}
+
 TEST_F(FormsTest, SaysWhatDoesNotFit) {
   constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
       "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}}}})";
