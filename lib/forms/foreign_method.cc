@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <span>
 
 #include "json/reader.h"
@@ -26,6 +27,21 @@ void read_block(const std::optional<json::Array>& block, ForeignMethod& method) 
   method.block_columns = columns;
 }
 
+// "64x64", as some versions of compressed-tensors write it.
+void read_block(std::string_view text, ForeignMethod& method) {
+  const std::size_t by = text.find('x');
+  if (by == text.npos) return;
+  const auto number = [](std::string_view digits) {
+    u64 value = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return end.ec == std::errc() && end.ptr == digits.data() + digits.size() ? value : 0;
+  };
+  const u64 rows = number(text.substr(0, by)), columns = number(text.substr(by + 1));
+  if (rows == 0 || columns == 0) return;
+  method.block_rows = rows;
+  method.block_columns = columns;
+}
+
 // compressed-tensors: config_groups.NAME.weights.
 void read_groups(json::Element settings, ForeignMethod& method) {
   const auto groups = json::object_member(settings, "config_groups");
@@ -36,6 +52,7 @@ void read_groups(json::Element settings, ForeignMethod& method) {
     if (const auto bits = json::u64_member(*weights, "num_bits")) method.bits.push_back(*bits);
     if (method.group_size == 0) method.group_size = json::u64_member(*weights, "group_size").value_or(0);
     read_block(json::array_member(*weights, "block_structure"), method);
+    read_block(json::string_member(*weights, "block_structure").value_or(""), method);
   }
 }
 

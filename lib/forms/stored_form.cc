@@ -113,6 +113,7 @@ std::string fp8_text(const StoredForm& form) {
   if (form.scale_columns == 0) {
     return form.scale_rows == 1 ? "FP8 E4M3 per row" : fmt::format("FP8 E4M3 per {} rows", form.scale_rows);
   }
+  if (form.scale_rows == 1) return fmt::format("FP8 E4M3, group {}", form.scale_columns);
   return fmt::format("FP8 E4M3 in blocks of {} × {}", form.scale_rows, form.scale_columns);
 }
 

@@ -132,6 +132,53 @@ TEST_F(FormsTest, TheConfigurationTellsGemvFromGptq) {
   EXPECT_EQ(gptq.list[0].shape, (std::vector<u64>{16, 256}));
 }
 
+constexpr std::string_view fp8 = R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [32, 32]}})";
+
+TEST_F(FormsTest, StackedExpertsOfFp8) {
+  add("a.experts.gate_up_proj", TensorType::F8_E4M3, {4, 64, 96});
+  add("a.experts.gate_up_proj_scale_inv", TensorType::F32, {4, 2, 3});
+  add("b.experts.gate_up_proj", TensorType::F8_E4M3, {4, 16, 96});
+  add("b.experts.gate_up_proj_scales_inv", TensorType::BF16, {4, 1, 3});
+  add("c.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});
+  add("c.experts.down_proj_scale", TensorType::F32, {4, 1, 1});
+  add("d.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});
+  add("d.experts.down_proj_scale", TensorType::F32, {4, 40, 1});
+  const Modules modules = find(fp8);
+  EXPECT_TRUE(modules.findings.empty());
+  ASSERT_EQ(modules.list.size(), 4u);
+  EXPECT_EQ(modules.list[0].path, "a.experts.gate_up_proj");
+  EXPECT_EQ(modules.list[0].form, fp8_form(TensorType::F32, 32, 32));
+  EXPECT_EQ(modules.list[1].form, fp8_form(TensorType::BF16, 16, 32)) << "a block ends with its expert";
+  EXPECT_EQ(modules.list[2].form, fp8_form(TensorType::F32, 40));
+  EXPECT_EQ(modules.list[3].form, fp8_form(TensorType::F32, 1));
+}
+
+TEST_F(FormsTest, StackedExpertsThatDoNotFit) {
+  add("bare.experts.down_proj", TensorType::F8_E4M3, {4, 64, 96});
+  add("partial.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});  // a block would reach into the next expert
+  add("partial.experts.down_proj_scale_inv", TensorType::F32, {4, 2, 3});
+  add("two.experts.down_proj", TensorType::F8_E4M3, {4, 64, 96});
+  add("two.experts.down_proj_scale_inv", TensorType::F32, {4, 2, 3});
+  add("two.experts.down_proj_scale", TensorType::F32, {4, 1, 1});
+  EXPECT_EQ(codes(fp8),
+            "hf-scale-missing module 'bare.experts.down_proj'\nhf-module-shape module 'partial.experts.down_proj'\n"
+            "hf-scale-unused module 'two.experts.down_proj'\n");
+}
+
+constexpr std::string_view blocks_as_text = R"({"quantization_config": {"quant_method": "compressed-tensors",
+    "config_groups": {"g": {"weights": {"num_bits": 8, "strategy": "block", "block_structure": "64x32"}}}}})";
+
+TEST_F(FormsTest, BlocksAsTextAndGroupsOfFp8) {
+  add("p.weight", TensorType::F8_E4M3, {130, 96});
+  add("p.weight_scale", TensorType::F32, {3, 3});
+  EXPECT_EQ(find(blocks_as_text).list[0].form, fp8_form(TensorType::F32, 64, 32));
+  constexpr std::string_view groups = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 8, "strategy": "group", "group_size": 32}}}}})";
+  add("q.weight", TensorType::F8_E4M3, {130, 96});
+  add("q.weight_scale", TensorType::F32, {130, 3});
+  EXPECT_EQ(find(groups).list[1].form, fp8_form(TensorType::F32, 1, 32));
+}
+
 TEST_F(FormsTest, SaysWhatDoesNotFit) {
   constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
       "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}}}})";
@@ -242,6 +289,8 @@ TEST_F(FormsTest, MlxModulesHaveTheirPlanes) {
 TEST(ActivationScales, AreToldByTheirNames) {
   EXPECT_TRUE(is_activation_scale("model.layers.0.self_attn.k_proj.input_scale"));
   EXPECT_TRUE(is_activation_scale("model.layers.0.self_attn.k_proj.k_scale"));
+  EXPECT_TRUE(is_activation_scale("model.layers.0.mlp.experts.gate_up_proj_activation_scale"));
+  EXPECT_FALSE(is_activation_scale("model.layers.0.mlp.experts.gate_up_proj_scale"));
   EXPECT_FALSE(is_activation_scale("model.layers.0.self_attn.k_proj.weight_scale"));
   EXPECT_FALSE(is_activation_scale("model.layers.0.self_attn.q_norm.scale"));
 }
