@@ -179,6 +179,24 @@ TEST_F(FormsTest, BlocksAsTextAndGroupsOfFp8) {
   EXPECT_EQ(find(groups).list[1].form, fp8_form(TensorType::F32, 1, 32));
 }
 
+TEST_F(FormsTest, Int8HasAScaleForEachRowOrOne) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors"}})";
+  add("rows.weight", TensorType::I8, {8, 32});
+  add("rows.weight_scale", TensorType::BF16, {8, 1});
+  add("one.weight", TensorType::I8, {8, 32});
+  add("one.weight_scale", TensorType::BF16, {1});
+  add("bare.weight", TensorType::I8, {8, 32});
+  add("bare.weight_scale", TensorType::BF16, {});
+  add("wrong.weight", TensorType::I8, {8, 32});
+  add("wrong.weight_scale", TensorType::BF16, {2});
+  const Modules modules = find(method);
+  EXPECT_FALSE(modules.list[0].form->integers.has_one_scale);
+  EXPECT_TRUE(modules.list[1].form->integers.has_one_scale);
+  EXPECT_TRUE(modules.list[2].form->integers.has_one_scale);
+  EXPECT_FALSE(modules.list[3].decodable);
+  EXPECT_EQ(modules.findings.size(), 1u);
+}
+
 TEST_F(FormsTest, SaysWhatDoesNotFit) {
   constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
       "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}}}})";
@@ -253,6 +271,32 @@ TEST_F(SettleTest, StatedShapes) {
   EXPECT_EQ(settle(method, 2, bytes_of<i64>({8, 13}))->shape, (std::vector<u64>{8, 13}));
   EXPECT_EQ(settle(method, 2, bytes_of<i64>({8, 17})).error().code, "hf-module-values");
   EXPECT_EQ(settle(method, 2, bytes_of<i64>({9, 13})).error().code, "hf-module-values");
+}
+
+// Ten codes of three bits a word, or a stream of 32 bits: 11 rows take two words either way, 64 columns 7 or 6.
+TEST_F(SettleTest, ZeroPointsArePackedAsTheCodesAre) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 3, "group_size": 32}}}}})";
+  struct Case {
+    u64 rows, words, zero_words, codes_in_word;
+  };
+  for (const Case& one : {Case{11, 7, 2, 10}, Case{11, 6, 2, 0}, Case{64, 7, 7, 10}, Case{64, 6, 6, 0}}) {
+    tensors_.clear();
+    add("p.weight_packed", TensorType::I32, {one.rows, one.words});
+    add("p.weight_scale", TensorType::BF16, {one.rows, 2});
+    add("p.weight_zero_point", TensorType::I32, {one.zero_words, 2});
+    add("p.weight_shape", TensorType::I64, {2});
+    const auto settled = settle(method, 3, bytes_of<i64>({static_cast<i64>(one.rows), 64}));
+    ASSERT_TRUE(settled);
+    EXPECT_EQ(settled->form->integers.codes.codes_in_word, one.codes_in_word);
+    EXPECT_EQ(settled->form->integers.zeros.codes_in_word, one.codes_in_word);
+  }
+  tensors_.clear();
+  add("p.weight_packed", TensorType::I32, {64, 6});
+  add("p.weight_scale", TensorType::BF16, {64, 2});
+  add("p.weight_zero_point", TensorType::I32, {7, 2});
+  add("p.weight_shape", TensorType::I64, {2});
+  EXPECT_EQ(settle(method, 3, bytes_of<i64>({64, 64})).error().code, "hf-module-values");
 }
 
 TEST_F(SettleTest, FactorsArePositive) {
