@@ -42,48 +42,63 @@ namespace {
 
 using foreign::Recognition;
 
+// Of stacked experts; transformers writes either of the first two.
+constexpr std::array<std::string_view, 3> scales_of_stacks = {"_scale_inv", "_scales_inv", "_scale"};
+
 u64 ceil_div(u64 value, u64 by) {
   return value / by + (value % by != 0 ? 1 : 0);
 }
 
-// "P.weight" F8_E4M3 with a scale: one number, one for each row, or one for each block.
+// Of elements with these sides and scales of this shape; nothing where they do not fit. Rows are counted through all
+// experts of a stack, so blocks of several rows must not reach from one expert into the next.
+std::optional<StoredForm> fp8_form_of(const ForeignMethod& method, std::span<const u64> weight,
+                                      std::span<const u64> scale, TensorType type) {
+  if (weight.empty()) return std::nullopt;
+  const u64 columns = weight.back(), rows = *element_count(weight) / columns;
+  const u64 scales = element_count(scale).value_or(0);
+  const bool is_matrix = weight.size() == 2;
+  if (scales == 1) return fp8_form(type);
+  if (scales == rows && (scale.back() == 1 || (scale.size() == 1 && is_matrix))) return fp8_form(type, 1);
+  if (weight.size() < 2 || scale.size() != weight.size()) return std::nullopt;
+  const u64 own_rows = weight[weight.size() - 2], lines = scale[scale.size() - 2];
+  if (!std::ranges::equal(scale.first(scale.size() - 2), weight.first(weight.size() - 2))) return std::nullopt;
+  if (lines == 1 && scale.back() == 1) return fp8_form(type, own_rows);
+  const u64 block_rows = std::min(method.block_rows, own_rows);
+  if (lines == ceil_div(own_rows, block_rows) && scale.back() == ceil_div(columns, method.block_columns) &&
+      (is_matrix || own_rows % block_rows == 0)) {
+    return fp8_form(type, is_matrix ? method.block_rows : block_rows, method.block_columns);
+  }
+  const bool has_groups = lines == own_rows && method.group_size > 0;
+  return has_groups && scale.back() == ceil_div(columns, method.group_size)
+             ? std::optional(fp8_form(type, 1, method.group_size))
+             : std::nullopt;
+}
+
+// "P.weight" F8_E4M3, or a stack of experts "P" of it, with a scale: one number, one for each row, or one for each
+// block.
 bool recognise_fp8(Recognition& of) {
   const mlx::TensorRef& weight = of.tensors[of.module.weight()];
   if (weight.type != TensorType::F8_E4M3) return false;
-  constexpr std::array<std::string_view, 3> suffixes = {".weight_scale_inv", ".weight_scale", ".qscale_weight"};
+  constexpr std::array<std::string_view, 3> of_weights = {".weight_scale_inv", ".weight_scale", ".qscale_weight"};
+  const bool is_stack = is_fp8_stack(weight);
+  const auto& suffixes = is_stack ? scales_of_stacks : of_weights;
   std::string_view suffix;
   std::size_t scale = no_tensor;
   for (const std::string_view each : suffixes) {
     if (scale == no_tensor) scale = of.finder.find(of.module.path, suffix = each);
   }
   if (scale == no_tensor) {
-    of.findings.error(Scope::model, "hf-scale-missing", "has an FP8 weight, but no weight_scale_inv or weight_scale",
+    of.findings.error(Scope::model, "hf-scale-missing",
+                      is_stack ? "has FP8 weights of experts, but no tensor of this name and _scale_inv or _scale"
+                               : "has an FP8 weight, but no weight_scale_inv or weight_scale",
                       at_module(of.module.path));
     of.module.quantized = true;
     return true;
   }
   if (!of.take_scale(scale, suffix) || element_count(weight.shape).value_or(0) == 0) return true;
-  const std::span<const u64> shape = of.tensors[scale].shape;
-  const TensorType type = *of.tensors[scale].type;
-  const u64 columns = weight.shape.back();
-  const u64 rows = *element_count(weight.shape) / columns;
-  const u64 scales = element_count(shape).value_or(0);
-  const ForeignMethod& method = of.method;
-  if (scales == 1) {
-    of.module.form = fp8_form(type);
-  } else if (scales == rows && (shape.size() == 1 || shape.back() == 1) && weight.shape.size() == 2) {
-    of.module.form = fp8_form(type, 1);
-  } else if (weight.shape.size() >= 2 && shape.size() == weight.shape.size() &&
-             std::ranges::equal(shape.first(shape.size() - 2), weight.shape.first(weight.shape.size() - 2)) &&
-             shape[shape.size() - 2] == ceil_div(weight.shape[weight.shape.size() - 2], method.block_rows) &&
-             shape.back() == ceil_div(columns, method.block_columns) &&
-             (weight.shape.size() == 2 || weight.shape[weight.shape.size() - 2] % method.block_rows == 0)) {
-    of.module.form = fp8_form(type, method.block_rows, method.block_columns);
-  } else {
-    of.misfit(suffix, scale);
-    return true;
-  }
-  of.module.decodable = true;
+  of.module.form = fp8_form_of(of.method, weight.shape, of.tensors[scale].shape, *of.tensors[scale].type);
+  of.module.decodable = of.module.form.has_value();
+  if (!of.module.decodable) of.misfit(suffix, scale);
   return true;
 }
 
@@ -139,8 +154,12 @@ bool recognise_fp4(Recognition& of) {
 
 // A scale that nothing multiplies by: which of two counts, or whether one does, the files do not say.
 void refuse_other_scales(Recognition& of) {
-  for (const std::string_view suffix :
-       {".weight_scale", ".weight_scale_inv", ".qscale_weight", ".weight_scale_2", ".weight_global_scale"}) {
+  constexpr std::array<std::string_view, 5> others = {".weight_scale", ".weight_scale_inv", ".qscale_weight",
+                                                      ".weight_scale_2", ".weight_global_scale"};
+  const bool is_stack = is_fp8_stack(of.tensors[of.module.weight()]);
+  const std::span<const std::string_view> suffixes =
+      is_stack ? std::span<const std::string_view>(scales_of_stacks) : std::span<const std::string_view>(others);
+  for (const std::string_view suffix : suffixes) {
     const std::size_t scale = of.finder.find(of.module.path, suffix);
     if (scale == no_tensor || std::ranges::find(of.module.planes, scale) != of.module.planes.end()) continue;
     if (of.module.quantized && !of.module.decodable) return;  // what is wrong has been said
@@ -178,6 +197,12 @@ void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinde
   refuse_other_scales(of);
 }
 
+bool is_fp8_stack(const mlx::TensorRef& tensor) {
+  const std::string_view last = tensor.name.substr(tensor.name.rfind('.') + 1);
+  return tensor.type == TensorType::F8_E4M3 && tensor.shape.size() == 3 && last != "weight" &&
+         last.find("scale") == last.npos;
+}
+
 std::string_view module_of_codes(std::string_view name) {
   for (const std::string_view suffix : {".weight", ".qweight", ".weight_packed"}) {
     if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
@@ -189,7 +214,9 @@ bool is_activation_scale(std::string_view name) {
   constexpr std::array<std::string_view, 8> endings = {
       "input_scale", "input_global_scale", "activation_scale", "k_scale", "v_scale",
       "q_scale",     "output_scale",       "input_zero_point"};
-  return std::ranges::find(endings, name.substr(name.rfind('.') + 1)) != endings.end();
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return std::ranges::find(endings, last) != endings.end() || last.ends_with("_proj_activation_scale") ||
+         last.ends_with("_proj_input_scale");
 }
 
 }  // namespace modelutils

@@ -42,6 +42,9 @@ Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(
 /// ".weight", ".qweight" or ".weight_packed": what a module's codes are called.
 std::string_view module_of_codes(std::string_view name);
 
+/// Experts stacked in one tensor of FP8 whose name has no suffix ("mlp.experts.gate_up_proj").
+bool is_fp8_stack(const mlx::TensorRef& tensor);
+
 /// "input_scale", "k_scale" …: what belongs to a quantised module, but is not part of its weight. The last piece of a
 /// name.
 bool is_activation_scale(std::string_view name);

@@ -27,6 +27,11 @@ std::optional<u64> group_of(const ForeignMethod& method, u64 columns, u64 groups
   return std::nullopt;
 }
 
+// Words of `codes` codes that run on from word to word, or of which each word has as many as it holds whole.
+u64 words_of(u64 codes, u64 bits, bool is_older) {
+  return is_older ? ceil_div(codes, 32 / bits) : ceil_div(codes * bits, 32);
+}
+
 // Sides of which products with each other and with a few bits do not overflow.
 bool is_small(std::span<const u64> sides) {
   return std::ranges::all_of(sides, [](u64 side) { return side > 0 && side < (u64{1} << 30); });
@@ -154,9 +159,23 @@ bool recognise_gptq_or_awq(Recognition& of) {
     of.misfit(".qzeros", zeros);
     return true;
   }
-  if (shape[1] == codes.shape[1]) return recognise_gptq(of, zeros);
-  if (shape[1] == codes.shape[1] * 8) return recognise_awq(of, zeros);
-  if (shape[0] == codes.shape[0]) return recognise_gemv(of, zeros);
+  const auto fits = [&](WordLayout layout) {
+    switch (layout) {
+      case WordLayout::gptq: return shape[1] == codes.shape[1];
+      case WordLayout::awq_gemm: return shape[1] == codes.shape[1] * 8;
+      case WordLayout::awq_gemv: return shape[0] == codes.shape[0];
+    }
+    return false;
+  };
+  // Small matrices of gemv have shapes of GPTQ's, too: what the configuration says comes first.
+  const bool is_awq = of.method.layout != WordLayout::gptq;
+  for (const WordLayout layout :
+       {of.method.layout, is_awq ? WordLayout::awq_gemm : WordLayout::gptq,
+        is_awq ? WordLayout::awq_gemv : WordLayout::awq_gemm, is_awq ? WordLayout::gptq : WordLayout::awq_gemv}) {
+    if (!fits(layout)) continue;
+    if (layout == WordLayout::gptq) return recognise_gptq(of, zeros);
+    return layout == WordLayout::awq_gemm ? recognise_awq(of, zeros) : recognise_gemv(of, zeros);
+  }
   of.misfit(".scales", scales);
   return true;
 }
@@ -197,8 +216,12 @@ bool recognise_packed(Recognition& of) {
   params.scales.columns = groups;
   if (params.has_zeros) {
     const mlx::TensorRef& packed = of.tensors[zeros];
-    if (packed.type != TensorType::I32 ||
-        !std::ranges::equal(packed.shape, std::array{ceil_div(rows * bits, 32), groups})) {
+    // The older packing shows in the columns that weight_shape states.
+    const bool may_be_older = of.module.planes[4] != no_tensor;
+    const bool fits = packed.shape.size() == 2 && packed.shape[1] == groups &&
+                      (packed.shape[0] == words_of(rows, bits, false) ||
+                       (may_be_older && packed.shape[0] == words_of(rows, bits, true)));
+    if (packed.type != TensorType::I32 || !fits) {
       of.misfit(".weight_zero_point", zeros);
       return true;
     }
@@ -224,7 +247,9 @@ bool recognise_int8(Recognition& of) {
   const bool has_zeros = of.finder.find(of.module.path, ".weight_zero_point") != no_tensor;
   const u64 groups = shape.size() == 2 ? shape[1] : 1;
   const auto group = group_of(of.method, columns, groups);
-  if (shape.empty() || shape.size() > 2 || shape[0] != rows || !group || has_zeros) {
+  const bool has_scales_of_rows = !shape.empty() && shape.size() <= 2 && shape[0] == rows && group;
+  const bool has_one_scale = !has_scales_of_rows && element_count(shape) == u64{1};
+  if ((!has_one_scale && !has_scales_of_rows) || has_zeros) {
     of.misfit(has_zeros ? ".weight_zero_point" : ".weight_scale",
               has_zeros ? of.finder.find(of.module.path, ".weight_zero_point") : scale);
     return true;
@@ -232,7 +257,8 @@ bool recognise_int8(Recognition& of) {
   IntegerParams params;
   params.bits = 8;
   params.is_signed = true;
-  params.group = *group;
+  params.has_one_scale = has_one_scale;
+  params.group = has_one_scale ? 0 : *group;
   params.scales.columns = groups;
   return finish(of, params, rows, columns);
 }
@@ -262,13 +288,19 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
   const std::span<const u64> codes = tensors[module.weight()].shape;
   IntegerParams& params = module.form->integers;
   const u64 words = codes[1];
+  const std::size_t zeros = module.planes[2];
   const auto fits = [&](u64 bits) {
-    if (columns == 0 || columns > words * 32) return false;
-    const u64 stream = (columns * bits + 31) / 32, in_words = (columns + 32 / bits - 1) / (32 / bits);
+    if (bits < 2 || bits > 8 || columns == 0 || columns > words * 32) return false;
     params.bits = static_cast<u8>(bits);
     params.codes.bits = params.zeros.bits = params.bits;
-    params.codes.codes_in_word = stream == words ? 0 : static_cast<u8>(32 / bits);
-    return bits >= 2 && bits <= 8 && (stream == words || in_words == words);
+    // Codes and zero points are packed alike, and either alone may fit both ways.
+    for (const bool is_older : {false, true}) {
+      if (foreign::words_of(columns, bits, is_older) != words) continue;
+      if (zeros != no_tensor && foreign::words_of(codes[0], bits, is_older) != tensors[zeros].shape[0]) continue;
+      params.codes.codes_in_word = params.zeros.codes_in_word = is_older ? static_cast<u8>(32 / bits) : u8{0};
+      return true;
+    }
+    return false;
   };
   if (rows != codes[0] || (!std::ranges::any_of(method.bits, fits) && !fits(params.bits))) {
     return contradiction(

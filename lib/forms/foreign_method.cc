@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <span>
 
 #include "json/reader.h"
@@ -26,6 +27,21 @@ void read_block(const std::optional<json::Array>& block, ForeignMethod& method) 
   method.block_columns = columns;
 }
 
+// "64x64", as some versions of compressed-tensors write it.
+void read_block(std::string_view text, ForeignMethod& method) {
+  const std::size_t by = text.find('x');
+  if (by == text.npos) return;
+  const auto number = [](std::string_view digits) {
+    u64 value = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return end.ec == std::errc() && end.ptr == digits.data() + digits.size() ? value : 0;
+  };
+  const u64 rows = number(text.substr(0, by)), columns = number(text.substr(by + 1));
+  if (rows == 0 || columns == 0) return;
+  method.block_rows = rows;
+  method.block_columns = columns;
+}
+
 // compressed-tensors: config_groups.NAME.weights.
 void read_groups(json::Element settings, ForeignMethod& method) {
   const auto groups = json::object_member(settings, "config_groups");
@@ -36,6 +52,7 @@ void read_groups(json::Element settings, ForeignMethod& method) {
     if (const auto bits = json::u64_member(*weights, "num_bits")) method.bits.push_back(*bits);
     if (method.group_size == 0) method.group_size = json::u64_member(*weights, "group_size").value_or(0);
     read_block(json::array_member(*weights, "block_structure"), method);
+    read_block(json::string_member(*weights, "block_structure").value_or(""), method);
   }
 }
 
@@ -58,6 +75,14 @@ std::string_view unknown_text(json::Element settings, std::string_view name, std
   const bool is_known =
       std::ranges::any_of(known, [&](std::string_view each) { return equal_ignoring_case(each, text); });
   return is_known ? std::string_view() : text;
+}
+
+// auto-round says in packing_format which it wraps; its AWQ is that of gemm.
+WordLayout layout_of(json::Element settings, std::string_view method) {
+  const std::string_view packing = json::string_member(settings, "packing_format").value_or("");
+  if (method != "awq") return packing.find("awq") == packing.npos ? WordLayout::gptq : WordLayout::awq_gemm;
+  const std::string_view version = json::string_member(settings, "version").value_or("");
+  return equal_ignoring_case(version, "gemv") ? WordLayout::awq_gemv : WordLayout::awq_gemm;
 }
 
 std::string refusal_of(json::Element settings, std::string_view method) {
@@ -91,6 +116,7 @@ ForeignMethod read_foreign_method(const hf::Config& config, std::string name) {
   const json::Element settings = *config.quantization_config;
   method.group_size = json::u64_member(settings, "group_size").value_or(0);  // -1: one group
   if (const auto bits = json::u64_member(settings, "bits")) method.bits.push_back(*bits);
+  method.layout = layout_of(settings, method.name);
   method.is_gptq_v2 = json::string_member(settings, "checkpoint_format") == "gptq_v2";
   method.is_symmetric = json::bool_member(settings, "sym").value_or(false);
   method.orders_columns = json::bool_member(settings, "desc_act").value_or(false);

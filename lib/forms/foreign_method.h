@@ -11,6 +11,9 @@
 
 namespace modelutils {
 
+/// How words of codes with scales and qzeros may lie: GPTQ's, AWQ's of either version.
+enum class WordLayout : u8 { gptq, awq_gemm, awq_gemv };
+
 struct ForeignMethod {
   std::string name;       ///< quant_method; empty: none
   bool is_known = false;  ///< its forms are recognised
@@ -19,7 +22,8 @@ struct ForeignMethod {
   std::vector<u64> bits;  ///< num_bits of every group, or bits
   u64 block_rows = 128;   ///< weight_block_size
   u64 block_columns = 128;
-  bool is_gptq_v2 = false;  ///< checkpoint_format
+  WordLayout layout = WordLayout::gptq;  ///< taken where its shapes fit: those of another may fit, too
+  bool is_gptq_v2 = false;               ///< checkpoint_format
   bool is_symmetric = false;
   bool orders_columns = false;  ///< desc_act: a g_idx must say which group each is in
 };

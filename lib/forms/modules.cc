@@ -60,9 +60,10 @@ Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::
   if (!foreign.is_known) return modules;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string_view name = tensors[i].name;
-    if (!name.ends_with(".qweight") && !name.ends_with(".weight_packed")) continue;
+    const bool is_stack = is_fp8_stack(tensors[i]);
+    if (!is_stack && !name.ends_with(".qweight") && !name.ends_with(".weight_packed")) continue;
     Module& module = modules.list.emplace_back();
-    module.path = module_of_codes(name);
+    module.path = is_stack ? name : module_of_codes(name);
     module.planes[0] = i;
     module.shape.assign(tensors[i].shape.begin(), tensors[i].shape.end());
   }

@@ -113,6 +113,7 @@ std::string fp8_text(const StoredForm& form) {
   if (form.scale_columns == 0) {
     return form.scale_rows == 1 ? "FP8 E4M3 per row" : fmt::format("FP8 E4M3 per {} rows", form.scale_rows);
   }
+  if (form.scale_rows == 1) return fmt::format("FP8 E4M3, group {}", form.scale_columns);
   return fmt::format("FP8 E4M3 in blocks of {} × {}", form.scale_rows, form.scale_columns);
 }
 
@@ -155,14 +156,17 @@ void decode_fp8(const StoredForm& form, u64 columns, const StoredPlanes& planes,
 
 std::string integer_text(const StoredForm& form) {
   const IntegerParams& of = form.integers;
-  const std::string group = of.group == 0 ? std::string("per row") : fmt::format("group {}", of.group);
+  const std::string group = of.has_one_scale ? std::string("per tensor")
+                            : of.group == 0  ? std::string("per row")
+                                             : fmt::format("group {}", of.group);
   return fmt::format("{}-bit integers, {}, {}{}", of.bits, group, of.has_zeros ? "with zero points" : "symmetric",
                      of.is_scattered ? ", columns in another order" : "");
 }
 
 std::string integer_short_text(const StoredForm& form) {
-  return fmt::format("int{}/{}", form.integers.bits,
-                     form.integers.group == 0 ? "row" : fmt::format("{}", form.integers.group));
+  const IntegerParams& of = form.integers;
+  const std::string shared = of.has_one_scale ? "tensor" : of.group == 0 ? "row" : fmt::format("{}", of.group);
+  return fmt::format("int{}/{}", of.bits, shared);
 }
 
 double integer_bits(const StoredForm& form) {
@@ -178,7 +182,9 @@ PlaneLayout integer_plane(const StoredForm& form, std::size_t plane, u64 columns
   const IntegerParams& of = form.integers;
   switch (plane) {
     case 0: return {columns, 1, of.codes};
-    case 1: return {integer_groups(of, columns) * type_info(form.types[1]).block_bytes, 1, of.scales};
+    case 1:
+      return {integer_groups(of, columns) * type_info(form.types[1]).block_bytes,
+              of.has_one_scale ? PlaneLayout::all_rows : 1, of.scales};
     case 2: return {of.has_zeros ? integer_groups(of, columns) : 0, 1, of.zeros};
     case 3: return {of.is_scattered ? columns * sizeof(u32) : 0, PlaneLayout::all_rows};
     default: return {};

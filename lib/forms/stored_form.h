@@ -34,6 +34,7 @@ struct IntegerParams {
   bool has_zeros = false;         ///< plane 2; otherwise the zero point is 2^(bits - 1), or 0 of signed codes
   bool zeros_plus_one = false;    ///< the stored zero points are one too small (GPTQ's first version)
   bool is_scattered = false;      ///< plane 3 counts: the columns of a group are not neighbours
+  bool has_one_scale = false;     ///< all rows share it
   bool scale_is_inverse = false;  ///< FormKind::nvfp4: the tensor's factor is the reciprocal of plane 2
   u64 group = 0;                  ///< columns with one scale; 0: all
   Gather codes, zeros, scales;

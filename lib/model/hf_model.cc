@@ -45,14 +45,23 @@ class MatrixCollector {
   Status collect() {
     const std::string& method = model_.opened.quantization.foreign_method;
     const std::string& refusal = model_.opened.foreign.refusal;
-    if (!method.empty() && (!refusal.empty() || !is_understood())) {
-      return input_error("convert-foreign-method",
-                         refusal.empty() ? fmt::format("the weights are quantised with '{}', not by MLX, and cannot be "
-                                                       "converted; convert the unquantised model",
-                                                       method)
-                                         : fmt::format("{} ('{}') cannot be converted; convert the unquantised model",
-                                                       refusal, method),
-                         "quantization_config.quant_method", {}, model_.config.path);
+    if (!method.empty() && !refusal.empty()) {
+      return refuse_method(
+          fmt::format("{} ('{}') cannot be converted; convert the unquantised model", refusal, method));
+    }
+    const std::optional<std::size_t> unknown = method.empty() ? std::nullopt : first_not_understood();
+    if (unknown && !model_.opened.foreign.is_known) {
+      return refuse_method(
+          fmt::format("the weights are quantised with '{}', not by MLX, and cannot be converted; "
+                      "convert the unquantised model",
+                      method));
+    }
+    if (unknown) {
+      const safetensors::Tensor& tensor = model_.opened.set.tensor(model_.opened.set.tensors[*unknown]);
+      return refuse_method(
+          fmt::format("'{}' ({}) has none of the forms that are known of weights quantised with '{}', "
+                      "and cannot be converted; convert the unquantised model",
+                      tensor.name, tensor.dtype, method));
     }
     MU_TRY(settle());
     const std::vector<bool> is_part = quantization_parts(model_.opened);
@@ -122,15 +131,20 @@ class MatrixCollector {
     return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16;
   }
 
-  // Of a directory that another method quantised: is the form of every tensor known?
-  bool is_understood() const {
+  tl::unexpected<Error> refuse_method(std::string message) const {
+    return input_error("convert-foreign-method", std::move(message), "quantization_config.quant_method", {},
+                       model_.config.path);
+  }
+
+  // Of a directory that another method quantised: the first tensor whose form is not known.
+  std::optional<std::size_t> first_not_understood() const {
     const SafetensorsModel& opened = model_.opened;
     std::vector<bool> known = quantization_parts(opened);
     for (const Module& module : opened.modules.list) known[module.weight()] = module.decodable;
     for (std::size_t i = 0; i < known.size(); ++i) {
-      if (!known[i] && !is_plain(opened.set.tensor(opened.set.tensors[i]).type)) return false;
+      if (!known[i] && !is_plain(opened.set.tensor(opened.set.tensors[i]).type)) return i;
     }
-    return true;
+    return std::nullopt;
   }
 
   // Has the tensor the bytes that its type and shape ask for? Whoever decodes it relies on that.

@@ -18,6 +18,7 @@ std::string_view reason_text(LeftOutReason reason) {
     case LeftOutReason::activation_scales: return "scales activations, which the output does not quantise";
     case LeftOutReason::tied_copy: return "a copy of the embedding: the model is tied";
     case LeftOutReason::loader_copy: return "a copy that only the loader wants";
+    case LeftOutReason::zero_bias: return "adds nothing: all of it is zero";
     case LeftOutReason::in_config: break;
   }
   return "config.json has its factors";

@@ -18,6 +18,7 @@ enum class LeftOutReason : u8 {
   tied_copy,          ///< a head that copies the embedding
   loader_copy,        ///< a copy that only llama.cpp's loader wants
   in_config,          ///< config.json has what it says
+  zero_bias,          ///< a bias of zeros that GPTQ's writers add to every module
 };
 
 /// For reports: "is computed at run time".

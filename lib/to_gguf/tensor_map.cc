@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "arch/expected_tensors.h"
@@ -12,6 +14,7 @@
 #include "arch/rope.h"
 #include "base/checked_math.h"
 #include "base/counted.h"
+#include "hf/tensor_names.h"
 #include "io/same_bytes.h"
 #include "tensor/shape.h"
 #include "to_gguf/rows.h"
@@ -400,6 +403,45 @@ class NameMapper {
     return true;
   }
 
+  // Older writers of GPTQ give every module a bias, also where the architecture has no place for one: zeros add
+  // nothing.
+  Status leave_out_zero_biases(std::vector<std::string>& unmapped) {
+    const auto is_bias = [](std::string_view name) { return hf::split_name(name).suffix == hf::Suffix::bias; };
+    if (std::ranges::none_of(unmapped, is_bias)) return {};
+    std::unordered_set<std::string> packed;  // modules of GPTQ or AWQ
+    for (const Module& module : model_.opened.modules.list) {
+      const safetensors::TensorRef codes = model_.opened.set.tensors[module.weight()];
+      if (model_.opened.set.tensor(codes).name.ends_with(".qweight")) packed.insert(hf::canonical_name(module.path));
+    }
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < model_.matrices.size(); ++i) places.emplace(model_.matrices[i].name, i);
+    std::vector<std::string> kept;
+    for (std::string& name : unmapped) {
+      bool is_zero = false;
+      if (is_bias(name) && packed.contains(std::string(hf::split_name(name).module))) {
+        MU_ASSIGN(is_zero, is_zero_vector(places.at(name)));
+      }
+      if (is_zero) {
+        result_.left_out.push_back({std::move(name), LeftOutReason::zero_bias});
+      } else {
+        kept.push_back(std::move(name));
+      }
+    }
+    unmapped = std::move(kept);
+    return {};
+  }
+
+  Result<bool> is_zero_vector(std::size_t index) const {
+    const u64 elements = model_.matrices[index].columns;
+    if (model_.matrices[index].rows != 1) return false;
+    MappedTensor vector;
+    vector.ne = {elements};
+    vector.is_whole = true;
+    vector.parts.push_back({index, arch::whole_view(elements), arch::whole_view(elements)});
+    MU_ASSIGN(const std::vector<float> values, read_whole(model_, vector));
+    return std::ranges::all_of(values, [](float value) { return value == 0; });
+  }
+
   // A head where the loader takes none is told from the other leftovers.
   Status refuse_leftovers() {
     if (family().head == arch::OutputHead::never) {
@@ -413,7 +455,8 @@ class NameMapper {
         }
       }
     }
-    const std::vector<std::string> unmapped = sources_.unused();
+    std::vector<std::string> unmapped = sources_.unused();
+    MU_TRY(leave_out_zero_biases(unmapped));
     if (unmapped.empty()) return {};
     constexpr std::size_t shown = 10;
     std::string list;

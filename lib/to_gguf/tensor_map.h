@@ -47,7 +47,7 @@ struct TensorMap {
   arch::Sizes sizes;
   std::vector<MappedTensor> tensors;  ///< in the order in which they are written
   std::vector<LayerNumbers> numbers;
-  std::vector<LeftOut> left_out;    ///< of what HfModel keeps: a tied lm_head
+  std::vector<LeftOut> left_out;    ///< of what HfModel keeps: a tied lm_head, biases of zeros
   arch::Sizes block_sizes;          ///< those of the blocks that predict further tokens, if there are any
   bool shifts_block_norms = false;  ///< the blocks' norms are as published, though MLX saved the directory
 };

@@ -29,6 +29,10 @@ def decode(kind, raw, count):
         codes = blocks[:, 4:].reshape(-1, 4, 8)
         values = np.concatenate([E2M1[codes & 15], E2M1[codes >> 4]], axis=2)
         return (values * scales[:, :, None]).astype(np.float32).reshape(-1)
+    if kind == "MXFP4":
+        blocks = raw.reshape(-1, 17)
+        codes = np.concatenate([blocks[:, 1:] & 15, blocks[:, 1:] >> 4], axis=1)
+        return (E2M1[codes] * np.exp2(blocks[:, :1].astype(np.float32) - 127)).reshape(-1)
     blocks = raw.reshape(-1, BLOCKS[kind])
     d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
     if kind == "Q8_0": return (d * blocks[:, 2:].view(np.int8).astype(np.float32)).reshape(-1)

@@ -61,10 +61,21 @@ def fp8_block(w):
     return {"weight": ("F8_E4M3", codes), "weight_scale_inv": ("F32", scale)}, values
 
 
+def fp8_block_text(w):
+    module, values = fp8_block(w)
+    return {"weight": module["weight"], "weight_scale": module["weight_scale_inv"]}, values
+
+
 def fp8_tensor(w):
     scale = np.full((1, 1), np.abs(w).max() / 448, np.float32)
     codes, values = fp8(w, scale, *w.shape)
     return {"weight": ("F8_E4M3", codes), "weight_scale": ("F32", scale.reshape(()))}, values
+
+
+def fp8_group(w):
+    scale = (np.abs(w.reshape(len(w), -1, 32)).max(2) / 448).astype(np.float32)
+    codes, values = fp8(w, scale, 1, 32)
+    return {"weight": ("F8_E4M3", codes), "weight_scale": ("F32", scale)}, values
 
 
 def fp8_channel(w):
@@ -99,6 +110,19 @@ def mxfp4(w):
     return {"weight_packed": ("U8", codes), "weight_scale": ("U8", exponent + 127)}, values
 
 
+def words(codes, bits):
+    """The older packing: each word has as many whole codes of a row as it holds."""
+    each = 32 // bits
+    codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % each))).reshape(len(codes), -1, each).astype(np.uint32)
+    return (codes << (bits * np.arange(each, dtype=np.uint32))).sum(2, dtype=np.uint32).view(np.int32)
+
+
+def packed_before(w, bits):
+    codes, zero, scale, values = integers(w, bits, 32, False)
+    return {"weight_packed": ("I32", words(codes, bits)), "weight_scale": ("F16", scale), "weight_shape": ("I64", np.array(w.shape)),
+            "weight_zero_point": ("I32", words(zero.T, bits).T)}, values
+
+
 def packed(w, bits, symmetric):
     codes, zero, scale, values = integers(w, bits, 32, symmetric)
     module = {"weight_packed": ("I32", stream(codes, bits)), "weight_scale": ("F16", scale),
@@ -112,6 +136,19 @@ def int8(w):
     scale = (scale.view(np.uint32) >> 16 << 16).view(np.float32)
     codes = np.clip(np.rint(w / scale), -128, 127)
     return {"weight": ("I8", codes), "weight_scale": ("BF16", (scale.view(np.uint32) >> 16))}, scale * codes.astype(np.float32)
+
+
+def int8_tensor(w, shape):
+    scale = np.array(np.abs(w).max() / 127, np.float16)
+    codes = np.clip(np.rint(w / scale.astype(np.float32)), -128, 127)
+    return {"weight": ("I8", codes), "weight_scale": ("F16", scale.reshape(shape))}, scale.astype(np.float32) * codes.astype(np.float32)
+
+
+def awq_gemv(w):
+    codes, zero, scale, values = integers(w, 4, 64, False)
+    width = -(-scale.shape[1] // 16) * 2  # words: of groups of 64 an even number
+    wide = lambda numbers: np.pad(numbers, ((0, 0), (0, 8 * width - numbers.shape[1])))
+    return {"qweight": ("I32", stream(codes, 4)), "qzeros": ("I32", stream(wide(zero), 4)), "scales": ("F16", wide(scale))}, values
 
 
 def awq(w):
@@ -141,14 +178,22 @@ FORMS = {
     "fp8_block": (fp8_block, {"quant_method": "fp8", "weight_block_size": [32, 32]}),
     "fp8_tensor": (fp8_tensor, {"quant_method": "modelopt", "quant_algo": "FP8"}),
     "fp8_channel": (fp8_channel, compressed("float-quantized", num_bits=8, type="float", strategy="channel")),
+    "fp8_block_text": (fp8_block_text, compressed("float-quantized", num_bits=8, type="float", strategy="block", block_structure="32x32")),
+    "fp8_group": (fp8_group, compressed("float-quantized", num_bits=8, type="float", strategy="group", group_size=32)),
     "nvfp4": (nvfp4, {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16}),
     "ct_nvfp4": (lambda w: nvfp4(w, True), compressed("nvfp4-pack-quantized", num_bits=4, type="float", group_size=16)),
     "ct_mxfp4": (mxfp4, compressed("mxfp4-pack-quantized", num_bits=4, type="float", group_size=32)),
     "ct_int4": (lambda w: packed(w, 4, True), compressed("pack-quantized", num_bits=4, type="int", group_size=32)),
     "ct_int4_asym": (lambda w: packed(w, 4, False), compressed("pack-quantized", num_bits=4, type="int", group_size=32)),
+    "ct_int3_before": (lambda w: packed_before(w, 3), compressed("pack-quantized", num_bits=3, type="int", group_size=32)),
+    "ct_int6_before": (lambda w: packed_before(w, 6), compressed("pack-quantized", num_bits=6, type="int", group_size=32)),
+    "ct_int3_asym": (lambda w: packed(w, 3, False), compressed("pack-quantized", num_bits=3, type="int", group_size=32)),
     "ct_int8": (lambda w: packed(w, 8, True), compressed("pack-quantized", num_bits=8, type="int", group_size=32)),
     "w8a8": (int8, compressed("int-quantized", num_bits=8, type="int", strategy="channel")),
+    "w8a8_tensor": (lambda w: int8_tensor(w, ()), compressed("int-quantized", num_bits=8, type="int", strategy="tensor")),
+    "w8a8_tensor_1": (lambda w: int8_tensor(w, (1,)), compressed("int-quantized", num_bits=8, type="int", strategy="tensor")),
     "awq": (awq, {"quant_method": "awq", "version": "gemm", "bits": 4, "group_size": 64, "zero_point": True}),
+    "awq_gemv": (awq_gemv, {"quant_method": "awq", "version": "gemv", "bits": 4, "group_size": 64, "zero_point": True}),
     "gptq": (gptq, {"quant_method": "gptq", "bits": 4, "group_size": 64, "sym": True}),
     "gptq_v2": (lambda w: gptq(w, symmetric=False, v1=False),
                 {"quant_method": "gptq", "bits": 4, "group_size": 64, "sym": False, "checkpoint_format": "gptq_v2"}),

@@ -115,6 +115,88 @@ TEST_F(FormsTest, TellsGptqFromAwqByTheShapes) {
   EXPECT_TRUE(modules.list[1].form->integers.codes.is_shuffled);
 }
 
+// 128 columns in groups of 64: as many scales as GPTQ has for 16 rows.
+TEST_F(FormsTest, TheConfigurationTellsGemvFromGptq) {
+  add("a.qweight", TensorType::I32, {32, 16});
+  add("a.qzeros", TensorType::I32, {32, 2});
+  add("a.scales", TensorType::F16, {32, 16});
+  const Modules gemv =
+      find(R"({"quantization_config": {"quant_method": "awq", "version": "GEMV", "bits": 4, "group_size": 64}})");
+  EXPECT_TRUE(gemv.findings.empty());
+  ASSERT_TRUE(gemv.list[0].decodable);
+  EXPECT_EQ(gemv.list[0].shape, (std::vector<u64>{32, 128}));
+  EXPECT_EQ(gemv.list[0].form->integers.codes.kind, Gather::Kind::codes_in_rows);
+  const Modules unstated = find(R"({"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64}})");
+  EXPECT_EQ(unstated.list[0].shape, gemv.list[0].shape);
+  const Modules gptq = find(R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 8}})");
+  EXPECT_EQ(gptq.list[0].shape, (std::vector<u64>{16, 256}));
+}
+
+constexpr std::string_view fp8 = R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [32, 32]}})";
+
+TEST_F(FormsTest, StackedExpertsOfFp8) {
+  add("a.experts.gate_up_proj", TensorType::F8_E4M3, {4, 64, 96});
+  add("a.experts.gate_up_proj_scale_inv", TensorType::F32, {4, 2, 3});
+  add("b.experts.gate_up_proj", TensorType::F8_E4M3, {4, 16, 96});
+  add("b.experts.gate_up_proj_scales_inv", TensorType::BF16, {4, 1, 3});
+  add("c.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});
+  add("c.experts.down_proj_scale", TensorType::F32, {4, 1, 1});
+  add("d.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});
+  add("d.experts.down_proj_scale", TensorType::F32, {4, 40, 1});
+  const Modules modules = find(fp8);
+  EXPECT_TRUE(modules.findings.empty());
+  ASSERT_EQ(modules.list.size(), 4u);
+  EXPECT_EQ(modules.list[0].path, "a.experts.gate_up_proj");
+  EXPECT_EQ(modules.list[0].form, fp8_form(TensorType::F32, 32, 32));
+  EXPECT_EQ(modules.list[1].form, fp8_form(TensorType::BF16, 16, 32)) << "a block ends with its expert";
+  EXPECT_EQ(modules.list[2].form, fp8_form(TensorType::F32, 40));
+  EXPECT_EQ(modules.list[3].form, fp8_form(TensorType::F32, 1));
+}
+
+TEST_F(FormsTest, StackedExpertsThatDoNotFit) {
+  add("bare.experts.down_proj", TensorType::F8_E4M3, {4, 64, 96});
+  add("partial.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});  // a block would reach into the next expert
+  add("partial.experts.down_proj_scale_inv", TensorType::F32, {4, 2, 3});
+  add("two.experts.down_proj", TensorType::F8_E4M3, {4, 64, 96});
+  add("two.experts.down_proj_scale_inv", TensorType::F32, {4, 2, 3});
+  add("two.experts.down_proj_scale", TensorType::F32, {4, 1, 1});
+  EXPECT_EQ(codes(fp8),
+            "hf-scale-missing module 'bare.experts.down_proj'\nhf-module-shape module 'partial.experts.down_proj'\n"
+            "hf-scale-unused module 'two.experts.down_proj'\n");
+}
+
+constexpr std::string_view blocks_as_text = R"({"quantization_config": {"quant_method": "compressed-tensors",
+    "config_groups": {"g": {"weights": {"num_bits": 8, "strategy": "block", "block_structure": "64x32"}}}}})";
+
+TEST_F(FormsTest, BlocksAsTextAndGroupsOfFp8) {
+  add("p.weight", TensorType::F8_E4M3, {130, 96});
+  add("p.weight_scale", TensorType::F32, {3, 3});
+  EXPECT_EQ(find(blocks_as_text).list[0].form, fp8_form(TensorType::F32, 64, 32));
+  constexpr std::string_view groups = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 8, "strategy": "group", "group_size": 32}}}}})";
+  add("q.weight", TensorType::F8_E4M3, {130, 96});
+  add("q.weight_scale", TensorType::F32, {130, 3});
+  EXPECT_EQ(find(groups).list[1].form, fp8_form(TensorType::F32, 1, 32));
+}
+
+TEST_F(FormsTest, Int8HasAScaleForEachRowOrOne) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors"}})";
+  add("rows.weight", TensorType::I8, {8, 32});
+  add("rows.weight_scale", TensorType::BF16, {8, 1});
+  add("one.weight", TensorType::I8, {8, 32});
+  add("one.weight_scale", TensorType::BF16, {1});
+  add("bare.weight", TensorType::I8, {8, 32});
+  add("bare.weight_scale", TensorType::BF16, {});
+  add("wrong.weight", TensorType::I8, {8, 32});
+  add("wrong.weight_scale", TensorType::BF16, {2});
+  const Modules modules = find(method);
+  EXPECT_FALSE(modules.list[0].form->integers.has_one_scale);
+  EXPECT_TRUE(modules.list[1].form->integers.has_one_scale);
+  EXPECT_TRUE(modules.list[2].form->integers.has_one_scale);
+  EXPECT_FALSE(modules.list[3].decodable);
+  EXPECT_EQ(modules.findings.size(), 1u);
+}
+
 TEST_F(FormsTest, SaysWhatDoesNotFit) {
   constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
       "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}}}})";
@@ -191,6 +273,32 @@ TEST_F(SettleTest, StatedShapes) {
   EXPECT_EQ(settle(method, 2, bytes_of<i64>({9, 13})).error().code, "hf-module-values");
 }
 
+// Ten codes of three bits a word, or a stream of 32 bits: 11 rows take two words either way, 64 columns 7 or 6.
+TEST_F(SettleTest, ZeroPointsArePackedAsTheCodesAre) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 3, "group_size": 32}}}}})";
+  struct Case {
+    u64 rows, words, zero_words, codes_in_word;
+  };
+  for (const Case& one : {Case{11, 7, 2, 10}, Case{11, 6, 2, 0}, Case{64, 7, 7, 10}, Case{64, 6, 6, 0}}) {
+    tensors_.clear();
+    add("p.weight_packed", TensorType::I32, {one.rows, one.words});
+    add("p.weight_scale", TensorType::BF16, {one.rows, 2});
+    add("p.weight_zero_point", TensorType::I32, {one.zero_words, 2});
+    add("p.weight_shape", TensorType::I64, {2});
+    const auto settled = settle(method, 3, bytes_of<i64>({static_cast<i64>(one.rows), 64}));
+    ASSERT_TRUE(settled);
+    EXPECT_EQ(settled->form->integers.codes.codes_in_word, one.codes_in_word);
+    EXPECT_EQ(settled->form->integers.zeros.codes_in_word, one.codes_in_word);
+  }
+  tensors_.clear();
+  add("p.weight_packed", TensorType::I32, {64, 6});
+  add("p.weight_scale", TensorType::BF16, {64, 2});
+  add("p.weight_zero_point", TensorType::I32, {7, 2});
+  add("p.weight_shape", TensorType::I64, {2});
+  EXPECT_EQ(settle(method, 3, bytes_of<i64>({64, 64})).error().code, "hf-module-values");
+}
+
 TEST_F(SettleTest, FactorsArePositive) {
   add("p.weight", TensorType::U8, {8, 32});
   add("p.weight_scale", TensorType::F8_E4M3, {8, 4});
@@ -225,6 +333,8 @@ TEST_F(FormsTest, MlxModulesHaveTheirPlanes) {
 TEST(ActivationScales, AreToldByTheirNames) {
   EXPECT_TRUE(is_activation_scale("model.layers.0.self_attn.k_proj.input_scale"));
   EXPECT_TRUE(is_activation_scale("model.layers.0.self_attn.k_proj.k_scale"));
+  EXPECT_TRUE(is_activation_scale("model.layers.0.mlp.experts.gate_up_proj_activation_scale"));
+  EXPECT_FALSE(is_activation_scale("model.layers.0.mlp.experts.gate_up_proj_scale"));
   EXPECT_FALSE(is_activation_scale("model.layers.0.self_attn.k_proj.weight_scale"));
   EXPECT_FALSE(is_activation_scale("model.layers.0.self_attn.q_norm.scale"));
 }
