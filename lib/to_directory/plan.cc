@@ -16,6 +16,7 @@
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 #include "to_directory/config_from_keys.h"
+#include "to_directory/fused.h"
 #include "to_directory/quantization.h"
 #include "to_directory/rows.h"
 
@@ -89,8 +90,12 @@ class DirectoryPlanner {
     HfConfigOptions config_options;
     config_options.model_type = options_.model_type;
     MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
-    MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
     const FindingLog rules = gguf_structure_rules(plan_.set, TokenTexts::read, options_.threads);
+    if (take_fused_apart(plan_.set)) {
+      index_ = std::make_unique<gguf::Index>(plan_.set.files.front().document);
+      plan_.catalog = gguf_catalog(plan_.set);
+    }
+    MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
     const Findings findings = rules.findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
     // Plain directories have the published names, which both readers know for most families; packed ones only mlx-lm

@@ -2,6 +2,7 @@
 """Writes a GGUF with faults planted in it, field by field; a reader and writer of its own, independent of the library.
 usage: gguf_edit.py IN.gguf OUT.gguf OPERATION…
   drop-tensor NAME | rename-tensor NAME NEW | retype NAME TYPE-ID | reshape NAME NE0,NE1,… | add-tensor NAME NE0,… (F32 zeros)
+  join NAME,NAME,… NEW (their rows one after another, at the first's place)
   poke NAME OFFSET HEXBYTES (in the tensor's data) | poke-key KEY OFFSET HEXBYTES | drop-key KEY | rename-key KEY NEW | set-key KEY TYPE VALUE (u32, f32, string, bool)
 NAME and KEY must be there. As a module: Gguf(path), Gguf(data=bytes), .encode(), .write(path)."""
 import struct, sys
@@ -103,6 +104,12 @@ class Gguf:
         tensor[1] = ne
         self.resize(tensor)
 
+    def join(self, names, new):
+        parts = [self.tensor(name) for name in names]
+        rows = sum(part[1][-1] for part in parts)
+        parts[0][0], parts[0][1], parts[0][3] = new, parts[0][1][:-1] + [rows], b"".join(part[3] for part in parts)
+        self.tensors = [tensor for tensor in self.tensors if tensor not in parts[1:]]
+
     @staticmethod
     def resize(tensor):
         size = size_of(tensor[2], tensor[1])
@@ -135,6 +142,8 @@ def main(arguments):
         elif operation == "add-tensor":
             ne = [int(n) for n in next(rest).split(",")]
             model.tensors.append([name, ne, 0, b"\0" * size_of(0, ne)])
+        elif operation == "join":
+            model.join(name.split(","), next(rest))
         elif operation == "poke":
             offset, new = int(next(rest)), bytes.fromhex(next(rest))
             data = model.tensor(name)[3]

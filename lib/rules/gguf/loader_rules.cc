@@ -15,6 +15,7 @@
 #include "arch/expected_tensors.h"
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
+#include "arch/loader_forms.h"
 #include "arch/names.h"
 #include "arch/prediction_rows.h"
 #include "base/counted.h"
@@ -226,7 +227,9 @@ class LoaderRules {
       const auto found = left.find(name);
       return found == left.end() ? std::nullopt : std::optional(rows_of(*found->second));
     });
-    const std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
+    std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
+    arch::expect_as_loaded(
+        family, [&](const std::string& name) { return left.contains(name); }, all);
     const std::set<std::string_view> deciding = deciding_tensors(family);
     using Place = std::tuple<const arch::Tensor*, arch::Side, std::vector<u64>>;
     const auto place_of = [&](const arch::ExpectedTensor& expected) {
@@ -281,6 +284,8 @@ class LoaderRules {
       return left.contains(name) || known.contains(name) ? std::optional(u64{1}) : std::nullopt;
     });
     blocks_expected_ = arch::expected_block_tensors(family, with_blocks_, blocks_);
+    arch::expect_as_loaded(
+        family, [&](const std::string& name) { return left.contains(name); }, blocks_expected_);
     const u64 first = with_blocks_.get(arch::symbol::layers) - blocks_;
     const bool is_there = left.contains(fmt::format("blk.{}.nextn.eh_proj.weight", first));
     for (const arch::ExpectedTensor& expected : blocks_expected_) {
@@ -380,10 +385,13 @@ bool is_whole_model(const gguf::SplitSet& set) {
   }
   set_marks(*family, sizes,
             [&](const std::string& name) { return names.contains(name) ? std::optional<u64>(1) : std::nullopt; });
+  std::vector<arch::ExpectedTensor> all = arch::expected_tensors(*family, sizes);
+  arch::expect_as_loaded(
+      *family, [&](const std::string& name) { return names.contains(name); }, all);
   u64 required = 0;
   u64 found = 0;
   bool has_both_ends = true;
-  for (const arch::ExpectedTensor& expected : arch::expected_tensors(*family, sizes)) {
+  for (const arch::ExpectedTensor& expected : all) {
     if (expected.need != arch::Need::required) continue;
     ++required;
     const bool is_there = names.contains(expected.name);

@@ -15,6 +15,7 @@
 #include "rules/gguf/rules.h"
 #include "tensor/shape.h"
 #include "to_directory/block_facts.h"
+#include "to_directory/fused.h"
 #include "to_directory/tensor_map.h"
 #include "to_gguf/rows.h"
 #include "to_gguf/scales.h"
@@ -290,13 +291,18 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
     MU_ASSIGN(made, DirectorySide::open(*converted.safetensors, PredictionChoice::by_runtime));
   }
   if (source.gguf) {
+    if (made) to_directory::take_fused_apart(*source.gguf);
     auto side = std::make_unique<CatalogSide>(gguf_catalog(*source.gguf), made.get());
     if (!converted.gguf) {
       MU_ASSIGN(head_is_optional, is_tied(side->catalog()));
     }
     from = std::move(side);
   }
-  if (converted.gguf) made = std::make_unique<CatalogSide>(checked.catalog, from.get());
+  if (converted.gguf) {
+    gguf::SplitSet set = *converted.gguf;
+    const bool was_fused = !source.gguf && to_directory::take_fused_apart(set);
+    made = std::make_unique<CatalogSide>(was_fused ? gguf_catalog(set) : checked.catalog, from.get());
+  }
   return StrictComparison(*from, *made, converted.gguf ? "file" : "directory", head_is_optional).compare();
 }
 

@@ -1,0 +1,120 @@
+#include "arch/loader_forms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "arch/families.h"
+#include "arch/families/list.h"
+
+namespace modelutils::arch {
+namespace {
+
+Sizes two_layers() {
+  Sizes sizes;
+  sizes.set(symbol::layers, 2);
+  sizes.set(symbol::embedding, 64);
+  sizes.set(symbol::heads, 4);
+  sizes.set(symbol::kv_heads, 2);
+  sizes.set(symbol::head_dim, 16);
+  sizes.set(symbol::feed_forward, 96);
+  sizes.set(symbol::vocabulary, 12);
+  sizes.set(symbol::rotated, 16);
+  return sizes;
+}
+
+// What the loader asks of the projections of layer 0 of a file with these tensors: "attn_q.weight 64,64 required".
+std::string asked(const Family& family, const std::set<std::string>& file, std::string_view part = "attn_") {
+  std::vector<ExpectedTensor> expected = expected_tensors(family, two_layers());
+  expect_as_loaded(
+      family, [&](const std::string& name) { return file.contains(name); }, expected);
+  std::string text;
+  for (const ExpectedTensor& tensor : expected) {
+    const std::string_view name = tensor.name;
+    if (!name.starts_with("blk.0.") || name.substr(6, part.size()) != part || name.find("norm") != name.npos) continue;
+    text += std::string(name.substr(6)) + ' ';
+    for (std::size_t i = 0; i < tensor.ne.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(tensor.ne[i]);
+    text += tensor.need == Need::required ? " required\n" : "\n";
+  }
+  return text;
+}
+
+TEST(LoaderForms, WithoutFusedTensorsRowsAreAsTheyAreAndBiasesAreTaken) {
+  EXPECT_EQ(asked(cohere2, {}),
+            "attn_q.weight 64,64 required\nattn_k.weight 64,32 required\nattn_v.weight 64,32 required\n"
+            "attn_q.bias 64\nattn_k.bias 32\nattn_v.bias 32\nattn_output.weight 64,64 required\n");
+  EXPECT_EQ(asked(qwen2, {}),
+            "attn_q.weight 64,64 required\nattn_k.weight 64,32 required\nattn_v.weight 64,32 required\n"
+            "attn_q.bias 64 required\nattn_k.bias 32 required\nattn_v.bias 32 required\n"
+            "attn_output.weight 64,64 required\n");
+}
+
+TEST(LoaderForms, AFusedTensorTakesThePlaceOfThree) {
+  EXPECT_EQ(asked(cohere2, {"blk.0.attn_qkv.weight"}),
+            "attn_qkv.weight 64,128 required\nattn_qkv.bias 128\nattn_output.weight 64,64 required\n");
+  EXPECT_EQ(asked(qwen2, {"blk.0.attn_qkv.weight"}),
+            "attn_qkv.weight 64,128 required\nattn_qkv.bias 128 required\nattn_output.weight 64,64 required\n");
+}
+
+TEST(LoaderForms, EachLayerForItself) {
+  EXPECT_EQ(asked(cohere2, {"blk.1.attn_qkv.weight"}), asked(cohere2, {}));
+}
+
+TEST(LoaderForms, AFusedTensorNextToThePartsIsTheOneThatIsAsked) {
+  EXPECT_EQ(
+      asked(cohere2, {"blk.0.attn_qkv.weight", "blk.0.attn_q.weight", "blk.0.attn_qkv.bias", "blk.0.attn_q.bias"}),
+      asked(cohere2, {"blk.0.attn_qkv.weight"}));
+}
+
+TEST(LoaderForms, BiasesOfThePartsMayStayNextToAFusedWeight) {
+  EXPECT_EQ(asked(cohere2, {"blk.0.attn_qkv.weight", "blk.0.attn_k.bias"}),
+            "attn_qkv.weight 64,128 required\nattn_q.bias 64\nattn_k.bias 32\nattn_v.bias 32\n"
+            "attn_output.weight 64,64 required\n");
+  EXPECT_EQ(asked(cohere2, {"blk.0.attn_qkv.bias"}), asked(cohere2, {})) << "which do not stay without it";
+}
+
+TEST(LoaderForms, OthersTakeNone) {
+  EXPECT_EQ(asked(openelm, {"blk.0.attn_qkv.weight"}), asked(openelm, {}));
+  EXPECT_EQ(asked(minicpm3, {"blk.0.attn_qkv.weight"}), asked(minicpm3, {}));
+}
+
+TEST(LoaderForms, FurtherBiases) {
+  EXPECT_EQ(asked(ernie4_5, {}, "attn_output"), "attn_output.weight 64,64 required\nattn_output.bias 64\n");
+  EXPECT_EQ(asked(falcon_h1, {}, "ffn_down"), "ffn_down.weight 96,64 required\nffn_down.bias 64\n");
+}
+
+TEST(LoaderForms, PartsOfFusedTensorsInTheOrderOfTheirRows) {
+  const std::set<std::string> file = {"blk.1.attn_qkv.weight", "blk.1.attn_qkv.bias"};
+  const auto fused = fused_tensors(
+      cohere2, [&](const std::string& name) { return file.contains(name); }, expected_tensors(cohere2, two_layers()));
+  ASSERT_EQ(fused.size(), 2u);
+  EXPECT_EQ(fused[0].name, "blk.1.attn_qkv.weight");
+  EXPECT_EQ(fused[1].name, "blk.1.attn_qkv.bias");
+  ASSERT_EQ(fused[0].parts.size(), 3u);
+  EXPECT_EQ(fused[0].parts[1].name, "blk.1.attn_k.weight");
+  EXPECT_EQ(fused[0].parts[1].ne, (std::vector<u64>{64, 32}));
+  EXPECT_EQ(fused[1].parts[2].name, "blk.1.attn_v.bias");
+  EXPECT_EQ(fused[1].parts[2].ne, std::vector<u64>{32});
+}
+
+// Whoever adds a family with three projections reads in llama.cpp whether its loader takes them in one tensor, too.
+TEST(LoaderForms, EveryFamilyWithThreeProjectionsIsKnown) {
+  for (const Family* family : all_families()) {
+    std::vector<ExpectedTensor> three;
+    for (const std::span<const Tensor> group : family->layer_tensors) {
+      for (const Tensor& row : group) {
+        if (row.name != "attn_q" && row.name != "attn_k" && row.name != "attn_v") continue;
+        three.push_back(
+            {gguf_name(row, true, 0, Side::weight), {64, 64}, Need::required, false, &row, Side::weight, true});
+      }
+    }
+    const std::size_t count = three.size();
+    const auto fused = fused_tensors(
+        *family, [](const std::string& name) { return name == "blk.0.attn_qkv.weight"; }, three);
+    EXPECT_EQ(fused.size(), count >= 3 ? 1u : 0u) << family->name;
+  }
+}
+
+}  // namespace
+}  // namespace modelutils::arch
