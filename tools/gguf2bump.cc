@@ -56,10 +56,7 @@ int run(int argc, char** argv) {
   if (!options.report.empty()) options.convert.deliver = show_it;
   const auto report = convert_gguf_to_bump(options.convert, progress);
   progress.finish();
-  if (!report) {
-    if (report.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
-    return messages.error(report.error());
-  }
+  if (!report) return messages.error(report.error());
   int status = cli::exit_ok;
   for (const Error& refusal : report->refusals) status = std::max(status, messages.error(refusal));
   const bool is_shown = !options.report.empty() && !report->dry_run && report->refusals.empty();

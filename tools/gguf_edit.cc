@@ -101,10 +101,7 @@ int merge_importance(const cli::GgufEditArguments& options, const cli::CommonOpt
   Progress progress("writing", 0, cli::use_progress(common));
   const Status written = edit::write_importance_merge(request, *merge, progress);
   progress.finish();
-  if (!written) {
-    if (written.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
-    return messages.error(in_file(written.error(), edit.model));
-  }
+  if (!written) return messages.error(in_file(written.error(), edit.model));
   TextOutput out(STDERR_FILENO);
   if (!common.quiet && !is_standard_output(edit.output)) (void)say(out);
   return cli::exit_ok;
@@ -129,10 +126,7 @@ int run(int argc, char** argv) {
   const auto written = edit::perform_edit(edit, *plan, progress);
   progress.finish();
   for (std::size_t i = shown; i < plan->remarks.size(); ++i) messages.remark(plan->remarks[i], edit.model);
-  if (!written) {
-    if (written.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
-    return messages.error(in_file(written.error(), edit.model));
-  }
+  if (!written) return messages.error(in_file(written.error(), edit.model));
   TextOutput out(STDERR_FILENO);
   for (const edit::WrittenFile& file : *written) {
     if (command.common().quiet || is_standard_output(file.path)) continue;

@@ -112,10 +112,7 @@ int run(int argc, char** argv) {
   if (!options.report.empty()) options.convert.deliver = show_it;
   const auto report = to_gguf::mlx_to_gguf(options.convert, progress);
   progress.finish();
-  if (!report) {
-    if (report.error().code == "out-closed") return cli::exit_ok;  // whoever read the pipe has had enough
-    return messages.error(report.error());
-  }
+  if (!report) return messages.error(report.error());
   if (options.convert.dry_run || options.report.empty()) {
     if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   }

@@ -108,7 +108,7 @@ int run(int argc, char** argv) {
   TextOutput out;
   const Status shown = show(out, **diff, arguments, command.common());
   if (const Status written = out.flush(); !written) return messages.error(written.error());
-  if (out.closed()) return cli::exit_ok;
+  if (out.closed() || cli::was_page_closed(shown)) return cli::exit_ok;
   if (const auto left_out = (*diff)->values_left_out(); left_out && !arguments.compare.quick) {
     messages.remark(*left_out, arguments.b);
   }

@@ -148,7 +148,7 @@ Error unknown_format(const PathProbe& probe) {
   } else if (probe.is_directory) {
     message = "contains no recognised model";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
-    message = "unrecognised format: not GGUF, safetensors, PyTorch, MLX or BUMPWGT3";
+    message = "unrecognised format: not GGUF, safetensors, PyTorch, MLX or BUMPWGT";
   } else {
     message = fmt::format("is {}", file_kind_text(kind));
   }

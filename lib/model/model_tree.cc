@@ -168,6 +168,9 @@ class Walk {
       const bool reads_index = index && !weights.holds_checkpoints();
       folder.covered = reads_index ? shards_of(folder, weights, *index) : weights.model_files();
       if (index) folder.covered.push_back(*index);
+      for (std::string& name : weights.variant_files()) {
+        if (std::ranges::find(folder.covered, name) == folder.covered.end()) folder.covered.push_back(std::move(name));
+      }
       std::vector<std::string> beside = weights.prediction_files();
       if (!beside.empty())
         std::ranges::copy_if(weights.indexes, std::back_inserter(beside), safetensors::is_prediction_name);

@@ -3,6 +3,7 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "report/diff_parts.h"
+#include "report/markdown_text.h"
 #include "report/model_diff.h"
 #include "tensor/shape.h"
 
@@ -29,17 +30,10 @@ class DiffMarkdown {
   }
 
  private:
-  // Raw text as the inside of a cell or a heading; what Markdown or HTML would take for its own is escaped.
+  // Raw text as the inside of a cell or a heading.
   static std::string cell(std::string_view text) { return markdown(escape(text)); }
 
-  static std::string markdown(std::string_view printable) {
-    std::string out;
-    for (const char c : printable) {
-      if (c == '|' || c == '<' || c == '*' || c == '`' || c == '[' || c == '_') out += '\\';
-      out += c;
-    }
-    return out;
-  }
+  static std::string markdown(std::string_view printable) { return markdown_text(printable, "\\|`*_[~"); }
 
   void table(std::string_view title, std::string_view head) {
     out_ << fmt::format("\n## {}\n\n{}\n", title, head);

@@ -11,6 +11,7 @@
 #include "report/key_text.h"
 #include "report/layer_names.h"
 #include "report/listing_forms.h"
+#include "report/markdown_text.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -26,14 +27,9 @@ struct BlockOfTensors {
   std::optional<u64> elements = 0;
 };
 
-// Printable text as the inside of a cell or a heading: what Markdown or HTML would take for its own is escaped.
+// Printable text as the inside of a cell or a heading. Names keep their underscores: within words they mean nothing.
 std::string markdown(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|' || c == '<' || c == '*' || c == '`' || c == '[') out += '\\';
-    out += c;
-  }
-  return out;
+  return markdown_text(text, "\\|`*[~");
 }
 
 std::string elements_text(std::optional<u64> elements) {

@@ -2,33 +2,15 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
+#include "report/markdown_text.h"
 #include "report/verify_forms.h"
 
 namespace modelutils {
 
 namespace {
 
-// Nothing of a file is Markdown or HTML.
 std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : escape(text)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\\':
-      case '|':
-      case '`':
-      case '*':
-      case '_':
-      case '[':
-      case ']':
-      case '#':
-      case '~': out += '\\'; [[fallthrough]];
-      default: out += c;
-    }
-  }
-  return out;
+  return markdown_text(escape(text));
 }
 
 class MarkdownForm : public VerifyForm {

@@ -145,7 +145,11 @@ std::string VerifyText::finish() const {
   std::string text;
   for (const auto& [kind, note] : notes_) {
     if (note.more_paths == 0) continue;
-    text += line(counted(note.more_paths, "more path"), note.first, " (-v lists all)");
+    Finding finding = note.first;  // whose place is not that of the others
+    finding.file.clear();
+    finding.where.clear();
+    finding.offset.reset();
+    text += line(counted(note.more_paths, "more path"), finding, " (-v lists all)");
   }
   const bool is_wanted = is_tree_ && (!options_.errors_only || bad_ + folders_ > 0);
   return is_wanted ? text + totals() : text;

@@ -11,6 +11,7 @@ namespace modelutils::safetensors {
 namespace {
 
 constexpr std::string_view extension = ".safetensors";
+constexpr std::string_view usual_name = "model.safetensors";
 constexpr std::string_view checkpoint_prefix = "pytorch_model", checkpoint_extension = ".bin";
 
 /// Takes the digits at the end of `text` off it.
@@ -28,6 +29,15 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
   text.remove_suffix(suffix.size());
   return true;
+}
+
+// Is there something between the name of a model's weights and its extension?
+bool is_variant(std::string_view name) {
+  const std::string_view stem = name.substr(0, name.find('.'));
+  if (name.size() <= stem.size() + extension.size()) return false;
+  const std::string plain = std::string(stem) + std::string(extension);
+  const std::optional<ShardName> shard = shard_name(plain);
+  return stem == "model" || (shard && shard->prefix == "model");
 }
 
 }  // namespace
@@ -98,13 +108,23 @@ std::vector<std::string> Folder::model_files() const {
     return name.starts_with("consolidated") || name.starts_with("adapter");
   };
   if (holds_checkpoints()) return checkpoints;
+  const bool has_variants = std::ranges::binary_search(weights, usual_name);
   std::vector<std::string> chosen;
-  std::copy_if(weights.begin(), weights.end(), std::back_inserter(chosen),
-               [](std::string_view name) { return name.starts_with("model"); });
+  std::ranges::copy_if(weights, std::back_inserter(chosen), [&](std::string_view name) {
+    return name.starts_with("model") && !(has_variants && is_variant(name));
+  });
   if (!chosen.empty()) return chosen;
   std::copy_if(weights.begin(), weights.end(), std::back_inserter(chosen),
                [&](std::string_view name) { return !is_aside(name); });
   return chosen.empty() ? weights : chosen;
+}
+
+std::vector<std::string> Folder::variant_files() const {
+  std::vector<std::string> found;
+  if (std::ranges::binary_search(weights, usual_name)) {
+    std::ranges::copy_if(weights, std::back_inserter(found), is_variant);
+  }
+  return found;
 }
 
 std::vector<std::string> Folder::prediction_files() const {

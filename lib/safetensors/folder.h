@@ -53,8 +53,12 @@ struct Folder {
   const std::vector<std::string>& index_files() const { return holds_checkpoints() ? checkpoint_indexes : indexes; }
   /// The index to use: model.safetensors.index.json if it is there. Nothing if there is none.
   std::optional<std::string> index() const;
-  /// The weights to use without an index: model*, else all but consolidated* and adapters, else what there is.
+  /// The weights to use without an index: model* but variants, else all but consolidated* and adapters, else what there
+  /// is.
   std::vector<std::string> model_files() const;
+  /// Next to model.safetensors: "model.fp16.safetensors", "model.fp16-00001-of-00002.safetensors",
+  /// "model-00001-of-00002.fp16.safetensors", which transformers reads if it is asked for the variant "fp16".
+  std::vector<std::string> variant_files() const;
   /// The files of is_prediction_name(), where there are others of the model.
   std::vector<std::string> prediction_files() const;
 };

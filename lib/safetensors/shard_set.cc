@@ -54,6 +54,7 @@ class SetBuilder {
   void report_siblings(const Folder& folder);
   void report_missing(const ShardGroup& group);
   void report_unlisted(const Folder& folder);
+  void report_variants(const Folder& folder);
   void merge();
 
  private:
@@ -185,6 +186,13 @@ void SetBuilder::report_unlisted(const Folder& folder) {
     if (name.starts_with("model") && !std::binary_search(set_.index->shards.begin(), set_.index->shards.end(), name)) {
       set_.findings.warning(Scope::container, "st-shard-unlisted", "the index does not list this file", {}, {}, name);
     }
+  }
+}
+
+void SetBuilder::report_variants(const Folder& folder) {
+  for (const std::string& name : folder.variant_files()) {
+    set_.findings.warning(Scope::container, "st-shard-unlisted",
+                          "is another variant of 'model.safetensors', which is read instead", {}, {}, name);
   }
 }
 
@@ -353,6 +361,7 @@ Status open_directory(ShardSet& set, OutsideLinks links, bool ignore_index, Chec
   builder.open_prediction(folder);
   builder.merge();
   builder.report_checkpoints(folder);
+  builder.report_variants(folder);
   builder.report_groups(names, folder.index_files().empty());
   return {};
 }

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <functional>
 
+#include "template/constant_values.h"
+
 namespace modelutils::jinja {
 
 namespace {
 
 constexpr u32 most_names_deep = 8;
+constexpr std::string_view unknown_text(&unknown_piece, 1);
 
 const Expression* argument(const ArgumentList& arguments, std::size_t index) {
   return index < arguments.positional.size() ? arguments.positional[index] : nullptr;
@@ -16,10 +19,26 @@ const Expression* argument(const ArgumentList& arguments, std::size_t index) {
 
 }  // namespace
 
+Constants::~Constants() = default;
+
 Constants::Constants(const Body& body) {
   collect(body);
+  const auto sole_value = [this](std::string_view name) -> const Expression* {
+    const auto found = bindings_.find(name);
+    if (found == bindings_.end() || found->second.values.size() != 1 || !found->second.bodies.empty()) return nullptr;
+    return found->second.values.front();
+  };
+  values_ = std::make_unique<ConstantValues>(sole_value, [this](std::string_view name) { return is_bound(name); });
   // In the order of the text a chain of names is never followed far.
   for (const std::string& name : order_) of_name(name);
+}
+
+Value Constants::value(const Expression& expression) {
+  return values_->of(expression);
+}
+
+bool Constants::is_exhausted() const {
+  return values_->is_exhausted();
 }
 
 const FunctionBody* Constants::macro(std::string_view name) const {
@@ -32,7 +51,14 @@ Texts Constants::texts(const Expression* expression) {
   const auto found = known_.find(expression);
   if (found != known_.end()) return found->second;
   known_[expression] = nothing_known();  // for what refers to itself
-  Texts result = made(*expression);
+  // First the one that the evaluator makes, then those that it may be by another way.
+  Texts result;
+  if (const Value value = values_->of(*expression); value.is(Kind::text) && value.view() != unknown_text) {
+    add_text(result, std::string(value.view()));
+  }
+  for (std::string& text : made(*expression)) {
+    if (result.empty() || text != unknown_text) add_text(result, std::move(text));
+  }
   if (result.empty()) result = nothing_known();
   known_[expression] = result;
   return result;

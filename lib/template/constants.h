@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,12 +15,19 @@
 
 namespace modelutils::jinja {
 
+class ConstantValues;
+
 /// What the names of a template are bound to, whatever the order and the place: a name, or "." and a key or an
 /// attribute of a namespace.
 class Constants {
  public:
   explicit Constants(const Body& body);
+  ~Constants();
 
+  /// What the evaluator makes of it (template/constant_values.h).
+  Value value(const Expression& expression);
+  /// There was too much to evaluate.
+  bool is_exhausted() const;
   Texts texts(const Expression* expression);
   /// Nothing if it is no number, or not known.
   std::optional<double> number(const Expression* expression);
@@ -54,6 +62,7 @@ class Constants {
   std::unordered_map<std::string_view, const FunctionBody*> macros_;
   std::unordered_set<std::string_view> guarded_;
   std::unordered_map<const Expression*, Texts> known_;
+  std::unique_ptr<ConstantValues> values_;
   u32 depth_ = 0;
 };
 

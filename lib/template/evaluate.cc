@@ -12,6 +12,7 @@ namespace modelutils::jinja {
 Outcome<Value> Interpreter::evaluate(const Expression& node) {
   MU_DEEPER(machine_);
   MU_TRY(machine_.charge(1));
+  if (known_ != nullptr) return known_->of(node);
   auto value = evaluate_node(node);
   if (!value) place(*value.error(), node.at);
   return value;

@@ -151,7 +151,13 @@ Outcome<std::string> format_integer(Machine& machine, const Field& field, const 
       digits = fmt::format("{:b}", size);
       prefix = "0b";
       break;
-    case 'c': return machine.unsupported("the format code 'c'");
+    case 'c':
+      if (field.sign != '-') return machine.raise("Sign not allowed with integer format specifier 'c'");
+      if (field.alternate || field.grouping != '\0') return machine.unsupported("a format code 'c' with '#' or ','");
+      if (number < 0 || number > 0x10FFFF) return machine.raise("%c arg not in range(0x110000)");
+      if (number >= 0xD800 && number < 0xE000) return machine.unsupported("a surrogate in a text");
+      append_utf8(digits, static_cast<char32_t>(number));
+      break;
     default: return unknown_code(machine, field, value);
   }
   const bool is_decimal = prefix.empty();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "template/calls.h"
 #include "template/constants.h"
 #include "template/hidden_text.h"
 #include "template/source.h"
@@ -36,6 +37,10 @@ bool has_large_width(std::string_view text) {
   return false;
 }
 
+bool is_format(std::string_view name) {
+  return name == "format" || name == "format_map";
+}
+
 // How often an expression joins the variable to itself.
 std::size_t count_of(const Expression& value, const Expression& target) {
   const bool is_join = value.kind == ExpressionKind::add || value.kind == ExpressionKind::concat;
@@ -53,6 +58,9 @@ class Inspector : public TreeWalk {
   Inspector(const Template& parsed, std::string_view original)
       : source_(parsed.source()), original_(original), constants_(parsed.root().body) {
     walk(parsed.root().body);
+    if (constants_.is_exhausted()) {
+      say("template-size", 0, "more is put together of constants than is looked at");
+    }
     for (const UnusedText& text : unused_texts(parsed.root().body)) {
       say("template-unused", text.at,
           fmt::format("text that is never rendered: nothing {} '{}'", text.is_macro ? "calls" : "reads",
@@ -184,17 +192,40 @@ class Inspector : public TreeWalk {
 
   void check_format(const Expression* form, std::size_t at) {
     for (const std::string& text : constants_.texts(form)) {
-      if (const std::string_view name = unsafe_field(text); !name.empty()) {
-        return say("template-unsafe-name", at,
-                   fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
-      }
-      if (has_large_width(text)) return say_large(at, "a width");
+      if (check_format_text(text, at)) return;
     }
+  }
+
+  bool check_format_text(std::string_view text, std::size_t at) {
+    if (const std::string_view name = unsafe_field(text); !name.empty()) {
+      say("template-unsafe-name", at,
+          fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
+      return true;
+    }
+    if (!has_large_width(text)) return false;
+    say_large(at, "a width");
+    return true;
+  }
+
+  // A method that a filter, a variable or an item gave: "'{0.__class__}'|attr('format')".
+  void check_method(const Expression& callee, const Expression& call) {
+    if (callee.kind == ExpressionKind::filter && callee.text == "attr" && !callee.arguments.positional.empty()) {
+      const Texts names = constants_.texts(callee.arguments.positional.front());
+      if (std::any_of(names.begin(), names.end(), is_format)) return check_format(callee.operands.front(), call.at);
+    }
+    if (callee.kind == ExpressionKind::name && !constants_.is_bound(callee.text)) return;
+    const Value value = constants_.value(callee);
+    if (!value.is(Kind::function)) return;
+    const auto& method = value.as<Function>();
+    if (!method.self.is(Kind::text)) return;
+    if (is_format(method.name)) check_format_text(method.self.view(), call.at);
+    if (takes_width(method.name)) check_width(call.arguments, call.at);
   }
 
   void check_filter(const Expression& filter) {
     const ArgumentList& arguments = filter.arguments;
-    if (takes_names(filter.text)) {
+    const bool is_join = filter.text == "join";  // its first argument is a separator
+    if (is_join || takes_names(filter.text)) {
       const auto check = [&](const Expression* argument) {
         for (const std::string& text : constants_.texts(argument)) {
           if (const std::string_view name = unsafe_part(text); !name.empty()) {
@@ -204,8 +235,10 @@ class Inspector : public TreeWalk {
           }
         }
       };
-      for (const Expression* argument : arguments.positional) check(argument);
-      for (const auto& [name, argument] : arguments.named) check(argument);
+      for (std::size_t i = is_join ? 1 : 0; i < arguments.positional.size(); ++i) check(arguments.positional[i]);
+      for (const auto& [name, argument] : arguments.named) {
+        if (!is_join || name == "attribute") check(argument);
+      }
       for (const Expression* rest : {arguments.rest, arguments.rest_named}) {
         if (rest == nullptr) continue;
         for (const Expression* item : rest->operands) check(item);
@@ -240,10 +273,12 @@ class Inspector : public TreeWalk {
     if (callee.kind == ExpressionKind::attribute || callee.kind == ExpressionKind::item) {
       const std::string name = callee.kind == ExpressionKind::attribute ? std::string(callee.text)
                                                                         : constants_.texts(callee.operands[1]).front();
-      if (name == "format" || name == "format_map") check_format(callee.operands.front(), call.at);
-      if (takes_width(name)) check_width(call.arguments, call.at);
+      if (is_format(name)) return check_format(callee.operands.front(), call.at);
+      if (takes_width(name)) return check_width(call.arguments, call.at);
+      if (callee.kind == ExpressionKind::item) check_method(callee, call);
       return;
     }
+    check_method(callee, call);
     if (callee.kind != ExpressionKind::name) return;
     const std::string_view name = callee.text;
     if (calls_global(callee, "range")) {

@@ -5,16 +5,18 @@
 namespace modelutils::jinja {
 
 Outcome<void> Machine::charge(u64 count) {
-  steps_ += count;
-  if (steps_ > limits_.steps) return fail(FailureKind::limit, "takes too many steps: a loop or a macro does not end");
+  spent_.steps += count;
+  if (spent_.steps > limits_.steps)
+    return fail(FailureKind::limit, "takes too many steps: a loop or a macro does not end");
   return {};
 }
 
 Outcome<void> Machine::reserve(u64 bytes) {
   // One step for each 64 bytes: a template that goes over a long text again and again ends as well.
   MU_TRY(charge(1 + bytes / 64));
-  if (bytes > limits_.memory - memory_) return fail(FailureKind::limit, "makes texts or lists that are too large");
-  memory_ += bytes;
+  if (bytes > limits_.memory - spent_.memory)
+    return fail(FailureKind::limit, "makes texts or lists that are too large");
+  spent_.memory += bytes;
   return {};
 }
 

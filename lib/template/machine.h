@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +33,14 @@ class Machine {
   /// Something of `bytes` bytes is about to be made, or read from end to end. Asked for first wherever a template
   /// chooses the size.
   Outcome<void> reserve(u64 bytes);
+
+  /// What was used up so far.
+  struct Spent {
+    u64 steps = 0;
+    u64 memory = 0;
+  };
+  /// Goes on as if `spent` were all; gives what it was.
+  Spent exchange_spent(Spent spent) { return std::exchange(spent_, spent); }
 
   tl::unexpected<Failure*> fail(FailureKind kind, std::string message) {
     return tl::make_unexpected(heap_.make<Failure>(kind, std::move(message)));
@@ -69,8 +78,7 @@ class Machine {
  private:
   const Limits limits_;
   Heap heap_;
-  u64 steps_ = 0;
-  u64 memory_ = 0;
+  Spent spent_;
   u32 depth_ = 0;
 };
 

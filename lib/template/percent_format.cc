@@ -118,12 +118,22 @@ class PercentFormat {
     return append(how, value);
   }
 
+  Outcome<void> append_character(const Conversion& how, const Value& value) {
+    const bool is_character = value.is(Kind::text) && value.as<Text>().length == 1;
+    if (!is_character && !as_integer(value)) return machine_.raise("%c requires int or char");
+    const std::string specification = fmt::format(
+        "{}{}{}", how.left ? '<' : '>', how.width > 0 ? fmt::format("{}", how.width) : "", is_character ? 's' : 'c');
+    MU_ASSIGN(const std::string text, format_value(machine_, value, specification));
+    MU_TRY(machine_.reserve(text.size()));
+    out_ += text;
+    return {};
+  }
+
   Outcome<void> append(const Conversion& how, const Value& value) {
     std::string specification;
     const bool is_text = how.letter == 's' || how.letter == 'r';
-    if (how.letter == 'a' || how.letter == 'c') {
-      return machine_.unsupported(fmt::format("%{} in a format", how.letter));
-    }
+    if (how.letter == 'a') return machine_.unsupported("%a in a format");
+    if (how.letter == 'c') return append_character(how, value);
     Value shown = value;
     if (is_text) {
       std::string text;

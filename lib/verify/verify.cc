@@ -55,6 +55,7 @@ class ListedFiles {
     std::ranges::sort(names_);
   }
 
+  bool are_all_named() const { return !has_nameless_; }
   /// Is the file, or one in the folder, among them? Also "NAME:TENSOR".
   bool hold(const std::string& path) const {
     if (has_nameless_ || path == folder_) return true;
@@ -120,7 +121,9 @@ class Targets {
                    .is_cache = entry.is_cache,
                    .problem = std::move(entry.problem)});
     });
-    if (!any && rest.left_out == 0) tell({.path = root, .instead_of_models = rest_text(rest)});
+    // Of files that a list names, the list says which are missing.
+    if (any || rest.left_out > 0 || (listed_ != nullptr && listed_->are_all_named())) return;
+    tell({.path = root, .instead_of_models = rest_text(rest)});
   }
 
   // One is held back until the next comes, so that the last is known.
@@ -229,7 +232,9 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
         const bool is_only_signed = options.signature && done.unreadable && done.format.empty();  // of no known format
         if (!says_nothing && !is_only_signed) report(done);
       });
+  bool is_any = false;  // model
   Targets(paths, tree, listed).for_each([&](VerifyTarget target) {
+    is_any = true;
     begin_manifest(target.is_last);
     if (is_many && options.progress != nullptr) options.progress->expect(target.bytes * verifier.passes());
     queue.push(std::move(target));
@@ -237,7 +242,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   });
   queue.finish();
   begin_manifest(false);  // there was no target
-  if (const auto rest = verifier.rest_of_manifest()) report(*rest);
+  if (const auto rest = verifier.rest_of_manifest(given.empty() && !is_any)) report(*rest);
   if (options.signature) report(signature::check(*options.signature, paths[0], options.threads, options.progress));
   return {};
 }

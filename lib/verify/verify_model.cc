@@ -440,7 +440,7 @@ VerifyReport ModelVerifier::verify(const VerifyTarget& target) {
   return Run(*this, target).report();
 }
 
-std::optional<VerifyReport> ModelVerifier::rest_of_manifest() {
+std::optional<VerifyReport> ModelVerifier::rest_of_manifest(bool is_alone) {
   if (!manifest_ || manifest_->is_of_single_model()) return std::nullopt;
   FindingLog log;
   manifest_->finish(log, options_.threads);
@@ -449,8 +449,9 @@ std::optional<VerifyReport> ModelVerifier::rest_of_manifest() {
   report.findings = log.findings();
   report.errors = log.errors();
   report.warnings = log.warnings();
-  report.is_no_model = true;
-  return report.findings.empty() ? std::nullopt : std::optional(std::move(report));
+  report.is_no_model = !is_alone;
+  if (is_alone) report.checked = "checksums of " + counted(manifest_->compared_files(), "file");
+  return !is_alone && report.findings.empty() ? std::nullopt : std::optional(std::move(report));
 }
 
 u64 ModelVerifier::passes() const {

@@ -45,7 +45,8 @@ class ModelVerifier {
   VerifyReport verify(const VerifyTarget& target);
 
   /// What the manifest has and none of several models took, as a report of the manifest's own. After the last model.
-  std::optional<VerifyReport> rest_of_manifest();
+  /// `is_alone`: there was no model, so that this is all that is said.
+  std::optional<VerifyReport> rest_of_manifest(bool is_alone);
 
   /// How often the data of every model is read.
   u64 passes() const;

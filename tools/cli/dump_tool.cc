@@ -57,7 +57,7 @@ class Dumper {
     request_.options.first = false;
     // What could be listed stands before the error.
     if (const Status written = out.flush(); !written) return messages_.error(written.error());
-    if (out.closed()) return exit_ok;
+    if (out.closed() || was_page_closed(done)) return exit_ok;
     warn(opened->warnings);
     int status = done ? exit_ok : messages_.error(in_file(done.error(), path));
     if (lacks_memory_) status = std::max(status, exit_findings);

@@ -94,7 +94,8 @@ int Messages::error(const Error& given) const {
   // An input that standard output goes to may have been taken for one that cannot be opened, or is broken.
   const Status safe = standard_output_is_no_input();
   const Error& error = safe ? given : safe.error();
-  static bool is_told = false;  // whatever follows from it need not be
+  if (error.code == "out-closed") return exit_ok;  // whoever read the pipe has had enough
+  static bool is_told = false;                     // whatever follows from it need not be
   if (!safe && std::exchange(is_told, true)) return exit_status(error);
   write_line(options_.json_errors ? as_json(error, "error") : as_text(tool_, error, "error"));
   return exit_status(error);

@@ -66,7 +66,9 @@ Result<u64> parse_memory(std::string_view flag, std::string_view text) {
   }
   MU_ASSIGN(const u64 bytes, size_of(flag, size, 1024, "512M, 24G, 24GB or 24GiB"));
   const bool is_bare = text.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!is_bare || bytes == 0 || bytes >= least) return bytes;
+  if (!is_bare || bytes >= least) return bytes;
+  if (bytes == 0 && flag == "--margin") return bytes;
+  if (bytes == 0) return usage_error(fmt::format("{} needs a size such as 24G; leave it out if there is none", flag));
   return usage_error(fmt::format("{}: {} bytes? Write {}G", flag, text, text));
 }
 

@@ -22,6 +22,10 @@ Status check_page(const PageOutput& output) {
   return {};
 }
 
+bool was_page_closed(const Status& written) {
+  return !written && written.error().code == "out-closed";
+}
+
 Status write_page(const PageOutput& output, const std::function<Status(HtmlPage& page)>& fill) {
   OutputOptions options;
   options.force = output.force;

@@ -22,6 +22,9 @@ void add_page_flags(Command& command, PageOutput& output, std::string help, std:
 /// Usage error: --force without --html.
 Status check_page(const PageOutput& output);
 
+/// Did whoever read the page have enough of it?
+bool was_page_closed(const Status& written);
+
 /// Lets `fill` write the page. Errors: those of `fill`, those of AtomicOutput.
 Status write_page(const PageOutput& output, const std::function<Status(HtmlPage& page)>& fill);
 

@@ -38,10 +38,7 @@ int run_quantize(requantize::QuantizeRequest& request, const TypeArguments& type
   if (!report_form.empty()) request.deliver = show_it;
   const auto report = requantize::quantize_model(request, progress);
   progress.finish();
-  if (!report) {
-    if (report.error().code == "out-closed") return exit_ok;  // whoever read the pipe has had enough
-    return messages.error(in_file(report.error(), request.input));
-  }
+  if (!report) return messages.error(in_file(report.error(), request.input));
   if (request.dry_run || report_form.empty()) {
     if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   }

@@ -56,6 +56,8 @@ class ManifestCheck {
 
   const Manifest& manifest() const { return *manifest_; }
   bool is_of_single_model() const { return single_model_; }
+  /// Of published checksums: how many files of the list were there so far.
+  std::size_t compared_files() const { return used_names_.size(); }
 
   /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
   /// "manifest-new-file", "manifest-renamed", those of reading.
@@ -70,8 +72,8 @@ class ManifestCheck {
   class Comparison;
   struct Claim;
   struct Others;
-  /// What the list calls the file: its name from the list's folder on, from a folder that was given on, its absolute
-  /// name, or the only name with its base name. One that the list lacks has the first of these.
+  /// What the list calls the file: its name from the list's folder on, its absolute name, and where a path was given
+  /// its name from there on, or the only name with its base name. One that the list lacks has the first of these.
   std::string published_name(const std::string& path);
   void prepare_published();
   bool is_given(std::string_view name) const;

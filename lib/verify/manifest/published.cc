@@ -56,13 +56,15 @@ void ManifestCheck::prepare_published() {
 std::string ManifestCheck::published_name(const std::string& path) {
   const std::string in_list = name_below(path, folder_of_manifest(manifest_->path));
   if (!in_list.empty() && !index_->about(in_list).empty()) return in_list;
+  if (std::string absolute = normal_path(path); !index_->about(absolute).empty()) return absolute;
+  // Without a path the names are where the list says, as for sha256sum -c.
+  if (lists_alone_) return in_list.empty() ? path : in_list;
   for (const std::string& given : paths_) {
     const std::string name = name_below(path, given);
     if (name.empty() || index_->about(name).empty()) continue;
     is_of_operands_ = true;
     return name;
   }
-  if (std::string absolute = normal_path(path); !index_->about(absolute).empty()) return absolute;
   const std::string base = base_name_of(path);
   if (const auto only = index_->only_name_with_base(base)) {
     std::string name(*only);

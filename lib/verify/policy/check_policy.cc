@@ -30,6 +30,13 @@ bool is_allowed(const std::vector<std::string>& patterns, std::string_view name)
          std::ranges::any_of(patterns, [name](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
+// Two sizes, exact where their rounded texts would be the same.
+std::pair<std::string, std::string> size_texts(u64 a, u64 b) {
+  std::pair texts(byte_text(a), byte_text(b));
+  if (texts.first == texts.second) texts = {counted(a, "byte"), counted(b, "byte")};
+  return texts;
+}
+
 std::string joined_patterns(const std::vector<std::string>& patterns) {
   std::string text;
   for (const std::string& pattern : patterns) text += (text.empty() ? "" : ", ") + pattern;
@@ -50,8 +57,8 @@ class PolicyCheck {
     check_requirements(identity);
     check_lists(identity);
     if (policy_.max_bytes && bytes > *policy_.max_bytes) {
-      tell("policy-size", fmt::format("has {}, more than the {} that the policy allows", byte_text(bytes),
-                                      byte_text(*policy_.max_bytes)));
+      const auto [has, may_have] = size_texts(bytes, *policy_.max_bytes);
+      tell("policy-size", fmt::format("has {}, more than the {} that the policy allows", has, may_have));
     }
     return check_folder();
   }
@@ -63,7 +70,7 @@ class PolicyCheck {
 
   bool lies_in_the_model() const {
     const std::string folder = source_.folder();
-    if (folder.empty()) return false;
+    if (folder.empty() || policy_.path == "-") return false;
     std::error_code failed;
     const auto of_policy = std::filesystem::canonical(policy_.path, failed).parent_path();
     if (failed) return false;

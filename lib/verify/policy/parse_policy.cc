@@ -190,7 +190,7 @@ Result<Policy> parse_policy(std::string_view text, std::string path) {
                        fmt::format("line {}, column {}", begin.line, begin.column), {}, std::move(path));
   }
   Policy policy;
-  policy.name = base_name_of(path);
+  policy.name = path == "-" ? "standard input" : base_name_of(path);
   if (policy.name.ends_with(".toml")) policy.name.resize(policy.name.size() - 5);
   policy.path = path;
   if (Status read = PolicyReader(policy).read(parsed.table()); !read) {
@@ -200,14 +200,20 @@ Result<Policy> parse_policy(std::string_view text, std::string path) {
 }
 
 Result<Policy> load_policy(const std::string& path) {
-  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  if (file->file_size() > max_policy_bytes) {
-    return input_error("policy-syntax",
-                       fmt::format("has {} bytes; a policy has at most {}", file->file_size(), max_policy_bytes), {},
-                       {}, path);
+  MU_ASSIGN(const auto source, open_source(path));
+  std::string text;
+  for (std::size_t got = 1; got > 0 && text.size() <= max_policy_bytes;) {
+    constexpr std::size_t piece = std::size_t{1} << 16;
+    const std::size_t size = text.size();
+    text.resize(size + piece);
+    MU_ASSIGN(got, source->read_some(size, std::as_writable_bytes(std::span(text).subspan(size))));
+    text.resize(size + got);
   }
-  std::string text(file->file_size(), '\0');
-  MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
+  if (text.size() > max_policy_bytes) {
+    return input_error("policy-syntax",
+                       fmt::format("has more than {} bytes, the most that a policy has", max_policy_bytes), {}, {},
+                       path);
+  }
   return parse_policy(text, path);
 }
 

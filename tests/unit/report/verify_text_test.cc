@@ -108,6 +108,16 @@ TEST(VerifyText, NotesOfEarlierPathsAreOnlyCounted) {
             "c: warning: is odd [x-odd]\nc: 0 errors, 1 warning\n");
   EXPECT_EQ(lines.finish(), "2 more paths: note: begins at byte 3 (-v lists all) [x-align]\n");
 
+  // The file and the place of the first are not those of the others.
+  Finding first = about(Severity::note, "x-align", "data", "is odd"), second = first;
+  first.file = "one.safetensors";
+  first.offset = 70;
+  second.file = "two.safetensors";
+  VerifyText files({});
+  EXPECT_EQ(files.add(with({first}, "a")), "a: one.safetensors: note: byte 70: data: is odd [x-align]\na: ok\n");
+  EXPECT_EQ(files.add(with({second}, "b")), "b: ok\n");
+  EXPECT_EQ(files.finish(), "1 more path: note: is odd (-v lists all) [x-align]\n");
+
   VerifyText all({.all = true});
   (void)all.add(with({unaligned(3)}, "a"));
   EXPECT_EQ(all.add(with({unaligned(9)}, "b")), "b: note: begins at byte 9 [x-align]\nb: ok\n");

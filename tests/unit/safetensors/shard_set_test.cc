@@ -101,6 +101,26 @@ TEST_F(ShardSetTest, ATensorInTwoShardsIsTakenWhereTheIndexSays) {
   EXPECT_EQ(set.file(*set.find("c")).base_name, two);
 }
 
+// transformers' names: model.safetensors is the model, the others are read if they are asked for.
+TEST_F(ShardSetTest, VariantsNextToTheModelAreNotReadWithoutAnIndex) {
+  TempDir folder;
+  folder.write("model.safetensors", weights({"a", "b"}));
+  folder.write("model.fp16.safetensors", weights({"a", "b"}));
+  EXPECT_EQ(only_finding(folder.path()), "warning st-shard-unlisted model.fp16.safetensors ");
+  EXPECT_EQ(opened(folder.path()).files.size(), 1u);
+  folder.write("model-00001-of-00002.fp16.safetensors", weights({"a"}));
+  folder.write("model.fp16-00001-of-00002.safetensors", weights({"a"}));
+  EXPECT_EQ(opened(folder.path()).files.size(), 1u);
+  EXPECT_EQ(opened(folder.path()).findings.warnings(), 3u);
+  // Without model.safetensors a file of that name is the model, and one with another name is a part of it.
+  std::filesystem::remove(folder.file("model.safetensors"));
+  EXPECT_EQ(Folder(folder.path() + "/").model_files().size(), 3u);
+  TempDir parts;
+  parts.write("model.safetensors", weights({"a"}));
+  parts.write("model_more.safetensors", weights({"b"}));
+  EXPECT_EQ(opened(parts.path()).files.size(), 2u);
+}
+
 TEST_F(ShardSetTest, ShardsMustBeRegularFilesOfTheFormat) {
   const std::string error = std::string("error st-shard-open ") + two + " ";
   std::filesystem::remove(dir.file(two));

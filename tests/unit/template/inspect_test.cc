@@ -64,6 +64,31 @@ TEST(TemplateInspection, UnsafeNames) {
                              "{{ '{0[__class__]}'['format'](1) }}",
                              "{% set f = '{0.__cl' ~ 'ass__}' %}{{ f.format(1) }}",
                              "{{ ['{0.__class__}']|map('format', 1)|list }}",
+                             "{{ '{0.__class__}'|attr('format')(x) }}",
+                             "{{ ('{0.__cl'~'ass__}')|attr('for' ~ 'mat')(x) }}",
+                             "{% set f = '{0.__class__}'.format %}{{ f(x) }}",
+                             "{% set f = '{0.__class__}' %}{{ f|attr('format')(x) }}",
+                             "{% set f = '{0.__class__}' %}{% set g = [f.format] %}{{ g[0](x) }}",
+                             "{{ ''|attr(['__class__'][0]) }}",
+                             "{{ ''|attr(['a', '__class__']|last) }}",
+                             "{{ ''|attr([messages[0].role, '__class__'][-1]) }}",
+                             "{% set d = ['__class__'] %}{{ ''[d[0]] }}",
+                             "{{ ''[('__class__',)|first] }}",
+                             "{{ ''[dict(__class__=1)|first] }}",
+                             "{{ ''|attr(dict(__class__=x)|join) }}",
+                             "{{ ''|attr({'__class__': 1}.keys()|first) }}",
+                             "{{ ''|attr('%c%cclass%c%c'|format(95, 95, 95, 95)) }}",
+                             "{{ ''|attr('{:c}{:c}class{:c}{:c}'.format(95, 95, 95, 95)) }}",
+                             "{{ ''|attr('_' * 2 ~ 'class' ~ '_' * 2) }}",
+                             "{{ ''['a__class__'[1:]] }}",
+                             "{{ ''['x__class__x'.strip('x')] }}",
+                             "{{ ''['__class__ a'.split()[0]] }}",
+                             "{{ ''[('a' * 500 ~ '__class__')[500:]] }}",
+                             "{{ l|join(',', attribute='__class__') }}",
+                             "{{ l|join(',', 'a.__class__') }}",
+                             "{{ l|sort(attribute='__class__') }}",
+                             "{{ l|unique(attribute=['__cla', 'ss__']|join) }}",
+                             "{{ l|min(attribute='__class__') }}",
                              "{{ ''.mro() }}",
                              "{{ x.gi_frame.f_back }}",
                              "{{ self._TemplateReference }}",
@@ -77,7 +102,8 @@ TEST(TemplateInspection, UnsafeNames) {
        {"{# {{ ''.__class__ }} #}{% raw %}{{ x.__class__ }}{% endraw %}__class__", "{{ '__class__' }}",
         "{{ messages[0]['content'] }}{{ messages[0].role }}", "{{ cycler('a').next() }}",
         "{% set ns = namespace(a=1) %}{{ ns.a }}", "{{ x['__'] }}", "{{ range(3)|list }}",
-        "{{ '{} and {}'.format(1, 2) }}", "{% set self = {} %}{{ self._a }}"}) {
+        "{{ '{} and {}'.format(1, 2) }}", "{{ l|join('__sep__') }}", "{{ '{0.__class__}' }}",
+        "{% set names = ['__class__', 'role'] %}{{ x[names[1]] }}", "{% set self = {} %}{{ self._a }}"}) {
     EXPECT_EQ(codes_of(source), "") << source;
   }
 }
@@ -116,7 +142,7 @@ TEST(TemplateInspection, WhatExplodes) {
        {"{% for i in range(1000000000) %}x{% endfor %}", "{% set n = 10 ** 9 %}{% for i in range(n) %}x{% endfor %}",
         "{% for i in range(90000) %}{% for j in range(90000) %}x{% endfor %}{% endfor %}", "{{ 9 ** 9 ** 9 }}",
         "{{ 'a' * 100000000 }}", "{{ [1] * 100000000 }}", "{{ '%1000000s' % 1 }}", "{{ '{:1000000}'.format(1) }}",
-        "{{ 'a'|center(100000000) }}", "{{ 'a'.ljust(100000000) }}",
+        "{{ 'a'|center(100000000) }}", "{{ 'a'.ljust(100000000) }}", "{{ 'a'|attr('ljust')(100000000) }}",
         "{% set ns = namespace(s='a') %}{% for i in range(64) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"}) {
     EXPECT_EQ(codes_of(source), "size") << source;
@@ -183,6 +209,17 @@ TEST(TemplateInspection, TakesTimeInProportion) {
   for (int i = 1; i < 3000; ++i) doubling += fmt::format("{{% set a{0} = a{1} ~ a{1} ~ a{1} %}}", i, i - 1);
   EXPECT_EQ(codes_of(doubling + "{{ ''[a2999] }}"), "");
   EXPECT_EQ(codes_of("{% set a = b %}{% set b = a %}{{ ''[a] }}{{ range(a) }}"), "");
+  EXPECT_EQ(codes_of("{% set a = [b] %}{% set b = [a] %}{{ ''[a[0]] }}{{ a() }}"), "");
+  // A value is made once, however often a name refers to it, and not at all if it is large.
+  std::string many = "{% set a = 'x' * 1000 %}";
+  for (int i = 0; i < 10'000; ++i) many += "{{ x[a ~ 'y'][(a ~ a)[1:2]] }}";
+  EXPECT_EQ(codes_of(many), "");
+  std::string large;
+  for (int i = 0; i < 50'000; ++i) large += "{{ x[range(100000)|list|length] }}";
+  EXPECT_EQ(codes_of(large + "{{ x['__class__'] }}"), "unsafe-name size");
+  std::string most;
+  for (int i = 0; i < 100'000; ++i) most += "{{ x[1 + 1][2 + 2][3 + 3] }}";
+  EXPECT_EQ(codes_of(most), "size");
 }
 
 TEST(TemplateInspection, RealTemplatesHaveNothingSuspiciousAndAttacksHave) {
