@@ -30,8 +30,8 @@ struct Sampling {
   std::optional<i32> top_k;
 };
 
-/// `temperature`, `top_k`, `top_p`, `min_p`, `repetition_penalty`; null is absent. What is not a number that the type can hold is left out,
-/// with a warning ("hf-generation-config").
+/// `temperature`, `top_k`, `top_p`, `min_p`, `repetition_penalty`; null is absent. What is not a number that the type
+/// can hold is left out, with a warning ("hf-generation-config").
 Sampling read_sampling(const GenerationConfig& config, FindingLog& findings);
 
 }  // namespace modelutils::hf

@@ -40,7 +40,7 @@ struct VocabularyScan {
   static constexpr std::size_t kept_duplicates = 100;
 
   StringTally tokens_not_utf8;
-  StringTally tokens_empty;  ///< loaders give each its own text, so they are no duplicates
+  StringTally tokens_empty;    ///< loaders give each its own text, so they are no duplicates
   bool is_cut_at_nul = false;  ///< some text contains NUL, and duplicates are those of texts up to it
   u64 duplicate_count = 0;
   std::vector<DuplicateToken> duplicates;  ///< the first kept_duplicates of them
