@@ -144,7 +144,7 @@ class TokenRules {
   // What loaders need of a byte-level vocabulary, and refuse a whole model for.
   void check_byte_level() {
     const auto model = index_.string_value("tokenizer.ggml.model");
-    if (model == "gemma4") return check_merges();
+    if (model == "gemma4") return check_merges("vocabulary of this kind");
     if (model != "gpt2") return;
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const auto pre = index_.string_value(pre_key);
@@ -153,13 +153,13 @@ class TokenRules {
                    fmt::format("is '{}', which no known version of llama.cpp supports as a pre-tokenizer", *pre),
                    at_key(pre_key), offset_of(pre_key));
     }
-    check_merges();
+    check_merges("byte-level vocabulary");
   }
 
-  void check_merges() {
+  void check_merges(std::string_view vocabulary) {
     if (index_.key(merges_key) != nullptr) return;
     log_.warning(Scope::model, "gguf-merges-missing",
-                 "the key is missing: llama.cpp refuses to load a vocabulary of this kind without it",
+                 fmt::format("the key is missing: llama.cpp refuses to load a {} without it", vocabulary),
                  at_key(merges_key), offset_of(merges_key));
   }
 
