@@ -72,9 +72,10 @@ Status write_array_types(json::Writer& json, ListedArray listed) {
   json.key("array_types");
   json.begin_array();
   gguf::ArrayRef array = listed.array;
-  while (true) {
+  // gguf-py takes the types from the first elements: an empty array has none.
+  while (array.count != 0) {
     json.string(gguf::value_type_name(array.element_type));
-    if (array.element_type != gguf::ValueType::array || array.count == 0) break;
+    if (array.element_type != gguf::ValueType::array) break;
     MU_ASSIGN(const auto first, gguf::read_values(*listed.file->source, listed.file->document, array, 1));
     if (first.empty() || !std::holds_alternative<gguf::ArrayRef>(first[0])) break;
     array = std::get<gguf::ArrayRef>(first[0]);
