@@ -277,7 +277,8 @@ IntegerGroup integer_group(const StoredForm& form, u64 columns, const StoredPlan
   found.zero = of.is_signed ? 0 : 1 << (of.bits - 1);
   if (of.has_zeros) found.zero = static_cast<i32>(static_cast<u8>(planes[2][at])) + (of.zeros_plus_one ? 1 : 0);
   const u64 scale_bytes = form.types[1] == TensorType::F32 ? sizeof(float) : sizeof(u16);
-  found.scale = scale_at(form.types[1], planes[1].data() + at * scale_bytes);
+  // One for all rows is there once, or once for each.
+  found.scale = scale_at(form.types[1], planes[1].data() + (of.has_one_scale ? 0 : at) * scale_bytes);
   return found;
 }
 
