@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/byte_source.h"
@@ -37,10 +38,11 @@ Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes
   if (begin >= end || unit_bytes == 0) return {};
   out = out.subspan((begin - first) * unit_bytes, (end - begin) * unit_bytes);
   if (units.is_run()) return read(units.part().from.base + begin - units.begin(), end - begin, out);
-  // Kept for the next call.
-  static thread_local std::vector<u64> sources;
-  static thread_local std::vector<std::byte> window;
-  sources.clear();
+  // Not kept for the thread: the C library ends the process where it has no memory for what ends with a thread.
+  std::vector<u64> sources;
+  sources.reserve(end - begin);
+  std::unique_ptr<std::byte[]> window;
+  std::size_t window_size = 0;
   for (u64 unit = begin; unit < end; ++unit) sources.push_back(units.source_of(unit).value_or(no_unit));
   for (std::size_t i = 0; i < sources.size();) {
     if (sources[i] == no_unit) {
@@ -52,11 +54,11 @@ Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes
     if (stretch.is_in_order) {
       MU_TRY(read(stretch.low, stretch.count, to));
     } else {
-      window.resize((stretch.high - stretch.low + 1) * unit_bytes);
-      MU_TRY(read(stretch.low, stretch.high - stretch.low + 1, MutableBytes(window)));
+      const std::size_t size = (stretch.high - stretch.low + 1) * unit_bytes;
+      if (size > window_size) window = std::make_unique_for_overwrite<std::byte[]>(window_size = size);
+      MU_TRY(read(stretch.low, stretch.high - stretch.low + 1, MutableBytes(window.get(), size)));
       for (std::size_t k = 0; k < stretch.count; ++k) {
-        std::memcpy(to.data() + k * unit_bytes, window.data() + (sources[i + k] - stretch.low) * unit_bytes,
-                    unit_bytes);
+        std::memcpy(to.data() + k * unit_bytes, window.get() + (sources[i + k] - stretch.low) * unit_bytes, unit_bytes);
       }
     }
     i += stretch.count;
