@@ -53,6 +53,16 @@ std::optional<std::size_t> magnitude_of(const Adapter& adapter, const Module& mo
   return std::nullopt;
 }
 
+// Calls visit(block, module, magnitude) for the blocks of a pair that DoRA scales; `magnitude` is an index into the
+// extras.
+template <typename Visit>
+void for_each_scaled_block(const Adapter& adapter, const Pair& pair, const Visit& visit) {
+  for (const Block& block : pair.blocks) {
+    const Module& module = adapter.modules[block.module];
+    if (const std::optional<std::size_t> magnitude = magnitude_of(adapter, module)) visit(block, module, *magnitude);
+  }
+}
+
 // The module's row that is row `row` of the tensor; nothing if the use does not reach it.
 std::optional<u64> source_row(const RowUse& use, u64 row) {
   if (row < use.first_row) return std::nullopt;
@@ -232,12 +242,8 @@ void TensorMerge::add_by_element(const Step& step, const Block& block, const Loa
 // DoRA: every row of the sum gets the length that the adapter has learned for it.
 void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, u64 count,
                              std::span<const float> before, std::span<float> values) const {
-  const Adapter& adapter = step.mapped->adapter;
-  for (const Block& block : step.pair->blocks) {
-    const Module& module = adapter.modules[block.module];
-    const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
-    if (!magnitude) continue;
-    const std::vector<float>& lengths = loaded.extras.at(*magnitude);
+  const auto scale = [&](const Block& block, const Module& module, std::size_t magnitude) {
+    const std::vector<float>& lengths = loaded.extras.at(magnitude);
     const RowUse& use = step.pair->uses[block.use];
     // Each row once, whatever number of blocks its module has.
     const u64 rows = step.pair->rows();
@@ -254,7 +260,8 @@ void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, 
         sum[j] = static_cast<float>(old + step.mapped->scale * (factor * sum[j] - old));
       }
     }
-  }
+  };
+  for_each_scaled_block(step.mapped->adapter, *step.pair, scale);
 }
 
 // The rows of the sum, whose elements lie anywhere in the tensor.
@@ -277,19 +284,17 @@ Status TensorMerge::measure_rows(std::size_t number, std::vector<Loaded>& all) c
     MU_TRY(read_base_(first, count, values));
     for (std::size_t i = 0; i < number; ++i) apply_step(i, all[i], first, count, values);
     add_pair(step, all[number], first, count, values);
-    for (const Block& block : step.pair->blocks) {
-      const Module& module = adapter.modules[block.module];
-      const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
-      if (!magnitude) continue;
-      std::vector<u64>& counted = counts[*magnitude];
-      std::vector<double>& sums = squares[*magnitude];
+    const auto measure = [&](const Block& block, const Module& module, std::size_t magnitude) {
+      std::vector<u64>& counted = counts[magnitude];
+      std::vector<double>& sums = squares[magnitude];
       for_each_element(*step.pair, block, first, count, [&](std::size_t i, u64 from) {
         const auto row = static_cast<std::size_t>(from / module.a.columns);
         if (row >= sums.size()) return;
         ++counted[row];
         sums[row] += static_cast<double>(values[i]) * values[i];
       });
-    }
+    };
+    for_each_scaled_block(adapter, *step.pair, measure);
   }
   for (const Block& block : step.pair->blocks) {
     const Module& module = adapter.modules[block.module];
@@ -313,19 +318,16 @@ Status TensorMerge::measure_rows(std::size_t number, std::vector<Loaded>& all) c
 
 void TensorMerge::scale_elements(const Step& step, const Loaded& loaded, u64 first, u64 count,
                                  std::span<const float> before, std::span<float> values) const {
-  const Adapter& adapter = step.mapped->adapter;
-  for (const Block& block : step.pair->blocks) {
-    const Module& module = adapter.modules[block.module];
-    const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
-    if (!magnitude) continue;
-    const std::vector<double>& factors = loaded.factors.at(*magnitude);
+  const auto scale = [&](const Block& block, const Module& module, std::size_t magnitude) {
+    const std::vector<double>& factors = loaded.factors.at(magnitude);
     for_each_element(*step.pair, block, first, count, [&](std::size_t i, u64 from) {
       const auto row = static_cast<std::size_t>(from / module.a.columns);
       if (row >= factors.size()) return;
       const double old = before[i];
       values[i] = static_cast<float>(old + step.mapped->scale * (factors[row] * values[i] - old));
     });
-  }
+  };
+  for_each_scaled_block(step.mapped->adapter, *step.pair, scale);
 }
 
 bool TensorMerge::is_of_pairs() const {

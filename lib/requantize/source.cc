@@ -130,6 +130,7 @@ class GgufSource : public Source {
                       name),
           at_tensor(scale), {}, path);
     };
+    if (found == catalog_.tensors.end()) return refuse("is not whole in the file");
     const bool fits = found->ne.size() == 1 && (found->ne[0] == 1 || (ne.size() == 3 && found->ne[0] == ne[2]));
     if (!fits || found->type != TensorType::F32) return refuse("is not one F32 factor, or one for each expert");
     std::vector<float>& factors = factors_[tensor];
