@@ -249,15 +249,6 @@ std::string csv_field(std::string_view text) {
   return out;
 }
 
-std::string markdown_cell(std::string_view text) {
-  std::string out;
-  for (char c : escape(text)) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 std::string hex(Bytes bytes) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out;

@@ -49,9 +49,6 @@ std::optional<std::string> decode_base64(std::string_view text);
 /// A field for CSV (RFC 4180): quoted if it holds a comma, quote or space at an end; unsafe characters escaped first.
 std::string csv_field(std::string_view text);
 
-/// A cell of a Markdown table: escape(), and | becomes \|.
-std::string markdown_cell(std::string_view text);
-
 /// Lower-case hexadecimal digits.
 std::string hex(Bytes bytes);
 
