@@ -5,12 +5,15 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import gguf_values
+from safetensors_file import load, save
 
 tools, corpus = sys.argv[1:]
 random = np.random.default_rng(11)
@@ -33,33 +36,13 @@ def refused(pattern, *arguments):
 
 
 def tensors(path):
-    """Of a file in F32 alone."""
-    listing = json.loads(made("gguf-dump", "--json", path).stdout)["tensors"]
-    data = open(path, "rb").read()
-    return {name: np.frombuffer(data, np.float32, int(np.prod(t["shape"])), t["data_offset"]).reshape(t["shape"][::-1]).astype(np.float64) for name, t in listing.items()}
-
-
-def read(path):
-    data = open(path, "rb").read()
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]) for name, t in header.items()}
-
-
-def write(path, tensors):
-    header, data = {}, b""
-    for name, (kind, shape, raw) in tensors.items():
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
+    return gguf_values.load(os.path.join(tools, "gguf-dump"), path)[1]
 
 
 def adapter(folder, factors, config=PEFT):
     os.makedirs(folder)
     name = "adapter_model.safetensors" if "peft_type" in config else "adapters.safetensors"
-    write(os.path.join(folder, name), {name: ("F32", list(a.shape), a.astype(np.float32).tobytes()) for name, a in factors.items()})
+    save({name: ("F32", a) for name, a in factors.items()}, os.path.join(folder, name))
     json.dump(config, open(os.path.join(folder, "adapter_config.json"), "w"))
 
 
@@ -137,11 +120,11 @@ def check_experts(work):
     shutil.copytree(os.path.join(corpus, "hf_quantized", "fp8_block_moe"), path("moe"))
     file, = (name for name in os.listdir(path("moe")) if name.endswith(".safetensors"))
     stored = {}
-    for name, (kind, shape, raw) in read(os.path.join(path("moe"), file)).items():
+    for name, tensor in load(os.path.join(path("moe"), file)).items():
         if name.endswith("weight_scale_inv"):
-            name, kind, shape, raw = name.removesuffix("_inv"), "F32", [], struct.pack("<f", 0.001 * (1 + random.integers(1, 100)))
-        stored[name] = (kind, shape, raw)
-    write(os.path.join(path("moe"), file), stored)
+            name, tensor = name.removesuffix("_inv"), ("F32", np.array(0.001 * (1 + random.integers(1, 100)), np.float32))
+        stored[name] = tensor
+    save(stored, os.path.join(path("moe"), file))
     config = json.load(open(os.path.join(path("moe"), "config.json")))
     config["quantization_config"] = {"quant_method": "modelopt", "quant_algo": "FP8"}
     json.dump(config, open(os.path.join(path("moe"), "config.json"), "w"))

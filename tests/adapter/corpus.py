@@ -13,6 +13,9 @@ import tempfile
 
 import numpy as np
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import gguf_values
+
 tools, corpus, client = sys.argv[1], sys.argv[2], sys.argv[3:]
 MERGED = 2e-4  # largest difference of a merged value from the product in float64, of tensors whose values are near 1
 
@@ -29,23 +32,7 @@ def made(tool, *arguments):
 
 
 def tensors(path):
-    listing = json.loads(made("gguf-dump", "--json", path).stdout)
-    values = {}
-    with open(path, "rb") as file:
-        for name, tensor in listing["tensors"].items():
-            file.seek(tensor["data_offset"])
-            raw = file.read(tensor["bytes"])
-            kind, shape = tensor["type"], tensor["shape"][::-1]
-            if kind in ("F32", "F16"):
-                array = np.frombuffer(raw, np.float32 if kind == "F32" else np.float16).astype(np.float64)
-            elif kind == "BF16":
-                array = (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-            else:
-                values[name] = raw
-                continue
-            values[name] = array.reshape(shape)
-    keys = listing["metadata"]
-    return {name: keys[name]["value"] for name in keys if "value" in keys[name]}, values
+    return gguf_values.load(os.path.join(tools, "gguf-dump"), path)
 
 
 def with_products(base, decoded, adapters):

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -15,53 +14,22 @@ import zlib
 
 import numpy as np
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import gguf_values
+from safetensors_file import f32, load, load_metadata, save
+
 tools, zoo, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
 listed = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo.refused")
 RANK, SCALE = 3, 2.0
 NEAR = 1e-4  # of the largest value of a tensor
-LAYOUT = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
 
 
 def run(tool, *arguments):
     return subprocess.run([os.path.join(tools, tool), *arguments], capture_output=True, text=True)
 
 
-def read(path, metadata):
-    data = open(path, "rb").read()
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    # Says that MLX wrote the file, in its layout.
-    metadata.update(header.pop("__metadata__", {}))
-    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]) for name, t in header.items()}
-
-
-def write(path, tensors, metadata):
-    header, offset = {"__metadata__": metadata}, 0
-    for name, (dtype, shape, raw) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + len(raw)]}
-        offset += len(raw)
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for _, _, raw in tensors.values():
-            file.write(raw)
-
-
-def floats(dtype, shape, raw):
-    array = np.frombuffer(raw, LAYOUT[dtype])
-    if dtype == "BF16":
-        array = (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float64).reshape(shape)
-
-
 def values(path):
-    listing = json.loads(run("gguf-dump", "--json", path).stdout)
-    found = {}
-    with open(path, "rb") as file:
-        for name, tensor in listing["tensors"].items():
-            file.seek(tensor["data_offset"])
-            found[name] = floats(tensor["type"], tensor["shape"][::-1], file.read(tensor["bytes"]))
-    return listing["metadata"], found
+    return gguf_values.load(os.path.join(tools, "gguf-dump"), path)
 
 
 def compare(title, got, expected):
@@ -80,14 +48,16 @@ class Model:
         self.tensors, self.metadata = {}, {}
         for file in sorted(os.listdir(self.directory)):
             if file.endswith(".safetensors"):
-                self.tensors.update(read(os.path.join(self.directory, file), self.metadata))
+                self.tensors.update(load(os.path.join(self.directory, file)))
+                # Says that MLX wrote the file, in its layout.
+                self.metadata.update(load_metadata(os.path.join(self.directory, file)))
         random = np.random.default_rng(zlib.crc32(name.encode()))
         self.factors = {}
-        for tensor, (dtype, shape, _) in self.tensors.items():
-            is_matrix = len(shape) in (2, 3) and dtype in LAYOUT and tensor.endswith(".weight")
+        for tensor, (dtype, array) in self.tensors.items():
+            is_matrix = array.ndim in (2, 3) and dtype in ("F32", "F16", "BF16") and tensor.endswith(".weight")
             if not is_matrix or re.search(r"embed|wte|wpe|norm|conv", tensor):
                 continue
-            *stack, out, inner = shape
+            *stack, out, inner = array.shape
             a = random.standard_normal([*stack, RANK, inner]) / np.sqrt(inner)
             b = random.standard_normal([*stack, out, RANK]) / 8
             self.factors[tensor[:-len(".weight")]] = a.astype(np.float32), b.astype(np.float32)
@@ -103,9 +73,8 @@ class Model:
             a, b = self.factors[module]
             if a.ndim == 2:  # nn.Linear's are stored transposed, those of a stack of experts are not
                 a, b = a.T, b.T
-            tensors[module + ".lora_a"] = "F32", a.shape, np.ascontiguousarray(a).tobytes()
-            tensors[module + ".lora_b"] = "F32", b.shape, np.ascontiguousarray(b).tobytes()
-        write(os.path.join(path, "adapters.safetensors"), tensors, {"format": "mlx"})
+            tensors[module + ".lora_a"], tensors[module + ".lora_b"] = ("F32", a), ("F32", b)
+        save(tensors, os.path.join(path, "adapters.safetensors"), {"format": "mlx"})
         return path
 
     def merged_directory(self, modules):
@@ -115,9 +84,9 @@ class Model:
         tensors = dict(self.tensors)
         for module in modules:
             a, b = self.factors[module]
-            dtype, shape, raw = tensors[module + ".weight"]
-            tensors[module + ".weight"] = "F32", shape, (floats(dtype, shape, raw) + SCALE * (b.astype(np.float64) @ a)).astype(np.float32).tobytes()
-        write(os.path.join(path, "model.safetensors"), tensors, self.metadata)
+            base = f32(tensors[module + ".weight"]).astype(np.float64)
+            tensors[module + ".weight"] = "F32", (base + SCALE * (b.astype(np.float64) @ a)).astype(np.float32)
+        save(tensors, os.path.join(path, "model.safetensors"), self.metadata)
         return path
 
     def accepted(self, kind, command, *arguments):
@@ -158,7 +127,7 @@ class Model:
         keys, pairs = values(path("pairs.gguf"))
         for name in [name[:-len(".lora_a")] for name in pairs if name.endswith(".lora_a")]:
             a, b = pairs[name + ".lora_a"], pairs[name + ".lora_b"]
-            product = keys["adapter.lora.alpha"]["value"] / b.shape[-1] * (b @ a)
+            product = keys["adapter.lora.alpha"] / b.shape[-1] * (b @ a)
             base[name] = base[name] + product.reshape(base[name].shape)
         done = run("mlx2gguf", self.merged_directory(paired), "--force", "--fallback", "f32", "-o", path("expected.gguf"))
         assert done.returncode == 0, done.stderr

@@ -18,8 +18,14 @@ def load(path):
     return tensors
 
 
-def save(tensors, path):
-    header, parts, at = {"__metadata__": {"format": "pt"}}, [], 0
+def load_metadata(path):
+    data = open(path, "rb").read()
+    size, = struct.unpack("<Q", data[:8])
+    return json.loads(data[8:8 + size]).get("__metadata__", {})
+
+
+def save(tensors, path, metadata={"format": "pt"}):
+    header, parts, at = {"__metadata__": metadata}, [], 0
     for name, (dtype, values) in tensors.items():
         data = np.ascontiguousarray(values.astype(DTYPES[dtype], copy=False)).tobytes()
         header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [at, at + len(data)]}
