@@ -1,5 +1,6 @@
-// The unit and property tests, in one program. `unit_tests --in PLACE` runs the tests whose source file is PLACE or lies directly
-// in the folder PLACE, named from tests/ on: `unit_tests --in unit/gguf`, `unit_tests --in property/diff_test.cc`.
+// The unit and property tests, in one program. `unit_tests --in PLACE` runs the tests whose source file is PLACE or
+// lies directly in the folder PLACE, named from tests/ on: `unit_tests --in unit/gguf`, `unit_tests --in
+// property/diff_test.cc`.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -24,7 +25,8 @@ std::string filter_of(std::string_view place) {
     const testing::TestSuite& suite = *all.GetTestSuite(i);
     for (int k = 0; k < suite.total_test_count(); ++k) {
       const testing::TestInfo& test = *suite.GetTestInfo(k);
-      if (is_in(test.file(), place)) filter += std::string(filter.empty() ? "" : ":") + suite.name() + "." + test.name();
+      if (is_in(test.file(), place))
+        filter += std::string(filter.empty() ? "" : ":") + suite.name() + "." + test.name();
     }
   }
   return filter;
@@ -37,7 +39,8 @@ int main(int argc, char** argv) {
   if (argc == 1) return RUN_ALL_TESTS();
   const std::string filter = argc == 3 && std::string_view(argv[1]) == "--in" ? filter_of(argv[2]) : "";
   if (filter.empty()) {
-    std::fprintf(stderr, "usage: unit_tests [--in PLACE] [--gtest_filter=PATTERN]; no test is in '%s'\n", argv[argc - 1]);
+    std::fprintf(stderr, "usage: unit_tests [--in PLACE] [--gtest_filter=PATTERN]; no test is in '%s'\n",
+                 argv[argc - 1]);
     return 2;
   }
   testing::GTEST_FLAG(filter) = filter;

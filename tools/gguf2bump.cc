@@ -68,5 +68,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("gguf2bump", [&] { return run(argc, argv); });
+  return cli::run_tool("gguf2bump", argc, argv, run);
 }

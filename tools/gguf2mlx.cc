@@ -84,5 +84,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("gguf2mlx", [&] { return run(argc, argv); });
+  return cli::run_tool("gguf2mlx", argc, argv, run);
 }

@@ -126,5 +126,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("gguf-dump", [&] { return run(argc, argv); });
+  return cli::run_tool("gguf-dump", argc, argv, run);
 }

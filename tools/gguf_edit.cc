@@ -138,5 +138,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("gguf-edit", [&] { return run(argc, argv); });
+  return cli::run_tool("gguf-edit", argc, argv, run);
 }

@@ -35,5 +35,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("gguf-quantize", [&] { return run(argc, argv); });
+  return cli::run_tool("gguf-quantize", argc, argv, run);
 }

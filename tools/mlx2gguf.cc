@@ -122,5 +122,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("mlx2gguf", [&] { return run(argc, argv); });
+  return cli::run_tool("mlx2gguf", argc, argv, run);
 }

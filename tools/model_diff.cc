@@ -127,5 +127,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("model-diff", [&] { return run(argc, argv); });
+  return cli::run_tool("model-diff", argc, argv, run);
 }

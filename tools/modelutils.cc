@@ -50,5 +50,5 @@ int main(int argc, char** argv) {
     if (const auto status = start(argc - 1, argv + 1)) return *status;
   }
 #endif
-  return cli::run_tool("modelutils", [&] { return run(argc, argv); });
+  return cli::run_tool("modelutils", argc, argv, run);
 }

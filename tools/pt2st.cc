@@ -49,5 +49,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("pt2st", [&] { return run(argc, argv); });
+  return cli::run_tool("pt2st", argc, argv, run);
 }

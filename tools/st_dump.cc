@@ -63,5 +63,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("st-dump", [&] { return run(argc, argv); });
+  return cli::run_tool("st-dump", argc, argv, run);
 }

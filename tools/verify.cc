@@ -125,5 +125,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_tool("verify", [&] { return run(argc, argv); });
+  return cli::run_tool("verify", argc, argv, run);
 }

@@ -409,16 +409,20 @@ std::optional<int> Command::parse(int argc, char** argv) {
   show_output_remarks(*this);
   show_retries(*this);
   if (state_->wanted == State::Wanted::run) return std::nullopt;
-  std::string text = state_->name + " (modelutils) " MODELUTILS_VERSION "\n";
-  if (state_->wanted != State::Wanted::version) {
-    const Result<std::string> help = state_->help(*this);
-    if (!help) return Messages(*this).error(help.error());
-    text = *help;
-  }
+  if (state_->wanted == State::Wanted::version) return print_version(state_->name, state_->common);
+  const Result<std::string> help = state_->help(*this);
+  if (!help) return Messages(*this).error(help.error());
   TextOutput out;
-  out << text;
+  out << *help;
   if (const Status written = out.flush(); !written) return Messages(*this).error(written.error());
   return exit_ok;
+}
+
+int print_version(const std::string& name, const CommonOptions& options) {
+  TextOutput out;
+  out << name << " (modelutils) " MODELUTILS_VERSION "\n";
+  const Status written = out.flush();
+  return written ? exit_ok : Messages(name, options).error(written.error());
 }
 
 const std::string& Command::name() const {

@@ -180,7 +180,11 @@ bool stdout_is_terminal();
 /// Columns of the terminal on stdout, or `fallback` if it is none (COLUMNS counts if set).
 std::size_t terminal_width(std::size_t fallback = 0);
 
-/// main() of every tool: installs the signal handlers, calls `body`, turns exceptions into one line and status 70.
-int run_tool(const char* name, const std::function<int()>& body);
+/// Prints "NAME (modelutils) VERSION". Returns the exit status.
+int print_version(const std::string& name, const CommonOptions& options = {});
+
+/// main() of every tool: installs the signal handlers, calls `run`, turns exceptions into one line and status 70.
+/// Answers a lone --version itself, because setting up CLI11 takes longer than everything else that --version does.
+int run_tool(const char* name, int argc, char** argv, int (*run)(int argc, char** argv));
 
 }  // namespace modelutils::cli

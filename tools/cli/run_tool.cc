@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "base/system.h"
 #include "cli/command.h"
@@ -61,19 +62,17 @@ int internal_error_line(const char* name, const char* what, const char* more) {
 
 }  // namespace
 
-int run_tool(const char* name, const std::function<int()>& body) {
+int run_tool(const char* name, int argc, char** argv, int (*run)(int argc, char** argv)) {
   occupy_closed_descriptors();
   allow_many_files();
   guard_standard_output();
   remember_read_files();
   install_signal_handlers();
-  const auto with_pager = [&] {
-    const int status = body();
+  try {
+    if (argc == 2 && argv[1] == std::string_view("--version")) return print_version(name);
+    const int status = run(argc, argv);
     finish_pager();
     return status;
-  };
-  try {
-    return with_pager();
   } catch (const std::bad_alloc&) {
     return internal_error_line(name, "out of memory", "");
   } catch (const std::exception& error) {

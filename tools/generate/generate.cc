@@ -59,6 +59,13 @@ void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
   write(completions / "fish" / (name + ".fish"), fish_completion(command, read(folders.templates / "completion.fish")));
 }
 
+int run(int argc, char** argv) {
+  const Folders folders{argv[1], argv[2], argv[3], argv[4], {argv + 5, argv + argc}};
+  cli::for_each_command([&](auto make) { write_all(make, folders); });
+  write_all(cli::front_command, folders);
+  return cli::exit_ok;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,10 +82,5 @@ int main(int argc, char** argv) {
     return cli::exit_ok;
   }
   if (argc < 6) return cli::exit_usage;
-  return cli::run_tool("generate", [&] {
-    const Folders folders{argv[1], argv[2], argv[3], argv[4], {argv + 5, argv + argc}};
-    cli::for_each_command([&](auto make) { write_all(make, folders); });
-    write_all(cli::front_command, folders);
-    return cli::exit_ok;
-  });
+  return cli::run_tool("generate", argc, argv, run);
 }
