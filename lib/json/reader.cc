@@ -104,10 +104,6 @@ std::string with_standard_numbers(std::string_view text, Numbers numbers) {
   return out;
 }
 
-bool may_have_non_finite(std::string_view text, Numbers numbers) {
-  return numbers == Numbers::python && (text.find("Infinity") != text.npos || text.find("NaN") != text.npos);
-}
-
 }  // namespace
 
 std::string_view syntax_text(int simdjson_error) {
@@ -119,6 +115,9 @@ std::string_view syntax_text(int simdjson_error) {
     case simdjson::UNESCAPED_CHARS: return "a string contains an unescaped control character";
     case simdjson::STRING_ERROR: return "a string contains an invalid escape";
     case simdjson::NUMBER_ERROR: return "a number is malformed or too large";
+    case simdjson::UTF8_ERROR: return "it is not UTF-8";
+    case simdjson::EMPTY: return "it contains only white space";
+    case simdjson::DEPTH_ERROR: return "it is nested too deeply";
     case simdjson::INCORRECT_TYPE:
     case simdjson::T_ATOM_ERROR:
     case simdjson::F_ATOM_ERROR:
@@ -135,13 +134,18 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name,
   const simdjson::padded_string padded(text);
   if (padded.size() != text.size()) throw std::bad_alloc();
   simdjson::error_code error = parser.parse(padded).get(root);
-  if (error == simdjson::NUMBER_ERROR || (error != simdjson::SUCCESS && may_have_non_finite(text, numbers))) {
-    error = parser.parse(simdjson::padded_string(with_standard_numbers(text, numbers))).get(root);
+  if (error != simdjson::SUCCESS) {
+    // The code of a number that simdjson refuses depends on its version, so look at the text: it only ever grows.
+    const std::string standard = with_standard_numbers(text, numbers);
+    if (standard.size() != text.size()) error = parser.parse(simdjson::padded_string(standard)).get(root);
   }
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-  if (error != simdjson::SUCCESS) {
+  const bool has_mark = text.starts_with("\xef\xbb\xbf");  // simdjson 3.0 refuses a byte order mark, 3.12 skips it
+  if (error != simdjson::SUCCESS || has_mark) {
     const FileKind kind = file_kind(text.substr(0, file_kind_bytes));
-    const std::string what = kind == FileKind::unknown ? fmt::format("is not valid JSON: {}", syntax_text(error))
+    const std::string_view why =
+        has_mark ? "it starts with a byte order mark, which is not allowed" : syntax_text(error);
+    const std::string what = kind == FileKind::unknown ? fmt::format("is not valid JSON: {}", why)
                                                        : fmt::format("is not JSON: it is {}", file_kind_text(kind));
     return input_error("json-syntax", what, {}, {}, document->name);
   }

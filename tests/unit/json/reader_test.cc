@@ -58,6 +58,29 @@ TEST(JsonReader, SaysWhatTheFileIsInstead) {
   EXPECT_TRUE(message("{").starts_with("is not valid JSON: ")) << "of no other kind: what the parser says";
 }
 
+// simdjson 3.0 refuses one, 3.12 skips it. Python's json and the tokenizers library refuse it.
+TEST(JsonReader, RefusesAByteOrderMark) {
+  for (const char* text : {"\xef\xbb\xbf{}", "\xef\xbb\xbf", "\xef\xbb\xbf[18446744073709551616]"}) {
+    const auto document = parse(text, "m.json");
+    ASSERT_FALSE(document) << text;
+    EXPECT_EQ(document.error().code, "json-syntax");
+    EXPECT_EQ(document.error().message, "is not valid JSON: it starts with a byte order mark, which is not allowed");
+  }
+  EXPECT_NE(parse("\xef\xbb\xbf<html>", "m.json").error().message.find("an HTML page"), std::string::npos);
+  EXPECT_EQ(string_member(parse("{\"a\":\"\xef\xbb\xbf\"}", "m.json").value()->root, "a"), "\xef\xbb\xbf")
+      << "inside it is a character";
+}
+
+// In our words: those of simdjson change from version to version.
+TEST(JsonReader, SaysWhatIsWrong) {
+  const auto message = [](const std::string& text) { return parse(text, "m.json").error().message; };
+  EXPECT_EQ(message("{\"a\":\"\xff\"}"), "is not valid JSON: it is not UTF-8");
+  EXPECT_EQ(message(" \n"), "is not valid JSON: it contains only white space");
+  EXPECT_EQ(message(std::string(2000, '[') + std::string(2000, ']')), "is not valid JSON: it is nested too deeply");
+  EXPECT_EQ(message("[1 2]"), "is not valid JSON: a comma, colon or bracket is missing or misplaced");
+  EXPECT_EQ(message("[01]"), "is not valid JSON: a number is malformed or too large");
+}
+
 TEST(JsonReader, LoadsFiles) {
   const test::TempDir folder;
   const std::string path = folder.write("c.json", "{\"a\": 1}\n");

@@ -61,6 +61,18 @@ TEST_F(JsonValue, LeavesTheTargetAloneWhenTheTypeIsAnother) {
   EXPECT_EQ(number, 5u);
 }
 
+// The form of a number is simdjson's. It is part of what gguf-edit stores and st-dump prints, so no version may change
+// it.
+TEST_F(JsonValue, TextOfNumbers) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"0", "0"},        {"-0", "0"},       {"-7", "-7"},         {"18446744073709551615", "18446744073709551615"},
+      {"1.0", "1.0"},    {"-0.0", "-0.0"},  {"2.50", "2.5"},      {"18446744073709551616", "1.8446744073709552e+19"},
+      {"1e2", "100.0"},  {"0.1", "0.1"},    {"1E-7", "1e-07"},    {"1.7976931348623157e308", "1.7976931348623157e+308"},
+      {"1e30", "1e+30"}, {"1e-400", "0.0"}, {"5e-324", "5e-324"},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(parsed(text).text(), expected) << text;
+}
+
 TEST_F(JsonValue, ObjectsKeepTheirOrderAndEqualKeys) {
   Object object;
   ASSERT_TRUE(parsed(R"({"b": [1, {"deep": [2]}], "\u0061": null, "b": 3})").get(object));
