@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import POINTER, byref, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p, pointer, sizeof, string_at
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, Dict, List, Literal, Optional, Tuple, Type, Union
 
 from ._errors import (
     BUFFER,
@@ -114,7 +114,7 @@ def _array(handle: _Handle, index: int, element: int, count: int) -> Value:
 _PIECE = 64 * 1024
 
 
-def _numbers(read: Any, kind: str, handle: _Handle, index: int, count: int) -> List[Any]:
+def _numbers(read: Any, kind: Literal["d", "q", "Q"], handle: _Handle, index: int, count: int) -> List[Any]:
     """Of an array of numbers; by memoryview several times as fast as by the elements of one of ctypes."""
     buffer = ctypes.create_string_buffer(_PIECE)
     numbers = memoryview(buffer).cast("B").cast(kind)
@@ -202,9 +202,9 @@ class Tensor:
             raise TypeMismatchError(f"'{self.name}': numpy has no {stored}; use dequantize()", "api-type", self.file)
         import numpy
 
-        dtype = numpy.dtype((">" if lib.mu_is_big_endian(handle.pointer) else "<") + kind)
+        dtype: Any = numpy.dtype((">" if lib.mu_is_big_endian(handle.pointer) else "<") + kind)
         if not mmap:
-            array = numpy.empty(self.shape, dtype)
+            array: Any = numpy.empty(self.shape, dtype)
             check(lib.mu_tensor_read(handle.pointer, self._index, 0, array.ctypes.data, array.nbytes))
             return array
         address, size = c_void_p(), c_uint64()
