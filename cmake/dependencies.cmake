@@ -1,4 +1,4 @@
-# Everything comes from Debian 12's packages; scripts/install-dependencies names them.
+# Everything comes from the packages of Debian 12 or 13; scripts/install-dependencies names them.
 find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL 3.0 REQUIRED)
