@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "base/byte_reader.h"
+
 namespace modelutils {
 
 namespace {
@@ -127,10 +129,28 @@ bool is_npz(std::string_view head) {
 
 }  // namespace
 
+bool begins_as_pickle(std::string_view head) {
+  constexpr std::string_view operations =
+      "().012BCFGIJKLMNPQRSTUVX]abcdeghijlopqrstu}\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e"
+      "\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98"sv;
+  return head.size() >= 3 && head[0] == '\x80' && head[1] >= 1 && head[1] <= 5 &&
+         operations.find(head[2]) != operations.npos;
+}
+
+bool begins_as_safetensors(std::string_view head) {
+  constexpr std::size_t length_bytes = 8;
+  constexpr u64 most = 100'000'000;  // as the library of safetensors allows
+  if (head.size() <= length_bytes) return false;
+  const u64 length = load<u64>(head.data());
+  const std::size_t first = head.find_first_not_of(" \t\r\n", length_bytes);
+  return length >= 2 && length <= most && first != head.npos && head[first] == '{';
+}
+
 FileKind file_kind(std::string_view head) {
   if (head.empty()) return FileKind::empty;
   for (const Magic& magic : magics) {
     if (head.size() < magic.offset || !head.substr(magic.offset).starts_with(magic.bytes)) continue;
+    if (magic.kind == FileKind::pickle && (!begins_as_pickle(head) || begins_as_safetensors(head))) continue;
     return magic.kind == FileKind::zip && is_npz(head) ? FileKind::npz : magic.kind;
   }
   if (const FileKind kind = markup_kind(head); kind != FileKind::unknown) return kind;

@@ -36,6 +36,12 @@ enum class FileKind : u8 {
   zeros,  ///< nothing but zero bytes: a download that was preallocated and never filled
 };
 
+/// Does it begin with the mark of a pickle's protocol, 1 to 5, and an operation behind it?
+bool begins_as_pickle(std::string_view head);
+/// Does it begin with the length of a safetensors header and a JSON object? Such a length may be the mark of a pickle
+/// as well: 640 is 80 02, and what follows decides.
+bool begins_as_safetensors(std::string_view head);
+
 /// Bytes of the beginning that file_kind() looks at.
 inline constexpr std::size_t file_kind_bytes = 512;
 

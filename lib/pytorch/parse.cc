@@ -18,10 +18,6 @@ namespace {
 constexpr std::string_view zip_magic = "PK\x03\x04";
 constexpr u64 max_version_bytes = 64;
 
-bool is_pickle(std::string_view head) {
-  return head.size() >= 3 && head[0] == '\x80' && head[1] >= 1 && head[1] <= 5;
-}
-
 /// A pickle of protocol 0 that begins with an import: "cos\nsystem\n". It has no mark of its own.
 bool begins_with_global(std::string_view head) {
   if (!head.starts_with('c')) return false;
@@ -210,7 +206,11 @@ Status ZipCheckpoint::parse() {
 }  // namespace
 
 bool is_checkpoint(std::string_view head, std::string_view name) {
-  if (!head.starts_with(zip_magic)) return is_pickle(head) || (ends_as_checkpoint(name) && begins_with_global(head));
+  if (!head.starts_with(zip_magic)) {
+    // What a checkpoint's name makes torch load runs as a pickle, whatever else it is.
+    const bool is_pickle = begins_as_pickle(head) && (ends_as_checkpoint(name) || !begins_as_safetensors(head));
+    return is_pickle || (ends_as_checkpoint(name) && begins_with_global(head));
+  }
   const std::string_view first = first_record_name(head);
   return ends_as_checkpoint(name) || first.ends_with("/data.pkl") || first.ends_with("/version");
 }

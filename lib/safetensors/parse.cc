@@ -13,14 +13,6 @@ namespace modelutils::safetensors {
 
 namespace {
 
-/// A plausible length, then an object, perhaps after white space.
-bool looks_like_safetensors(std::string_view head) {
-  if (head.size() <= length_bytes) return false;
-  const u64 length = load<u64>(head.data());
-  const std::size_t first = head.find_first_not_of(" \t\r\n", length_bytes);
-  return length >= 2 && length <= max_header_bytes && first != head.npos && head[first] == '{';
-}
-
 bool is_named_safetensors(std::string_view name) {
   constexpr std::string_view extension = ".safetensors";
   if (name.size() < extension.size()) return false;
@@ -41,7 +33,7 @@ void refuse(Document& document, std::string code, u64 offset, std::string messag
 }  // namespace
 
 bool is_safetensors(std::string_view head, std::string_view name) {
-  return looks_like_safetensors(head) || (is_named_safetensors(name) && file_kind(head) == FileKind::unknown);
+  return begins_as_safetensors(head) || (is_named_safetensors(name) && file_kind(head) == FileKind::unknown);
 }
 
 Result<Document> parse(const ByteSource& source) {

@@ -161,6 +161,15 @@ TEST(Parse, RecognisesByContent) {
   EXPECT_TRUE(is_checkpoint(zip({{.name = "a/b", .content = "x"}}), "m.pt"));
   EXPECT_FALSE(is_checkpoint(zip({{.name = "a/b", .content = "x"}}), "m.docx"));
   EXPECT_FALSE(is_checkpoint("GGUF", "m.bin"));
+  // Headers of 384, 640, 896, 1152 and 1408 bytes, and of so many more than 64 KiB.
+  for (const char low : {'\x01', '\x02', '\x03', '\x04', '\x05'}) {
+    for (const char next : {'\0', '\x01', '}'}) {
+      const std::string header = std::string{'\x80', low, next, '\0', '\0', '\0', '\0', '\0'} + "{\"w\":";
+      EXPECT_FALSE(is_checkpoint(header, "m.safetensors"));
+      EXPECT_FALSE(is_checkpoint(header, "m"));
+      EXPECT_EQ(is_checkpoint(header, "m.bin"), next == '}') << "what torch would run is a pickle";
+    }
+  }
   EXPECT_TRUE(is_checkpoint("cos\nsystem\n(", "m.bin"));
   EXPECT_FALSE(is_checkpoint("cos\nsystem\n(", "notes"));
 }
