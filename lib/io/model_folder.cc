@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/system.h"
+#include "io/download_cache.h"
 #include "io/leased_open.h"
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
@@ -85,27 +86,18 @@ bool is_below(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) && path.substr(directory.size()).starts_with('/');
 }
 
-/// "…/models--org--name/blobs" of a folder in a download cache ("…/models--org--name/snapshots/REVISION"), or empty.
-std::string blobs_of_cache(std::string_view home) {
-  while (!home.empty()) {
-    const std::size_t slash = home.rfind('/');
-    if (home.substr(slash + 1).starts_with("models--")) return std::string(home) + "/blobs";
-    home = home.substr(0, slash == home.npos ? 0 : slash);
-  }
-  return {};
-}
-
 Result<FolderFile> follow_link(const std::string& folder, const std::string& path) {
   const std::optional<std::string> target = resolved(path);
   if (!target) return open_error(path, errno);
   const std::optional<std::string> home = resolved(folder);
   if (!home) return open_error(path, errno);
-  const std::string blobs = blobs_of_cache(*home);
+  const std::string cache = hub_cache_root(*home);
   const Descriptor root(::open("/", system::search_only() | O_DIRECTORY | O_CLOEXEC));
   bool last = false;
   const int descriptor = open_without_links(root.number(), *target, last);
   if (descriptor < 0) return open_error(path, errno);
-  const bool is_outside = !is_below(*target, *home) && (blobs.empty() || !is_below(*target, blobs));
+  const bool is_outside = cache.empty() ? !is_below(*target, *home)
+                                        : !stays_in_hub_cache(cache, *target) || !stays_in_hub_cache(cache, path);
   MU_ASSIGN(auto file, RandomAccessFile::adopt(path, descriptor));
   return FolderFile{std::move(file), is_outside, false};
 }

@@ -15,7 +15,7 @@
 namespace modelutils {
 
 /// What becomes of a file that a symbolic link fetches from outside the model's folder. Links inside the folder, and
-/// links of a download cache into the `blobs` of the model's own `models--…` directory, are never outside.
+/// those in a download cache that never leave it (stays_in_hub_cache()), are not outside.
 enum class OutsideLinks : u8 {
   refuse,  ///< a warning for weights; text that would enter an output is refused: verify and the converters
   warn,    ///< a warning for weights, text is read: what only shows

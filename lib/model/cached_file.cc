@@ -23,6 +23,16 @@ std::string first_of(const std::string& directory, EntryKind wanted, std::string
 }  // namespace
 
 std::optional<std::string> snapshot_file(const std::string& path) {
+  if (const std::string root = shared_blob_root(path); !root.empty()) {
+    for (const SharedLink& link : shared_links(root)) {
+      if (link.target != fs::path(path).filename()) continue;
+      const std::optional<HubPlace> at = hub_place(normal_path(link.blob));
+      if (!at) continue;  // not of a model
+      auto file = at->is_blob ? snapshot_file(link.blob) : std::optional(link.blob);
+      if (file) return file;
+    }
+    return std::nullopt;
+  }
   const std::optional<HubPlace> place = hub_place(normal_path(path));
   if (!place || !place->is_blob || place->name.empty() || place->name.find('/') != std::string::npos) {
     return std::nullopt;

@@ -6,8 +6,9 @@
 
 namespace modelutils {
 
-/// The file of a snapshot that leads to the blob `path` of a Hugging Face cache: its name and its neighbours say what
-/// the blob is. Nothing if `path` is no such blob, or no snapshot has it. Of several the first by name.
+/// The file of a snapshot that leads to the blob `path` of a Hugging Face cache, of a repository or shared: its name
+/// and its neighbours say what the blob is. Nothing if `path` is no such blob, or no snapshot has it. Of several the
+/// first by name.
 std::optional<std::string> snapshot_file(const std::string& path);
 
 /// The first GGUF file of a directory by name; empty if there is none.

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "base/path.h"
+#include "io/directory_names.h"
+#include "io/download_cache.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
 
@@ -58,6 +60,13 @@ std::optional<DownloadRecord> find_metadata(const std::string& path) {
   return std::nullopt;
 }
 
+// Of a file in a Hugging Face cache: does it, or a link on the way to it, lie outside?
+bool leads_outside(const std::string& path) {
+  std::error_code failed;
+  const fs::path folder = fs::canonical(fs::path(path).parent_path(), failed);
+  return failed || !stays_in_hub_cache(hub_cache_root(folder.string()), path);
+}
+
 }  // namespace
 
 std::optional<ExpectedContent> expected_content(std::string_view etag) {
@@ -105,11 +114,59 @@ std::string normal_path(const std::string& path) {
   return (failed ? fs::path(path) : absolute).lexically_normal().string();
 }
 
+std::vector<SharedLink> shared_links(const std::string& root) {
+  std::vector<SharedLink> links;
+  std::error_code unresolved;
+  const std::string start = normal_path(root + "/blobs/");
+  const std::string resolved_start = fs::canonical(root, unresolved).string() + "/blobs/";  // of absolute links
+  const auto add = [&](const std::string& path) {
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(path, no_link);
+    if (no_link) return;
+    const std::string to = normal_path((fs::path(path).parent_path() / target).string());
+    if (to.starts_with(start) || to.starts_with(resolved_start)) links.push_back({path, base_name_of(to)});
+  };
+  const auto repositories = DirectoryNames::read(root, [](std::string_view name, EntryKind kind) {
+    return kind != EntryKind::file && is_hub_repository_name(name);
+  });
+  for (std::size_t i = 0; repositories && i < repositories->size(); ++i) {
+    const std::string repository = root + (root.ends_with('/') ? "" : "/") + std::string(repositories->name(i));
+    std::error_code failed;
+    for (const char* folder : {"/blobs", "/snapshots"}) {
+      for (fs::recursive_directory_iterator at(repository + folder, failed), end; !failed && at != end;
+           at.increment(failed)) {
+        add(at->path().string());
+      }
+    }
+  }
+  std::ranges::sort(links, {}, &SharedLink::blob);
+  return links;
+}
+
+std::string shared_blob_root(const std::string& path) {
+  const fs::path absolute = normal_path(path);
+  const std::string name = absolute.filename().string();
+  const fs::path prefix = absolute.parent_path();
+  if (prefix.filename().string() != name.substr(0, 2) || prefix.parent_path().filename() != "blobs") return {};
+  if (!is_shared_blobs(prefix.parent_path().string())) return {};
+  const std::string below = "blobs/" + prefix.filename().string() + "/" + name;
+  // As the path was given, so that messages show it as the user knows it.
+  if (path.ends_with("/" + below)) return path.substr(0, path.size() - below.size());
+  return prefix.parent_path().parent_path().string() + "/";
+}
+
 DownloadRecord DownloadRecords::find(const std::string& path) {
   const std::string absolute = normal_path(path);
   if (const auto place = hub_place(absolute)) {
     if (!place->is_blob) return find_in_snapshot(absolute, *place);
-    return {.expected = expected_content(place->name)};
+    return {.expected = expected_content(place->name), .is_outside = leads_outside(absolute)};
+  }
+  if (const std::string root = shared_blob_root(absolute); !root.empty()) {
+    for (const SharedLink& link : shared_links(root)) {
+      auto expected = link.target == base_name_of(absolute) ? expected_content(base_name_of(link.blob)) : std::nullopt;
+      if (expected) return {.expected = std::move(expected)};
+    }
+    return {};
   }
   if (auto expected = ollama_blob(base_name_of(absolute))) return {.expected = std::move(expected)};
   return find_metadata(absolute).value_or(DownloadRecord{});
@@ -122,13 +179,12 @@ DownloadRecord DownloadRecords::find_in_snapshot(const std::string& path, const 
   if (!no_link) {
     const std::string blob = (fs::path(path).parent_path() / target).lexically_normal().string();
     const auto blob_place = hub_place(blob);
-    record.is_outside = !blob_place || !blob_place->is_blob || blob_place->repository != place.repository;
     struct stat status {};
     record.is_missing = ::stat(path.c_str(), &status) != 0 && errno == ENOENT;
-    if (!record.is_outside) {
-      record.blob = blob;
-      record.expected = expected_content(blob_place->name);
-    }
+    const bool is_blob = blob_place && blob_place->is_blob;
+    record.is_outside = record.is_missing ? !is_blob : leads_outside(path);
+    if (is_blob) record.blob = blob;
+    if (is_blob && !record.is_outside) record.expected = expected_content(blob_place->name);
   }
   add_listed(place, record);
   return record;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "io/hash.h"
@@ -32,7 +33,7 @@ struct DownloadRecord {
   std::string revision = {};                     ///< commit that it belongs to; may be empty
   std::string blob = {};                         ///< path of the blob that a link of a Hub snapshot leads to
   bool is_missing = false;                       ///< the link leads to a blob that is not there
-  bool is_outside = false;                       ///< a link of a snapshot that leads elsewhere than to its blobs
+  bool is_outside = false;                       ///< a link of a cache that leads out of it
 };
 
 /// A file's place in a Hugging Face cache: "…/models--org--name/snapshots/REVISION/NAME" or "…/blobs/NAME".
@@ -48,10 +49,23 @@ std::optional<HubPlace> hub_place(std::string_view path);
 /// The absolute path without "." and "..", no link resolved.
 std::string normal_path(const std::string& path);
 
+/// A blob of a repository that is a link to one that the whole cache shares.
+struct SharedLink {
+  std::string blob;    ///< its path, below the root as it was given
+  std::string target;  ///< name of the shared blob
+};
+/// Those of all repositories of the Hugging Face cache `root`, sorted. Links in snapshots that go straight to a shared
+/// blob are among them.
+std::vector<SharedLink> shared_links(const std::string& root);
+
+/// Root of the cache (ending in '/') where the path is that of a shared blob, "ROOT/blobs/ab/ab01…"; else empty.
+std::string shared_blob_root(const std::string& path);
+
 /// Looks files up; the list of a revision's files is read once.
 class DownloadRecords {
  public:
-  /// Never fails: what cannot be read or understood is as if it were not recorded.
+  /// Never fails: what cannot be read or understood is as if it were not recorded. Of a shared blob, whose name is no
+  /// checksum that we can compute, what the name of a repository's blob says that leads to it.
   DownloadRecord find(const std::string& path);
 
  private:

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "gguf/split_set.h"
 #include "io/directory_names.h"
+#include "io/download_cache.h"
 #include "io/hash.h"
 #include "io/leased_open.h"
 #include "model/download_record.h"
@@ -122,7 +123,7 @@ class Walk {
 
   static bool is_cache(const Folder& folder) {
     const DirectoryNames& names = folder.names;
-    if (is_hub_repository(folder) || has_ollama_blobs(folder)) return true;
+    if (is_hub_repository(folder) || has_ollama_blobs(folder) || has_shared_blobs(folder)) return true;
     return names.contains(".cache") && is_present(joined(folder.path, ".cache/huggingface/download"));
   }
   static bool is_hub_repository(const Folder& folder) {
@@ -132,6 +133,10 @@ class Walk {
   }
   static bool has_ollama_blobs(const Folder& folder) {
     return folder.names.contains("manifests") && folder.names.contains("blobs");
+  }
+
+  static bool has_shared_blobs(const Folder& folder) {
+    return folder.names.contains("blobs") && is_shared_blobs(joined(folder.path, "blobs"));
   }
 
   // Decides by the name alone what is worth remembering of a folder of a million files.
@@ -311,17 +316,28 @@ class Walk {
     if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !is_directory(path))) return;
     if (kind != EntryKind::directory && kind != EntryKind::link) return;
     // In a cache the files of a revision are links into the blobs: those without a revision belong to none.
-    if (name == "blobs" &&
-        ((is_hub_repository(folder) && folder.names.contains("snapshots")) || has_ollama_blobs(folder))) {
+    if (name == "blobs" && ((is_hub_repository(folder) && folder.names.contains("snapshots")) ||
+                            has_ollama_blobs(folder) || is_shared_blobs(path))) {
       return;
     }
     if (enter(path)) visit(path, folder.below + std::string(name) + '/');
+  }
+
+  // A number for the repository of a Hugging Face cache that the folder is in.
+  static std::optional<u64> repository_of(const Folder& folder) {
+    const auto place = hub_place(normal_path(joined(folder.path, "any")));
+    if (!place) return std::nullopt;
+    const std::string digest = xxh3_digest(std::as_bytes(std::span(place->repository)));
+    u64 number = 0;
+    std::memcpy(&number, digest.data(), sizeof number);
+    return number;
   }
 
   // Hands over a model with these files of the folder, unless it was met before or is left out.
   void hand_over(TreeEntry entry, const Folder& folder, const std::vector<std::string>& files) {
     bool is_new = files.empty() || (options_.all_revisions && hub_place(normal_path(folder.path)));
     bool is_newer = !options_.newer_than;
+    const std::optional<u64> repository = repository_of(folder);
     for (const std::string& name : files) {
       struct stat status {};
       if (::stat(joined(folder.path, name).c_str(), &status) != 0) {
@@ -329,7 +345,9 @@ class Walk {
         continue;
       }
       entry.bytes += static_cast<u64>(status.st_size);
-      if (files_.insert(status.st_dev, status.st_ino)) is_new = true;
+      // Repositories of a cache share files, but each has a model of its own.
+      const bool is_first = files_.insert(status.st_dev, status.st_ino);
+      if (repository ? files_.insert(status.st_dev ^ *repository, status.st_ino) : is_first) is_new = true;
       if (options_.newer_than && modified(status) > *options_.newer_than) is_newer = true;
     }
     if (!is_new) {

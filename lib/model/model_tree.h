@@ -57,9 +57,9 @@ struct TreeRest {
 /// entry, and so is one whose only weights are one file or one set of shards; GGUF parts of one model are one entry.
 /// What a file is, its name says if it ends like a model's, else its first bytes. Manifests of Ollama are models, the
 /// blobs of caches are none. Hidden files, `.git` and the bookkeeping of download caches are not looked at. A model
-/// each of whose files (device and inode) was met before is not a second entry; a directory is entered once. Memory:
-/// the names of one folder at a time for each level, without those that no model has, and sixteen bytes a file of a
-/// model.
+/// each of whose files (device and inode) was met before, in the same repository of a Hugging Face cache if it is in
+/// one, is not a second entry; a directory is entered once. Memory: the names of one folder at a time for each level,
+/// without those that no model has, and sixteen bytes a file of a model, in a Hugging Face cache twice that.
 TreeRest walk_models(const std::string& root, const TreeOptions& options,
                      const std::function<bool(TreeEntry entry)>& found);
 

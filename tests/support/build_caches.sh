@@ -25,6 +25,23 @@ hub_model() { # repository, revision, folder
   : >"$1/.no_exist/$2/adapter_config.json"
 }
 
+# Moves the large blobs of a repository to those that the whole cache shares, as huggingface_hub does with files in Xet.
+share_blobs() { # cache, repository
+  local blob xet
+  mkdir -p "$1/blobs"
+  printf '1\n' >"$1/blobs/.huggingface-shared-blobs"
+  for blob in "$2"/blobs/*; do
+    [ "$(basename "$blob" | wc -c)" -eq 65 ] && [ ! -L "$blob" ] || continue
+    xet=$(printf 'xet %s' "$(basename "$blob")" | sha256sum | cut -d' ' -f1)
+    mkdir -p "$1/blobs/${xet:0:2}"
+    mv "$blob" "$1/blobs/${xet:0:2}/$xet"
+    chmod 444 "$1/blobs/${xet:0:2}/$xet"
+    ln -s "../../blobs/${xet:0:2}/$xet" "$blob"
+    printf '%s\n' "$(basename "$2")/blobs/$(basename "$blob")" >>"$1/blobs/${xet:0:2}/$xet.refs"
+    : >"$1/blobs/${xet:0:2}/$xet.lock"
+  done
+}
+
 # The record of a file that was downloaded to a folder.
 local_record() { # folder, name, revision
   local record=$1/.cache/huggingface/download/$2.metadata etag

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/path.h"
 #include "io/directory_names.h"
+#include "io/download_cache.h"
 #include "io/model_folder.h"
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
@@ -28,7 +29,8 @@ struct Some {
 
   void add(const std::string& path, std::string_view name) {
     struct stat status {};
-    if (::lstat(path.c_str(), &status) == 0) bytes += static_cast<u64>(status.st_size);
+    if (::stat(path.c_str(), &status) == 0 || ::lstat(path.c_str(), &status) == 0)
+      bytes += static_cast<u64>(status.st_size);
     if (count++ == 0) first = name;
   }
 };
@@ -46,6 +48,16 @@ class CacheFolder {
     }
     const std::string manifests = path_ + "/manifests";
     const bool is_ollama = is_present(manifests);
+    const bool is_shared =
+        !is_ollama && !hub_place(normal_path(path_ + "/blobs/any")) && is_shared_blobs(path_ + "/blobs");
+    if (is_shared) {
+      for (SharedLink& link : shared_links(path_)) used_.insert(std::move(link.target));
+      check_blobs(path_ + "/blobs");
+      // Their names are no checksums of the content: the blobs of repositories that lead to them have those.
+      unused_paths_.clear();
+      tell();
+      return {};
+    }
     if (is_ollama) {
       for_files(manifests, "", [&](const std::string& file, std::string_view, EntryKind) { use_manifest(file); });
     } else if (is_present(path_ + "/snapshots")) {
@@ -120,8 +132,9 @@ class CacheFolder {
       }
       std::string usual(name);
       if (usual.starts_with("sha256:")) usual[6] = '-';
+      usual = base_name_of(usual);
       if (used_.contains(usual) || has_broken_manifest_) return;
-      if (!expected_content(name) && !ollama_blob(name)) return;  // no blob
+      if (!expected_content(usual) && !ollama_blob(name)) return;  // no blob
       unused_.add(file, name);
       unused_paths_.push_back(file);
     });

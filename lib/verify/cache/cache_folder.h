@@ -9,7 +9,8 @@
 
 namespace modelutils {
 
-/// Examines the folder `path`: a repository of a Hugging Face cache ("models--org--name"), the models of Ollama (a
+/// Examines the folder `path`: a repository of a Hugging Face cache ("models--org--name"), the root of one whose
+/// repositories share blobs, the models of Ollama (a
 /// folder with "manifests" and "blobs"), or one that files were downloaded to (with .cache/huggingface/download).
 /// Gives the blobs that nobody uses, for --authentic to read. Codes: "cache-unfinished", "cache-blob-unused",
 /// "cache-blob-missing", "io-open".

@@ -95,7 +95,7 @@ std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, 
     if (record.is_outside && !options.follow_links &&
         file.name.empty()) {  // of models in several files their own rules say it
       log.warning(Scope::container, "cache-link-outside",
-                  "is a symbolic link that leads out of its repository in the cache; check where it points");
+                  "is a symbolic link that leads out of the download cache; check where it points");
     }
     struct stat status {};
     const bool has_size = ::stat(file.path.c_str(), &status) == 0;

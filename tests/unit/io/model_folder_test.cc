@@ -114,15 +114,52 @@ TEST_F(ModelFolderTest, TheBlobsOfTheModelsOwnCacheAreNotOutside) {
   create_symlink("../../../blobs/1", snapshot + "/nobody");
   EXPECT_EQ(opened(snapshot, "own"), "own");
   EXPECT_EQ(opened(snapshot, "sub/own"), "own");
-  EXPECT_EQ(opened(snapshot, "other"), "outside: another model's");
-  EXPECT_EQ(opened(snapshot, "secret"), "outside: not a blob");
-  EXPECT_EQ(opened(snapshot, "alike"), "outside: not a blob");
-  EXPECT_EQ(opened(snapshot, "nobody"), "outside: nobody's");
+  EXPECT_EQ(opened(snapshot, "other"), "another model's") << "in the same cache";
+  EXPECT_EQ(opened(snapshot, "secret"), "not a blob");
+  EXPECT_EQ(opened(snapshot, "alike"), "not a blob");
+  EXPECT_EQ(opened(snapshot, "nobody"), "outside: nobody's") << "beside the repositories, but no shared blob";
   create_directories(dir.file("m"));
   create_symlink(dir.file("models--o--n/blobs/1"), dir.file("m/own"));
   EXPECT_EQ(opened(dir.file("m"), "own"), "outside: own") << "a folder that is in no cache";
   create_symlink(snapshot, dir.file("shortcut"));
   EXPECT_EQ(opened(dir.file("shortcut"), "own"), "own");
+}
+
+// snapshots/REVISION/NAME -> ../../blobs/ETAG -> ../../blobs/ab/ab01
+TEST_F(ModelFolderTest, TheSharedBlobsOfTheCacheAreNotOutside) {
+  dir.write("hub/blobs/ab/ab01", "shared");
+  dir.write("hub/blobs/ab/cd01", "of another letter");
+  dir.write("secret", "s");
+  const std::string blobs = dir.file("hub/models--o--n/blobs"), snapshot = dir.file("hub/models--o--n/snapshots/r");
+  create_directories(blobs);
+  create_directories(snapshot);
+  const auto link = [&](const std::string& name, const std::string& target) {
+    create_symlink(target, blobs + "/" + name);
+    create_symlink("../../blobs/" + name, snapshot + "/" + name);
+  };
+  link("shared", "../../blobs/ab/ab01");
+  link("absolute", dir.file("hub/blobs/ab/ab01"));
+  link("other-letter", "../../blobs/ab/cd01");
+  link("away", "../../../secret");
+  link("out-and-in", "../../../back");
+  create_symlink("hub/blobs/ab/ab01", dir.file("back"));
+  link("circle", "circle-2");
+  link("circle-2", "circle");
+  link("gone", "../../blobs/ab/ab02");
+  create_symlink("../../../blobs/ab/ab01", snapshot + "/straight");
+  create_symlink("hub", dir.file("alias"));
+  create_symlink(dir.file("alias/blobs/ab/ab01"), snapshot + "/by-alias");
+  for (const std::string& folder : {snapshot, dir.file("alias/models--o--n/snapshots/r")}) {
+    EXPECT_EQ(opened(folder, "shared"), "shared");
+    EXPECT_EQ(opened(folder, "absolute"), "shared");
+    EXPECT_EQ(opened(folder, "straight"), "shared");
+    EXPECT_EQ(opened(folder, "by-alias"), "shared") << "the cache under its other name";
+    EXPECT_EQ(opened(folder, "other-letter"), "outside: of another letter");
+    EXPECT_EQ(opened(folder, "away"), "outside: s");
+    EXPECT_EQ(opened(folder, "out-and-in"), "outside: shared");
+    EXPECT_EQ(opened(folder, "circle"), "io-open");
+    EXPECT_EQ(opened(folder, "gone"), "io-open");
+  }
 }
 
 TEST_F(ModelFolderTest, WhatCannotBeOpened) {

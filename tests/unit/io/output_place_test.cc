@@ -42,5 +42,27 @@ TEST(OutputPlace, OutputsInCachesAreRefused) {
   EXPECT_TRUE(refuse_output_in_cache(folder.file("new")));
 }
 
+// Old names in them and new ones, by whatever links they are reached.
+TEST(OutputPlace, OutputsInSharedBlobsAreRefused) {
+  const TempDir folder;
+  const std::string hash = "ab" + std::string(62, '0');
+  folder.write("hub/blobs/ab/" + hash, "blob");
+  folder.write("marked/blobs/.huggingface-shared-blobs", "1\n");
+  folder.write("mine/blobs/x", "");
+  std::filesystem::create_directories(folder.file("hub/models--a--b/blobs"));
+  std::filesystem::create_symlink("../../blobs/ab/" + hash, folder.file("hub/models--a--b/blobs/0"));
+  std::filesystem::create_symlink("hub/models--a--b/blobs/0", folder.file("link"));
+  for (const std::string& name : {"hub/blobs/ab/" + hash, std::string("hub/blobs/ab/new"), std::string("hub/blobs/new"),
+                                  std::string("hub/models--a--b/blobs/0"), std::string("link"),
+                                  std::string("marked/blobs/cd/new"), "moved/blobs/ab/" + hash}) {
+    const Status refused = refuse_output_in_cache(folder.file(name));
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().code, "out-in-cache") << name;
+  }
+  for (const char* name : {"hub/new", "mine/blobs/new", "mine/blobs/ab/abc"}) {
+    EXPECT_TRUE(refuse_output_in_cache(folder.file(name))) << name;
+  }
+}
+
 }  // namespace
 }  // namespace modelutils

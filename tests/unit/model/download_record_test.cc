@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "model/ollama_manifest.h"
 #include "support/temp_dir.h"
 
@@ -43,6 +45,35 @@ TEST(DownloadRecord, PlacesInARepository) {
   for (const char* other : {"/hub/models--a--b", "/hub/models--a--b/refs/main", "/hub/a/snapshots/x/y", ""}) {
     EXPECT_FALSE(hub_place(other).has_value()) << other;
   }
+}
+
+// A shared blob is called by a checksum that we cannot compute; the blob that leads to it has one that we can.
+TEST(DownloadRecord, SharedBlobs) {
+  const test::TempDir folder;
+  const std::string xet = "cd" + std::string(62, '1');
+  const std::string hub = folder.file("hub"), shared = hub + "/blobs/cd/" + xet;
+  (void)test::run("mkdir -p " + hub + "/models--o--n/blobs " + hub + "/models--o--n/snapshots/1");
+  folder.write("hub/blobs/cd/" + xet, "content");
+  folder.write("secret", "s");
+  (void)test::run("cd " + hub + "/models--o--n && ln -s ../../blobs/cd/" + xet + " blobs/" + sha256 +
+                  " && ln -s ../../blobs/" + sha256 + " snapshots/1/m && ln -s ../../../secret blobs/" + sha1 +
+                  " && ln -s ../../blobs/" + sha1 + " snapshots/1/away");
+  DownloadRecords records;
+  const DownloadRecord file = records.find(hub + "/models--o--n/snapshots/1/m");
+  EXPECT_EQ(file.expected.value().hex, sha256);
+  EXPECT_FALSE(file.is_outside);
+  EXPECT_FALSE(file.is_missing);
+  EXPECT_EQ(records.find(shared).expected.value().hex, sha256);
+  EXPECT_TRUE(records.find(hub + "/models--o--n/snapshots/1/away").is_outside);
+  EXPECT_TRUE(records.find(hub + "/models--o--n/blobs/" + sha1).is_outside);
+  const auto links = shared_links(hub);
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].blob, hub + "/models--o--n/blobs/" + sha256);
+  EXPECT_EQ(links[0].target, xet);
+  EXPECT_EQ(shared_blob_root(shared), hub + "/");
+  EXPECT_EQ(shared_blob_root(hub + "/models--o--n/blobs/" + sha256), "");
+  std::filesystem::remove(shared);
+  EXPECT_TRUE(records.find(hub + "/models--o--n/snapshots/1/m").is_missing);
 }
 
 TEST(DownloadRecord, AManifestLiesInFourFolders) {
