@@ -44,6 +44,7 @@ class ModelVerifier::Run {
       : options_(verifier.options_),
         source_(verifier.source_),
         manifest_(verifier.manifest_),
+        compared_before_(manifest_ ? manifest_->compared_files() : 0),
         budget_(verifier.threads_),
         digests_(verifier.digests_),
         together_(verifier.together_),
@@ -71,6 +72,7 @@ class ModelVerifier::Run {
       log_.add(without_path(*report_.unreadable));
     }
     if (target_.is_last && manifest_ && manifest_->is_of_single_model()) finish_manifest();
+    tell_published();
     if (options_.policy) {
       log_.change_severities([this](Severity severity, std::string_view code) {
         return severity_under(*options_.policy, severity, code);
@@ -354,6 +356,18 @@ class ModelVerifier::Run {
     manifest_->finish(log_, share.threads(), progress_);
   }
 
+  // That a file is the published one does not make it sound: both are said.
+  void tell_published() {
+    if (!options_.published || !manifest_ || manifest_->compared_files() == compared_before_) return;
+    if (log_.errors() == 0 && log_.warnings() == 0) return;
+    for (const Finding& finding : log_) {
+      if (finding.severity != Severity::note && finding.code.starts_with("manifest-")) return;
+    }
+    log_.note(Scope::data, "manifest-published",
+              fmt::format("is what {} has: the checksums are equal, and what is wrong is wrong there as well",
+                          *options_.published));
+  }
+
   void read_data(const CheckedModel& model) {
     const Catalog& catalog = model.catalog;
     if (options_.data) {
@@ -408,6 +422,7 @@ class ModelVerifier::Run {
   const VerifyOptions& options_;
   const std::optional<PathProbe>& source_;
   std::optional<ManifestCheck>& manifest_;
+  const std::size_t compared_before_;
   ThreadBudget& budget_;
   DigestMemo& digests_;
   const std::optional<TogetherChecks>& together_;
