@@ -106,7 +106,8 @@ std::string entry_name(const std::string& url) {
 HeaderCache::HeaderCache(const std::string& url, std::string name)
     : url_(url.substr(0, url.find_first_of("?#"))), name_(std::move(name)) {
   if (remote_settings().no_cache) return;
-  if (const std::string at = folder(); !at.empty()) path_ = at + "/" + entry_name(url_);
+  // The query may be what tells one file from another, and a secret: its digest alone is kept.
+  if (const std::string at = folder(); !at.empty()) path_ = at + "/" + entry_name(url.substr(0, url.find('#')));
 }
 
 std::optional<CachedHeader> HeaderCache::find(const std::string& version, std::optional<u64> total) const {

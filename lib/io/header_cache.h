@@ -21,7 +21,8 @@ struct CachedHeader {
 /// The entry of one address. What cannot be read is not there; what cannot be written is not kept.
 class HeaderCache {
  public:
-  /// `url` tells entries apart, without its query; `name` is what people call it: completions offer it.
+  /// `url` tells entries apart, with its query, of which a digest alone is kept; `name` is what people call it:
+  /// completions offer it.
   HeaderCache(const std::string& url, std::string name);
 
   /// What is kept, if it is of this version and length; of any where one is not given.
