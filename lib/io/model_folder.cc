@@ -104,19 +104,9 @@ Result<FolderFile> follow_link(const std::string& folder, const std::string& pat
 
 // A name that a file of the model gave must stay in its folder there, too.
 Result<FolderFile> open_at_address(const std::string& folder, std::string_view name, const std::string& path) {
-  bool is_safe = !name.empty();
-  for (const char c : name) {
-    const bool means_more = c == '?' || c == '#' || c == '%' || c == '\\';
-    is_safe = is_safe && static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
-    is_safe = is_safe && (folder.starts_with("hf://") || (!means_more && c != ' '));
+  if (!stays_in_remote_folder(folder, name)) {
+    return input_error("io-open", "is not the name of a file in that folder", {}, {}, path);
   }
-  for (std::string_view rest = name; is_safe && !rest.empty();) {
-    const std::size_t end = std::min(rest.find('/'), rest.size());
-    const std::string_view step = rest.substr(0, end);
-    is_safe = !step.empty() && step != "." && step != "..";
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  if (!is_safe) return input_error("io-open", "is not the name of a file in that folder", {}, {}, path);
   MU_ASSIGN(auto file, RandomAccessFile::open(path));
   return FolderFile{std::move(file), false, false};
 }

@@ -88,6 +88,22 @@ Result<std::vector<RemoteName>> remote_names(const std::string& folder) {
   return names;
 }
 
+bool stays_in_remote_folder(std::string_view folder, std::string_view name) {
+  bool is_safe = !name.empty();
+  for (const char c : name) {
+    const bool means_more = c == '?' || c == '#' || c == '%' || c == '\\';
+    is_safe = is_safe && static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+    is_safe = is_safe && (folder.starts_with("hf://") || (!means_more && c != ' '));
+  }
+  for (std::string_view rest = name; is_safe && !rest.empty();) {
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view step = rest.substr(0, end);
+    is_safe = !step.empty() && step != "." && step != "..";
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return is_safe;
+}
+
 bool is_remote_present(const std::string& path) {
   const auto hub = hub_address(path);
   if (!hub || !*hub) return false;

@@ -46,6 +46,9 @@ struct RemoteName {
 };
 Result<std::vector<RemoteName>> remote_names(const std::string& folder);
 
+/// Can `name`, which a file of the model gave, only be a file in that folder at an address or below it?
+bool stays_in_remote_folder(std::string_view folder, std::string_view name);
+
 /// Is there such a file, as far as that is known without asking for the file?
 bool is_remote_present(const std::string& path);
 

@@ -23,6 +23,9 @@ namespace modelutils {
 namespace {
 
 constexpr u64 first_piece = 64 << 10;
+constexpr u64 first_of_text = 16 << 20;  // config.json, an index, a tokenizer: read whole by whoever reads it
+constexpr u64 max_first_header = 4 << 20;
+constexpr u64 short_rest = 1 << 20;  // of a file, that comes at once
 constexpr u64 max_header = 64 << 20;
 constexpr u64 long_header = 512 << 10;
 constexpr u64 room_of_long_header = 16 << 20;
@@ -40,7 +43,8 @@ class RemoteSource : public ByteSource {
  public:
   explicit RemoteSource(std::string name) : name_(std::move(name)) {}
 
-  Status start(const std::string& path) {
+  // `header` bytes or more come with the first request, if there are so many.
+  Status start(const std::string& path, u64 header) {
     MU_ASSIGN(const RemoteAddress address, resolve_address(path));
     MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(path));
     if (hub) repository_ = hub->repository;
@@ -54,7 +58,7 @@ class RemoteSource : public ByteSource {
     }
     MU_TRY(check_online());
     MU_ASSIGN(file_, FetchedFile::open(address, name_));
-    MU_TRY(extend(first_piece));
+    MU_TRY(is_text(name_) ? fetch(0, first_of_text, kept_) : extend(std::clamp(header, first_piece, max_first_header)));
     find_header();
     if (!cache_ || !total_ || version_.empty()) return {};
     if (auto known = cache_->find(version_, total_); known && known->bytes.size() > kept_.size()) {
@@ -111,6 +115,11 @@ class RemoteSource : public ByteSource {
 
     u64 end() const { return begin + bytes.size(); }
   };
+
+  static bool is_text(std::string_view name) {
+    constexpr std::array<std::string_view, 4> endings = {".json", ".jinja", ".md", ".txt"};
+    return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
+  }
 
   static std::size_t copy(const std::vector<std::byte>& bytes, u64 begin, u64 offset, MutableBytes out) {
     const std::size_t size = std::min<std::size_t>(out.size(), bytes.size() - static_cast<std::size_t>(offset - begin));
@@ -192,6 +201,7 @@ class RemoteSource : public ByteSource {
       if (before != pieces_.end() || offset == kept_.size()) {
         const u64 last = before == pieces_.end() ? 0 : before->asked;
         size = std::max<u64>(size, std::min(max_ahead, last * 2));
+        if (total_ && *total_ - offset <= short_rest) size = *total_ - offset;
       }
       for (const Piece& other : pieces_) {
         if (other.begin > offset) size = std::min(size, other.begin - offset);
@@ -250,6 +260,7 @@ class RemoteSource : public ByteSource {
 struct OpenRemotes {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<RemoteSource>, std::less<>> sources;
+  std::map<std::string, Error, std::less<>> failures;  // of opening ahead, until somebody opens the file
   std::map<int, std::shared_ptr<RemoteSource>> files;
   int next = -2;
 };
@@ -258,15 +269,16 @@ OpenRemotes& open_remotes() {
   return remotes;
 }
 
-Result<std::shared_ptr<RemoteSource>> source_at(const std::string& path) {
+Result<std::shared_ptr<RemoteSource>> source_at(const std::string& path, u64 header = 0) {
   OpenRemotes& remotes = open_remotes();
   {
     const std::lock_guard lock(remotes.mutex);
+    if (auto failed = remotes.failures.extract(path)) return tl::make_unexpected(std::move(failed.mapped()));
     if (const auto known = remotes.sources.find(path); known != remotes.sources.end()) return known->second;
   }
   const std::string name = shown_address(path);
   auto source = std::make_shared<RemoteSource>(name);
-  if (Status started = source->start(path); !started) {
+  if (Status started = source->start(path, header); !started) {
     return tl::make_unexpected(in_file(std::move(started.error()), name));
   }
   log_info("opened {}", name);
@@ -295,17 +307,35 @@ Result<std::shared_ptr<ByteSource>> open_remote(const std::string& path) {
   return open_remote_file(path);
 }
 
-void open_ahead(const std::vector<std::string>& paths) {
-  std::vector<std::string> addresses;
-  std::ranges::copy_if(paths, std::back_inserter(addresses), [](const std::string& path) { return is_address(path); });
-  if (addresses.size() < 2) return;
+void open_ahead(const std::vector<std::string>& paths, const std::vector<u64>& headers) {
+  if (paths.size() < 2 && headers.empty()) return;
+  std::mutex mutex;
+  std::optional<Error> network;
+  std::map<std::string, Error, std::less<>> failures;
   std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < std::min(threads_ahead, addresses.size()); ++i) {
-    threads.emplace_back([&] {
-      for (std::size_t at = next++; at < addresses.size(); at = next++) (void)source_at(addresses[at]);
-    });
+  const auto open_next = [&] {
+    for (std::size_t at = next++; at < paths.size(); at = next++) {
+      if (!is_address(paths[at])) continue;
+      std::optional<Error> failed;
+      {
+        const std::lock_guard lock(mutex);
+        failed = network;
+      }
+      if (!failed) {
+        if (auto opened = source_at(paths[at], headers.empty() ? 0 : headers[at]); !opened) failed = opened.error();
+      }
+      if (!failed) continue;
+      const std::lock_guard lock(mutex);
+      if (!network && failed->code == "remote-network") network = failed;
+      failures.insert_or_assign(paths[at], *failed);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < std::min(threads_ahead, paths.size()); ++i) threads.emplace_back(open_next);
   }
+  const std::lock_guard lock(open_remotes().mutex);
+  open_remotes().failures.merge(failures);
 }
 
 void note_header_end(const ByteSource& source) {

@@ -31,6 +31,28 @@ std::vector<std::string> shards_like(const ShardName& own, const Folder& folder)
   return names;
 }
 
+/// How long the headers of the shards may be, by what the index says is in them.
+std::vector<u64> header_sizes(const ShardIndex& index) {
+  constexpr u64 bytes_of_entry = 100;  // besides the name: type, shape, two offsets
+  std::vector<u64> sizes(index.shards.size(), length_bytes + bytes_of_entry);
+  for (const IndexEntry& entry : index.entries) sizes[entry.shard] += entry.tensor.size() + bytes_of_entry;
+  return sizes;
+}
+
+/// At an address nothing is asked for where an index names a file outside its folder.
+Status check_remote_names(const ShardIndex& index, const Folder& folder) {
+  if (!is_address(folder.path)) return {};
+  for (const Finding& finding : index.findings) {
+    if (finding.code == "st-index-file-name") return tl::make_unexpected(finding);
+  }
+  for (const std::string& name : index.shards) {
+    if (stays_in_remote_folder(folder.path, name)) continue;
+    return input_error("st-index-file-name",
+                       fmt::format("the file name '{}' is refused: in an address it would lead elsewhere", name));
+  }
+  return {};
+}
+
 /// Builds a set: opens files, merges their tensors, compares with the index.
 class SetBuilder {
  public:
@@ -79,7 +101,7 @@ void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>
   if (is_address(folder.path)) {
     std::vector<std::string> paths;
     for (const std::string& name : names) paths.push_back(folder.path + name);
-    open_ahead(paths);
+    open_ahead(paths, set_.index && names == set_.index->shards ? header_sizes(*set_.index) : std::vector<u64>());
   }
   for (const std::string& name : names) {
     auto opened = open_in_folder(folder.path, name);
@@ -307,6 +329,9 @@ Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, Che
   } else {
     builder.report_link(*opened, index_name);
     MU_ASSIGN(ShardIndex index, parse_index(*opened->file));
+    if (Status safe = check_remote_names(index, folder); !safe) {
+      return tl::make_unexpected(in_file(std::move(safe.error()), set.index_path));
+    }
     index.findings.set_file(index_name);
     set.findings.add_all(index.findings);
     set.index = std::move(index);
