@@ -83,9 +83,10 @@ Status check_online() {
 
 u64 longest_silence() {
   constexpr u64 usual = 10;
-  constexpr u64 most = 60;
-  const auto seconds = whole_number(environment_variable("HF_HUB_DOWNLOAD_TIMEOUT").value_or(""));
-  return seconds ? std::clamp<u64>(*seconds, 1, most) : usual;
+  const auto seconds = remote_settings().timeout
+                           ? remote_settings().timeout
+                           : whole_number(environment_variable("HF_HUB_DOWNLOAD_TIMEOUT").value_or(""));
+  return seconds ? std::clamp<u64>(*seconds, 1, most_silence) : usual;
 }
 
 }  // namespace modelutils

@@ -14,6 +14,7 @@ namespace modelutils {
 struct RemoteSettings {
   bool allow_private_redirect = false;  ///< a redirect may lead from a public server to a private address
   bool no_cache = false;                ///< of headers
+  std::optional<u64> timeout = {};      ///< --timeout: seconds, instead of HF_HUB_DOWNLOAD_TIMEOUT
   /// Gets a line when a request is tried again.
   void (*on_retry)(const std::string& file, const std::string& text) = nullptr;
 };
@@ -32,7 +33,9 @@ std::string hub_token();
 /// "remote-offline" where HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set.
 Status check_online();
 
-/// HF_HUB_DOWNLOAD_TIMEOUT: the longest time without a byte, in seconds: 1 to 60, 10 if it says nothing.
+/// The longest time without a byte, in seconds, that RemoteSettings or HF_HUB_DOWNLOAD_TIMEOUT says: 1 to
+/// most_silence, 10 if neither says anything.
 u64 longest_silence();
+inline constexpr u64 most_silence = 600;
 
 }  // namespace modelutils

@@ -7,9 +7,11 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 # What a case's environment has beside its own variables: which helper is tested.
 helper = {name: os.environ[name] for name in ("MODELUTILS_FETCH",) if name in os.environ}
@@ -90,6 +92,168 @@ def cut_midway(root):
     return wrong
 
 
+def run_tool(hub, tool, *arguments, endpoint=None, home=None, **more):
+    """Status, what is said, and the log of the requests, of a run without the cache of headers unless there is a home for it."""
+    before = len(hub.log) if hub else 0
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"PATH": os.environ["PATH"], "HOME": home or folder, "HF_ENDPOINT": endpoint or hub.endpoint, "LC_ALL": "C.UTF-8",
+               **helper, **more}
+        done = subprocess.run([os.path.join(binaries, tool), "--quiet", *arguments], env=env, capture_output=True, cwd=folder,
+                              timeout=120)
+    return done.returncode, done.stderr.decode() + done.stdout.decode(), hub.log[before:] if hub else []
+
+
+def answers(log):
+    """Requests that got an answer other than a redirect."""
+    return len([x for x in log if not 300 <= x["status"] < 400])
+
+
+def shard_missing(root):
+    """A shard that is not on the server is status 3, whenever that is found out, and is asked for once."""
+    hub = stand_in.Hub(root)
+    index = hub.endpoint + "/org/sharded/resolve/main/model.safetensors.index.json"
+    wrong = []
+    for times in ({}, {"times": 1}):
+        for address in ("hf://org/sharded", index):
+            hub.faults = [{"fault": "status", "arg": [404], "match": "model-00017", **times}]
+            status, said, log = run_tool(hub, "st-dump", "--no-cache", "--get", "format", address)
+            asked = [x for x in log if "model-00017" in x["path"]]
+            if status != 3 or "model-00017-of-00030.safetensors" not in said or "[st-shard-open]" not in said or len(asked) != 1:
+                wrong.append("%s: status %s, %d times: %s" % (address, status, len(asked), said[:300]))
+    hub.close()
+    return wrong
+
+
+def shards_elsewhere(root):
+    """An index that names files outside its folder is refused, and nothing but the index was asked for."""
+    wrong = []
+    folder = os.path.join(root, "org/elsewhere")
+    models.sharded(folder, 3, 3)
+    path = os.path.join(folder, "model.safetensors.index.json")
+    good = json.load(open(path))
+    hub = stand_in.Hub(root)
+    web = hub.endpoint + "/org/elsewhere/resolve/main/model.safetensors.index.json"
+    for name in ("../sharded/model-00001-of-00030.safetensors", "/etc/passwd", "a/../../b", "%2e%2e/x.safetensors", "x?y", "http://h/x"):
+        index = {**good, "weight_map": {**good["weight_map"], "evil": name}}
+        json.dump(index, open(path, "w"))
+        is_web_only = "%" in name or "?" in name  # in a name of a repository's file they mean nothing
+        for tool, expected, more in (("st-dump", 3, ()), ("verify", 1, ()), ("mlx2gguf", 3, ("-o", "x.gguf"))):
+            for address in (web,) if is_web_only else ("hf://org/elsewhere", web):
+                if tool == "mlx2gguf" and address == web:
+                    continue
+                status, said, log = run_tool(hub, tool, "--no-cache", address, *more)
+                others = [x["path"] for x in log if "index.json" not in x["path"] and "/api/models/" not in x["path"]]
+                if status != expected or "st-index-file-name" not in said or others:
+                    wrong.append("%s %s with %s: status %s, asks for %s: %s" % (tool, address, name, status, others, said[:300]))
+    hub.close()
+    shutil.rmtree(folder)
+    return wrong
+
+
+def few_requests(root):
+    """What the headers of 30 shards and a small file take: the list of files, the index, and each file once."""
+    folder = os.path.join(root, "org/long")
+    models.sharded(folder, 30, 1500)  # headers of more than 64 KiB
+    hub = stand_in.Hub(root)
+    wrong = []
+    web = hub.endpoint + "/org/%s/resolve/main/model.safetensors.index.json"
+    small = "hf://org/tiny/tiny.gguf"
+    for most, arguments in ((32, ("st-dump", "hf://org/sharded")), (31, ("st-dump", web % "sharded")),
+                            (32, ("st-dump", "hf://org/long")), (31, ("st-dump", web % "long")),
+                            (1, ("gguf-dump", small)), (2, ("gguf-dump", "--stats", small))):
+        status, said, log = run_tool(hub, arguments[0], "--no-cache", *arguments[1:])
+        if status != 0 or answers(log) > most:
+            wrong.append("%s: status %s, %d requests, %d allowed" % (" ".join(arguments), status, answers(log), most))
+    hub.close()
+    shutil.rmtree(folder)
+    return wrong
+
+
+def silent_server(root):
+    """One that accepts and says nothing: readers and converters give up when the time without a byte is over."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=64)
+    endpoint = "http://127.0.0.1:%d" % server.getsockname()[1]
+    tiny = os.path.join(root, "org/tiny/tiny.gguf")
+    wrong = []
+    for tool, *arguments in (("gguf-dump", "hf://org/m/m.gguf"), ("st-dump", "hf://org/m"), ("verify", "hf://org/m"),
+                             ("model-diff", "hf://org/m/m.gguf", tiny), ("mlx2gguf", "hf://org/m", "-o", "x"),
+                             ("gguf2mlx", "hf://org/m/m.gguf", "-o", "x"), ("gguf2bump", "hf://org/m/m.gguf", "-o", "x"),
+                             ("gguf-quantize", "--type", "q8_0", "hf://org/m/m.gguf", "-o", "x"),
+                             ("pt2st", endpoint + "/m.bin", "-o", "x"), ("mlx2gguf", endpoint + "/m.safetensors.index.json", "-o", "x")):
+        start = time.monotonic()
+        status, said, _ = run_tool(None, tool, "--timeout", "2", *arguments, endpoint=endpoint)
+        took = time.monotonic() - start
+        if status != 3 or not 1.5 < took < 10 or "remote-network" not in said:
+            wrong.append("%s: status %s after %.1f s: %s" % (tool, status, took, said[:300]))
+    start = time.monotonic()
+    status, said, _ = run_tool(None, "st-dump", "hf://org/m", endpoint=endpoint, HF_HUB_DOWNLOAD_TIMEOUT="1")
+    if status != 3 or time.monotonic() - start > 8:
+        wrong.append("HF_HUB_DOWNLOAD_TIMEOUT: status %s: %s" % (status, said))
+    for value in ("0", "601", "x"):
+        if run_tool(None, "st-dump", "--timeout", value, tiny, endpoint=endpoint)[0] != 2:
+            wrong.append("takes --timeout " + value)
+    server.close()
+    return wrong
+
+
+def shards_silent(root):
+    """Thirty shards whose server stops answering are one time without a byte, not thirty."""
+    hub = stand_in.Hub(root)
+    hub.faults = [{"fault": "hang", "arg": 300, "match": "model-000"}]
+    wrong = []
+    for tool, *more in (("st-dump",), ("mlx2gguf", "-o", "x")):
+        start = time.monotonic()
+        status, said, _ = run_tool(hub, tool, "--no-cache", "--timeout", "2", "hf://org/sharded", *more)
+        if status != 3 or "remote-network" not in said and "st-shard-open" not in said or time.monotonic() - start > 12:
+            wrong.append("%s: status %s after %.1f s: %s" % (tool, status, time.monotonic() - start, said[:300]))
+    hub.close()
+    return wrong
+
+
+def published_and_broken(root):
+    """A file that is the published one and has findings: both are said."""
+    folder = os.path.join(root, "org/broken")
+    os.makedirs(folder)
+    for name in ("duplicate", "warning", "sound"):
+        shutil.copy(os.path.join(data, "verify", name + ".gguf"), folder)
+    hub = stand_in.Hub(root)
+    wrong = []
+    for name, expected in (("duplicate", 1), ("warning", 0), ("sound", 0)):
+        path = os.path.join(folder, name + ".gguf")
+        status, said, _ = run_tool(hub, "verify", "--json", "--published", "hf://org/broken/%s.gguf" % name, path)
+        if status != expected or ("manifest-published" in said) != (name != "sound"):
+            wrong.append("%s: status %s: %s" % (name, status, said))
+    status, said, _ = run_tool(hub, "verify", "--json", "--published", "hf://org/broken/warning.gguf", os.path.join(folder, "duplicate.gguf"))
+    if status != 1 or "manifest-published" in said:
+        wrong.append("another file: status %s: %s" % (status, said))
+    hub.close()
+    shutil.rmtree(folder)
+    return wrong
+
+
+def queries_tell_files_apart(root):
+    """Two files that differ in the query alone, with one ETag and length, are two headers in the cache, which has no query."""
+    hub = stand_in.Hub(root)
+    commit = hub.repo("org/two").commit(".")
+    wrong = []
+    with tempfile.TemporaryDirectory() as home:
+        address = "%s/org/two/resolve/%s/two-Q8_0.gguf?file=" % (hub.endpoint, commit)
+        for name, requests in (("a", True), ("a", False), ("b", True)):
+            status, said, log = run_tool(hub, "gguf-dump", address + name + "s3cret", home=home)
+            if status != 0 or bool(log) != requests:
+                wrong.append("%s: status %s, %d requests: %s" % (name, status, len(log), said[:300]))
+        kept = os.path.join(home, ".cache/modelutils/headers")
+        for entry in os.listdir(kept):
+            if b"s3cret" in open(os.path.join(kept, entry), "rb").read():
+                wrong.append("keeps the query")
+    hub.close()
+    return wrong
+
+
+own_cases = [cut_midway, shard_missing, shards_elsewhere, few_requests, silent_server, shards_silent, published_and_broken,
+             queries_tell_files_apart]
+
+
 def has_public_addresses():
     """Are we in a network of our own, where the documentation's addresses may be given to this machine?"""
     is_apart = os.listdir("/sys/class/net") == ["lo"] or len(open("/proc/net/dev").readlines()) == 3
@@ -106,12 +270,14 @@ def main():
     cases = json.load(open(os.path.join(hub_folder, "cases.json")))
     cases = [case for case in cases if not wanted or any(name in case["name"] for name in wanted)]
     looked_at = failed = 0
+    own = [case for case in own_cases if not wanted or case.__name__ in wanted]
     with tempfile.TemporaryDirectory() as root, concurrent.futures.ThreadPoolExecutor(8) as pool:
         served = models.hub(root, data)
-        if not wanted or "cut midway" in wanted:
-            wrong = cut_midway(root)
-            looked_at, failed = 1, int(bool(wrong))
-            print("FAILED cut midway: " + "; ".join(wrong) if wrong else "ok cut midway")
+        for case in own:
+            wrong = case(root)
+            looked_at += 1
+            failed += bool(wrong)
+            print("FAILED %s: %s" % (case.__name__, "; ".join(wrong)) if wrong else "ok " + case.__name__)
         jobs = [(case, pool.submit(run_case, case, root, served)) for case in cases
                 if public or "203.0.113" not in json.dumps(case)]
         looked_at += len(jobs)

@@ -376,6 +376,20 @@ void Command::add_remote_flags() {
       remote_settings().allow_private_redirect);
   add({"--no-cache", {}, "Neither use nor keep headers in the cache (XDG_CACHE_HOME/modelutils)", group},
       remote_settings().no_cache);
+  Flag timeout{
+      .names = "--timeout",
+      .value_name = "SECONDS",
+      .help = "Give up a request after so many seconds without a byte (default: HF_HUB_DOWNLOAD_TIMEOUT, or 10)",
+      .group = group,
+      .kind = ValueKind::number};
+  state_->add(std::move(timeout), false, [](const Flag& self, const std::vector<std::string>& values) -> Status {
+    MU_ASSIGN(const u64 seconds, parse_number(self.long_name(), values.back()));
+    if (seconds < 1 || seconds > most_silence) {
+      return usage_error(fmt::format("{} must be 1 to {}, not {}", self.long_name(), most_silence, seconds));
+    }
+    remote_settings().timeout = seconds;
+    return {};
+  });
 }
 
 void Command::add_pager() {

@@ -116,7 +116,7 @@ class Command {
   /// A paragraph for the man page and the end of --help.
   void description(std::string text);
 
-  /// --allow-private-redirect and --no-cache, of tools that read models at an address.
+  /// --allow-private-redirect, --no-cache and --timeout, of tools that read models at an address.
   void add_remote_flags();
   /// --pager, of tools that list; they call start_pager() (pager.h).
   void add_pager();

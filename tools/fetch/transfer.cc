@@ -203,9 +203,12 @@ std::optional<Failure> File::drive() {
     if (is_done_ || failure_ || has_enough()) break;
     const auto now = Clock::now();
     if (now - last_byte_ > std::chrono::seconds(session_.silence)) {
-      failure_ = Failure{"remote-network", "stalled: no data for " + seconds_text(session_.silence), true};
+      // A connection that was lost half-way is made anew once. A server that says nothing had its time.
+      failure_ = Failure{"remote-network", "stalled: no data for " + seconds_text(session_.silence),
+                         arrived() > 0 && !has_stalled_};
+      has_stalled_ = true;
     } else if (now - window > slow_window) {
-      if (received_ < slow_bytes) {
+      if (received_ > 0 && received_ < slow_bytes) {  // whether silence is too long is said above
         failure_ = Failure{"remote-network", "stalled: less than 1 kB/s for 20 seconds", true};
       }
       window = now;
@@ -335,6 +338,7 @@ std::optional<Failure> File::insist(std::string& out) {
     if (arrived_since_ >= bytes_of_recovery) {
       trouble_.reset();
       failures_ = 0;
+      has_stalled_ = false;
     }
     if (!failed || asked_.size == 0) return {};
     arrived_since_ = 0;

@@ -75,6 +75,7 @@ class File : private Receiver {
   // Since the first failure of those that are not forgotten.
   std::optional<Clock::time_point> trouble_;
   int failures_ = 0;
+  bool has_stalled_ = false;
   u64 arrived_since_ = 0;
 
   // Of the request under way, or of the answer without ranges that is read on.
