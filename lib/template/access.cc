@@ -55,6 +55,7 @@ Outcome<Value> own_attribute(Interpreter& interpreter, const Value& of, std::str
   if (name.starts_with("_")) return is_python_attribute(of, name) ? unsafe(machine, of, name) : Value();
   if (changes_value(of, name)) return unsafe(machine, of, name);
   if (of.is(Kind::names)) {
+    MU_TRY(machine.charge(of.as<Names>().attributes.size() / 8));
     for (const auto& [key, value] : of.as<Names>().attributes) {
       if (key == name) return value;
     }
@@ -118,7 +119,6 @@ Outcome<Value> Interpreter::item(const Value& of, const Value& subscript) {
   if (subscript.is(Kind::text)) {
     MU_ASSIGN(const Value own, own_attribute(*this, of, subscript.view()));
     if (!own.is(Kind::missing)) return own;
-    MU_TRY(machine_.reserve(subscript.view().size()));
     return machine_.undefined(fmt::format("'{}' has no attribute '{}'", described_object(of), subscript.view()));
   }
   std::string shown;

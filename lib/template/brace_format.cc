@@ -19,6 +19,7 @@ class BraceFormat {
 
   // `depth`: fields within the specification of a field are looked into once.
   Outcome<std::string> run(std::string_view text, int depth = 2) {
+    MU_TRY(machine_.charge(text.size() / 16));
     if (depth < 0) return machine_.raise("Max string recursion exceeded");
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -121,6 +122,7 @@ class BraceFormat {
       if (index < call_.positional.size()) return call_.positional[index];
       return machine_.raise("Replacement index out of range for positional args tuple");
     }
+    MU_TRY(machine_.charge(call_.named.size() * (1 + name.size() / 64)));
     for (const auto& [key, value] : call_.named) {
       if (key == name) return value;
     }

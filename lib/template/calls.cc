@@ -78,6 +78,8 @@ Outcome<Value> Interpreter::call_macro(const Macro& macro, const Call& call) {
   activation->parent = macro.around;
   activation->slots.resize(body.slots);
 
+  for (const auto& [name, value] : call.named) MU_TRY(machine_.reserve(name.size() + bytes_of_name));
+  MU_TRY(machine_.charge(body.parameters.size() * call.named.size()));
   std::vector<std::pair<std::string, Value>> named = call.named;
   const auto take = [&](std::string_view name) {
     const auto found = std::find_if(named.begin(), named.end(), [&](const auto& one) { return one.first == name; });
@@ -104,7 +106,7 @@ Outcome<Value> Interpreter::call_macro(const Macro& macro, const Call& call) {
       auto* rest = machine_.make<Dict>();
       for (const auto& [name, value] : named) {
         MU_ASSIGN(const Value key, machine_.text(name));
-        rest->put_text(key, value);
+        MU_TRY(put(machine_, *rest, key, value));
       }
       slot(body.kwargs_slot) = Value::of(Kind::dict, rest);
     } else if (!named.empty()) {
@@ -118,7 +120,7 @@ Outcome<Value> Interpreter::call_macro(const Macro& macro, const Call& call) {
     } else if (call.positional.size() > count) {
       return machine_.raise(fmt::format("macro '{}' takes not more than {} argument(s)", body.name, count));
     }
-    enter(body.frame);
+    MU_TRY(enter(body.frame));
     for (std::size_t i = 0; i < count; ++i) slot(body.parameters[i]->slot) = values[i];
     const std::size_t first_default = count - body.defaults.size();
     for (std::size_t i = 0; i < count; ++i) {
@@ -171,6 +173,7 @@ Outcome<Value> Interpreter::call_loop(const Loop& outer, const Call& call) {
 
 Outcome<Value> Interpreter::filter(std::string_view name, const Value& input, const Call& call) {
   MU_DEEPER(machine_);
+  MU_TRY(machine_.charge(1));
   const Native* native = find_filter(name);
   if (native == nullptr) return machine_.raise(fmt::format("No filter named '{}'.", name));
   if (*native == nullptr) return machine_.unsupported(fmt::format("the filter '{}'", name));

@@ -7,7 +7,8 @@ namespace modelutils::jinja {
 
 namespace {
 
-constexpr Limits small_limits = {.steps = 500'000, .memory = u64{32} << 20, .output = u64{1} << 20};
+// Ten times what any published template takes for one of these conversations.
+constexpr Limits small_limits = {.steps = 50'000, .memory = u64{4} << 20, .output = u64{1} << 20};
 
 constexpr std::string_view with_system =
     R"({"messages": [{"role": "system", "content": "SystemMarker"}, {"role": "user", "content": "Good morning"}]})";
@@ -33,8 +34,9 @@ class Trial {
  public:
   explicit Trial(const Template& parsed) : parsed_(parsed) {}
 
-  // Nothing where it raises.
-  std::optional<std::string> prompt(std::string_view conversation) const {
+  // Nothing where it raises, and after a rendering that went beyond the limits: the others would, too.
+  std::optional<std::string> prompt(std::string_view conversation) {
+    if (is_exhausted_) return std::nullopt;
     const auto document = json::parse(std::string(conversation), "a conversation");
     json::Object object;
     if (!document || !(*document)->root.get(object)) return std::nullopt;
@@ -48,28 +50,30 @@ class Trial {
     request.variables.emplace_back("documents", nullptr);
     request.variables.emplace_back("add_generation_prompt", true);
     auto text = render(parsed_, request);
+    is_exhausted_ = !text && text.error().code == "template-limit";
     return text ? std::optional(std::move(*text)) : std::nullopt;
   }
 
-  bool shows(std::string_view conversation, std::string_view marker) const {
+  bool shows(std::string_view conversation, std::string_view marker) {
     const auto text = prompt(conversation);
     return text && text->find(marker) != text->npos;
   }
 
   // Both can be rendered and differ.
-  bool differs(std::string_view left, std::string_view right) const {
+  bool differs(std::string_view left, std::string_view right) {
     const auto one = prompt(left), other = prompt(right);
     return one && other && *one != *other;
   }
 
  private:
   const Template& parsed_;
+  bool is_exhausted_ = false;
 };
 
 }  // namespace
 
 Capabilities capabilities(const Template& parsed) {
-  const Trial trial(parsed);
+  Trial trial(parsed);
   Capabilities can;
   can.system = trial.shows(with_system, "SystemMarker");
   can.tools = trial.shows(with_tools, "tool_marker");

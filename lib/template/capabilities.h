@@ -12,7 +12,8 @@ struct Capabilities {
   bool multimodal = false;  ///< an image in a message changes the prompt, the text with it being the same
 };
 
-/// Renders some short conversations, each within limits far below those of render(): a second at most in all.
+/// Renders some short conversations, each within limits far below those of render(). After a rendering that goes beyond
+/// them no other is tried.
 Capabilities capabilities(const Template& parsed);
 
 }  // namespace modelutils::jinja

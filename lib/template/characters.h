@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "template/python_text.h"
 
 namespace modelutils::jinja {
 
@@ -16,6 +17,33 @@ bool each_character(std::string_view text, const Visit& visit) {
     i += point.size;
   }
   return true;
+}
+
+/// The first character; most are of ASCII.
+inline CodePoint first_of(std::string_view text) {
+  const u8 byte = static_cast<u8>(text.front());
+  return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(text);
+}
+
+/// Without the characters at the side for which drop(bytes, character) is true.
+template <typename Drop>
+std::string_view strip_if(std::string_view text, Side side, const Drop& drop) {
+  if (side != Side::right) {
+    while (!text.empty()) {
+      const CodePoint point = first_of(text);
+      if (!drop(text.substr(0, point.size), point.value)) break;
+      text.remove_prefix(point.size);
+    }
+  }
+  if (side != Side::left) {
+    while (!text.empty()) {
+      std::size_t begin = text.size() - 1;
+      while (begin > 0 && (static_cast<u8>(text[begin]) & 0xc0) == 0x80) --begin;
+      if (!drop(text.substr(begin), first_of(text.substr(begin)).value)) break;
+      text = text.substr(0, begin);
+    }
+  }
+  return text;
 }
 
 }  // namespace modelutils::jinja

@@ -6,6 +6,7 @@
 
 #include "template/operators.h"
 #include "template/printing.h"
+#include "template/text_arguments.h"
 
 namespace modelutils::jinja {
 
@@ -57,7 +58,10 @@ Outcome<bool> equal(Machine& machine, const Value& left, const Value& right) {
     case Kind::undefined:
     case Kind::none: return true;
     case Kind::big:
-    case Kind::text: MU_TRY(machine.charge(left.view().size() / 64)); return left.view() == right.view();
+    case Kind::text:
+      if (left.view().size() != right.view().size()) return false;
+      MU_TRY(machine.charge(left.view().size() / 64));
+      return left.view() == right.view();
     case Kind::list:
     case Kind::tuple:
     case Kind::range: return equal_items(machine, left.items(), right.items());
@@ -75,7 +79,10 @@ Outcome<bool> less(Machine& machine, const Value& left, const Value& right) {
   if (as_real(left) && as_real(right)) return as_number(left) < as_number(right);
   if (left.kind() == right.kind()) {
     // Bytes of UTF-8 are in the order of the characters.
-    if (left.is(Kind::text)) return left.view() < right.view();
+    if (left.is(Kind::text)) {
+      MU_TRY(machine.charge(std::min(left.view().size(), right.view().size()) / 64));
+      return left.view() < right.view();
+    }
     if (left.is(Kind::list) || left.is(Kind::tuple)) return less_items(machine, left.items(), right.items());
   }
   return machine.raise(
@@ -118,7 +125,7 @@ Outcome<bool> contains(Machine& machine, const Value& container, const Value& it
       if (item.is(Kind::undefined) || !item.is(Kind::text)) {
         return machine.raise(fmt::format("'in <string>' requires string as left operand, not {}", type_name(item)));
       }
-      MU_TRY(machine.charge(container.view().size() / 16));
+      MU_TRY(charge_search(machine, container.view(), item.view()));
       return container.view().find(item.view()) != std::string_view::npos;
     case Kind::dict: {
       MU_ASSIGN(const std::string hash, hash_text(machine, item));
@@ -148,6 +155,7 @@ Outcome<bool> contains(Machine& machine, const Value& container, const Value& it
 
 Outcome<std::string> hash_text(Machine& machine, const Value& key) {
   MU_DEEPER(machine);
+  MU_TRY(machine.charge(1));
   switch (key.kind()) {
     case Kind::undefined: return std::string("u");
     case Kind::none: return std::string("n");
@@ -159,7 +167,7 @@ Outcome<std::string> hash_text(Machine& machine, const Value& key) {
       return fmt::format("f{:a}", value);
     }
     case Kind::big: return "i" + std::string(key.view());
-    case Kind::text: MU_TRY(machine.charge(1 + key.view().size() / 64)); return "s" + std::string(key.view());
+    case Kind::text: MU_TRY(machine.charge(key.view().size() / 64)); return "s" + std::string(key.view());
     case Kind::tuple: {
       std::string hash = "t";
       for (const Value& item : key.items()) {
@@ -174,6 +182,14 @@ Outcome<std::string> hash_text(Machine& machine, const Value& key) {
     case Kind::dict: return machine.raise(fmt::format("unhashable type: '{}'", type_name(key)));
     default: return fmt::format("p{}", static_cast<const void*>(key.object()));
   }
+}
+
+Outcome<void> put(Machine& machine, Dict& dict, const Value& key, const Value& value) {
+  constexpr u64 bytes_of_entry = 160;  // two values, a node of the table and what vectors keep free
+  MU_ASSIGN(const std::string hash, hash_text(machine, key));
+  MU_TRY(machine.reserve(bytes_of_entry + hash.size()));
+  dict.put(hash, key, value);
+  return {};
 }
 
 Outcome<void> sort_by_keys(Machine& machine, const std::vector<Value>& keys, bool reverse,

@@ -41,9 +41,7 @@ Outcome<Value> range_of(Interpreter& interpreter, const Value&, const Call& call
 Outcome<void> add_pairs(Machine& machine, const Value& from, Dict& dict) {
   if (from.is(Kind::dict)) {
     for (const auto& [key, value] : from.as<Dict>().entries) {
-      MU_ASSIGN(const std::string hash, hash_text(machine, key));
-      MU_TRY(machine.reserve(2 * sizeof(Value) + 2 * hash.size()));
-      dict.put(hash, key, value);
+      MU_TRY(put(machine, dict, key, value));
     }
     return {};
   }
@@ -51,9 +49,7 @@ Outcome<void> add_pairs(Machine& machine, const Value& from, Dict& dict) {
   for (const Value& pair : pairs) {
     MU_ASSIGN(const std::vector<Value> parts, iterate(machine, pair));
     if (parts.size() != 2) return machine.raise("dictionary update sequence elements must be pairs");
-    MU_ASSIGN(const std::string hash, hash_text(machine, parts[0]));
-    MU_TRY(machine.reserve(2 * sizeof(Value) + 2 * hash.size()));
-    dict.put(hash, parts[0], parts[1]);
+    MU_TRY(put(machine, dict, parts[0], parts[1]));
   }
   return {};
 }
@@ -64,7 +60,7 @@ Outcome<Dict*> dict_from(Machine& machine, const Call& call, std::string_view na
   if (!call.positional.empty()) MU_TRY(add_pairs(machine, call.positional.front(), *dict));
   for (const auto& [key, value] : call.named) {
     MU_ASSIGN(const Value text, machine.text(key));
-    dict->put_text(text, value);
+    MU_TRY(put(machine, *dict, text, value));
   }
   return dict;
 }
@@ -80,6 +76,7 @@ Outcome<Value> namespace_of(Interpreter& interpreter, const Value&, const Call& 
   auto* names = machine.make<Names>();
   for (const auto& [key, value] : dict->entries) {
     if (!key.is(Kind::text)) return machine.unsupported("a namespace whose names are not texts");
+    MU_TRY(machine.reserve(key.view().size() + bytes_of_name));
     names->attributes.emplace_back(std::string(key.view()), value);
   }
   return Value::of(Kind::names, names);
@@ -120,6 +117,7 @@ Outcome<Value> strftime_now(Interpreter& interpreter, const Value&, const Call& 
   if (!values[0].is(Kind::text)) {
     return machine.raise(fmt::format("strftime() argument 1 must be str, not {}", type_name(values[0])));
   }
+  MU_TRY(machine.reserve(values[0].view().size()));
   const std::string format = without_python_codes(values[0].view());
   if (format.find('\0') != std::string::npos) return machine.raise("embedded null character");
   if (format.empty()) return machine.text("");
@@ -139,6 +137,7 @@ Outcome<Value> cycler_of(Interpreter& interpreter, const Value&, const Call& cal
   if (call.positional.empty()) return machine.raise("at least one item has to be provided");
   if (!call.named.empty()) return machine.raise("cycler() takes no keyword arguments");
   auto* cycler = machine.make<Cycler>();
+  MU_TRY(machine.reserve(call.positional.size() * sizeof(Value)));
   cycler->items = call.positional;
   return Value::of(Kind::cycler, cycler);
 }

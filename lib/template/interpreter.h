@@ -106,7 +106,7 @@ class Interpreter {
   Outcome<Loop*> make_loop(const Statement& node, const Value& items);
 
   Value& slot(const Slot& slot) const;
-  void enter(const FrameLoads& frame);
+  Outcome<void> enter(const FrameLoads& frame);
   void leave(const FrameLoads& frame);
   Value from_context(std::string_view name) const;
   void place(Failure& failure, std::size_t at) const {
@@ -124,7 +124,7 @@ class Interpreter {
 };
 
 /// A method that the value has in Python: of kind `missing` if it has none of that name.
-Value find_method(Machine& machine, const Value& of, std::string_view name);
+Outcome<Value> find_method(Machine& machine, const Value& of, std::string_view name);
 /// range, namespace, raise_exception and their like; of kind `missing` if there is none of that name.
 Value find_global(Machine& machine, std::string_view name);
 

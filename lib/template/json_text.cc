@@ -19,36 +19,44 @@ class JsonText {
 
   Outcome<void> value(const Value& value) {
     MU_DEEPER(machine_);
-    const std::size_t before = out_.size();
+    MU_TRY(machine_.charge(1));
     switch (value.kind()) {
-      case Kind::none: out_ += "null"; break;
-      case Kind::boolean: out_ += value.boolean() ? "true" : "false"; break;
-      case Kind::integer: out_ += fmt::format("{}", value.integer()); break;
-      case Kind::big: out_ += value.view(); break;
-      case Kind::real: real(value.real()); break;
-      case Kind::text: string(value.view()); break;
+      case Kind::none: add("null"); return {};
+      case Kind::boolean: add(value.boolean() ? "true" : "false"); return {};
+      case Kind::integer: add(fmt::format("{}", value.integer())); return {};
+      case Kind::big: add(value.view()); return {};
+      case Kind::real: real(value.real()); return {};
+      case Kind::text: return string(value.view());
       case Kind::list:
       case Kind::tuple: return list(value.items());
       case Kind::dict: return dict(value.as<Dict>());
       default: return machine_.raise(fmt::format("Object of type {} is not JSON serializable", type_name(value)));
     }
-    return machine_.reserve(out_.size() - before);
   }
 
  private:
+  static constexpr u64 most_escaped = 6;  // bytes for each: "\\u0001"
+
+  // Counted as it is written: the value that comes next is charged.
+  void add(std::string_view part) {
+    machine_.count(part.size());
+    out_ += part;
+  }
+
   void real(double value) {
     if (std::isnan(value)) {
-      out_ += "NaN";
+      add("NaN");
     } else if (std::isinf(value)) {
-      out_ += value < 0 ? "-Infinity" : "Infinity";
+      add(value < 0 ? "-Infinity" : "Infinity");
     } else {
-      out_ += float_repr(value);
+      add(float_repr(value));
     }
   }
 
   void escape(u32 unit) { out_ += fmt::format("\\u{:04x}", unit); }
 
-  void string(std::string_view text) {
+  Outcome<void> string(std::string_view text) {
+    MU_TRY(machine_.reserve(2 + most_escaped * text.size()));
     out_ += '"';
     for (std::size_t i = 0; i < text.size();) {
       const CodePoint point = decode_utf8(text.substr(i));
@@ -74,6 +82,7 @@ class JsonText {
       i += point.size;
     }
     out_ += '"';
+    return {};
   }
 
   Outcome<void> begin_line() {
@@ -86,60 +95,58 @@ class JsonText {
 
   Outcome<void> list(const std::vector<Value>& items) {
     if (items.empty()) {
-      out_ += "[]";
+      add("[]");
       return {};
     }
-    out_ += '[';
+    add("[");
     ++level_;
     for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) out_ += style_.between_items;
+      if (i > 0) add(style_.between_items);
       MU_TRY(begin_line());
       MU_TRY(value(items[i]));
     }
     --level_;
     MU_TRY(begin_line());
-    out_ += ']';
+    add("]");
     return {};
   }
 
   // Keys that are no texts are written as their JSON.
   Outcome<void> key(const Value& key) {
-    if (key.is(Kind::text)) {
-      string(key.view());
-      return machine_.reserve(key.view().size());
-    }
+    if (key.is(Kind::text)) return string(key.view());
     if (!key.is(Kind::none) && !key.is(Kind::boolean) && !key.is(Kind::integer) && !key.is(Kind::real) &&
         !key.is(Kind::big)) {
       return machine_.raise(fmt::format("keys must be str, int, float, bool or None, not {}", type_name(key)));
     }
-    out_ += '"';
+    add("\"");
     MU_TRY(value(key));
-    out_ += '"';
+    add("\"");
     return {};
   }
 
   Outcome<void> dict(const Dict& dict) {
     if (dict.entries.empty()) {
-      out_ += "{}";
+      add("{}");
       return {};
     }
+    MU_TRY(machine_.reserve(dict.entries.size() * (sizeof(std::size_t) + sizeof(Value))));
     std::vector<std::size_t> order(dict.entries.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (style_.sort_keys) MU_TRY(sort(dict, order));
-    out_ += '{';
+    add("{");
     ++level_;
     bool is_first = true;
     for (const std::size_t i : order) {
-      if (!is_first) out_ += style_.between_items;
+      if (!is_first) add(style_.between_items);
       is_first = false;
       MU_TRY(begin_line());
       MU_TRY(key(dict.entries[i].first));
-      out_ += style_.after_key;
+      add(style_.after_key);
       MU_TRY(value(dict.entries[i].second));
     }
     --level_;
     MU_TRY(begin_line());
-    out_ += '}';
+    add("}");
     return {};
   }
 

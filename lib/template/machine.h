@@ -28,22 +28,27 @@ class Machine {
 
   const Limits& limits() const { return limits_; }
 
-  /// Something is done `count` times.
+  /// Something is done `count` times. Fails also if count() counted more than there may be.
   Outcome<void> charge(u64 count);
   /// Something of `bytes` bytes is about to be made, or read from end to end. Asked for first wherever a template
   /// chooses the size.
   Outcome<void> reserve(u64 bytes);
+  /// So many bytes were made already: objects, messages, pieces of a text. The next charge() fails if they are too
+  /// many, so `bytes` must be small, or no more than the template has in one place.
+  void count(u64 bytes) { spent_.memory += bytes; }
 
   /// What was used up so far.
   struct Spent {
     u64 steps = 0;
     u64 memory = 0;
   };
+  const Spent& spent() const { return spent_; }
   /// Goes on as if `spent` were all; gives what it was.
   Spent exchange_spent(Spent spent) { return std::exchange(spent_, spent); }
 
   tl::unexpected<Failure*> fail(FailureKind kind, std::string message) {
-    return tl::make_unexpected(heap_.make<Failure>(kind, std::move(message)));
+    count(message.size());
+    return tl::make_unexpected(make<Failure>(kind, std::move(message)));
   }
   tl::unexpected<Failure*> raise(std::string message) { return fail(FailureKind::runtime, std::move(message)); }
   tl::unexpected<Failure*> unsupported(std::string_view what) {
@@ -59,6 +64,7 @@ class Machine {
 
   template <typename T, typename... Arguments>
   T* make(Arguments&&... arguments) {
+    count(sizeof(T) + sizeof(Object*));
     return heap_.make<T>(std::forward<Arguments>(arguments)...);
   }
 
@@ -76,6 +82,8 @@ class Machine {
   Outcome<void> check_depth();
 
  private:
+  Outcome<void> bytes_left(u64 bytes);
+
   const Limits limits_;
   Heap heap_;
   Spent spent_;

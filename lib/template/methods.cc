@@ -31,8 +31,12 @@ Outcome<Value> view_of_value(Interpreter& interpreter, const Value& self, const 
 }
 
 Outcome<Value> copy_of_value(Interpreter& interpreter, const Value& self, const Call& call) {
-  MU_TRY(bind_arguments(interpreter.machine(), "copy", call, {}));
-  return self;  // nothing can change either of the two
+  Machine& machine = interpreter.machine();
+  MU_TRY(bind_arguments(machine, "copy", call, {}));
+  if (self.is(Kind::list)) return machine.list(self.items());
+  auto* dict = machine.make<Dict>();
+  for (const auto& [key, value] : self.as<Dict>().entries) MU_TRY(put(machine, *dict, key, value));
+  return Value::of(Kind::dict, dict);
 }
 
 Outcome<Value> count_of_value(Interpreter& interpreter, const Value& self, const Call& call) {
@@ -127,24 +131,26 @@ Value bound(Machine& machine, std::span<const NamedNative> methods, const Value&
   return Value::of(Kind::function, machine.make<Function>(found->name, found->native, of));
 }
 
-Value macro_attribute(Machine& machine, const Macro& macro, std::string_view name) {
+Outcome<Value> macro_attribute(Machine& machine, const Macro& macro, std::string_view name) {
   const FunctionBody& body = *macro.body;
-  const auto text = [&](std::string_view view) { return Value::of(Kind::text, machine.make<Text>(std::string(view))); };
-  if (name == "name") return text(body.name);
+  if (name == "name") return machine.text(std::string(body.name));
   if (name == "caller") return Value::of(body.takes_caller || body.has_caller_parameter);
   if (name == "catch_kwargs") return Value::of(body.takes_kwargs);
   if (name == "catch_varargs") return Value::of(body.takes_varargs);
   if (name == "arguments") {
     std::vector<Value> names;
-    for (const Expression* parameter : body.parameters) names.push_back(text(parameter->text));
-    return Value::of(Kind::tuple, machine.make<List>(std::move(names)));
+    for (const Expression* parameter : body.parameters) {
+      MU_ASSIGN(const Value text, machine.text(std::string(parameter->text)));
+      names.push_back(text);
+    }
+    return machine.list(std::move(names), Kind::tuple);
   }
   return Value();
 }
 
 }  // namespace
 
-Value find_method(Machine& machine, const Value& of, std::string_view name) {
+Outcome<Value> find_method(Machine& machine, const Value& of, std::string_view name) {
   if (of.is(Kind::macro)) return macro_attribute(machine, of.as<Macro>(), name);
   if (of.is(Kind::cycler) && name == "current") {
     const auto& cycler = of.as<Cycler>();

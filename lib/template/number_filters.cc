@@ -51,7 +51,7 @@ Outcome<Value> to_integer_filter(Interpreter& interpreter, const Value& input, c
   if (!values[1].is(Kind::missing)) {
     MU_ASSIGN(base, need_integer(machine, values[1], "base"));
   }
-  MU_TRY(machine.charge(input.view().size() / 16));
+  MU_TRY(machine.charge(input.view().size() / 4));
   if (base != 0 && (base < 2 || base > 36)) return otherwise;
   Heap numbers;
   if (const auto value = integer_of_text(input.view(), static_cast<int>(base), numbers)) {
@@ -71,7 +71,7 @@ Outcome<Value> to_real_filter(Interpreter& interpreter, const Value& input, cons
   if (input.is(Kind::big)) return machine.unsupported("an integer beyond 64 bits");
   if (const auto real = as_real(input)) return Value::of(*real);
   if (input.is(Kind::text)) {
-    MU_TRY(machine.charge(input.view().size() / 16));
+    MU_TRY(machine.charge(input.view().size() / 4));
     if (const auto real = real_of_text(input.view())) return Value::of(*real);
   }
   return values[0].is(Kind::missing) ? Value::of(0.0) : values[0];

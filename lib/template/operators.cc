@@ -148,7 +148,8 @@ Outcome<Value> repeat(Machine& machine, const Value& of, i64 count) {
 
 Outcome<Value> add_texts(Machine& machine, const Value& left, const Value& right) {
   const bool is_markup = left.as<Text>().is_markup || right.as<Text>().is_markup;
-  MU_TRY(machine.reserve(left.view().size() + right.view().size()));
+  const u64 size = left.view().size() + right.view().size();
+  MU_TRY(machine.reserve(is_markup ? most_escaped * size : size));
   std::string text;
   const auto append = [&](const Value& part) {
     text += is_markup && !part.as<Text>().is_markup ? escape_markup(part.view()) : std::string(part.view());

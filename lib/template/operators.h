@@ -23,11 +23,19 @@ Outcome<bool> contains(Machine& machine, const Value& container, const Value& it
 Outcome<void> sort_by_keys(Machine& machine, const std::vector<Value>& keys, bool reverse,
                            std::vector<std::size_t>& order);
 
+/// dict[key] = value, which fails where hash_text() does.
+Outcome<void> put(Machine& machine, Dict& dict, const Value& key, const Value& value);
+
 /// A text that is the same for keys that Python holds equal. Fails for lists and dicts, which cannot be keys.
 Outcome<std::string> hash_text(Machine& machine, const Value& key);
 
 /// The values that iterating yields: characters, items, keys. Of an iterator what is left, and then nothing is left.
 Outcome<std::vector<Value>> iterate(Machine& machine, const Value& value);
+/// An integer that is one object in CPython, wherever it comes from.
+constexpr bool is_shared_integer(i64 value) {
+  return value >= -5 && value <= 256;
+}
+
 /// len(), of what has one.
 Outcome<std::size_t> length(Machine& machine, const Value& value);
 

@@ -31,6 +31,7 @@ class PercentFormat {
       : machine_(machine), text_(text), values_(values) {}
 
   Outcome<std::string> run() {
+    MU_TRY(machine_.charge(text_.size() / 16));
     while (at_ < text_.size()) {
       const std::size_t sign = std::min(text_.find('%', at_), text_.size());
       MU_TRY(machine_.reserve(sign - at_));

@@ -9,15 +9,25 @@ namespace modelutils::jinja {
 
 namespace {
 
-// A text that grows while it is printed: charged as it grows, so that no value is printed larger than the budget.
-Outcome<void> charge_growth(Machine& machine, const std::string& out, std::size_t before) {
-  return machine.reserve(out.size() - before);
+// A text that grows while it is printed is charged as it grows, so that no value is printed larger than the budget.
+constexpr u64 most_repr = 4;  // bytes for each: "\\x01"
+
+Outcome<void> append_quoted(Machine& machine, std::string& out, std::string_view text) {
+  MU_TRY(machine.reserve(2 + most_repr * text.size()));
+  append_repr(out, text);
+  return {};
+}
+
+// Brackets, names of types, numbers.
+void append_short(Machine& machine, std::string& out, std::string_view part) {
+  machine.count(part.size());
+  out += part;
 }
 
 Outcome<void> append_items(Machine& machine, std::string& out, const std::vector<Value>& items) {
-  const char* between = "";
+  std::string_view between;
   for (const Value& item : items) {
-    out += between;
+    append_short(machine, out, between);
     MU_TRY(append_repr(machine, out, item));
     between = ", ";
   }
@@ -25,30 +35,29 @@ Outcome<void> append_items(Machine& machine, std::string& out, const std::vector
 }
 
 Outcome<void> append_dict(Machine& machine, std::string& out, const Dict& dict) {
-  out += '{';
-  const char* between = "";
+  std::string_view between = "{";
   for (const auto& [key, value] : dict.entries) {
-    out += between;
+    append_short(machine, out, between);
     MU_TRY(append_repr(machine, out, key));
-    out += ": ";
+    append_short(machine, out, ": ");
     MU_TRY(append_repr(machine, out, value));
     between = ", ";
   }
-  out += '}';
+  append_short(machine, out, dict.entries.empty() ? "{}" : "}");
   return {};
 }
 
 Outcome<void> append_names(Machine& machine, std::string& out, const Names& names) {
-  out += "<Namespace {";
-  const char* between = "";
+  append_short(machine, out, "<Namespace {");
+  std::string_view between;
   for (const auto& [name, value] : names.attributes) {
-    out += between;
-    append_repr(out, name);
-    out += ": ";
+    append_short(machine, out, between);
+    MU_TRY(append_quoted(machine, out, name));
+    append_short(machine, out, ": ");
     MU_TRY(append_repr(machine, out, value));
     between = ", ";
   }
-  out += "}>";
+  append_short(machine, out, "}>");
   return {};
 }
 
@@ -103,49 +112,50 @@ Outcome<void> append_repr(Machine& machine, std::string& out, const Value& value
   MU_DEEPER(machine);
   MU_TRY(machine.charge(1));
   switch (value.kind()) {
-    case Kind::text: {
-      const std::size_t before = out.size();
-      if (value.as<Text>().is_markup) out += "Markup(";
-      append_repr(out, value.view());
-      if (value.as<Text>().is_markup) out += ')';
-      return charge_growth(machine, out, before);
-    }
+    case Kind::text:
+      if (!value.as<Text>().is_markup) return append_quoted(machine, out, value.view());
+      append_short(machine, out, "Markup(");
+      MU_TRY(append_quoted(machine, out, value.view()));
+      append_short(machine, out, ")");
+      return {};
     case Kind::list:
-      out += '[';
+      append_short(machine, out, "[");
       MU_TRY(append_items(machine, out, value.items()));
-      out += ']';
+      append_short(machine, out, "]");
       return {};
     case Kind::tuple:
-      out += '(';
+      append_short(machine, out, "(");
       MU_TRY(append_items(machine, out, value.items()));
-      out += value.items().size() == 1 ? ",)" : ")";
+      append_short(machine, out, value.items().size() == 1 ? ",)" : ")");
       return {};
     case Kind::dict: return append_dict(machine, out, value.as<Dict>());
     case Kind::view: {
-      out += type_name(value);
-      out += "([";
+      append_short(machine, out, type_name(value));
+      append_short(machine, out, "([");
       MU_ASSIGN(const std::vector<Value> items, view_items(machine, value.as<View>()));
       MU_TRY(append_items(machine, out, items));
-      out += "])";
+      append_short(machine, out, "])");
       return {};
     }
     case Kind::names: return append_names(machine, out, value.as<Names>());
-    case Kind::undefined: out += "Undefined"; return {};
+    case Kind::undefined: append_short(machine, out, "Undefined"); return {};
     default: return append_str(machine, out, value);
   }
 }
 
 Outcome<void> append_str(Machine& machine, std::string& out, const Value& value) {
-  const std::size_t before = out.size();
   switch (value.kind()) {
     case Kind::missing:
     case Kind::undefined: return {};
-    case Kind::none: out += "None"; return {};
-    case Kind::boolean: out += value.boolean() ? "True" : "False"; return {};
-    case Kind::integer: out += fmt::format("{}", value.integer()); return {};
-    case Kind::real: out += float_repr(value.real()); return {};
+    case Kind::none: append_short(machine, out, "None"); return {};
+    case Kind::boolean: append_short(machine, out, value.boolean() ? "True" : "False"); return {};
+    case Kind::integer: append_short(machine, out, fmt::format("{}", value.integer())); return {};
+    case Kind::real: append_short(machine, out, float_repr(value.real())); return {};
     case Kind::big:
-    case Kind::text: out += value.view(); return charge_growth(machine, out, before);
+    case Kind::text:
+      MU_TRY(machine.reserve(value.view().size()));
+      out += value.view();
+      return {};
     case Kind::list:
     case Kind::tuple:
     case Kind::dict:
@@ -157,10 +167,10 @@ Outcome<void> append_str(Machine& machine, std::string& out, const Value& value)
       const i64 first = items.front().integer();
       const i64 step = items.size() > 1 ? items[1].integer() - first : 1;
       if (items.size() == 1 || step != 1) return machine.unsupported("printing a range() with a step");
-      out += fmt::format("range({}, {})", first, items.back().integer() + 1);
+      append_short(machine, out, fmt::format("range({}, {})", first, items.back().integer() + 1));
       return {};
     }
-    case Kind::macro: out += fmt::format("<Macro '{}'>", macro_name(value)); return {};
+    case Kind::macro: append_short(machine, out, fmt::format("<Macro '{}'>", macro_name(value))); return {};
     default: return machine.unsupported(fmt::format("printing a {}", type_name(value)));
   }
 }

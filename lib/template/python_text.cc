@@ -42,37 +42,6 @@ bool is_printable(char32_t c) {
   }
 }
 
-// UTF-8 is self-synchronising: what matches is a whole character.
-bool is_one_of(std::string_view character, std::string_view characters) {
-  return characters.find(character) != std::string_view::npos;
-}
-
-// The first character; most are of ASCII.
-CodePoint first_of(std::string_view text) {
-  const u8 byte = static_cast<u8>(text.front());
-  return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(text);
-}
-
-template <typename Drop>
-std::string_view strip_if(std::string_view text, Side side, const Drop& drop) {
-  if (side != Side::right) {
-    while (!text.empty()) {
-      const CodePoint point = first_of(text);
-      if (!drop(text.substr(0, point.size), point.value)) break;
-      text.remove_prefix(point.size);
-    }
-  }
-  if (side != Side::left) {
-    while (!text.empty()) {
-      std::size_t begin = text.size() - 1;
-      while (begin > 0 && (static_cast<u8>(text[begin]) & 0xc0) == 0x80) --begin;
-      if (!drop(text.substr(begin), first_of(text.substr(begin)).value)) break;
-      text = text.substr(0, begin);
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 bool is_space(char32_t c) {
@@ -83,6 +52,19 @@ bool is_space(char32_t c) {
 
 bool is_digit(char32_t c) {
   return c < 0x80 ? c >= '0' && c <= '9' : category(c) == UTF8PROC_CATEGORY_ND;
+}
+
+std::optional<int> decimal_value(char32_t c) {
+  if (!is_digit(c)) return std::nullopt;
+  if (c < 0x80) return static_cast<int>(c - '0');
+  // Unicode has the ten digits of a script in a row; rows may follow each other.
+  char32_t first = c;
+  while (is_digit(first - 1)) --first;
+  return static_cast<int>((c - first) % 10);
+}
+
+bool is_other_number(char32_t c) {
+  return c >= 0x80 && category(c) == UTF8PROC_CATEGORY_NO;
 }
 
 bool is_letter(char32_t c) {
@@ -112,10 +94,6 @@ bool is_name_part(char32_t c) {
 
 std::string_view strip(std::string_view text, Side side) {
   return strip_if(text, side, [](std::string_view, char32_t c) { return is_space(c); });
-}
-
-std::string_view strip(std::string_view text, std::string_view characters, Side side) {
-  return strip_if(text, side, [&](std::string_view one, char32_t) { return is_one_of(one, characters); });
 }
 
 std::size_t bytes_of(std::string_view text, std::size_t count) {

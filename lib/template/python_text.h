@@ -12,6 +12,10 @@ namespace modelutils::jinja {
 /// str.isspace() of one character.
 bool is_space(char32_t c);
 bool is_digit(char32_t c);
+/// The value of a decimal digit of any script: nothing for other characters.
+std::optional<int> decimal_value(char32_t c);
+/// A number that is no decimal digit, such as ² and ½. Python takes some of these for digits.
+bool is_other_number(char32_t c);
 bool is_letter(char32_t c);
 /// A character of \w in Python's regular expressions.
 bool is_word(char32_t c);
@@ -19,10 +23,9 @@ bool is_word(char32_t c);
 bool is_name_part(char32_t c);
 bool is_name_start(char32_t c);
 
-/// Without blanks (`characters`: without these) at the beginning and at the end.
+/// Without blanks at the beginning and at the end.
 enum class Side : u8 { both, left, right };
 std::string_view strip(std::string_view text, Side side = Side::both);
-std::string_view strip(std::string_view text, std::string_view characters, Side side);
 
 /// Bytes of the first `count` characters.
 std::size_t bytes_of(std::string_view text, std::size_t count);
@@ -43,7 +46,8 @@ bool is_lower(std::string_view text);
 void append_repr(std::string& out, std::string_view text);
 /// str() of a float: 1.0, 1e+16, inf.
 std::string float_repr(double value);
-/// html.escape() as markupsafe has it.
+/// html.escape() as markupsafe has it, and how many bytes it makes of one at most.
+constexpr u64 most_escaped = 5;
 std::string escape_markup(std::string_view text);
 
 }  // namespace modelutils::jinja

@@ -1,6 +1,7 @@
 #include "template/render.h"
 
 #include "template/interpreter.h"
+#include "template/operators.h"
 
 namespace modelutils::jinja {
 
@@ -31,10 +32,9 @@ Outcome<Value> value_of(Machine& machine, const json::Element& element) {
   if (element.get(object)) {
     auto* dict = machine.make<Dict>();
     for (const json::Member member : object) {
-      MU_TRY(machine.reserve(2 * sizeof(Value) + 2 * member.key.size()));
       MU_ASSIGN(const Value key, machine.text(std::string(member.key)));
       MU_ASSIGN(const Value value, value_of(machine, member.value));
-      dict->put_text(key, value);
+      MU_TRY(put(machine, *dict, key, value));
     }
     return Value::of(Kind::dict, dict);
   }

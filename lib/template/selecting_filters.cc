@@ -110,8 +110,11 @@ Outcome<Value> attr_filter(Interpreter& interpreter, const Value& input, const C
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "attr", call, parameters, 1));
   MU_ASSIGN(const std::string name, str(machine, values[0]));
   // Items are no attributes: a dict that has a key of that name has no such attribute. Its methods are found.
-  if (input.is(Kind::dict) && find_method(machine, input, name).is(Kind::missing)) {
-    return machine.undefined(fmt::format("'dict object' has no attribute '{}'", name));
+  if (input.is(Kind::dict)) {
+    MU_ASSIGN(const Value method, find_method(machine, input, name));
+    if (method.is(Kind::missing)) {
+      return machine.undefined(fmt::format("'dict object' has no attribute '{}'", name));
+    }
   }
   return interpreter.attribute(input, name);
 }

@@ -156,11 +156,12 @@ Outcome<Value> unique_filter(Interpreter& interpreter, const Value& input, const
   MU_ASSIGN(const AttributePath path, AttributePath::of(machine, values[1]));
   MU_ASSIGN(const std::vector<Value> items, iterate(machine, input));
   MU_ASSIGN(const std::vector<Value> keys, keys_of(interpreter, items, path, is_true(values[0])));
+  constexpr u64 bytes_of_hash = 64;  // a node of the set
   std::unordered_set<std::string> seen;
   std::vector<Value> kept;
   for (std::size_t i = 0; i < items.size(); ++i) {
     MU_ASSIGN(std::string hash, hash_text(machine, keys[i]));
-    MU_TRY(machine.reserve(hash.size()));
+    MU_TRY(machine.reserve(bytes_of_hash + hash.size()));
     if (seen.insert(std::move(hash)).second) kept.push_back(items[i]);
   }
   return generated(machine, std::move(kept));

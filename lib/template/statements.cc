@@ -12,7 +12,7 @@ Outcome<std::string> Interpreter::run(const FunctionBody& root) {
   auto* activation = machine_.make<Activation>();
   activation->slots.resize(root.slots);
   activation_ = activation;
-  enter(root.frame);
+  MU_TRY(enter(root.frame));
   MU_TRY(body(root.body));
   return std::move(out_);
 }
@@ -94,7 +94,7 @@ Outcome<Interpreter::Flow> Interpreter::condition(const Statement& node) {
 }
 
 Outcome<Interpreter::Flow> Interpreter::with(const Statement& node) {
-  enter(node.frame);
+  MU_TRY(enter(node.frame));
   for (const auto& [target, expression] : node.assignments) {
     MU_ASSIGN(const Value value, evaluate(*expression));
     MU_TRY(assign(*target, value, false));
@@ -108,7 +108,7 @@ Outcome<Interpreter::Flow> Interpreter::with(const Statement& node) {
 Outcome<Interpreter::Flow> Interpreter::captured(const Statement& node) {
   std::string before;
   before.swap(out_);
-  enter(node.frame);
+  MU_TRY(enter(node.frame));
   MU_ASSIGN(const Flow flow, body(node.body));
   before.swap(out_);
   if (flow != Flow::on) {  // the body left a loop: what it printed is lost, as in Jinja
@@ -135,8 +135,8 @@ Outcome<Interpreter::Flow> Interpreter::block(const Statement& node) {
   MU_TRY(machine_.reserve(node.function->slots * sizeof(Value)));
   activation->slots.resize(node.function->slots);
   const Activation* around = std::exchange(activation_, activation);
-  enter(node.function->frame);
-  auto flow = body(node.function->body);
+  const auto entered = enter(node.function->frame);
+  auto flow = entered ? body(node.function->body) : tl::make_unexpected(entered.error());
   activation_ = around;
   return flow;
 }
@@ -151,13 +151,14 @@ Outcome<void> Interpreter::assign(const Expression& target, const Value& value, 
     MU_ASSIGN(const Value of, evaluate(*target.operands.front()));
     if (!of.is(Kind::names)) return machine_.raise("cannot assign attribute on non-namespace object");
     auto& attributes = of.changing<Names>().attributes;
+    MU_TRY(machine_.charge(attributes.size() / 8));
     for (auto& [name, old] : attributes) {
       if (name == target.text) {
         old = value;
         return {};
       }
     }
-    MU_TRY(machine_.reserve(target.text.size() + sizeof(Value)));
+    MU_TRY(machine_.reserve(target.text.size() + bytes_of_name));
     attributes.emplace_back(std::string(target.text), value);
     return {};
   }
@@ -194,8 +195,9 @@ Outcome<Loop*> Interpreter::make_loop(const Statement& node, const Value& items)
     test->parent = activation_;
     test->slots.resize(node.test_function->slots);
     const Activation* around = std::exchange(activation_, test);
-    enter(node.test_function->frame);
+    const auto entered = enter(node.test_function->frame);
     activation_ = around;
+    MU_TRY(entered);
     loop->test = test;
   }
   return loop;
@@ -256,14 +258,14 @@ Outcome<Interpreter::Flow> Interpreter::iterate_loop(const Statement& node, Loop
     ++loop.index0;
     loop.before = loop.current;
     loop.current = item;
-    enter(node.frame);
+    MU_TRY(enter(node.frame));
     slot(node.loop_slot) = Value::of(Kind::loop, &loop);
     MU_TRY(assign(*node.target, item, false));
     MU_ASSIGN(left, body(node.body));
   }
   leave(node.frame);
   if (any || node.otherwise.empty()) return Flow::on;
-  enter(node.otherwise_frame);
+  MU_TRY(enter(node.otherwise_frame));
   auto flow = body(node.otherwise);
   leave(node.otherwise_frame);
   return flow;
@@ -283,7 +285,9 @@ Value Interpreter::from_context(std::string_view name) const {
   return find_global(machine_, name);
 }
 
-void Interpreter::enter(const FrameLoads& frame) {
+// Also pays for leave().
+Outcome<void> Interpreter::enter(const FrameLoads& frame) {
+  MU_TRY(machine_.charge((frame.loads.size() + frame.parameters.size()) / 4));
   for (const SlotLoad& load : frame.loads) {
     Value& value = slot({0, load.index});
     switch (load.from) {
@@ -292,6 +296,7 @@ void Interpreter::enter(const FrameLoads& frame) {
       case SlotLoad::From::context: value = from_context(load.name); break;
     }
   }
+  return {};
 }
 
 void Interpreter::leave(const FrameLoads& frame) {

@@ -6,9 +6,16 @@
 #include <limits>
 
 #include "base/utf8.h"
+#include "template/characters.h"
 #include "template/printing.h"
 
 namespace modelutils::jinja {
+
+Outcome<void> charge_search(Machine& machine, std::string_view text, std::string_view wanted) {
+  if (wanted.size() > text.size()) return machine.charge(1);
+  const u64 places = text.size() - wanted.size() + 1;
+  return machine.charge(1 + text.size() / 64 + (places + 15) / 16 * (1 + wanted.size() / 64));
+}
 
 Outcome<std::string_view> plain_text(Machine& machine, const Value& value) {
   if (value.as<Text>().is_markup) return machine.unsupported("this method of a text that is marked as safe");
@@ -35,15 +42,18 @@ Outcome<Value> texts(Machine& machine, const std::vector<std::string_view>& part
 Outcome<Value> strip_value(Machine& machine, const Value& text, const Call& call, Side side) {
   constexpr std::string_view parameters[] = {"chars"};
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "strip", call, parameters));
-  std::string_view rest;
-  if (values[0].is(Kind::missing) || values[0].is(Kind::none)) {
-    rest = strip(text.view(), side);
-  } else {
-    MU_ASSIGN(const std::string_view characters, text_argument(machine, values[0], "strip arg"));
-    // Each character that goes is looked for among them.
-    MU_TRY(machine.charge(text.view().size() * (1 + characters.size() / 64)));
-    rest = strip(text.view(), characters, side);
+  const bool drops_blanks = values[0].is(Kind::missing) || values[0].is(Kind::none);
+  std::string_view characters;
+  if (!drops_blanks) {
+    MU_ASSIGN(characters, text_argument(machine, values[0], "strip arg"));
   }
+  Outcome<void> charged;
+  const std::string_view rest = strip_if(text.view(), side, [&](std::string_view one, char32_t c) {
+    charged = machine.charge(1 + characters.size() / 64);
+    // UTF-8 is self-synchronising: what matches is a whole character.
+    return charged && (drops_blanks ? is_space(c) : characters.find(one) != characters.npos);
+  });
+  MU_TRY(charged);
   if (rest.size() == text.view().size()) return text;
   return machine.text(std::string(rest), text.as<Text>().is_markup);
 }
@@ -123,7 +133,8 @@ std::size_t occurrences(std::string_view text, std::string_view wanted) {
   return count;
 }
 
-std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
+Outcome<std::vector<std::string_view>> lines_of(Machine& machine, std::string_view text, bool keep_ends) {
+  MU_TRY(machine.charge(text.size() / 8));
   const auto ends_line = [](char32_t c) {
     return (c >= 0x0a && c <= 0x0d) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 || c == 0x2029;
   };
@@ -134,6 +145,7 @@ std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
     std::size_t end = at + point.size;
     if (ends_line(point.value)) {
       if (point.value == '\r' && end < text.size() && text[end] == '\n') ++end;
+      MU_TRY(machine.reserve(2 * sizeof(std::string_view)));  // a vector keeps as many free
       lines.push_back(text.substr(begin, (keep_ends ? end : at) - begin));
       begin = end;
     }
@@ -145,7 +157,7 @@ std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
 
 Outcome<Value> replaced(Machine& machine, std::string_view text, std::string_view before, std::string_view after,
                         i64 most) {
-  MU_TRY(machine.charge(text.size() / 16));
+  MU_TRY(charge_search(machine, text, before));
   const u64 left = most < 0 ? std::numeric_limits<u64>::max() : static_cast<u64>(most);
   std::string out;
   u64 count = 0;

@@ -9,6 +9,9 @@
 
 namespace modelutils::jinja {
 
+/// Asked for before `wanted` is looked for in `text`: std::string_view may compare it at every place.
+Outcome<void> charge_search(Machine& machine, std::string_view text, std::string_view wanted);
+
 /// A text that is not marked as safe: of one that is, Python would escape the arguments.
 Outcome<std::string_view> plain_text(Machine& machine, const Value& value);
 /// An argument that must be a text.
@@ -27,7 +30,7 @@ std::vector<std::string_view> split_at_from_right(std::string_view text, std::st
 /// How often `wanted`, which is not empty, is in a text, without overlaps.
 std::size_t occurrences(std::string_view text, std::string_view wanted);
 /// splitlines(): at all line ends that Unicode has.
-std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends);
+Outcome<std::vector<std::string_view>> lines_of(Machine& machine, std::string_view text, bool keep_ends);
 
 /// The first `most` (−1: all) of `before` replaced.
 Outcome<Value> replaced(Machine& machine, std::string_view text, std::string_view before, std::string_view after,

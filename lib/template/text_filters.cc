@@ -24,6 +24,7 @@ Outcome<Value> cased_filter(Interpreter& interpreter, const Value& input, const 
   Machine& machine = interpreter.machine();
   MU_TRY(bind_arguments(machine, "filter", call, {}));
   MU_ASSIGN(const Value text, str_value(machine, input));
+  MU_TRY(machine.charge(text.view().size() / 8));
   MU_TRY(machine.reserve(2 * text.view().size()));
   std::optional<std::string> changed = change(text.view());
   if (!changed) return machine.unsupported("the other case of one of these letters");
@@ -78,7 +79,7 @@ Outcome<Value> escape_filter(Interpreter& interpreter, const Value& input, const
   MU_TRY(bind_arguments(machine, "escape", call, {}));
   if (!again && input.is(Kind::text) && input.as<Text>().is_markup) return input;
   MU_ASSIGN(const std::string text, str(machine, input));
-  MU_TRY(machine.reserve(5 * text.size()));
+  MU_TRY(machine.reserve(most_escaped * text.size()));
   return machine.text(escape_markup(text), true);
 }
 
@@ -104,6 +105,7 @@ Outcome<Value> tojson_filter(Interpreter& interpreter, const Value& input, const
   style.ascii_only = is_true(values[0]);
   style.sort_keys = is_true(values[3]);
   if (values[1].is(Kind::text)) {
+    MU_TRY(machine.reserve(values[1].view().size()));
     style.indent = std::string(values[1].view());
   } else if (!values[1].is(Kind::missing) && !values[1].is(Kind::none)) {
     MU_ASSIGN(const i64 width, need_integer(machine, values[1], "indent"));
@@ -116,6 +118,7 @@ Outcome<Value> tojson_filter(Interpreter& interpreter, const Value& input, const
     if (!is_pair) return machine.raise("separators must be a pair of texts");
     MU_ASSIGN(const std::string_view between, text_argument(machine, values[2].items()[0], "a separator"));
     MU_ASSIGN(const std::string_view after, text_argument(machine, values[2].items()[1], "a separator"));
+    MU_TRY(machine.reserve(between.size() + after.size()));
     style.between_items = between;
     style.after_key = after;
   }
@@ -134,6 +137,7 @@ Outcome<Value> indent_filter(Interpreter& interpreter, const Value& input, const
   }
   std::string blanks;
   if (values[0].is(Kind::text)) {
+    MU_TRY(machine.reserve(values[0].view().size()));
     blanks = values[0].view();
   } else {
     i64 width = 4;
@@ -144,9 +148,9 @@ Outcome<Value> indent_filter(Interpreter& interpreter, const Value& input, const
     MU_TRY(machine.reserve(static_cast<u64>(std::max<i64>(width, 0))));
     blanks.assign(static_cast<std::size_t>(std::max<i64>(width, 0)), ' ');
   }
+  MU_TRY(machine.reserve(input.view().size()));
   const std::string source = std::string(input.view()) + "\n";
-  MU_TRY(machine.reserve(source.size() * 5));
-  const std::vector<std::string_view> lines = lines_of(source, false);
+  MU_ASSIGN(const std::vector<std::string_view> lines, lines_of(machine, source, false));
   const bool with_blank = is_true(values[2]);
   std::string out;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -172,7 +176,7 @@ Outcome<Value> format_filter(Interpreter& interpreter, const Value& input, const
   auto* values = machine.make<Dict>();
   for (const auto& [name, value] : call.named) {
     MU_ASSIGN(const Value key, machine.text(name));
-    values->put_text(key, value);
+    MU_TRY(put(machine, *values, key, value));
   }
   return percent_format(machine, text, Value::of(Kind::dict, values));
 }
@@ -203,6 +207,7 @@ Outcome<Value> truncate_filter(Interpreter& interpreter, const Value& input, con
   if (!values[3].is(Kind::missing) && !values[3].is(Kind::none)) {
     MU_ASSIGN(leeway, need_integer(machine, values[3], "leeway"));
   }
+  MU_TRY(machine.charge(end.size() / 64));
   const auto end_length = static_cast<i64>(characters_of(end));
   if (most < end_length) return machine.raise(fmt::format("expected length >= {}, got {}", end_length, most));
   if (leeway < 0) return machine.raise(fmt::format("expected leeway >= 0, got {}", leeway));
@@ -211,6 +216,7 @@ Outcome<Value> truncate_filter(Interpreter& interpreter, const Value& input, con
   if (!input.is(Kind::text)) return machine.raise(fmt::format("truncate needs a text, not {}", type_name(input)));
   MU_TRY(plain_text(machine, input));
   const auto& text = input.as<Text>();
+  MU_TRY(machine.charge(text.bytes.size() / 16));
   std::string_view kept = characters(text, 0, static_cast<std::size_t>(most - end_length));
   if (!is_true(values[1])) {
     const std::size_t blank = kept.rfind(' ');
@@ -242,6 +248,7 @@ Outcome<Value> urlencode_filter(Interpreter& interpreter, const Value& input, co
   const bool is_single = input.is(Kind::text) || as_real(input) || input.is(Kind::none);
   if (!is_single) return machine.unsupported("the filter 'urlencode' of pairs");
   MU_ASSIGN(const std::string text, str(machine, input));
+  MU_TRY(machine.charge(text.size() / 4));
   MU_TRY(machine.reserve(3 * text.size()));
   std::string out;
   for (const char c : text) {

@@ -23,6 +23,7 @@ template <Changed change>
 Outcome<Value> in_case_method(Interpreter& interpreter, const Value& self, const Call& call) {
   Machine& machine = interpreter.machine();
   MU_TRY(bind_arguments(machine, "str method", call, {}));
+  MU_TRY(machine.charge(self.view().size() / 8));
   MU_TRY(machine.reserve(2 * self.view().size()));
   std::optional<std::string> changed = change(self.view());
   if (!changed) return machine.unsupported("the other case of one of these letters");
@@ -51,7 +52,7 @@ Outcome<Value> split_method(Interpreter& interpreter, const Value& self, const C
   } else {
     MU_ASSIGN(const std::string_view separator, text_argument(machine, values[0], "sep"));
     if (separator.empty()) return machine.raise("empty separator");
-    MU_TRY(machine.charge(text.size() / 16));
+    MU_TRY(charge_search(machine, text, separator));
     MU_TRY(machine.reserve(occurrences(text, separator) * sizeof(std::string_view)));
     parts = from_right ? split_at_from_right(text, separator, most) : split_at(text, separator, most);
   }
@@ -63,8 +64,8 @@ Outcome<Value> split_lines_method(Interpreter& interpreter, const Value& self, c
   constexpr std::string_view parameters[] = {"keepends"};
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "splitlines", call, parameters));
   MU_ASSIGN(const std::string_view text, plain_text(machine, self));
-  MU_TRY(machine.reserve(text.size() * 4));
-  return texts(machine, lines_of(text, is_true(values[0])));
+  MU_ASSIGN(const std::vector<std::string_view> lines, lines_of(machine, text, is_true(values[0])));
+  return texts(machine, lines);
 }
 
 Outcome<Value> replace_method(Interpreter& interpreter, const Value& self, const Call& call) {
@@ -122,7 +123,7 @@ Outcome<Value> partition_method(Interpreter& interpreter, const Value& self, con
   MU_ASSIGN(const std::string_view text, plain_text(machine, self));
   MU_ASSIGN(const std::string_view separator, text_argument(machine, values[0], "the separator"));
   if (separator.empty()) return machine.raise("empty separator");
-  MU_TRY(machine.charge(text.size() / 16));
+  MU_TRY(charge_search(machine, text, separator));
   const std::size_t at = from_right ? text.rfind(separator) : text.find(separator);
   std::vector<std::string_view> parts;
   if (at != std::string_view::npos) {
@@ -148,6 +149,7 @@ Outcome<Value> justified_method(Interpreter& interpreter, const Value& self, con
   std::string_view fill = where == Justify::zeros ? "0" : " ";
   if (!values[1].is(Kind::missing)) {
     MU_ASSIGN(fill, text_argument(machine, values[1], "the fill character"));
+    MU_TRY(machine.charge(fill.size() / 64));
     if (characters_of(fill) != 1) return machine.raise("The fill character must be exactly one character long");
   }
   const auto length = static_cast<i64>(self.as<Text>().length);

@@ -50,10 +50,15 @@ Outcome<Value> has_affix_method(Interpreter& interpreter, const Value& self, con
   Machine& machine = interpreter.machine();
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "startswith", call, search_parameters, 1));
   MU_ASSIGN(const Part part, part_of(machine, self, values[1], values[2]));
-  const auto has = [&](std::string_view affix) {
-    return !part.is_outside && (at_end ? part.text.ends_with(affix) : part.text.starts_with(affix));
+  const auto has = [&](std::string_view affix) -> Outcome<bool> {
+    if (part.is_outside || affix.size() > part.text.size()) return false;
+    MU_TRY(machine.charge(affix.size() / 64));
+    return at_end ? part.text.ends_with(affix) : part.text.starts_with(affix);
   };
-  if (values[0].is(Kind::text)) return Value::of(has(values[0].view()));
+  if (values[0].is(Kind::text)) {
+    MU_ASSIGN(const bool found, has(values[0].view()));
+    return Value::of(found);
+  }
   if (!values[0].is(Kind::tuple)) {
     return machine.raise(fmt::format("{} first arg must be str or a tuple of str, not {}",
                                      at_end ? "endswith" : "startswith", type_name(values[0])));
@@ -61,7 +66,8 @@ Outcome<Value> has_affix_method(Interpreter& interpreter, const Value& self, con
   for (const Value& affix : values[0].items()) {
     MU_TRY(machine.charge(1));
     MU_ASSIGN(const std::string_view text, text_argument(machine, affix, "each of the tuple"));
-    if (has(text)) return Value::of(true);
+    MU_ASSIGN(const bool found, has(text));
+    if (found) return Value::of(true);
   }
   return Value::of(false);
 }
@@ -72,7 +78,7 @@ Outcome<Value> find_method(Interpreter& interpreter, const Value& self, const Ca
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "find", call, search_parameters, 1));
   MU_ASSIGN(const std::string_view wanted, text_argument(machine, values[0], "the text to find"));
   MU_ASSIGN(const Part part, part_of(machine, self, values[1], values[2]));
-  MU_TRY(machine.charge(part.text.size() / 16));
+  MU_TRY(charge_search(machine, part.text, wanted));
   const std::size_t at = from_right ? part.text.rfind(wanted) : part.text.find(wanted);
   if (part.is_outside || at == std::string_view::npos) {
     if (must_find) return machine.raise("substring not found");
@@ -86,10 +92,18 @@ Outcome<Value> count_method(Interpreter& interpreter, const Value& self, const C
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "count", call, search_parameters, 1));
   MU_ASSIGN(const std::string_view wanted, text_argument(machine, values[0], "the text to count"));
   MU_ASSIGN(const Part part, part_of(machine, self, values[1], values[2]));
-  MU_TRY(machine.charge(part.text.size() / 16));
+  MU_TRY(charge_search(machine, part.text, wanted));
   if (part.is_outside) return Value::of(i64{0});
   if (wanted.empty()) return Value::of(characters_of(part.text) + 1);
   return Value::of(occurrences(part.text, wanted));
+}
+
+bool is_letter_or_digit(char32_t c) {
+  return is_letter(c) || is_digit(c);
+}
+
+bool is_number(char32_t c) {
+  return is_digit(c) || is_other_number(c);
 }
 
 // Is the text not empty and each character of this kind?
@@ -98,7 +112,7 @@ Outcome<Value> all_method(Interpreter& interpreter, const Value& self, const Cal
   Machine& machine = interpreter.machine();
   MU_TRY(bind_arguments(machine, "str method", call, {}));
   const std::string_view text = self.view();
-  MU_TRY(machine.charge(text.size() / 16));
+  MU_TRY(machine.charge(text.size() / 8));
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode_utf8(text.substr(at));
     if (!is_one(point.value)) return Value::of(false);
@@ -107,22 +121,19 @@ Outcome<Value> all_method(Interpreter& interpreter, const Value& self, const Cal
   return Value::of(!text.empty());
 }
 
-// Beyond ASCII, Python counts more characters as digits than we have a table of.
+// Python also takes some numbers that are no decimal digits, such as ².
 Outcome<Value> is_digits_method(Interpreter& interpreter, const Value& self, const Call& call) {
-  for (const char c : self.view()) {
-    if (static_cast<u8>(c) >= 0x80) return interpreter.machine().unsupported("isdigit() beyond ASCII");
-  }
-  return all_method<is_digit>(interpreter, self, call);
-}
-
-bool is_letter_or_digit(char32_t c) {
-  return is_letter(c) || is_digit(c);
+  MU_ASSIGN(const Value may_be, all_method<is_number>(interpreter, self, call));
+  if (!may_be.boolean()) return may_be;
+  MU_ASSIGN(const Value are_decimal, all_method<is_digit>(interpreter, self, call));
+  if (!are_decimal.boolean()) return interpreter.machine().unsupported("isdigit() of such a number");
+  return are_decimal;
 }
 
 template <bool (*holds)(std::string_view)>
 Outcome<Value> whole_method(Interpreter& interpreter, const Value& self, const Call& call) {
   MU_TRY(bind_arguments(interpreter.machine(), "str method", call, {}));
-  MU_TRY(interpreter.machine().charge(self.view().size() / 16));
+  MU_TRY(interpreter.machine().charge(self.view().size() / 8));
   return Value::of(holds(self.view()));
 }
 

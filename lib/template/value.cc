@@ -24,10 +24,6 @@ const Value* Dict::find(const std::string& key_text) const {
   return place == places_.end() ? nullptr : &entries[place->second].second;
 }
 
-void Dict::put_text(Value key, Value value) {
-  put("s" + std::string(key.view()), key, value);
-}
-
 const Value* Dict::find_text(std::string_view key) const {
   return find("s" + std::string(key));
 }

@@ -146,7 +146,6 @@ struct Dict : Object {
   void put(const std::string& key_text, Value key, Value value);
   const Value* find(const std::string& key_text) const;
   /// The same with a key that is a text.
-  void put_text(Value key, Value value);
   const Value* find_text(std::string_view key) const;
 
  private:
@@ -175,6 +174,7 @@ struct Undefined : Object {
   bool is_unsafe;  ///< what the sandbox keeps from templates: using it is a security error
 };
 
+constexpr u64 bytes_of_name = 64;  // of the pair, and what a vector keeps free
 struct Names : Object {
   std::vector<std::pair<std::string, Value>> attributes;
 };
