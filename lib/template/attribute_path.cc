@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "template/characters.h"
 #include "template/numbers.h"
 #include "template/python_text.h"
 #include "template/text_arguments.h"
@@ -16,14 +17,15 @@ Outcome<AttributePath> AttributePath::of(Machine& machine, const Value& attribut
     return path;
   }
   MU_TRY(machine.charge(attribute.view().size()));
+  MU_TRY(machine.reserve((1 + occurrences(attribute.view(), ".")) * sizeof(std::string_view)));
   for (const std::string_view part : split_at(attribute.view(), ".", -1)) {
-    const bool is_index = !part.empty() && part.size() < 18 && std::all_of(part.begin(), part.end(), [](char c) {
-      return is_digit(static_cast<u8>(c)) && static_cast<u8>(c) < 0x80;
-    });
+    const bool is_index =
+        !part.empty() && each_character(part, [](char32_t c, std::size_t, std::size_t) { return is_digit(c); });
     if (is_index) {
-      i64 index = 0;
-      for (const char c : part) index = index * 10 + (c - '0');
-      path.steps_.push_back(Value::of(index));
+      Heap numbers;
+      const std::optional<Value> index = integer_of_text(part, 10, numbers);
+      if (!index || !index->is(Kind::integer)) return machine.unsupported("an index beyond 64 bits");
+      path.steps_.push_back(*index);
     } else {
       MU_ASSIGN(const Value name, machine.text(std::string(part)));
       path.steps_.push_back(name);
@@ -42,7 +44,8 @@ Outcome<Value> AttributePath::get(Interpreter& interpreter, Value item, const Va
 
 Outcome<Value> without_case(Machine& machine, const Value& value) {
   if (!value.is(Kind::text)) return value;
-  MU_TRY(machine.charge(value.view().size() / 16));
+  MU_TRY(machine.charge(value.view().size() / 8));
+  MU_TRY(machine.reserve(value.view().size()));
   return machine.text(*lower(value.view()));
 }
 

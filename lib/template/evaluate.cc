@@ -1,6 +1,7 @@
 // Expressions.
 #include <fmt/core.h>
 
+#include "base/utf8.h"
 #include "template/interpreter.h"
 #include "template/operators.h"
 #include "template/printing.h"
@@ -8,6 +9,32 @@
 #include "template/sliced.h"
 
 namespace modelutils::jinja {
+
+namespace {
+
+// `a is sameas b` where the values alone do not say it: of two literals, which Jinja's compiler compares as its lexer
+// made them, and of one variable with itself.
+std::optional<bool> known_identity(const Expression& test, const Value& value) {
+  const bool has_one = test.arguments.positional.size() == 1 && test.arguments.named.empty() &&
+                       test.arguments.rest == nullptr && test.arguments.rest_named == nullptr;
+  if (test.text != "sameas" || !has_one) return std::nullopt;
+  const Expression &left = *test.operands.front(), &right = *test.arguments.positional.front();
+  const bool is_number = value.is(Kind::integer) || value.is(Kind::big) || value.is(Kind::real);
+  if (left.kind == ExpressionKind::name && right.kind == ExpressionKind::name && left.text == right.text) {
+    return is_number ? std::optional(true) : std::nullopt;
+  }
+  if (left.kind != ExpressionKind::constant || right.kind != ExpressionKind::constant) return std::nullopt;
+  const Value& other = right.constant;
+  if (value.kind() != other.kind()) return false;
+  if (value.is(Kind::integer)) return value.integer() == other.integer() && is_shared_integer(value.integer());
+  if (is_number) return false;
+  if (!value.is(Kind::text)) return std::nullopt;
+  const bool is_shared =
+      value.as<Text>().length <= 1 && (value.view().empty() || decode_utf8(value.view()).value < 256);
+  return is_shared && value.view() == other.view();
+}
+
+}  // namespace
 
 Outcome<Value> Interpreter::evaluate(const Expression& node) {
   MU_DEEPER(machine_);
@@ -63,6 +90,7 @@ Outcome<Value> Interpreter::evaluate_node(const Expression& node) {
     case ExpressionKind::filter: return filtered(node, nullptr);
     case ExpressionKind::test: {
       MU_ASSIGN(const Value value, evaluate(*node.operands[0]));
+      if (const auto same = known_identity(node, value)) return Value::of(*same);
       MU_ASSIGN(const Call call, arguments(node.arguments));
       MU_ASSIGN(const bool holds, test(node.text, value, call));
       return Value::of(holds);
@@ -78,7 +106,6 @@ Outcome<Value> Interpreter::evaluate_node(const Expression& node) {
 Outcome<Value> Interpreter::name(const Expression& node) {
   const Value value = slot(node.slot);
   if (!value.is(Kind::missing)) return value;
-  MU_TRY(machine_.reserve(node.text.size()));
   return machine_.undefined(fmt::format("'{}' is undefined", node.text));
 }
 
@@ -88,9 +115,7 @@ Outcome<Value> Interpreter::container(const Expression& node) {
     for (std::size_t i = 0; i < node.operands.size(); i += 2) {
       MU_ASSIGN(const Value key, evaluate(*node.operands[i]));
       MU_ASSIGN(const Value value, evaluate(*node.operands[i + 1]));
-      MU_ASSIGN(const std::string hash, hash_text(machine_, key));
-      MU_TRY(machine_.reserve(2 * sizeof(Value) + 2 * hash.size()));
-      dict->put(hash, key, value);
+      MU_TRY(put(machine_, *dict, key, value));
     }
     return Value::of(Kind::dict, dict);
   }
@@ -179,11 +204,13 @@ Outcome<Call> Interpreter::arguments(const ArgumentList& list) {
     MU_ASSIGN(const std::vector<Value> items, iterate(machine_, rest));
     call.positional.insert(call.positional.end(), items.begin(), items.end());
   }
+  // That the list itself has a keyword twice is found when it is parsed, but for filters and tests of constants.
   const auto add = [&](std::string_view name, const Value& value) -> Outcome<void> {
+    MU_TRY(machine_.charge(call.named.size() * (1 + name.size() / 64)));
+    MU_TRY(machine_.reserve(name.size() + bytes_of_name));
     for (const auto& [other, old] : call.named) {
       if (other == name) return machine_.raise(fmt::format("got multiple values for keyword argument '{}'", name));
     }
-    MU_TRY(machine_.charge(call.named.size()));
     call.named.emplace_back(std::string(name), value);
     return {};
   };

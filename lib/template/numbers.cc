@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "template/characters.h"
 #include "template/python_text.h"
 
 namespace modelutils::jinja {
@@ -18,17 +19,40 @@ int digit_value(char c) {
   return lower >= 'a' && lower <= 'z' ? lower - 'a' + 10 : 99;
 }
 
+bool is_decimal(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_any_digit(char c) {
+  return digit_value(c) != 99;
+}
+
 // Without the underscores between digits. Nothing if one is elsewhere.
-std::optional<std::string> without_underscores(std::string_view text) {
+std::optional<std::string> without_underscores(std::string_view text, bool (*is_digit)(char)) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') {
       digits += text[i];
-    } else if (i == 0 || i + 1 == text.size() || digit_value(text[i - 1]) == 99 || digit_value(text[i + 1]) == 99) {
+    } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
       return {};
     }
   }
   return digits;
+}
+
+// The digits of all scripts as those of ASCII. Nothing if there is another character beyond it.
+std::optional<std::string> in_ascii(std::string_view text) {
+  std::string ascii;
+  const bool is_number = each_character(text, [&](char32_t c, std::size_t, std::size_t) {
+    if (c < 0x80) {
+      ascii += static_cast<char>(c);
+      return true;
+    }
+    const std::optional<int> digit = decimal_value(c);
+    if (digit) ascii += static_cast<char>('0' + *digit);
+    return digit.has_value();
+  });
+  return is_number ? std::optional(std::move(ascii)) : std::nullopt;
 }
 
 }  // namespace
@@ -67,13 +91,15 @@ std::optional<Value> parse_integer(std::string_view digits, int base, Heap& heap
 }
 
 std::optional<Value> integer_of_text(std::string_view text, int base, Heap& heap) {
-  const std::optional<std::string> digits = without_underscores(strip(text));
+  const std::optional<std::string> ascii = in_ascii(strip(text));
+  const std::optional<std::string> digits = ascii ? without_underscores(*ascii, is_any_digit) : std::nullopt;
   if (!digits) return {};
   return parse_integer(*digits, base, heap);
 }
 
 std::optional<double> real_of_text(std::string_view text) {
-  const std::optional<std::string> digits = without_underscores(strip(text));
+  const std::optional<std::string> ascii = in_ascii(strip(text));
+  const std::optional<std::string> digits = ascii ? without_underscores(*ascii, is_decimal) : std::nullopt;
   if (!digits || digits->empty()) return {};
   std::string_view rest = *digits;
   bool is_negative = false;

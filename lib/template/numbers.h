@@ -14,7 +14,7 @@ namespace modelutils::jinja {
 /// too large: 4,300 digits are Python's own limit.
 std::optional<Value> parse_integer(std::string_view digits, int base, Heap& heap);
 
-/// int() and float() of a text: blanks around it, single underscores between digits.
+/// int() and float() of a text: blanks around it, single underscores between digits, which may be of any script.
 std::optional<Value> integer_of_text(std::string_view text, int base, Heap& heap);
 std::optional<double> real_of_text(std::string_view text);
 

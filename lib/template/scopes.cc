@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "template/natives.h"
@@ -65,12 +66,30 @@ class Resolution {
     if (node->kind == ExpressionKind::test && !is_soft && !is_test(node->text)) {
       return fail(fmt::format("No test named '{}'.", node->text), node->at);
     }
+    MU_TRY(check_keywords(*node));
     Outcome<void> result;
     const bool is_soft_below = is_soft || node->kind == ExpressionKind::choice;
     each_child(*node, [&](Expression& child) {
       if (result) result = expression(&child, symbols, is_soft_below);
     });
     return result;
+  }
+
+  // Python compiles no call with a keyword twice. A filter or test of constants is not compiled.
+  Outcome<void> check_keywords(const Expression& node) {
+    const auto& named = node.arguments.named;
+    if (named.size() < 2) return {};
+    bool is_constant =
+        node.kind != ExpressionKind::call && node.arguments.rest == nullptr && node.arguments.rest_named == nullptr;
+    each_child(const_cast<Expression&>(node),
+               [&](Expression& child) { is_constant = is_constant && child.kind == ExpressionKind::constant; });
+    std::unordered_set<std::string_view> seen;
+    for (const auto& [name, value] : named) {
+      if (!seen.insert(name).second && !is_constant) {
+        return fail(fmt::format("keyword argument repeated: {}", name), value->at);
+      }
+    }
+    return {};
   }
 
   Outcome<void> statement(Statement& node, Symbols& symbols, Where where) {
@@ -224,8 +243,18 @@ class Resolution {
                          [&](const Expression* one) { return one->text == name; });
     };
     function.has_caller_parameter = is_parameter("caller");
+    std::unordered_set<std::string_view> seen;
+    for (const Expression* parameter : function.parameters) {
+      if (seen.insert(parameter->text).second) continue;
+      return fail(fmt::format("duplicate argument '{}' in function definition", parameter->text), parameter->at);
+    }
     // Jinja looks for these names in the whole body, macros within included.
     const SpecialNames mentioned = special_names(function);
+    const std::size_t required = function.parameters.size() - function.defaults.size();
+    for (std::size_t i = 0; i < required && mentioned.caller; ++i) {
+      if (function.parameters[i]->text != "caller") continue;
+      return fail("the parameter 'caller' of a macro must have a default", function.parameters[i]->at);
+    }
     const auto special = [&](std::string_view name, bool is_mentioned, bool& is_taken, Slot& slot) {
       is_taken = is_mentioned && !is_parameter(name);
       if (!is_taken) return;
