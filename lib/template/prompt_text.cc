@@ -1,5 +1,9 @@
 #include "template/prompt_text.h"
 
+#include <algorithm>
+#include <set>
+
+#include "template/suspicious_names.h"
 #include "template/tree_walk.h"
 
 namespace modelutils::jinja {
@@ -24,6 +28,75 @@ class Mention : public TreeWalk {
 
   const std::string_view variable_;
   const std::string_view text_;
+};
+
+// Text that is printed or given a name; what is only compared, searched for or passed to a method is not written.
+class Markers : public TreeWalk {
+ public:
+  std::vector<std::string> take() { return std::move(found_); }
+
+ private:
+  static constexpr std::size_t most_markers = 500;
+  static constexpr std::size_t most_bytes = 64;
+
+  void enter(const Statement& statement) override {
+    if (statement.kind == StatementKind::data) scan(statement.text);
+    if (statement.kind == StatementKind::print || statement.kind == StatementKind::set) write(statement.value);
+  }
+
+  void write(const Expression* value) {
+    if (value == nullptr) return;
+    const auto& operands = value->operands;
+    switch (value->kind) {
+      case ExpressionKind::constant:
+        if (value->constant.is(Kind::text)) scan(value->constant.view());
+        break;
+      case ExpressionKind::choice:
+        write(operands[1]);
+        write(operands[2]);
+        break;
+      case ExpressionKind::filter: write(operands.front()); break;
+      case ExpressionKind::call:
+        if (operands.front()->kind != ExpressionKind::name) break;  // a macro or namespace()
+        for (const Expression* argument : value->arguments.positional) write(argument);
+        for (const auto& [name, argument] : value->arguments.named) write(argument);
+        break;
+      case ExpressionKind::add:
+      case ExpressionKind::concat:
+      case ExpressionKind::either:
+      case ExpressionKind::both:
+      case ExpressionKind::list:
+      case ExpressionKind::tuple:
+      case ExpressionKind::dict:
+        for (const Expression* operand : operands) write(operand);
+        break;
+      default: break;
+    }
+  }
+
+  void scan(std::string_view text) {
+    for (std::size_t begin = text.find_first_of("<["); begin != text.npos && found_.size() < most_markers;
+         begin = text.find_first_of("<[", begin + 1)) {
+      const char open = text[begin], close = open == '<' ? '>' : ']';
+      bool has_letter = false;
+      for (std::size_t end = begin + 1; end < std::min(text.size(), begin + most_bytes); ++end) {
+        const char c = text[end];
+        if (c == close) {
+          if (has_letter) add(text.substr(begin, end + 1 - begin));
+          break;
+        }
+        if (static_cast<u8>(c) <= ' ' || c == open) break;
+        has_letter = has_letter || is_ascii_word(c) || static_cast<u8>(c) >= 0x80;
+      }
+    }
+  }
+
+  void add(std::string_view marker) {
+    if (seen_.emplace(marker).second) found_.emplace_back(marker);
+  }
+
+  std::vector<std::string> found_;
+  std::set<std::string, std::less<>> seen_;
 };
 
 // Follows what a prompt begins with, up to the first thing that is not known.
@@ -127,6 +200,12 @@ bool mentions(const Template& parsed, std::string_view variable, std::string_vie
   Mention mention(variable, text);
   mention.walk(parsed.root().body);
   return mention.is_found;
+}
+
+std::vector<std::string> written_markers(const Template& parsed) {
+  Markers markers;
+  markers.walk(parsed.root().body);
+  return markers.take();
 }
 
 std::optional<LateBos> late_bos(const Template& parsed, std::string_view bos) {

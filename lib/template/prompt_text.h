@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "template/template.h"
 
@@ -11,6 +13,10 @@ namespace modelutils::jinja {
 
 /// Does the template mention the variable, or have the text in what it writes or compares?
 bool mentions(const Template& parsed, std::string_view variable, std::string_view text);
+
+/// What looks like a special token in the text that the template writes: "<|im_end|>", "[INST]". Each once, in the
+/// order of the template; the first few hundred.
+std::vector<std::string> written_markers(const Template& parsed);
 
 /// A token BOS that programs do not take out of a prompt before they add theirs.
 struct LateBos {

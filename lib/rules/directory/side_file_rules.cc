@@ -6,6 +6,8 @@
 #include "rules/chat_template.h"
 #include "rules/directory/mlx_rule_parts.h"
 #include "rules/directory/mlx_rules.h"
+#include "template/prompt_text.h"
+#include "tokenizer/read/added_tokens.h"
 #include "tokenizer/read/chat_template.h"
 #include "tokenizer/read/read_tokenizer.h"
 
@@ -29,15 +31,48 @@ std::optional<u64> embedding_rows(const SafetensorsModel& model) {
   return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());
 }
 
-void check_templates(const ModelFolder& folder, FindingLog& log) {
+// Those that are in the vocabulary and not among the added tokens, which have types of their own: hardly ever any.
+std::vector<std::string> markers_without_type(const ModelFolder& folder, const jinja::Template& parsed, u64 rows) {
+  std::vector<std::string> markers = jinja::written_markers(parsed);
+  const auto files = tokenizer::load_tokenizer_files(folder);
+  FindingLog said;
+  const auto added = files ? tokenizer::collect_added_tokens(*files, rows, said)
+                           : Result<tokenizer::AddedTokens>(tl::make_unexpected(files.error()));
+  if (!added) return {};
+  std::erase_if(markers, [&](const std::string& marker) {
+    return std::any_of(added->tokens.begin(), added->tokens.end(),
+                       [&](const tokenizer::AddedToken& token) { return token.content == marker; });
+  });
+  if (!files->tokenizer_json) return markers;
+  const auto model = json::member(files->tokenizer_json->root, "model");
+  const auto vocabulary = model ? json::member(*model, "vocab") : std::nullopt;
+  json::Object tokens;
+  if (!vocabulary || !vocabulary->get(tokens)) return markers;
+  std::erase_if(markers, [&](const std::string& marker) { return !tokens.find(marker); });
+  return markers;
+}
+
+void check_template(const ModelFolder& folder, std::string_view text, const std::string& where, std::optional<u64> rows,
+                    FindingLog& log) {
+  const auto parsed = check_chat_template(text, where, {}, {}, log);
+  if (!parsed || !rows || *rows == 0) return;
+  const std::vector<std::string> markers = markers_without_type(folder, *parsed, *rows);
+  if (markers.empty()) return;
+  tokenizer::TokenizerOptions options;
+  options.embedding_rows = *rows;
+  const auto tokenizer = tokenizer::read_tokenizer(folder, options);  // as a converter would
+  if (tokenizer) check_written_tokens(markers, texts_of(*tokenizer), where, log);
+}
+
+void check_templates(const ModelFolder& folder, std::optional<u64> rows, FindingLog& log) {
   const auto config = json::load_if_present(folder, "tokenizer_config.json");
   FindingLog said;  // by the rules of the tokenizer
   const auto root = config && *config ? std::optional((*config)->root) : std::nullopt;
   const auto templates = tokenizer::read_chat_templates(folder, root, said);
   if (!templates) return;
-  if (templates->main) check_chat_template(*templates->main, "chat template", {}, {}, log);
+  if (templates->main) check_template(folder, *templates->main, "chat template", rows, log);
   for (const tokenizer::NamedTemplate& one : templates->named) {
-    check_chat_template(one.text, "chat template '" + one.name + "'", {}, {}, log);
+    check_template(folder, one.text, "chat template '" + one.name + "'", rows, log);
   }
 }
 
@@ -72,7 +107,7 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
     log.add(without_path(card.error(), Scope::model, "README.md"));
   }
   log.add_all(std::move(tokenizer));
-  check_templates(folder, log);
+  check_templates(folder, embedding_rows(model), log);
   return log;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/byte_reader.h"
+#include "gguf/parse.h"
 #include "rules/chat_template.h"
 #include "rules/gguf/rule_parts.h"
 #include "template/prompt_text.h"
@@ -37,6 +39,32 @@ void check_ending(const jinja::Template& parsed, const RoleTexts& texts, std::st
   log.note(Scope::model, "template-eos", "the chat template never writes a token that ends a text or a turn", where);
 }
 
+VocabularyTexts texts_of(const ByteSource& source, const gguf::Document& document, const gguf::Index& index) {
+  const auto each = [&](std::string_view key) {
+    const gguf::ArrayRef* array = index.array_value(key);
+    return [&, array](const VocabularyTexts::Take& take) {
+      if (array == nullptr || array->element_type != gguf::ValueType::string) return;
+      ByteReader reader(source, array->offset);
+      reader.set_big_endian(document.big_endian);
+      for (u64 i = 0; i < array->count; ++i) {
+        const std::string_view text = reader.read_view(reader.read<u64>());
+        if (!reader.ok()) return;
+        take(i, text);
+      }
+    };
+  };
+  return {.kind = index.string_value("tokenizer.ggml.model").value_or(""),
+          .tokens = each("tokenizer.ggml.tokens"),
+          .merges = each("tokenizer.ggml.merges"),
+          .is_of_type_normal = [&](u64 token) {
+            const gguf::ArrayRef* types = index.array_value("tokenizer.ggml.token_type");
+            if (types == nullptr) return true;  // as llama.cpp takes it
+            if (token >= types->count) return false;
+            const auto type = gguf::read_numbers<i64>(source, document, *types, token, 1);
+            return type && !type->empty() && type->front() == static_cast<i64>(tokenizer::TokenType::normal);
+          }};
+}
+
 }  // namespace
 
 void check_chat_templates(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
@@ -53,6 +81,7 @@ void check_chat_templates(const ByteSource& source, const gguf::Document& docume
     const bool is_llama = index.string_value("tokenizer.ggml.model") == "llama";
     const bool adds_bos = index.bool_value("tokenizer.ggml.add_bos_token").value_or(is_llama);
     check_bos(*parsed, roles->front(), adds_bos, where, log);
+    check_written_tokens(jinja::written_markers(*parsed), texts_of(source, document, index), where, log);
     if (entry.key == template_key) check_ending(*parsed, *roles, where, log);
   }
 }
