@@ -61,7 +61,7 @@ class ZipCheckpoint {
     document_.findings.error(Scope::container, code, std::move(message), std::move(where), offset);
   }
   const ZipRecord* record(std::string_view path) const {
-    const auto found = by_name_.find(document_.root + "/" + std::string(path));
+    const auto found = by_name_.find(folded_name(document_.root + "/" + std::string(path)));
     return found == by_name_.end() ? nullptr : &document_.records[found->second];
   }
   /// The text of a small record; empty if there is none.
@@ -73,7 +73,7 @@ class ZipCheckpoint {
 
   const ByteSource& source_;
   Document& document_;
-  std::unordered_map<std::string, std::size_t> by_name_;
+  std::unordered_map<std::string, std::size_t> by_name_;  // folded, as torch looks records up
 };
 
 Result<std::string> ZipCheckpoint::text_of(std::string_view path) {
@@ -99,11 +99,12 @@ const ZipRecord* ZipCheckpoint::find_pickle() {
                 root_of(document_.records.front().name)),
             Place{"record", candidate.name}.text(), candidate.header_offset);
     }
-    if (candidate.name.ends_with("/constants.pkl")) {
+    const std::string folded = folded_name(candidate.name);
+    if (folded.ends_with("/constants.pkl")) {
       error("pt-torchscript", "is TorchScript: a program with its weights; save its state_dict() from the Python model",
             Place{"record", candidate.name}.text(), candidate.header_offset);
     }
-    if (pickle == nullptr && candidate.name == std::string(root_of(candidate.name)) + "/data.pkl") pickle = &candidate;
+    if (pickle == nullptr && folded == std::string(root_of(folded)) + "/data.pkl") pickle = &candidate;
   }
   return pickle;
 }
@@ -123,8 +124,9 @@ Status ZipCheckpoint::check_version() {
 }
 
 Status ZipCheckpoint::check_byte_order() {
+  if (record("byteorder") == nullptr) return {};
   MU_ASSIGN(const std::string order, text_of("byteorder"));
-  if (!order.empty() && order != "little") {
+  if (order != "little") {
     error("pt-byteorder",
           fmt::format("its byte order is '{}'; only little is read, and older versions of torch ignore the record",
                       order));
@@ -165,7 +167,8 @@ Status ZipCheckpoint::parse() {
   MU_ASSIGN(ZipArchive archive, read_zip(source_));
   document_.findings.add_all(std::move(archive.findings));
   document_.records = std::move(archive.records);
-  for (std::size_t i = 0; i < document_.records.size(); ++i) by_name_.emplace(document_.records[i].name, i);
+  for (std::size_t i = 0; i < document_.records.size(); ++i)
+    by_name_.emplace(folded_name(document_.records[i].name), i);
   if (document_.records.empty()) {
     if (archive.complete) error("pt-no-pickle", "is a ZIP archive without records, not a PyTorch checkpoint");
     return {};
@@ -181,7 +184,7 @@ Status ZipCheckpoint::parse() {
   document_.root = root_of(pickle->name);
   MU_TRY(check_version());
   MU_TRY(check_byte_order());
-  auto bytes = read_record(source_, *pickle, max_pickle_bytes);
+  auto bytes = read_record(source_, *pickle, std::min(most_pickle_bytes(*pickle), max_pickle_bytes));
   if (!bytes) {
     if (bytes.error().code.starts_with("io-")) return tl::make_unexpected(std::move(bytes.error()));
     document_.findings.add(std::move(bytes.error()));

@@ -8,8 +8,7 @@
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
 #include "base/utf8.h"
-#include "pytorch/crc32.h"
-#include "pytorch/inflate.h"
+#include "pytorch/zip_end.h"
 
 namespace modelutils::pytorch {
 
@@ -17,26 +16,16 @@ namespace {
 
 constexpr u32 local_signature = 0x04034b50;
 constexpr u32 central_signature = 0x02014b50;
-constexpr u32 end_signature = 0x06054b50;
-constexpr u32 end64_signature = 0x06064b50;
-constexpr u32 locator_signature = 0x07064b50;
 constexpr u32 descriptor_signature = 0x08074b50;
-constexpr u64 end_bytes = 22, end64_bytes = 56, locator_bytes = 20, central_bytes = 46, local_bytes = 30;
-constexpr u64 max_comment = 0xffff;
+constexpr u64 local_bytes = 30;
 constexpr u32 in_zip64 = 0xffffffff;  // a field whose value is in the zip64 extra field
-constexpr u16 in_zip64_short = 0xffff;
-constexpr u64 max_directory_bytes = u64{128} << 20;
 
 constexpr u16 flag_descriptor = 0x0008;  // CRC and sizes follow the data
 constexpr u16 flag_utf8 = 0x0800;
 constexpr u16 flags_deflate_level = 0x0006;
 constexpr u16 method_stored = 0, method_deflated = 8;
-
-struct Directory {
-  u64 offset = 0;
-  u64 bytes = 0;
-  u64 count = 0;
-};
+constexpr u32 attribute_directory = 0x10;  // of DOS
+constexpr u16 extra_zip64 = 1, extra_unicode_path = 0x7075;
 
 /// One central or local header, as far as both have the same fields.
 struct Header {
@@ -47,30 +36,40 @@ struct Header {
   u64 bytes = 0;
   std::string name;
 
-  /// Fields that are in `extra`'s zip64 record because they are saturated here, in the format's fixed order. `offset`
-  /// only in the central directory. False if a saturated one is missing.
+  /// True if a size, or `offset` of the central directory, is saturated and so in the zip64 record.
+  bool is_zip64(const u64* offset) const {
+    return bytes == in_zip64 || stored_bytes == in_zip64 || (offset != nullptr && *offset == in_zip64);
+  }
+  /// Takes the saturated fields from `extra`'s zip64 record, in the format's fixed order. False if one is missing.
   bool take_zip64(std::string_view extra, u64* offset);
 };
 
-bool Header::take_zip64(std::string_view extra, u64* offset) {
-  if (bytes != in_zip64 && stored_bytes != in_zip64 && (offset == nullptr || *offset != in_zip64)) return true;
+/// The one field of that id, or nothing if there is none or if there are several.
+std::optional<std::string_view> extra_field(std::string_view extra, u16 wanted) {
+  std::optional<std::string_view> found;
   while (extra.size() >= 4) {
     const auto id = load<u16>(extra.data());
     const auto size = load<u16>(extra.data() + 2);
     extra.remove_prefix(4);
-    if (size > extra.size()) return false;
-    std::string_view body = extra.substr(0, size);
+    if (size > extra.size()) return std::nullopt;
+    if (id == wanted && found) return std::nullopt;
+    if (id == wanted) found = extra.substr(0, size);
     extra.remove_prefix(size);
-    if (id != 1) continue;
-    for (u64* field : {&bytes, &stored_bytes, offset}) {
-      if (field == nullptr || *field != in_zip64) continue;
-      if (body.size() < 8) return false;
-      *field = load<u64>(body.data());
-      body.remove_prefix(8);
-    }
-    return true;
   }
-  return false;
+  return found;
+}
+
+bool Header::take_zip64(std::string_view extra, u64* offset) {
+  if (!is_zip64(offset)) return true;
+  std::optional<std::string_view> body = extra_field(extra, extra_zip64);
+  if (!body) return false;
+  for (u64* field : {&bytes, &stored_bytes, offset}) {
+    if (field == nullptr || *field != in_zip64) continue;
+    if (body->size() < 8) return false;
+    *field = load<u64>(body->data());
+    body->remove_prefix(8);
+  }
+  return true;
 }
 
 /// May a record have this name: a relative path that leads nowhere else?
@@ -86,14 +85,6 @@ bool is_safe_name(std::string_view name) {
   return true;
 }
 
-std::string folded(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return lower;
-}
-
 class ZipReader {
  public:
   ZipReader(const ByteSource& source, u64 size) : source_(source), size_(size) {}
@@ -101,99 +92,38 @@ class ZipReader {
   Result<ZipArchive> read();
 
  private:
+  /// A record as the central directory has it.
+  struct Entry {
+    ZipRecord record;
+    u16 flags = 0;
+    u16 method = 0;
+  };
+
   void error(std::string_view code, std::string message, std::string where = {}, std::optional<u64> offset = {}) {
     archive_.findings.error(Scope::container, code, std::move(message), std::move(where), offset);
   }
   static std::string at_record(std::string_view name) { return Place{"record", name}.text(); }
 
-  /// Nothing if there is none; that is a finding then.
-  Result<std::optional<Directory>> find_directory();
-  Result<std::optional<Directory>> zip64_directory(u64 end_at, const Directory& stated);
-  Status read_records(const Directory& directory);
-  Status read_local_header(ZipRecord& record, const Header& central, u64 data_limit);
-  Status check_descriptor(const ZipRecord& record, u64 data_limit);
-  void check_places(u64 data_limit);
+  Status read_central_headers(const ZipDirectory& directory);
+  bool check_central_header(const Header& header, const Entry& entry, u32 attributes, u16 disk, u64 at);
+  Status read_places(u64 data_limit);
+  Status read_local_header(Entry& entry, u64 data_limit);
+  Result<u64> descriptor_bytes(const ZipRecord& record, u64 gap);
   void check_names();
 
   const ByteSource& source_;
   u64 size_;
+  std::vector<Entry> entries_;
+  bool all_read_ = true;  // every record's place is known
   ZipArchive archive_;
 };
 
-Result<std::optional<Directory>> ZipReader::find_directory() {
-  const std::optional<Directory> none;
-  const u64 tail_bytes = std::min<u64>(size_, end_bytes + max_comment);
-  std::string tail(tail_bytes, '\0');
-  MU_TRY(source_.read_exact(size_ - tail_bytes, std::as_writable_bytes(std::span(tail))));
-  for (std::size_t at = tail.size() < end_bytes ? 0 : tail.size() - end_bytes + 1; at-- > 0;) {
-    const char* end = tail.data() + at;
-    if (load<u32>(end) != end_signature || load<u16>(end + 20) != tail.size() - at - end_bytes) continue;
-    const u64 end_at = size_ - tail_bytes + at;
-    const Directory stated{load<u32>(end + 16), load<u32>(end + 12), load<u16>(end + 10)};
-    if (load<u16>(end + 4) != 0 || load<u16>(end + 6) != 0 || load<u16>(end + 8) != stated.count) {
-      error("pt-zip-end", "the end record speaks of several disks", {}, end_at);
-      return none;
-    }
-    return zip64_directory(end_at, stated);
-  }
-  error("pt-zip-end", "the archive's end record is missing: the file is cut off or is not a whole ZIP archive", {},
-        size_);
-  return none;
-}
-
-Result<std::optional<Directory>> ZipReader::zip64_directory(u64 end_at, const Directory& stated) {
-  const std::optional<Directory> none;
-  Directory directory = stated;
-  u64 directory_end = end_at;
-  std::string locator(locator_bytes, '\0');
-  if (end_at >= locator_bytes) {
-    MU_TRY(source_.read_exact(end_at - locator_bytes, std::as_writable_bytes(std::span(locator))));
-  }
-  if (load<u32>(locator.data()) == locator_signature) {
-    const u64 locator_at = end_at - locator_bytes;
-    const u64 end64_at = load<u64>(locator.data() + 8);
-    std::string end64(end64_bytes, '\0');
-    if (!fits(end64_at, end64_bytes, locator_at)) {
-      error("pt-zip-end", "the zip64 locator leads nowhere", {}, locator_at);
-      return none;
-    }
-    MU_TRY(source_.read_exact(end64_at, std::as_writable_bytes(std::span(end64))));
-    const auto length = load<u64>(end64.data() + 4);
-    if (load<u32>(end64.data()) != end64_signature || checked_add(end64_at + 12, length) != locator_at ||
-        load<u32>(locator.data() + 4) != 0 || load<u32>(end64.data() + 16) != 0 || load<u32>(end64.data() + 20) != 0) {
-      error("pt-zip-end", "the zip64 end record is not where its locator says, or is not one", {}, end64_at);
-      return none;
-    }
-    directory = {load<u64>(end64.data() + 48), load<u64>(end64.data() + 40), load<u64>(end64.data() + 32)};
-    directory_end = end64_at;
-    const bool agrees = (stated.offset == in_zip64 || stated.offset == directory.offset) &&
-                        (stated.bytes == in_zip64 || stated.bytes == directory.bytes) &&
-                        (stated.count == in_zip64_short || stated.count == directory.count);
-    if (!agrees) {
-      error("pt-zip-end", "the end record and the zip64 end record disagree", {}, end_at);
-      return none;
-    }
-  }
-  if (checked_add(directory.offset, directory.bytes) != directory_end) {
-    error("pt-zip-end", "the central directory is not where the end record says", {}, end_at);
-    return none;
-  }
-  if (directory.bytes > max_directory_bytes || directory.count > directory.bytes / central_bytes) {
-    error("pt-zip-end",
-          fmt::format("the end record counts {} records in a central directory of {} bytes; at least {} bytes each and "
-                      "at most {} bytes in all are allowed",
-                      directory.count, directory.bytes, central_bytes, max_directory_bytes),
-          {}, end_at);
-    return none;
-  }
-  return directory;
-}
-
-Status ZipReader::read_records(const Directory& directory) {
+Status ZipReader::read_central_headers(const ZipDirectory& directory) {
   ByteReader reader(source_, directory.offset);
   for (u64 i = 0; i < directory.count; ++i) {
     const u64 at = reader.offset();
-    if (!fits(at - directory.offset, central_bytes, directory.bytes) || reader.read<u32>() != central_signature) {
+    if (!fits(at - directory.offset, central_header_bytes, directory.bytes) ||
+        reader.read<u32>() != central_signature) {
       error(
           "pt-zip-end",
           fmt::format("the end record counts {} records, but only {} are in the central directory", directory.count, i),
@@ -211,7 +141,9 @@ Status ZipReader::read_records(const Directory& directory) {
     const u16 name_bytes = reader.read<u16>();
     const u16 extra_bytes = reader.read<u16>();
     const u16 comment_bytes = reader.read<u16>();
-    reader.skip(8);  // disk, attributes
+    const u16 disk = reader.read<u16>();
+    reader.skip(2);  // internal attributes
+    const u32 attributes = reader.read<u32>();
     u64 header_offset = reader.read<u32>();
     header.name = reader.read_string(name_bytes);
     const std::string extra = reader.read_string(extra_bytes);
@@ -221,37 +153,20 @@ Status ZipReader::read_records(const Directory& directory) {
       error("pt-zip-end", "the central directory is cut off", {}, at);
       return {};
     }
-    if (!header.take_zip64(extra, &header_offset)) {
-      error("pt-zip-header", "its zip64 sizes are missing", at_record(header.name), at);
-      continue;
+    const bool has_sizes = header.take_zip64(extra, &header_offset);
+    if (!has_sizes) error("pt-zip-header", "its zip64 sizes are missing", at_record(header.name), at);
+    if (extra_field(extra, extra_unicode_path)) {
+      error("pt-zip-name", "has a second name in an extra field, which some readers take", at_record(header.name), at);
     }
-    ZipRecord record{
-        header.name, header_offset, 0, header.stored_bytes, header.bytes, header.crc, header.method == method_deflated};
-    const u16 allowed =
-        static_cast<u16>(flag_descriptor | flag_utf8 | (record.is_deflated ? flags_deflate_level : u16{0}));
-    if (!is_safe_name(header.name)) {
-      error("pt-zip-name", "leads out of the archive, or is not a name that torch writes", at_record(header.name), at);
+    Entry entry{{header.name, header_offset, 0, header.stored_bytes, header.bytes, header.crc,
+                 header.method == method_deflated},
+                header.flags,
+                header.method};
+    if (has_sizes && check_central_header(header, entry, attributes, disk, at)) {
+      entries_.push_back(std::move(entry));
+    } else {
+      all_read_ = false;
     }
-    if ((header.flags & ~allowed) != 0) {
-      error("pt-zip-header",
-            fmt::format("has the flags {:#06x}: encrypted or patched records are not allowed", header.flags),
-            at_record(header.name), at);
-      continue;
-    }
-    if (header.method != method_stored && header.method != method_deflated) {
-      error("pt-zip-header",
-            fmt::format("has compression method {}; 0 (stored) and 8 (deflated) are allowed", header.method),
-            at_record(header.name), at);
-      continue;
-    }
-    if (!record.is_deflated && record.bytes != record.stored_bytes) {
-      error("pt-zip-header",
-            fmt::format("is stored, but has {} bytes and {} stored ones", record.bytes, record.stored_bytes),
-            at_record(header.name), at);
-      continue;
-    }
-    MU_TRY(read_local_header(record, header, directory.offset));
-    if (record.data_offset != 0) archive_.records.push_back(std::move(record));
   }
   archive_.complete = reader.offset() == directory.offset + directory.bytes;
   if (!archive_.complete) {
@@ -260,11 +175,43 @@ Status ZipReader::read_records(const Directory& directory) {
   return {};
 }
 
-Status ZipReader::read_local_header(ZipRecord& record, const Header& central, u64 data_limit) {
-  if (!fits(record.header_offset, local_bytes, data_limit)) {
-    error("pt-zip-header", "its local header lies outside the file", at_record(record.name), record.header_offset);
-    return {};
+bool ZipReader::check_central_header(const Header& header, const Entry& entry, u32 attributes, u16 disk, u64 at) {
+  const ZipRecord& record = entry.record;
+  const auto wrong = [&](std::string message) {
+    error("pt-zip-header", std::move(message), at_record(header.name), at);
+    return false;
+  };
+  const u16 allowed =
+      static_cast<u16>(flag_descriptor | flag_utf8 | (record.is_deflated ? flags_deflate_level : u16{0}));
+  if (!is_safe_name(header.name)) {
+    error("pt-zip-name", "leads out of the archive, or is not a name that torch writes", at_record(header.name), at);
   }
+  if ((header.flags & ~allowed) != 0) {
+    return wrong(fmt::format("has the flags {:#06x}: encrypted or patched records are not allowed", header.flags));
+  }
+  if (header.method != method_stored && header.method != method_deflated) {
+    return wrong(fmt::format("has compression method {}; 0 (stored) and 8 (deflated) are allowed", header.method));
+  }
+  if (!record.is_deflated && record.bytes != record.stored_bytes) {
+    return wrong(fmt::format("is stored, but has {} bytes and {} stored ones", record.bytes, record.stored_bytes));
+  }
+  if (record.stored_bytes == 0 && record.bytes != 0) {
+    return wrong(fmt::format("has {} bytes, but none are stored", record.bytes));
+  }
+  if (disk != 0) return wrong(fmt::format("is on disk {}", disk));
+  // torch reads nothing of a directory and leaves the memory of its bytes as it is.
+  const bool is_directory = (attributes & attribute_directory) != 0 || record.name.ends_with('/');
+  if (is_directory && record.bytes != 0) return wrong(fmt::format("is a directory of {} bytes", record.bytes));
+  return true;
+}
+
+Status ZipReader::read_local_header(Entry& entry, u64 data_limit) {
+  ZipRecord& record = entry.record;
+  const auto wrong = [&](std::string message) {
+    error("pt-zip-header", std::move(message), at_record(record.name), record.header_offset);
+    return Status{};
+  };
+  if (!fits(record.header_offset, local_bytes, data_limit)) return wrong("its local header lies outside the file");
   std::string fixed(local_bytes, '\0');
   MU_TRY(source_.read_exact(record.header_offset, std::as_writable_bytes(std::span(fixed))));
   const char* at = fixed.data();
@@ -276,82 +223,99 @@ Status ZipReader::read_local_header(ZipRecord& record, const Header& central, u6
   local.bytes = load<u32>(at + 22);
   const u64 name_bytes = load<u16>(at + 26);
   const u64 extra_bytes = load<u16>(at + 28);
-  if (load<u32>(at) != local_signature ||
-      !fits(record.header_offset + local_bytes, name_bytes + extra_bytes, data_limit)) {
-    error("pt-zip-header", "has no local header where the central directory says", at_record(record.name),
-          record.header_offset);
-    return {};
+  const u64 texts_at = record.header_offset + local_bytes;
+  if (load<u32>(at) != local_signature || !fits(texts_at, name_bytes + extra_bytes, data_limit)) {
+    return wrong("has no local header where the central directory says");
   }
   std::string texts(name_bytes + extra_bytes, '\0');
-  MU_TRY(source_.read_exact(record.header_offset + local_bytes, std::as_writable_bytes(std::span(texts))));
+  MU_TRY(source_.read_exact(texts_at, std::as_writable_bytes(std::span(texts))));
   local.name = texts.substr(0, name_bytes);
-  const bool has_descriptor = (central.flags & flag_descriptor) != 0;
+  const bool has_descriptor = (entry.flags & flag_descriptor) != 0;
   const bool has_sizes = local.crc != 0 || local.stored_bytes != 0 || local.bytes != 0 || !has_descriptor;
   if (has_sizes && !local.take_zip64(std::string_view(texts).substr(name_bytes), nullptr)) {
-    error("pt-zip-header", "the zip64 sizes of its local header are missing", at_record(record.name),
-          record.header_offset);
-    return {};
+    return wrong("the zip64 sizes of its local header are missing");
   }
-  const bool same_sizes = !has_sizes || (local.crc == central.crc && local.stored_bytes == central.stored_bytes &&
-                                         local.bytes == central.bytes);
-  if (local.name != central.name || local.flags != central.flags || local.method != central.method || !same_sizes) {
-    const std::string_view what = local.name != central.name       ? "name"
-                                  : local.method != central.method ? "compression method"
-                                  : local.flags != central.flags   ? "flags"
-                                                                   : "size or CRC-32";
-    error("pt-zip-header", fmt::format("its local header and the central directory differ in {}", what),
-          at_record(record.name), record.header_offset);
-    return {};
+  const bool same_sizes = !has_sizes || (local.crc == record.crc32 && local.stored_bytes == record.stored_bytes &&
+                                         local.bytes == record.bytes);
+  if (local.name != record.name || local.flags != entry.flags || local.method != entry.method || !same_sizes) {
+    const std::string_view what = local.name != record.name      ? "name"
+                                  : local.method != entry.method ? "compression method"
+                                  : local.flags != entry.flags   ? "flags"
+                                                                 : "size or CRC-32";
+    return wrong(fmt::format("its local header and the central directory differ in {}", what));
   }
-  const u64 data_offset = record.header_offset + local_bytes + name_bytes + extra_bytes;
+  const u64 data_offset = texts_at + name_bytes + extra_bytes;
   if (!fits(data_offset, record.stored_bytes, data_limit)) {
-    error("pt-zip-header", fmt::format("its {} bytes do not fit into the file", record.stored_bytes),
-          at_record(record.name), record.header_offset);
-    return {};
+    return wrong(fmt::format("its {} bytes do not fit into the file", record.stored_bytes));
   }
   record.data_offset = data_offset;
-  return has_descriptor ? check_descriptor(record, data_limit) : Status{};
-}
-
-/// The descriptor behind the data: with or without its signature, with sizes of 4 or 8 bytes.
-Status ZipReader::check_descriptor(const ZipRecord& record, u64 data_limit) {
-  const u64 at = record.data_offset + record.stored_bytes;
-  std::string text(std::min<u64>(24, data_limit - at), '\0');
-  MU_TRY(source_.read_exact(at, std::as_writable_bytes(std::span(text))));
-  text.resize(24);
-  const bool is_signed = load<u32>(text.data()) == descriptor_signature;
-  const char* body = text.data() + (is_signed ? 4 : 0);
-  const bool is_short = load<u32>(body + 4) == record.stored_bytes && load<u32>(body + 8) == record.bytes;
-  const bool is_long = load<u64>(body + 4) == record.stored_bytes && load<u64>(body + 12) == record.bytes;
-  if (load<u32>(body) != record.crc32 || (!is_short && !is_long)) {
-    error("pt-zip-header", "the descriptor after its data is missing or disagrees with the central directory",
-          at_record(record.name), at);
-  }
   return {};
 }
 
-void ZipReader::check_places(u64 data_limit) {
-  std::vector<const ZipRecord*> by_place;
-  by_place.reserve(archive_.records.size());
-  for (const ZipRecord& record : archive_.records) by_place.push_back(&record);
-  std::ranges::sort(by_place, {}, &ZipRecord::header_offset);
+/// Size of the descriptor behind the data, which is `gap` bytes from what follows: with or without its signature, with
+/// sizes of 4 or 8 bytes. 0, after a finding, if there is none that agrees.
+Result<u64> ZipReader::descriptor_bytes(const ZipRecord& record, u64 gap) {
+  constexpr u64 longest = 24;
+  const u64 at = record.data_offset + record.stored_bytes;
+  std::string text(std::min(longest, gap), '\0');
+  MU_TRY(source_.read_exact(at, std::as_writable_bytes(std::span(text))));
+  const auto agrees = [&](bool is_signed, u64 width) -> u64 {
+    const u64 size = (is_signed ? 8 : 4) + 2 * width;
+    if (size > text.size() || (is_signed && load<u32>(text.data()) != descriptor_signature)) return 0;
+    const char* body = text.data() + (is_signed ? 4 : 0);
+    const u64 stored = width == 4 ? load<u32>(body + 4) : load<u64>(body + 4);
+    const u64 bytes = width == 4 ? load<u32>(body + 8) : load<u64>(body + 12);
+    return load<u32>(body) == record.crc32 && stored == record.stored_bytes && bytes == record.bytes ? size : 0;
+  };
+  const u64 sizes[] = {agrees(true, 8), agrees(true, 4), agrees(false, 8), agrees(false, 4)};
+  if (std::ranges::find(sizes, gap) != std::end(sizes) && gap != 0) return gap;
+  const u64 size = *std::ranges::max_element(sizes);
+  if (size == 0) {
+    error("pt-zip-header", "the descriptor after its data is missing or disagrees with the central directory",
+          at_record(record.name), at);
+  }
+  return size;
+}
+
+/// Reads the local headers in the order of their places, so that no byte is read for two records, and finds each byte
+/// that no record owns: it is hidden from every reader of the directory.
+Status ZipReader::read_places(u64 data_limit) {
+  std::vector<Entry*> by_place;
+  by_place.reserve(entries_.size());
+  for (Entry& entry : entries_) by_place.push_back(&entry);
+  std::ranges::stable_sort(by_place, {}, [](const Entry* entry) { return entry->record.header_offset; });
   u64 end = 0;
-  for (const ZipRecord* record : by_place) {
-    if (record->header_offset < end) {
-      error("pt-zip-overlap", "shares bytes with another record", at_record(record->name), record->header_offset);
+  const auto check_gap = [&](u64 next) {
+    if (!all_read_ || !archive_.complete || next <= end) return;
+    error("pt-zip-overlap",
+          fmt::format("{} bytes {} are unaccounted for", next - end,
+                      end == 0             ? "in front of the first record"
+                      : next == data_limit ? "after the last record"
+                                           : "between two records"),
+          {}, end);
+  };
+  for (std::size_t i = 0; i < by_place.size(); ++i) {
+    ZipRecord& record = by_place[i]->record;
+    if (record.header_offset < end) {
+      error("pt-zip-overlap", "shares bytes with another record", at_record(record.name), record.header_offset);
+      all_read_ = false;
+      continue;
     }
-    if (record == by_place.front() && record->header_offset != 0) {
-      error("pt-zip-overlap",
-            fmt::format("{} bytes in front of the first record are unaccounted for", record->header_offset), {}, 0);
-    }
-    end = std::max(end, record->data_offset + record->stored_bytes);
+    MU_TRY(read_local_header(*by_place[i], data_limit));
+    all_read_ = all_read_ && record.data_offset != 0;
+    if (record.data_offset == 0) continue;
+    check_gap(record.header_offset);
+    end = record.data_offset + record.stored_bytes;
+    if ((by_place[i]->flags & flag_descriptor) == 0) continue;
+    const u64 next = i + 1 < by_place.size() ? by_place[i + 1]->record.header_offset : data_limit;
+    MU_ASSIGN(const u64 bytes, descriptor_bytes(record, std::min(next, data_limit) - std::min(next, end)));
+    end += bytes;
   }
-  // A descriptor has at most 24 bytes; what else no record owns is hidden from every reader of the directory.
-  constexpr u64 most_between = 24;
-  if (archive_.complete && data_limit > end && data_limit - end > most_between) {
-    error("pt-zip-overlap", fmt::format("{} bytes after the last record are unaccounted for", data_limit - end), {},
-          end);
+  check_gap(data_limit);
+  for (Entry& entry : entries_) {
+    if (entry.record.data_offset != 0) archive_.records.push_back(std::move(entry.record));
   }
+  return {};
 }
 
 void ZipReader::check_names() {
@@ -359,23 +323,31 @@ void ZipReader::check_names() {
   seen.reserve(archive_.records.size());
   for (std::size_t i = 0; i < archive_.records.size(); ++i) {
     const ZipRecord& record = archive_.records[i];
-    if (seen.emplace(folded(record.name), i).second) continue;
+    if (seen.emplace(folded_name(record.name), i).second) continue;
     error("pt-zip-duplicate", "is there twice (letter case does not count): readers differ in which one they take",
           at_record(record.name), record.header_offset);
   }
 }
 
 Result<ZipArchive> ZipReader::read() {
-  MU_ASSIGN(const std::optional<Directory> directory, find_directory());
+  MU_ASSIGN(const std::optional<ZipDirectory> directory, find_zip_directory(source_, size_, archive_.findings));
   if (directory) {
-    MU_TRY(read_records(*directory));
-    check_places(directory->offset);
+    MU_TRY(read_central_headers(*directory));
+    MU_TRY(read_places(directory->offset));
     check_names();
   }
   return std::move(archive_);
 }
 
 }  // namespace
+
+std::string folded_name(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return lower;
+}
 
 const ZipRecord* ZipArchive::find(std::string_view name) const {
   const auto found = std::ranges::find(records, name, &ZipRecord::name);
@@ -384,61 +356,6 @@ const ZipRecord* ZipArchive::find(std::string_view name) const {
 
 Result<ZipArchive> read_zip(const ByteSource& source) {
   return ZipReader(source, source.size().value_or(0)).read();
-}
-
-namespace {
-
-Error record_error(std::string code, std::string message, const ZipRecord& record) {
-  return Error{.code = std::move(code),
-               .message = std::move(message),
-               .where = Place{"record", record.name}.text(),
-               .offset = record.data_offset};
-}
-
-/// Calls `take` with the inflated bytes, piece by piece, then compares the CRC-32.
-template <typename Take>
-Status for_each_piece(const ByteSource& source, const ZipRecord& record, Take take) {
-  constexpr std::size_t piece_bytes = 256 * 1024;
-  std::vector<std::byte> piece(std::min<u64>(piece_bytes, std::max<u64>(record.bytes, 1)));
-  const InflatedSource inflated(source, record);
-  u32 crc = 0;
-  for (u64 at = 0; at < record.bytes;) {
-    const MutableBytes out = MutableBytes(piece).first(std::min<u64>(piece.size(), record.bytes - at));
-    MU_TRY(record.is_deflated ? inflated.read_exact(at, out) : source.read_exact(record.data_offset + at, out));
-    crc = crc32_of(crc, out);
-    take(Bytes(out));
-    at += out.size();
-  }
-  if (record.is_deflated) MU_TRY(inflated.check_end());
-  if (crc == record.crc32) return {};
-  return tl::make_unexpected(wrong_crc(record, crc));
-}
-
-}  // namespace
-
-bool inflates_too_far(const ZipRecord& record) {
-  constexpr u64 free_bytes = u64{256} << 20;
-  return record.is_deflated && record.bytes > free_bytes && record.bytes / most_inflation > record.stored_bytes;
-}
-
-Error wrong_crc(const ZipRecord& record, u32 crc) {
-  return record_error("pt-zip-crc", fmt::format("its CRC-32 is {:08x}, the archive says {:08x}", crc, record.crc32),
-                      record);
-}
-
-Result<std::vector<std::byte>> read_record(const ByteSource& source, const ZipRecord& record, u64 most) {
-  if (record.bytes > most) {
-    return tl::make_unexpected(
-        record_error("pt-record-size", fmt::format("has {} bytes; at most {} are read", record.bytes, most), record));
-  }
-  std::vector<std::byte> bytes;
-  if (!record.is_deflated) bytes.reserve(record.bytes);
-  MU_TRY(for_each_piece(source, record, [&](Bytes piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); }));
-  return bytes;
-}
-
-Status check_crc(const ByteSource& source, const ZipRecord& record) {
-  return for_each_piece(source, record, [](Bytes) {});
 }
 
 }  // namespace modelutils::pytorch

@@ -30,14 +30,21 @@ struct ZipArchive {
   const ZipRecord* find(std::string_view name) const;
 };
 
+/// The name as torch looks it up: the case of ASCII letters does not count.
+std::string folded_name(std::string_view name);
+
 /// Reads the central directory of `source` (whose size is known) and every local header; no record's data. Errors:
 /// those of reading. Memory: about 120 bytes a record; time is linear but for sorting the records by their place.
+/// Records that share bytes are left out but for the first.
 Result<ZipArchive> read_zip(const ByteSource& source);
 
 /// Beyond this many times its stored bytes a large deflated record is a bomb rather than weights, which hardly
 /// compress.
 inline constexpr u64 most_inflation = 100;
 bool inflates_too_far(const ZipRecord& record);
+
+/// What a deflated pickle may inflate to: pickles shrink to a fifth, and running one takes thirty times its bytes.
+u64 most_pickle_bytes(const ZipRecord& record);
 
 /// "pt-zip-crc"
 Error wrong_crc(const ZipRecord& record, u32 crc);

@@ -43,12 +43,21 @@ std::string tuple(std::string_view items) {
 std::string storage(std::string_view storage_class, std::string_view key, i32 elements) {
   return tuple(text("storage") + global("torch", storage_class) + text(key) + text("cpu") + integer(elements)) + "Q";
 }
+std::string legacy_storage(std::string_view storage_class, std::string_view key, i32 elements, std::string_view view) {
+  return tuple(text("storage") + global("torch", storage_class) + text(key) + text("cpu") + integer(elements) +
+               std::string(view)) +
+         "Q";
+}
 std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes,
                    const std::vector<i32>& strides) {
   return global("torch._utils", "_rebuild_tensor_v2") +
          tuple(std::string(storage) + integer(offset) + numbers(sizes) + numbers(strides) + "\x89" +
                global("collections", "OrderedDict") + ")R") +
          "R";
+}
+std::string parameter(std::string_view tensor, std::string_view state) {
+  return global("torch._utils", "_rebuild_parameter_with_state") +
+         tuple(std::string(tensor) + "\x88" + global("collections", "OrderedDict") + ")R" + std::string(state)) + "R";
 }
 std::string dict(const std::vector<std::pair<std::string, std::string>>& entries) {
   std::string all = "\x80\x02}(";
@@ -94,21 +103,25 @@ std::string zip(const std::vector<ZipPart>& parts, const ZipFaults& faults) {
     const u64 offset = file.size();
     file += "PK\3\4" + u16_bytes(20) + u16_bytes(part.flags) +
             u16_bytes(part.local_method >= 0 ? static_cast<u32>(part.local_method) : method) + u32_bytes(0) +
-            sizes(crc, part.content.size()) + u16_bytes(static_cast<u32>(name.size())) + u16_bytes(0) + name + stored;
+            (part.is_empty_there ? std::string(12, '\0') : sizes(crc, part.content.size())) +
+            u16_bytes(static_cast<u32>(name.size())) + u16_bytes(0) + name + stored + part.behind;
     directory += "PK\1\2" + u16_bytes(20) + u16_bytes(20) + u16_bytes(part.flags) + u16_bytes(method) + u32_bytes(0) +
                  sizes(part.crc >= 0 ? static_cast<u64>(part.crc) : crc,
                        part.central_bytes >= 0 ? static_cast<u64>(part.central_bytes) : part.content.size()) +
-                 u16_bytes(static_cast<u32>(part.name.size())) + u16_bytes(0) + u16_bytes(0) + u16_bytes(0) +
-                 u16_bytes(0) + u32_bytes(0) +
-                 u32_bytes(part.header_offset >= 0 ? static_cast<u64>(part.header_offset) : offset) + part.name;
+                 u16_bytes(static_cast<u32>(part.name.size())) + u16_bytes(static_cast<u32>(part.extra.size())) +
+                 u16_bytes(static_cast<u32>(part.comment.size())) + u16_bytes(part.disk) + u16_bytes(0) +
+                 u32_bytes(part.attributes) +
+                 u32_bytes(part.header_offset >= 0 ? static_cast<u64>(part.header_offset) : offset) + part.name +
+                 part.extra + part.comment;
   }
   file += faults.gap;
   const u64 at = faults.directory_offset >= 0 ? static_cast<u64>(faults.directory_offset) : file.size();
   file += directory;
   if (faults.without_end) return file;
   const u32 count = faults.count >= 0 ? static_cast<u32>(faults.count) : static_cast<u32>(parts.size());
-  return file + "PK\5\6" + u32_bytes(0) + u16_bytes(count) + u16_bytes(count) + u32_bytes(directory.size()) +
-         u32_bytes(at) + u16_bytes(0);
+  return file + faults.zip64 + "PK\5\6" + u32_bytes(0) + u16_bytes(count) + u16_bytes(count) +
+         u32_bytes(directory.size()) + u32_bytes(at) + u16_bytes(static_cast<u32>(faults.comment.size())) +
+         faults.comment + faults.behind;
 }
 
 std::string checkpoint(std::string_view pickle, const std::vector<std::pair<std::string, std::string>>& storages) {

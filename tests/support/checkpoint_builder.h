@@ -24,9 +24,14 @@ std::string global(std::string_view module, std::string_view name);
 std::string tuple(std::string_view items);
 /// A storage: class, key, number of elements.
 std::string storage(std::string_view storage_class, std::string_view key, i32 elements);
+/// The same in the legacy form, whose sixth member `view` pushes.
+std::string legacy_storage(std::string_view storage_class, std::string_view key, i32 elements,
+                           std::string_view view = "N");
 /// _rebuild_tensor_v2 of a storage: offset, sizes, strides.
 std::string tensor(std::string_view storage, i32 offset, const std::vector<i32>& sizes,
                    const std::vector<i32>& strides);
+/// _rebuild_parameter_with_state of a tensor; `state` pushes its attributes.
+std::string parameter(std::string_view tensor, std::string_view state);
 /// PROTO 2, a dict of these keys and values, STOP.
 std::string dict(const std::vector<std::pair<std::string, std::string>>& entries);
 }  // namespace pickle
@@ -43,6 +48,12 @@ struct ZipPart {
   i64 crc = -1;            ///< in the central directory
   i64 central_bytes = -1;  ///< size in the central directory
   i64 header_offset = -1;  ///< in the central directory
+  u32 attributes = 0;      ///< external, in the central directory
+  u16 disk = 0;
+  std::string extra = {};       ///< extra fields in the central directory
+  std::string comment = {};     ///< in the central directory
+  std::string behind = {};      ///< bytes behind the data: a descriptor
+  bool is_empty_there = false;  ///< no CRC and sizes in the local header
 };
 
 struct ZipFaults {
@@ -51,6 +62,9 @@ struct ZipFaults {
   std::string gap = {};    ///< bytes behind the last record
   i64 directory_offset = -1;
   bool without_end = false;
+  std::string zip64 = {};    ///< bytes in front of the end record
+  std::string comment = {};  ///< of the archive
+  std::string behind = {};   ///< bytes behind everything
 };
 
 std::string zip(const std::vector<ZipPart>& parts, const ZipFaults& faults = {});

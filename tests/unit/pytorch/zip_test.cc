@@ -101,6 +101,92 @@ TEST(Zip, EndRecords) {
   EXPECT_EQ(archive_of("PK\3\4").findings.front().code, "pt-zip-end");
 }
 
+const std::string end_record = "PK\5\6" + std::string(18, '\0');
+
+TEST(Zip, ReadersMustAgreeWhereItEnds) {
+  EXPECT_EQ(zip_code({hello}, {.comment = "made by hand"}), "");
+  EXPECT_EQ(zip_code({hello}, {.behind = "x"}), "pt-zip-end");
+  EXPECT_EQ(zip_code({hello}, {.comment = end_record}), "pt-zip-end");
+  EXPECT_EQ(zip_code({hello}, {.comment = "PK\5\6"}), "pt-zip-end");  // too short for miniz, not for Python
+  EXPECT_EQ(zip_code({hello}, {.behind = zip({hello})}), "pt-zip-end");
+  ZipPart commented = hello;
+  commented.comment = end_record;
+  EXPECT_EQ(zip_code({commented}), "pt-zip-end");
+  ZipPart noise = hello;
+  noise.content = "PK\5\6 is no end record of one disk";
+  EXPECT_EQ(zip_code({noise}), "");
+  noise.content = end_record;
+  EXPECT_EQ(zip_code({noise}), "pt-zip-end");
+}
+
+/// The zip64 end record and its locator; `hidden` lies between them.
+std::string zip64_end(u64 directory, u64 bytes, u64 count, const std::string& hidden = {}, u64 disks = 1) {
+  using namespace test::pickle;
+  return "PK\6\6" + u64_bytes(44 + hidden.size()) + u16_bytes(45) + u16_bytes(45) + u32_bytes(0) + u32_bytes(0) +
+         u64_bytes(count) + u64_bytes(count) + u64_bytes(bytes) + u64_bytes(directory) + hidden + "PK\6\7" +
+         u32_bytes(0) + u64_bytes(directory + bytes) + u32_bytes(disks);
+}
+
+TEST(Zip, BothEndRecordsAgree) {
+  constexpr u64 local = 30 + 3 + 5, central = 46 + 3;
+  EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 1)}), "");
+  EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 2)}), "pt-zip-end");
+  EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local - 1, central + 1, 1)}), "pt-zip-end");
+  EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 1, {}, 2)}), "pt-zip-end");
+  // Python takes the record right in front of the locator, whatever the locator says.
+  EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 1, std::string(56, 'h'))}), "pt-zip-end");
+}
+
+TEST(Zip, EveryByteBelongsToARecord) {
+  const ZipPart other = {.name = "a/c", .content = "more"};
+  ZipPart behind = hello;
+  behind.behind = "gap";
+  EXPECT_EQ(zip_code({behind, other}), "pt-zip-overlap");
+  EXPECT_EQ(zip_code({other, behind}), "pt-zip-overlap");
+  using namespace test::pickle;
+  const std::string crc = u32_bytes(0x3610a686);  // of "hello", as zlib.crc32 has it
+  for (const std::string& descriptor :
+       {crc + u32_bytes(5) + u32_bytes(5), "PK\7\x08" + crc + u32_bytes(5) + u32_bytes(5),
+        crc + u64_bytes(5) + u64_bytes(5), "PK\7\x08" + crc + u64_bytes(5) + u64_bytes(5)}) {
+    ZipPart part = hello;
+    part.flags = 8;
+    part.is_empty_there = true;
+    part.behind = descriptor;
+    EXPECT_EQ(zip_code({part, other}), "");
+    EXPECT_EQ(zip_code({other, part}), "");
+    part.behind = descriptor + "x";
+    EXPECT_EQ(zip_code({part, other}), "pt-zip-overlap");
+    part.behind = descriptor.substr(1);
+    EXPECT_EQ(zip_code({part, other}), "pt-zip-header");
+  }
+}
+
+TEST(Zip, RecordsThatTorchReadsAsNothing) {
+  ZipPart other = hello;
+  other.attributes = 0x10;
+  EXPECT_EQ(zip_code({other}), "pt-zip-header");
+  EXPECT_EQ(zip_code({{.name = "a/", .content = "hello"}}), "pt-zip-header");
+  EXPECT_EQ(zip_code({hello, {.name = "a/", .content = "", .attributes = 0x10}}), "");
+  other = hello;
+  other.disk = 1;
+  EXPECT_EQ(zip_code({other}), "pt-zip-header");
+}
+
+TEST(Zip, SecondNames) {
+  using namespace test::pickle;
+  ZipPart other = hello;
+  other.extra = u16_bytes(0x7075) + u16_bytes(8) + "\1" + u32_bytes(0) + "a/x";
+  EXPECT_EQ(zip_code({other}), "pt-zip-name");
+}
+
+TEST(Zip, SharedHeadersAreReadOnce) {
+  std::vector<ZipPart> parts(1, hello);
+  for (int i = 0; i < 1000; ++i) parts.push_back({.name = "a/b", .content = "hello", .header_offset = 0});
+  const ZipArchive archive = archive_of(zip(parts));
+  EXPECT_EQ(archive.records.size(), 1u);
+  EXPECT_EQ(archive.findings.errors(), 1000u);
+}
+
 TEST(Zip, EveryCutIsNoticed) {
   const std::string whole = zip({hello, {.name = "a/c", .content = "more"}});
   for (std::size_t size = 0; size < whole.size(); ++size) {
