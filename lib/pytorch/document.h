@@ -48,6 +48,7 @@ struct Document {
   std::vector<ZipRecord> records;
   std::vector<Storage> storages;
   std::vector<Tensor> tensors;  ///< in the order of the pickle, each name once; only those with all their bytes
+  u64 unnamed = 0;  ///< tensors and bare storages that no path of keys leads to; a finding ("pt-unnamed") names some
   /// "state_dict", "model" or "module" if the weights are the dictionary of that name; empty if they are the root.
   std::string wrapper;
   bool complete = false;  ///< the pickle was read to its end

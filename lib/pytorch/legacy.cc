@@ -18,6 +18,46 @@ namespace {
 constexpr std::string_view magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr i64 protocol_version = 1001;
 
+constexpr std::size_t tar_block_bytes = 512, tar_checksum_at = 148, tar_checksum_bytes = 8;
+
+/// A number in a header of a tar archive: octal digits, or big-endian bytes behind one that says so. Python takes
+/// more texts for a number (spaces, a sign, "0o", underscores): all of its characters are dropped here, so that no
+/// form is missed.
+std::optional<i64> tar_number(std::string_view field) {
+  const auto first = static_cast<u8>(field.front());
+  if (first == 0x80 || first == 0xff) {
+    u64 number = 0;
+    for (const char c : field.substr(1)) number = number << 8 | static_cast<u8>(c);
+    constexpr u64 negative = u64{1} << 56;  // of the seven bytes behind the first
+    return first == 0x80 ? static_cast<i64>(number) : static_cast<i64>(number) - static_cast<i64>(negative);
+  }
+  i64 number = 0;
+  bool is_negative = false;
+  for (const char c : field.substr(0, field.find('\0'))) {
+    if (c >= '0' && c <= '7') {
+      number = number * 8 + (c - '0');
+    } else if (c == '-') {
+      is_negative = true;
+    } else if (std::string_view(" \t\n\v\f\r\x1c\x1d\x1e\x1f+_oO").find(c) == std::string_view::npos) {
+      return std::nullopt;
+    }
+  }
+  return is_negative ? -number : number;
+}
+
+/// True if Python's tarfile takes these 512 bytes for the header of a member: it compares the sum of the bytes, signed
+/// or not, with the field that holds it.
+bool is_tar_header(std::string_view block) {
+  i64 with_sign = tar_checksum_bytes * ' ', without = with_sign;
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    if (i >= tar_checksum_at && i < tar_checksum_at + tar_checksum_bytes) continue;
+    without += static_cast<u8>(block[i]);
+    with_sign += static_cast<i8>(block[i]);
+  }
+  const std::optional<i64> stated = tar_number(block.substr(tar_checksum_at, tar_checksum_bytes));
+  return stated && (*stated == without || *stated == with_sign);
+}
+
 /// Whose pickle it is, by the globals that were found in it.
 std::string_view maker_of(const FindingLog& log) {
   const auto names = [&](std::string_view module) {
@@ -40,25 +80,46 @@ class LegacyReader {
   void error(std::string_view code, std::string message, std::optional<u64> offset = {}) {
     document_.findings.error(Scope::container, code, std::move(message), {}, offset);
   }
-  /// Runs the next pickle; nothing if it is broken, which is a finding. A piece is read and, if the pickle does not end
-  /// in it, one twice as long.
+  Status check_tar();
+  /// Runs the next pickle; nothing if it is broken, which is a finding. It is in the piece that was read last or, if it
+  /// does not end there, in one that begins with it, each twice as long as the one before.
   Result<std::optional<PickleMachine>> next(std::string_view name);
   Status read_storages(const PickleMachine& object, const PickleMachine& keys);
 
   const ByteSource& source_;
   Document& document_;
   u64 position_ = 0;
+  std::vector<std::byte> piece_;
+  u64 piece_at_ = 0;
 };
+
+/// torch tries tar before pickles: it reads a file that begins with a sound header of a tar archive as one.
+Status LegacyReader::check_tar() {
+  std::string block(tar_block_bytes, '\0');
+  if (document_.file_size < block.size()) return {};
+  MU_TRY(source_.read_exact(0, std::as_writable_bytes(std::span(block))));
+  if (is_tar_header(block)) {
+    error("pt-legacy", "is a tar archive as well, which torch reads before it looks for pickles", tar_checksum_at);
+  }
+  return {};
+}
 
 Result<std::optional<PickleMachine>> LegacyReader::next(std::string_view name) {
   constexpr u64 first_piece = 1 << 20;
   const u64 rest = document_.file_size - position_;
-  for (u64 size = std::min(first_piece, rest);; size = std::min({size * 2, rest, max_pickle_bytes})) {
-    std::vector<std::byte> bytes(size);
-    MU_TRY(source_.read_exact(position_, bytes));
-    PickleMachine machine(std::string(name), position_);
+  const u64 most = std::min(rest, max_pickle_bytes);
+  while (true) {
+    const u64 behind = position_ - piece_at_;
+    const Bytes bytes = behind < piece_.size() ? Bytes(piece_).subspan(behind) : Bytes();
+    PickleMachine machine(std::string(name), position_, CheckpointForm::legacy);
     const bool is_whole = machine.run(bytes);
-    if (!is_whole && machine.ended() && size < std::min(rest, max_pickle_bytes)) continue;
+    if (!is_whole && machine.ended() && bytes.size() < most) {
+      const u64 size = std::min(std::max<u64>(first_piece, bytes.size() * 2), most);
+      piece_at_ = position_;
+      piece_.resize(size);
+      MU_TRY(source_.read_exact(position_, piece_));
+      continue;
+    }
     document_.findings.add_all(machine.take_findings());
     position_ += machine.used();
     if (!is_whole) return std::optional<PickleMachine>();
@@ -67,6 +128,7 @@ Result<std::optional<PickleMachine>> LegacyReader::next(std::string_view name) {
 }
 
 Status LegacyReader::parse() {
+  MU_TRY(check_tar());
   MU_ASSIGN(std::optional<PickleMachine> first, next("the magic number's pickle"));
   if (!first) return {};
   const Values& values = first->values();
@@ -105,13 +167,7 @@ Status LegacyReader::read_storages(const PickleMachine& object, const PickleMach
     u64 elements = 0;
   };
   std::unordered_map<std::string, u32> element_bytes;
-  for (const StorageUse& use : object.storages()) {
-    const auto [known, is_new] = element_bytes.emplace(use.key, use.storage_class.element_bytes);
-    if (!is_new && known->second != use.storage_class.element_bytes) {
-      error("pt-storage", fmt::format("the storage '{}' has elements of two sizes", use.key));
-      return {};
-    }
-  }
+  for (const StorageUse& use : object.storages()) element_bytes.emplace(use.key, use.storage_class.element_bytes);
   std::unordered_map<std::string, Found> found;
   if (!keys.values().is(keys.root(), ValueKind::list)) {
     error("pt-legacy", "the list of storage keys is not a list");
@@ -158,9 +214,9 @@ Status LegacyReader::read_storages(const PickleMachine& object, const PickleMach
       error("pt-storage", fmt::format("the storage '{}' is not in the list of keys", storage.key));
       return false;
     }
-    if (at->second.elements < storage.elements) {
+    if (at->second.elements != storage.elements) {
       error("pt-storage",
-            fmt::format("the storage '{}' has {} elements, its tensors want {}", storage.key, at->second.elements,
+            fmt::format("the storage '{}' has {} elements, the pickle says {}", storage.key, at->second.elements,
                         storage.elements),
             at->second.offset);
       return false;

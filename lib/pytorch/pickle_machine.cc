@@ -17,7 +17,6 @@ constexpr u8 newest_protocol = 5;
 constexpr std::size_t max_memo = 8'000'000;
 constexpr std::size_t max_line = 64 * 1024;  // of a name or number in text form
 constexpr std::size_t max_marks = 100'000;
-constexpr std::size_t max_globals = 1'000'000;
 
 struct RefusedOpcode {
   u8 code;
@@ -92,6 +91,8 @@ bool PickleMachine::run(Bytes bytes) {
     const auto code = static_cast<u8>(bytes_[position_++]);
     if (!step(code)) return false;
   }
+  values_.merge_equal_keys();
+  std::ranges::stable_sort(attachments_, {}, &Attachment::to);
   return true;
 }
 
@@ -100,6 +101,7 @@ bool PickleMachine::step(u8 code) {
     case 0x80: {  // PROTO
       u8 protocol = 0;
       if (!take_number(protocol)) return false;
+      protocol_ = protocol;
       return protocol <= newest_protocol ||
              broken(fmt::format("is of protocol {}; at most {} is allowed", protocol, newest_protocol));
     }
@@ -190,16 +192,12 @@ bool PickleMachine::step(u8 code) {
     case 'o': {  // OBJ
       std::vector<ValueId> items;
       if (!pop_to_mark(items)) return false;
-      if (items.empty() || !values_.is(items.front(), ValueKind::global)) return broken("OBJ without a class");
-      const GlobalUse& global = globals_[static_cast<std::size_t>(values_[items.front()].number)];
-      return instance_of(std::string(global.module), std::string(global.name), items.size() - 1);
+      return items.empty() ? broken("OBJ without a class") : instance_of(items.front(), "OBJ", items.size() - 1);
     }
     case 0x92: {  // NEWOBJ_EX
       ValueId keywords = 0, arguments = 0, object_class = 0;
       if (!pop(keywords) || !pop(arguments) || !pop(object_class)) return false;
-      if (!values_.is(object_class, ValueKind::global)) return broken("NEWOBJ_EX without a class");
-      const GlobalUse& global = globals_[static_cast<std::size_t>(values_[object_class].number)];
-      return instance_of(std::string(global.module), std::string(global.name), 0);
+      return instance_of(object_class, "NEWOBJ_EX", 0);
     }
     case 0x93: return stack_global();
     case 'R': return reduce(false);
@@ -294,74 +292,38 @@ bool PickleMachine::remember(u64 slot) {
   if (!pop(top)) return false;
   stack_.push_back(top);
   if (slot < memo_.size()) {
+    if (memo_[slot] != top) report_overwritten(slot);
     memo_[slot] = top;
   } else if (slot == memo_.size() && memo_.size() < max_memo) {
     memo_.push_back(top);
+    for (auto next = sparse_memo_.find(memo_.size()); next != sparse_memo_.end();
+         next = sparse_memo_.find(memo_.size())) {
+      memo_.push_back(next->second);
+      sparse_memo_.erase(next);
+    }
   } else if (sparse_memo_.size() < max_memo / 4) {
-    sparse_memo_[slot] = top;  // any number is legal; a table of that size is not
+    // Any number is legal; a table of that size is not.
+    const auto known = sparse_memo_.emplace(slot, top).first;
+    if (known->second != top) report_overwritten(slot);
+    known->second = top;
   } else {
     return fail("pt-limit", "uses too many memo slots out of order");
   }
   return true;
 }
 
+/// The later value counts, for torch and here. No writer does so; who reads pickles without running them may miss it.
+void PickleMachine::report_overwritten(u64 slot) {
+  findings_.error(Scope::container, "pt-memo", [&] {
+    return fmt::format("memo slot {} is written twice (byte {} of {}): no writer of checkpoints does so", slot,
+                       opcode_at_, name_);
+  });
+}
+
 bool PickleMachine::recall(u64 slot) {
-  if (const auto found = sparse_memo_.find(slot); found != sparse_memo_.end()) return push(found->second);
   if (slot < memo_.size()) return push(memo_[slot]);
+  if (const auto found = sparse_memo_.find(slot); found != sparse_memo_.end()) return push(found->second);
   return broken(fmt::format("memo slot {} is empty", slot));
-}
-
-bool PickleMachine::push_global(std::string_view module, std::string_view name) {
-  if (globals_.size() >= max_globals) return fail("pt-limit", fmt::format("names more than {} globals", max_globals));
-  globals_.push_back({std::string(module), std::string(name), known_global(module, name), opcode_at_, {}, {}});
-  return push(values_.add({ValueKind::global, false, 0, static_cast<i64>(globals_.size() - 1)}));
-}
-
-bool PickleMachine::stack_global() {
-  ValueId name = 0, module = 0;
-  if (!pop(name) || !pop(module)) return false;
-  if (!values_.is(name, ValueKind::text) || !values_.is(module, ValueKind::text)) {
-    return broken("STACK_GLOBAL with names that are not texts");
-  }
-  return push_global(std::string(values_.text(module)), std::string(values_.text(name)));
-}
-
-/// An object made by an opcode that torch never writes: its class is named.
-bool PickleMachine::instance_of(std::string_view module, std::string_view name, u64 arguments) {
-  GlobalUse use{
-      std::string(module), std::string(name), {},
-      opcode_at_,          opcode_at_,        fmt::format("{} argument{}", arguments, arguments == 1 ? "" : "s")};
-  if (globals_.size() >= max_globals) return fail("pt-limit", fmt::format("names more than {} globals", max_globals));
-  globals_.push_back(std::move(use));
-  return push(values_.add({ValueKind::opaque, false, 0, 0}));
-}
-
-bool PickleMachine::reduce(bool is_new_object) {
-  ValueId arguments = 0, function = 0;
-  if (!pop(arguments) || !pop(function)) return false;
-  const std::string_view opcode = is_new_object ? "NEWOBJ" : "REDUCE";
-  if (!values_.is(arguments, ValueKind::tuple))
-    return broken(fmt::format("{} with arguments that are not a tuple", opcode));
-  if (values_.is(function, ValueKind::opaque)) return push(values_.add({ValueKind::opaque, false, 0, 0}));
-  if (!values_.is(function, ValueKind::global)) {
-    return broken(fmt::format("{} calls {}", opcode, kind_name(values_[function].kind)));
-  }
-  GlobalUse& global = globals_[static_cast<std::size_t>(values_[function].number)];
-  if (global.known) return call(global, arguments);
-  if (!global.called_at) {
-    global.called_at = opcode_at_;
-    global.arguments = arguments_text(arguments);
-  }
-  return push(values_.add({ValueKind::opaque, false, 0, 0}));
-}
-
-bool PickleMachine::build() {
-  ValueId state = 0, object = 0;
-  if (!pop(state) || !pop(object)) return false;
-  stack_.push_back(object);
-  const Value& value = values_[object];
-  return value.takes_state || value.kind == ValueKind::opaque ||
-         broken(fmt::format("BUILD on {}", kind_name(value.kind)));
 }
 
 bool PickleMachine::persistent_id() {
@@ -370,37 +332,6 @@ bool PickleMachine::persistent_id() {
   if (!values_.is(id, ValueKind::tuple)) return fail("pt-storage", "a persistent id that is not a tuple");
   const std::span<const ValueId> items = values_.items(id);
   return rebuild_storage(std::vector<ValueId>(items.begin(), items.end()), made) && push(made);
-}
-
-FindingLog PickleMachine::take_findings() {
-  FindingLog all;
-  // One finding a name, of its first call if it has one.
-  std::unordered_map<std::string, std::size_t> first;
-  std::vector<std::size_t> shown;
-  for (std::size_t i = 0; i < globals_.size(); ++i) {
-    if (globals_[i].known) continue;
-    const auto [known, is_new] = first.emplace(globals_[i].full_name(), shown.size());
-    if (is_new) {
-      shown.push_back(i);
-    } else if (std::size_t& kept = shown[known->second]; !globals_[kept].called_at && globals_[i].called_at) {
-      kept = i;
-    }
-  }
-  for (const std::size_t i : shown) {
-    const GlobalUse& global = globals_[i];
-    const u64 at = global.called_at.value_or(global.position);
-    std::optional<u64> offset;
-    if (base_) offset = *base_ + at;
-    all.error(Scope::container, "pt-global",
-              global.called_at
-                  ? fmt::format("calls {} with {} at byte {} of {}: the file is a program, not only tensors; do not "
-                                "load it with torch",
-                                global.full_name(), global.arguments, at, name_)
-                  : fmt::format("names {} at byte {} of {}, which makes no tensor", global.full_name(), at, name_),
-              {}, offset);
-  }
-  all.add_all(std::move(findings_));
-  return all;
 }
 
 }  // namespace modelutils::pytorch

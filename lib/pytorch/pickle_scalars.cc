@@ -1,16 +1,35 @@
 // The opcodes that push a number or a text.
+#include <algorithm>
+#include <bit>
 #include <charconv>
 
 #include "pytorch/pickle_machine.h"
 
 namespace modelutils::pytorch {
 
+namespace {
+
+/// A number as Python writes it. Python reads more (octal and hexadecimal numbers, spaces, underscores, "+1"), and its
+/// two unpicklers differ in how.
+bool is_plain_decimal(std::string_view line) {
+  const bool is_negative = line.starts_with('-');
+  if (is_negative) line.remove_prefix(1);
+  if (line.empty() || !std::ranges::all_of(line, [](char c) { return c >= '0' && c <= '9'; })) return false;
+  return line.front() != '0' || (line.size() == 1 && !is_negative);
+}
+
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+}  // namespace
+
 bool PickleMachine::push_number(u8 code) {
-  const auto integer = [&](i64 number) { return push(values_.add({ValueKind::integer, false, 0, number})); };
+  const auto integer = [&](i64 number) { return push(values_.integer(number)); };
   switch (code) {
-    case 'N': return push(values_.add({}));
+    case 'N': return push(values_.none());
     case 0x88:
-    case 0x89: return push(values_.add({ValueKind::boolean, false, 0, code == 0x88}));
+    case 0x89: return push(values_.boolean(code == 0x88));
     case 'J': {
       i32 number = 0;
       return take_number(number) && integer(number);
@@ -25,16 +44,20 @@ bool PickleMachine::push_number(u8 code) {
     }
     case 'G': {  // big-endian double
       std::string_view text;
-      return take(8, text) && push(values_.add({ValueKind::real, false, 0, 0}));
+      return take(8, text) && push(values_.real(std::bit_cast<double>(load<u64>(text.data(), true))));
     }
     case 'F': {
       std::string_view line;
-      return take_line(line) && push(values_.add({ValueKind::real, false, 0, 0}));
+      double number = 0;
+      if (!take_line(line)) return false;
+      const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), number);
+      const bool is_whole = end == line.data() + line.size() && problem != std::errc::invalid_argument;
+      return is_whole ? push(values_.real(number)) : broken("a line is not a floating-point number");
     }
     case 'I': {
       std::string_view line;
       if (!take_line(line)) return false;
-      if (line == "00" || line == "01") return push(values_.add({ValueKind::boolean, false, 0, line == "01"}));
+      if (line == "00" || line == "01") return push(values_.boolean(line == "01"));
       return push_decimal(line);
     }
     case 'L': {
@@ -57,11 +80,11 @@ bool PickleMachine::push_number(u8 code) {
 }
 
 bool PickleMachine::push_decimal(std::string_view line) {
+  if (!is_plain_decimal(line)) return broken("a line is not a decimal number without zeros in front");
   i64 number = 0;
   const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (problem == std::errc::result_out_of_range) return push(values_.add({ValueKind::big_integer, false, 0, 0}));
-  if (problem != std::errc() || end != line.data() + line.size()) return broken("a line is not a number");
-  return push(values_.add({ValueKind::integer, false, 0, number}));
+  if (problem == std::errc()) return push(values_.integer(number));
+  return push(values_.add_text(ValueKind::big_integer, line));
 }
 
 bool PickleMachine::push_long(std::string_view little_endian) {
@@ -82,7 +105,7 @@ bool PickleMachine::push_long(std::string_view little_endian) {
   if (const std::size_t size = little_endian.size(); size > 0 && size < 8 && (little_endian.back() & 0x80) != 0) {
     number |= ~u64{0} << (8 * size);
   }
-  return push(values_.add({ValueKind::integer, false, 0, static_cast<i64>(number)}));
+  return push(values_.integer(static_cast<i64>(number)));
 }
 
 bool PickleMachine::push_text(u8 code) {
@@ -100,6 +123,7 @@ bool PickleMachine::push_text(u8 code) {
     case 'V':
       if (!take_line(text)) return false;
       if (text.find('\\') != text.npos) return broken("UNICODE with an escape: torch writes none");
+      if (!is_ascii(text)) return broken("UNICODE with bytes that are not ASCII, which Python reads as Latin-1");
       return as(ValueKind::text);
     case 'T': {
       i32 size = 0;

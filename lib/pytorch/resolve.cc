@@ -15,39 +15,54 @@ namespace {
 constexpr u64 most_bytes = std::numeric_limits<i64>::max();
 
 /// One past the last element that sizes and strides reach from `offset`; nothing on overflow. 0 for an empty tensor.
-std::optional<u64> reach(const TensorUse& use, u64 elements) {
+std::optional<u64> reach(u64 offset, const std::vector<u64>& shape, const std::vector<u64>& strides, u64 elements) {
   if (elements == 0) return 0;
-  std::optional<u64> last = use.offset;
-  for (std::size_t i = 0; i < use.shape.size() && last; ++i) {
-    const std::optional<u64> step = checked_mul(use.shape[i] - 1, use.strides[i]);
+  std::optional<u64> last = offset;
+  for (std::size_t i = 0; i < shape.size() && last; ++i) {
+    const std::optional<u64> step = checked_mul(shape[i] - 1, strides[i]);
     last = step ? checked_add(*last, *step) : std::nullopt;
   }
   return last ? checked_add(*last, 1) : std::nullopt;
 }
 
-bool is_contiguous(const TensorUse& use) {
+bool is_contiguous(const std::vector<u64>& shape, const std::vector<u64>& strides) {
   u64 expected = 1;
-  for (std::size_t i = use.shape.size(); i-- > 0;) {
-    if (use.shape[i] == 1) continue;
-    if (use.strides[i] != expected) return false;
-    expected *= use.shape[i];
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (strides[i] != expected) return false;
+    expected *= shape[i];
   }
   return true;
 }
+
+/// Where a tensor's elements are in its storage.
+struct Elements {
+  std::vector<u64> shape, strides;
+  u64 count = 0;
+  u64 bytes = 0;
+  u64 offset = 0;  // in bytes
+};
 
 class Resolver {
  public:
   Resolver(const PickleMachine& machine, const LocateStorage& locate, Document& document)
       : machine_(machine), locate_(locate), document_(document) {}
 
-  void add(const NamedTensor& named);
+  void add(NamedTensor named);
+  /// What torch would check of tensors and storages that have no name.
+  void check_others(const std::vector<NamedTensor>& named);
   void check_expansion();
 
  private:
-  void error(std::string_view code, std::string message, const NamedTensor& named) {
-    document_.findings.error(Scope::container, code, std::move(message), at_tensor(named.name));
+  void error(std::string_view code, std::string message, const std::string& where) {
+    document_.findings.error(Scope::container, code, std::move(message), where);
   }
-  /// Its place among the document's storages: those of one key and type are one.
+  const StorageUse& storage_use(const TensorUse& use) const {
+    return machine_.storages()[static_cast<std::size_t>(machine_.values()[use.storage].number)];
+  }
+  /// Nothing, after a finding, if they are not all in the storage.
+  std::optional<Elements> elements_of(const TensorUse& use, const std::string& where);
+  /// Its place among the document's storages: each key is one, however many parts of it there are.
   std::size_t storage_of(const StorageUse& use);
 
   const PickleMachine& machine_;
@@ -57,8 +72,7 @@ class Resolver {
 };
 
 std::size_t Resolver::storage_of(const StorageUse& use) {
-  const std::string id = fmt::format("{}/{}/{}", use.key, use.storage_class.element_bytes, use.elements);
-  const auto [known, is_new] = storages_.emplace(id, document_.storages.size());
+  const auto [known, is_new] = storages_.emplace(use.key, document_.storages.size());
   if (is_new) {
     Storage storage{use.key, use.storage_class.element_bytes, use.elements, false, 0, 0, {}};
     storage.is_there = locate_(storage);
@@ -67,42 +81,75 @@ std::size_t Resolver::storage_of(const StorageUse& use) {
   return known->second;
 }
 
-void Resolver::add(const NamedTensor& named) {
+std::optional<Elements> Resolver::elements_of(const TensorUse& use, const std::string& where) {
+  const auto wrong = [&](std::string_view code, std::string message) {
+    error(code, std::move(message), where);
+    return std::nullopt;
+  };
+  const StorageUse& storage = storage_use(use);
+  Elements found{machine_.numbers(use.shape), machine_.numbers(use.strides)};
+  // Like torch: the product over all sizes must fit, even if one of them is 0.
+  const std::optional<u64> count = checked_product(found.shape);
+  const std::optional<u64> bytes = count ? checked_mul(*count, use.element_bytes) : std::nullopt;
+  if (!bytes || *bytes > most_bytes) return wrong("pt-tensor", "its sizes multiply to more than 63 bits hold");
+  const u32 stored_width = storage.storage_class.element_bytes;
+  const std::optional<u64> root_bytes = checked_mul(storage.elements, stored_width);
+  if (!root_bytes || *root_bytes > most_bytes) {
+    return wrong("pt-storage", "its storage has more bytes than 63 bits hold");
+  }
+  // What the storage holds, or the part of it that the tensor is of, in elements of the tensor.
+  const u64 held = storage.view_elements * stored_width / use.element_bytes;
+  const std::optional<u64> end = reach(use.offset, found.shape, found.strides, *count);
+  if (!end || *end > held) {
+    return wrong("pt-tensor", fmt::format("reaches element {} of its storage, which has {}",
+                                          end ? fmt::format("{}", *end) : "2^64 or more", held));
+  }
+  found.count = *count;
+  found.bytes = *bytes;
+  // Of an empty tensor the offset may be anything.
+  if (*bytes > 0) found.offset = use.offset * use.element_bytes + storage.view_offset * stored_width;
+  return found;
+}
+
+void Resolver::add(NamedTensor named) {
   const TensorUse& use = machine_.tensors()[named.tensor];
-  const StorageUse& storage_use = machine_.storages()[static_cast<std::size_t>(machine_.values()[use.storage].number)];
+  const std::string where = at_tensor(named.name);
   if (!use.type) {
     return error("pt-tensor",
                  fmt::format("has elements of {} bytes of a type that safetensors does not have", use.element_bytes),
-                 named);
+                 where);
   }
-  // Like torch: the product over all sizes must fit, even if one of them is 0.
-  const std::optional<u64> elements = checked_product(use.shape);
-  const std::optional<u64> bytes = elements ? checked_mul(*elements, use.element_bytes) : std::nullopt;
-  if (!bytes || *bytes > most_bytes) return error("pt-tensor", "its sizes multiply to more than 63 bits hold", named);
-  const std::optional<u64> end = reach(use, *elements);
-  // What a storage holds, in elements of the tensor.
-  const std::optional<u64> storage_bytes = checked_mul(storage_use.elements, storage_use.storage_class.element_bytes);
-  if (!storage_bytes || *storage_bytes > most_bytes)
-    return error("pt-storage", "its storage has more bytes than 63 bits hold", named);
-  const std::optional<u64> last = end ? checked_add(*end, storage_use.view_offset) : std::nullopt;
-  if (!last || *last > *storage_bytes / use.element_bytes) {
-    return error("pt-tensor",
-                 fmt::format("reaches element {} of its storage, which has {}",
-                             last ? fmt::format("{}", *last) : "2^64 or more", *storage_bytes / use.element_bytes),
-                 named);
-  }
-  const std::size_t storage = storage_of(storage_use);
-  if (*bytes > 0 && !document_.storages[storage].is_there) return;  // that is a finding of its own
-  document_.tensors.push_back({.name = named.name,
+  std::optional<Elements> elements = elements_of(use, where);
+  if (!elements) return;
+  const std::size_t storage = storage_of(storage_use(use));
+  if (elements->bytes > 0 && !document_.storages[storage].is_there) return;  // that is a finding of its own
+  const bool contiguous = is_contiguous(elements->shape, elements->strides);
+  document_.tensors.push_back({.name = std::move(named.name),
                                .type = *use.type,
-                               .shape = use.shape,
-                               .strides = use.strides,
-                               .elements = *elements,
-                               .bytes = *bytes,
+                               .shape = std::move(elements->shape),
+                               .strides = std::move(elements->strides),
+                               .elements = elements->count,
+                               .bytes = elements->bytes,
                                .storage = storage,
-                               .offset = (use.offset + storage_use.view_offset) * use.element_bytes,
-                               .is_contiguous = is_contiguous(use),
+                               .offset = elements->offset,
+                               .is_contiguous = contiguous,
                                .pickle_offset = use.position});
+}
+
+void Resolver::check_others(const std::vector<NamedTensor>& named) {
+  std::vector<bool> is_named(machine_.tensors().size());
+  for (const NamedTensor& each : named) is_named[each.tensor] = true;
+  for (std::size_t i = 0; i < is_named.size(); ++i) {
+    if (!is_named[i]) elements_of(machine_.tensors()[i], "a tensor without a name");
+  }
+  for (const StorageUse& use : machine_.storages()) {
+    const std::optional<u64> bytes = checked_mul(use.elements, use.storage_class.element_bytes);
+    if (bytes && *bytes <= most_bytes) {
+      storage_of(use);
+    } else {
+      error("pt-storage", fmt::format("the storage '{}' has more bytes than 63 bits hold", use.key), {});
+    }
+  }
 }
 
 /// Views may repeat elements, and many may show the same ones. A file that asks for far more values than it holds is
@@ -129,9 +176,12 @@ void Resolver::check_expansion() {
 
 void add_tensors(const PickleMachine& machine, const LocateStorage& locate, Document& document) {
   Resolver resolver(machine, locate, document);
-  for (const NamedTensor& named : named_tensors(machine, document.findings)) resolver.add(named);
+  NamedTensors named = named_tensors(machine, document.file_size, document.findings);
+  for (NamedTensor& each : named.tensors) resolver.add(std::move(each));
+  resolver.check_others(named.tensors);  // only their numbers are left
   resolver.check_expansion();
   document.wrapper = wrapper_key(machine);
+  document.unnamed = named.unnamed;
 }
 
 }  // namespace modelutils::pytorch

@@ -13,10 +13,16 @@ struct NamedTensor {
   std::size_t tensor = 0;  ///< place in PickleMachine::tensors()
 };
 
-/// Every tensor below the root in the order of the pickle, each name once: of a key that is set twice the last value
-/// counts, as in Python. A container that several paths reach is listed under the first. What lies below keys that are
-/// neither text nor numbers has no name. Nesting below 100 levels is a finding ("pt-limit").
-std::vector<NamedTensor> named_tensors(const PickleMachine& machine, FindingLog& findings);
+struct NamedTensors {
+  std::vector<NamedTensor> tensors;
+  u64 unnamed = 0;  ///< tensors and bare storages below the root that have no name
+};
+
+/// Every tensor below the root in the order of the pickle, under every path that leads to it. Findings:
+/// "pt-same-name" for two tensors of one name; "pt-unnamed" for tensors in sets, in attributes and below keys that are
+/// neither texts nor numbers; "pt-limit" beyond 100 levels, or if the list of tensors would take far more memory than
+/// the file: containers that many paths reach, and long keys of which many names are made.
+NamedTensors named_tensors(const PickleMachine& machine, u64 file_size, FindingLog& findings);
 
 /// "state_dict", "model" or "module", where the root is a dictionary that holds the weights under this key; else empty.
 std::string wrapper_key(const PickleMachine& machine);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "io/random_access_file.h"
 #include "support/checkpoint_builder.h"
 
@@ -9,6 +11,7 @@ namespace modelutils::pytorch {
 namespace {
 
 using namespace test::pickle;
+using namespace std::string_literals;
 using test::checkpoint;
 using test::zip;
 
@@ -61,11 +64,96 @@ TEST(Parse, OfAKeySetTwiceTheLastValueCounts) {
   EXPECT_EQ(document.tensors[0].elements, 2u);
 }
 
+std::vector<std::string> names_of(const Document& document) {
+  std::vector<std::string> names;
+  for (const Tensor& each : document.tensors) names.push_back(each.name);
+  return names;
+}
+
+TEST(Parse, KeysThatAreEqualForPython) {
+  // 1, 1.0 and True are one key, which keeps its first form; what is not a tensor replaces one all the same.
+  const std::string whole = tensor(four, 0, {4}, {1}), part = tensor(four, 0, {2}, {1});
+  const std::string one = "G\x3f\xf0"s + std::string(6, '\0');
+  Document document =
+      read(checkpoint("\x80\x02}(K\1" + whole + one + part + text("a") + whole + text("a") + "Nu.", {{"0", bytes16}}));
+  EXPECT_TRUE(document.findings.empty());
+  EXPECT_EQ(names_of(document), std::vector<std::string>{"1"});
+  EXPECT_EQ(document.tensors[0].elements, 2u);
+  document = read(checkpoint("\x80\x02}(K\1" + whole + "\x88" + part + "u.", {{"0", bytes16}}));
+  EXPECT_EQ(document.tensors[0].elements, 2u);
+}
+
+TEST(Parse, TwoTensorsOfOneName) {
+  const std::string whole = tensor(four, 0, {4}, {1}), part = tensor(four, 0, {2}, {1});
+  EXPECT_EQ(first_code(checkpoint("\x80\x02}(K\1" + whole + text("1") + part + "u.", {{"0", bytes16}})),
+            "pt-same-name");
+  EXPECT_EQ(first_code(checkpoint(dict({{"a.b", whole}, {"a", "}" + text("b") + part + "s"}}), {{"0", bytes16}})),
+            "pt-same-name");
+  // A number of NumPy equals one of Python.
+  const std::string complex = global("builtins", "complex") + "K\1\x85R";
+  EXPECT_EQ(first_code(checkpoint("\x80\x02}(K\1" + whole + complex + part + "u.", {{"0", bytes16}})), "pt-same-name");
+}
+
+TEST(Parse, TensorsWithoutNamesAreCounted) {
+  const std::string w = tensor(four, 0, {4}, {1});
+  const auto message = [&](const std::string& value) {
+    const Document document =
+        read(checkpoint(dict({{"a", value}, {"w", tensor(four, 0, {2}, {1})}}), {{"0", bytes16}, {"1", "x"}}));
+    EXPECT_EQ(document.tensors.size(), 1u) << value;
+    EXPECT_EQ(document.unnamed, 1u) << value;
+    EXPECT_EQ(document.findings.front().code, "pt-unnamed");
+    EXPECT_EQ(document.findings.errors(), 0u);
+    return document.findings.empty() ? "" : document.findings.front().message;
+  };
+  EXPECT_EQ(message("\x8f(" + w + "\x90"), "1 tensor has no name; it is in a set");
+  EXPECT_EQ(message(global("builtins", "set") + "]" + w + "a\x85R"), "1 tensor has no name; it is in a set");
+  EXPECT_EQ(message("}(K\1\x85" + w + "u"),
+            "1 tensor has no name; it is below a key that is a tuple, not a text or number");
+  EXPECT_EQ(message("}N" + w + "s"), "1 tensor has no name; it is below a key that is None, not a text or number");
+  EXPECT_EQ(message("}" + w + "Ns"), "1 tensor has no name; it is the key of a dict");
+  EXPECT_EQ(message(global("collections", "OrderedDict") + ")R}" + text("extra") + w + "sb"),
+            "1 tensor has no name; it is an attribute or argument of an object");
+  EXPECT_EQ(message(storage("ByteStorage", "1", 1)), "1 storage belongs to no tensor and has no name");
+  EXPECT_TRUE(read(checkpoint(dict({{"a", w + "\x85"}}), {{"0", bytes16}})).findings.empty());  // a.0
+}
+
+TEST(Parse, WhatHasNoNameIsCheckedAsTorchDoes) {
+  const auto code = [](const std::string& value) {
+    return first_code(checkpoint("\x80\x02}N" + value + "s.", {{"0", bytes16}}));
+  };
+  EXPECT_EQ(code(tensor(four, 0, {4}, {1})), "pt-unnamed");
+  EXPECT_EQ(read(checkpoint("\x80\x02}N" + tensor(four, 1, {4}, {1}) + "s.", {{"0", bytes16}})).findings.errors(), 1u);
+  EXPECT_EQ(read(checkpoint("\x80\x02}N" + storage("FloatStorage", "1", 4) + "s.", {})).findings.errors(), 1u);
+  EXPECT_TRUE(
+      read(checkpoint(dict({{"a", four}, {"w", tensor(four, 0, {4}, {1})}}), {{"0", bytes16}})).findings.empty());
+}
+
+TEST(Parse, OneContainerUnderTwoKeys) {
+  const std::string inner = "}" + text("w") + tensor(four, 0, {4}, {1}) + "sq\1";
+  const Document document = read(checkpoint(dict({{"best", inner}, {"state_dict", "h\1"}}), {{"0", bytes16}}));
+  EXPECT_TRUE(document.findings.empty());
+  EXPECT_EQ(names_of(document), (std::vector<std::string>{"best.w", "state_dict.w"}));
+  EXPECT_EQ(document.wrapper, "state_dict");
+}
+
 TEST(Parse, GraphsOfSharedListsEnd) {
   std::string laughs = "\x80\x02]" + tensor(four, 0, {4}, {1}) + "aq\1";
-  for (int i = 0; i < 60; ++i) laughs += "](h\1h\1eq\1";  // 2^60 paths
-  const Document document = read(checkpoint(laughs + ".", {{"0", bytes16}}));
-  EXPECT_EQ(document.tensors.size(), 1u);
+  for (int i = 2; i < 62; ++i) {  // 2^60 paths
+    laughs += "](h"s + static_cast<char>(i - 1) + "h" + static_cast<char>(i - 1) + "eq" + static_cast<char>(i);
+  }
+  EXPECT_EQ(first_code(checkpoint(laughs + ".", {{"0", bytes16}})), "pt-limit");
+  // A list in itself has no end either, but each of its tensors has a name.
+  const Document document = read(checkpoint("\x80\x02]q\1(" + tensor(four, 0, {4}, {1}) + "h\1e.", {{"0", bytes16}}));
+  EXPECT_TRUE(document.findings.empty());
+  EXPECT_EQ(names_of(document), std::vector<std::string>{"0"});
+}
+
+TEST(Parse, LongKeysOfManyNames) {
+  std::string pickle = "\x80\x02" + tensor(four, 0, {4}, {1}) + "q\1" + "0}" + text(std::string(100'000, 'k')) + "}(";
+  for (int i = 0; i < 1000; ++i) pickle += text(std::to_string(i)) + "h\1";
+  const Document document = read(checkpoint(pickle + "us.", {{"0", bytes16}}));
+  EXPECT_EQ(document.findings.front().code, "pt-limit");
+  EXPECT_LT(document.tensors.size(), 100u);
 }
 
 TEST(Parse, SizesThatDoNotFit) {
@@ -104,6 +192,16 @@ TEST(Parse, Archives) {
                             {.name = "a/version", .content = "3\n"},
                             {.name = "a/constants.pkl", .content = sound}})),
             "pt-torchscript");
+  // torch looks records up without regard to letter case.
+  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound},
+                            {.name = "a/version", .content = "3\n"},
+                            {.name = "a/BYTEORDER", .content = "big"}})),
+            "pt-byteorder");
+  EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound},
+                            {.name = "a/version", .content = "3\n"},
+                            {.name = "a/byteorder", .content = ""}})),
+            "pt-byteorder");
+  EXPECT_EQ(first_code(zip({{.name = "a/Data.PKL", .content = sound}, {.name = "a/VERSION", .content = "3\n"}})), "");
   EXPECT_EQ(first_code(checkpoint(sound + "N.")), "pt-pickle");
   EXPECT_EQ(first_code(checkpoint(sound)), "");
 }
@@ -123,7 +221,7 @@ std::string legacy(const std::string& object, const std::string& keys, const std
 }
 
 TEST(Parse, LegacyForm) {
-  const std::string object = dict({{"w", tensor(four, 0, {4}, {1})}});
+  const std::string object = dict({{"w", tensor(legacy_storage("FloatStorage", "0", 4), 0, {4}, {1})}});
   const std::string keys = "\x80\x02]" + text("0") + "a.";
   const std::string data = u64_bytes(4) + bytes16;
   const Document document = read(legacy(object, keys, data));
@@ -139,6 +237,55 @@ TEST(Parse, LegacyForm) {
   EXPECT_EQ(first_code("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
                        "\x80\x02M\x01\x00."),
             "pt-pickle");
+}
+
+TEST(Parse, LegacyStoragesHaveTheLengthThatThePickleSays) {
+  const std::string object = dict({{"w", tensor(legacy_storage("FloatStorage", "0", 3), 0, {3}, {1})}});
+  EXPECT_EQ(first_code(legacy(object, "\x80\x02]" + text("0") + "a.", u64_bytes(4) + bytes16)), "pt-storage");
+}
+
+TEST(Parse, LegacyViewsArePartsOfTheirRoot) {
+  const auto code = [](int elements) {
+    const std::string part = legacy_storage("FloatStorage", "0", 4, tuple(text("v") + integer(1) + integer(2)));
+    const std::string object = dict({{"w", tensor(part, 0, {elements}, {1})}});
+    return first_code(legacy(object, "\x80\x02]" + text("0") + "a.", u64_bytes(4) + bytes16));
+  };
+  EXPECT_EQ(code(2), "");
+  EXPECT_EQ(code(3), "pt-tensor");  // inside the root, not inside the view
+}
+
+// The first 512 bytes of a legacy file made a header of tarfile: a text in the third pickle reaches over them.
+std::string legacy_tar(int add) {
+  std::string file = legacy(dict({}), "\x80\x02].", "");
+  const std::string marker = "\x80\x02}.";
+  file.insert(file.find(marker) + 2, text(std::string(600, 'x')) + "0");
+  file.replace(148, 8, std::string(8, ' '));
+  int sum = add;
+  for (int i = 0; i < 512; ++i) sum += static_cast<unsigned char>(file[static_cast<std::size_t>(i)]);
+  char octal[9];
+  std::snprintf(octal, sizeof octal, "%06o", static_cast<unsigned>(sum));
+  return file.replace(148, 7, std::string(octal) + '\0');
+}
+
+TEST(Parse, LegacyFilesThatAreTarFiles) {
+  EXPECT_EQ(first_code(legacy_tar(0)), "pt-legacy");
+  EXPECT_EQ(first_code(legacy_tar(1)), "");
+}
+
+TEST(Parse, ManyPicklesInARow) {
+  std::string pickles = "\x80\x02N.";
+  for (int i = 0; i < 1'000'000; ++i) pickles += "N.";
+  EXPECT_EQ(first_code(pickles), "pt-legacy");
+}
+
+TEST(Parse, DeflatedPicklesAreBoundedByTheFile) {
+  const auto code = [](std::size_t numbers) {
+    return first_code(
+        zip({{.name = "a/data.pkl", .content = "\x80\x02](" + std::string(numbers, 'N') + "e.", .deflate = true},
+             {.name = "a/version", .content = "3\n"}}));
+  };
+  EXPECT_EQ(code(200'000), "");
+  EXPECT_EQ(code(400'000), "pt-record-size");
 }
 
 class Pipe : public ByteSource {

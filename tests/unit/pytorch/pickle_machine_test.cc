@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/checkpoint_builder.h"
 
 namespace modelutils::pytorch {
@@ -103,6 +105,37 @@ TEST(PickleMachine, EveryAllowedOpcodeLeavesItsValue) {
   EXPECT_EQ(kind_of(storage("FloatStorage", "0", 4) + "."), ValueKind::storage);
 }
 
+TEST(PickleMachine, NumbersThatPythonReadsDifferently) {
+  // Python's C unpickler reads the first as octal, as a bool, as hexadecimal, as 10; others fail in one of its two.
+  for (const char* number : {"010", " 1", "+1", "-0", "0x10", "1_0", "1 ", "1.0", "", "-", "--1"}) {
+    EXPECT_EQ(pickle_code("I"s + number + "\n."), "pt-pickle") << number;
+    EXPECT_EQ(pickle_code("L"s + number + "L\n."), "pt-pickle") << number;
+  }
+  EXPECT_EQ(pickle_code("L00L\n."), "pt-pickle");
+  EXPECT_EQ(kind_of("I00\n."), ValueKind::boolean);
+  EXPECT_EQ(number_of("I0\n."), 0);
+  EXPECT_EQ(number_of("L0L\n."), 0);
+  EXPECT_EQ(number_of("I-9223372036854775808\n."), std::numeric_limits<i64>::min());
+  EXPECT_EQ(kind_of("L9223372036854775808L\n."), ValueKind::big_integer);
+  EXPECT_EQ(pickle_code("F1_0.5\n."), "pt-pickle");
+  EXPECT_EQ(pickle_code("F 1.5\n."), "pt-pickle");
+  EXPECT_EQ(pickle_code("V\xc3\xa9\n."), "pt-pickle");  // Latin-1 for Python
+}
+
+TEST(PickleMachine, OfASlotTheLaterValueCounts) {
+  // Slots 0 and 1 are written after slot 2: 2 is kept apart, then joins the others, then changes.
+  EXPECT_EQ(pickle_code("K\5q\2K\6q\0K\7q\1h\2."s), "");
+  EXPECT_EQ(number_of("K\5q\2K\6q\0K\7q\1h\2."s), 5);
+  const Ran ran = run("K\5q\2K\6q\0K\7q\1q\2h\2."s);
+  EXPECT_TRUE(ran.whole);
+  EXPECT_EQ(ran.machine.values()[ran.machine.root()].number, 7);
+  EXPECT_EQ(ran.findings.front().code, "pt-memo");
+  EXPECT_EQ(pickle_code("K\5q\0K\6q\0."s), "pt-memo");
+  EXPECT_EQ(pickle_code("K\5r\0\1\0\0K\6r\0\1\0\0."s), "pt-memo");
+  EXPECT_EQ(pickle_code("K\5q\0q\0."s), "");
+  EXPECT_EQ(number_of("K\5q\2K\6\x94K\7q\0h\1."s), 6);  // MEMOIZE: the number of slots in use
+}
+
 TEST(PickleMachine, RefusedOpcodesAreNamed) {
   for (const auto& [pickle, name] : std::vector<std::pair<std::string, std::string>>{{"Pid\n.", "PERSID"},
                                                                                      {"\x82\x01.", "EXT1"},
@@ -184,6 +217,106 @@ TEST(PickleMachine, PersistentIdsAreStoragesAndNothingElse) {
     EXPECT_EQ(pickle_code(pickle), "pt-storage") << pickle;
   }
   EXPECT_EQ(pickle_code(storage("FloatStorage", "0", -1) + "."), "pt-tensor");
+}
+
+TEST(PickleMachine, OneDescriptionOfAStorage) {
+  const std::string first = storage("FloatStorage", "0", 4);
+  EXPECT_EQ(pickle_code(first + first + "\x86."), "");
+  EXPECT_EQ(pickle_code(first + storage("IntStorage", "0", 4) + "\x86."), "pt-storage");
+  EXPECT_EQ(pickle_code(first + storage("FloatStorage", "0", 3) + "\x86."), "pt-storage");
+  EXPECT_EQ(pickle_code(first + storage("IntStorage", "1", 3) + "\x86."), "");
+  EXPECT_EQ(pickle_code(legacy_storage("FloatStorage", "0", 4) + "."), "pt-storage");  // a sixth member
+}
+
+TEST(PickleMachine, OneDescriptionOfAView) {
+  const auto code = [](const std::string& pickle) {
+    PickleMachine machine("the object's pickle", 0, CheckpointForm::legacy);
+    machine.run(std::as_bytes(std::span(pickle)));
+    const FindingLog found = machine.take_findings();
+    return found.empty() ? "" : found.front().code;
+  };
+  const auto view = [](const char* key, int offset, int size) {
+    return tuple(text(key) + integer(offset) + integer(size));
+  };
+  const std::string root = legacy_storage("FloatStorage", "0", 4);
+  const std::string part = legacy_storage("FloatStorage", "0", 4, view("v", 0, 2));
+  EXPECT_EQ(code(root + part + part + "\x87."), "");
+  EXPECT_EQ(code(part + legacy_storage("FloatStorage", "0", 4, view("w", 2, 2)) + "\x86."), "");
+  EXPECT_EQ(code(part + legacy_storage("FloatStorage", "0", 4, view("v", 2, 2)) + "\x86."), "pt-storage");
+  EXPECT_EQ(code(part + legacy_storage("FloatStorage", "v", 4) + "\x86."), "pt-storage");
+  EXPECT_EQ(code(root + legacy_storage("FloatStorage", "1", 4, view("0", 0, 2)) + "\x86."), "pt-storage");
+  EXPECT_EQ(code(root + legacy_storage("FloatStorage", "0", 8, view("v", 0, 2)) + "\x86."), "pt-storage");
+  EXPECT_EQ(code(legacy_storage("FloatStorage", "0", 4, view("v", 3, 2)) + "."), "pt-storage");
+  EXPECT_EQ(code(storage("FloatStorage", "0", 4) + "."), "pt-storage");
+}
+
+const std::string plain_tensor = tensor(storage("FloatStorage", "0", 4), 0, {4}, {1});
+const std::string made_parameter = global("torch.nn.parameter", "Parameter") + tuple(plain_tensor) + "R";
+
+TEST(PickleMachine, StatesThatReplaceValues) {
+  EXPECT_EQ(pickle_code(made_parameter + "\x88NN\x87" + "b."), "");
+  EXPECT_EQ(pickle_code(made_parameter + "(NNNNtb."), "pt-tensor");
+  EXPECT_EQ(pickle_code(made_parameter + "(NNNNNtb."), "pt-tensor");
+  EXPECT_EQ(pickle_code(made_parameter + "}b."), "pt-tensor");
+  EXPECT_EQ(pickle_code(made_parameter + "](NNNNeb."), "pt-tensor");
+  EXPECT_EQ(pickle_code(parameter(plain_tensor, "}" + text("tag") + "Ns") + "."), "");
+  EXPECT_EQ(pickle_code(parameter(plain_tensor, "N") + "."), "");
+  EXPECT_EQ(pickle_code(parameter(plain_tensor, "N}" + text("tag") + "Ns\x86") + "."), "");
+  for (const char* name : {"data", "real", "imag", "__class__", "__dict__"}) {
+    EXPECT_EQ(pickle_code(parameter(plain_tensor, "}" + text(name) + "Ns") + "."), "pt-tensor") << name;
+    EXPECT_EQ(pickle_code(parameter(plain_tensor, "N}" + text(name) + "Ns\x86") + "."), "pt-tensor") << name;
+  }
+  EXPECT_EQ(pickle_code(parameter(plain_tensor, "}K\1Ns") + "."), "pt-tensor");
+}
+
+TEST(PickleMachine, MetadataOfTensors) {
+  const auto with = [](const std::string& metadata) {
+    std::string pickle = tensor(storage("FloatStorage", "0", 4), 0, {4}, {1});
+    return pickle_code(pickle.substr(0, pickle.size() - 2) + metadata + "tR.");
+  };
+  EXPECT_EQ(with(""), "");
+  EXPECT_EQ(with("N"), "");
+  EXPECT_EQ(with("}"), "");
+  EXPECT_EQ(with("}" + text("neg") + "\x88s"), "pt-tensor");
+  EXPECT_EQ(with("}" + text("conj") + "\x88s"), "pt-tensor");
+  EXPECT_EQ(with("}" + text("neg") + "\x89s"), "pt-tensor");  // torch only looks whether it is there
+  EXPECT_EQ(with("}" + text("other") + "\x88s"), "pt-tensor");
+  EXPECT_EQ(with("\x88"), "pt-tensor");
+}
+
+TEST(PickleMachine, WhatNewobjMakesStaysEmpty) {
+  const std::string dict = global("collections", "OrderedDict"), pairs = "]" + text("a") + "N\x86" + "a\x85";
+  EXPECT_EQ(pickle_code(dict + pairs + "R."), "");
+  EXPECT_EQ(pickle_code(dict + pairs + "\x81."), "pt-pickle");
+  EXPECT_EQ(pickle_code(dict + text("a") + "N\x86\x85\x85R."), "pt-pickle");  // of a tuple
+  EXPECT_EQ(pickle_code(global("builtins", "set") + "]Na\x85\x81."), "pt-pickle");
+  EXPECT_EQ(pickle_code(global("torch._utils", "_rebuild_tensor") + ")\x81."), "pt-pickle");
+}
+
+TEST(PickleMachine, ModulesOfPython2AreInItsProtocols) {
+  EXPECT_EQ(pickle_code("\x80\x02" + global("__builtin__", "set") + ")R."), "");
+  EXPECT_EQ(pickle_code("\x80\x03" + global("__builtin__", "set") + ")R."), "pt-global");
+  EXPECT_EQ(pickle_code("\x80\x03" + global("builtins", "set") + ")R."), "");
+}
+
+TEST(PickleMachine, EncodeMakesBytes) {
+  const std::string encode = global("_codecs", "encode");
+  EXPECT_EQ(kind_of(encode + text("w") + text("latin1") + "\x86R."), ValueKind::bytes);
+  EXPECT_EQ(pickle_code(encode + text("j") + text("rot13") + "\x86R."), "pt-pickle");  // a text: 'w'
+}
+
+TEST(PickleMachine, JoinedNamesAreBounded) {
+  std::string pickle = text(std::string(60'000, 'm')) + "q" + '\0';
+  for (int i = 0; i < 60; ++i) pickle += text("n" + std::to_string(i)) + "\x93" + "0h" + '\0';
+  EXPECT_EQ(run(pickle + ".").findings.back().code, "pt-limit");
+}
+
+TEST(PickleMachine, CopiesAreBounded) {
+  std::string pickle = "](";
+  for (int i = 0; i < 1000; ++i) pickle += "N";
+  pickle += "eq"s + '\0';
+  for (int i = 0; i < 100; ++i) pickle += global("builtins", "set") + "h" + '\0' + "\x85R0";
+  EXPECT_EQ(pickle_code(pickle + "."), "pt-limit");
 }
 
 TEST(PickleMachine, NestingAndMarksCostWhatTheyAre) {

@@ -1,0 +1,122 @@
+// The opcodes that name a function or class, or call one.
+#include <fmt/core.h>
+
+#include "pytorch/pickle_machine.h"
+
+namespace modelutils::pytorch {
+
+namespace {
+
+constexpr std::size_t max_globals = 1'000'000;
+constexpr u8 newest_python2_protocol = 2;
+constexpr u64 free_joined_bytes = u64{1} << 20;
+
+}  // namespace
+
+/// `is_instance`: made by an opcode that torch never writes, so that even a name on the list is a finding.
+bool PickleMachine::enter_global(std::string_view module, std::string_view name, bool is_instance, u32& number) {
+  std::string key = fmt::format("{}{}:{}\n{}", is_instance ? "new " : "", module.size(), module, name);
+  const auto [known, is_new] = global_numbers_.emplace(std::move(key), static_cast<u32>(globals_.size()));
+  number = known->second;
+  // The modules of Python 2 have their new names in its protocols only.
+  const bool is_missing = module == "__builtin__" && protocol_ > newest_python2_protocol;
+  if (!is_new) {
+    if (is_missing) globals_[number].known.reset();
+    return true;
+  }
+  if (globals_.size() >= max_globals) return fail("pt-limit", fmt::format("names more than {} globals", max_globals));
+  GlobalUse use{std::string(module), std::string(name), {}, opcode_at_, {}, {}};
+  if (!is_instance && !is_missing) use.known = known_global(module, name);
+  globals_.push_back(std::move(use));
+  return true;
+}
+
+bool PickleMachine::push_global(std::string_view module, std::string_view name) {
+  u32 number = 0;
+  return enter_global(module, name, false, number) && push(values_.add({ValueKind::global, false, 0, number}));
+}
+
+bool PickleMachine::stack_global() {
+  ValueId name = 0, module = 0;
+  if (!pop(name) || !pop(module)) return false;
+  if (!values_.is(name, ValueKind::text) || !values_.is(module, ValueKind::text)) {
+    return broken("STACK_GLOBAL with names that are not texts");
+  }
+  // Five bytes can join two long texts of the memo again and again: a pair is joined once, and all joined names
+  // together are bounded by the pickle.
+  const auto pair = static_cast<u64>(values_[module].number) << 32 | static_cast<u64>(values_[name].number);
+  const auto known = stack_globals_.find(pair);
+  if (known != stack_globals_.end()) return push(values_.add({ValueKind::global, false, 0, known->second}));
+  joined_bytes_ += values_.text(module).size() + values_.text(name).size();
+  if (joined_bytes_ > free_joined_bytes + bytes_.size()) {
+    return fail("pt-limit", fmt::format("names globals of more than {} bytes", free_joined_bytes + bytes_.size()));
+  }
+  u32 number = 0;
+  if (!enter_global(values_.text(module), values_.text(name), false, number)) return false;
+  stack_globals_.emplace(pair, number);
+  return push(values_.add({ValueKind::global, false, 0, number}));
+}
+
+/// An object made by an opcode that torch never writes: its class is named.
+bool PickleMachine::instance_of(std::string_view module, std::string_view name, u64 arguments) {
+  u32 number = 0;
+  if (!enter_global(module, name, true, number)) return false;
+  GlobalUse& use = globals_[number];
+  if (!use.called_at) {
+    use.called_at = opcode_at_;
+    use.arguments = fmt::format("{} argument{}", arguments, arguments == 1 ? "" : "s");
+  }
+  return push(values_.add({ValueKind::opaque, false, 0, 0}));
+}
+
+bool PickleMachine::instance_of(ValueId object_class, std::string_view opcode, u64 arguments) {
+  if (!values_.is(object_class, ValueKind::global)) return broken(fmt::format("{} without a class", opcode));
+  GlobalUse& global = globals_[static_cast<std::size_t>(values_[object_class].number)];
+  global.known.reset();
+  if (!global.called_at) {
+    global.called_at = opcode_at_;
+    global.arguments = fmt::format("{} argument{}", arguments, arguments == 1 ? "" : "s");
+  }
+  return push(values_.add({ValueKind::opaque, false, 0, 0}));
+}
+
+bool PickleMachine::reduce(bool is_new_object) {
+  ValueId arguments = 0, function = 0;
+  if (!pop(arguments) || !pop(function)) return false;
+  const std::string_view opcode = is_new_object ? "NEWOBJ" : "REDUCE";
+  if (!values_.is(arguments, ValueKind::tuple)) {
+    return broken(fmt::format("{} with arguments that are not a tuple", opcode));
+  }
+  if (values_.is(function, ValueKind::opaque)) return push(values_.add({ValueKind::opaque, false, 0, 0}));
+  if (!values_.is(function, ValueKind::global)) {
+    return broken(fmt::format("{} calls {}", opcode, kind_name(values_[function].kind)));
+  }
+  GlobalUse& global = globals_[static_cast<std::size_t>(values_[function].number)];
+  if (global.known) return call(global, arguments, is_new_object);
+  if (!global.called_at) {
+    global.called_at = opcode_at_;
+    global.arguments = arguments_text(arguments);
+  }
+  return push(values_.add({ValueKind::opaque, false, 0, 0}));
+}
+
+FindingLog PickleMachine::take_findings() {
+  FindingLog all;
+  for (const GlobalUse& global : globals_) {
+    if (global.known) continue;
+    const u64 at = global.called_at.value_or(global.position);
+    std::optional<u64> offset;
+    if (base_) offset = *base_ + at;
+    all.error(Scope::container, "pt-global",
+              global.called_at
+                  ? fmt::format("calls {} with {} at byte {} of {}: the file is a program, not only tensors; do not "
+                                "load it with torch",
+                                global.full_name(), global.arguments, at, name_)
+                  : fmt::format("names {} at byte {} of {}, which makes no tensor", global.full_name(), at, name_),
+              {}, offset);
+  }
+  all.add_all(std::move(findings_));
+  return all;
+}
+
+}  // namespace modelutils::pytorch
