@@ -160,6 +160,8 @@ class CheckpointPlanner {
       shards.back().push_back(i);
     }
     std::map<std::string, std::string> weight_map;
+    std::multimap<std::string_view, std::string_view> dropped_of;
+    for (const auto& [dropped, kept] : plan_.report.shared) dropped_of.emplace(kept, dropped);
     u64 total = 0;
     for (std::size_t s = 0; s < shards.size(); ++s) {
       PlannedCheckpointFile file;
@@ -179,9 +181,8 @@ class CheckpointPlanner {
                                         {source.shape.begin(), source.shape.end()},
                                         source.bytes(),
                                         file.name});
-        for (const auto& [dropped, kept] : plan_.report.shared) {
-          if (kept == chosen_[i].name) metadata.emplace_back(dropped, kept);
-        }
+        const auto [first, last] = dropped_of.equal_range(chosen_[i].name);
+        for (auto each = first; each != last; ++each) metadata.emplace_back(each->second, each->first);
       }
       auto layout = safetensors::layout(metadata, tensors);
       if (!layout) return tl::make_unexpected(in_file(std::move(layout.error()), options_.input));
