@@ -13,7 +13,8 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 most_results = 25'000;  // of a run, that GitHub takes
+constexpr std::string_view information_uri = "urn:modelutils:verify";  // as in SPDX; the project has no page of its own
+constexpr u64 most_results = 25'000;                                   // of a run, that GitHub takes
 
 // Relative to the working directory where it lies there, every byte that a URI has no letter for as %XX.
 std::string uri(const std::string& path) {
@@ -47,6 +48,16 @@ std::string sentence(std::string text) {
   return text;
 }
 
+// A message may hold links as in Markdown, [text](address), and brackets escaped with a backslash. Names never link.
+std::string escape_brackets(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '[' || c == ']') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 class SarifForm : public VerifyForm {
  public:
   std::string add(const VerifyReport& report) override {
@@ -72,6 +83,7 @@ class SarifForm : public VerifyForm {
     out.begin_object();
     out.member("name", "verify (modelutils)");
     out.member("version", MODELUTILS_VERSION);
+    out.member("informationUri", information_uri);
     out.key("rules");
     out.begin_array();
     for (const Rule& rule : rules_) write_rule(out, rule);
@@ -101,7 +113,7 @@ class SarifForm : public VerifyForm {
     out.member("ruleIndex", static_cast<u64>(rule_of(finding)));
     out.member("level", level_of(finding.severity));
     out.key("message");
-    write_text(out, sentence(text_of_finding(finding)));
+    write_text(out, sentence(escape_brackets(text_of_finding(finding))));
     out.key("locations");
     out.begin_array();
     out.begin_object();
