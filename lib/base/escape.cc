@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -235,8 +236,43 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// True if a spreadsheet takes a cell with this text for a formula: the signs that begin one, also in full width.
+bool begins_formula(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  constexpr std::string_view signs[] = {"=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  return std::ranges::any_of(signs, [&](std::string_view sign) { return text.starts_with(sign); });
+}
+
+// True for decimal numbers such as -1.5e-05. "-inf" is a name to a spreadsheet.
+bool is_decimal_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || !((text[0] >= '0' && text[0] <= '9') || text[0] == '.')) return false;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end == text.data() + text.size() && error != std::errc::invalid_argument;
+}
+
+// An apostrophe in front makes a cell text. Names that begin with one get another, so that removing one always gives
+// the name back. Where the system's list separator is a semicolon, a cell begins behind each: the escape hides it.
+std::string without_formulas(std::string_view text) {
+  std::string out;
+  if (text.starts_with('\'') || (begins_formula(text) && !is_decimal_number(text))) out += '\'';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ';' && begins_formula(text.substr(i + 1))) {
+      out += "\\u{3b}";
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string csv_field(std::string_view text) {
-  const std::string safe = escape(text);
+  const std::string safe = without_formulas(escape(text));
   const bool quote =
       safe.find_first_of(",\"") != std::string::npos || (!safe.empty() && (safe.front() == ' ' || safe.back() == ' '));
   if (!quote) return safe;

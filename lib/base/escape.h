@@ -46,7 +46,8 @@ std::string base64(std::string_view bytes);
 /// The bytes again; nothing if it is not standard base64 with its padding.
 std::optional<std::string> decode_base64(std::string_view text);
 
-/// A field for CSV (RFC 4180): quoted if it holds a comma, quote or space at an end; unsafe characters escaped first.
+/// A field for CSV (RFC 4180): escape()d, quoted where needed, never a formula to a spreadsheet. docs/json.md has the
+/// form.
 std::string csv_field(std::string_view text);
 
 /// Lower-case hexadecimal digits.

@@ -20,7 +20,7 @@ void append_field(std::string& line, std::string_view text) {
            c == '-';
   };
   line += ',';
-  if (std::ranges::all_of(text, is_plain)) {
+  if (!text.starts_with('-') && std::ranges::all_of(text, is_plain)) {
     line += text;
   } else {
     line += csv_field(text);

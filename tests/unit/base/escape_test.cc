@@ -137,5 +137,25 @@ TEST(Escape, TableCells) {
   EXPECT_EQ(csv_field(""), "");
 }
 
+TEST(Escape, TableCellsAreNoFormulas) {
+  for (const std::string_view formula : {"=1+1", "+1+1", "-2+3", "@SUM(1)", "-x", "-", "+", "=", "@", "-inf", "+nan",
+                                         " =1", "--help", "-1-1", "-.", "\uff1dA1", "\uff0b1", "\uff0d1", "\uff20A"}) {
+    EXPECT_NE(csv_field(formula).find('\''), std::string::npos) << formula;
+  }
+  EXPECT_EQ(csv_field("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+  EXPECT_EQ(csv_field("=HYPERLINK(\"x\",\"y\")"), "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
+  EXPECT_EQ(csv_field(" @x"), "' @x");
+  for (const std::string_view number : {"-1", "+1", "-0.5", "-1e-05", "-.5", "+1E3", "-1e999", "7"}) {
+    EXPECT_EQ(csv_field(number), number) << "numbers stay numbers";
+  }
+  EXPECT_EQ(csv_field("a=b"), "a=b");
+  EXPECT_EQ(csv_field("\t=1"), "\\t=1") << "the escape begins with a backslash";
+  EXPECT_EQ(csv_field("\r=1"), "\\r=1");
+  EXPECT_EQ(csv_field("'x"), "''x") << "removing one apostrophe gives the text back";
+  EXPECT_EQ(csv_field("a;=1"), "a\\u{3b}=1") << "a new cell where a semicolon separates them";
+  EXPECT_EQ(csv_field("a; -1"), "a\\u{3b} -1");
+  EXPECT_EQ(csv_field("a;b"), "a;b");
+}
+
 }  // namespace
 }  // namespace modelutils
