@@ -137,6 +137,56 @@ def with_key(work):
     expect("shorter than its shards", 1, ["signature-file"], *good)
     write(f"{root}/weights", b"0123456789")
 
+    sign_model(root, key, public, ignore=("cache", ".git/deep/HEAD"))
+    expect("before links", 0, [], *good)
+    os.mkdir(f"{work}/elsewhere")
+    write(f"{work}/elsewhere/modeling.py", b"import os")
+    for what, target in (("a folder linked in later", f"{work}/elsewhere"), ("a circle", "."), ("a circle of two", "../prime256v1"),
+                         ("a folder of the model", "deep")):
+        os.symlink(target, f"{root}/later")
+        expect(what, 1, ["signature-link"], *good)
+        expect(f"{what}, links followed", 1, ["signature-link"], "--follow-links", *good)
+        os.remove(f"{root}/later")
+    os.symlink(f"{work}/elsewhere", f"{root}/cached")
+    expect("beside a name that is left out", 1, ["signature-link"], *good)
+    os.remove(f"{root}/cached")
+    os.symlink("nowhere", f"{root}/dangling")
+    expect("a dangling link", 1, ["signature-file-unsigned"], *good)
+    os.remove(f"{root}/dangling")
+    os.rename(f"{root}/deep", f"{work}/moved")
+    os.symlink(f"{work}/moved", f"{root}/deep")
+    expect("a signed folder that became a link", 1, ["signature-link"], *good)
+    sign_model(root, key, public, ignore=("cache", ".git/deep/HEAD"), links=True)
+    expect("a folder that was a link when links were followed", 1, ["signature-file-unsigned"], *good)
+    following = statement(root, ignore=("cache", ".git/deep/HEAD"), links=True)
+    following["predicate"]["resources"].append({"name": "deep/er/more", "digest": hashlib.sha256(b"abcdefgh").hexdigest(),
+                                                "algorithm": "sha256"})
+    write(f"{root}/model.sig", bundle(following, key, hint(public)))
+    expect("a linked folder whose files are signed", 0, [], *good)
+    write(f"{work}/moved/added.py", b"import os")
+    expect("a file more in it", 1, ["signature-file-unsigned"], *good)
+    os.remove(f"{work}/moved/added.py")
+    os.symlink(".", f"{work}/moved/again")
+    expect("a circle in it", 1, ["signature-file-unsigned"], *good)
+    os.remove(f"{work}/moved/again")
+    os.remove(f"{root}/deep")
+    os.rename(f"{work}/moved", f"{root}/deep")
+
+    sharded = statement(root, ignore=("cache", ".git/deep/HEAD"), method="shards")
+    for name in ("weights:0:4", "weights:4:8", "weights:8:10"):
+        gap = json.loads(json.dumps(sharded))
+        gap["predicate"]["resources"] = [each for each in gap["predicate"]["resources"] if each["name"] != name]
+        write(f"{root}/model.sig", bundle(gap, key, hint(public)))
+        expect(f"without the shard {name}", 1, ["signature-file"], *good)
+    short = json.loads(json.dumps(sharded))
+    for each in short["predicate"]["resources"]:
+        if each["name"] == "weights:4:8":
+            each.update(name="weights:4:7", digest=hashlib.sha256(b"456").hexdigest())
+    write(f"{root}/model.sig", bundle(short, key, hint(public)))
+    expect("a shard that ends early", 1, ["signature-file"], *good)
+    write(f"{root}/model.sig", bundle(sharded, key, hint(public)))
+    expect("all shards", 0, [], *good)
+
     single = statement(root, ignore=("cache", ".git/deep/HEAD", "deep/er/more", "empty"))
     write(f"{work}/single.sig", bundle(single, key, hint(public)))
     expect("one file", 0, [], "--signature", f"{work}/single.sig", "--key", public, f"{root}/weights")

@@ -88,13 +88,14 @@ class Check {
       if (current_ == nullptr) continue;
       const u64 size = current_->file_size();
       const u64 end = statement_.is_sharded ? resource.end : size;
+      if (resource.begin > covered_) report_unsigned_bytes(covered_, resource.begin);
+      covered_ = std::max(covered_, end);
       if (end > size) {
         differs(resource, fmt::format("has {} bytes, at least {} were signed", size, end));
         continue;
       }
       jobs.push_back({statement_.hash, {{catalog_.files.size() - 1, resource.begin, end - resource.begin}}, {}});
       resources.push_back(&resource);
-      covered_ = std::max(covered_, end);
     }
     end_of_file();
     if (progress_ != nullptr) {
@@ -126,9 +127,7 @@ class Check {
                 .where = at_file(name)});
       return;
     }
-    if (!statement_.follows_links && is_link(name)) {
-      log_.error(Scope::container, "signature-link", "is a symbolic link; the signer followed none", at_file(name));
-    }
+    if (!statement_.follows_links) report_links(name);
     current_ = opened->file;
     current_name_ = name;
     catalog_.files.push_back({name, name, opened->file});
@@ -136,15 +135,20 @@ class Check {
     ++report_.files;
   }
 
-  // Bytes behind the last shard are not signed.
+  // Closes a file of which all resources were seen.
   void end_of_file() {
     if (current_ && statement_.is_sharded && covered_ < current_->file_size()) {
-      log_.error(Scope::container, "signature-file",
-                 fmt::format("has {} bytes, of which {} were signed", current_->file_size(), covered_),
-                 at_file(current_name_));
+      report_unsigned_bytes(covered_, current_->file_size());
     }
     current_ = nullptr;
     covered_ = 0;
+  }
+
+  // Shards must cover their file: what lies before, between or behind them can be anything.
+  void report_unsigned_bytes(u64 begin, u64 end) {
+    log_.error(Scope::container, "signature-file",
+               fmt::format("bytes {} to {} are in no shard, so they are not signed", begin, end),
+               at_file(current_name_));
   }
 
   void differs(const Resource& resource, std::string message) {
@@ -152,9 +156,20 @@ class Check {
     log_.error(Scope::data, "signature-file", std::move(message), at_file(resource.name));
   }
 
-  bool is_link(const std::string& name) const {
-    std::error_code failed;
-    return is_folder_ && std::filesystem::is_symlink(std::filesystem::path(path_) / name, failed);
+  // A signed file, or a folder on the way to it, that is a symbolic link.
+  void report_links(const std::string& name) {
+    if (!is_folder_) return;
+    for (std::size_t slash = name.find('/');; slash = name.find('/', slash + 1)) {
+      const std::string part = name.substr(0, slash);
+      std::error_code failed;
+      if (std::filesystem::is_symlink(std::filesystem::path(path_) / part, failed)) report_link(part);
+      if (slash == std::string::npos) return;
+    }
+  }
+
+  void report_link(const std::string& name) {
+    if (!links_.insert(name).second) return;
+    log_.error(Scope::container, "signature-link", "is a symbolic link; the signer followed none", at_file(name));
   }
 
   // Files below the folder that no resource names. `below`: "" or a relative path that ends with '/'.
@@ -167,13 +182,30 @@ class Check {
       if (is_left_out(statement_, path)) continue;
       std::error_code failed;
       const std::filesystem::path full = std::filesystem::path(path_) / path;
-      const bool is_real_folder = names.kind(i) == EntryKind::directory;
-      const bool leads_to_folder = names.kind(i) == EntryKind::link && std::filesystem::is_directory(full, failed);
-      if (is_real_folder) {
+      const bool is_link_to_folder = names.kind(i) == EntryKind::link && std::filesystem::is_directory(full, failed);
+      if (is_link_to_folder) {
+        MU_TRY(look_in_linked_folder(path, depth));
+      } else if (names.kind(i) == EntryKind::directory) {
         MU_TRY(look_for_unsigned(path + "/", depth + 1));
-      } else if (!leads_to_folder && !signed_.contains(path) && !is_bundle(full)) {
+      } else if (!signed_.contains(path) && !is_bundle(full)) {
         tell_unsigned(path, full);
       }
+    }
+    return {};
+  }
+
+  // Every loader follows a linked folder, so all in it must be signed. Only a folder that signed names go through is
+  // walked: links in circles end there.
+  Status look_in_linked_folder(const std::string& path, std::size_t depth) {
+    const auto first_below = signed_.lower_bound(path + "/");
+    const bool has_signed = first_below != signed_.end() && first_below->starts_with(path + "/");
+    if (!statement_.follows_links) {
+      report_link(path);
+    } else if (has_signed) {
+      return look_for_unsigned(path + "/", depth + 1);
+    } else {
+      log_.error(Scope::container, "signature-file-unsigned",
+                 "is a link to a folder that is not signed: it came after the signature", at_file(path));
     }
     return {};
   }
@@ -199,6 +231,7 @@ class Check {
   Statement statement_;
   bool is_folder_ = false;
   std::set<std::string, std::less<>> signed_;
+  std::set<std::string, std::less<>> links_;  // that were reported
   Catalog catalog_;
   std::shared_ptr<RandomAccessFile> current_;
   std::string current_name_;
