@@ -19,4 +19,7 @@ struct TokenRole {
 std::span<const TokenRole> token_roles();
 const TokenRole* find_token_role(std::string_view name);
 
+/// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them whatever the keys say.
+std::span<const std::string_view> end_texts();
+
 }  // namespace modelutils::tokenizer

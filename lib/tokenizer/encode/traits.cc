@@ -5,33 +5,11 @@
 #include <cctype>
 #include <span>
 
+#include "tokenizer/token_roles.h"
+
 namespace modelutils::tokenizer {
 
 namespace {
-
-// The end of a text or of a turn, or what a tool is called with.
-constexpr std::array<std::string_view, 22> ends = {"<|eot_id|>",
-                                                   "<|im_end|>",
-                                                   "<|end|>",
-                                                   "<|return|>",
-                                                   "<|call|>",
-                                                   "<|flush|>",
-                                                   "<|calls|>",
-                                                   "<end_of_turn>",
-                                                   "<|endoftext|>",
-                                                   "</s>",
-                                                   "<|eom_id|>",
-                                                   "<EOT>",
-                                                   "_<EOT>",
-                                                   "[EOT]",
-                                                   "[EOS]",
-                                                   "<|end_of_text|>",
-                                                   "<end_of_utterance>",
-                                                   "<eos>",
-                                                   "<turn|>",
-                                                   "<|tool_response>",
-                                                   "<｜end▁of▁sentence｜>",
-                                                   "[e~["};
 
 // What fills in the middle of a text. Only the first that a vocabulary has counts, where no key names one.
 struct FillRole {
@@ -66,7 +44,7 @@ void set_traits_by_text(EncodeVocabulary& vocabulary, const SpecialIds& stated) 
   const auto set = [&](std::string_view text, u8 traits) {
     if (const auto id = find(text)) vocabulary.traits[*id] = traits;
   };
-  for (const std::string_view text : ends) {
+  for (const std::string_view text : end_texts()) {
     if (const auto id = find(text)) vocabulary.traits[*id] |= trait_control;
   }
   for (const FillRole& role : fill_roles) {

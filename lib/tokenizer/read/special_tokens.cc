@@ -1,6 +1,7 @@
 // Special ids, add_bos / add_eos / add_sep, end-of-turn token.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 
 #include "base/name_index.h"
@@ -8,6 +9,7 @@
 #include "tokenizer/read/boundary_tokens.h"
 #include "tokenizer/read/build.h"
 #include "tokenizer/read/special_texts.h"
+#include "tokenizer/token_roles.h"
 
 namespace modelutils::tokenizer {
 
@@ -154,6 +156,7 @@ class Resolver {
     infill_by_size();
     infill_by_text();
     rwkv();
+    keep_other_ends();
     if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
     flags(add);
     if (input_.files.tokenizer_json) {
@@ -234,6 +237,69 @@ class Resolver {
         tokenizer_.special.eot = static_cast<u32>(id);
       }
     }
+  }
+
+  // Generation ends at every id of a list, but GGUF has three keys: eos, eot and eom. Ids at which llama.cpp stops
+  // because of their text need none.
+  void keep_other_ends() {
+    std::vector<u32> ends = other_ends();
+    const auto take = [&](std::optional<u32>& place, auto fits) {
+      const auto found = place ? ends.end() : std::ranges::find_if(ends, fits);
+      if (found == ends.end()) return;
+      place = *found;
+      ends.erase(found);
+    };
+    const auto is_tool = [this](u32 id) { return calls_tool(tokenizer_.tokens[id]); };
+    const auto any = [](u32) { return true; };
+    // A call of a tool ends a message, not a turn.
+    take(tokenizer_.special.eot, std::not_fn(is_tool));
+    take(tokenizer_.special.eom, is_tool);
+    take(tokenizer_.special.eom, any);
+    take(tokenizer_.special.eot, any);
+    if (ends.empty()) return;
+    tokenizer_.findings.warning(
+        Scope::model, "hf-tok-end-ids",
+        fmt::format("{} of the ids that end generation {} no key in a GGUF, the first is {} ('{}'): llama.cpp does not "
+                    "stop there",
+                    ends.size(), ends.size() == 1 ? "has" : "have", ends.front(), tokenizer_.tokens[ends.front()]),
+        "eos_token_id");
+  }
+
+  static bool calls_tool(std::string_view text) {
+    constexpr std::array<std::string_view, 4> marks = {"tool", "observation", "call", "function"};
+    return std::ranges::any_of(marks, [&](std::string_view mark) { return text.find(mark) != text.npos; });
+  }
+
+  // Ids of eos_token_id without a key yet, each once. A single id counts if it is a control token and from
+  // generation_config.json: in config.json it may be a default that nobody looked at.
+  std::vector<u32> other_ends() const {
+    std::vector<u32> ends;
+    std::vector<bool> seen(tokenizer_.tokens.size());
+    for (const auto& id : {tokenizer_.special.eos, tokenizer_.special.eot, tokenizer_.special.eom}) {
+      if (id) seen[*id] = true;
+    }
+    const auto add = [&](json::Element element, bool is_listed) {
+      u64 id = 0;
+      if (!element.get(id) || id >= seen.size() || seen[id]) return;
+      const bool is_control = tokenizer_.types[id] == static_cast<i32>(TokenType::control);
+      if (!is_listed && !is_control) return;
+      seen[id] = true;
+      if (std::ranges::find(end_texts(), tokenizer_.tokens[id]) == end_texts().end()) {
+        ends.push_back(static_cast<u32>(id));
+      }
+    };
+    bool is_generation = true;
+    for (const auto& object : {generation_, config_, overlay_}) {
+      const auto value = object ? json::member(*object, "eos_token_id") : std::nullopt;
+      json::Array list;
+      if (value && value->get(list)) {
+        for (const json::Element element : list) add(element, true);
+      } else if (value && is_generation) {
+        add(*value, false);
+      }
+      is_generation = false;
+    }
+    return ends;
   }
 
   // CodeLlama's infill tokens have no other mark than the size of the vocabulary.

@@ -87,6 +87,44 @@ TEST_F(SpecialTokens, EndOfTurn) {
   EXPECT_FALSE(read(json(), 262).special.eot);
 }
 
+// The ids and texts of GLM-4.5's generation_config.json, and of Apertus'.
+TEST_F(SpecialTokens, OtherEndsOfGeneration) {
+  dir.write("tokenizer_config.json", R"({"eos_token":"<|endoftext|>"})");
+  TokenizerJson glm = json();
+  glm.added = {{256, "<|endoftext|>"},    {257, "<|observation|>"},   {258, "<|user|>"},
+               {259, "<|tools_suffix|>"}, {260, "<|assistant_end|>"}, {261, "<|system|>"}};
+  const auto ends = [&](const std::string& generation, const std::string& config = "{}") {
+    dir.write("generation_config.json", generation);
+    dir.write("config.json", config);
+    tokenizer::Tokenizer tokenizer = read(glm, 262);
+    EXPECT_EQ(tokenizer.special.eos, 256U);
+    return tokenizer;
+  };
+  const auto expect = [&](const tokenizer::Tokenizer& tokenizer, std::optional<u32> eot, std::optional<u32> eom) {
+    EXPECT_EQ(tokenizer.special.eot, eot);
+    EXPECT_EQ(tokenizer.special.eom, eom);
+  };
+  expect(ends(R"({"eos_token_id":[256,258,257]})"), 258, 257);
+  expect(ends(R"({"eos_token_id":[256,260,259]})"), 260, 259);
+  expect(ends(R"({"eos_token_id":[256,259,260]})"), 260, 259);  // a tool's end is not a turn's
+  expect(ends(R"({"eos_token_id":[260,258,260]})"), 260, 258);
+  expect(ends(R"({"eos_token_id":256})", R"({"eos_token_id":[256,258]})"), 258, {});
+  expect(ends("{}", R"({"text_config":{"eos_token_id":[256,260,257]}})"), 260, 257);
+  expect(ends(R"({"eos_token_id":[258]})", R"({"eos_token_id":[260]})"), 258, 260);
+  expect(ends(R"({"eos_token_id":260})"), 260, {});
+  expect(ends(R"({"eos_token_id":65})"), {}, {});  // an ordinary token: a mistake rather than an end
+  expect(ends(R"({"eos_token_id":256})", R"({"eos_token_id":258})"), {}, {});
+  expect(ends(R"({"eos_token_id":[256,99999999,-1,"x",null,18446744073709551616]})"), {}, {});
+  EXPECT_EQ(find_code(ends(R"({"eos_token_id":[256,258,257]})").findings, "hf-tok-end-ids"), nullptr);
+
+  const tokenizer::Tokenizer many = ends(R"({"eos_token_id":[256,258,257,260,261]})");
+  expect(many, 258, 257);
+  const Finding* left = find_code(many.findings, "hf-tok-end-ids");
+  ASSERT_NE(left, nullptr);
+  EXPECT_EQ(left->severity, Severity::warning);
+  EXPECT_NE(left->message.find("2 of the ids"), std::string::npos) << left->message;
+}
+
 TEST_F(SpecialTokens, Template) {
   dir.write("tokenizer_config.json", R"({"bos_token":{"content":"<bos>"},"eos_token":"<eos>","cls_token":"<cls>"})");
   const tokenizer::Tokenizer bos = with_template(item("<bos>") + "," + sequence);
