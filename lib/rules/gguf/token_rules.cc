@@ -11,6 +11,7 @@
 #include "rules/wording.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/known_pre.h"
+#include "tokenizer/score_spread.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils::gguf_rules {
@@ -37,6 +38,7 @@ class TokenRules {
     check_model();
     check_lengths();
     check_token_types();
+    check_scores();
     check_special_ids();
     check_embedding(facts);
     check_byte_level();
@@ -202,6 +204,34 @@ class TokenRules {
                  fmt::format("{} of {} {} a type other than 0 to 6, the first is token {}", bad,
                              counted(count_, "token"), verb(bad, "has", "have"), first_index),
                  at_key(key), array->offset + first_index * 4);
+  }
+
+  // llama.cpp merges pairs, or chooses a split, by the scores of the tokens.
+  void check_scores() {
+    constexpr std::string_view key = "tokenizer.ggml.scores";
+    constexpr std::string_view with_scores = "llama|t5|plamo2";
+    if (!arch::has_name(with_scores, index_.string_value("tokenizer.ggml.model").value_or(""))) return;
+    const gguf::ArrayRef* array = index_.array_value(key);
+    if (array == nullptr || gguf::value_size(array->element_type) == 0) return;
+    constexpr u64 step = 64 * 1024;
+    const u64 end = std::min({count_, most_tokens, array->count});
+    tokenizer::ScoreSpread spread;
+    for (u64 first = 0; first < end; first += step) {
+      const auto scores = gguf::read_numbers<double>(source_, document_, *array, first, std::min(step, end - first));
+      if (!scores) return log_.add(without_path(scores.error()));
+      for (std::size_t i = 0; i < scores->size(); ++i) {
+        const std::size_t id = static_cast<std::size_t>(first) + i;
+        const bool is_normal = id >= types_.size() || types_[id] == number(tokenizer::TokenType::normal);
+        if (is_normal) spread.add(static_cast<float>((*scores)[i]));
+      }
+    }
+    const auto score = spread.common();
+    if (!score) return;
+    log_.warning(Scope::model, "gguf-token-scores",
+                 fmt::format("all normal tokens have the score {}: llama.cpp splits texts into other tokens than the "
+                             "model expects",
+                             *score),
+                 at_key(key), offset_of(key));
   }
 
   void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {

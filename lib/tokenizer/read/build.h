@@ -59,6 +59,9 @@ Status build_rwkv(const TokenizerInput& input, Tokenizer& tokenizer);
 /// line. Errors "json-syntax", "hf-tok-plamo", "hf-tok-id-range".
 Status build_plamo(const TokenizerInput& input, Tokenizer& tokenizer);
 
+/// Warns if all NORMAL tokens have this same score.
+void warn_of_common_score(std::optional<float> score, std::string_view file, FindingLog& findings);
+
 /// Warns of the tokens "<0x00>" to "<0xFF>" that are missing.
 void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings);
 

@@ -6,6 +6,7 @@
 #include "tokenizer/read/build.h"
 #include "tokenizer/read/tekken.h"
 #include "tokenizer/read/tiktoken.h"
+#include "tokenizer/score_spread.h"
 
 namespace modelutils::tokenizer {
 
@@ -34,13 +35,24 @@ Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& add
 }
 
 // A Unigram tokenizer is built as for conversion, without added tokens that have no row.
-Status check_unigram(const TokenizerFiles& files, const SentencePieceModel* model, const AddedTokens& added, u64 rows) {
+Status check_unigram(const TokenizerFiles& files, const SentencePieceModel* model, const AddedTokens& added, u64 rows,
+                     FindingLog& findings) {
   TokenizerOptions options;
   options.embedding_rows = rows;
   AddedTokens with_row = added;
   std::erase_if(with_row.tokens, [&](const AddedToken& token) { return token.id >= rows; });
   Tokenizer built;
-  return build_unigram(TokenizerInput{files, options, nullptr, std::move(with_row)}, model, built);
+  MU_TRY(build_unigram(TokenizerInput{files, options, nullptr, std::move(with_row)}, model, built));
+  warn_of_common_score(common_score(built.types, built.scores), built.source, findings);
+  return {};
+}
+
+std::optional<float> common_score_of(const SentencePieceModel& model) {
+  ScoreSpread spread;
+  for (const SentencePiece& piece : model.pieces) {
+    if (piece.type == static_cast<i32>(TokenType::normal)) spread.add(piece.score);
+  }
+  return spread.common();
 }
 
 u64 pieces_of(json::Element root) {
@@ -55,14 +67,16 @@ Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_row
     const auto model = parse_sentencepiece(*files.model_bytes);
     if (!model) return tl::make_unexpected(in_file(model.error(), files.path(files.model_name)));
     if (!files.tokenizer_json && model->is_unigram()) {
-      const Status built = check_unigram(files, &*model, added, embedding_rows ? rows : model->pieces.size());
+      const Status built = check_unigram(files, &*model, added, embedding_rows ? rows : model->pieces.size(), findings);
       if (!built) return tl::make_unexpected(in_file(built.error(), files.path(files.model_name)));
+    } else {
+      warn_of_common_score(common_score_of(*model), files.model_name, findings);
     }
   }
   if (files.tokenizer_json) {
     const json::Element root = files.tokenizer_json->root;
     const Status checked = files.form == TokenizerForm::unigram
-                               ? check_unigram(files, nullptr, added, embedding_rows ? rows : pieces_of(root))
+                               ? check_unigram(files, nullptr, added, embedding_rows ? rows : pieces_of(root), findings)
                                : check_tokenizer_json(root, rows, added);
     if (!checked) return tl::make_unexpected(in_file(checked.error(), files.path("tokenizer.json")));
   }
@@ -86,6 +100,7 @@ Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_row
     const TokenizerInput input{files, options, nullptr, added};
     const Status done = files.form == TokenizerForm::rwkv ? build_rwkv(input, built) : build_plamo(input, built);
     if (!done) return tl::make_unexpected(in_file(done.error(), files.path(files.listed_name)));
+    warn_of_common_score(common_score(built.types, built.scores), built.source, findings);
   }
   return {};
 }

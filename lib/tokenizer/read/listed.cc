@@ -7,6 +7,7 @@
 #include "tokenizer/read/build.h"
 #include "tokenizer/read/python_literal.h"
 #include "tokenizer/read/text_lines.h"
+#include "tokenizer/score_spread.h"
 
 namespace modelutils::tokenizer {
 
@@ -110,6 +111,7 @@ Status build_plamo(const TokenizerInput& input, Tokenizer& tokenizer) {
   MU_TRY(each_line(*input.files.listed_text, [&](std::string_view line) { return read_plamo_line(line, id++, list); }));
   list.overlay(input.added.tokens);
   list.finish(tokenizer.findings);
+  warn_of_common_score(common_score(tokenizer.types, tokenizer.scores), tokenizer.source, tokenizer.findings);
   check_byte_tokens(tokenizer, tokenizer.findings);
   tokenizer.pre = "default";
   tokenizer.add_space_prefix = false;

@@ -8,6 +8,7 @@
 #include "tokenizer/read/build.h"
 #include "tokenizer/read/disagreements.h"
 #include "tokenizer/read/pipeline.h"
+#include "tokenizer/score_spread.h"
 
 namespace modelutils::tokenizer {
 
@@ -206,6 +207,15 @@ std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Voc
   return overlaid;
 }
 
+void warn_of_common_score(std::optional<float> score, std::string_view file, FindingLog& findings) {
+  if (!score) return;
+  findings.warning(Scope::model, "hf-tok-scores",
+                   fmt::format("all normal tokens have the score {}: llama.cpp splits texts into other tokens than the "
+                               "model expects",
+                               *score),
+                   std::string(file));
+}
+
 void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings) {
   std::array<bool, 256> seen{};
   for (const std::string& token : tokenizer.tokens) {
@@ -239,6 +249,9 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
   }
   list.overlay(tokens_to_overlay(input, vocabulary, tokenizer.findings));
   list.finish(tokenizer.findings);
+  if (model) {
+    warn_of_common_score(common_score(tokenizer.types, tokenizer.scores), tokenizer.source, tokenizer.findings);
+  }
   check_byte_tokens(tokenizer, tokenizer.findings);
   warn_of_added_tokens(input.added.tokens, tokenizer.findings);
   if (input.files.tokenizer_json) warn_of_normalizers(input.files.tokenizer_json->root, true, tokenizer.findings);

@@ -10,6 +10,7 @@
 #include "tokenizer/read/build.h"
 #include "tokenizer/read/disagreements.h"
 #include "tokenizer/read/pipeline.h"
+#include "tokenizer/score_spread.h"
 
 namespace modelutils::tokenizer {
 
@@ -234,6 +235,7 @@ Status build_unigram(const TokenizerInput& input, const SentencePieceModel* mode
   }
   tokenizer.types[*tokenizer.special.unk] = static_cast<i32>(TokenType::unknown);
   list.finish(tokenizer.findings);
+  warn_of_common_score(common_score(tokenizer.types, tokenizer.scores), tokenizer.source, tokenizer.findings);
   settle_spaces(spaces, tokenizer);
   if (spaces.splits && goes_on_after_space(tokenizer)) {
     warn_of_spaces(tokenizer.findings, "texts with a piece that has a space inside or several",

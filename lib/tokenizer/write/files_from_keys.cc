@@ -16,6 +16,7 @@
 #include "tokenizer/byte_tokens.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/known_pre.h"
+#include "tokenizer/score_spread.h"
 #include "tokenizer/token_numbers.h"
 #include "tokenizer/token_roles.h"
 
@@ -116,6 +117,12 @@ class Rebuilder {
       // Merges are sorted by them, and JSON has no others.
       const float narrow = static_cast<float>(score);
       out_.scores.push_back(std::isfinite(narrow) ? narrow : std::numeric_limits<float>::lowest());
+    }
+    if (const auto score = common_score(out_.types, out_.scores)) {
+      out_.findings.warning(
+          Scope::model, "tok-scores",
+          fmt::format("all normal tokens have the score {}: nothing says which pairs are merged first", *score),
+          at_key("tokenizer.ggml.scores"));
     }
     return {};
   }

@@ -87,6 +87,22 @@ TEST(GgufTokens, LengthsOfTheArrays) {
             "warning gguf-token-type");
 }
 
+TEST(GgufTokens, ScoresThatDecideNothing) {
+  const auto scored = [](std::string_view model, const std::vector<float>& scores, const std::vector<i32>& types) {
+    return token_findings(vocabulary({"<unk>", "a", "b", "ab"})
+                              .key_string("tokenizer.ggml.model", model)
+                              .key_array<float>("tokenizer.ggml.scores", scores)
+                              .key_array<i32>("tokenizer.ggml.token_type", types));
+  };
+  EXPECT_EQ(scored("llama", {0, -1, -2, -3}, {2, 1, 1, 1}), "");
+  for (const std::string_view model : {"llama", "t5", "plamo2"}) {
+    EXPECT_EQ(scored(model, {0, -1000, -1000, -1000}, {2, 1, 1, 1}), "warning gguf-token-scores") << model;
+  }
+  EXPECT_EQ(scored("llama", {0, 0, 0, 0}, {2, 1, 3, 6}), "") << "one normal token needs no order";
+  EXPECT_EQ(scored("llama", {0, 5, 0, -5}, {2, 3, 1, 3}), "");
+  EXPECT_EQ(scored("bert", {0, 0, 0, 0}, {2, 1, 1, 1}), "") << "has no use for scores";
+}
+
 TEST(GgufTokens, SpecialIds) {
   EXPECT_EQ(token_findings(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 1)), "");
   EXPECT_EQ(token_findings(vocabulary({"a", "b"}).key_u32("tokenizer.ggml.eos_token_id", 2)), "warning gguf-token-id");

@@ -32,6 +32,19 @@ class Spm : public test::TokenizerFolder {
   }
 };
 
+TEST_F(Spm, EqualScoresAreToldOf) {
+  std::vector<SpmPiece> flat = pieces();
+  for (SpmPiece& piece : flat) piece.score = -7;
+  dir.write("tokenizer.model", test::sentencepiece_file(flat));
+  const u64 rows = flat.size();
+  const tokenizer::Tokenizer tokenizer = read(rows);
+  EXPECT_NE(find_code(tokenizer.findings, "hf-tok-scores"), nullptr);
+  EXPECT_NE(find_code(tokenizer::check_tokenizer(dir.path(), rows), "hf-tok-scores"), nullptr);
+  dir.write("tokenizer.model", test::sentencepiece_file(pieces()));
+  EXPECT_EQ(find_code(read(rows).findings, "hf-tok-scores"), nullptr);
+  EXPECT_EQ(find_code(tokenizer::check_tokenizer(dir.path(), rows), "hf-tok-scores"), nullptr);
+}
+
 TEST_F(Spm, ScoresAreTheOrderOfTheMerges) {
   TokenizerJson json = small();
   json.word("zz");

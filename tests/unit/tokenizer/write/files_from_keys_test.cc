@@ -225,11 +225,22 @@ TEST(TokenizerFromKeys, ScoresThatAreNoNumbersComeLast) {
   EXPECT_EQ(rebuilt->scores[2], std::numeric_limits<float>::lowest());
 }
 
+TEST(TokenizerFromKeys, EqualScoresAreToldOf) {
+  const auto rebuilt = rebuild(GgufBuilder()
+                                   .key_string("tokenizer.ggml.model", "llama")
+                                   .key_strings("tokenizer.ggml.tokens", {"<unk>", "a", "b", "ab"})
+                                   .key_array<float>("tokenizer.ggml.scores", {0, -1, -1, -1})
+                                   .key_array<i32>("tokenizer.ggml.token_type", {2, 1, 1, 1}));
+  ASSERT_TRUE(rebuilt);
+  ASSERT_EQ(rebuilt->findings.size(), 1u);
+  EXPECT_EQ(rebuilt->findings.front().code, "tok-scores");
+}
+
 TEST(TokenizerFromKeys, WithoutASpaceInFrontNothingIsStripped) {
   const auto rebuilt = rebuild(GgufBuilder()
                                    .key_string("tokenizer.ggml.model", "llama")
                                    .key_strings("tokenizer.ggml.tokens", {"<unk>", std::string(300, 'x')})
-                                   .key_array<float>("tokenizer.ggml.scores", {0, 0})
+                                   .key_array<float>("tokenizer.ggml.scores", {0, -1})
                                    .key_bool("tokenizer.ggml.add_space_prefix", 0)
                                    .key_bool("tokenizer.ggml.add_bos_token", 0));
   ASSERT_TRUE(rebuilt);
