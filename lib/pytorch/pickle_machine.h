@@ -139,7 +139,7 @@ class PickleMachine {
 
   // rebuild_storage.cc
   bool rebuild_storage(std::span<const ValueId> id, ValueId& made);
-  bool enter_storage(std::string_view key, bool is_view, StorageUse use, ValueId& made);
+  bool enter_storage(std::string_view key, StorageUse use, ValueId& made);
   bool whole_number(ValueId id, std::string_view what, u64& number);
   bool check_numbers(ValueId id, std::string_view what, ValueId& tuple);
 
@@ -164,11 +164,7 @@ class PickleMachine {
   u64 joined_bytes_ = 0;                                 // of the names that STACK_GLOBAL joined
   u64 copied_items_ = 0;                                 // from one container to another
   std::vector<StorageUse> storages_;
-  struct StorageEntry {
-    ValueId value = 0;
-    bool is_view = false;
-  };
-  std::unordered_map<std::string, StorageEntry> storage_keys_;
+  std::unordered_map<std::string, ValueId> storage_keys_;  // of storages and, in the legacy form, of their views
   std::vector<TensorUse> tensors_;
   std::vector<Attachment> attachments_;
   FindingLog findings_;

@@ -57,18 +57,16 @@ std::vector<u64> PickleMachine::numbers(ValueId tuple) const {
 
 /// torch takes the first description of a key for all others, of the key's storage and of its views alike: a second
 /// one must be the same. Gives the one value that the key stands for.
-bool PickleMachine::enter_storage(std::string_view key, bool is_view, StorageUse use, ValueId& made) {
+bool PickleMachine::enter_storage(std::string_view key, StorageUse use, ValueId& made) {
   const auto known = storage_keys_.find(std::string(key));
   if (known == storage_keys_.end()) {
     storages_.push_back(std::move(use));
     made = values_.add({ValueKind::storage, false, 0, static_cast<i64>(storages_.size() - 1)});
-    storage_keys_.emplace(key, StorageEntry{made, is_view});
+    storage_keys_.emplace(key, made);
     return true;
   }
-  made = known->second.value;
-  if (known->second.is_view == is_view && is_same(storages_[static_cast<std::size_t>(values_[made].number)], use)) {
-    return true;
-  }
+  made = known->second;
+  if (is_same(storages_[static_cast<std::size_t>(values_[made].number)], use)) return true;
   return fail("pt-storage",
               fmt::format("the storage '{}' is described twice, with another class, length or part of its root: torch "
                           "takes the first description for both",
@@ -97,7 +95,7 @@ bool PickleMachine::rebuild_storage(std::span<const ValueId> id, ValueId& made) 
   if (!whole_number(id[4], "the length of a storage", root.elements)) return false;
   root.view_elements = root.elements;
   const bool has_view = members == 6 && !values_.is(id[5], ValueKind::none);
-  if (!enter_storage(root.key, false, root, made)) return false;
+  if (!enter_storage(root.key, root, made)) return false;
   if (!has_view) return true;
   // (key, offset, size): the storage is that part of its root.
   const std::span<const ValueId> view =
@@ -113,7 +111,7 @@ bool PickleMachine::rebuild_storage(std::span<const ValueId> id, ValueId& made) 
   if (part.view_offset > part.elements || part.view_elements > part.elements - part.view_offset) {
     return fail("pt-storage", "the view of a storage goes past its end");
   }
-  return enter_storage(values_.text(view[0]), true, std::move(part), made);
+  return enter_storage(values_.text(view[0]), std::move(part), made);
 }
 
 }  // namespace modelutils::pytorch

@@ -50,7 +50,8 @@ Result<std::optional<ZipDirectory>> EndReader::find_directory() {
   const u64 tail_at = size_ - tail_bytes;
   std::string tail(tail_bytes, '\0');
   MU_TRY(source_.read_exact(tail_at, std::as_writable_bytes(std::span(tail))));
-  // Most readers take the last one, whatever its comment's length says; others the one whose comment ends with the file.
+  // Most readers take the last one, whatever its comment's length says; others the one whose comment ends with the
+  // file.
   const std::size_t at = tail.rfind(end_magic);
   if (at == std::string::npos) {
     error("the archive's end record is missing: the file is cut off or is not a whole ZIP archive", size_);
