@@ -23,7 +23,6 @@ else()
 endif()
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
-find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/writer.h REQUIRED)
 find_path(EIGEN_INCLUDE_DIR Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
 find_path(EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
@@ -35,7 +34,7 @@ find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 # Debian ships it as a shared object only and that alone would triple the start-up time.
 add_library(dependencies INTERFACE)
 target_include_directories(dependencies SYSTEM INTERFACE
-  ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR} ${TOMLPLUSPLUS_INCLUDE_DIR}
+  ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR}
   ${RAPIDJSON_INCLUDE_DIR} ${EXPECTED_INCLUDE_DIR} ${FMT_INCLUDE_DIR})
 target_link_libraries(dependencies INTERFACE OpenSSL::Crypto simdjson::simdjson ${XXHASH_LIBRARY} ${YAML_LIBRARY} ${UTF8PROC_LIBRARY}
                       ${ZLIB_LIBRARY}

@@ -1,15 +1,14 @@
 #include "hf/model_card.h"
 
 #include <fmt/core.h>
-#include <yaml.h>
 
 #include <algorithm>
 #include <array>
-#include <new>
 
 #include "base/counted.h"
 #include "base/utf8.h"
 #include "hf/remarks.h"
+#include "hf/yaml_events.h"
 #include "io/file_kind.h"
 
 namespace modelutils::hf {
@@ -26,50 +25,14 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(yaml_blanks) - first + 1);
 }
 
-// libyaml's events of a text, one after the other: only as far as somebody asks, so that nothing nested deeply is read.
-class YamlEvents {
- public:
-  explicit YamlEvents(std::string_view text) {
-    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
-    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-  }
-  ~YamlEvents() {
-    yaml_event_delete(&event_);
-    yaml_parser_delete(&parser_);
-  }
-  YamlEvents(const YamlEvents&) = delete;
-  YamlEvents& operator=(const YamlEvents&) = delete;
-
-  /// The next event's type; YAML_NO_EVENT after an error.
-  yaml_event_type_t next() {
-    yaml_event_delete(&event_);
-    if (yaml_parser_parse(&parser_, &event_) == 0) {
-      event_ = {};
-      if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-    }
-    return event_.type;
-  }
-
-  /// The text of the scalar that next() gave: nothing for one with an anchor or a tag, "" for null.
-  std::optional<std::string> scalar() const {
-    const auto& scalar = event_.data.scalar;
-    if (scalar.anchor != nullptr || scalar.tag != nullptr) return std::nullopt;
-    std::string text(reinterpret_cast<const char*>(scalar.value), scalar.length);
-    const bool is_plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (is_plain && (text == "null" || text == "Null" || text == "NULL" || text == "~")) return std::string();
-    while (!text.empty() && text.back() == '\n') text.pop_back();  // of a block scalar
-    return text;
-  }
-  bool is_plain_sequence() const {
-    return event_.type == YAML_SEQUENCE_START_EVENT && event_.data.sequence_start.anchor == nullptr &&
-           event_.data.sequence_start.tag == nullptr;
-  }
-
- private:
-  yaml_parser_t parser_{};
-  yaml_event_t event_{};
-};
+// The text of the scalar that next() gave: nullopt if it has an anchor or a tag, "" for null.
+std::optional<std::string> scalar_of(const YamlEvents& events) {
+  if (events.has_anchor_or_tag()) return std::nullopt;
+  std::string text(events.text());
+  if (events.is_plain() && (text == "null" || text == "Null" || text == "NULL" || text == "~")) return std::string();
+  while (!text.empty() && text.back() == '\n') text.pop_back();  // of a block scalar
+  return text;
+}
 
 // One member of the front matter, "key: value" with the lines that belong to it. What is wrong with it is wrong with it
 // alone.
@@ -86,7 +49,7 @@ class CardReader {
         return odd(text);
       }
     }
-    const std::optional<std::string> key = events.scalar();
+    const std::optional<std::string> key = scalar_of(events);
     const Member* member = key ? wanted(*key) : nullptr;
     if (member == nullptr) return;
     std::vector<std::string> items;
@@ -143,7 +106,7 @@ class CardReader {
   // A scalar or a sequence of scalars, and nothing after it.
   static bool read_value(YamlEvents& events, std::vector<std::string>& items) {
     const auto take = [&] {
-      const std::optional<std::string> text = events.scalar();
+      const std::optional<std::string> text = scalar_of(events);
       if (text && !text->empty() && items.size() < max_items) items.push_back(*text);
       return text.has_value();
     };
@@ -152,7 +115,7 @@ class CardReader {
         if (!take()) return false;
         break;
       case YAML_SEQUENCE_START_EVENT:
-        if (!events.is_plain_sequence()) return false;
+        if (events.has_anchor_or_tag()) return false;
         while (true) {
           const yaml_event_type_t type = events.next();
           if (type == YAML_SEQUENCE_END_EVENT) break;

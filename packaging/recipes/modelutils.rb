@@ -13,7 +13,6 @@ class Modelutils < Formula
   depends_on "rapidjson" => :build
   depends_on "spdlog" => :build
   depends_on "tl-expected" => :build
-  depends_on "tomlplusplus" => :build
   depends_on "utf8proc" => :build
   depends_on "curl"
   depends_on "libyaml"

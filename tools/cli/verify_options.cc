@@ -95,11 +95,11 @@ Command verify_command(VerifyArguments& arguments) {
   command.add({"--policy",
                "FILE",
                "Apply a policy: required keys, allowed architectures, types and formats, the largest size, forbidden "
-               "content (TOML)",
+               "content (YAML)",
                check_group,
                ValueKind::file,
                {},
-               {"*.toml"}},
+               {"*.yaml", "*.yml"}},
               arguments.policy);
   command.add(
       {"--sbom",

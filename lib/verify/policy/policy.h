@@ -28,7 +28,7 @@ struct Policy {
   bool forbids_code_files = false;   ///< programs beside the weights
 };
 
-/// Reads a TOML file of at most 1 MiB. Errors: those of opening, "policy-syntax" with line and column, "policy-member"
+/// Reads a YAML file of at most 1 MiB. Errors: those of opening, "policy-syntax" with the line, "policy-member"
 /// for a table, member or value that a policy does not have.
 Result<Policy> load_policy(const std::string& path);
 /// The same from text (tests, fuzzers).
