@@ -53,14 +53,12 @@ int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& co
 int convert_adapter(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common,
                     const cli::Messages& messages) {
   const to_gguf::MlxToGgufOptions& model = options.convert;
-  if (!adapter::is_adapter(model.directory)) {
-    return messages.error(usage_error("--base is for adapters (a directory with an adapter_config.json)").value());
-  }
   to_gguf::AdapterToGgufOptions convert;
   convert.directory = model.directory;
   convert.base = options.base;
   convert.output = model.output;
   convert.name = model.name;
+  convert.exact = model.repack.exact;
   convert.force = model.force;
   convert.dry_run = model.dry_run;
   if (options.types.is_wanted()) {

@@ -4,9 +4,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "adapter/peft_scaling.h"
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "io/model_folder.h"
@@ -57,6 +60,7 @@ struct Extra {
 struct Adapter {
   std::string path;  ///< of the directory, as the user gave it
   Origin origin = Origin::peft;
+  PeftScaling scaling;          ///< of PEFT; what Module::scale was made by
   std::optional<double> alpha;  ///< lora_alpha of PEFT, whatever patterns say of single modules
   std::string base_model;       ///< what it says it was trained on; may be empty
   std::vector<Module> modules;
@@ -64,23 +68,39 @@ struct Adapter {
   /// Which axis of a three-dimensional parameter PEFT took for the module's inputs: the last since 0.19.1, before that
   /// the middle one. Nothing: the adapter does not say which PEFT wrote it.
   std::optional<bool> last_axis_is_in;
+  bool ties_head = false;              ///< a change of the embedding is one of the output head that is tied to it
   std::vector<u32> invocation_tokens;  ///< alora: the tokens from which on it is active
   std::shared_ptr<ByteSource> source;  ///< of the weights
   std::string weights;                 ///< its path
 
-  /// The values of a factor as they are stored, in float32. Errors: reading.
+  /// The values of a factor as they are stored, in float32. Errors: reading; "adapter-not-finite" if one is NaN or
+  /// infinite.
   Result<std::vector<float>> read(const Factor& factor) const;
+  /// True if read() gives the stored values exactly; all but F64 fit. Errors: reading.
+  Result<bool> fits_float(const Factor& factor) const;
+
+ private:
+  Result<std::vector<std::byte>> read_stored(const Factor& factor) const;
 };
+
+/// True for the types that factors can have: floats and blocks. Rounded to integers, an adapter has no values left.
+bool may_be_factor(TensorType type);
+
+/// "adapter-not-finite" if one of a tensor's values is NaN or infinite.
+Status check_finite(std::span<const float> values, std::string_view tensor);
 
 /// Is it the directory of an adapter: an adapter_config.json and no config.json?
 bool is_adapter(const ModelFolder& folder);
 
-/// Reads the headers of an adapter's directory. Errors of kind input: "adapter-config" (a field of adapter_config.json
-/// that is missing or of no use, a rank that is not the tensors'), "adapter-method" (another method than LoRA, named),
-/// "adapter-pair" (half a pair, ranks or dimensions that do not fit), "adapter-tensor" (a tensor of neither form, or of
-/// a type that has no factors); those of reading and of json/reader.h and safetensors/parse.h.
-Result<Adapter> read_adapter(const std::string& directory);
-/// The same of a directory that is open.
+/// Opens the file of weights in an adapter's directory. Errors: "adapter-config" (there is no adapter_config.json),
+/// "adapter-tensor" (there are no weights), those of open_in_folder() and safetensors::open_set().
+Result<safetensors::ShardSet> open_weights(const ModelFolder& folder);
+
+/// Reads the headers of an adapter's directory, which is open. Errors of kind input: "adapter-config" (a field of
+/// adapter_config.json that is missing or of no use, a rank that is not the tensors'), "adapter-method" (another method
+/// than LoRA, named), "adapter-pair" (half a pair, ranks or dimensions that do not fit), "adapter-tensor" (a tensor of
+/// neither form, or of a type that has no factors); those of reading and of json/reader.h and the findings of
+/// `weights`. The rules for containers are not applied: rules/safetensors/adapter.h does that.
 Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::ShardSet& weights);
 
 }  // namespace modelutils::adapter

@@ -96,6 +96,15 @@ Status resolve_expert_parameters(Adapter& adapter, const arch::Names& names, con
                                 module.b.rows, fit.is_unclear ? "parameters in more than one way" : "no parameter"));
     }
     const u64 rank = module.rank() / experts;
+    auto scaling = adapter.scaling.of(name + "." + std::string(fit.parameter->name));
+    if (!scaling) return tl::make_unexpected(in_file(std::move(scaling.error()), adapter.path));
+    if (scaling->rank != static_cast<double>(rank)) {
+      return input_error("adapter-config",
+                         fmt::format("says rank {} for '{}.{}', whose factors have {}", scaling->rank, name,
+                                     fit.parameter->name, rank),
+                         at_key("r"), {}, adapter.path);
+    }
+    module.scale = scaling->scale;
     Factor& a = module.a;
     Factor& b = module.b;
     a.stack = b.stack = experts;

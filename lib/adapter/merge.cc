@@ -350,13 +350,13 @@ Status TensorMerge::apply_vector(std::span<float> source) const {
 }
 
 Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                       const Base& base) {
+                                                                       const Base& base, OpenAdapter open) {
   std::map<std::string, std::vector<TensorMerge::Step>> steps;
   std::map<std::string, std::vector<u64>> shapes;
   for (const Wanted& each : wanted) {
     auto mapped = std::make_shared<Mapped>();
     mapped->scale = each.scale;
-    MU_ASSIGN(mapped->adapter, read_adapter(each.directory));
+    MU_ASSIGN(mapped->adapter, open(each.directory));
     MU_ASSIGN(mapped->map, map_pairs(mapped->adapter, base, true));
     for (const Pair& pair : mapped->map.pairs) {
       steps[pair.name].push_back({mapped, &pair, {}});

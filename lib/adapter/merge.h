@@ -98,9 +98,12 @@ class TensorMerge {
   mutable u64 applied_ = 0;  // rows, since it was loaded: after the last one the factors go
 };
 
-/// Maps adapters to a base: the merge of each tensor that they change, by its name. Errors: those of read_adapter() and
+/// Opens an adapter's directory: rules/safetensors/adapter.h, which this folder cannot include.
+using OpenAdapter = Result<Adapter> (*)(const std::string& directory);
+
+/// Maps adapters to a base: the merge of each tensor that they change, by its name. Errors: those of `open` and
 /// map_pairs().
 Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                       const Base& base);
+                                                                       const Base& base, OpenAdapter open);
 
 }  // namespace modelutils::adapter

@@ -91,8 +91,21 @@ class Mapper {
 
   Status unless_told(Status status) {
     if (status || problems_ == nullptr) return status;
-    problems_->add(without_path(status.error(), Scope::model));
+    Finding problem = without_path(status.error(), Scope::model);
+    if (problem.code == "adapter-tied") problem.severity = Severity::warning;  // PEFT itself can apply it
+    problems_->add(std::move(problem));
     return {};
+  }
+
+  // PEFT changes the embedding alone, and the head keeps the base's values; but one tensor is both.
+  Status check_tied(std::string_view name, const arch::Tensor& row) const {
+    const bool is_embedding = row.name == "token_embd" || row.name == "@token_embd";
+    if (!is_embedding || !base_.is_tied || adapter_.ties_head) return {};
+    return fail(
+        name, "adapter-tied",
+        "changes the embedding of a model whose output head is tied to it: PEFT leaves the head as it was, and a "
+        "tied model has no tensor for that; with \"ensure_weight_tying\": true in adapter_config.json the head "
+        "changes, too");
   }
 
   tl::unexpected<Error> fail(std::string_view module, std::string code, std::string message) const {
@@ -138,6 +151,7 @@ class Mapper {
     if (found.empty()) return no_target(module.name);
     for (Place& place : found) {
       const arch::ExpectedTensor& expected = expected_[place.expected];
+      MU_TRY(check_tied(module.name, *place.row));
       const std::string_view lost = arch::pair_is_lost(*base_.family, place.row->name, base_.is_tied);
       if (!for_merging_ && !lost.empty()) {
         return fail(module.name, "adapter-merge",
@@ -168,6 +182,7 @@ class Mapper {
               places(source, hf::canonical_name(extra.name), is_bias ? arch::Side::bias : arch::Side::weight));
     if (found.empty()) return no_target(extra.name);
     for (Place& place : found) {
+      MU_TRY(check_tied(extra.name, *place.row));
       if (place.use.by_element) {
         return fail(extra.name, "adapter-pair", "replaces a tensor whose elements are in another order in a GGUF");
       }

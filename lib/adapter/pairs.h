@@ -73,7 +73,8 @@ struct MappedAdapter {
 
 /// All pairs. `for_merging`: also those that no pair of a GGUF can say, and what replaces tensors. Errors of
 /// kind input: "adapter-target" (a module that the model does not have), "adapter-pair" (it has, but with other sizes;
-/// experts whose layout cannot be told), "adapter-merge" (only merging can carry it). With `problems` those of single
+/// experts whose layout cannot be told), "adapter-merge" (only merging can carry it), "adapter-tied"
+/// (PEFT's change of an embedding that is the output head as well). With `problems` those of single
 /// modules go there, and the others are mapped.
 Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging, FindingLog* problems = nullptr);
 

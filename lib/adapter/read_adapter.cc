@@ -7,16 +7,16 @@
 #include <map>
 
 #include "adapter/adapter.h"
-#include "adapter/module_pattern.h"
+#include "base/byte_reader.h"
 #include "base/checked_math.h"
 #include "base/place.h"
 #include "hf/tensor_names.h"
 #include "io/model_folder.h"
-#include "io/read_files.h"
 #include "json/reader.h"
 #include "model/checkpoint_shard.h"
 #include "safetensors/shard_set.h"
 #include "tensor/dequantize.h"
+#include "tensor/narrow.h"
 #include "tensor/shape.h"
 
 namespace modelutils::adapter {
@@ -101,20 +101,24 @@ std::optional<bool> is_at_least_0_19_1(std::string_view version) {
   return numbers >= std::array<u32, 3>{0, 19, 1};
 }
 
+tl::unexpected<Error> no_config(const std::string& directory) {
+  return input_error("adapter-config", "there is no adapter_config.json, so it is no adapter", {}, {}, directory);
+}
+
 class Reader {
  public:
-  explicit Reader(const std::string& directory) : folder_(directory) { adapter_.path = directory; }
-  Reader(const ModelFolder& folder, const safetensors::ShardSet& weights) : folder_(folder), given_(&weights) {
+  Reader(const ModelFolder& folder, const safetensors::ShardSet& weights) : folder_(folder), weights_(weights) {
     adapter_.path = folder.path;
   }
 
   Result<Adapter> read() {
     MU_ASSIGN(config_, json::load_if_present(folder_, config_name, u64{16} << 20, json::Numbers::python));
-    if (config_ == nullptr) return fail("adapter-config", "there is no adapter_config.json", {});
-    MU_TRY(open_weights());
+    if (config_ == nullptr) return no_config(folder_.path);
+    MU_TRY(take_weights(weights_));
     MU_TRY(read_config());
     MU_TRY(sort_tensors());
     for (const auto& [module, found] : found_) MU_TRY(add_module(module, found));
+    MU_TRY(check_magnitudes());
     if (adapter_.modules.empty() && adapter_.extras.empty()) {
       return fail("adapter-tensor", "has no tensors that an adapter has", {});
     }
@@ -131,16 +135,6 @@ class Reader {
     return input_error("adapter-config", std::move(message), at_key(field), {}, folder_.file(config_name));
   }
 
-  Status open_weights() {
-    if (given_ != nullptr) return take_weights(*given_);
-    for (const std::string_view name : {"adapter_model.safetensors", "adapters.safetensors", "adapter_model.bin"}) {
-      if (!is_present(folder_.file(name))) continue;
-      MU_ASSIGN(set_, safetensors::open_set(folder_.file(name), OutsideLinks::warn, {}, false, read_checkpoint));
-      return take_weights(set_);
-    }
-    return fail("adapter-tensor", "has neither adapter_model.safetensors nor adapters.safetensors", {});
-  }
-
   Status take_weights(const safetensors::ShardSet& set) {
     if (set.files.size() != 1) return fail("adapter-tensor", "has more than one file of weights", {});
     const safetensors::ShardFile& file = set.files.front();
@@ -148,10 +142,8 @@ class Reader {
     adapter_.weights = file.path;
     adapter_.source = file.source;
     document_ = &file.document;
-    const FindingLog findings = set.all_findings();
-    if (const Finding* broken = first_error(findings.findings())) {
-      return tl::make_unexpected(with_path(*broken, adapter_.weights));
-    }
+    const Findings findings = set.all_findings().findings();
+    if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, adapter_.weights));
     for (const safetensors::Tensor& tensor : document().tensors) {
       if (document().holds(tensor)) continue;
       return input_error("st-offsets", "does not lie inside the file, which is cut off or broken",
@@ -190,12 +182,16 @@ class Reader {
                          {}, folder_.file(config_name));
     }
     adapter_.last_axis_is_in = is_at_least_0_19_1(json::string_member(root, "peft_version").value_or(""));
-    rslora_ = json::bool_member(root, "use_rslora").value_or(false);
-    MU_ASSIGN(alpha_, number(root, "lora_alpha"));
-    adapter_.alpha = alpha_;
-    MU_ASSIGN(rank_, number(root, "r"));
-    MU_TRY(read_pattern(root, "alpha_pattern", alphas_));
-    MU_TRY(read_pattern(root, "rank_pattern", ranks_));
+    is_dora_ = json::bool_member(root, "use_dora").value_or(false);
+    adapter_.ties_head = json::bool_member(root, "ensure_weight_tying").value_or(false);
+    MU_ASSIGN(adapter_.alpha, number(root, "lora_alpha"));
+    MU_ASSIGN(const double rank, number(root, "r"));
+    PeftScaling::Patterns alphas, ranks;
+    MU_TRY(read_pattern(root, "alpha_pattern", alphas));
+    MU_TRY(read_pattern(root, "rank_pattern", ranks));
+    has_rank_patterns_ = !ranks.empty();
+    adapter_.scaling = PeftScaling(rank, *adapter_.alpha, json::bool_member(root, "use_rslora").value_or(false),
+                                   std::move(ranks), std::move(alphas));
     if (const auto tokens = json::array_member(root, "alora_invocation_tokens")) {
       for (const json::Element token : *tokens) {
         u64 id = 0;
@@ -212,8 +208,7 @@ class Reader {
     return fail_config(field, "is missing or not a number (NaN and infinity are none)");
   }
 
-  Status read_pattern(json::Element root, std::string_view field,
-                      std::vector<std::pair<std::string, double>>& out) const {
+  Status read_pattern(json::Element root, std::string_view field, PeftScaling::Patterns& out) const {
     const std::optional<json::Object> object = json::object_member(root, field);
     if (!object) return {};
     for (const json::Member member : *object) {
@@ -221,12 +216,14 @@ class Reader {
       if (!member.value.get(value) || !std::isfinite(value) || std::fabs(value) >= 1e30) {
         return fail_config(field, fmt::format("has no number for '{}'", member.key));
       }
-      if (!is_module_pattern(member.key)) {
-        return fail_config(field, fmt::format("has the pattern '{}', which is more than names, dots, digits (\\d) and "
-                                              "repetitions",
-                                              member.key));
+      std::optional<ModulePattern> pattern = ModulePattern::parse(member.key);
+      if (!pattern) {
+        return fail_config(field,
+                           fmt::format("has the key '{}', which is no regular expression, or one with look-around, "
+                                       "back references or flags; write it without them",
+                                       member.key));
       }
-      out.emplace_back(member.key, value);
+      out.emplace_back(std::move(*pattern), value);
     }
     return {};
   }
@@ -238,6 +235,8 @@ class Reader {
       return input_error("adapter-method", fmt::format("is '{}', which has no pairs of factors", method),
                          at_key("fine_tune_type"), {}, folder_.file(config_name));
     }
+    is_dora_ = method == "dora";
+    adapter_.ties_head = true;
     const std::optional<json::Element> parameters = json::member(root, "lora_parameters");
     if (!parameters) return fail_config("lora_parameters", "is missing");
     MU_ASSIGN(mlx_scale_, number(*parameters, "scale"));
@@ -250,7 +249,7 @@ class Reader {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const safetensors::Tensor& tensor = tensors[i];
       const Named named = is_peft() ? peft_name(tensor.name) : mlx_name(tensor.name);
-      if (named.role == Role::other || !tensor.type || !has_decoder(*tensor.type) ||
+      if (named.role == Role::other || !tensor.type || !may_be_factor(*tensor.type) ||
           type_info(*tensor.type).block_elements != 1) {
         return fail("adapter-tensor", "is not a tensor that a LoRA adapter has, or of a type that it does not have",
                     at_tensor(tensor.name));
@@ -320,12 +319,35 @@ class Reader {
     return {};
   }
 
-  static double pattern_value(const std::vector<std::pair<std::string, double>>& patterns, std::string_view name,
-                              double otherwise) {
-    for (const auto& [pattern, value] : patterns) {
-      if (names_module(pattern, name)) return value;
+  // DoRA gives every module lengths, and nothing else does. Without them PEFT and mlx-lm begin with those of the base's
+  // rows, and lengths that were not asked for they ignore.
+  Status check_magnitudes() const {
+    std::map<std::string_view, const Factor*> lengths;
+    for (const Extra& extra : adapter_.extras) {
+      if (extra.kind != Extra::Kind::magnitude) continue;
+      if (!is_dora_) {
+        return fail("adapter-config",
+                    fmt::format("is of DoRA, but adapter_config.json does not say so ({})",
+                                is_peft() ? "use_dora is not true" : "fine_tune_type is not dora"),
+                    at_tensor(extra.values.name));
+      }
+      if (!found_.contains(extra.name))
+        return fail("adapter-pair", "is of a module without a pair", at_tensor(extra.values.name));
+      lengths.emplace(extra.name, &extra.values);
     }
-    return otherwise;
+    for (const Module& module : adapter_.modules) {
+      if (!is_dora_) break;
+      const auto found = lengths.find(module.name);
+      if (found == lengths.end()) {
+        return fail("adapter-pair", "has no magnitudes (lengths of its rows), though the adapter is of DoRA",
+                    at_tensor(module.name));
+      }
+      if (found->second->elements == module.b.rows * module.b.stack) continue;
+      return fail("adapter-pair",
+                  fmt::format("has {} magnitudes of DoRA for {} rows", found->second->elements, module.b.rows),
+                  at_tensor(module.name));
+    }
+    return {};
   }
 
   Result<double> scale_of(const Module& module) const {
@@ -336,52 +358,102 @@ class Reader {
       }
       return mlx_scale_;
     }
-    const double rank = pattern_value(ranks_, module.name, *rank_);
-    // Of pairs on parameters the ranks of all experts stand one after another.
+    auto values = adapter_.scaling.of(module.name);
+    if (!values) return tl::make_unexpected(in_file(std::move(values.error()), folder_.file(config_name)));
+    // The pair of a parameter has the ranks of all experts one after another, and the patterns are about the parameter,
+    // which only the base can tell (resolve_expert_parameters).
     const double stored = static_cast<double>(module.rank());
-    const bool is_stack = module.name.find(".experts") != std::string::npos && rank > 0 && std::fmod(stored, rank) == 0;
-    if (!(rank > 0) || (stored != rank && !is_stack)) {
-      return fail_config("r",
-                         fmt::format("says rank {} for '{}', whose tensors have {}", rank, module.name, module.rank()));
+    const bool is_stack = module.name.find(".experts") != std::string::npos &&
+                          (has_rank_patterns_ || (values->rank > 0 && std::fmod(stored, values->rank) == 0));
+    if (!(values->rank > 0) || (stored != values->rank && !is_stack)) {
+      return fail_config(
+          "r", fmt::format("says rank {} for '{}', whose tensors have {}", values->rank, module.name, module.rank()));
     }
-    const double alpha = pattern_value(alphas_, module.name, alpha_);
-    return rslora_ ? alpha / std::sqrt(rank) : alpha / rank;
+    return values->scale;
   }
 
-  ModelFolder folder_;
+  const ModelFolder& folder_;
+  const safetensors::ShardSet& weights_;
   std::shared_ptr<json::Document> config_;
-  const safetensors::ShardSet* given_ = nullptr;
-  safetensors::ShardSet set_;
   const safetensors::Document* document_ = nullptr;
   Adapter adapter_;
   std::map<std::string, Found> found_;
-  bool rslora_ = false;
-  double alpha_ = 0;
+  bool is_dora_ = false;
+  bool has_rank_patterns_ = false;
   std::optional<double> rank_;
   double mlx_scale_ = 0;
-  std::vector<std::pair<std::string, double>> alphas_, ranks_;
 };
 
 }  // namespace
+
+Status check_finite(std::span<const float> values, std::string_view tensor) {
+  if (narrow_facts(values).finite) return {};
+  const auto found = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  return input_error("adapter-not-finite", fmt::format("value {} is NaN or infinite", found - values.begin()),
+                     at_tensor(tensor));
+}
+
+bool may_be_factor(TensorType type) {
+  switch (type) {
+    case TensorType::I8:
+    case TensorType::I16:
+    case TensorType::I32:
+    case TensorType::I64:
+    case TensorType::BOOL:
+    case TensorType::U8:
+    case TensorType::U16:
+    case TensorType::U32:
+    case TensorType::U64: return false;
+    default: return has_decoder(type);
+  }
+}
 
 bool is_adapter(const ModelFolder& folder) {
   return is_present(folder.file(config_name)) && !is_present(folder.file("config.json"));
 }
 
-Result<Adapter> read_adapter(const std::string& directory) {
-  return Reader(directory).read();
+Result<safetensors::ShardSet> open_weights(const ModelFolder& folder) {
+  if (!is_present(folder.path)) return input_error("io-open", "does not exist", {}, {}, folder.path);
+  if (!is_present(folder.file(config_name))) return no_config(folder.path);
+  for (const std::string_view name : {"adapter_model.safetensors", "adapters.safetensors", "adapter_model.bin"}) {
+    const std::string path = folder.file(name);
+    if (!is_present(path)) continue;
+    auto opened = open_in_folder(folder.path, name);
+    if (!opened) return tl::make_unexpected(in_file(std::move(opened.error()), path));
+    return safetensors::open_set(path, OutsideLinks::warn, std::move(*opened), false, read_checkpoint);
+  }
+  return input_error("adapter-tensor", "has neither adapter_model.safetensors nor adapters.safetensors", {}, {},
+                     folder.path);
 }
 
 Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::ShardSet& weights) {
   return Reader(folder, weights).read();
 }
 
-Result<std::vector<float>> Adapter::read(const Factor& factor) const {
+Result<std::vector<std::byte>> Adapter::read_stored(const Factor& factor) const {
   const u64 bytes = factor.elements * type_info(factor.type).block_bytes;  // fits: it lies in the file
   std::vector<std::byte> stored(static_cast<std::size_t>(bytes));
   MU_TRY(source->read_exact(factor.offset, stored));
+  return stored;
+}
+
+Result<bool> Adapter::fits_float(const Factor& factor) const {
+  if (factor.type != TensorType::F64) return true;
+  MU_ASSIGN(const std::vector<std::byte> stored, read_stored(factor));
+  for (std::size_t i = 0; i < stored.size(); i += sizeof(double)) {
+    const auto value = load<double>(stored.data() + i);
+    if (static_cast<double>(static_cast<float>(value)) != value) return false;
+  }
+  return true;
+}
+
+Result<std::vector<float>> Adapter::read(const Factor& factor) const {
+  MU_ASSIGN(const std::vector<std::byte> stored, read_stored(factor));
   std::vector<float> values(static_cast<std::size_t>(factor.elements));
   dequantize(factor.type, stored, values);
+  if (Status finite = check_finite(values, factor.name); !finite) {
+    return tl::make_unexpected(in_file(std::move(finite.error()), weights));
+  }
   return values;
 }
 

@@ -118,7 +118,7 @@ class Comparison {
     Status taken = take_products(*a_, a);
     if (taken) taken = take_products(*b_, b);
     if (!taken) {
-      diff_.remarks.push_back("factors are compared, not what they add: " + taken.error().message);
+      diff_.remarks.push_back("factors are compared, not what they add: " + placed_message(taken.error()));
       return;
     }
     diff_.a = std::move(a);

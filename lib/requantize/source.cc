@@ -16,6 +16,7 @@
 #include "io/stream_source.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
+#include "rules/safetensors/adapter.h"
 #include "tensor/dequantize.h"
 #include "to_gguf/adapter_to_gguf.h"
 #include "to_gguf/general_keys.h"
@@ -143,7 +144,7 @@ class GgufSource : public Source {
   // Tensors that adapters change are values in F32 from then on.
   Status merge(const std::string& path, const std::vector<adapter::Wanted>& adapters) {
     MU_ASSIGN(const adapter::Base base, to_gguf::read_base(path));
-    MU_ASSIGN(auto merges, adapter::plan_merge(adapters, base));
+    MU_ASSIGN(auto merges, adapter::plan_merge(adapters, base, open_adapter));
     merges_.resize(tensors_.size());
     factors_.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {

@@ -139,6 +139,7 @@ Result<AdapterModules> AdapterModules::map(const adapter::GgufAdapter& pairs, co
   MU_ASSIGN(result.modules_, mapper.find());
   adapter::Adapter stand_in;
   stand_in.origin = style == DirectoryStyle::mlx ? adapter::Origin::mlx_lm : adapter::Origin::peft;
+  stand_in.ties_head = true;  // of names and rows alone
   for (const AdapterModule& module : result.modules_) {
     adapter::Module& made = stand_in.modules.emplace_back();
     made.name = module.name;
@@ -173,7 +174,7 @@ Result<AdapterModules::Half> AdapterModules::read_pair(std::size_t number) const
   const adapter::GgufPair& pair = pairs_->pairs[number];
   const auto values = [&](const gguf::TensorInfo& info) -> Result<std::vector<float>> {
     const CatalogTensor* tensor = catalog_->find(info.name);
-    if (tensor == nullptr || !tensor->type || !has_decoder(*tensor->type) || catalog_->big_endian) {
+    if (tensor == nullptr || !tensor->type || !adapter::may_be_factor(*tensor->type) || catalog_->big_endian) {
       return input_error("adapter-tensor", "is of a type that no factors have, or does not lie in the file",
                          at_tensor(info.name), info.info_offset);
     }
@@ -181,6 +182,7 @@ Result<AdapterModules::Half> AdapterModules::read_pair(std::size_t number) const
     MU_TRY(catalog_->files[tensor->file].source->read_exact(tensor->offset, stored));
     std::vector<float> out(static_cast<std::size_t>(element_count(tensor->ne).value_or(0)));
     dequantize(*tensor->type, stored, out);
+    MU_TRY(adapter::check_finite(out, info.name));
     return out;
   };
   Half half;

@@ -7,6 +7,7 @@
 #include "io/free_space.h"
 #include "model/model.h"
 #include "rules/formats.h"
+#include "rules/safetensors/adapter.h"
 #include "safetensors/write.h"
 #include "tensor/narrow.h"
 #include "to_directory/adapter_configs.h"
@@ -219,7 +220,7 @@ class Converter {
     MU_TRY(settings.append(std::as_bytes(std::span(config))));
     files.push_back(std::move(settings));
     MU_TRY(directory.close_files(files));
-    if (const auto read = adapter::read_adapter(directory.staging_path()); !read) {
+    if (const auto read = open_adapter(directory.staging_path()); !read) {
       Error error = read.error();
       error.kind = ErrorKind::internal;
       error.message = fmt::format("what was written is not an adapter ({}): {}", error.code, error.message);

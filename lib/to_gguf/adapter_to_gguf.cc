@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -19,6 +18,8 @@
 #include "io/atomic_output.h"
 #include "io/free_space.h"
 #include "model/model.h"
+#include "rules/gguf/rules.h"
+#include "rules/safetensors/adapter.h"
 #include "safetensors/shard_set.h"
 #include "tensor/narrow.h"
 #include "tensor/shape.h"
@@ -46,10 +47,8 @@ void find_scaled(const std::map<std::string_view, TensorType>& types, adapter::B
 
 Result<adapter::Base> base_of_gguf(const std::string& path) {
   MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(path));
-  const FindingLog& findings = set.files.front().document.findings;
-  if (const Finding* broken = first_container_error(findings.findings())) {
-    return tl::make_unexpected(with_path(*broken, path));
-  }
+  const Findings findings = gguf_container_findings(set);
+  if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, path));
   const gguf::Index keys(set.files.front().document);
   adapter::Base base;
   base.family = arch::find_family(keys);
@@ -158,7 +157,7 @@ class Converter {
                          "(a model's directory, of which config.json is enough, or a GGUF)",
                          {}, {}, options_.directory);
     }
-    MU_ASSIGN(adapter_, adapter::read_adapter(options_.directory));
+    MU_ASSIGN(adapter_, open_adapter(options_.directory));
     for (const adapter::Extra& extra : adapter_.extras) {
       const bool is_dora = extra.kind == adapter::Extra::Kind::magnitude;
       return input_error("adapter-merge",
@@ -284,14 +283,10 @@ class Converter {
         if (pair.is_embedding()) exchange(pair, values);
       }
       const std::vector<float>& half = halves_[i].is_a ? values.a : values.b;
-      if (std::ranges::any_of(half, [](float value) { return !std::isfinite(value); })) {
-        report_.remarks.warning(Scope::model, "adapter-not-finite", "has values that are not finite",
-                                at_tensor(report_.tensors[i].name));
-      }
       const TensorType type = *type_from_name(report_.tensors[i].form);
       bytes.assign(static_cast<std::size_t>(layout_.bytes[i]), std::byte{});
       narrow(type, half, bytes.data());
-      measure_loss(i, type, half);
+      MU_TRY(measure_loss(i, type, half));
       const u64 end = i + 1 < halves_.size() ? layout_.offsets[i + 1] : layout_.file_size;
       bytes.resize(static_cast<std::size_t>(end - layout_.offsets[i]));
       MU_TRY(output.append(bytes));
@@ -300,15 +295,37 @@ class Converter {
     return {};
   }
 
-  void measure_loss(std::size_t i, TensorType type, const std::vector<float>& exact) {
+  Status measure_loss(std::size_t i, TensorType type, const std::vector<float>& exact) {
+    TensorReport& report = report_.tensors[i];
     std::vector<float> carried = exact;
     round_to(type, carried);
+    if (!narrow_facts(carried).finite) {
+      return input_error("adapter-not-finite",
+                         fmt::format("has a value that {} cannot hold, with the adapter's scale in it", report.form),
+                         at_tensor(report.name), {}, options_.directory);
+    }
     ValueSums error;
     measure(exact, carried, error);
-    report_.tensors[i].exact = error.dd == 0;
-    if (error.dd == 0) return;
-    report_.tensors[i].rms = error.rms();
-    report_.tensors[i].max_abs = error.max_abs;
+    MU_ASSIGN(const bool fits_float, fits_float_exactly(pairs_[halves_[i].pair]));
+    report.exact = error.dd == 0 && fits_float;
+    if (error.dd != 0) {
+      report.rms = error.rms();
+      report.max_abs = error.max_abs;
+    }
+    if (*report.exact || !options_.exact) return {};
+    return input_error("convert-inexact", fmt::format("is not exact in {}", report.form), at_tensor(report.name), {},
+                       options_.directory);
+  }
+
+  // Nothing was lost when the factors were read as float32.
+  Result<bool> fits_float_exactly(const adapter::Pair& pair) const {
+    for (const adapter::Block& block : pair.blocks) {
+      const adapter::Module& module = adapter_.modules[block.module];
+      MU_ASSIGN(const bool fits_a, adapter_.fits_float(module.a));
+      MU_ASSIGN(const bool fits_b, adapter_.fits_float(module.b));
+      if (!fits_a || !fits_b) return false;
+    }
+    return true;
   }
 
   // Of a table that is looked up the runtime wants lora_a [vocabulary, r] and lora_b [width, r].

@@ -19,6 +19,7 @@ struct AdapterToGgufOptions {
   std::string output;  ///< "-" streams to standard output
   std::optional<TensorType> type;   ///< F32, F16 or BF16; nothing: F16 factors stay so, all others are F32
   std::optional<std::string> name;  ///< general.name
+  bool exact = false;               ///< "convert-inexact" if a factor is rounded
   bool force = false;
   bool dry_run = false;
   std::function<Status(const TransferReport&)> deliver;  ///< as MlxToGgufOptions::deliver
@@ -29,7 +30,7 @@ struct AdapterToGgufOptions {
 Result<adapter::Base> read_base(const std::string& path);
 
 /// Converts, or with dry_run only plans. Nothing is left under the final name on an error. Memory: the largest pair.
-/// Errors: those of read_adapter(), map_pairs() and read_base(); "adapter-no-base"; "adapter-merge" for what only
+/// Errors: those of open_adapter(), map_pairs() and read_base(); "adapter-no-base"; "adapter-merge" for what only
 /// merging can carry (DoRA, saved modules); those of AtomicOutput; "convert-self-check".
 Result<TransferReport> adapter_to_gguf(const AdapterToGgufOptions& options, Progress& progress);
 

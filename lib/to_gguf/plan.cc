@@ -19,6 +19,7 @@
 #include "io/file_kind.h"
 #include "io/random_access_file.h"
 #include "rules/directory/mlx_rules.h"
+#include "rules/safetensors/adapter.h"
 #include "rules/safetensors/rules.h"
 #include "tensor/shape.h"
 #include "to_gguf/general_keys.h"
@@ -154,7 +155,7 @@ class Planner {
     base.sizes = plan_.map.sizes;
     base.is_tied = std::ranges::none_of(plan_.map.tensors,
                                         [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
-    MU_ASSIGN(auto merges, adapter::plan_merge(options_.adapters, base));
+    MU_ASSIGN(auto merges, adapter::plan_merge(options_.adapters, base, open_adapter));
     for (MappedTensor& tensor : plan_.map.tensors) {
       const auto merge = merges.find(tensor.name);
       if (merge == merges.end()) continue;

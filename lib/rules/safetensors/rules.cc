@@ -15,7 +15,8 @@ void check_adapter(const SafetensorsModel& model, FindingLog& log) {
   if (read) return;
   Finding finding = without_path(read.error(), Scope::model);
   if (finding.code == "adapter-method") finding.severity = Severity::note;
-  if (finding.code.starts_with("adapter-") || finding.code.starts_with("json-")) log.add(std::move(finding));
+  const bool is_of_container = finding.code.starts_with("st-") || finding.code.starts_with("pt-");
+  if (!is_of_container) log.add(std::move(finding));  // the others are there already
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+// The rank that PEFT gives a module, and the factor of its product.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "adapter/module_pattern.h"
+#include "base/error.h"
+
+namespace modelutils::adapter {
+
+class PeftScaling {
+ public:
+  using Patterns = std::vector<std::pair<ModulePattern, double>>;
+
+  PeftScaling() = default;
+  PeftScaling(double rank, double alpha, bool is_rslora, Patterns ranks, Patterns alphas)
+      : rank_(rank), alpha_(alpha), is_rslora_(is_rslora), ranks_(std::move(ranks)), alphas_(std::move(alphas)) {}
+
+  struct Values {
+    double rank = 0;
+    double scale = 0;  ///< alpha / rank, with rslora alpha / √rank
+  };
+  /// The values for a module, or for a parameter that has a pair of its own ("….experts.down_proj"): of the patterns
+  /// the first that names it, else those for all. Error "adapter-config": a name that is not of printable ASCII, or
+  /// keys and modules too many to be tried. Not from several threads at once.
+  Result<Values> of(std::string_view module) const;
+
+ private:
+  Result<double> value(std::string_view field, const Patterns& patterns, std::string_view module,
+                       double otherwise) const;
+
+  double rank_ = 1;
+  double alpha_ = 1;
+  bool is_rslora_ = false;
+  Patterns ranks_, alphas_;
+  mutable u64 steps_ = u64{1} << 30;  // that trying the keys may still take
+};
+
+}  // namespace modelutils::adapter
