@@ -186,9 +186,11 @@ class GgufSource : public Source {
     if (pipe != nullptr && gguf::lone_part(set_)) {
       return pipe_error("gives one part of a model only; save all of them to files first", path);
     }
-    const Findings container = gguf_container_findings(set_);
-    if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, path));
-    remarks_.add_all(leading_warnings(container));
+    const Findings findings = gguf_structure_rules(set_).findings();
+    if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, path));
+    remarks_.add_all(leading_warnings(findings));
+    const Findings of_loader = gguf_loader_rules(set_).findings();
+    if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, path));
     const gguf::SetFile& head = set_.files.front();
     if (head.document.big_endian) {
       return input_error("quantize-big-endian", "is a big-endian file; only little-endian files can be quantised", {},

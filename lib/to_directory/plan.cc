@@ -91,6 +91,7 @@ class DirectoryPlanner {
     config_options.model_type = options_.model_type;
     MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
     const FindingLog rules = gguf_structure_rules(plan_.set, TokenTexts::read, options_.threads);
+    const Findings of_loader = gguf_loader_rules(plan_.set).findings();  // before tensors are taken apart
     if (take_fused_apart(plan_.set)) {
       index_ = std::make_unique<gguf::Index>(plan_.set.files.front().document);
       plan_.catalog = gguf_catalog(plan_.set);
@@ -103,6 +104,8 @@ class DirectoryPlanner {
     const bool is_for_mlx = will_be_packed() || config_.family->config.only_mlx_names;
     const DirectoryStyle style = is_for_mlx ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
     MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, plan_.set, *index_, plan_.catalog, style));
+    // What the mapping has not named: a directory of it would be as wrong.
+    if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, options_.input));
     is_mlx_ = style == DirectoryStyle::mlx;
     plan_.report.model_type = config_.model_type;
     plan_.report.assumed = config_.assumed;

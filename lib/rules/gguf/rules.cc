@@ -117,6 +117,16 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
   return log;
 }
 
+FindingLog gguf_loader_rules(const gguf::SplitSet& set) {
+  FindingLog log = projector_findings(set);
+  log.add_all(runtime_findings(set));
+  if (!is_whole_model(set)) return log;
+  const bool has_vocabulary =
+      gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
+  log.add_all(loader_findings(set, has_vocabulary));
+  return log;
+}
+
 Result<CheckedModel> check_gguf(const Model& model, unsigned threads) {
   const gguf::SplitSet& set = *model.gguf;
   CheckedModel checked;
@@ -124,15 +134,8 @@ Result<CheckedModel> check_gguf(const Model& model, unsigned threads) {
   checked.findings = gguf_structure_rules(set, TokenTexts::read, threads);
   check_neighbour_template(set, checked.findings);
   // What is wrong with the container or its parts explains what is missing.
-  if (first_container_error(checked.findings.findings()) == nullptr) {
-    checked.findings.add_all(projector_findings(set));
-    checked.findings.add_all(runtime_findings(set));
-    if (is_whole_model(set)) {
-      const bool has_vocabulary =
-          gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
-      checked.findings.add_all(loader_findings(set, has_vocabulary));
-    }
-  }
+  const Findings found = checked.findings.findings();
+  if (first_container_error(found) == nullptr) checked.findings.add_all(gguf_loader_rules(set));
   checked.catalog = catalog_of_gguf(model);
   return checked;
 }

@@ -22,8 +22,13 @@ Findings gguf_container_findings(const gguf::SplitSet& set);
 enum class TokenTexts { read, known };
 
 /// All that can be said without reading tensor data: container, keys, hyper-parameters, tokens, merges, chat templates,
-/// padding bytes and what stands behind the last tensor. What converters refuse by (first_error) and verify reports.
+/// padding bytes and what stands behind the last tensor.
 FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts = TokenTexts::read, unsigned threads = 1);
+
+/// What llama.cpp demands of a whole model, a projector and a model that only runs (loader_rules.h, projector_rules.h),
+/// for files without errors of the container. verify reports them; converters refuse their errors (first_error), but
+/// for gguf2bump, whose engine has rules of its own.
+FindingLog gguf_loader_rules(const gguf::SplitSet& set);
 
 /// The row of the table of formats (formats.cc).
 Result<CheckedModel> check_gguf(const Model& model, unsigned threads = 1);
