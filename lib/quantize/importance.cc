@@ -216,7 +216,11 @@ Status ImportanceMatrix::add(ImportanceEntry entry) {
 }
 
 Result<std::vector<float>> ImportanceMatrix::sums(const ImportanceEntry& entry) const {
-  return read_floats(*source_, entry.sums_offset, entry.values);
+  MU_ASSIGN(std::vector<float> values, read_floats(*source_, entry.sums_offset, entry.values));
+  if (std::ranges::any_of(values, [](float value) { return value < 0; })) {
+    return input_error("imatrix-negative", "a sum of squares is negative", at_tensor(entry.name), {}, path_);
+  }
+  return values;
 }
 
 Result<std::vector<float>> ImportanceMatrix::plain_sums(const ImportanceEntry& entry) const {

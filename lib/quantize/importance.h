@@ -55,12 +55,12 @@ class ImportanceMatrix {
   /// nullptr if the matrix does not cover this tensor.
   const ImportanceEntry* find(std::string_view name) const;
 
-  /// The sums as they stand.
+  /// The sums of squares as they stand. Errors: reading; "imatrix-negative".
   Result<std::vector<float>> sums(const ImportanceEntry& entry) const;
   /// Those of the values themselves; the entry must have them.
   Result<std::vector<float>> plain_sums(const ImportanceEntry& entry) const;
   /// The weights as a quantiser uses them: sums divided by the count of their matrix, 1 for a matrix that was never
-  /// used. Errors: reading; "imatrix-not-finite".
+  /// used. Errors: those of sums(); "imatrix-not-finite".
   Result<std::vector<float>> weights(const ImportanceEntry& entry) const;
 
  private:

@@ -7,7 +7,9 @@
 #include <map>
 
 #include "base/closest_name.h"
+#include "base/counted.h"
 #include "base/glob.h"
+#include "base/joined.h"
 #include "base/place.h"
 #include "gguf/keys.h"
 #include "gguf/parse.h"
@@ -188,6 +190,7 @@ class Planner {
       }
       plan_.tensors.push_back(planned);
     }
+    remark_unweighted();
     return {};
   }
 
@@ -209,6 +212,30 @@ class Planner {
         fmt::format("gives {} before {}, which the output has the other way round: give it a file (-o "
                     "FILE), or save the input to one first",
                     name(behind[0]), name(behind[1])));
+  }
+
+  // The embedding is never measured, and the output head only on demand: what is without weights there says nothing.
+  void remark_unweighted() {
+    if (plan_.importance == nullptr) return;
+    constexpr std::size_t most_names = 3;
+    std::vector<std::string> names;
+    for (const PlannedTensor& planned : plan_.tensors) {
+      const std::string& name = plan_.source->tensors()[planned.source].name;
+      const quantize::Role role = quantize::role_of(name);
+      const bool is_measured = role != quantize::Role::embedding && role != quantize::Role::output;
+      const bool is_quantised = !planned.copied && type_info(planned.type).is_quantized;
+      if (is_measured && is_quantised && planned.importance == nullptr) names.push_back(name);
+    }
+    if (names.empty()) return;
+    const u64 count = names.size();
+    if (count > most_names) {
+      names.resize(most_names);
+      names.emplace_back("…");
+    }
+    plan_.report.remarks.warning(
+        Scope::model, "imatrix-incomplete",
+        fmt::format("{} has no weights for {}, which {} quantised without: {}", request_.importance,
+                    counted(count, "tensor"), verb(count, "is", "are"), joined(names)));
   }
 
   void remark_low_source(const SourceTensor& tensor, TensorType type) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "adapter/gguf_adapter.h"
+#include "base/byte_reader.h"
 #include "base/parallel.h"
+#include "model/format.h"
 #include "rules/wording.h"
 #include "tensor/block_check.h"
 #include "tensor/only_zeros.h"
@@ -38,6 +40,18 @@ struct Outcome {
   std::optional<BadBlock> first;  // counted from the tensor's beginning
 };
 
+constexpr std::string_view negative = "a negative sum of squares";
+
+// The sums of an importance matrix.
+BlockCheck check_sums(Bytes bytes) {
+  BlockCheck check;
+  for (u64 i = 0; i * sizeof(float) < bytes.size(); ++i) {
+    if (!(load<float>(bytes.data() + i * sizeof(float)) < 0)) continue;
+    if (check.bad_blocks++ == 0) check.first = BadBlock{i, "value", negative};
+  }
+  return check;
+}
+
 // An error goes before a warning, an earlier block before a later one.
 bool goes_before(const BadBlock& a, const BadBlock& b) {
   return std::pair(a.is_warning, a.block) < std::pair(b.is_warning, b.block);
@@ -53,6 +67,7 @@ void merge(Outcome& into, const BlockCheck& check, u64 first_block) {
 
 std::string_view code_of(TensorType type, const BadBlock& bad) {
   if (bad.is_warning) return type == TensorType::BOOL ? "data-bool" : "data-scale";
+  if (bad.what == negative) return "imatrix-negative";
   if (bad.what.find("overflow") != std::string_view::npos) return "data-overflow";
   return bad.what.find("NaN") != std::string_view::npos ? "data-nan" : "data-inf";
 }
@@ -179,6 +194,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
       merge(outcomes[static_cast<std::size_t>(&task - tasks.data())], check, first_block);
     };
     take(check_blocks(*tensor.type, bytes));
+    if (catalog.format == format_info(Format::imatrix).name) take(check_sums(bytes));
     std::atomic<bool>& has_value = has_values[static_cast<std::size_t>(&task - tasks.data())];
     // Of nearly all tensors the first block answers it.
     if (!has_value.load(std::memory_order_relaxed) && !holds_only_zeros(*tensor.type, bytes)) {

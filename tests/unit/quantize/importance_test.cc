@@ -105,6 +105,17 @@ TEST(LegacyImportance, WeightsAreNumbers) {
   }
 }
 
+// A weight below 0 would pull values away from what they are.
+TEST(LegacyImportance, WeightsAreNotNegative) {
+  const auto matrix = Legacy().number(2).entry("a", 1, {0, -0.0F, 1}).entry("b", 3, {1, -1e-30F}).read();
+  ASSERT_TRUE(matrix);
+  EXPECT_EQ((*matrix)->weights((*matrix)->entries()[0]), (std::vector<float>{0, 0, 1}));
+  for (const auto& values : {(*matrix)->weights((*matrix)->entries()[1]), (*matrix)->sums((*matrix)->entries()[1])}) {
+    ASSERT_FALSE(values);
+    EXPECT_EQ(values.error().code, "imatrix-negative");
+  }
+}
+
 TEST(LegacyImportance, IsRecognisedByItsBeginning) {
   const auto looks = [](i32 count, i32 length, std::string_view name) {
     std::string head(8, '\0');
