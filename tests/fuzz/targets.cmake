@@ -1,3 +1,4 @@
+modelutils_fuzz_target(adapter adapter.cc)
 modelutils_fuzz_target(encode_text encode_text.cc)
 modelutils_fuzz_target(bump5 bump5.cc)
 modelutils_fuzz_target(bump_parse bump_parse.cc)
