@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/types.h"
@@ -53,10 +54,17 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 /// The first error of class `container` (one that leads before all others), or nullptr: what makes a dumper exit 3.
+/// Points into `findings`, so temporaries that own their elements are refused by the compiler.
 const Finding* first_container_error(std::span<const Finding> findings);
+template <typename Owner>
+requires(!std::is_lvalue_reference_v<Owner> &&
+         !std::ranges::borrowed_range<Owner>) const Finding* first_container_error(Owner&& findings) = delete;
 
 /// The same of any scope but data: what makes a converter refuse.
 const Finding* first_error(std::span<const Finding> findings);
+template <typename Owner>
+requires(!std::is_lvalue_reference_v<Owner> &&
+         !std::ranges::borrowed_range<Owner>) const Finding* first_error(Owner&& findings) = delete;
 
 /// The warnings that lead: what a converter passes on of a file that it goes on with.
 Findings leading_warnings(std::span<const Finding> findings);

@@ -296,7 +296,7 @@ class ModelVerifier::Run {
         if (file.name.empty()) file.name = base_name_of(file.path);
       }
     }
-    const bool is_broken = !done || first_container_error(log_.findings()) != nullptr;
+    const bool is_broken = !done || first_container_error(log_) != nullptr;
     FindingLog found;
     const std::set<std::string> missing =
         check_downloads(downloads_, {options_.authentic, options_.links == OutsideLinks::follow, is_broken}, digests_,

@@ -2,8 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "base/finding_log.h"
+
 namespace modelutils {
 namespace {
+
+// What they return points into their argument, which a temporary would take with it.
+template <typename T>
+concept HasFirstErrors = requires(T&& findings) {
+  first_error(std::forward<T>(findings));
+  first_container_error(std::forward<T>(findings));
+};
+template <typename T>
+concept HasFirstError = requires(T&& findings) {
+  first_error(std::forward<T>(findings));
+};
+template <typename T>
+concept HasFirstContainerError = requires(T&& findings) {
+  first_container_error(std::forward<T>(findings));
+};
+static_assert(HasFirstErrors<const Findings&> && HasFirstErrors<FindingLog&> &&
+              HasFirstErrors<std::span<const Finding>>);
+static_assert(!HasFirstError<Findings> && !HasFirstError<FindingLog> && !HasFirstError<const Findings>);
+static_assert(!HasFirstContainerError<Findings> && !HasFirstContainerError<FindingLog>);
 
 Finding finding(Severity severity, Scope scope, std::string code) {
   return {.severity = severity, .scope = scope, .code = std::move(code), .message = "m", .where = "w", .offset = 7};

@@ -243,7 +243,7 @@ TEST(GgufRules, ArchitectureAndItsAbsence) {
             "warning gguf-architecture-missing");
   const FindingLog log = rules(GgufBuilder().key_u32("general.architecture", 1).f32_tensor("t", {8}));
   EXPECT_EQ(summary(log), "error gguf-architecture-type");
-  EXPECT_EQ(first_container_error(log.findings()), nullptr);
+  EXPECT_EQ(first_container_error(log), nullptr);
 }
 
 // llama.cpp: "key qwen3vl.rope.dimension_sections has wrong array length; expected 4, got 3".
