@@ -116,9 +116,11 @@ class Reverser {
   // Some loaders insist on a head, so tied models carry a copy of the embedding.
   Status drop_tied_head() {
     const auto head = by_name_.find(std::string(output_name));
+    result_.sizes.set("head", head != by_name_.end() ? 1 : 0);
     if (head == by_name_.end()) return {};
     MU_ASSIGN(const bool is_copy, is_tied(catalog_));
     if (!is_copy) return {};
+    result_.sizes.set("head", 0);
     used_[head->second] = true;
     by_name_.erase(head);
     result_.left_out.push_back({std::string(output_name), LeftOutReason::tied_copy});

@@ -47,6 +47,7 @@ class Planner {
     const std::vector<LeftOut>& left_out = plan_.model->left_out;
     plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
     warn_of_losses(left_out, plan_.report.remarks);
+    plan_.report.remarks.add_all(plan_.map.remarks);
     remark_prediction();
     MU_TRY(choose_forms());
     MU_TRY(add_scales());

@@ -16,6 +16,7 @@
 #include "base/counted.h"
 #include "hf/tensor_names.h"
 #include "io/same_bytes.h"
+#include "model/same_values.h"
 #include "tensor/shape.h"
 #include "to_gguf/rows.h"
 #include "to_gguf/sources.h"
@@ -29,6 +30,8 @@ u64 MappedTensor::rows() const {
 }
 
 namespace {
+
+constexpr std::string_view own_head = "head";  // the symbol: 1 if the output head is not the embedding
 
 std::vector<u64> without_ones(std::vector<u64> shape) {
   std::erase(shape, u64{1});
@@ -52,6 +55,7 @@ class NameMapper {
               arch::solve_sizes(family(), model_.config, layers(), sources_.shape_facts(layers()), std::move(known)));
     MU_TRY(arch::check_rope_tensors(family(), model_.config));
     set_marks();
+    MU_TRY(settle_head());
     for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
     }
@@ -163,8 +167,8 @@ class NameMapper {
 
   Status place(const arch::ExpectedTensor& expected) {
     Found found = find_source(*expected.row, expected.layer, expected.side);
-    if (expected.row->name == "output") {
-      MU_TRY(choose_output_head(found));
+    if (expected.row->name == "output" && !has_own_head()) {
+      found = family().head == arch::OutputHead::always ? embedding_source() : Found{};
     }
     MappedTensor tensor;
     tensor.name = expected.name;
@@ -350,18 +354,39 @@ class NameMapper {
   }
 
   // Tied embeddings: docs/conversion.md.
-  Status choose_output_head(Found& found) {
-    const arch::OutputHead policy = family().head;
-    if (!found.parts.empty()) {
+  Status settle_head() {
+    const std::optional<bool> tied = model_.config.tie_word_embeddings;
+    const Found found = head_source();
+    const bool is_there = !found.parts.empty();
+    bool is_copy = false;
+    if (is_there) {
       const std::size_t head = found.parts.front()->begin()->second;
-      MU_ASSIGN(const bool is_embedding, embedding_is_head(head));
-      if (is_embedding) {
+      MU_ASSIGN(is_copy, embedding_is_head(head));
+      if (is_copy) {
         result_.left_out.push_back({"lm_head.weight", LeftOutReason::tied_copy});
         sources_.drop(head);
-        found = {};
       }
     }
-    if (found.parts.empty() && policy == arch::OutputHead::always) found = embedding_source();
+    result_.sizes.set(own_head, is_there && !is_copy ? 1 : 0);
+    if (tied.value_or(!is_there) && has_own_head()) {
+      remark_head("is true, but lm_head.weight differs from the embedding; the tensor decides: it is kept");
+    } else if (!tied.value_or(true) && !is_there) {
+      remark_head("is false, but there is no lm_head.weight; the tensors decide: the embedding is the output head");
+    }
+    return {};
+  }
+
+  void remark_head(std::string message) {
+    result_.remarks.note(Scope::model, "convert-tied-head", std::move(message), at_field("tie_word_embeddings"));
+  }
+
+  // True if the model computes its logits with a tensor of its own.
+  bool has_own_head() const { return result_.sizes.get(own_head) != 0; }
+
+  Found head_source() const {
+    for (const arch::Tensor& row : family().last_tensors) {
+      if (row.name == "output") return find_source(row, 0, arch::Side::weight);
+    }
     return {};
   }
 
@@ -372,25 +397,22 @@ class NameMapper {
     return {};
   }
 
-  // Is `head` there although the embedding serves? Tied models say so; but some classes of mlx-lm do not look at that,
-  // and what they saved is then a head of its own. Where models are tied by default, one that says nothing, or has no
-  // place for another head, is asked for its bytes.
+  // True if `head` repeats the embedding. config.json may say that the two are tied although they differ, so their
+  // values are compared, but where a model says that it is not tied, or is not by default, its head is kept as it is.
   Result<bool> embedding_is_head(std::size_t head) const {
-    const std::optional<bool> tied = model_.config.tie_word_embeddings;
-    const bool has_no_place = family().head == arch::OutputHead::never;
-    if (tied.value_or(false)) {
-      if (!model_.is_mlx || has_no_place) return true;
-    } else if (!family().tied_by_default) {
-      return false;
-    }
-    if (!tied && has_no_place) return true;
+    const bool may_be_copy = model_.config.tie_word_embeddings.value_or(false) || family().tied_by_default ||
+                             family().head == arch::OutputHead::never;
     const Found embedding = embedding_source();
-    if (embedding.parts.empty()) return false;
+    if (!may_be_copy || embedding.parts.empty()) return false;
     return same_content(model_.matrices[head], model_.matrices[embedding.parts.front()->begin()->second]);
   }
 
   Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
-    if (a.shape != b.shape || a.form != b.form) return false;
+    if (a.shape != b.shape) return false;
+    if (a.form != b.form) {
+      if (!a.form.is_plain() || !b.form.is_plain()) return false;
+      return same_values(model_.stored(a), model_.stored(b));
+    }
     for (std::size_t i = 0; i < max_planes; ++i) {
       const StoredTensor& left = a.planes[i];
       const StoredTensor& right = b.planes[i];
@@ -444,16 +466,9 @@ class NameMapper {
 
   // A head where the loader takes none is told from the other leftovers.
   Status refuse_leftovers() {
-    if (family().head == arch::OutputHead::never) {
-      for (const arch::Tensor& row : family().last_tensors) {
-        if (row.name != "output") continue;
-        Found head = find_source(row, 0, arch::Side::weight);
-        MU_TRY(choose_output_head(head));
-        if (!head.parts.empty()) {
-          return fail("convert-output-head", at_tensor("lm_head.weight"),
-                      "differs from the embedding, but llama.cpp supports no output head for this architecture");
-        }
-      }
+    if (family().head == arch::OutputHead::never && has_own_head()) {
+      return fail("convert-output-head", at_tensor("lm_head.weight"),
+                  "differs from the embedding, but llama.cpp supports no output head for this architecture");
     }
     std::vector<std::string> unmapped = sources_.unused();
     MU_TRY(leave_out_zero_biases(unmapped));

@@ -1,5 +1,5 @@
 // Which rows of a Hugging Face or MLX directory make each GGUF tensor: names, shapes, stacking, order. Decided from
-// headers alone, unless a Gemma has an output head (its bytes are compared with the embedding's) or a head has to be
+// headers alone, unless a head may be a copy of the embedding (the two are compared) or has to be
 // normalised (its columns are measured); used by the converter and by verify --against. The rows of lib/arch say how;
 // docs/conversion.md explains.
 #pragma once
@@ -11,6 +11,7 @@
 #include "adapter/merge.h"
 #include "arch/sizes.h"
 #include "base/error.h"
+#include "base/finding_log.h"
 #include "model/hf_model.h"
 #include "transfer/recipe.h"
 
@@ -49,6 +50,7 @@ struct TensorMap {
   std::vector<LayerNumbers> numbers;
   std::vector<LeftOut> left_out;    ///< of what HfModel keeps: a tied lm_head, biases of zeros
   arch::Sizes block_sizes;          ///< those of the blocks that predict further tokens, if there are any
+  FindingLog remarks;               ///< notes: what config.json says otherwise than the tensors, which decide
   bool shifts_block_norms = false;  ///< the blocks' norms are as published, though MLX saved the directory
 };
 

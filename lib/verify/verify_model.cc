@@ -17,6 +17,7 @@
 #include "model/download_record.h"
 #include "model/ollama_manifest.h"
 #include "model/tree_names.h"
+#include "rules/directory/head_values.h"
 #include "rules/directory/module_values.h"
 #include "rules/formats.h"
 #include "verify/against/against.h"
@@ -149,6 +150,7 @@ class ModelVerifier::Run {
       log_.add_all(check_checkpoint_records(opened->safetensors->set, share.threads()));
       check_module_values(*opened->safetensors, share.threads(), log_);
     }
+      check_tied_head(*opened->safetensors, log_);
     if (options_.against) {
       const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
       log_.add_all(compare_with_source(*model, *opened, *source_));

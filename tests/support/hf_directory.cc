@@ -115,7 +115,7 @@ void HfDirectory::write(const std::string& folder) const {
     infos.push_back({name, tensor.type, tensor.shape});
     data += encode(tensor);
   }
-  const auto layout = safetensors::layout({{"format", "pt"}}, infos);
+  const auto layout = safetensors::layout({{"format", format}}, infos);
   if (!layout) std::abort();
   save(folder + "/model.safetensors", layout->header + data);
   std::string text = "{";

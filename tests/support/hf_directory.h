@@ -21,6 +21,7 @@ struct HfTensor {
 struct HfDirectory {
   std::map<std::string, HfTensor> tensors;
   std::map<std::string, std::string> config;  ///< field -> JSON text
+  std::string format = "pt";                  ///< what the metadata say
   std::string tokenizer_json;                 ///< empty: no tokenizer
 
   void add(const std::string& name, std::vector<u64> shape);

@@ -74,8 +74,7 @@ constexpr Fixed fixed_v2[] = {
     {"use_qk_norm", "true", Severity::error, "for this architecture llama.cpp normalises queries and keys"},
 };
 static Status check_head(KeyWriter& out) {
-  const bool is_tied = out.config().tie_word_embeddings.value_or(false);
-  if (out.is_mlx() || out.size("Nh") == 0 || !is_tied) return {};
+  if (out.is_mlx() || out.size("Nh") == 0 || out.size("head") != 0) return {};
   return out.refuse("norm_head", "is true, but the output head is the embedding, which must not be normalised");
 }
 constexpr Member members[] = {

@@ -25,11 +25,8 @@ static double multiplier(const hf::Config& config, std::string_view name) {
   const double ssm = number_or_one(config, "ssm_in_multiplier");
   if (name == "embedding") return embedding;
   if (name == "head") return number_or_one(config, "lm_head_multiplier");
-  // A tied head is the embedding with its multiplier: the last norm makes up for that.
-  if (name == "tied") {
-    const bool is_tied = config.tie_word_embeddings.value_or(true) && embedding != 0;
-    return is_tied ? number_or_one(config, "lm_head_multiplier") / embedding : 1;
-  }
+  // A head that is the embedding has the embedding's multiplier: the last norm makes up for that.
+  if (name == "tied") return embedding != 0 ? number_or_one(config, "lm_head_multiplier") / embedding : 1;
   if (name == "attention") return attention;
   if (name == "key") return attention * number_or_one(config, "key_multiplier");
   if (name == "attention_out") return number_or_one(config, "attention_out_multiplier");
@@ -75,7 +72,7 @@ constexpr Tensor layer[] = {
     {"ffn_down", "F,E", "[mlx] feed_forward.down_proj | feed_forward.down_proj@times:down"},
 };
 constexpr Tensor last[] = {
-    {"output_norm", "E", "model.final_layernorm@times:tied"},
+    {"output_norm", "E", "[head] model.final_layernorm | model.final_layernorm@times:tied"},
     {"output", "E,V", "[mlx] lm_head | lm_head@times:head"},
 };
 constexpr std::string_view no_place = "for this architecture llama.cpp leaves it out";

@@ -17,7 +17,7 @@ static Status write_scales(KeyWriter& out, const Key&) {
   MU_TRY(out.real("residual_scale", depth / std::sqrt(static_cast<double>(out.size("L")))));
   const double base = config.number_field("dim_model_base").value_or(1);
   if (!(base > 0)) return out.refuse("dim_model_base", "is not more than 0");
-  const bool is_undivided = out.is_mlx() && config.tie_word_embeddings.value_or(false);
+  const bool is_undivided = out.is_mlx() && config.tie_word_embeddings.value_or(false) && out.size("head") == 0;
   if (is_undivided) {
     out.warn("dim_model_base",
              "is not used by mlx-lm where the embedding is the output head: the logits are not "

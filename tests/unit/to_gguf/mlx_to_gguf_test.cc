@@ -2,6 +2,7 @@
 #include "to_gguf/mlx_to_gguf.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "arch/rope_scaling.h"
@@ -179,18 +180,60 @@ TEST_F(MlxToGguf, TiedModelsFollowTheArchitecture) {
     EXPECT_EQ(converted.values("output.weight"),
               copies ? model.tensors.at("model.embed_tokens.weight").values : std::vector<float>());
   }
-  test::HfDirectory both = test::hf_directory("llama");
-  both.config["tie_word_embeddings"] = "true";
-  const Converted converted = convert(options_for(write(both, "both")));
-  EXPECT_EQ(converted.catalog.find("output.weight"), nullptr);
-  ASSERT_EQ(converted.report.left_out.size(), 1u);
-  EXPECT_TRUE(converted.report.left_out[0].name == "lm_head.weight");
+}
+
+bool remarks_tied_head(const Converted& converted) {
+  return std::ranges::any_of(converted.report.remarks.findings(),
+                             [](const Finding& finding) { return finding.code == "convert-tied-head"; });
+}
+
+TEST_F(MlxToGguf, AHeadThatDiffersIsKeptWhateverConfigSays) {
+  // phi3's loader insists on a head, llama's does not.
+  for (const char* type : {"llama", "qwen3", "phi3"}) {
+    for (const char* format : {"pt", "mlx"}) {
+      SCOPED_TRACE(std::string(type) + " " + format);
+      test::HfDirectory other = test::hf_directory(type);
+      other.config["tie_word_embeddings"] = "true";
+      other.format = format;
+      const Converted kept = convert(options_for(write(other, type)));
+      EXPECT_EQ(kept.values("output.weight"), other.tensors.at("lm_head.weight").values);
+      EXPECT_TRUE(kept.report.left_out.empty());
+      EXPECT_TRUE(remarks_tied_head(kept));
+      EXPECT_EQ(parity_errors(kept, folder_.file(type)), "");
+    }
+  }
+}
+
+TEST_F(MlxToGguf, AHeadThatCopiesTheEmbeddingOfATiedModelIsLeftOut) {
+  EXPECT_FALSE(remarks_tied_head(convert(options_for(write(test::hf_directory("llama"), "silent")))));
+  test::HfDirectory same = test::hf_directory("llama");
+  same.config["tie_word_embeddings"] = "true";
+  test::HfTensor& embedding = same.tensors.at("model.embed_tokens.weight");
+  for (float& value : embedding.values) value = std::round(value * 16) / 16;  // F16 holds it
+  same.tensors["lm_head.weight"] = embedding;
+  for (const TensorType type : {TensorType::F32, TensorType::F16}) {
+    same.tensors["lm_head.weight"].type = type;
+    const Converted converted = convert(options_for(write(same, "same")));
+    EXPECT_EQ(converted.catalog.find("output.weight"), nullptr);
+    ASSERT_EQ(converted.report.left_out.size(), 1u);
+    EXPECT_EQ(converted.report.left_out[0].name, "lm_head.weight");
+    EXPECT_FALSE(remarks_tied_head(converted));
+  }
+  same.tensors["lm_head.weight"].values[7] += 1;
+  EXPECT_NE(convert(options_for(write(same, "same"))).catalog.find("output.weight"), nullptr);
+
+  // Nothing but the embedding can be the head, though config.json says that it is not.
+  test::HfDirectory none = test::hf_directory("llama");
+  none.tensors.erase("lm_head.weight");
+  none.config["tie_word_embeddings"] = "false";
+  EXPECT_TRUE(remarks_tied_head(convert(options_for(write(none, "none")))));
 }
 
 TEST_F(MlxToGguf, AHeadThatTheEmbeddingReplacesIsLeftOut) {
-  // Loaders that insist on a head get the embedding, not what a tied model has lying about.
+  // Loaders that insist on a head get a copy of the embedding.
   test::HfDirectory phi = test::hf_directory("phi3");
   phi.config["tie_word_embeddings"] = "true";
+  phi.tensors["lm_head.weight"] = phi.tensors.at("model.embed_tokens.weight");
   const Converted copied = convert(options_for(write(phi, "phi")));
   EXPECT_EQ(copied.values("output.weight"), phi.tensors.at("model.embed_tokens.weight").values);
   EXPECT_EQ(copied.report.left_out.size(), 1u);
