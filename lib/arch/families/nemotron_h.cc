@@ -62,6 +62,17 @@ constexpr auto ssm_sizes = [] {
           {.name = "rope.scaling.finetuned", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume},
       }));
 }();
+static Status write_latent_size(KeyWriter& out, const Key& key) {
+  const std::vector<u64>& marked = out.sizes().values("Lt");
+  const bool has_matrices = std::ranges::any_of(marked, [](u64 mark) { return mark != 0; });
+  const u64 width = out.size(key.symbol);
+  return has_matrices || width != out.size("E") ? out.count(key.name, width) : Status{};
+}
+static Status read_latent_size(ConfigWriter& out, const Key& key) {
+  const u64 width = out.size(key.symbol);
+  if (out.has_in_layers("ffn_latent_down.weight") || width != out.size("E")) out.set(key.fields, width);
+  return {};
+}
 constexpr auto mixture =
     joined(expert_keys, std::array{expert_width, shared_expert_count}, expert_weights, expert_groups,
            std::to_array<Key>({
@@ -74,8 +85,9 @@ constexpr auto mixture =
                 .fields = "moe_latent_size",
                 .symbol = "Z",
                 .fallback = "E",
-                .when = "Z!=E",
-                .loader_default = "E"},
+                .loader_default = "E",
+                .write = write_latent_size,
+                .read = read_latent_size},
            }));
 
 constexpr Tensor first[] = {{"token_embd", "E,V", "backbone.embeddings | model.embeddings"}};
@@ -91,11 +103,14 @@ constexpr Tensor feed_forward[] = {
     {"ffn_up", "E,F", "mixer.up_proj", Need::required, Need::optional, "F"},
     {"ffn_down", "F,E", "mixer.down_proj", Need::required, Need::optional, "F"},
 };
+// As the runtime: a latent space may be as wide as the model, so its matrices tell that there is one.
+constexpr Mark marks[] = {{"Lt", "ffn_latent_down"}};
+constexpr std::string_view has_latent = "F & (Lt | Z!=E)";
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "mixer.gate", .when = "F", .f32 = true},
     {.name = "@exp_probs_b.bias", .ne = "X", .source = "mixer.gate.e_score_correction_bias", .when = "F"},
-    {.name = "ffn_latent_down", .ne = "E,Z", .source = "mixer.fc1_latent_proj", .when = "F & Z!=E"},
-    {.name = "ffn_latent_up", .ne = "Z,E", .source = "mixer.fc2_latent_proj", .when = "F & Z!=E"},
+    {.name = "ffn_latent_down", .ne = "E,Z", .source = "mixer.fc1_latent_proj", .when = has_latent},
+    {.name = "ffn_latent_up", .ne = "Z,E", .source = "mixer.fc2_latent_proj", .when = has_latent},
     {.name = "ffn_up_exps",
      .ne = "Z,Fx,X",
      .source = "mixer.switch_mlp.fc1 | mixer.experts.#.up_proj | mixer.experts.up_proj",
@@ -189,6 +204,7 @@ const Family nemotron_h_moe = {
     .prediction = {.tensors = block, .runs = true, .sizes = "F=Fx", .parts = 2},
     .renormalises_experts = true,
     .fixed = fixed,
+    .marks = marks,
     .checks = {warn_of_time_step_limit, check_mixture},
     .config = {.fields = "n_routed_experts", .members = mixture_members, .describe = describe_mixture},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
