@@ -131,6 +131,21 @@ struct Fixed {
   ConditionText when = {};
 };
 
+/// How a tensor tells whether a directory has mlx-lm's layout or the published one.
+enum class Telling : u8 {
+  convolution,     ///< [n, k, 1] by mlx-lm, [n, 1, k] as published
+  tall_matrix,     ///< more rows than columns by mlx-lm, transposed as published
+  name_of_mlx,     ///< mlx-lm alone gives the name
+  published_name,  ///< mlx-lm changes the name when it saves the model
+};
+
+/// A tensor of a layer that tells. Named for families whose values depend on the layout (norms with one added,
+/// multipliers applied, matrices transposed): mlx-lm goes by the same.
+struct LayoutSign {
+  std::string_view module;  ///< below the layer, without ".weight"
+  Telling telling = Telling::convolution;
+};
+
 /// Two expressions that the runtime takes for equal.
 struct Relation {
   ConditionText left, right;
@@ -213,6 +228,7 @@ struct Family {
   std::span<const Tensor> first_tensors = embedding;     ///< before the layers
   std::span<const Tensor> last_tensors = norm_and_head;  ///< after them
   PredictionForm prediction = {};
+  Few<LayoutSign, 3> layout_signs = {};  ///< none: only the metadata of the files tells
   /// Do the weights of the experts chosen for a token add up to one, or are scores independent of each other, whatever
   /// the keys say? Then an expert that was not chosen has no part in them.
   bool renormalises_experts = false;

@@ -59,6 +59,13 @@ bool is_name_of_mlx(std::string_view module) {
                      [&](std::string_view name) { return module.find(name) != std::string_view::npos; });
 }
 
+std::optional<LayerName> layer_name(std::string_view canonical, std::string_view prefix) {
+  if (!canonical.starts_with(prefix)) return std::nullopt;
+  std::string_view rest = canonical.substr(prefix.size());
+  const std::optional<u64> layer = take_number(rest);
+  return layer ? std::optional(LayerName{*layer, rest}) : std::nullopt;
+}
+
 std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side) {
   const std::string prefix = in_layer ? fmt::format("blk.{}.", layer) : std::string();
   if (row.name.starts_with('@')) return prefix + std::string(row.name.substr(1));
@@ -102,10 +109,10 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
   SourceMatch found;
   std::string pattern(canonical);
   for_each_name(family_->layer_prefixes, [&](std::string_view prefix) {
-    if (found.layer || !canonical.starts_with(prefix)) return;
-    std::string_view rest = canonical.substr(prefix.size());
-    found.layer = take_number(rest);
-    if (found.layer) pattern = "N." + std::string(rest);
+    const std::optional<LayerName> in_layer = found.layer ? std::nullopt : layer_name(canonical, prefix);
+    if (!in_layer) return;
+    found.layer = in_layer->layer;
+    pattern = "N." + std::string(in_layer->rest);
   });
   auto at = by_pattern_.find(pattern);
   // What one layer alone has may be a tensor outside the layers.
@@ -166,9 +173,8 @@ std::optional<std::string> Names::source_tensor(std::string_view gguf_name) cons
 std::optional<u64> Names::layer_of(std::string_view canonical) const {
   std::optional<u64> layer;
   for_each_name(family_->layer_prefixes, [&](std::string_view prefix) {
-    if (layer || !canonical.starts_with(prefix)) return;
-    std::string_view rest = canonical.substr(prefix.size());
-    layer = take_number(rest);
+    const std::optional<LayerName> in_layer = layer ? std::nullopt : layer_name(canonical, prefix);
+    if (in_layer) layer = in_layer->layer;
   });
   return layer;
 }

@@ -55,6 +55,13 @@ struct SourceMatch {
   std::optional<u64> expert;
 };
 
+/// "PREFIX3.mlp.gate" -> 3 and "mlp.gate"; nullopt for a name outside the layers.
+struct LayerName {
+  u64 layer = 0;
+  std::string_view rest;
+};
+std::optional<LayerName> layer_name(std::string_view canonical, std::string_view prefix);
+
 /// The names of one family, ready to be looked up.
 class Names {
  public:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "arch/families.h"
+#include "arch/layout_signs.h"
 #include "base/checked_math.h"
 #include "base/path.h"
 #include "io/remote_address.h"
@@ -68,7 +70,26 @@ Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks 
   return model;
 }
 
+StatedLayout layout_of_tensors(const SafetensorsModel& model) {
+  StatedLayout layout;
+  const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr;
+  if (family == nullptr) return layout;
+  arch::LayoutSigns signs(*family, *model.config);
+  for (const safetensors::TensorRef ref : model.set.tensors) {
+    const safetensors::Tensor& tensor = model.set.tensor(ref);
+    signs.see(tensor.name, tensor.shape);
+  }
+  layout.of_mlx = signs.of_mlx();
+  layout.as_published = signs.as_published();
+  return layout;
+}
+
 bool is_mlx(const SafetensorsModel& model) {
+  const StatedLayout layout = layout_of_tensors(model);
+  return layout.has_any() ? layout.is_mlx() : says_mlx(model);
+}
+
+bool says_mlx(const SafetensorsModel& model) {
   if (model.quantization.declared) return true;
   return std::ranges::any_of(model.set.metadata(), [](const safetensors::MetadataEntry& entry) {
     return entry.key == "format" && entry.value == "mlx";

@@ -47,8 +47,22 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path,
 /// The shards of a model without an index, one of which is `path`: the set alone, with the errors of open_shards().
 Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links);
 
-/// Written by MLX, by its mark in the metadata ("format": "mlx") or by its quantisation settings?
+/// The tensors by whose names or shapes the family tells mlx-lm's layout from the published one: the first of each.
+struct StatedLayout {
+  std::string_view of_mlx, as_published;  ///< views into the model; empty if no tensor says so
+
+  bool has_any() const { return !of_mlx.empty() || !as_published.empty(); }
+  bool is_mixed() const { return !of_mlx.empty() && !as_published.empty(); }
+  bool is_mlx() const { return !of_mlx.empty(); }
+};
+StatedLayout layout_of_tensors(const SafetensorsModel& model);
+
+/// True if the tensors are laid out as mlx-lm saves them: by layout_of_tensors(), else by says_mlx().
 bool is_mlx(const SafetensorsModel& model);
+
+/// True if the files say that MLX wrote them: "format": "mlx" in the metadata, or MLX's quantisation settings. Other
+/// tools copy or drop the mark, so tensors that tell come first.
+bool says_mlx(const SafetensorsModel& model);
 
 /// For each place in `set.tensors`: the elements that count as parameters. A packed weight counts with its logical
 /// shape (as stored, if the config does not say how to unpack it); scales and biases of quantised modules are 0, and so

@@ -286,14 +286,16 @@ FORMS = {
 }
 
 
-def main(case, out):
+def main(case, out, mismarked=None):
+    """`mismarked`: "mlx" or "published", a layout that gets the metadata of the other."""
     family, _, variant = os.path.basename(os.path.normpath(case)).rpartition("_")
-    if family not in FORMS or variant not in ("bf16", "f16", "f32"):
+    if (family not in FORMS and mismarked != "mlx") or variant not in ("bf16", "f16", "f32"):
         sys.exit(77)
     tensors, config = load(case + "/model/model.safetensors"), json.load(open(case + "/model/config.json"))
-    FORMS[family](tensors, config)
+    if mismarked != "mlx":
+        FORMS[family](tensors, config)
     shutil.copytree(case + "/model", out, ignore=shutil.ignore_patterns("*.safetensors*", "config.json"))
-    save(tensors, out + "/model.safetensors")
+    save(tensors, out + "/model.safetensors", {"format": "mlx" if mismarked == "published" else "pt"})
     json.dump(config, open(out + "/config.json", "w"))
 
 

@@ -61,6 +61,7 @@ const Family dbrx = {
     .layer_tensors = {layer},
     .first_tensors = first,
     .last_tensors = last,
+    .layout_signs = {{"ffn.experts.0.w1", Telling::name_of_mlx}, {"ffn.experts.mlp.w1", Telling::published_name}},
     .renormalises_experts = true,
     .fixed = {{"ffn_config.moe_normalize_expert_weights", "1", Severity::warning, "llama.cpp makes their sum one"}},
     .relations = {whole_width},

@@ -125,6 +125,7 @@ const Family falcon_h1 = {
     .layer_tensors = {mamba_rows, layer},
     .first_tensors = first,
     .last_tensors = last,
+    .layout_signs = {{"mamba.conv1d", Telling::convolution}},
     .fixed = fixed,
     .checks = {check_norm},
     .config = {.fields = "mamba_d_conv|mamba_d_state|mamba_n_groups", .members = members, .describe = describe},

@@ -120,6 +120,7 @@ const Family gpt2 = {
     .layer_tensors = {norms, layer},
     .first_tensors = first,
     .last_tensors = last,
+    .layout_signs = {{"attn.c_attn", Telling::tall_matrix}},
     .fixed = fixed,
     .relations = {whole_width},
     .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .members = {{"n_ctx", "=C"}}},

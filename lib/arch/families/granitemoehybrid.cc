@@ -117,6 +117,7 @@ const Family granitemoehybrid = {
     .loads_without = "ffn_gate_exps|ssm_conv1d.bias",
     .keys = {sizes, ssm_sizes, mamba2_groups, expert_keys, own},
     .layer_tensors = {attention_rows, mamba_rows, feed_forward},
+    .layout_signs = {{"mamba.conv1d", Telling::convolution}},
     .renormalises_experts = true,
     .fixed = fixed,
     .relations = {doubles_width},

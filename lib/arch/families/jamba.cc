@@ -136,6 +136,7 @@ const Family jamba = {
     .keys = {sizes, ssm_sizes, expert_keys},
     .layer_tensors = {attention_rows, mamba_rows, part_norms, feed_forward},
     .last_tensors = last,
+    .layout_signs = {{"mamba.conv1d", Telling::convolution}},
     .marks = marks,
     .fixed = fixed,
     .relations = {doubles_width, whole_width},

@@ -192,6 +192,7 @@ const Family kimi_linear = {
     .loads_without = "attention.key_length|ffn_gate_shexp|ffn_up_shexp|ffn_down_shexp",
     .keys = {sizes, own, expert_keys, one_group},
     .layer_tensors = {mixer, latent, leading_feed_forward, experts},
+    .layout_signs = {{"self_attn.q_conv.conv", Telling::name_of_mlx}, {"self_attn.q_conv1d", Telling::published_name}},
     .renormalises_experts = true,
     .fixed = fixed,
     .checks = {check_mixture},

@@ -82,6 +82,8 @@ const Family llama4 = {
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {attention_maybe_with_biases, attention_output, dense, experts},
     .first_tensors = embedding_and_llama3,
+    .layout_signs = {{"feed_forward.experts.gate_proj", Telling::name_of_mlx},
+                     {"feed_forward.experts.gate_up_proj", Telling::published_name}},
     .renormalises_experts = true,
     .unrotated_every = 4,
     .fixed = fixed,

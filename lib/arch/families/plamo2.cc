@@ -129,6 +129,7 @@ const Family plamo2 = {
     .keys = {sizes, own, ssm_sizes},
     .layer_tensors = {norms, mamba_rows, attention_rows},
     .last_tensors = last,
+    .layout_signs = {{"mixer.conv1d", Telling::convolution}},
     .config = {.fields = "mamba_d_conv|mamba_d_state", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };

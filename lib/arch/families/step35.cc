@@ -258,6 +258,7 @@ const Family step35 = {
     .first_tensors = first,
     .last_tensors = last,
     .prediction = {.tensors = block, .runs = true},
+    .layout_signs = {{"mlp.switch_mlp.gate_proj", Telling::name_of_mlx}, {"moe.gate_proj", Telling::published_name}},
     .marks = marks,
     .fixed = {rotates_halves},
     .checks = {check_rope},

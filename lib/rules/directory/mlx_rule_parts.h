@@ -16,6 +16,10 @@ const Module* embedding_of(const SafetensorsModel& model);
 /// Fields of config.json that a loader cannot do without.
 void check_fields(const SafetensorsModel& model, FindingLog& log);
 
+/// mlx-lm's layout or the published one, where the values depend on it. Findings: "hf-layout-mixed" (an error),
+/// "hf-layout-metadata" (a note: the metadata say otherwise).
+void check_layout(const SafetensorsModel& model, FindingLog& log);
+
 /// Layers, widths, heads and vocabulary of config.json against the tensors, for the architectures that we know.
 void check_geometry(const SafetensorsModel& model, FindingLog& log);
 

@@ -98,6 +98,7 @@ FindingLog model_directory_rules(const SafetensorsModel& model) {
                  model.quantization.foreign_method),
              at_field("quantization_config"));
   }
+  mlx_rules::check_layout(model, log);
   mlx_rules::check_fields(model, log);
   mlx_rules::check_geometry(model, log);
   return log;
