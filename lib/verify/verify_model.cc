@@ -20,6 +20,7 @@
 #include "rules/directory/head_values.h"
 #include "rules/directory/module_values.h"
 #include "rules/formats.h"
+#include "rules/norm_means.h"
 #include "verify/against/against.h"
 #include "verify/cache/cache_folder.h"
 #include "verify/data_check.h"
@@ -149,8 +150,9 @@ class ModelVerifier::Run {
       const ThreadBudget::Share share(budget_);
       log_.add_all(check_checkpoint_records(opened->safetensors->set, share.threads()));
       check_module_values(*opened->safetensors, share.threads(), log_);
-    }
       check_tied_head(*opened->safetensors, log_);
+    }
+    if (options_.data) check_norm_means(*opened, catalog, log_);
     if (options_.against) {
       const LogStep against(fmt::format("{}: comparison with {}", target_.path, *options_.against));
       log_.add_all(compare_with_source(*model, *opened, *source_));
