@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "base/joined.h"
 #include "forms/foreign_recognition.h"
 #include "tensor/shape.h"
@@ -34,6 +35,48 @@ void Recognition::misfit(std::string_view suffix, std::size_t place) {
                  fmt::format("{} has shape [{}], which does not fit the codes of shape [{}]", suffix.substr(1),
                              joined(tensors[place].shape), joined(tensors[module.weight()].shape)),
                  at_module(module.path));
+}
+
+void Recognition::contradict(std::string message) {
+  findings.error(Scope::model, "hf-quant-contradiction", std::move(message), at_module(module.path));
+}
+
+namespace {
+
+bool is_of_width(const StatedWeights& stated, u64 bits) {
+  return stated.bits.value_or(bits) == bits;
+}
+
+}  // namespace
+
+bool has_stated_groups(const ForeignMethod& method, u64 bits, u64 columns, u64 groups) {
+  bool is_stated = false;
+  for (const StatedWeights& stated : method.stated) {
+    if (!is_of_width(stated, bits)) continue;
+    if (!stated.group_size) return true;
+    const u64 size = *stated.group_size;
+    if (size == 0 ? groups == 1 : columns / size + (columns % size != 0 ? 1 : 0) == groups) return true;
+    is_stated = true;
+  }
+  return !is_stated;
+}
+
+bool Recognition::has_stated_groups(u64 bits, u64 columns, u64 groups) {
+  if (foreign::has_stated_groups(method, bits, columns, groups)) return true;
+  contradict(fmt::format("has {} for rows of {} columns, which the group size in config.json rules out",
+                         counted(groups, "scale"), columns));
+  return false;
+}
+
+bool Recognition::may_lack_zeros(u64 bits) {
+  bool is_stated = false;
+  for (const StatedWeights& stated : method.stated) {
+    if (!is_of_width(stated, bits)) continue;
+    if (stated.is_symmetric.value_or(true)) return true;
+    is_stated = true;
+  }
+  if (is_stated) contradict("has no zero points, but config.json says that its weights are asymmetric");
+  return !is_stated;
 }
 
 }  // namespace foreign
@@ -74,6 +117,15 @@ std::optional<StoredForm> fp8_form_of(const ForeignMethod& method, std::span<con
              : std::nullopt;
 }
 
+// Are there as many scales as the stated blocks need?
+bool has_stated_blocks(const ForeignMethod& method, std::span<const u64> weight, std::span<const u64> scale) {
+  if (!method.states_block || weight.size() < 2) return true;
+  const u64 rows = weight[weight.size() - 2], columns = weight.back();
+  const u64 matrices = *element_count(weight) / rows / columns;
+  return element_count(scale) == checked_product(std::array{matrices, ceil_div(rows, method.block_rows),
+                                                            ceil_div(columns, method.block_columns)});
+}
+
 // "P.weight" F8_E4M3, or a stack of experts "P" of it, with a scale: one number, one for each row, or one for each
 // block.
 bool recognise_fp8(Recognition& of) {
@@ -99,6 +151,12 @@ bool recognise_fp8(Recognition& of) {
   of.module.form = fp8_form_of(of.method, weight.shape, of.tensors[scale].shape, *of.tensors[scale].type);
   of.module.decodable = of.module.form.has_value();
   if (!of.module.decodable) of.misfit(suffix, scale);
+  if (of.module.decodable && !has_stated_blocks(of.method, weight.shape, of.tensors[scale].shape)) {
+    of.contradict(fmt::format("has {} of shape [{}], but config.json says one scale for each block of {} × {}",
+                              suffix.substr(1), joined(of.tensors[scale].shape), of.method.block_rows,
+                              of.method.block_columns));
+    of.module.decodable = false;
+  }
   return true;
 }
 
@@ -127,6 +185,7 @@ bool recognise_fp4(Recognition& of) {
     of.misfit(".weight_scale", scale);
     return true;
   }
+  if (!of.has_stated_groups(4, *columns, wanted.back())) return true;
   of.module.shape.assign(codes.shape.begin(), codes.shape.end());
   of.module.shape.back() = *columns;
   if (is_mxfp4) {

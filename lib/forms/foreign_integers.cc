@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <vector>
 
 #include "base/byte_reader.h"
 #include "base/checked_math.h"
+#include "base/counted.h"
 #include "base/joined.h"
 #include "forms/foreign_recognition.h"
 #include "tensor/shape.h"
@@ -61,6 +63,14 @@ bool recognise_gemv(Recognition& of, std::size_t zeros) {
     of.misfit(".qzeros", zeros);
     return true;
   }
+  // Scales are padded to whole words of zero points, and these to two or four where groups are small: more padding
+  // means that the groups are smaller than stated.
+  const u64 multiple = group >= 128 ? 1 : group >= 64 ? 2 : 4;
+  if (ceil_div(ceil_div(groups, 8), multiple) * multiple != zero_words[1]) {
+    of.contradict(fmt::format("has room for {} scales in a row of {} columns, but config.json says groups of {}",
+                              scales[1], columns, group));
+    return true;
+  }
   const u64 width = type_info(*of.tensors[of.module.planes[1]].type).block_bytes;
   IntegerParams params;
   params.has_zeros = true;
@@ -85,6 +95,7 @@ bool recognise_awq(Recognition& of, std::size_t zeros) {
     of.misfit(".qzeros", zeros);
     return true;
   }
+  if (!of.has_stated_groups(4, columns, groups)) return true;
   IntegerParams params;
   params.has_zeros = true;
   params.group = *group;
@@ -94,21 +105,48 @@ bool recognise_awq(Recognition& of, std::size_t zeros) {
   return finish(of, params, rows, columns);
 }
 
+bool is_stated_width(const ForeignMethod& method, u64 bits) {
+  return method.stated.empty() || std::ranges::any_of(method.stated, [&](const StatedWeights& stated) {
+           return stated.bits.value_or(bits) == bits;
+         });
+}
+
+// The widths that words of zero points and g_idx, which has a number for each column, allow. Few rows allow several.
+std::vector<u64> gptq_widths(const Recognition& of, u64 zero_words, std::size_t places) {
+  const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
+  std::vector<u64> widths;
+  for (const u64 bits : {4, 8, 3, 2}) {
+    if (ceil_div(codes[1] * bits, 32) == zero_words) widths.push_back(bits);
+  }
+  if (places == no_tensor || of.tensors[places].shape.size() != 1) return widths;
+  std::vector<u64> exact;
+  for (const u64 bits : widths) {
+    if (codes[0] * 32 == of.tensors[places].shape[0] * bits) exact.push_back(bits);
+  }
+  return exact.empty() ? widths : exact;  // a g_idx of a wrong shape is a finding of its own
+}
+
 bool recognise_gptq(Recognition& of, std::size_t zeros) {
   const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
   const std::span<const u64> scales = of.tensors[of.module.planes[1]].shape;
   const std::span<const u64> zero_words = of.tensors[zeros].shape;
   const u64 rows = codes[1], groups = scales[0];
-  constexpr std::array<u64, 4> widths = {4, 8, 3, 2};
-  const auto bits = std::ranges::find_if(widths, [&](u64 each) { return ceil_div(rows * each, 32) == zero_words[1]; });
-  if (bits == widths.end() || zero_words[0] != groups) {
+  const std::size_t places = of.finder.find(of.module.path, ".g_idx");
+  const std::vector<u64> widths = gptq_widths(of, zero_words[1], places);
+  if (widths.empty() || zero_words[0] != groups) {
     of.misfit(".qzeros", zeros);
     return true;
   }
-  const u64 columns = codes[0] * 32 / *bits;
-  const std::size_t places = of.finder.find(of.module.path, ".g_idx");
+  const auto stated = std::ranges::find_if(widths, [&](u64 each) { return is_stated_width(of.method, each); });
+  if (stated == widths.end()) {
+    of.contradict(fmt::format("has codes of {} bits, as the shapes of qweight and qzeros say, but config.json says {}",
+                              widths.front(), joined(of.method.bits)));
+    return true;
+  }
+  const u64 bits = *stated;
+  const u64 columns = codes[0] * 32 / bits;
   const auto group = group_of(of.method, columns, groups);
-  if (!group || codes[0] * 32 % *bits != 0) {
+  if (!group || codes[0] * 32 % bits != 0) {
     of.misfit(".scales", of.module.planes[1]);
     return true;
   }
@@ -123,8 +161,9 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
                       at_module(of.module.path));
     return true;
   }
+  if (!of.has_stated_groups(bits, columns, groups)) return true;
   of.module.planes[3] = places;
-  const u8 width = static_cast<u8>(*bits);
+  const u8 width = static_cast<u8>(bits);
   IntegerParams params;
   params.bits = width;
   params.has_zeros = true;
@@ -134,6 +173,22 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
   params.zeros = {Gather::Kind::codes_of_columns, width, 0, false, zero_words[1] * 4, groups};
   params.scales = values_of_columns(*of.tensors[of.module.planes[1]].type, rows, groups);
   return finish(of, params, rows, columns);
+}
+
+// auto-round does not always say which of them it wraps.
+bool may_have_layout(const ForeignMethod& method, WordLayout layout) {
+  if (method.name == "gptq") return layout == WordLayout::gptq;
+  if (method.name != "awq") return true;
+  return method.states_version ? layout == method.layout : layout != WordLayout::gptq;
+}
+
+std::string_view layout_name(WordLayout layout) {
+  switch (layout) {
+    case WordLayout::gptq: return "GPTQ";
+    case WordLayout::awq_gemm: return "AWQ gemm";
+    case WordLayout::awq_gemv: break;
+  }
+  return "AWQ gemv";
 }
 
 }  // namespace
@@ -169,6 +224,20 @@ bool recognise_gptq_or_awq(Recognition& of) {
   };
   // Small matrices of gemv have shapes of GPTQ's, too: what the configuration says comes first.
   const bool is_awq = of.method.layout != WordLayout::gptq;
+  constexpr std::array layouts = {WordLayout::gptq, WordLayout::awq_gemm, WordLayout::awq_gemv};
+  const auto is_stated = [&](WordLayout layout) { return fits(layout) && may_have_layout(of.method, layout); };
+  if (std::ranges::any_of(layouts, fits) && std::ranges::none_of(layouts, is_stated)) {
+    of.contradict(
+        fmt::format("has scales of shape [{}] for codes of shape [{}], which is not the layout that "
+                    "config.json says ({})",
+                    joined(shape), joined(codes.shape), layout_name(of.method.layout)));
+    return true;
+  }
+  if (is_awq && fits(of.method.layout) && !is_stated_width(of.method, 4)) {
+    of.contradict(fmt::format("has codes of 4 bits, as the shapes of qweight and scales say, but config.json says {}",
+                              joined(of.method.bits)));
+    return true;
+  }
   for (const WordLayout layout :
        {of.method.layout, is_awq ? WordLayout::awq_gemm : WordLayout::gptq,
         is_awq ? WordLayout::awq_gemv : WordLayout::awq_gemm, is_awq ? WordLayout::gptq : WordLayout::awq_gemv}) {
@@ -227,7 +296,17 @@ bool recognise_packed(Recognition& of) {
     }
     params.zeros = {Gather::Kind::words_of_rows, params.bits, 0, false, groups * 4, groups};
   }
-  params.group = group_of(of.method, columns, groups).value_or(0);
+  if (!params.has_zeros && !of.may_lack_zeros(bits)) return true;
+  // With weight_shape the columns, and whether the groups fit them, are settled when it is read.
+  if (of.module.planes[4] == no_tensor) {
+    const auto group = group_of(of.method, columns, groups);
+    if (!group) {
+      of.misfit(".weight_scale", scale);
+      return true;
+    }
+    if (!of.has_stated_groups(bits, columns, groups)) return true;
+    params.group = *group;
+  }
   return finish(of, params, rows, columns);
 }
 
@@ -254,6 +333,7 @@ bool recognise_int8(Recognition& of) {
               has_zeros ? of.finder.find(of.module.path, ".weight_zero_point") : scale);
     return true;
   }
+  if (!of.may_lack_zeros(8)) return true;
   IntegerParams params;
   params.bits = 8;
   params.is_signed = true;
@@ -308,6 +388,12 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
                             columns, codes[0], codes[1]));
   }
   const u64 groups = params.scales.columns;
+  if (!foreign::has_stated_groups(method, params.bits, columns, groups)) {
+    return input_error("hf-quant-contradiction",
+                       fmt::format("has {} for rows of {} columns, which the group size in config.json rules out",
+                                   counted(groups, "scale"), columns),
+                       at_module(module.path));
+  }
   const bool is_stated = method.group_size > 0 && (columns + method.group_size - 1) / method.group_size == groups;
   if (groups > 1 && !is_stated && columns % groups != 0) {
     return contradiction(module, fmt::format("has {} scales for rows of {} columns", groups, columns));
@@ -361,6 +447,28 @@ Result<bool> has_one_zero_point(const StoredPlane& plane, const Module& module, 
   return true;
 }
 
+// Settings that call weights symmetric make runtimes pass over their zero points, so these must be the middle.
+Status settle_symmetry(const ForeignMethod& method, const std::function<StoredPlane(std::size_t tensor)>& plane,
+                       const Module& module) {
+  const IntegerParams& params = module.form->integers;
+  const bool is_symmetric =
+      !method.stated.empty() && std::ranges::all_of(method.stated, [&](const StatedWeights& each) {
+        return each.bits.value_or(params.bits) != params.bits || each.is_symmetric.value_or(false);
+      });
+  if (!params.has_zeros || !is_symmetric) return {};
+  const unsigned middle = 1u << (params.bits - 1);
+  MU_ASSIGN(const bool is_middle, has_one_zero_point(plane(module.planes[2]), module, middle));
+  if (is_middle) return {};
+  if (params.zeros_plus_one) {
+    MU_ASSIGN(const bool is_middle_of_v1, has_one_zero_point(plane(module.planes[2]), module, middle - 1));
+    if (is_middle_of_v1) return {};
+  }
+  return input_error("hf-quant-contradiction",
+                     "has zero points that are not the middle of its codes, but config.json says that its weights are "
+                     "symmetric",
+                     at_module(module.path));
+}
+
 }  // namespace
 
 Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method,
@@ -377,6 +485,7 @@ Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const Foreig
   if (module.form->kind != FormKind::integers) return {};
   if (module.planes[4] != no_tensor) MU_TRY(settle_shape(tensors, method, plane(module.planes[4]), module));
   if (module.planes[3] != no_tensor) MU_TRY(settle_order(tensors, plane(module.planes[3]), module));
+  MU_TRY(settle_symmetry(method, plane, module));
   // Files that say they are of GPTQ's first version may have the second's zero points: of symmetric weights they are
   // all the middle of the codes then.
   IntegerParams& params = module.form->integers;

@@ -42,6 +42,43 @@ void read_block(std::string_view text, ForeignMethod& method) {
   method.block_columns = columns;
 }
 
+// -1 stands for one group; nullopt if the member is missing or no number.
+std::optional<u64> stated_group_size(json::Element settings, std::string_view name) {
+  const auto found = json::member(settings, name);
+  int64_t size = 0;
+  if (!found || !found->get(size)) return std::nullopt;
+  return size > 0 ? static_cast<u64>(size) : 0;
+}
+
+std::optional<u64> either(std::optional<u64> first, std::optional<u64> second) {
+  return first ? first : second;
+}
+
+StatedWeights stated_of(json::Element settings) {
+  StatedWeights stated;
+  stated.bits = either(json::u64_member(settings, "bits"), json::u64_member(settings, "w_bit"));
+  stated.group_size = either(stated_group_size(settings, "group_size"), stated_group_size(settings, "q_group_size"));
+  stated.is_symmetric = json::bool_member(settings, "sym");
+  return stated;
+}
+
+// Exceptions for single modules, of GPTQModel and auto-round: what they do not say is as for all.
+void read_exceptions(json::Element settings, ForeignMethod& method) {
+  const StatedWeights all = method.stated.front();
+  for (const std::string_view name : {"dynamic", "extra_config"}) {
+    const auto modules = json::object_member(settings, name);
+    if (!modules) continue;
+    for (const auto& [pattern, exception] : *modules) {
+      if (!exception.is_object()) continue;
+      StatedWeights stated = stated_of(exception);
+      if (!stated.bits) stated.bits = all.bits;
+      if (!stated.group_size) stated.group_size = all.group_size;
+      if (!stated.is_symmetric) stated.is_symmetric = all.is_symmetric;
+      method.stated.push_back(stated);
+    }
+  }
+}
+
 // compressed-tensors: config_groups.NAME.weights.
 void read_groups(json::Element settings, ForeignMethod& method) {
   const auto groups = json::object_member(settings, "config_groups");
@@ -51,6 +88,12 @@ void read_groups(json::Element settings, ForeignMethod& method) {
     if (!weights) continue;
     if (const auto bits = json::u64_member(*weights, "num_bits")) method.bits.push_back(*bits);
     if (method.group_size == 0) method.group_size = json::u64_member(*weights, "group_size").value_or(0);
+    StatedWeights stated;
+    stated.bits = json::u64_member(*weights, "num_bits");
+    stated.group_size = stated_group_size(*weights, "group_size");
+    if (json::string_member(*weights, "strategy") == "channel") stated.group_size = 0;
+    stated.is_symmetric = json::bool_member(*weights, "symmetric");
+    method.stated.push_back(stated);
     read_block(json::array_member(*weights, "block_structure"), method);
     read_block(json::string_member(*weights, "block_structure").value_or(""), method);
   }
@@ -114,13 +157,21 @@ ForeignMethod read_foreign_method(const hf::Config& config, std::string name) {
   method.is_known = std::ranges::find(known_methods, method.name) != known_methods.end();
   if (!method.is_known || !config.quantization_config) return method;
   const json::Element settings = *config.quantization_config;
+  const bool has_groups = json::object_member(settings, "config_groups").has_value();
+  if (!has_groups) {
+    method.stated.push_back(stated_of(settings));
+    read_exceptions(settings, method);
+  }
   method.group_size = json::u64_member(settings, "group_size").value_or(0);  // -1: one group
   if (const auto bits = json::u64_member(settings, "bits")) method.bits.push_back(*bits);
   method.layout = layout_of(settings, method.name);
+  method.states_version = json::string_member(settings, "version").has_value();
   method.is_gptq_v2 = json::string_member(settings, "checkpoint_format") == "gptq_v2";
   method.is_symmetric = json::bool_member(settings, "sym").value_or(false);
   method.orders_columns = json::bool_member(settings, "desc_act").value_or(false);
-  read_block(json::array_member(settings, "weight_block_size"), method);
+  const auto block = json::array_member(settings, "weight_block_size");
+  read_block(block, method);
+  method.states_block = block.has_value() && method.name == "fp8";
   read_groups(settings, method);
   method.refusal = refusal_of(settings, method.name);
   return method;

@@ -101,6 +101,23 @@ CASES = {
     "gptq without the order that it needs": ("gptq_act_order", drop("g_idx")),
     "gptq with a zero point above all codes": ("gptq", change("qzeros", first(-1))),
 }
+# Settings that the tensors, which are sound, rule out: form, a setting (below config_groups: of the weights), its value.
+CONTRADICTIONS = [
+    ("ct_int4", "symmetric", False), ("w8a8", "symmetric", False), ("w8a8_tensor", "symmetric", False),
+    ("ct_int4_asym", "symmetric", True), ("ct_int3_asym", "symmetric", True), ("gptq_v2", "sym", True),
+    ("ct_int4", "num_bits", 8), ("ct_int4", "group_size", 64), ("ct_int4", "strategy", "channel"),
+    ("gptq", "bits", 8), ("gptq", "bits", 3), ("gptq", "bits", 2), ("gptq_3bit", "bits", 4), ("gptq", "group_size", 32),
+    ("gptq", "group_size", -1), ("gptq", "quant_method", "awq"), ("awq", "quant_method", "gptq"),
+    ("awq", "bits", 8), ("awq", "w_bit", 3), ("awq", "group_size", 32), ("awq", "version", "gemv"), ("awq_gemv", "version", "gemm"),
+    ("awq_gemv", "group_size", 32),
+    ("fp8_block", "weight_block_size", [64, 64]), ("nvfp4", "group_size", 32), ("ct_nvfp4", "group_size", 32),
+    ("ct_mxfp4", "group_size", 16),
+]
+# The same with an exception for some modules that makes them right.
+EXCEPTIONS = [
+    ("gptq", {"bits": 8, "dynamic": {"+:.*": {"bits": 4}}}), ("gptq", {"group_size": 32, "dynamic": {"+:.*": {"group_size": 64}}}),
+    ("gptq", {"quant_method": "auto-round", "bits": 2, "extra_config": {"model.layers.0.mlp.up_proj": {"bits": 4}}}),
+]
 # Values that mlx2gguf carries as they are: verify alone looks at them.
 ONLY_VERIFIED = ["fp8 with NaN among the codes", "mxfp4 with a scale that is NaN"]
 # Versions and layouts that are not known: the message names them.
@@ -158,6 +175,24 @@ def main():
             failed += 1 if done.returncode else 0
     for title, (form, apply) in CASES.items():
         if not names or title in names: check(title, form, apply, forms.FORMS[form][1], P, True)
+    for form, key, value in CONTRADICTIONS:
+        changed = copy.deepcopy(forms.FORMS[form][1])
+        place = changed["config_groups"]["group_0"]["weights"] if "config_groups" in changed else changed
+        if key == "w_bit": del place["bits"]
+        place[key] = value
+        title = f"{form}, {key} {value}"
+        if not names or title in names: check(title, form, lambda tensors: None, changed, "model.layers.", True)
+    # Two modules of FP8 with one scale each, though the settings promise blocks.
+    title = "fp8_tensor, weight_block_size [32, 32]"
+    settings = {"quant_method": "fp8", "weight_block_size": [32, 32]}
+    if not names or title in names: check(title, "fp8_tensor", lambda tensors: None, settings, "model.layers.", True)
+    for form, settings in EXCEPTIONS:
+        if names: break
+        with tempfile.TemporaryDirectory() as work:
+            forms.write(model, f"{work}/m", forms.quantise(model, form)[0], forms.FORMS[form][1] | settings)
+            done = run(f"{bin_dir}/verify", "--data", f"{work}/m")
+            if done.returncode: print(f"{form} {settings}: verify: {done.stdout.strip()}")
+            failed += 1 if done.returncode else 0
     for form, settings in UNKNOWN.items():
         for key, value in settings:
             changed = copy.deepcopy(forms.FORMS[form][1])

@@ -70,7 +70,7 @@ TEST_F(FormsTest, Fp8HasScalesOfRowsAndBlocks) {
   add("wrong.weight_scale_inv", TensorType::F32, {3, 3});
   add("wide.weight", TensorType::BF16, {4, 8});
   add("wide.weight_scale", TensorType::F32, {});
-  const Modules modules = find(R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})");
+  const Modules modules = find(R"({"quantization_config": {"quant_method": "fp8"}})");
   EXPECT_EQ(modules.list[0].form, fp8_form(TensorType::F32, 1));
   EXPECT_EQ(modules.list[1].form, fp8_form(TensorType::BF16, 1));
   EXPECT_EQ(modules.list[2].form, fp8_form(TensorType::F32, 128, 128));
@@ -102,7 +102,8 @@ TEST_F(FormsTest, TellsGptqFromAwqByTheShapes) {
   add("a.qweight", TensorType::I32, {64, 2});
   add("a.qzeros", TensorType::I32, {2, 2});
   add("a.scales", TensorType::F16, {2, 16});
-  const Modules modules = find(R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}})");
+  const Modules modules =
+      find(R"({"quantization_config": {"quant_method": "auto-round", "bits": 4, "group_size": 32}})");
   EXPECT_TRUE(modules.findings.empty());
   ASSERT_EQ(modules.list.size(), 2u);
   for (const Module& module : modules.list) {
@@ -143,7 +144,11 @@ TEST_F(FormsTest, StackedExpertsOfFp8) {
   add("c.experts.down_proj_scale", TensorType::F32, {4, 1, 1});
   add("d.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});
   add("d.experts.down_proj_scale", TensorType::F32, {4, 40, 1});
-  const Modules modules = find(fp8);
+  EXPECT_EQ(
+      codes(fp8),
+      "hf-quant-contradiction module 'c.experts.down_proj'\nhf-quant-contradiction module 'd.experts.down_proj'\n");
+  const Modules modules = find(R"({"quantization_config": {"quant_method": "compressed-tensors", "config_groups":
+      {"g": {"weights": {"num_bits": 8, "block_structure": [32, 32]}}}}})");
   EXPECT_TRUE(modules.findings.empty());
   ASSERT_EQ(modules.list.size(), 4u);
   EXPECT_EQ(modules.list[0].path, "a.experts.gate_up_proj");
@@ -199,7 +204,8 @@ TEST_F(FormsTest, Int8HasAScaleForEachRowOrOne) {
 
 TEST_F(FormsTest, SaysWhatDoesNotFit) {
   constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
-      "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}}}})";
+      "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}},
+                        "h": {"weights": {"num_bits": 4, "group_size": 16}}}}})";
   add("bare.weight_packed", TensorType::I32, {8, 8});
   add("zeros.weight_packed", TensorType::I32, {8, 8});
   add("zeros.weight_scale", TensorType::BF16, {8, 2});
@@ -212,6 +218,60 @@ TEST_F(FormsTest, SaysWhatDoesNotFit) {
   EXPECT_EQ(codes(method),
             "hf-scale-missing module 'bare'\nhf-module-shape module 'zeros'\nhf-scale-missing module 'fp4'\n"
             "hf-module-shape module 'awq'\nhf-scale-missing module 'int8'\n");
+}
+
+// What the tensors rule out; the same without the settings is read by the tensors alone.
+TEST_F(FormsTest, SettingsThatTheTensorsRuleOut) {
+  add("g.qweight", TensorType::I32, {8, 64});  // 64 rows, 64 columns of 4 bits, or 32 of 8
+  add("g.qzeros", TensorType::I32, {2, 8});
+  add("g.scales", TensorType::F16, {2, 64});
+  const auto gptq = [](std::string_view more) {
+    return R"({"quantization_config": {"quant_method": "gptq")" + std::string(more) + "}}";
+  };
+  constexpr std::string_view contradiction = "hf-quant-contradiction module 'g'\n";
+  for (const char* right :
+       {"", R"(, "bits": 4)", R"(, "bits": 4, "group_size": 32)", R"(, "bits": 8, "dynamic": {"+:g": {"bits": 4}})"}) {
+    EXPECT_EQ(codes(gptq(right)), "") << right;
+  }
+  for (const char* wrong : {R"(, "bits": 8)", R"(, "bits": 3)", R"(, "bits": 2)", R"(, "group_size": 16)",
+                            R"(, "group_size": 64)", R"(, "group_size": -1)"}) {
+    EXPECT_EQ(codes(gptq(wrong)), contradiction) << wrong;
+  }
+  EXPECT_EQ(codes(R"({"quantization_config": {"quant_method": "awq"}})"), contradiction);
+  EXPECT_EQ(codes(R"({"quantization_config": {"quant_method": "awq", "version": "gemm"}})"), contradiction);
+}
+
+// Eight rows: words of zero points fit 2, 3 and 4 bits alike, so the settings or g_idx tell.
+TEST_F(FormsTest, FewRowsLeaveTheWidthOfGptqOpen) {
+  add("g.qweight", TensorType::I32, {12, 8});
+  add("g.qzeros", TensorType::I32, {1, 1});
+  add("g.scales", TensorType::F16, {1, 8});
+  EXPECT_EQ(find(R"({"quantization_config": {"quant_method": "gptq", "bits": 3}})").list[0].shape,
+            (std::vector<u64>{8, 128}));
+  EXPECT_EQ(find(R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})").list[0].shape,
+            (std::vector<u64>{8, 96}));
+  add("g.g_idx", TensorType::I32, {128});
+  EXPECT_EQ(find(R"({"quantization_config": {"quant_method": "gptq"}})").list[0].shape, (std::vector<u64>{8, 128}));
+  EXPECT_EQ(codes(R"({"quantization_config": {"quant_method": "gptq", "bits": 4}})"),
+            "hf-quant-contradiction module 'g'\n");
+}
+
+TEST_F(FormsTest, AsymmetricWeightsHaveZeroPoints) {
+  add("p.weight_packed", TensorType::I32, {8, 8});
+  add("p.weight_scale", TensorType::BF16, {8, 2});
+  add("q.weight", TensorType::I8, {8, 32});
+  add("q.weight_scale", TensorType::BF16, {8, 1});
+  const auto config = [](std::string_view groups) {
+    return R"({"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {)" +
+           std::string(groups) + "}}}";
+  };
+  const std::string sym4 = R"("a": {"weights": {"num_bits": 4, "group_size": 32, "symmetric": true}})";
+  const std::string asym4 = R"("b": {"weights": {"num_bits": 4, "group_size": 32, "symmetric": false}})";
+  const std::string asym8 = R"("c": {"weights": {"num_bits": 8, "strategy": "channel", "symmetric": false}})";
+  EXPECT_EQ(codes(config(sym4)), "");
+  EXPECT_EQ(codes(config(asym4)), "hf-quant-contradiction module 'p'\n");
+  EXPECT_EQ(codes(config(asym4 + "," + sym4)), "") << "either may be the module's";
+  EXPECT_EQ(codes(config(sym4 + "," + asym8)), "hf-quant-contradiction module 'q'\n");
 }
 
 class SettleTest : public FormsTest {
@@ -260,6 +320,16 @@ TEST_F(SettleTest, SecondVersionUnderTheNameOfTheFirst) {
   add("g.scales", TensorType::F16, {1, 8});
   EXPECT_FALSE(settle(method, 1, bytes_of<u32>({0x88888888}))->form->integers.zeros_plus_one);
   EXPECT_TRUE(settle(method, 1, bytes_of<u32>({0x77777777}))->form->integers.zeros_plus_one);
+}
+
+TEST_F(SettleTest, SymmetricWeightsHaveTheirZeroPointsInTheMiddle) {
+  constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
+      "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 16, "symmetric": true}}}}})";
+  add("p.weight_packed", TensorType::I32, {8, 2});
+  add("p.weight_scale", TensorType::BF16, {8, 1});
+  add("p.weight_zero_point", TensorType::I32, {1, 1});
+  EXPECT_TRUE(settle(method, 2, bytes_of<u32>({0x88888888})));
+  EXPECT_EQ(settle(method, 2, bytes_of<u32>({0x88878888})).error().code, "hf-quant-contradiction");
 }
 
 TEST_F(SettleTest, StatedShapes) {
