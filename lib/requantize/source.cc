@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "arch/image_models.h"
 #include "gguf/keys.h"
 #include "gguf/parse.h"
 #include "gguf/split_keys.h"
@@ -179,6 +180,7 @@ class GgufSource : public Source {
 
   Status read(const std::string& path) {
     MU_ASSIGN(set_, gguf::open_set(path));
+    MU_TRY(arch::refuse_image_model(set_));
     auto* const pipe = dynamic_cast<StreamSource*>(set_.files.front().source.get());
     for (const gguf::SetFile& file : set_.files) {
       if (pipe == nullptr) inputs_.push_back(file.path);

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "arch/families.h"
+#include "arch/image_models.h"
 #include "base/counted.h"
 #include "base/glob.h"
 #include "gguf/keys.h"
@@ -85,6 +86,7 @@ class Conversion {
     report_.numbering = options_.request.codes();
     MU_ASSIGN(report_.paths, choose_bump_outputs(options_));
     MU_ASSIGN(set_, gguf::open_set(options_.input, options_.links));
+    MU_TRY(arch::refuse_image_model(set_));
     MU_TRY(check_input());
     MU_TRY(plan());
     if (report_.refusals.empty()) {

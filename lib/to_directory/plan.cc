@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "arch/image_models.h"
 #include "base/counted.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -87,6 +88,7 @@ class DirectoryPlanner {
   }
 
   Status understand() {
+    MU_TRY(arch::refuse_image_model(plan_.set));
     HfConfigOptions config_options;
     config_options.model_type = options_.model_type;
     MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
