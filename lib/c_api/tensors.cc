@@ -2,7 +2,6 @@
 #include <cstddef>
 
 #include "c_api/handle.h"
-#include "pytorch/contiguous_source.h"
 
 using namespace modelutils;
 using namespace modelutils::c_api;
@@ -61,9 +60,7 @@ Result<Bytes> mapped(const mu_model& model, std::size_t file) {
   std::shared_ptr<MappedFile>& mapping = model.mappings[file];
   if (!mapping) {
     const CatalogFile& source = model.view.catalog().files[file];
-    const auto* checkpoint = dynamic_cast<const pytorch::ContiguousSource*>(source.source.get());
-    const ByteSource* opened = checkpoint == nullptr ? source.source.get() : &checkpoint->file();
-    const auto* regular = dynamic_cast<const RandomAccessFile*>(opened);
+    const RandomAccessFile* regular = source.source->as_file();
     if (regular == nullptr) return input_error("io-map", "is not a regular file", {}, {}, source.path);
     MU_ASSIGN(mapping, MappedFile::map(*regular));
   }

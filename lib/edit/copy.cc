@@ -42,7 +42,7 @@ class FileWriter {
 
   // What comes before the first whole block is copied, so that the kernel can share the blocks after it.
   Status copy(EditedPiece piece) {
-    const auto& source = dynamic_cast<const RandomAccessFile&>(*set_.files[piece.file].source);
+    const RandomAccessFile& source = *set_.files[piece.file].source->as_file();  // refused when planned if it is none
     const u64 into_block = piece.to % shared_block_bytes;
     if (output_.is_seekable() && into_block != 0 && piece.from % shared_block_bytes == into_block) {
       MU_TRY(step(source, piece, std::min(piece.size, shared_block_bytes - into_block)));

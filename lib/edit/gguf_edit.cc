@@ -64,7 +64,7 @@ class EditPlanner {
     if (options_.in_place) MU_TRY(refuse_download_cache(options_.model));
     MU_ASSIGN(plan_.before, gguf::open_set(options_.model));
     for (const gguf::SetFile& file : plan_.before.files) {
-      if (dynamic_cast<const RandomAccessFile*>(file.source.get()) != nullptr) continue;
+      if (file.source->as_file() != nullptr) continue;
       return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
     }
     ReadOptions read{.force = options_.force, .split_keys = options_.in_place};
@@ -99,7 +99,7 @@ class EditPlanner {
     const gguf::SetFile& first = plan_.before.files.front();
     const bool is_file = !options_.output.empty() && !is_standard_output(options_.output);
     if (is_file && !gguf::is_in_parts(plan_.before) &&
-        may_share_blocks(dynamic_cast<const RandomAccessFile&>(*first.source), folder_of(options_.output))) {
+        may_share_blocks(*first.source->as_file(), folder_of(options_.output))) {
       layout.old_data_offset = first.document.data_offset;
     }
     MU_ASSIGN(plan_.files, lay_out(model_, layout));

@@ -236,7 +236,7 @@ Status graft_prediction(EditedModel& model, const EditOperation& operation) {
   const std::string& path = operation.operands.front();
   MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(path));
   for (const gguf::SetFile& file : set.files) {
-    if (dynamic_cast<const RandomAccessFile*>(file.source.get()) != nullptr) continue;
+    if (file.source->as_file() != nullptr) continue;
     return input_error("io-not-regular", "is not a regular file", {}, {}, file.source->name());
   }
   MU_ASSIGN(EditedModel only, read_edited_model(set, {}));

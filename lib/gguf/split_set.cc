@@ -63,8 +63,8 @@ class SetOpener {
       MU_ASSIGN(source, open_source(path));
     }
     MU_ASSIGN(auto document, parse(*source));
-    note_header_end(*source);
-    const bool is_regular = path != "-" && dynamic_cast<const RandomAccessFile*>(source.get()) != nullptr;
+    source->note_header_end();
+    const bool is_regular = path != "-" && source->as_file() != nullptr;
     const i64 count = integer(document, "split.count").value_or(0);
     const bool has_keys = count > 1;
     const std::optional<SplitName> name = is_regular ? parse_split_name(path) : std::nullopt;
@@ -122,7 +122,7 @@ class SetOpener {
   // An edit in place that did not come to its end: what the header says may be neither the old model nor the new one.
   void report_interrupted_edits() {
     for (const SetFile& file : set_.files) {
-      const auto* opened = dynamic_cast<const RandomAccessFile*>(file.source.get());
+      const RandomAccessFile* opened = file.source->as_file();
       if (opened == nullptr || file.path == "-") continue;
       std::optional<Finding> finding = interrupted_edit(*opened, file.path);
       if (!finding) continue;
@@ -163,7 +163,7 @@ class SetOpener {
         set_.findings.add(without_path(std::move(document.error()), Scope::container, base_name_of(path)));
         continue;
       }
-      note_header_end(*opened->file);
+      opened->file->note_header_end();
       numbers_.push_back(number);
       set_.files.push_back({path, std::move(opened->file), std::move(*document)});
     }

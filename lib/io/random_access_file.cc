@@ -47,12 +47,37 @@ Result<int> open_descriptor(const std::string& path, int extra_flags) {
   return descriptor;
 }
 
-}  // namespace
+// A file on a disk.
+class LocalFile : public RandomAccessFile {
+ public:
+  LocalFile(std::string path, int descriptor, u64 size)
+      : RandomAccessFile(std::move(path), size), descriptor_(descriptor) {}
+  ~LocalFile() override {
+    if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+  }
+  LocalFile(const LocalFile&) = delete;
+  LocalFile& operator=(const LocalFile&) = delete;
 
-RandomAccessFile::~RandomAccessFile() {
-  if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
-  if (descriptor_ < -1) release_remote_bytes(descriptor_);
-}
+  int descriptor() const override { return descriptor_; }
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    if (offset >= file_size() || out.empty()) return std::size_t{0};
+    const std::size_t want = static_cast<std::size_t>(std::min<u64>(out.size(), file_size() - offset));
+    while (true) {
+      const ssize_t got = ::pread(descriptor_, out.data(), want, static_cast<off_t>(offset));
+      if (got > 0) return static_cast<std::size_t>(got);
+      if (got == 0) {
+        return input_error("io-shrunk", "the file became shorter while it was being read", {}, offset, name());
+      }
+      if (errno != EINTR) return input_error("io-read", "cannot be read: " + errno_text(errno), {}, offset, name());
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::string& path) {
   if (is_address(path)) return open_remote_file(path);
@@ -62,9 +87,6 @@ Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::stri
 }
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::string& path, int descriptor) {
-  if (const ByteSource* remote = remote_bytes(descriptor)) {
-    return std::shared_ptr<RandomAccessFile>(new RandomAccessFile(path, descriptor, remote->size().value_or(0)));
-  }
   MU_ASSIGN(const OpenFile file, examine(path, descriptor));
   if (S_ISDIR(file.status.st_mode)) {
     ::close(descriptor);
@@ -75,28 +97,13 @@ Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::str
     return input_error("io-not-regular", "is not a regular file", {}, {}, path);
   }
   log_info("opened {}, {} bytes", path, file.status.st_size);
-  return std::shared_ptr<RandomAccessFile>(
-      new RandomAccessFile(path, file.descriptor, static_cast<u64>(file.status.st_size)));
-}
-
-Result<std::size_t> RandomAccessFile::read_some(u64 offset, MutableBytes out) const {
-  if (offset >= size_ || out.empty()) return std::size_t{0};
-  const std::size_t want = static_cast<std::size_t>(std::min<u64>(out.size(), size_ - offset));
-  if (const ByteSource* remote = remote_bytes(descriptor_)) return remote->read_some(offset, out.first(want));
-  while (true) {
-    const ssize_t got = ::pread(descriptor_, out.data(), want, static_cast<off_t>(offset));
-    if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0) {
-      return input_error("io-shrunk", "the file became shorter while it was being read", {}, offset, path_);
-    }
-    if (errno != EINTR) return input_error("io-read", "cannot be read: " + errno_text(errno), {}, offset, path_);
-  }
+  return std::make_shared<LocalFile>(path, file.descriptor, static_cast<u64>(file.status.st_size));
 }
 
 bool RandomAccessFile::is_same_file(const std::string& path) const {
   struct stat mine {};
   struct stat other {};
-  return ::fstat(descriptor_, &mine) == 0 && ::stat(path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
+  return ::fstat(descriptor(), &mine) == 0 && ::stat(path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
          mine.st_ino == other.st_ino;
 }
 
@@ -129,11 +136,10 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
   const off_t position = S_ISREG(file.status.st_mode) ? ::lseek(file.descriptor, 0, SEEK_CUR) : -1;
   if (position == 0) {
     log_info("opened {}, {} bytes", name, file.status.st_size);
-    return std::shared_ptr<ByteSource>(
-        new RandomAccessFile(name, file.descriptor, static_cast<u64>(file.status.st_size)));
+    return std::make_shared<LocalFile>(name, file.descriptor, static_cast<u64>(file.status.st_size));
   }
   log_info("opened {}, which is read from start to end", name);
-  return std::shared_ptr<ByteSource>(std::make_shared<StreamSource>(name, file.descriptor));
+  return std::make_shared<StreamSource>(name, file.descriptor);
 }
 
 }  // namespace modelutils

@@ -9,10 +9,9 @@
 
 namespace modelutils {
 
-/// A regular file opened for reading.
+/// A file of known length, on a disk or at an address (io/remote_source.h). Any part can be read at any time.
 class RandomAccessFile : public ByteSource {
  public:
-  ~RandomAccessFile() override;
   RandomAccessFile(const RandomAccessFile&) = delete;
   RandomAccessFile& operator=(const RandomAccessFile&) = delete;
 
@@ -23,22 +22,21 @@ class RandomAccessFile : public ByteSource {
   /// "io-directory", "io-not-regular".
   static Result<std::shared_ptr<RandomAccessFile>> adopt(const std::string& path, int descriptor);
 
-  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
-  std::optional<u64> size() const override { return size_; }
-  const std::string& name() const override { return path_; }
+  std::optional<u64> size() const final { return size_; }
+  const std::string& name() const final { return path_; }
+  const RandomAccessFile* as_file() const final { return this; }
 
   u64 file_size() const { return size_; }
-  int descriptor() const { return descriptor_; }
-  /// Is `path` the same file (device and inode)?
+  /// Descriptor of a file on a disk, for copies by the kernel, shared blocks, mappings and leases; -1 at an address.
+  virtual int descriptor() const { return -1; }
+  /// True if `path` is this file (device and inode); false at an address.
   bool is_same_file(const std::string& path) const;
 
- private:
-  friend Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
-  RandomAccessFile(std::string path, int descriptor, u64 size)
-      : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
+ protected:
+  RandomAccessFile(std::string path, u64 size) : path_(std::move(path)), size_(size) {}
 
+ private:
   std::string path_;
-  int descriptor_;
   u64 size_;
 };
 

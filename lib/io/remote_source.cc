@@ -98,7 +98,7 @@ class RemoteSource : public ByteSource {
   }
   const std::string& name() const override { return name_; }
 
-  void end_header() const {
+  void note_header_end() const override {
     const std::lock_guard lock(mutex_);
     is_header_ = false;
     if (!cache_ || !total_ || kept_.size() <= cached_) return;
@@ -255,14 +255,28 @@ class RemoteSource : public ByteSource {
   std::optional<u64> header_end_;   // where it is known
 };
 
-// What was opened, by its path, for as long as the process lives; and the files with a length, by the numbers that
-// stand for their descriptors.
+// A file at an address whose length is known.
+class RemoteFile : public RandomAccessFile {
+ public:
+  RemoteFile(std::shared_ptr<const RemoteSource> source, u64 size)
+      : RandomAccessFile(source->name(), size), source_(std::move(source)) {}
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    if (offset >= file_size()) return std::size_t{0};
+    return source_->read_some(offset,
+                              out.first(static_cast<std::size_t>(std::min<u64>(out.size(), file_size() - offset))));
+  }
+  void note_header_end() const override { source_->note_header_end(); }
+
+ private:
+  std::shared_ptr<const RemoteSource> source_;
+};
+
+// The sources opened so far, by path, for as long as the process lives.
 struct OpenRemotes {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<RemoteSource>, std::less<>> sources;
   std::map<std::string, Error, std::less<>> failures;  // of opening ahead, until somebody opens the file
-  std::map<int, std::shared_ptr<RemoteSource>> files;
-  int next = -2;
 };
 OpenRemotes& open_remotes() {
   static OpenRemotes remotes;
@@ -291,14 +305,7 @@ Result<std::shared_ptr<RemoteSource>> source_at(const std::string& path, u64 hea
 Result<std::shared_ptr<RandomAccessFile>> open_remote_file(const std::string& path) {
   MU_ASSIGN(const std::shared_ptr<RemoteSource> source, source_at(path));
   MU_TRY(source->find_size());
-  OpenRemotes& remotes = open_remotes();
-  int number = 0;
-  {
-    const std::lock_guard lock(remotes.mutex);
-    number = remotes.next--;
-    remotes.files.emplace(number, source);
-  }
-  return RandomAccessFile::adopt(source->name(), number);
+  return std::make_shared<RemoteFile>(source, source->size().value_or(0));
 }
 
 Result<std::shared_ptr<ByteSource>> open_remote(const std::string& path) {
@@ -336,26 +343,6 @@ void open_ahead(const std::vector<std::string>& paths, const std::vector<u64>& h
   }
   const std::lock_guard lock(open_remotes().mutex);
   open_remotes().failures.merge(failures);
-}
-
-void note_header_end(const ByteSource& source) {
-  const ByteSource* bytes = &source;
-  if (const auto* file = dynamic_cast<const RandomAccessFile*>(bytes)) bytes = remote_bytes(file->descriptor());
-  if (const auto* remote = dynamic_cast<const RemoteSource*>(bytes)) remote->end_header();
-}
-
-const ByteSource* remote_bytes(int descriptor) {
-  if (descriptor >= -1) return nullptr;
-  OpenRemotes& remotes = open_remotes();
-  const std::lock_guard lock(remotes.mutex);
-  const auto found = remotes.files.find(descriptor);
-  return found == remotes.files.end() ? nullptr : found->second.get();
-}
-
-void release_remote_bytes(int descriptor) {
-  OpenRemotes& remotes = open_remotes();
-  const std::lock_guard lock(remotes.mutex);
-  remotes.files.erase(descriptor);
 }
 
 }  // namespace modelutils

@@ -26,12 +26,4 @@ Result<std::shared_ptr<RandomAccessFile>> open_remote_file(const std::string& pa
 /// Paths that are not addresses are left alone.
 void open_ahead(const std::vector<std::string>& paths, const std::vector<u64>& headers = {});
 
-/// A reader has come to the end of the header: what is read from now on is data, and the header may be kept for the
-/// next run. Does nothing for a path that is not an address.
-void note_header_end(const ByteSource& source);
-
-/// The bytes of a RandomAccessFile at an address, which has a number below -1 instead of a descriptor; null for others.
-const ByteSource* remote_bytes(int descriptor);
-void release_remote_bytes(int descriptor);
-
 }  // namespace modelutils

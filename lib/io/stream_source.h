@@ -24,8 +24,9 @@ class StreamSource : public ByteSource {
 
   /// Errors beside those of ByteSource: "io-limit"; "io-pipe" for what is forgotten.
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  bool is_pipe() const override { return true; }
   /// From now on what lies before the offset of a read is forgotten, and there is no limit.
-  void go_forward();
+  void go_forward() override;
   /// Nothing until the end has been seen.
   std::optional<u64> size() const override;
   const std::string& name() const override { return name_; }

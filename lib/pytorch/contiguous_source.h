@@ -37,6 +37,7 @@ class ContiguousSource : public ByteSource {
   /// File and gathered tensors together.
   std::optional<u64> size() const override { return end_; }
   const std::string& name() const override { return file_->name(); }
+  const RandomAccessFile* as_file() const override { return file_->as_file(); }
 
  private:
   /// A tensor that is not in the file as it is.

@@ -14,7 +14,6 @@
 #include "gguf/split_keys.h"
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
-#include "io/stream_source.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/adapter.h"
@@ -181,11 +180,11 @@ class GgufSource : public Source {
   Status read(const std::string& path) {
     MU_ASSIGN(set_, gguf::open_set(path));
     MU_TRY(arch::refuse_image_model(set_));
-    auto* const pipe = dynamic_cast<StreamSource*>(set_.files.front().source.get());
+    const bool is_pipe = set_.files.front().source->is_pipe();
     for (const gguf::SetFile& file : set_.files) {
-      if (pipe == nullptr) inputs_.push_back(file.path);
+      if (!is_pipe) inputs_.push_back(file.path);
     }
-    if (pipe != nullptr && gguf::lone_part(set_)) {
+    if (is_pipe && gguf::lone_part(set_)) {
       return pipe_error("gives one part of a model only; save all of them to files first", path);
     }
     const Findings findings = gguf_structure_rules(set_).findings();
@@ -207,11 +206,11 @@ class GgufSource : public Source {
     MU_ASSIGN(keys_, keys_of(*head.source, head.document));
     MU_ASSIGN(model_, mix_model_of(*head.source, head.document));
     alignment_ = head.document.alignment;
-    if (pipe == nullptr) return {};
+    if (!is_pipe) return {};
     only_order_.resize(tensors_.size());
     std::iota(only_order_.begin(), only_order_.end(), std::size_t{0});
     std::ranges::stable_sort(only_order_, {}, [&](std::size_t i) { return catalog_.tensors[i].offset; });
-    pipe->go_forward();
+    head.source->go_forward();
     return {};
   }
 

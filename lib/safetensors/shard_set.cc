@@ -144,7 +144,7 @@ void SetBuilder::open_prediction(const Folder& folder) {
 Result<ShardContent> SetBuilder::read(std::shared_ptr<ByteSource> source) const {
   if (!set_.has_checkpoints) {
     MU_ASSIGN(Document document, parse(*source));
-    note_header_end(*source);
+    source->note_header_end();
     return ShardContent{std::move(source), std::move(document)};
   }
   const std::string name = source->name();
@@ -409,7 +409,7 @@ Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source, Checkpoint
     MU_ASSIGN(source, open_source(set.path));
   }
   SetBuilder builder(set, OutsideLinks::follow);  // whoever names a file means it
-  const bool is_file = std::dynamic_pointer_cast<RandomAccessFile>(source) != nullptr && set.path != "-";
+  const bool is_file = source->as_file() != nullptr && set.path != "-";
   const std::string path = set.path == "-" ? source->name() : set.path;
   if (is_file && checkpoints != nullptr) {
     MU_ASSIGN(std::optional<ShardContent> content, checkpoints(source, false));
@@ -421,7 +421,7 @@ Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source, Checkpoint
     }
   }
   MU_ASSIGN(Document document, parse(*source));
-  note_header_end(*source);
+  source->note_header_end();
   builder.add_file(path, base_name_of(path), std::move(source), std::move(document));
   builder.merge();
   if (is_file && shard_name(set.files.front().base_name)) {

@@ -165,10 +165,10 @@ TEST(OpenSource, PicksTheSource) {
   const TempDir folder;
   const std::string path = folder.write("f", "content");
   const auto file = open_source(path).value();
-  EXPECT_NE(dynamic_cast<RandomAccessFile*>(file.get()), nullptr);
+  EXPECT_NE(file->as_file(), nullptr);
   EXPECT_EQ(read_all(*file), "content");
   const auto device = open_source("/dev/null").value();
-  EXPECT_NE(dynamic_cast<StreamSource*>(device.get()), nullptr);
+  EXPECT_TRUE(device->is_pipe());
   EXPECT_EQ(read_all(*device), "");
   EXPECT_EQ(open_source(folder.path()).error().code, "io-directory");
   EXPECT_EQ(open_source(folder.file("absent")).error().code, "io-open");
