@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "arch/mla.h"
 #include "base/counted.h"
 #include "gguf/parse.h"
 
@@ -19,6 +20,8 @@ class Reader {
   Result<Sizes> read() {
     const std::vector<const Key*> keys = keys_of(family_);
     for (const Key* key : keys) {
+      if (key->name == latent_key) sizes_.set(old_latent, is_zero(latent_key) ? 1 : 0);
+      if (key->name == latent_key && is_zero(latent_key)) continue;  // 0 is as if it were missing
       if (!key->symbol.empty()) MU_TRY(read_key(*key));
     }
     if (const gguf::ArrayRef* tokens = index_.array_value("tokenizer.ggml.tokens")) {
@@ -39,6 +42,11 @@ class Reader {
  private:
   tl::unexpected<Error> unusable(const std::string& key, std::string message) const {
     return input_error("loader-key", std::move(message), at_key(key));
+  }
+
+  bool is_zero(std::string_view name) const {
+    const std::string full = index_.arch_key(name);
+    return index_.key(full) == nullptr || index_.unsigned_value(full) == u64{0};
   }
 
   static bool is_pattern(const Key& key) { return key.type == KeyType::flag_layers || key.type == KeyType::flag_trunk; }
@@ -153,7 +161,7 @@ Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, co
 void leave_out_prediction(const Family& family, const gguf::Index& index, Sizes& sizes) {
   const u64 extra = index.unsigned_value(index.arch_key("nextn_predict_layers")).value_or(0);
   const u64 blocks = sizes.get(symbol::layers);
-  if (family.cache.prediction == PredictionBlocks::unknown || extra == 0 || extra >= blocks) return;
+  if (extra == 0 || extra >= blocks) return;
   for (const Key* key : keys_of(family)) {
     std::vector<u64> values = sizes.values(key->symbol);
     if (values.size() != blocks || blocks == 1) continue;

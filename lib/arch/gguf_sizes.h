@@ -16,7 +16,7 @@ std::string_view absence(const Family& family, std::string_view name);
 /// key that is absent, zero or unusable; limits are the loader's (512 layers, 512 experts). Reads arrays of numbers.
 Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, const gguf::SetFile& file);
 
-/// Takes the last `nextn_predict_layers` blocks off the layers, where the family's loader treats them apart: sizes are
+/// Takes the last `nextn_predict_layers` blocks off the layers, as the loader does for every architecture: sizes are
 /// then those of the trunk.
 void leave_out_prediction(const Family& family, const gguf::Index& index, Sizes& sizes);
 

@@ -28,9 +28,13 @@ inline constexpr std::array<Key, 2> mla_ranks = {{
      .loader_default = "0"},
     {.name = "attention.kv_lora_rank", .fields = "kv_lora_rank", .symbol = "Rk", .need = Need::required},
 }};
+/// The key by which llama.cpp tells whether a file has the layout of before 2025, whatever its sizes are, and the
+/// symbol that is 1 in such files (read_gguf_sizes()): there keys and values of all heads are cached as they were
+/// rebuilt.
+inline constexpr std::string_view latent_key = "attention.key_length_mla", old_latent = "Old";
 /// Heads as they are when they have been rebuilt.
 inline constexpr std::array<Key, 2> mla_heads = {{
-    {.name = "attention.key_length_mla", .symbol = "D", .loader_default = "KL", .derive = mla_head},
+    {.name = latent_key, .symbol = "D", .loader_default = "KL", .derive = mla_head},
     {.name = "attention.value_length_mla", .fields = "v_head_dim", .symbol = "Dv", .loader_default = "VL"},
 }};
 
@@ -62,13 +66,13 @@ inline constexpr std::array<Tensor, 5> mla_tensors = {{
     {.name = "attn_k_b",
      .ne = "D-R,Rk,H",
      .source = "self_attn.embed_q | self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}}",
-     .when = "KL==Rk+R",
+     .when = "!Old",
      .stored = "[mlx] H,Rk,D-R | H*(D-R+Dv),Rk"},
     {.name = "attn_v_b",
      .ne = "Rk,Dv,H",
      .source = "self_attn.unembed_out | self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]}",
-     .when = "KL==Rk+R"},
-    {.name = "attn_kv_b", .ne = "Rk,H*(D-R+Dv)", .source = "self_attn.kv_b_proj", .when = "KL!=Rk+R"},
+     .when = "!Old"},
+    {.name = "attn_kv_b", .ne = "Rk,H*(D-R+Dv)", .source = "self_attn.kv_b_proj", .when = "Old"},
 }};
 
 }  // namespace modelutils::arch

@@ -104,7 +104,7 @@ static Status check_groups(KeyWriter& out) {
                                 groups));
 }
 constexpr Relation relations[] = {
-    {"K*(KL==Rk+R)", "(KL==Rk+R)", {}, "the cache has one head for all, of the low rank and the rotated part"},
+    {"K*!Old", "!Old", {}, "the cache has one head for all, of the low rank and the rotated part"},
 };
 constexpr Member members[] = {
     {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"q_lora_rank", "null", "!Rq"}, {"n_group", "1"},

@@ -158,7 +158,7 @@ const Family glm_moe_dsa = {
     .model_types = "glm_moe_dsa",
     .about = "as deepseek32; an indexer may serve the layers after it, too",
     .hf_rope_theta = 1e6,
-    .loader_needs = "attention.q_lora_rank|expert_feed_forward_length|expert_shared_count",
+    .loader_needs = "attention.q_lora_rank|attention.key_length_mla|expert_feed_forward_length|expert_shared_count",
     .keys = {glm_sizes, mla_rope_keys, expert_keys, own, expert_groups, types},
     .layer_tensors = {layer, mla_tensors, glm_indexers, leading_feed_forward, experts_behind_dense, choice,
                       deepseek_shared_experts},

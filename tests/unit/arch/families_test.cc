@@ -6,6 +6,7 @@
 
 #include "arch/families/list.h"
 #include "arch/geometry.h"
+#include "arch/mla.h"
 #include "arch/names.h"
 #include "arch/row_view.h"
 #include "hf/config.h"
@@ -88,7 +89,7 @@ TEST(Families, RowsAreWellFormed) {
                   [&](std::string_view name) { EXPECT_TRUE(is_found(find_family(name, ""))) << name; });
     for_each_name(family->model_types,
                   [&](std::string_view name) { EXPECT_TRUE(is_found(find_family("", name))) << name; });
-    std::set<std::string_view> symbols = {"i", "hf", "mlx", "back", "traditional", "head"};
+    std::set<std::string_view> symbols = {"i", "hf", "mlx", "back", "traditional", "head", old_latent};
     std::set<std::string_view> keys;
     for (const Key* key : keys_of(*family)) {
       EXPECT_TRUE(keys.insert(key->name).second) << key->name;
