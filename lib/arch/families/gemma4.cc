@@ -87,7 +87,7 @@ constexpr Key own[] = {
      .fallback = "256",
      .need = Need::required},
     {.name = "attention.value_length_swa", .fallback = "Ds", .missing = Missing::assume, .need = Need::required},
-    {.name = "rope.dimension_count_swa", .fallback = "Ds", .missing = Missing::assume},
+    {.name = "rope.dimension_count_swa", .fallback = "Ds", .missing = Missing::assume, .loader_default = "R"},
     sliding_window("512", Missing::assume, Need::required),
     {.name = "attention.sliding_window_pattern",
      .type = KeyType::flag_layers,

@@ -26,6 +26,12 @@ static Status read_part_norms(ConfigWriter& out, const Key& key) {
 constexpr Key part_norms[] = {
     {.name = "ssm.dt_b_c_rms", .type = KeyType::flag, .write = write_part_norms, .read = read_part_norms}};
 
+// No layer has heads, and llama.cpp takes a missing number for 0.
+constexpr auto headless_sizes = [] {
+  auto keys = recurrent_sizes;
+  named(keys, "attention.head_count").need = Need::optional;
+  return keys;
+}();
 constexpr auto mamba_sizes = [] {
   auto keys = mamba_keys;
   named(keys, "ssm.inner_size").fields = "intermediate_size|d_inner";
@@ -87,8 +93,7 @@ const Family mamba = {
     .layer_prefixes = "backbone.layers.|model.backbone.layers.",
     .tied_by_default = true,
     .class_has_defaults = true,
-    .loads_without = "attention.head_count",
-    .keys = {recurrent_sizes, mamba_sizes, part_norms},
+    .keys = {headless_sizes, mamba_sizes, part_norms},
     .layer_tensors = {norm, mamba_rows},
     .first_tensors = first,
     .last_tensors = last,
@@ -109,8 +114,7 @@ const Family mamba2 = {
     .layer_prefixes = "backbone.layers.|model.backbone.layers.",
     .tied_by_default = true,
     .class_has_defaults = true,
-    .loads_without = "attention.head_count",
-    .keys = {recurrent_sizes, mamba2_sizes, mamba2_groups},
+    .keys = {headless_sizes, mamba2_sizes, mamba2_groups},
     .layer_tensors = {norm, mamba2_rows},
     .first_tensors = first,
     .last_tensors = last,

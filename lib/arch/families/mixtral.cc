@@ -31,6 +31,7 @@ const Family mixtral = {
     .class_has_defaults = true,
     .hf_rope_theta = 1e6,
     .mlx_scales_rope = false,
+    .loads_without = "ffn_gate_exps",
     .applies_weight_scales = true,
     .keys = {sizes, rope_keys, expert_keys},
     .layer_tensors = {attention_of_pairs, experts},
