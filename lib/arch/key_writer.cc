@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "arch/geometry.h"
+#include "arch/sliding_windows.h"
 #include "base/checked_math.h"
 #include "json/reader.h"
 
@@ -232,6 +233,7 @@ Result<ModelKeys> write_keys(const Family& family, const hf::Config& config, con
   MU_TRY(check_activation(out));
   RowWriter rows(out);
   for (const Key* key : keys_of(family)) MU_TRY(rows.write(*key));
+  MU_TRY(leave_out_unused_window(out));
   for (const Check check : family.checks) MU_TRY(check(out));
   for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {
     if (fixed.severity != Severity::error)

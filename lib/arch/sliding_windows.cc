@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
 
 #include "arch/key_writer.h"
 #include "base/counted.h"
@@ -58,6 +61,60 @@ Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual) {
   std::vector<bool> each(static_cast<std::size_t>(out.size(symbol::layers)));
   for (std::size_t i = 0; i < each.size(); ++i) each[i] = period == 0 || (i + 1) % period != 0;
   out.flags(key.name, each);
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view width_key = "attention.sliding_window", pattern_key = "attention.sliding_window_pattern";
+
+// What the written pattern says: flags of layers, or a period.
+bool has_sliding_layer(const KeyWriter& out, const gguf::OutKey* pattern) {
+  const Windows& windows = out.family().cache.windows;
+  u64 period = windows.period;
+  if (pattern != nullptr && pattern->type == gguf::ValueType::array) {
+    constexpr std::size_t head = sizeof(u32) + sizeof(u64);  // element type and count
+    const std::string_view elements = std::string_view(pattern->encoded).substr(head);
+    u32 type = 0;
+    std::memcpy(&type, pattern->encoded.data(), sizeof type);
+    const u64 trunk = out.size(symbol::layers) * gguf::value_size(static_cast<gguf::ValueType>(type));
+    return elements.substr(0, static_cast<std::size_t>(trunk)).find_first_not_of('\0') != std::string_view::npos;
+  }
+  if (pattern != nullptr && pattern->encoded.size() == sizeof(u32)) {
+    u32 value = 0;
+    std::memcpy(&value, pattern->encoded.data(), sizeof value);
+    period = value;
+  }
+  const u64 layers = out.size(symbol::layers);
+  return period == 0 || (period > 1 && layers > (windows.global_first ? 1 : 0));
+}
+
+}  // namespace
+
+Status leave_out_unused_window(KeyWriter& out) {
+  const Windows& windows = out.family().cache.windows;
+  using Rule = Windows::Rule;
+  if (windows.rule != Rule::period && windows.rule != Rule::number_or_list && windows.rule != Rule::list) return {};
+  const auto written = [&](std::string_view name) {
+    const auto found = std::ranges::find(out.keys, fmt::format("{}.{}", out.family().gguf, name), &gguf::OutKey::key);
+    return found == out.keys.end() ? nullptr : &*found;
+  };
+  const gguf::OutKey* width = written(width_key);
+  const gguf::OutKey* pattern = written(pattern_key);
+  const bool is_zero = width == nullptr || width->encoded.find_first_not_of('\0') == std::string::npos;
+  if ((is_zero && !windows.always) || has_sliding_layer(out, pattern)) return {};
+  if (windows.only_with_layers != 0 && windows.only_with_layers != out.size(symbol::layers)) return {};
+  if (windows.always) {
+    return out.refuse("layer_types",
+                      "has no layer with a sliding window, without which llama.cpp aborts on a model of this "
+                      "architecture");
+  }
+  out.remark(Severity::note, "sliding_window",
+             "is left out: no layer slides, and llama.cpp aborts on a window without one");
+  std::erase_if(out.keys, [&](const gguf::OutKey& key) {
+    const std::string prefix = std::string(out.family().gguf) + ".";
+    return key.key == prefix + std::string(width_key) || key.key == prefix + std::string(pattern_key);
+  });
   return {};
 }
 

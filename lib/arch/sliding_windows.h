@@ -22,6 +22,10 @@ Status write_window_period(KeyWriter& out, const Key& key, u64 usual);
 /// A flag for each layer, every period-th global; `usual` where config.json does not say. Errors as above.
 Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual);
 
+/// Takes the width and the pattern of windows out of the written keys if no layer slides, since llama.cpp aborts on
+/// such a file. Error "convert-config": the architecture's loader insists on windows.
+Status leave_out_unused_window(KeyWriter& out);
+
 /// Refuses layer types that differ from the periodic order, the only one that the runtime has. Error "convert-config".
 Status check_window_order(const KeyWriter& out, u64 period);
 /// The same as a check of a family.
