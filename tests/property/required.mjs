@@ -1,17 +1,33 @@
-// Loads GGUF files one after the other in llama.cpp (node-llama-cpp in build/llama-client): "loads PATH" or "refused PATH" of each.
+// Loads GGUF files one after the other in llama.cpp (node-llama-cpp in build/llama-client) and evaluates five tokens. Lines of
+// each file: "refused PATH"; or "loads PATH", then "runs PATH V0,V1,…" with the log-probabilities behind the last token, or
+// "fails PATH". A file that aborts the process has no last line.
 import { createRequire } from "node:module";
 import { writeSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 const client = createRequire(pathToFileURL(`${process.cwd()}/build/llama-client/`));
 const { getLlama, LlamaLogLevel } = await import(pathToFileURL(client.resolve("node-llama-cpp")).href);
 const llama = await getLlama({ gpu: false, build: "never", maxThreads: 1, logLevel: LlamaLogLevel.disabled });
+const settings = { contextSize: 64, batchSize: 64, threads: 1, flashAttention: false };
+const wanted = { generateNext: { probabilities: true, options: { temperature: 1, topK: 0, topP: 1, minP: 0 } } };
 for (const path of process.argv.slice(2)) {
-  let answer = "loads";
+  let model;
   try {
-    await (await llama.loadModel({ modelPath: path })).dispose();
+    model = await llama.loadModel({ modelPath: path });
   } catch {
-    answer = "refused";
+    writeSync(1, `refused ${path}\n`);
+    continue;
   }
-  writeSync(1, `${answer} ${path}\n`);
+  writeSync(1, `loads ${path}\n`);
+  try {
+    const context = await model.createContext(settings);
+    const results = await context.getSequence().controlledEvaluate([3, 7, 5, 9, [11, wanted]]);
+    const row = [];
+    for (const [token, probability] of results.at(-1).next.probabilities) row[token] = Math.log(probability).toPrecision(6);
+    await context.dispose();
+    writeSync(1, `runs ${path} ${row.join(",")}\n`);
+  } catch {
+    writeSync(1, `fails ${path}\n`);
+  }
+  await model.dispose();
 }
 process.exit(0);
