@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 
@@ -13,7 +12,7 @@ namespace modelutils::arch {
 
 namespace {
 
-// Source of the three tables: llama.cpp v0.5.0 (de3ff815).
+// Source of the tables: llama.cpp v0.5.0 (de3ff815), run by scripts/check-required.
 
 // Loaders that call create_tensor_qkv (src/llama-model.cpp): queries, keys and values in one tensor or in three, with
 // or without biases.
@@ -21,12 +20,32 @@ constexpr std::string_view fusing =
     "afmoe|apertus|bailingmoe|chatglm|cohere2|command-r|deci|deepseek|dots1|ernie4_5|ernie4_5-moe|exaone|exaone-moe|"
     "exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|glm4|glm4moe|gpt-oss|granite|granitehybrid|granitemoe|hunyuan-dense|"
     "hunyuan-moe|internlm2|jamba|kimi-linear|laguna|lfm2|lfm2moe|llama|llama4|mellum|mimo2|minicpm|minimax-m2|mistral3|"
-    "nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|phi2|phimoe|plamo|qwen2|qwen2moe|qwen2vl|qwen3|qwen35|"
+    "nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|phi2|phi3|phimoe|plamo|qwen2|qwen2moe|qwen2vl|qwen3|qwen35|"
     "qwen35moe|"
     "qwen3moe|qwen3next|qwen3vl|qwen3vlmoe|seed_oss|smollm3|stablelm|starcoder2|step35";
 
-// The same without biases (src/models/gemma4.cpp).
-constexpr std::string_view fusing_without_biases = "gemma4";
+// Several tensors in one.
+struct Form {
+  std::string_view architectures;
+  std::string_view whole;
+  /// The rows that follow each other in each turn: "NAME:ROWS|NAME|…"; without a number those of the part's matrix.
+  std::string_view pieces;
+  std::string_view turns = "1";  ///< an expression
+  bool has_biases = false;       ///< of each part and of the whole, which no row need mean
+};
+constexpr Form forms[] = {
+    {fusing, "attn_qkv", "attn_q|attn_k|attn_v", "1", true},
+    {"gemma4", "attn_qkv", "attn_q|attn_k|attn_v"},  // src/models/gemma4.cpp
+    // create_tensor_gate_up_exps (gemma4's rows have both forms)
+    {"deepseek2|qwen35moe|qwen3next", "ffn_gate_up_exps", "ffn_gate_exps|ffn_up_exps", "X"},
+    // Files of 2025: queries, keys, values and gates of each group together.
+    {"qwen3next", "ssm_in", "attn_qkv:S|attn_qkv:S|attn_qkv:Hv/G*S|attn_gate:Hv/G*S", "G"},
+};
+
+// Matrices of a layer beside which every loader reads a factor (load_tensors in src/llama-model.cpp).
+constexpr std::string_view with_factor =
+    "attn_q|attn_k|attn_v|attn_qkv|attn_gate|attn_output|ffn_gate|ffn_up|ffn_down|ffn_gate_shexp|ffn_up_shexp|"
+    "ffn_down_shexp|ffn_gate_exps|ffn_up_exps|ffn_down_exps|ssm_in|ssm_out|ssm_alpha|ssm_beta";
 
 // Further biases that loaders take (load_arch_tensors in src/models).
 struct Biases {
@@ -40,35 +59,39 @@ constexpr Biases biases[] = {
     {"phi3", "attn_qkv"},
 };
 
-constexpr std::array<std::string_view, 3> projections = {"attn_q", "attn_k", "attn_v"};
 constexpr std::size_t none = ~std::size_t{0};
 
-// Where the projections of a layer are among the expected tensors.
-struct Layer {
-  std::array<std::size_t, 3> weights = {none, none, none};
-  std::array<std::size_t, 3> biases = {none, none, none};
+std::string_view name_of(std::string_view piece) {
+  return piece.substr(0, piece.find(':'));
+}
 
-  bool has_all_weights() const { return std::ranges::count(weights, none) == 0; }
+// The rows that a form's pieces name, each once.
+std::vector<std::string_view> parts_of(const Form& form) {
+  std::vector<std::string_view> names;
+  for_each_name(form.pieces, [&](std::string_view piece) {
+    if (std::ranges::find(names, name_of(piece)) == names.end()) names.push_back(name_of(piece));
+  });
+  return names;
+}
+
+// Where the parts of a layer are among the expected tensors.
+struct Layer {
+  std::vector<std::size_t> weights, biases;
 };
 
-std::map<u64, Layer> layers_of(const std::vector<ExpectedTensor>& expected) {
+// The layers that have all parts of the form.
+std::map<u64, Layer> layers_of(const Form& form, const std::vector<ExpectedTensor>& expected) {
+  const std::vector<std::string_view> parts = parts_of(form);
+  const Layer empty = {std::vector<std::size_t>(parts.size(), none), std::vector<std::size_t>(parts.size(), none)};
   std::map<u64, Layer> layers;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const auto* const at = std::ranges::find(projections, expected[i].row->name);
-    if (at == projections.end() || !expected[i].in_layer) continue;
-    Layer& layer = layers[expected[i].layer];
-    (expected[i].side == Side::weight ? layer.weights : layer.biases)[at - projections.begin()] = i;
+    const auto at = std::ranges::find(parts, expected[i].row->name);
+    if (at == parts.end() || !expected[i].in_layer) continue;
+    Layer& layer = layers.try_emplace(expected[i].layer, empty).first->second;
+    (expected[i].side == Side::weight ? layer.weights : layer.biases)[static_cast<std::size_t>(at - parts.begin())] = i;
   }
-  std::erase_if(layers, [](const auto& layer) { return !layer.second.has_all_weights(); });
+  std::erase_if(layers, [](const auto& layer) { return std::ranges::count(layer.second.weights, none) > 0; });
   return layers;
-}
-
-bool takes_biases(const Family& family) {
-  return has_name(fusing, family.gguf);
-}
-
-bool fuses(const Family& family) {
-  return takes_biases(family) || has_name(fusing_without_biases, family.gguf);
 }
 
 std::string_view other_biases(const Family& family) {
@@ -88,90 +111,145 @@ ExpectedTensor bias_of(const ExpectedTensor& weight) {
   return bias;
 }
 
-std::string fused_name(u64 layer, Side side) {
-  return fmt::format("blk.{}.attn_qkv.{}", layer, side == Side::weight ? "weight" : "bias");
+std::string fused_name(const Form& form, u64 layer, Side side) {
+  return fmt::format("blk.{}.{}.{}", layer, form.whole, side == Side::weight ? "weight" : "bias");
 }
 
-// The three, biases that no row means among them; a fused bias is none where the file has some of its parts.
-struct Projections {
+// The parts of a layer, biases that no row means among them; a fused bias is none where the file has some of its parts.
+struct Parts {
   std::vector<ExpectedTensor> weights, biases;
   bool is_fused = false;
   bool is_bias_fused = false;
 };
 
-Projections projections_of(const Family& family, const HasTensor& has, const std::vector<ExpectedTensor>& expected,
-                           u64 number, const Layer& layer) {
-  Projections found;
-  for (std::size_t i = 0; i < projections.size(); ++i) {
+Parts parts_in(const Form& form, const HasTensor& has, const std::vector<ExpectedTensor>& expected, u64 number,
+               const Layer& layer) {
+  Parts found;
+  for (std::size_t i = 0; i < layer.weights.size(); ++i) {
     const ExpectedTensor& weight = expected[layer.weights[i]];
     found.weights.push_back(weight);
     if (layer.biases[i] != none) {
       found.biases.push_back(expected[layer.biases[i]]);
-    } else if (takes_biases(family)) {
+    } else if (form.has_biases) {
       found.biases.push_back(bias_of(weight));
     }
   }
   const auto has_it = [&](const ExpectedTensor& tensor) { return has(tensor.name); };
-  found.is_fused = has(fused_name(number, Side::weight));
-  found.is_bias_fused = found.is_fused && found.biases.size() == projections.size() &&
-                        (has(fused_name(number, Side::bias)) || std::ranges::none_of(found.biases, has_it));
+  found.is_fused = has(fused_name(form, number, Side::weight));
+  found.is_bias_fused = found.is_fused && found.biases.size() == found.weights.size() &&
+                        (has(fused_name(form, number, Side::bias)) || std::ranges::none_of(found.biases, has_it));
   return found;
 }
 
-// A shape that has no value stays without one.
-ExpectedTensor in_one(const std::vector<ExpectedTensor>& parts, std::string name) {
-  ExpectedTensor whole = parts.front();
-  whole.name = std::move(name);
-  std::optional<u64> rows = 0;
-  for (const ExpectedTensor& part : parts) {
-    rows = rows && !part.ne.empty() ? checked_add(*rows, part.ne.back()) : std::nullopt;
-    if (part.need == Need::required) whole.need = Need::required;
-  }
-  if (rows) {
-    whole.ne.back() = *rows;
-  } else {
-    whole.ne.clear();
-  }
+// How the whole is made of the parts; without pieces where a size has no value.
+FusedTensor fused(const Form& form, const Sizes& sizes, std::string name, std::vector<ExpectedTensor> parts) {
+  FusedTensor whole{std::move(name), std::move(parts), 0, {}};
+  const std::vector<std::string_view> names = parts_of(form);
+  whole.turns = evaluate(form.turns, sizes, whole.parts.front().layer).value_or(0);
+  bool is_known = whole.turns > 0;
+  for_each_name(form.pieces, [&](std::string_view piece) {
+    const auto part = static_cast<std::size_t>(std::ranges::find(names, name_of(piece)) - names.begin());
+    const ExpectedTensor& tensor = whole.parts[part];
+    const std::size_t colon = piece.find(':');
+    std::optional<u64> rows;
+    if (colon != std::string_view::npos) {
+      rows = evaluate(piece.substr(colon + 1), sizes, tensor.layer);
+    } else if (!tensor.ne.empty()) {
+      rows = tensor.ne.size() > 1 ? tensor.ne[1] : tensor.ne[0];
+    }
+    is_known = is_known && rows;
+    whole.pieces.push_back({part, rows.value_or(0)});
+  });
+  if (!is_known) whole.pieces.clear();
   return whole;
+}
+
+// What the loader asks for in place of the parts. A shape that has no value stays without one.
+ExpectedTensor in_one(FusedTensor whole) {
+  ExpectedTensor tensor = whole.parts.front();
+  tensor.name = std::move(whole.name);
+  for (const ExpectedTensor& part : whole.parts) {
+    if (part.need == Need::required) tensor.need = Need::required;
+  }
+  std::optional<u64> rows = 0;
+  for (const FusedTensor::Piece& piece : whole.pieces) rows = rows ? checked_add(*rows, piece.rows) : std::nullopt;
+  // A third dimension counts the turns already.
+  if (rows && tensor.ne.size() < 3) rows = checked_mul(*rows, whole.turns);
+  if (whole.pieces.empty() || !rows || tensor.ne.empty()) {
+    tensor.ne.clear();
+  } else {
+    tensor.ne[tensor.ne.size() > 1 ? 1 : 0] = *rows;
+  }
+  return tensor;
+}
+
+void expect_form(const Form& form, const Sizes& sizes, const HasTensor& has, std::vector<ExpectedTensor>& expected) {
+  const std::map<u64, Layer> layers = layers_of(form, expected);
+  if (layers.empty()) return;
+  const std::vector<std::string_view> names = parts_of(form);
+  std::vector<ExpectedTensor> loaded;
+  for (const ExpectedTensor& tensor : expected) {
+    const auto layer = tensor.in_layer ? layers.find(tensor.layer) : layers.end();
+    if (layer == layers.end() || std::ranges::count(names, tensor.row->name) == 0) {
+      loaded.push_back(tensor);
+      continue;
+    }
+    if (tensor.side != Side::weight || tensor.row->name != names.front()) continue;  // all of them at the first
+    Parts parts = parts_in(form, has, expected, tensor.layer, layer->second);
+    const auto make_one = [&](std::vector<ExpectedTensor>& of, Side side) {
+      of = {in_one(fused(form, sizes, fused_name(form, tensor.layer, side), std::move(of)))};
+    };
+    if (parts.is_fused) make_one(parts.weights, Side::weight);
+    if (parts.is_bias_fused) make_one(parts.biases, Side::bias);
+    loaded.insert(loaded.end(), parts.weights.begin(), parts.weights.end());
+    loaded.insert(loaded.end(), parts.biases.begin(), parts.biases.end());
+  }
+  expected = std::move(loaded);
 }
 
 }  // namespace
 
-std::vector<FusedTensor> fused_tensors(const Family& family, const HasTensor& has,
-                                       const std::vector<ExpectedTensor>& expected) {
-  std::vector<FusedTensor> fused;
-  if (!fuses(family)) return fused;
-  for (const auto& [number, layer] : layers_of(expected)) {
-    Projections three = projections_of(family, has, expected, number, layer);
-    if (three.is_fused) fused.push_back({fused_name(number, Side::weight), std::move(three.weights)});
-    const std::string bias = fused_name(number, Side::bias);
-    if (three.is_bias_fused && has(bias)) fused.push_back({bias, std::move(three.biases)});
-  }
-  return fused;
+bool takes_factor(std::string_view weight, TensorType type) {
+  if (weight == "output.weight") return type == TensorType::NVFP4;
+  constexpr std::string_view prefix = "blk.", suffix = ".weight";
+  if (!weight.starts_with(prefix) || !weight.ends_with(suffix)) return false;
+  const std::size_t begin = weight.find('.', prefix.size()) + 1;
+  const std::size_t end = weight.size() - suffix.size();
+  return begin < end && has_name(with_factor, weight.substr(begin, end - begin));
 }
 
-void expect_as_loaded(const Family& family, const HasTensor& has, std::vector<ExpectedTensor>& expected) {
-  std::map<u64, Layer> layers;
-  if (fuses(family)) layers = layers_of(expected);
+std::vector<FusedTensor> fused_tensors(const Family& family, const Sizes& sizes, const HasTensor& has,
+                                       const std::vector<ExpectedTensor>& expected) {
+  std::vector<FusedTensor> found;
+  for (const Form& form : forms) {
+    if (!has_name(form.architectures, family.gguf)) continue;
+    for (const auto& [number, layer] : layers_of(form, expected)) {
+      Parts parts = parts_in(form, has, expected, number, layer);
+      std::string name = fused_name(form, number, Side::weight);
+      if (parts.is_fused) found.push_back(fused(form, sizes, std::move(name), std::move(parts.weights)));
+      name = fused_name(form, number, Side::bias);
+      if (parts.is_bias_fused && has(name)) {
+        found.push_back(fused(form, sizes, std::move(name), std::move(parts.biases)));
+      }
+    }
+  }
+  return found;
+}
+
+void expect_as_loaded(const Family& family, const Sizes& sizes, const HasTensor& has,
+                      std::vector<ExpectedTensor>& expected) {
+  for (const Form& form : forms) {
+    if (has_name(form.architectures, family.gguf)) expect_form(form, sizes, has, expected);
+  }
   const std::string_view further = other_biases(family);
-  if (layers.empty() && further.empty()) return;
+  if (further.empty()) return;
   std::vector<ExpectedTensor> loaded;
   for (const ExpectedTensor& tensor : expected) {
-    const auto layer = tensor.in_layer ? layers.find(tensor.layer) : layers.end();
-    const bool is_projection = layer != layers.end() && std::ranges::count(projections, tensor.row->name) > 0;
-    if (!is_projection) {
-      loaded.push_back(tensor);
-      if (tensor.in_layer && tensor.side == Side::weight && tensor.row->bias == Need::absent &&
-          has_name(further, tensor.row->name))
-        loaded.push_back(bias_of(tensor));
-      continue;
+    loaded.push_back(tensor);
+    if (tensor.in_layer && tensor.side == Side::weight && tensor.row->bias == Need::absent &&
+        has_name(further, tensor.row->name)) {
+      loaded.push_back(bias_of(tensor));
     }
-    if (tensor.side != Side::weight || tensor.row->name != projections.front()) continue;  // all three at the first
-    Projections three = projections_of(family, has, expected, tensor.layer, layer->second);
-    if (three.is_fused) three.weights = {in_one(three.weights, fused_name(tensor.layer, Side::weight))};
-    if (three.is_bias_fused) three.biases = {in_one(three.biases, fused_name(tensor.layer, Side::bias))};
-    loaded.insert(loaded.end(), three.weights.begin(), three.weights.end());
-    loaded.insert(loaded.end(), three.biases.begin(), three.biases.end());
   }
   expected = std::move(loaded);
 }

@@ -131,13 +131,15 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
 std::optional<std::string> Names::gguf_tensor(std::string_view canonical) const {
   const std::optional<SourceMatch> found = match(canonical);
   if (!found || found->expert) return std::nullopt;
-  const SourceUse& use = found->uses->front();
+  const SourceUse* use = nullptr;
   for (const SourceUse& other : *found->uses) {
-    if (other.row != use.row) return std::nullopt;
+    // Rows that only files of others have take no part in this direction.
+    if (alternatives(*other.row)[other.alternative].condition.starts_with("back")) continue;
+    if (use != nullptr && other.row != use->row) return std::nullopt;
+    if (use == nullptr) use = &other;
   }
-  const SourceAlternative& alternative = alternatives(*use.row)[use.alternative];
-  if (alternative.parts.size() != 1) return std::nullopt;
-  return gguf_name(*use.row, use.in_layer, found->layer.value_or(0), use.side);
+  if (use == nullptr || alternatives(*use->row)[use->alternative].parts.size() != 1) return std::nullopt;
+  return gguf_name(*use->row, use->in_layer, found->layer.value_or(0), use->side);
 }
 
 Names::Place Names::find_gguf(std::string_view gguf_name) const {

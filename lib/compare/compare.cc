@@ -88,6 +88,7 @@ class Comparison {
     ComparisonView view;
     view.naming = naming_for(*a_, *b_);
     view.layout = options_.layout;
+    view.apart = kind_of(*a_) == KeyKind::directory || kind_of(*b_) == KeyKind::directory;
     view.tokenizer = kind_of(*a_) != KeyKind::bump && kind_of(*b_) != KeyKind::bump;
     MU_ASSIGN(diff_.a, look_at(a_, view));
     MU_ASSIGN(diff_.b, look_at(b_, view));

@@ -1,11 +1,14 @@
 // A GGUF model as a side of a comparison.
 #include <fmt/core.h>
 
+#include <optional>
+
 #include "base/path.h"
 #include "compare/compared_model.h"
 #include "listing/gguf_listing.h"
 #include "listing/gguf_summary.h"
 #include "model/gguf_catalog.h"
+#include "to_directory/fused.h"
 
 namespace modelutils {
 
@@ -19,6 +22,7 @@ struct OpenedFile {
 
 struct OpenedGguf {
   std::shared_ptr<const Model> model;
+  std::optional<gguf::SplitSet> apart;  // the model's files with the parts of fused tensors
   std::vector<OpenedFile> files;
   std::unique_ptr<ListingSource> source;
   Listing listing;  // without tensors
@@ -62,7 +66,7 @@ std::unique_ptr<TensorValues> values_of(const OpenedFile& opened, const gguf::Te
 }
 
 void add_tensors(OpenedGguf& opened, ComparedModel& side) {
-  const gguf::SplitSet& set = *opened.model->gguf;
+  const gguf::SplitSet& set = opened.apart ? *opened.apart : *opened.model->gguf;
   std::size_t count = 0;
   for (const gguf::SetFile& file : set.files) {
     opened.files.push_back({&file, set.is_split() ? base_name_of(file.path) : std::string()});
@@ -112,6 +116,10 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
     }
   }
   side.has_tokenizer = !side.tokenizer.empty();
+  if (view.apart) {
+    opened->apart = set;
+    if (!to_directory::take_fused_apart(*opened->apart)) opened->apart.reset();
+  }
   add_tensors(*opened, side);
   side.opened = opened;
   return side;

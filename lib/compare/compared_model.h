@@ -79,6 +79,7 @@ struct ComparisonView {
   Naming naming = Naming::own;
   bool tokenizer = true;  ///< directories: read the tokenizer, as far as GGUF can say it
   bool layout = false;    ///< say where things are
+  bool apart = false;     ///< GGUFs: parts of fused tensors one by one, as directories have them
 };
 
 /// Looks at a model. Reads headers, the files next to the weights, and of BUMPWGT3 the biases. What cannot be read of a

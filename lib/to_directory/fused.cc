@@ -1,53 +1,164 @@
 #include "to_directory/fused.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "arch/families.h"
 #include "arch/gguf_sizes.h"
 #include "arch/loader_forms.h"
+#include "base/byte_source.h"
 #include "base/checked_math.h"
 
 namespace modelutils::to_directory {
 
 namespace {
 
-using Parts = std::unordered_map<std::string, std::vector<arch::ExpectedTensor>>;
+using Fused = std::unordered_map<std::string, arch::FusedTensor>;
+
+// Pieces of a file that stand apart there, one after another.
+struct Stripe {
+  u64 begin = 0;   // here
+  u64 from = 0;    // of the first piece in the file
+  u64 piece = 0;   // bytes of each
+  u64 stride = 0;  // from one to the next in the file
+  u64 count = 0;
+
+  u64 size() const { return piece * count; }
+};
+
+// A file, and behind its end parts of fused tensors whose rows do not follow each other in it.
+class RegroupedSource : public ByteSource {
+ public:
+  RegroupedSource(std::shared_ptr<ByteSource> file, u64 file_size)
+      : file_(std::move(file)), file_size_(file_size), end_(file_size) {}
+
+  u64 end() const { return end_; }
+  bool has_stripes() const { return !stripes_.empty(); }
+
+  // False if that many bytes cannot be counted, or the file does not have them.
+  bool add(u64 from, u64 piece, u64 stride, u64 count) {
+    if (piece == 0 || count == 0) return false;
+    const auto steps = checked_mul(stride, count - 1);
+    const auto last = steps ? checked_add(from, *steps) : std::nullopt;
+    const auto bytes = checked_mul(piece, count);
+    const auto end = bytes ? checked_add(end_, *bytes) : std::nullopt;
+    if (!last || !end || !fits(*last, piece, file_size_)) return false;
+    stripes_.push_back({end_, from, piece, stride, count});
+    end_ = *end;
+    return true;
+  }
+
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+    if (offset < file_size_) {
+      return file_->read_some(offset,
+                              out.first(static_cast<std::size_t>(std::min<u64>(out.size(), file_size_ - offset))));
+    }
+    std::size_t done = 0;
+    while (done < out.size() && offset < end_) {
+      const Stripe& stripe = *std::prev(std::ranges::upper_bound(stripes_, offset, {}, &Stripe::begin));
+      const u64 at = offset - stripe.begin;
+      const u64 in_piece = at % stripe.piece;
+      const auto size = static_cast<std::size_t>(std::min<u64>(out.size() - done, stripe.piece - in_piece));
+      MU_TRY(file_->read_exact(stripe.from + at / stripe.piece * stripe.stride + in_piece, out.subspan(done, size)));
+      done += size;
+      offset += size;
+    }
+    return done;
+  }
+
+  std::optional<u64> size() const override { return end_; }
+  const std::string& name() const override { return file_->name(); }
+
+ private:
+  std::shared_ptr<ByteSource> file_;
+  u64 file_size_;
+  u64 end_;
+  std::vector<Stripe> stripes_;  // by begin, without gaps
+};
 
 std::string_view without_side(std::string_view name) {
   return name.substr(0, name.rfind('.'));
 }
 
-// Rows of one after those of another: where the parts begin follows from their sizes. Nothing if they are not the
-// whole.
-std::vector<gguf::TensorInfo> rows_of_parts(const gguf::TensorInfo& whole,
-                                            const std::vector<arch::ExpectedTensor>& expected) {
-  std::vector<gguf::TensorInfo> parts;
-  u64 taken = 0;
-  for (const arch::ExpectedTensor& one : expected) {
-    gguf::TensorInfo& part = parts.emplace_back(whole);
-    part.name = one.name;
-    part.ne = one.ne;
-    part.n_dims = static_cast<u32>(one.ne.size());
-    const auto bytes = part.bytes();
-    const auto offset = checked_add(whole.offset, taken);
-    const auto next = bytes ? checked_add(taken, *bytes) : std::nullopt;
-    if (!offset || !next) return {};
-    part.offset = *offset;
-    taken = *next;
-  }
-  return whole.bytes() == taken ? parts : std::vector<gguf::TensorInfo>{};
+u64 rows_of(const std::vector<u64>& ne) {
+  u64 rows = 1;
+  for (std::size_t d = ne.size() > 1 ? 1 : 0; d < ne.size(); ++d) rows = checked_mul(rows, ne[d]).value_or(0);
+  return rows;
 }
 
+class Separator {
+ public:
+  explicit Separator(gguf::SetFile& file) : file_(file) {
+    const auto size = file.source->size();
+    if (size) source_ = std::make_shared<RegroupedSource>(file.source, *size);
+  }
+
+  // The parts of a tensor by their bytes; nothing if they are not the whole.
+  std::vector<gguf::TensorInfo> parts_of(const gguf::TensorInfo& whole, const arch::FusedTensor& fused) {
+    const auto bytes = whole.bytes();
+    const u64 rows = rows_of(whole.ne);
+    u64 in_turn = 0;
+    for (const auto& piece : fused.pieces) in_turn = checked_add(in_turn, piece.rows).value_or(0);
+    if (!bytes || source_ == nullptr || in_turn == 0 || checked_mul(in_turn, fused.turns) != rows || *bytes % rows != 0)
+      return {};
+    const u64 row = *bytes / rows;
+    std::vector<gguf::TensorInfo> parts;
+    for (std::size_t i = 0; i < fused.parts.size(); ++i) {
+      gguf::TensorInfo& part = parts.emplace_back(whole);
+      part.name = fused.parts[i].name;
+      part.ne = fused.parts[i].ne;
+      part.n_dims = static_cast<u32>(part.ne.size());
+      if (!place(whole, fused, i, row, in_turn, part)) return {};
+    }
+    return parts;
+  }
+
+  // Puts the source with the regrouped rows in the file's place, if there are any.
+  void finish() {
+    if (source_ == nullptr || !source_->has_stripes()) return;
+    file_.document.file_size = source_->end();
+    file_.source = std::move(source_);
+  }
+
+ private:
+  // Where part `number` is: in the file if its rows follow each other there, else behind it.
+  bool place(const gguf::TensorInfo& whole, const arch::FusedTensor& fused, std::size_t number, u64 row, u64 in_turn,
+             gguf::TensorInfo& part) {
+    const bool is_run =
+        fused.turns == 1 && std::ranges::count(fused.pieces, number, &arch::FusedTensor::Piece::part) == 1;
+    const auto start = checked_add(file_.document.data_offset, whole.offset);
+    if (!start || part.bytes() != checked_mul(rows_of(part.ne), row)) return false;
+    if (!is_run) part.offset = source_->end() - file_.document.data_offset;
+    u64 before = 0, taken = 0;  // rows
+    for (const auto& piece : fused.pieces) {
+      if (piece.part == number) {
+        const auto from = checked_add(*start, before * row);
+        if (!from) return false;
+        if (is_run) part.offset = *from - file_.document.data_offset;
+        if (!is_run && !source_->add(*from, piece.rows * row, in_turn * row, fused.turns)) return false;
+        taken += piece.rows * fused.turns;
+      }
+      before += piece.rows;
+    }
+    return taken == rows_of(part.ne);
+  }
+
+  gguf::SetFile& file_;
+  std::shared_ptr<RegroupedSource> source_;
+};
+
 // The factors of a matrix are those of each of its parts.
-std::vector<gguf::TensorInfo> factors_of_parts(const gguf::TensorInfo& whole, const Parts& fused) {
+std::vector<gguf::TensorInfo> factors_of_parts(const gguf::TensorInfo& whole, const Fused& fused) {
   std::vector<gguf::TensorInfo> parts;
   const std::string_view module = without_side(whole.name);
   const auto found = fused.find(std::string(module) + ".weight");
   if (found == fused.end() || (!whole.name.ends_with(".scale") && !whole.name.ends_with(".input_scale"))) return parts;
-  for (const arch::ExpectedTensor& one : found->second) {
+  for (const arch::ExpectedTensor& one : found->second.parts) {
     parts.emplace_back(whole).name = std::string(without_side(one.name)) + whole.name.substr(module.size());
   }
   return parts;
@@ -66,23 +177,25 @@ bool take_fused_apart(gguf::SplitSet& set) {
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) tensors.emplace(tensor.name, &tensor);
   }
-  Parts fused;
+  Fused fused;
   for (arch::FusedTensor& one : arch::fused_tensors(
-           *family, [&](const std::string& name) { return tensors.contains(name); },
+           *family, *sizes, [&](const std::string& name) { return tensors.contains(name); },
            arch::expected_tensors(*family, *sizes))) {
-    fused.emplace(std::move(one.name), std::move(one.parts));
+    fused.emplace(one.name, std::move(one));
   }
   if (fused.empty()) return false;
   for (gguf::SetFile& file : set.files) {
+    Separator separator(file);
     std::vector<gguf::TensorInfo> all;
     for (gguf::TensorInfo& tensor : file.document.tensors) {
       const auto found = fused.find(tensor.name);
       std::vector<gguf::TensorInfo> parts =
-          found == fused.end() ? factors_of_parts(tensor, fused) : rows_of_parts(tensor, found->second);
+          found == fused.end() ? factors_of_parts(tensor, fused) : separator.parts_of(tensor, found->second);
       if (parts.empty()) parts.push_back(std::move(tensor));
       for (gguf::TensorInfo& part : parts) all.push_back(std::move(part));
     }
     file.document.tensors = std::move(all);
+    separator.finish();
   }
   return true;
 }

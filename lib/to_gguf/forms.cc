@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "arch/loader_forms.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
 #include "to_gguf/transposed_rows.h"
@@ -28,16 +29,16 @@ Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor,
   return carrier.choose(matrix.form, matrix.columns, analysis, options, false);
 }
 
-// Has the tensor one factor, or one for each expert? Matrices of layers, and the output head; with a bias llama.cpp
-// aborts.
-bool may_scale(const HfModel& model, const MappedTensor& tensor) {
-  const bool is_known = tensor.name.starts_with("blk.") || tensor.name == "output.weight";
+// True if the tensor has one factor, or one for each expert, and llama.cpp reads it beside the type that takes the
+// form; with a bias llama.cpp aborts.
+bool may_scale(const HfModel& model, const MappedTensor& tensor, const SourceMatrix& matrix) {
+  const TensorType type = matrix.form.kind == FormKind::nvfp4 ? TensorType::NVFP4 : TensorType::BF16;
+  const bool is_known = arch::takes_factor(tensor.name, type);
   const bool is_stack = tensor.ne.size() == 3 && tensor.parts.size() == tensor.ne[2];
-  if (!is_known || !tensor.name.ends_with(".weight") || tensor.has_computed_rows() || tensor.is_whole) return false;
+  if (!is_known || tensor.has_computed_rows() || tensor.is_whole) return false;
   if (!is_stack && tensor.parts.size() != 1) return false;
-  const std::string name = model.matrices[tensor.parts.front().source].name;
-  const std::string bias = name.substr(0, name.rfind('.')) + ".bias";
-  return std::ranges::none_of(model.matrices, [&](const SourceMatrix& matrix) { return matrix.name == bias; });
+  const std::string bias = matrix.name.substr(0, matrix.name.rfind('.')) + ".bias";
+  return std::ranges::none_of(model.matrices, [&](const SourceMatrix& other) { return other.name == bias; });
 }
 
 // A sum is a computed value: plain bases keep their type, quantised ones take the fallback, and F32 as the fallback,
@@ -97,7 +98,7 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
     return form;
   }
   RepackOptions options = wanted;
-  options.may_scale = model.family->applies_weight_scales && may_scale(model, tensor);
+  options.may_scale = model.family->applies_weight_scales && may_scale(model, tensor, matrix);
   const Carrier& carrier = carrier_of(matrix.form);
   const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : carrier.scale_use(matrix.form, matrix.columns, options);
   const bool is_chosen = use == ScaleUse::nothing && (tensor.must_be_f32 || !matrix.is_quantized());

@@ -21,14 +21,23 @@ Sizes two_layers() {
   sizes.set(symbol::feed_forward, 96);
   sizes.set(symbol::vocabulary, 12);
   sizes.set(symbol::rotated, 16);
+  sizes.set(symbol::experts, 3);
+  sizes.set(symbol::expert_ff, 40);
+  sizes.set(symbol::shared_expert_ff, 24);
+  // Delta nets: 2 groups of 8 elements, 4 value heads.
+  sizes.set("Fi", 4);
+  sizes.set("S", 8);
+  sizes.set("G", 2);
+  sizes.set("Hv", 4);
   return sizes;
 }
 
 // What the loader asks of the projections of layer 0 of a file with these tensors: "attn_q.weight 64,64 required".
 std::string asked(const Family& family, const std::set<std::string>& file, std::string_view part = "attn_") {
-  std::vector<ExpectedTensor> expected = expected_tensors(family, two_layers());
+  const Sizes sizes = two_layers();
+  std::vector<ExpectedTensor> expected = expected_tensors(family, sizes);
   expect_as_loaded(
-      family, [&](const std::string& name) { return file.contains(name); }, expected);
+      family, sizes, [&](const std::string& name) { return file.contains(name); }, expected);
   std::string text;
   for (const ExpectedTensor& tensor : expected) {
     const std::string_view name = tensor.name;
@@ -87,7 +96,8 @@ TEST(LoaderForms, FurtherBiases) {
 TEST(LoaderForms, PartsOfFusedTensorsInTheOrderOfTheirRows) {
   const std::set<std::string> file = {"blk.1.attn_qkv.weight", "blk.1.attn_qkv.bias"};
   const auto fused = fused_tensors(
-      cohere2, [&](const std::string& name) { return file.contains(name); }, expected_tensors(cohere2, two_layers()));
+      cohere2, two_layers(), [&](const std::string& name) { return file.contains(name); },
+      expected_tensors(cohere2, two_layers()));
   ASSERT_EQ(fused.size(), 2u);
   EXPECT_EQ(fused[0].name, "blk.1.attn_qkv.weight");
   EXPECT_EQ(fused[1].name, "blk.1.attn_qkv.bias");
@@ -96,6 +106,61 @@ TEST(LoaderForms, PartsOfFusedTensorsInTheOrderOfTheirRows) {
   EXPECT_EQ(fused[0].parts[1].ne, (std::vector<u64>{64, 32}));
   EXPECT_EQ(fused[1].parts[2].name, "blk.1.attn_v.bias");
   EXPECT_EQ(fused[1].parts[2].ne, std::vector<u64>{32});
+}
+
+TEST(LoaderForms, ExpertsInOneAreExpectedWithBothWidths) {
+  EXPECT_EQ(asked(qwen3next, {}, "ffn_gate_"),
+            "ffn_gate_inp.weight 64,3 required\nffn_gate_exps.weight 64,40,3 required\n"
+            "ffn_gate_inp_shexp.weight 64 required\nffn_gate_shexp.weight 64,24 required\n");
+  EXPECT_EQ(asked(qwen3next, {"blk.0.ffn_gate_up_exps.weight"}, "ffn_gate_"),
+            "ffn_gate_inp.weight 64,3 required\nffn_gate_up_exps.weight 64,80,3 required\n"
+            "ffn_gate_inp_shexp.weight 64 required\nffn_gate_shexp.weight 64,24 required\n");
+  EXPECT_EQ(asked(qwen3next, {"blk.0.ffn_gate_up_exps.weight"}, "ffn_up_exps"), "");
+  EXPECT_EQ(asked(qwen2moe, {"blk.0.ffn_gate_up_exps.weight"}, "ffn_up_exps"), "ffn_up_exps.weight 64,40,3 required\n")
+      << "whose loader takes no fused experts";
+}
+
+TEST(LoaderForms, ExpertsTakeTurns) {
+  const auto fused = fused_tensors(
+      qwen3next, two_layers(), [](const std::string& name) { return name == "blk.1.ffn_gate_up_exps.weight"; },
+      expected_tensors(qwen3next, two_layers()));
+  ASSERT_EQ(fused.size(), 1u);
+  EXPECT_EQ(fused[0].turns, 3u);
+  ASSERT_EQ(fused[0].pieces.size(), 2u);
+  EXPECT_EQ(fused[0].parts[fused[0].pieces[1].part].name, "blk.1.ffn_up_exps.weight");
+  EXPECT_EQ(fused[0].pieces[1].rows, 40u);
+}
+
+// Each group has its queries, keys, values and gates together.
+TEST(LoaderForms, OlderDeltaNetsTakeTurnsByGroup) {
+  const auto fused = fused_tensors(
+      qwen3next, two_layers(), [](const std::string& name) { return name == "blk.0.ssm_in.weight"; },
+      expected_tensors(qwen3next, two_layers()));
+  ASSERT_EQ(fused.size(), 1u);
+  EXPECT_EQ(fused[0].turns, 2u);
+  std::string text;
+  for (const FusedTensor::Piece& piece : fused[0].pieces) {
+    text += fused[0].parts[piece.part].name + ' ' + std::to_string(piece.rows) + '\n';
+  }
+  EXPECT_EQ(text,
+            "blk.0.attn_qkv.weight 8\nblk.0.attn_qkv.weight 8\nblk.0.attn_qkv.weight 16\nblk.0.attn_gate.weight 16\n");
+  std::vector<ExpectedTensor> expected = expected_tensors(qwen3next, two_layers());
+  expect_as_loaded(
+      qwen3next, two_layers(), [](const std::string& name) { return name == "blk.0.ssm_in.weight"; }, expected);
+  const auto whole = std::ranges::find(expected, "blk.0.ssm_in.weight", &ExpectedTensor::name);
+  ASSERT_NE(whole, expected.end());
+  EXPECT_EQ(whole->ne, (std::vector<u64>{64, 96}));
+}
+
+TEST(LoaderForms, FactorsAreReadBesideSomeMatrices) {
+  EXPECT_TRUE(takes_factor("blk.0.attn_q.weight", TensorType::BF16));
+  EXPECT_TRUE(takes_factor("blk.17.ffn_down_exps.weight", TensorType::Q8_0));
+  EXPECT_TRUE(takes_factor("output.weight", TensorType::NVFP4));
+  for (const std::string_view name : {"output.weight", "token_embd.weight", "blk.0.ffn_gate_inp.weight",
+                                      "blk.0.attn_q_a.weight", "blk.0.attn_q.bias", "blk.0.ffn_gate_up_exps.weight",
+                                      "blk.", "blk.0", "attn_q.weight", "blk.weight", "blk..weight", "blk.0.weight"}) {
+    EXPECT_FALSE(takes_factor(name, TensorType::BF16)) << name;
+  }
 }
 
 // Whoever adds a family with three projections reads in llama.cpp whether its loader takes them in one tensor, too.
@@ -111,7 +176,7 @@ TEST(LoaderForms, EveryFamilyWithThreeProjectionsIsKnown) {
     }
     const std::size_t count = three.size();
     const auto fused = fused_tensors(
-        *family, [](const std::string& name) { return name == "blk.0.attn_qkv.weight"; }, three);
+        *family, two_layers(), [](const std::string& name) { return name == "blk.0.attn_qkv.weight"; }, three);
     EXPECT_EQ(fused.size(), count >= 3 ? 1u : 0u) << family->name;
   }
 }
