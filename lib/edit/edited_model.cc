@@ -9,6 +9,7 @@
 #include "gguf/key_elements.h"
 #include "gguf/split_keys.h"
 #include "model/gguf_catalog.h"
+#include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/rules.h"
 
 namespace modelutils::edit {
@@ -44,6 +45,10 @@ class ModelReader {
   Status check_container() {
     const Findings findings = gguf_container_findings(set_);
     model_.remarks = leading_warnings(findings);
+    for (Finding finding : prediction_findings(set_)) {
+      if (finding.severity == Severity::error) finding.severity = Severity::warning;
+      if (finding.severity == Severity::warning) model_.remarks.push_back(std::move(finding));
+    }
     const Finding* broken = first_container_error(findings);
     if (broken == nullptr) return {};
     const std::string& path = set_.files.front().path;

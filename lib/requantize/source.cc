@@ -15,6 +15,7 @@
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
 #include "model/gguf_catalog.h"
+#include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/adapter.h"
 #include "tensor/dequantize.h"
@@ -192,6 +193,7 @@ class GgufSource : public Source {
     remarks_.add_all(leading_warnings(findings));
     const Findings of_loader = gguf_loader_rules(set_).findings();
     if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, path));
+    remarks_.add_all(prediction_findings(set_));
     const gguf::SetFile& head = set_.files.front();
     if (head.document.big_endian) {
       return input_error("quantize-big-endian", "is a big-endian file; only little-endian files can be quantised", {},

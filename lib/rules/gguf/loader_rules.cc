@@ -17,10 +17,12 @@
 #include "arch/gguf_sizes.h"
 #include "arch/loader_forms.h"
 #include "arch/names.h"
+#include "arch/prediction_block.h"
 #include "arch/prediction_rows.h"
 #include "base/counted.h"
 #include "base/joined.h"
 #include "gguf/keys.h"
+#include "memory/hyper_parameters.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -61,10 +63,26 @@ class LoaderRules {
     check_default_values(*family, *sizes);
     check_groups();
     check_tensors(*family, *sizes);
+    check_windows();
     return std::move(log_);
   }
 
  private:
+  // Where layers slide in a cache of their own, llama.cpp asserts that there are such layers.
+  void check_windows() {
+    const auto read = memory::read_hyper_parameters(set_, false);
+    if (!read || !*read || !(*read)->has_windows) return;
+    const memory::HyperParameters& model = **read;
+    const auto trunk =
+        model.slides.begin() + static_cast<std::ptrdiff_t>(std::min<u64>(model.trunk, model.slides.size()));
+    if (std::find(model.slides.begin(), trunk, true) != trunk) return;
+    log_.error(
+        Scope::model, "loader-key",
+        fmt::format("is {}, but no layer slides: llama.cpp aborts. Remove the key where the architecture allows that",
+                    model.window),
+        at_key(keys_.arch_key("attention.sliding_window")));
+  }
+
   void check_keys(const arch::Family& family) {
     for (const arch::Key* row : arch::keys_of(family)) {
       const bool is_wanted = arch::has_name(family.loader_needs, row->name);
@@ -229,7 +247,7 @@ class LoaderRules {
     });
     std::vector<arch::ExpectedTensor> all = arch::expected_tensors(family, sizes);
     arch::expect_as_loaded(
-        family, [&](const std::string& name) { return left.contains(name); }, all);
+        family, sizes, [&](const std::string& name) { return left.contains(name); }, all);
     const std::set<std::string_view> deciding = deciding_tensors(family);
     using Place = std::tuple<const arch::Tensor*, arch::Side, std::vector<u64>>;
     const auto place_of = [&](const arch::ExpectedTensor& expected) {
@@ -243,7 +261,7 @@ class LoaderRules {
       if (is_optional && !deciding.contains(expected.row->name) && left.contains(expected.name))
         in_some_layer.insert(place_of(expected));
     }
-    std::unordered_set<std::string_view> known;
+    std::unordered_map<std::string_view, const gguf::TensorInfo*> known;
     for (const arch::ExpectedTensor& expected : all) {
       const auto found = left.find(expected.name);
       if (found == left.end()) {
@@ -261,38 +279,42 @@ class LoaderRules {
         continue;
       }
       check_tensor(expected, *found->second);
-      known.insert(expected.name);
+      known.insert(*found);
       left.erase(found);
     }
     check_blocks(family, left, known);
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known)) continue;
-      // Blocks that predict further tokens follow the layers; they may be of a kind that nothing is known of.
-      const bool has_rows = blocks_ > 0 && !family.prediction.tensors.empty();
-      if (!has_rows && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
+      // Blocks that predict further tokens follow the layers; they may be of a kind that nothing is known of. Loaders
+      // that know no such blocks ask for none of their tensors.
+      const bool is_unknown = blocks_ == 0 || (family.prediction.tensors.empty() &&
+                                               family.cache.prediction != arch::PredictionBlocks::unknown);
+      if (is_unknown && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));
     }
   }
 
-  // Blocks that predict further tokens, behind the layers. The loader tells by eh_proj whether the file has them.
+  // Blocks that predict further tokens, behind the layers. Loaders that do not insist on them tell by eh_proj whether
+  // the file has them.
   void check_blocks(const arch::Family& family, std::unordered_map<std::string_view, const gguf::TensorInfo*>& left,
-                    std::unordered_set<std::string_view>& known) {
+                    std::unordered_map<std::string_view, const gguf::TensorInfo*>& known) {
     if (blocks_ == 0 || family.prediction.tensors.empty()) return;
     arch::set_marks(family, with_blocks_, [&](const std::string& name) {
       return left.contains(name) || known.contains(name) ? std::optional(u64{1}) : std::nullopt;
     });
     blocks_expected_ = arch::expected_block_tensors(family, with_blocks_, blocks_);
     arch::expect_as_loaded(
-        family, [&](const std::string& name) { return left.contains(name); }, blocks_expected_);
+        family, with_blocks_, [&](const std::string& name) { return left.contains(name); }, blocks_expected_);
     const u64 first = with_blocks_.get(arch::symbol::layers) - blocks_;
-    const bool is_there = left.contains(fmt::format("blk.{}.nextn.eh_proj.weight", first));
+    const bool is_there =
+        !family.cache.may_lack_prediction || left.contains(fmt::format("blk.{}.nextn.eh_proj.weight", first));
     for (const arch::ExpectedTensor& expected : blocks_expected_) {
       const auto found = left.find(expected.name);
       if (found != left.end()) {
         check_tensor(expected, *found->second);
-        known.insert(expected.name);
+        known.insert(*found);
         left.erase(found);
       } else if (is_there && expected.need == arch::Need::required) {
         log_.error(Scope::model, "loader-tensor-missing", "is missing, but llama.cpp requires it",
@@ -301,15 +323,19 @@ class LoaderRules {
     }
   }
 
-  // Next to any matrix may be a factor for all of it, or one for each expert, of its values (".scale") or of its input.
+  // Beside a matrix may be a factor for all of it, or one for each expert, of its values (".scale") or of its input.
   static bool is_weight_scale(const gguf::TensorInfo& tensor, const arch::Sizes& sizes,
-                              const std::unordered_set<std::string_view>& known) {
+                              const std::unordered_map<std::string_view, const gguf::TensorInfo*>& known) {
     const std::string_view name = tensor.name;
     for (const std::string_view suffix : {".input_scale", ".scale"}) {
       if (!name.ends_with(suffix)) continue;
       const std::string weight = std::string(name.substr(0, name.size() - suffix.size())) + ".weight";
       const u64 factors = weight.find("_exps.") == weight.npos ? 1 : sizes.get(arch::symbol::experts);
-      return known.contains(weight) && tensor.type() == TensorType::F32 && tensor.ne == std::vector<u64>{factors};
+      const auto found = known.find(weight);
+      if (found == known.end() || !arch::takes_factor(weight, found->second->type().value_or(TensorType::F32))) {
+        return false;
+      }
+      return tensor.type() == TensorType::F32 && tensor.ne == std::vector<u64>{factors};
     }
     return false;
   }
@@ -356,30 +382,32 @@ class LoaderRules {
   FindingLog log_;
 };
 
-}  // namespace
+// Tensors that a loader requires, and those of them that the file has.
+struct TensorCount {
+  u64 required = 0, present = 0;
+  bool has_frame = false;  // what is required before and behind the layers, and something of each layer
+};
 
-bool is_whole_model(const gguf::SplitSet& set) {
+TensorCount count_tensors(const gguf::SplitSet& set) {
+  TensorCount count;
   const gguf::Index keys(set.files.front().document);
-  if (keys.string_value("general.type").value_or("model") != "model") return false;
+  if (keys.string_value("general.type").value_or("model") != "model") return count;
   const arch::Family* family = arch::find_family(keys);
-  if (family == nullptr) return false;
+  if (family == nullptr) return count;
   // With the arrays of sizes that differ from layer to layer, where they can be read.
   auto read = arch::read_gguf_sizes(*family, keys, set.files.front());
   arch::Sizes sizes = read ? std::move(*read) : arch::stated_gguf_sizes(*family, keys);
   arch::leave_out_prediction(*family, keys, sizes);
   std::unordered_set<std::string_view> names;
-  const arch::Names rows(*family);
-  u64 layers = 0;
   std::set<u64> layers_seen;
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       names.insert(tensor.name);
-      const std::optional<u64> layer = rows.find_gguf(tensor.name).layer;
-      if (!layer || *layer >= arch::max_layers) continue;
-      layers_seen.insert(*layer);
-      layers = std::max(layers, *layer + 1);
+      const std::optional<u64> layer = arch::block_of(tensor.name);
+      if (layer && *layer < arch::max_layers) layers_seen.insert(*layer);
     }
   }
+  const u64 layers = layers_seen.empty() ? 0 : *layers_seen.rbegin() + 1;
   if (sizes.get(arch::symbol::layers) == 0 || sizes.get(arch::symbol::layers) > arch::max_layers) {
     sizes.set(arch::symbol::layers, layers);
   }
@@ -387,25 +415,44 @@ bool is_whole_model(const gguf::SplitSet& set) {
             [&](const std::string& name) { return names.contains(name) ? std::optional<u64>(1) : std::nullopt; });
   std::vector<arch::ExpectedTensor> all = arch::expected_tensors(*family, sizes);
   arch::expect_as_loaded(
-      *family, [&](const std::string& name) { return names.contains(name); }, all);
-  u64 required = 0;
-  u64 found = 0;
+      *family, sizes, [&](const std::string& name) { return names.contains(name); }, all);
   bool has_both_ends = true;
   for (const arch::ExpectedTensor& expected : all) {
     if (expected.need != arch::Need::required) continue;
-    ++required;
+    ++count.required;
     const bool is_there = names.contains(expected.name);
-    found += is_there;
+    count.present += is_there;
     has_both_ends = has_both_ends && (expected.in_layer || is_there);
   }
-  if (required <= 2) return false;
-  if (4 * found >= 3 * required) return true;
-  // Where sizes cannot be read, or a key that says which layers are of which kind is missing, nobody knows what a layer
-  // must have: what is in front of the layers, all of them and what comes after them are a whole model.
-  bool is_known = read.has_value();
-  arch::for_each_name(family->loader_needs,
-                      [&](std::string_view name) { is_known = is_known && keys.key(keys.arch_key(name)) != nullptr; });
-  return !is_known && has_both_ends && layers > 1 && layers_seen.size() == layers;
+  count.has_frame = has_both_ends && layers > 0 && layers_seen.size() == layers;
+  return count;
+}
+
+}  // namespace
+
+bool is_whole_model(const gguf::SplitSet& set) {
+  const TensorCount count = count_tensors(set);
+  if (count.present == 0 || arch::is_prediction_alone(set)) return false;
+  if (gguf::Index(set.files.front().document).string_value("general.type") == "model") return true;
+  if (count.required <= 2) return false;
+  return 4 * count.present >= 3 * count.required || (count.has_frame && 2 * count.present > count.required);
+}
+
+FindingLog exemption_findings(const gguf::SplitSet& set) {
+  FindingLog log;
+  const gguf::Index keys(set.files.front().document);
+  const bool has_tensors =
+      std::ranges::any_of(set.files, [](const gguf::SetFile& file) { return !file.document.tensors.empty(); });
+  const bool is_model = keys.string_value("general.type").value_or("model") == "model";
+  if (!has_tensors || !is_model || arch::find_family(keys) == nullptr || arch::is_prediction_alone(set)) return log;
+  const TensorCount count = count_tensors(set);
+  log.note(Scope::model, "loader-exempt",
+           fmt::format(
+               "the file has {} of {} that llama.cpp requires of this architecture, and no general.type: it is taken "
+               "for a part of a model, and is not checked as llama.cpp's loader would",
+               count.present, counted(count.required, "tensor")),
+           at_key("general.architecture"));
+  return log;
 }
 
 FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary) {

@@ -14,9 +14,15 @@ namespace modelutils {
 /// `with_vocabulary` is false for files written without a tokenizer.
 FindingLog loader_findings(const gguf::SplitSet& set, bool with_vocabulary = true);
 
-/// Is it meant to be a whole language model of an architecture that we know? Its keys say so (general.type is absent or
-/// "model"), and it has at least three quarters of the tensors that such a model must have.
+/// True if the file is meant to be a whole language model of an architecture that we know: general.type is "model"; or
+/// it is absent, and there are three quarters of the tensors that such a model must have, or more than half, both ends
+/// and a part of each layer. Not a file without tensors, nor one of blocks that predict further
+/// tokens alone.
 bool is_whole_model(const gguf::SplitSet& set);
+
+/// The note "loader-exempt" for a file with tensors of a known architecture to which loader_findings() does not apply
+/// since it may be a part of a model.
+FindingLog exemption_findings(const gguf::SplitSet& set);
 
 /// What the loader of an architecture that no directory is converted to does not ask for: warnings
 /// "loader-tensor-extra".

@@ -10,6 +10,7 @@
 #include "base/checked_math.h"
 #include "base/joined.h"
 #include "base/log.h"
+#include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/rule_parts.h"
 #include "rules/wording.h"
 
@@ -36,7 +37,7 @@ class ModelRules {
       return;
     }
     if (is_part_of_a_model()) return;
-    if (!lacks_prediction()) check_layers();
+    if (known_ == nullptr || !lacks_prediction(index_, facts_.blocks)) check_layers();
     check_against("embedding_length", facts_.embedding_size, "a row of token_embd.weight has", "element");
     check_per_layer_arrays();
     check_experts();
@@ -79,21 +80,6 @@ class ModelRules {
 
   // A known architecture refuses what contradicts its tensors; of others one can only say that it is odd.
   Severity contradiction() const { return known_ != nullptr ? Severity::error : Severity::warning; }
-
-  // Files of the trunk alone may count the blocks that predict further tokens.
-  bool lacks_prediction() {
-    const std::string name = index_.arch_key("nextn_predict_layers");
-    const u64 extra = index_.unsigned_value(name).value_or(0);
-    const std::optional<u64> stated = index_.unsigned_value(index_.arch_key("block_count"));
-    if (known_ == nullptr || !known_->cache.may_lack_prediction || extra == 0 || !stated || !facts_.blocks)
-      return false;
-    if (*facts_.blocks >= *stated || *facts_.blocks + extra != *stated) return false;
-    log_.note(Scope::model, "gguf-prediction-absent",
-              fmt::format("counts {} that {} not in the file: llama.cpp loads the model without {}",
-                          counted(extra, "block"), verb(extra, "is", "are"), verb(extra, "it", "them")),
-              at_key(name), offset_of(name));
-    return true;
-  }
 
   // HRM counts as blocks how often layers run; the file has those of two stacks once. llama.cpp's loader ends the
   // program (GGML_ASSERT) where the numbers do not agree.

@@ -36,7 +36,14 @@ class EncoderRules {
                                    *type, encoder_.name),
                        at_key("clip.projector_type"));
     }
-    if (!is_whole()) return;
+    if (!is_whole()) {
+      return log_.note(
+          Scope::model, "loader-exempt",
+          fmt::format("the file has few of the tensors of {} encoder, and general.type does not say that it is "
+                      "a projector: it is not checked as llama.cpp would",
+                      encoder_.name == "audio" ? "an audio" : "a vision"),
+          at_key(encoder_.flag));
+    }
     if (!index_.bool_value(encoder_.flag)) missing(at_key(encoder_.flag));
     if (!type) return missing(at_key("clip.projector_type"));
     check_keys();
@@ -102,6 +109,7 @@ class EncoderRules {
   }
 
   bool is_whole() const {
+    if (index_.string_value("general.type") == "mmproj") return true;
     const std::vector<std::string> names = required();
     const auto found = std::ranges::count_if(names, [this](const std::string& name) { return has(name); });
     return names.size() > 2 && 4 * static_cast<u64>(found) >= 3 * names.size();

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "model/gguf_catalog.h"
 #include "rules/gguf/loader_rules.h"
+#include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/projector_rules.h"
 #include "rules/gguf/rule_parts.h"
 #include "template/source.h"
@@ -101,12 +102,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
   // With parts missing, neither the keys nor the tensors need be those of the model.
   const bool is_whole = first_container_error(set.findings) == nullptr;
   if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
-  if (first.document.complete && is_whole && arch::is_prediction_alone(set)) {
-    part.warning(Scope::model, "gguf-prediction-alone",
-                 "the file has only blocks that predict further tokens: it is not a model by itself, and llama.cpp "
-                 "crashes when it is run alone",
-                 at_key(index.arch_key("nextn_predict_layers")));
-  }
+  if (first.document.complete && is_whole) part.add_all(prediction_findings(set));
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   FindingLog of_tokens;
@@ -120,7 +116,10 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
 FindingLog gguf_loader_rules(const gguf::SplitSet& set) {
   FindingLog log = projector_findings(set);
   log.add_all(runtime_findings(set));
-  if (!is_whole_model(set)) return log;
+  if (!is_whole_model(set)) {
+    log.add_all(exemption_findings(set));
+    return log;
+  }
   const bool has_vocabulary =
       gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";
   log.add_all(loader_findings(set, has_vocabulary));
