@@ -1,12 +1,15 @@
 // What the names of a template are given, wherever they get it.
 #include <algorithm>
 
-#include "template/constants.h"
+#include "template/literals.h"
 #include "template/tree_walk.h"
 
 namespace modelutils::jinja {
 
 namespace {
+
+// More values of one name than this are not followed.
+constexpr std::size_t most_values = 4;
 
 bool is_text(const Expression& expression) {
   return expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text);
@@ -16,7 +19,7 @@ bool is_text(const Expression& expression) {
 
 class Collector : public TreeWalk {
  public:
-  explicit Collector(Constants& into) : into_(into) {}
+  explicit Collector(Literals& into) : into_(into) {}
 
  protected:
   void enter(const Statement& statement) override {
@@ -24,7 +27,7 @@ class Collector : public TreeWalk {
       case StatementKind::set:
       case StatementKind::load: bind(statement.target, statement.value); break;
       case StatementKind::set_block: {
-        Constants::Binding& binding = bind(statement.target, nullptr);
+        Literals::Binding& binding = bind(statement.target, nullptr);
         binding.bodies.push_back(&statement.body);
         break;
       }
@@ -80,15 +83,15 @@ class Collector : public TreeWalk {
   }
 
  private:
-  Constants::Binding& bind_name(std::string name, const Expression* value) {
+  Literals::Binding& bind_name(std::string name, const Expression* value) {
     const auto [at, is_new] = into_.bindings_.try_emplace(std::move(name));
     if (is_new) into_.order_.push_back(at->first);
-    if (value != nullptr && at->second.values.size() < most_texts) at->second.values.push_back(value);
+    if (value != nullptr && at->second.values.size() < most_values) at->second.values.push_back(value);
     return at->second;
   }
   void bind_key(std::string_view key, const Expression* value) { bind_name("." + std::string(key), value); }
 
-  Constants::Binding& bind(const Expression* target, const Expression* value) {
+  Literals::Binding& bind(const Expression* target, const Expression* value) {
     if (target == nullptr) return bind_name({}, nullptr);
     if (target->kind == ExpressionKind::member) return bind_name("." + std::string(target->text), value);
     if (target->kind == ExpressionKind::name) return bind_name(std::string(target->text), value);
@@ -103,16 +106,16 @@ class Collector : public TreeWalk {
   void bind_loop(const Statement& loop) {
     bind(loop.target, nullptr);
     if (loop.value->kind != ExpressionKind::list && loop.value->kind != ExpressionKind::tuple) return;
-    for (std::size_t i = 0; i < std::min(loop.value->operands.size(), most_texts); ++i) {
+    for (std::size_t i = 0; i < std::min(loop.value->operands.size(), most_values); ++i) {
       bind(loop.target, loop.value->operands[i]);
     }
   }
 
-  Constants& into_;
+  Literals& into_;
   std::vector<const Expression*> calls_;
 };
 
-void Constants::collect(const Body& body) {
+void Literals::collect(const Body& body) {
   Collector collector(*this);
   collector.walk(body);
   collector.bind_calls();

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "template/calls.h"
-#include "template/constants.h"
 #include "template/hidden_text.h"
+#include "template/literals.h"
 #include "template/source.h"
 #include "template/suspicious_names.h"
 #include "template/tree_walk.h"
@@ -41,6 +41,10 @@ bool is_format(std::string_view name) {
   return name == "format" || name == "format_map";
 }
 
+bool is_text(const Expression& expression) {
+  return expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text);
+}
+
 // How often an expression joins the variable to itself.
 std::size_t count_of(const Expression& value, const Expression& target) {
   const bool is_join = value.kind == ExpressionKind::add || value.kind == ExpressionKind::concat;
@@ -56,11 +60,8 @@ std::size_t count_of(const Expression& value, const Expression& target) {
 class Inspector : public TreeWalk {
  public:
   Inspector(const Template& parsed, std::string_view original)
-      : source_(parsed.source()), original_(original), constants_(parsed.root().body) {
+      : source_(parsed.source()), original_(original), literals_(parsed.root().body) {
     walk(parsed.root().body);
-    if (constants_.is_exhausted()) {
-      say("template-size", 0, "more is put together of constants than is looked at");
-    }
     for (const UnusedText& text : unused_texts(parsed.root().body)) {
       say("template-unused", text.at,
           fmt::format("text that is never rendered: nothing {} '{}'", text.is_macro ? "calls" : "reads",
@@ -124,24 +125,22 @@ class Inspector : public TreeWalk {
     const bool is_range = value.kind == ExpressionKind::call && calls_global(*value.operands.front(), "range");
     if (!is_range) return static_cast<double>(value.kind == ExpressionKind::list ? value.operands.size() : 1);
     const auto& arguments = value.arguments.positional;
-    const auto first = arguments.empty() ? std::nullopt : constants_.number(arguments.front());
+    const auto first = arguments.empty() ? std::nullopt : literals_.number(arguments.front());
     if (arguments.size() < 2) return first.value_or(1);
-    return constants_.number(arguments[1]).value_or(1) - first.value_or(0);
+    return literals_.number(arguments[1]).value_or(1) - first.value_or(0);
   }
 
   bool calls_global(const Expression& callee, std::string_view name) const {
-    return callee.kind == ExpressionKind::name && callee.text == name && !constants_.is_bound(name);
+    return callee.kind == ExpressionKind::name && callee.text == name && !literals_.is_bound(name);
   }
 
   void visit(const Expression& expression) override {
     const auto& operands = expression.operands;
     switch (expression.kind) {
       case ExpressionKind::constant: check_text(expression); break;
-      case ExpressionKind::attribute: check_access(expression.at, {std::string(expression.text)}, *operands[0]); break;
+      case ExpressionKind::attribute: check_access(expression.at, expression.text, *operands[0]); break;
       case ExpressionKind::item:
-        if (operands[1]->kind != ExpressionKind::slice) {
-          check_access(expression.at, constants_.texts(operands[1]), *operands[0]);
-        }
+        if (operands[1]->kind != ExpressionKind::slice) check_item(expression);
         break;
       case ExpressionKind::filter: check_filter(expression); break;
       case ExpressionKind::call: check_call(expression); break;
@@ -169,57 +168,52 @@ class Inspector : public TreeWalk {
     say("template-unsafe-name", at, fmt::format("the chat template accesses Python's '{}'", shown(name)));
   }
 
-  void check_access(std::size_t at, const Texts& names, const Expression& base) {
-    for (const std::string& name : names) {
-      if (is_unsafe(name)) return say_unsafe(at, name);
-      if (name == std::string(1, unknown_piece)) continue;
-      const bool is_name = base.kind == ExpressionKind::name && !constants_.is_bound(base.text);
-      if (is_name && base.text == "self" && name.starts_with("_")) return say_unsafe(at, name);
-      if (is_name && is_global(base.text)) return say_unsafe(at, std::string(base.text) + "." + name);
-      if (is_name && is_module(base.text) && !constants_.is_guarded(base.text)) {
-        return say("template-unknown-call", at,
-                   fmt::format("the chat template uses the module '{}', which no program offers it", base.text));
-      }
-      if (base.kind != ExpressionKind::call) continue;
-      const Expression& callee = *base.operands.front();
-      const bool is_cycler = calls_global(callee, "cycler");
-      const bool is_known = is_cycler && (name == "next" || name == "current" || name == "reset");
-      if ((is_cycler || calls_global(callee, "joiner")) && !is_known) {
-        return say_unsafe(at, std::string(callee.text) + "()." + name);
-      }
+  void check_item(const Expression& item) {
+    const Expression& name = *item.operands[1];
+    if (is_text(name)) return check_access(item.at, name.constant.view(), *item.operands[0]);
+    if (const std::string joined = literals_.joined(&name); !unsafe_piece(joined).empty()) {
+      say_unsafe(item.at, unsafe_piece(joined));
+    }
+  }
+
+  void check_access(std::size_t at, std::string_view name, const Expression& base) {
+    if (is_unsafe(name)) return say_unsafe(at, name);
+    const bool is_name = base.kind == ExpressionKind::name && !literals_.is_bound(base.text);
+    if (is_name && base.text == "self" && name.starts_with("_")) return say_unsafe(at, name);
+    if (is_name && is_global(base.text)) return say_unsafe(at, fmt::format("{}.{}", base.text, name));
+    if (is_name && is_module(base.text) && !literals_.is_guarded(base.text)) {
+      return say("template-unknown-call", at,
+                 fmt::format("the chat template uses the module '{}', which no program offers it", base.text));
+    }
+    if (base.kind != ExpressionKind::call) return;
+    const Expression& callee = *base.operands.front();
+    const bool is_cycler = calls_global(callee, "cycler");
+    const bool is_known = is_cycler && (name == "next" || name == "current" || name == "reset");
+    if ((is_cycler || calls_global(callee, "joiner")) && !is_known) {
+      say_unsafe(at, fmt::format("{}().{}", callee.text, name));
     }
   }
 
   void check_format(const Expression* form, std::size_t at) {
-    for (const std::string& text : constants_.texts(form)) {
-      if (check_format_text(text, at)) return;
-    }
+    const std::string text = literals_.joined(form);
+    if (check_fields(text, at)) return;
+    if (has_large_width(text)) say_large(at, "a width");
   }
 
-  bool check_format_text(std::string_view text, std::size_t at) {
-    if (const std::string_view name = unsafe_field(text); !name.empty()) {
-      say("template-unsafe-name", at,
-          fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
-      return true;
-    }
-    if (!has_large_width(text)) return false;
-    say_large(at, "a width");
+  bool check_fields(std::string_view text, std::size_t at) {
+    const std::string_view name = unsafe_field(text);
+    if (name.empty()) return false;
+    say("template-unsafe-name", at,
+        fmt::format("the chat template accesses Python's '{}' through format", shown(name)));
     return true;
   }
 
-  // A method that a filter, a variable or an item gave: "'{0.__class__}'|attr('format')".
+  // A method of any name, which a filter, a variable or an item may have given: "'{0.__class__}'|attr('format')".
   void check_method(const Expression& callee, const Expression& call) {
-    if (callee.kind == ExpressionKind::filter && callee.text == "attr" && !callee.arguments.positional.empty()) {
-      const Texts names = constants_.texts(callee.arguments.positional.front());
-      if (std::any_of(names.begin(), names.end(), is_format)) return check_format(callee.operands.front(), call.at);
-    }
-    if (callee.kind == ExpressionKind::name && !constants_.is_bound(callee.text)) return;
-    const Value value = constants_.value(callee);
-    if (!value.is(Kind::function)) return;
-    const auto& method = value.as<Function>();
-    if (!method.self.is(Kind::text)) return;
-    if (is_format(method.name)) check_format_text(method.self.view(), call.at);
-    if (takes_width(method.name)) check_width(call.arguments, call.at);
+    if (check_fields(literals_.joined(&callee), call.at)) return;
+    const bool is_attribute = callee.kind == ExpressionKind::filter && callee.text == "attr";
+    if (!is_attribute || callee.arguments.positional.empty()) return;
+    if (takes_width(literals_.joined(callee.arguments.positional.front()))) check_width(call.arguments, call.at);
   }
 
   void check_filter(const Expression& filter) {
@@ -227,13 +221,11 @@ class Inspector : public TreeWalk {
     const bool is_join = filter.text == "join";  // its first argument is a separator
     if (is_join || takes_names(filter.text)) {
       const auto check = [&](const Expression* argument) {
-        for (const std::string& text : constants_.texts(argument)) {
-          if (const std::string_view name = unsafe_part(text); !name.empty()) {
-            say("template-unsafe-name", filter.at,
-                fmt::format("the chat template accesses Python's '{}' through the filter '{}'", shown(name),
-                            filter.text));
-          }
-        }
+        const std::string text = literals_.joined(argument);
+        const std::string_view name = is_text(*argument) ? unsafe_part(text) : unsafe_piece(text);
+        if (name.empty()) return;
+        say("template-unsafe-name", filter.at,
+            fmt::format("the chat template accesses Python's '{}' through the filter '{}'", shown(name), filter.text));
       };
       for (std::size_t i = is_join ? 1 : 0; i < arguments.positional.size(); ++i) check(arguments.positional[i]);
       for (const auto& [name, argument] : arguments.named) {
@@ -246,16 +238,14 @@ class Inspector : public TreeWalk {
     }
     if (filter.text == "format") check_format(filter.operands.front(), filter.at);
     if (filter.text == "map" && !arguments.positional.empty() && filter.operands.front() != nullptr) {
-      for (const std::string& called : constants_.texts(arguments.positional.front())) {
-        if (called != "format") continue;
-        for (const Expression* form : filter.operands.front()->operands) check_format(form, filter.at);
-      }
+      const std::string called = literals_.joined(arguments.positional.front());
+      if (called == "format") check_format(filter.operands.front(), filter.at);
     }
     if (takes_width(filter.text)) check_width(arguments, filter.at);
   }
 
   void check_width(const ArgumentList& arguments, std::size_t at) {
-    const auto is_large = [&](const Expression* one) { return constants_.number(one).value_or(0) >= large_number; };
+    const auto is_large = [&](const Expression* one) { return literals_.number(one).value_or(0) >= large_number; };
     const auto& positional = arguments.positional;
     if (std::any_of(positional.begin(), positional.end(), is_large) ||
         std::any_of(arguments.named.begin(), arguments.named.end(),
@@ -271,12 +261,11 @@ class Inspector : public TreeWalk {
   void check_call(const Expression& call) {
     const Expression& callee = *call.operands.front();
     if (callee.kind == ExpressionKind::attribute || callee.kind == ExpressionKind::item) {
-      const std::string name = callee.kind == ExpressionKind::attribute ? std::string(callee.text)
-                                                                        : constants_.texts(callee.operands[1]).front();
+      const std::string name =
+          callee.kind == ExpressionKind::attribute ? std::string(callee.text) : literals_.joined(callee.operands[1]);
       if (is_format(name)) return check_format(callee.operands.front(), call.at);
       if (takes_width(name)) return check_width(call.arguments, call.at);
-      if (callee.kind == ExpressionKind::item) check_method(callee, call);
-      return;
+      return check_method(callee, call);
     }
     check_method(callee, call);
     if (callee.kind != ExpressionKind::name) return;
@@ -284,19 +273,19 @@ class Inspector : public TreeWalk {
     if (calls_global(callee, "range")) {
       const auto& arguments = call.arguments.positional;
       if (std::any_of(arguments.begin(), arguments.end(), [&](const Expression* one) {
-            return std::abs(constants_.number(one).value_or(0)) > most_in_range;
+            return std::abs(literals_.number(one).value_or(0)) > most_in_range;
           })) {
         say_large(call.at, "the range of a loop");
       }
     }
     if (calls_global(callee, "lipsum")) check_width(call.arguments, call.at);
     const FunctionBody* macro = around().macro;
-    if (macro != nullptr && macro->name == name && constants_.macro(name) == macro && !around().is_conditional) {
+    if (macro != nullptr && macro->name == name && literals_.macro(name) == macro && !around().is_conditional) {
       say("template-size", call.at, fmt::format("the macro '{}' calls itself without end", name));
     }
-    if (constants_.is_bound(name) || is_global(name) || is_block_name(name)) return;
+    if (literals_.is_bound(name) || is_global(name) || is_block_name(name)) return;
     if (is_unsafe(name)) return say_unsafe(call.at, name);
-    if (!constants_.is_guarded(name)) {
+    if (!literals_.is_guarded(name)) {
       say("template-unknown-call", call.at,
           fmt::format("the chat template calls '{}', which no program offers it", shown(name)));
     }
@@ -305,24 +294,28 @@ class Inspector : public TreeWalk {
   void check_product(const Expression& product) {
     for (std::size_t side = 0; side < 2; ++side) {
       const Expression& other = *product.operands[1 - side];
-      const double count = constants_.number(product.operands[side]).value_or(0);
-      if (count < large_number || constants_.number(&other)) continue;
-      const bool is_text = other.kind == ExpressionKind::list || other.kind == ExpressionKind::tuple ||
-                           constants_.texts(&other) != Texts{std::string(1, unknown_piece)};
+      const double count = literals_.number(product.operands[side]).value_or(0);
+      if (count < large_number || literals_.number(&other)) continue;
+      const bool is_text = other.kind == ExpressionKind::list || other.kind == ExpressionKind::tuple || has_text(other);
       if (is_text || count >= 100 * large_number) return say_large(product.at, "the product '*'");
     }
   }
 
+  bool has_text(const Expression& value) {
+    const std::string text = literals_.joined(&value);
+    return text.find_first_not_of(unknown_piece) != text.npos;
+  }
+
   void check_power(const Expression& power) {
-    const auto value = constants_.number(&power);
-    const double exponent = constants_.number(power.operands[1]).value_or(0);
+    const auto value = literals_.number(&power);
+    const double exponent = literals_.number(power.operands[1]).value_or(0);
     if (std::abs(value.value_or(0)) > largest_number || std::isnan(value.value_or(0)) || exponent > 10'000)
       say_large(power.at, "the power '**'");
   }
 
   const std::string_view source_;
   const std::string_view original_;
-  Constants constants_;
+  Literals literals_;
   std::vector<double> rounds_;  // of the loops around, multiplied
   std::vector<Remark> remarks_;
 };

@@ -39,26 +39,13 @@ struct Loop : Object {
   Value current, before, changed;
 };
 
-/// Values of expressions that are evaluated outside a run, where no variable has a slot.
-class KnownValues {
- public:
-  virtual Value of(const Expression& expression) = 0;
-
- protected:
-  ~KnownValues() = default;
-};
-
 class Interpreter {
  public:
-  /// `known`: for constant() alone.
-  Interpreter(Machine& machine, i64 now, KnownValues* known = nullptr) : machine_(machine), now_(now), known_(known) {}
+  Interpreter(Machine& machine, i64 now) : machine_(machine), now_(now) {}
 
   /// A variable of the context, before run().
   void set(std::string name, Value value) { context_.emplace_back(std::move(name), value); }
   Outcome<std::string> run(const FunctionBody& root);
-
-  /// The expression, if those below it are what is known.
-  Outcome<Value> constant(const Expression& node) { return evaluate_node(node); }
 
   Machine& machine() { return machine_; }
   i64 now() const { return now_; }
@@ -115,7 +102,6 @@ class Interpreter {
 
   Machine& machine_;
   const i64 now_;
-  KnownValues* const known_;
   std::vector<std::pair<std::string, Value>> context_;
   std::unordered_map<std::string_view, Value> exported_;  // assigned at the top level
   const Activation* activation_ = nullptr;

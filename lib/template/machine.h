@@ -43,8 +43,6 @@ class Machine {
     u64 memory = 0;
   };
   const Spent& spent() const { return spent_; }
-  /// Goes on as if `spent` were all; gives what it was.
-  Spent exchange_spent(Spent spent) { return std::exchange(spent_, spent); }
 
   tl::unexpected<Failure*> fail(FailureKind kind, std::string message) {
     count(message.size());

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/escape.h"
-#include "template/constants.h"
+#include "template/literals.h"
 
 namespace modelutils::jinja {
 
@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 21> unsafe_names = {
     "mro",          "gi_frame",      "gi_code",   "cr_frame", "cr_code",    "ag_frame",     "ag_code",
     "f_back",       "f_globals",     "f_locals",  "f_code",   "f_builtins", "func_globals", "func_code",
     "func_closure", "func_defaults", "func_dict", "im_func",  "im_self",    "im_class",     "tb_frame"};
+constexpr std::array<std::string_view, 4> telling_words = {"class", "globals", "builtins", "getattribute"};
 constexpr std::array<std::string_view, 13> naming_filters = {"attr",       "map",    "select",  "reject", "selectattr",
                                                              "rejectattr", "sort",   "groupby", "sum",    "min",
                                                              "max",        "unique", "format"};
@@ -48,6 +49,21 @@ std::string_view unsafe_part(std::string_view path) {
     while (end < path.size() && (is_ascii_word(path[end]) || path[end] == unknown_piece)) ++end;
     if (is_unsafe(path.substr(begin, end - begin))) return path.substr(begin, end - begin);
     begin = end + 1;
+  }
+  return {};
+}
+
+std::string_view unsafe_piece(std::string_view joined) {
+  if (const std::string_view name = unsafe_part(joined); !name.empty()) return name;
+  // "x__class__x", which a slice or strip() cuts.
+  for (std::size_t begin = joined.find("__"); begin != joined.npos; begin = joined.find("__", begin + 1)) {
+    std::size_t end = begin + 2;
+    while (end < joined.size() && is_ascii_word(joined[end]) && joined[end] != '_') ++end;
+    if (end > begin + 2 && joined.substr(end).starts_with("__")) return joined.substr(begin, end + 2 - begin);
+  }
+  // "%c%cclass%c%c": the underscores come from elsewhere.
+  for (const std::string_view word : telling_words) {
+    if (const std::size_t at = joined.find(word); at != joined.npos) return joined.substr(at, word.size());
   }
   return {};
 }

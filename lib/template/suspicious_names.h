@@ -13,6 +13,8 @@ bool is_ascii_word(char c);
 bool is_unsafe(std::string_view name);
 /// The unsafe one of the names that dots and brackets separate; empty if there is none.
 std::string_view unsafe_part(std::string_view path);
+/// The same of a name that is put together of literals (template/literals.h), whatever is done to them.
+std::string_view unsafe_piece(std::string_view joined);
 /// The unsafe name in a replacement field of str.format; empty if there is none.
 std::string_view unsafe_field(std::string_view text);
 
