@@ -1,4 +1,4 @@
-// "{0.name:>8}".format(…)
+// "{0.name}".format(…)
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,10 +17,8 @@ class BraceFormat {
   BraceFormat(Interpreter& interpreter, const Call& call)
       : interpreter_(interpreter), machine_(interpreter.machine()), call_(call) {}
 
-  // `depth`: fields within the specification of a field are looked into once.
-  Outcome<std::string> run(std::string_view text, int depth = 2) {
+  Outcome<std::string> run(std::string_view text) {
     MU_TRY(machine_.charge(text.size() / 16));
-    if (depth < 0) return machine_.raise("Max string recursion exceeded");
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
       const char c = text[at];
@@ -36,7 +34,7 @@ class BraceFormat {
         return machine_.raise("Single '}' encountered in format string");
       } else {
         MU_ASSIGN(const std::size_t end, field_end(text, at));
-        MU_ASSIGN(const std::string shown, field(text.substr(at + 1, end - at - 1), depth));
+        MU_ASSIGN(const std::string shown, field(text.substr(at + 1, end - at - 1)));
         MU_TRY(machine_.reserve(shown.size()));
         out += shown;
         at = end + 1;
@@ -55,7 +53,7 @@ class BraceFormat {
     return machine_.raise("expected '}' before end of string");
   }
 
-  Outcome<std::string> field(std::string_view field, int depth) {
+  Outcome<std::string> field(std::string_view field) {
     // A bracket keeps its '!' and ':'.
     std::size_t end = 0;
     for (bool in_brackets = false; end < field.size(); ++end) {
@@ -74,9 +72,8 @@ class BraceFormat {
       rest.remove_prefix(2);
       if (!rest.empty() && rest[0] != ':') return machine_.raise("expected ':' after conversion specifier");
     }
-    if (!rest.empty()) rest.remove_prefix(1);
-    MU_ASSIGN(const std::string specification, run(rest, depth - 1));
-    return format_value(machine_, value, specification);
+    if (rest.size() > 1) return machine_.unsupported("what follows ':' in a field of format()");
+    return str(machine_, value);
   }
 
   // The value of "0.name[key]"; without a number the next one.

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/utf8.h"
+#include "base/escape.h"
 #include "template/operators.h"
 #include "template/printing.h"
 #include "template/python_text.h"
-#include "template/sliced.h"
 
 namespace modelutils::jinja {
 
 namespace {
 
 constexpr i64 widest = 1'000'000;  // no prompt has a wider field
+constexpr i64 most_digits = 400;   // more than a double has before or behind its point
 
 // What stands between '%' and the letter of a conversion.
 struct Conversion {
@@ -119,56 +119,66 @@ class PercentFormat {
     return append(how, value);
   }
 
-  Outcome<void> append_character(const Conversion& how, const Value& value) {
-    const bool is_character = value.is(Kind::text) && value.as<Text>().length == 1;
-    if (!is_character && !as_integer(value)) return machine_.raise("%c requires int or char");
-    const std::string specification = fmt::format(
-        "{}{}{}", how.left ? '<' : '>', how.width > 0 ? fmt::format("{}", how.width) : "", is_character ? 's' : 'c');
-    MU_ASSIGN(const std::string text, format_value(machine_, value, specification));
-    MU_TRY(machine_.reserve(text.size()));
-    out_ += text;
+  Outcome<void> append(const Conversion& how, const Value& value) {
+    std::string sign, body;
+    switch (how.letter) {
+      case 's': {
+        MU_ASSIGN(body, text(how, value));
+        break;
+      }
+      case 'd':
+      case 'f': {
+        if (!as_real(value)) {
+          if (value.is(Kind::undefined)) return machine_.raise_undefined(value);
+          if (value.is(Kind::big)) return machine_.unsupported("an integer beyond 64 bits");
+          return machine_.raise(fmt::format("%{} format: a number is required, not {}", how.letter, type_name(value)));
+        }
+        MU_ASSIGN(body, how.letter == 'd' ? integer(how, value) : real(how, value));
+        if (body.starts_with('-')) {
+          sign = "-";
+          body.erase(0, 1);
+        } else if (how.plus || how.blank) {
+          sign = how.plus ? "+" : " ";
+        }
+        break;
+      }
+      default:
+        return machine_.unsupported(
+            fmt::format("a format code other than %s, %d and %f ({})", escape({&how.letter, 1})));
+    }
+    const u64 missing = static_cast<u64>(std::max<i64>(how.width - characters(sign) - characters(body), 0));
+    MU_TRY(machine_.reserve(sign.size() + body.size() + missing));
+    const bool fills = how.zeros && !how.left && how.letter != 's';
+    if (!how.left && !fills) out_.append(missing, ' ');
+    out_ += sign;
+    if (fills) out_.append(missing, '0');
+    out_ += body;
+    if (how.left) out_.append(missing, ' ');
     return {};
   }
 
-  Outcome<void> append(const Conversion& how, const Value& value) {
-    std::string specification;
-    const bool is_text = how.letter == 's' || how.letter == 'r';
-    if (how.letter == 'a') return machine_.unsupported("%a in a format");
-    if (how.letter == 'c') return append_character(how, value);
-    Value shown = value;
-    if (is_text) {
-      std::string text;
-      MU_TRY(how.letter == 's' ? append_str(machine_, text, value) : append_repr(machine_, text, value));
-      MU_ASSIGN(shown, machine_.text(std::move(text)));
-    } else {
-      if (!as_real(value)) {
-        if (value.is(Kind::undefined)) return machine_.raise_undefined(value);
-        if (value.is(Kind::big)) return machine_.unsupported("an integer beyond 64 bits");
-        return machine_.raise(fmt::format("%{} format: a number is required, not {}", how.letter, type_name(value)));
-      }
-      const bool wants_integer = std::string_view("diuxXo").find(how.letter) != std::string_view::npos;
-      if (wants_integer && !as_integer(value)) {
-        if (std::string_view("diu").find(how.letter) == std::string_view::npos) {
-          return machine_.raise(fmt::format("%{} format: an integer is required, not float", how.letter));
-        }
-        if (!(std::fabs(value.real()) < 9.2e18)) return machine_.unsupported("an integer beyond 64 bits");
-        shown = Value::of(static_cast<i64>(value.real()));
-      }
-      if (how.precision >= 0 && wants_integer) return machine_.unsupported("a precision of an integer");
-      if (how.plus || how.blank) specification += how.plus ? '+' : ' ';
-    }
-    if (how.alternate && !is_text) specification += '#';
-    const bool fills = how.zeros && !how.left && !is_text;
-    specification = (how.left ? "<" : fills ? "" : ">") + specification;
-    if (fills) specification += '0';
-    if (how.width > 0) specification += fmt::format("{}", how.width);
-    if (how.precision >= 0) specification += fmt::format(".{}", how.precision);
-    const char letter = how.letter == 'r' ? 's' : how.letter == 'i' || how.letter == 'u' ? 'd' : how.letter;
-    specification += letter;
-    MU_ASSIGN(const std::string text, format_value(machine_, shown, specification));
-    MU_TRY(machine_.reserve(text.size()));
-    out_ += text;
-    return {};
+  static i64 characters(const std::string& text) { return static_cast<i64>(characters_of(text)); }
+
+  Outcome<std::string> text(const Conversion& how, const Value& value) {
+    MU_ASSIGN(std::string text, str(machine_, value));
+    if (how.precision >= 0) text.resize(bytes_of(text, static_cast<std::size_t>(how.precision)));
+    return text;
+  }
+
+  Outcome<std::string> integer(const Conversion& how, const Value& value) {
+    if (how.precision >= 0) return machine_.unsupported("a precision of an integer");
+    if (const auto integer = as_integer(value)) return fmt::format("{}", *integer);
+    if (!(std::fabs(value.real()) < 9.2e18)) return machine_.unsupported("an integer beyond 64 bits");
+    return fmt::format("{}", static_cast<i64>(value.real()));
+  }
+
+  Outcome<std::string> real(const Conversion& how, const Value& value) {
+    const double number = *as_real(value);
+    if (how.alternate) return machine_.unsupported("'#' in the format of a float");
+    if (how.precision > most_digits) return machine_.fail(FailureKind::limit, "formats a number with too many digits");
+    if (std::isnan(number)) return std::string("nan");
+    if (std::isinf(number)) return std::string(number < 0 ? "-inf" : "inf");
+    return fmt::format("{:.{}f}", number, how.precision < 0 ? 6 : how.precision);
   }
 
   Machine& machine_;

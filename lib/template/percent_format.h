@@ -5,13 +5,12 @@
 
 namespace modelutils::jinja {
 
-/// `text` % `values`: a tuple of values, a dict for names in parentheses, or one value.
+/// `text` % `values`: a tuple of values, a dict for names in parentheses, or one value. The codes are %s, %d, %f and
+/// %%, with flags, width and precision.
 Outcome<Value> percent_format(Machine& machine, const Value& text, const Value& values);
 
-/// `text`.format(…), with attributes and items taken as the sandbox takes them.
+/// `text`.format(…), with attributes and items taken as the sandbox takes them, and without the mini-language behind
+/// the colon of a field.
 Outcome<Value> brace_format(Interpreter& interpreter, const Value& text, const Call& call);
-
-/// A number or a text in a field: the mini-language behind the colon of "{:>8.2f}".
-Outcome<std::string> format_value(Machine& machine, const Value& value, std::string_view specification);
 
 }  // namespace modelutils::jinja

@@ -141,7 +141,6 @@ TEST(TemplateCharges, Operators) {
                     "{a: 1}",
                     "{t: 1}",
                     "'%s' % a",
-                    "'%r' % a",
                     "p % ()",
                     "'%(x)s' % {'x': a}",
                     "names.k19999",
