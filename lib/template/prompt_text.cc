@@ -78,15 +78,15 @@ class Markers : public TreeWalk {
     for (std::size_t begin = text.find_first_of("<["); begin != text.npos && found_.size() < most_markers;
          begin = text.find_first_of("<[", begin + 1)) {
       const char open = text[begin], close = open == '<' ? '>' : ']';
-      bool has_letter = false;
+      bool has_word = false;
       for (std::size_t end = begin + 1; end < std::min(text.size(), begin + most_bytes); ++end) {
         const char c = text[end];
         if (c == close) {
-          if (has_letter) add(text.substr(begin, end + 1 - begin));
+          if (has_word) add(text.substr(begin, end + 1 - begin));
           break;
         }
         if (static_cast<u8>(c) <= ' ' || c == open) break;
-        has_letter = has_letter || is_ascii_word(c) || static_cast<u8>(c) >= 0x80;
+        has_word = has_word || is_ascii_word(c) || static_cast<u8>(c) >= 0x80;
       }
     }
   }

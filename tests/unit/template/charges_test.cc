@@ -311,7 +311,7 @@ TEST(TemplateCharges, MethodsOfOtherValuesAndFunctions) {
                     "a is <= a2",
                     "a is le a2",
                     "l is eq l2"}}});
-  expect_charged("{% for i in [1] %}{% set y = loop.changed(a) or loop.changed(a2) %}{% endfor %}");
+  expect_charged("{% for i in [1] %}{% set y = [loop.changed(a), loop.changed(a2)] %}{% endfor %}");
 }
 
 // What is not a value has its price as well.
