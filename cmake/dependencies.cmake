@@ -6,7 +6,7 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 if(MODELUTILS_STATIC)
-  # Made by scripts/static-libraries, because Debian has them as shared libraries only, or without the run-time dispatch.
+  # Made by packaging/static/libraries, because Debian has them as shared libraries only, or without the run-time dispatch.
   find_library(SIMDJSON_LIBRARY NAMES libsimdjson.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   find_library(XXHASH_LIBRARY NAMES libxxhash.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED)

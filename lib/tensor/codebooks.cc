@@ -1,5 +1,5 @@
 // The codebooks of ggml's IQ block types (published constants; docs/formats/blocks.md, section 3).
-// Written by scripts/make-codebooks, do not edit. An entry is packed into 16 bits: for each value, least significant
+// Written by lib/tensor/make-codebooks, do not edit. An entry is packed into 16 bits: for each value, least significant
 // first, the index of its level.
 #include "tensor/codebooks.h"
 

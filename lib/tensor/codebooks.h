@@ -1,4 +1,4 @@
-// The codebooks of ggml's IQ block types: entries of 4 or 8 values. Generated: scripts/make-codebooks.
+// The codebooks of ggml's IQ block types: entries of 4 or 8 values. Generated: lib/tensor/make-codebooks.
 #pragma once
 
 #include <array>

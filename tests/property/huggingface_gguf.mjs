@@ -1,5 +1,5 @@
 // What @huggingface/gguf reads: a line of JSON for each path that standard input names.
-//   node huggingface_gguf.mjs MODULES        (MODULES/node_modules has the package; scripts/check-edits calls it)
+//   node huggingface_gguf.mjs MODULES        (MODULES/node_modules has the package; tests/llama/edits calls it)
 // Numbers as the eight bytes of a double in hexadecimal, 64-bit integers in decimal.
 import { createRequire } from "node:module";
 import { resolve } from "node:path";

@@ -1,5 +1,5 @@
 // The special tokens that llama.cpp takes from a GGUF file, as "name=id" in one line; "name=-" where it has none.
-//   node special_tokens.mjs CLIENT MODEL.gguf TEXT      (CLIENT/node_modules has node-llama-cpp; scripts/check-edits calls it)
+//   node special_tokens.mjs CLIENT MODEL.gguf TEXT      (CLIENT/node_modules has node-llama-cpp; tests/llama/edits calls it)
 // Then which of them end a generation, which are control tokens, and TEXT's ids where special tokens are looked for.
 import { resolve } from "node:path";
 

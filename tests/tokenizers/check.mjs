@@ -1,5 +1,5 @@
 // Converts real tokenizers and compares what llama.cpp makes of texts with what Hugging Face's tokenizers make of them.
-//   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (scripts/check-tokenizers calls it)
+//   node check.mjs [--table] BIN_DIR CLIENT MODULES CACHE CASE…      (tests/llama/tokenizers calls it)
 // CASE: "NAME FOLDER" (a folder with tokenizer.json, or with a tokenizer.model that SentencePiece itself reads),
 // "tekken:NAME FOLDER" (such a folder, its tokenizer.json given to mlx2gguf as a tekken.json, or CACHE/NAME.json) or "split:NAME FOLDER" (that tokenizer with a pre-tokenizer of patterns.mjs).
 // Then, where BIN_DIR has gguf2mlx, the same of the tokenizer files that it makes of the GGUF.

@@ -1,5 +1,5 @@
 // Compares the tokens that encode_texts makes of random texts with those of llama.cpp, and the texts made of them again.
-//   node encode.mjs CLIENT ENCODE_TEXTS COUNT SEED MODEL.gguf…      (scripts/check-encoding calls it)
+//   node encode.mjs CLIENT ENCODE_TEXTS COUNT SEED MODEL.gguf…      (tests/llama/encoding calls it)
 // A line for each model; exit status 1 if a text differs.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";

@@ -1,6 +1,6 @@
 """Tiny models of families that the reference data has no models of: config.json, and the names and shapes of their tensors
 as mlx-lm saves them (safetensors order). Sizes are as small as the families allow; settings are those of the published
-models as far as sizes let them. What logits mlx-lm's classes compute from the values that scripts/make-reference-model
+models as far as sizes let them. What logits mlx-lm's classes compute from the values that tests/zoo/make-reference-model
 gives them is in made/ (F32; the classes ran with numpy in MLX's place)."""
 
 E, V, F, FX = 64, 512, 128, 64

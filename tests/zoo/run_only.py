@@ -2,7 +2,7 @@
 """Architectures that llama.cpp runs and no directory is converted to: a tiny GGUF of each is made by asking llama.cpp itself,
 whose loader names the next key or tensor that it misses and the shape that it wants. Then the sizes of cache and states in its log
 must be those of gguf-dump --fit, verify must know every tensor, and --layers every role.
-usage: run_only.py BIN_DIR CLIENT [ARCHITECTURE…]       CLIENT: the folder of scripts/install-llama-client"""
+usage: run_only.py BIN_DIR CLIENT [ARCHITECTURE…]       CLIENT: the folder of tests/llama/install-client"""
 import json, os, re, shutil, subprocess, sys, tempfile
 
 sys.dont_write_bytecode = True

@@ -1,4 +1,4 @@
-// Texts to tokens with small vocabularies; what llama.cpp makes of them was found by running it (scripts/check-encoding
+// Texts to tokens with small vocabularies; what llama.cpp makes of them was found by running it (tests/llama/encoding
 // compares many more).
 #include "tokenizer/encode/encoder.h"
 

@@ -1,4 +1,4 @@
-// tekken.json. scripts/check-tokenizers compares a real one with Hugging Face's tokenizers.
+// tekken.json. tests/llama/tokenizers compares a real one with Hugging Face's tokenizers.
 #include "tokenizer/read/tekken.h"
 
 #include "base/escape.h"

@@ -1,5 +1,5 @@
 // Unigram tokenizers. What is expected was compared with what llama.cpp, SentencePiece and Hugging Face's tokenizers
-// make of texts (scripts/check-tokenizers).
+// make of texts (tests/llama/tokenizers).
 #include <gtest/gtest.h>
 
 #include "base/escape.h"
