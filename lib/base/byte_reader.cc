@@ -20,7 +20,7 @@ Status ByteSource::read_exact(u64 offset, MutableBytes out) const {
 
 namespace {
 
-// No larger than what there is to read, so that small files cost little.
+// Limits the window to the bytes left in the source, so that small files need little memory.
 std::size_t window_for(const ByteSource& source, u64 offset, std::size_t window) {
   constexpr std::size_t least = 64;
   const std::optional<u64> size = source.size();
@@ -65,7 +65,8 @@ bool ByteReader::fail() {
   return false;
 }
 
-// Makes at least `needed` bytes available at the cursor. The window grows only while the source really delivers.
+// Makes at least `needed` bytes available at the cursor. Grows the window only while the source delivers bytes, so that
+// a false length in a file cannot make us allocate.
 bool ByteReader::refill(std::size_t needed) {
   if (failed_) return false;
   std::size_t have = static_cast<std::size_t>(end_ - cursor_);
@@ -144,7 +145,7 @@ void ByteReader::skip(u64 size) {
   }
 }
 
-// As many whole strings as the window holds.
+// Skips as many whole strings as the window holds.
 template <bool swap>
 u64 ByteReader::skip_strings_in_window(u64 count) {
   const std::byte* cursor = cursor_;
@@ -166,7 +167,7 @@ u64 ByteReader::skip_strings(u64 count) {
   while (true) {
     done += swap_ ? skip_strings_in_window<true>(count - done) : skip_strings_in_window<false>(count - done);
     if (done == count || failed_) return done;
-    // The next string reaches over the window's end.
+    // The next string extends past the end of the window.
     if (static_cast<std::size_t>(end_ - cursor_) < sizeof(u64)) {
       if (!refill(sizeof(u64))) return done;
       continue;

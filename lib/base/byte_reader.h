@@ -1,4 +1,4 @@
-// The only code that turns untrusted bytes into numbers: bounds-checked, with a sticky first error.
+// The only code that turns untrusted bytes into numbers. Every read is bounds-checked; the first error sticks.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace modelutils {
 
-/// Loads a little-endian (or, with `swap`, big-endian) number from unaligned memory.
+/// Loads a little-endian (with `swap`, big-endian) number from unaligned memory.
 template <typename T>
 [[nodiscard]] inline T load(const void* from, bool swap = false) {
   static_assert(std::endian::native == std::endian::little, "the library is for little-endian machines");
@@ -36,29 +36,30 @@ template <typename T>
   }
 }
 
-/// Reads numbers and strings one after another from a ByteSource through a window, or straight from memory.
+/// Reads numbers and strings sequentially, either from a ByteSource through a buffer (the window) or from memory.
 ///
-/// After the first failure every read returns zero or an empty view and does nothing; ok() and the error say what
-/// happened. So a parser may read a whole record and check once, as long as it checks before it loops, allocates or
-/// multiplies by a number it has read.
+/// After the first failure every read returns zero or an empty view and has no other effect; ok() and source_error()
+/// report the failure. A parser may therefore read a whole record and check once, but it must check before it loops,
+/// allocates or multiplies by a number it has read.
 class ByteReader {
  public:
   /// Reads `source` from `offset` on, `window` bytes at a time. The source must outlive the reader.
   explicit ByteReader(const ByteSource& source, u64 offset = 0, std::size_t window = 256 * 1024);
-  /// Reads memory, no copy. Offsets count from the first byte plus `base`.
+  /// Reads memory in place, without a copy. Offsets are relative to the first byte, plus `base`.
   explicit ByteReader(Bytes memory, u64 base = 0);
 
   bool ok() const { return !failed_; }
-  /// Why reading stopped: the bytes ended (`ended()`), or the source failed (`source_error()`).
+  /// True if reading failed because the bytes ended. False if it failed in the source; see source_error().
   bool ended() const { return failed_ && !source_error_; }
   const std::optional<Error>& source_error() const { return source_error_; }
 
-  /// Absolute offset of the next byte. After a failure: of the first byte of what could not be read.
+  /// Absolute offset of the next byte. After a failure, the offset of the first byte of the item that could not be
+  /// read.
   u64 offset() const { return window_offset_ + static_cast<u64>(cursor_ - begin_); }
-  /// Bytes from here to the end; nothing if the source does not know its size.
+  /// Bytes from the current offset to the end, or nullopt if the source does not know its size.
   std::optional<u64> remaining() const;
-  /// False only if `count` items of at least `item_size` bytes certainly do not fit into what is left. Never
-  /// overflows. True for sources of unknown size.
+  /// Returns false only if `count` items of at least `item_size` bytes each cannot fit into the remaining bytes. Cannot
+  /// overflow. Returns true for sources of unknown size.
   bool may_hold(u64 count, u64 item_size) const;
 
   void set_big_endian(bool big_endian) { swap_ = big_endian; }
@@ -74,17 +75,17 @@ class ByteReader {
     return value;
   }
 
-  /// The next `size` bytes as a view that is valid until the next call. Needs the whole of it in the window, which
-  /// grows if it must, but never by more than the bytes that are really there.
+  /// Returns the next `size` bytes as a view that is valid until the next call. All of them must fit into the window,
+  /// which grows as needed, but only as far as the source really delivers bytes.
   std::string_view read_view(u64 size);
-  /// The same, copied.
+  /// Like read_view(), but returns a copy.
   std::string read_string(u64 size) { return std::string(read_view(size)); }
-  /// Passes over `size` bytes; fails if they are not there.
+  /// Skips `size` bytes. Fails if fewer remain.
   void skip(u64 size);
-  /// Passes over `count` strings, each behind its u64 length, and gives how many were there. The tight loop that a
-  /// vocabulary of 100,000 tokens needs. If one is cut off or claims more than is left, reading fails at its length.
+  /// Skips up to `count` strings, each preceded by its length (u64), and returns the number skipped. A tight loop, for
+  /// vocabularies of 100,000 tokens. Fails at the length of the first string that is truncated or longer than the rest.
   u64 skip_strings(u64 count);
-  /// At most `most` bytes that are already in the window or arrive with one refill; empty at the end. Consumes them.
+  /// Consumes and returns at most `most` bytes: those already in the window, or those of one refill. Empty at the end.
   std::string_view read_available(u64 most);
 
  private:
@@ -100,7 +101,7 @@ class ByteReader {
   const std::byte* cursor_ = nullptr;
   const std::byte* end_ = nullptr;
   u64 window_offset_ = 0;
-  std::optional<u64> total_;  // absolute end, if known
+  std::optional<u64> total_;  // absolute offset of the end, if known
   std::optional<Error> source_error_;
   bool failed_ = false;
   bool swap_ = false;

@@ -1,4 +1,4 @@
-// Where bytes come from: a file, a mapping, a pipe, a test's memory. Implemented in lib/io.
+// The interface to bytes: a file, a mapping, a pipe, or a test's memory. lib/io implements it.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@ namespace modelutils {
 
 class RandomAccessFile;  // io/random_access_file.h
 
-/// Bytes addressed by absolute offset. Safe to read from several threads unless an implementation says otherwise.
+/// Bytes addressed by absolute offset. Several threads may read at once unless an implementation says otherwise.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  /// Reads up to `out.size()` bytes that stand at `offset`; fewer only at the end of the bytes, 0 at or after it.
-  /// Errors: "io-read" when the system refuses, "io-shrunk" when the file became shorter than size() said.
+  /// Reads up to `out.size()` bytes at `offset`. Returns the number read: fewer only at the end, 0 at or after it.
+  /// Errors: "io-read" if the system call fails, "io-shrunk" if the file is now shorter than size() reported.
   virtual Result<std::size_t> read_some(u64 offset, MutableBytes out) const = 0;
 
-  /// Bytes in all; nothing for a pipe whose end is not known.
+  /// Total number of bytes, or nullopt for a pipe whose end is unknown.
   virtual std::optional<u64> size() const = 0;
 
   /// The name to use in messages.
@@ -38,7 +38,7 @@ class ByteSource {
   /// of headers.
   virtual void note_header_end() const {}
 
-  /// Fills `out` from `offset`, or fails ("io-short" when the bytes end before).
+  /// Fills `out` from `offset`. Fails with "io-short" if the bytes end early.
   Status read_exact(u64 offset, MutableBytes out) const;
 };
 

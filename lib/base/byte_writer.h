@@ -1,4 +1,4 @@
-// Numbers and texts as little-endian bytes, for the formats that we write.
+// Encodes numbers and strings as little-endian bytes, for the formats that we write.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace modelutils {
 
-/// Appends the bytes of `value`, a number.
+/// Appends the bytes of the number `value`.
 template <typename T>
 void put(std::string& out, T value) {
   static_assert(std::endian::native == std::endian::little);
@@ -19,7 +19,7 @@ void put(std::string& out, T value) {
   out.append(bytes, sizeof(T));
 }
 
-/// Appends a length (u64) and the text, as GGUF has strings.
+/// Appends the length (u64) and then the text: the encoding of a GGUF string.
 inline void put_text(std::string& out, std::string_view text) {
   put<u64>(out, text.size());
   out.append(text);

@@ -9,21 +9,21 @@
 
 namespace modelutils {
 
-/// a + b, or nothing if it does not fit.
+/// a + b, or nullopt on overflow.
 [[nodiscard]] constexpr std::optional<u64> checked_add(u64 a, u64 b) {
   u64 sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
   return sum;
 }
 
-/// a × b, or nothing if it does not fit.
+/// a × b, or nullopt on overflow.
 [[nodiscard]] constexpr std::optional<u64> checked_mul(u64 a, u64 b) {
   u64 product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
   return product;
 }
 
-/// The product of all factors, left to right. An overflow is nothing even if a later factor is 0.
+/// The product of all factors, left to right. Returns nullopt on overflow even if a later factor is 0.
 [[nodiscard]] constexpr std::optional<u64> checked_product(std::span<const u64> factors) {
   u64 product = 1;
   for (u64 factor : factors) {
@@ -32,18 +32,18 @@ namespace modelutils {
   return product;
 }
 
-/// `value` rounded up to a multiple of `multiple` (> 0, any number), or nothing if that does not fit.
+/// `value` rounded up to a multiple of `multiple` (> 0, not only powers of two), or nullopt on overflow.
 [[nodiscard]] constexpr std::optional<u64> checked_round_up(u64 value, u64 multiple) {
   const u64 rest = value % multiple;
   return rest == 0 ? std::optional<u64>(value) : checked_add(value, multiple - rest);
 }
 
-/// Does [offset, offset + size) lie inside [0, limit)? Never overflows.
+/// True if [offset, offset + size) lies within [0, limit). Cannot overflow.
 [[nodiscard]] constexpr bool fits(u64 offset, u64 size, u64 limit) {
   return offset <= limit && size <= limit - offset;
 }
 
-/// `value` as a T, or nothing if T cannot hold it.
+/// `value` as a T, or nullopt if T cannot represent it.
 template <typename T>
 [[nodiscard]] constexpr std::optional<T> checked_cast(u64 value) {
   const T narrow = static_cast<T>(value);

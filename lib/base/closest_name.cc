@@ -15,8 +15,8 @@ std::size_t wildcards(std::string_view pattern) {
   return static_cast<std::size_t>(std::ranges::count_if(pattern, [](char c) { return c == '*' || c == '?'; }));
 }
 
-// Levenshtein's distance, row by row; as a glob, what `*` and `?` stand for costs nothing. At least `limit` if that is
-// reached.
+// Levenshtein distance, computed row by row, or `limit` if it is at least that. With `is_glob`, the characters that `*`
+// and `?` match cost nothing.
 std::size_t edit_distance(std::string_view given, std::string_view name, bool is_glob, std::size_t limit) {
   std::vector<std::size_t> row(name.size() + 1);
   for (std::size_t j = 0; j <= name.size(); ++j) row[j] = j;
@@ -59,7 +59,7 @@ void ClosestName::offer(std::string_view name) {
   const std::size_t distance = edit_distance(given_, name, is_glob_, limit_);
   if (distance >= limit_) return;
   best_ = name;
-  limit_ = distance;  // 0 ends the search
+  limit_ = distance;  // once 0, offer() returns at once
 }
 
 std::string ClosestName::hint(std::string_view otherwise) const {

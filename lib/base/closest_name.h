@@ -1,4 +1,4 @@
-// "Did you mean": the name that somebody who typed another one most likely meant.
+// "Did you mean": finds the known name closest to a mistyped one.
 #pragma once
 
 #include <string>
@@ -8,30 +8,30 @@
 
 namespace modelutils {
 
-/// Takes names one after another and keeps the one that is most like `given`: by at most one or two typing errors
-/// (letters missing, added or changed; none in names of one or two letters), else one that `given` begins or ends at a
-/// dot ("token_embd" of "token_embd.weight"). Of several, the first.
+/// Takes candidate names one by one and keeps the one closest to `given`. Closest means at most one or two edits
+/// (letters added, missing or changed; none if `given` has one or two letters). A name that starts or ends with `given`
+/// at a dot, such as "token_embd.weight" for "token_embd", takes precedence. The first of equally close names wins.
 class ClosestName {
  public:
   enum class Reading : u8 { plain, glob };
 
-  /// As `glob`, `*` and `?` of `given` stand for anything, and only typing errors in the rest of it count.
+  /// With `glob`, `*` and `?` in `given` match anything and only edits to the other characters count.
   explicit ClosestName(std::string_view given, Reading reading = Reading::plain);
 
-  /// Time: a step for each letter of both. Names over 128 bytes and all after the first 20,000 that are about as long
-  /// as `given` are passed over; nothing is offered for a `given` of more than 64 bytes.
+  /// Takes O(given × name) time. To bound the total, names over 128 bytes are ignored, as are further names after the
+  /// first 20,000 comparisons. A `given` of more than 64 bytes matches no name by edits.
   void offer(std::string_view name);
 
-  /// Empty if none is like it. Raw text of a file, if the names are.
+  /// The closest name, or empty. Not escaped: if the names come from a file, so does this.
   const std::string& name() const { return part_.empty() ? best_ : part_; }
 
-  /// " (did you mean 'NAME'?)", or else `otherwise`.
+  /// Returns " (did you mean 'NAME'?)", or `otherwise` if no name is close.
   std::string hint(std::string_view otherwise = {}) const;
 
  private:
   std::string given_;
   bool is_glob_;
-  std::size_t limit_;  ///< best_ would have to be closer than that
+  std::size_t limit_;  ///< a name must have fewer edits than this to replace best_
   u32 compared_ = 0;
   std::string best_;
   std::string part_;

@@ -13,7 +13,7 @@
 namespace modelutils {
 
 bool is_invisible(char32_t c) {
-  // Default_Ignorable_Code_Point of Unicode 15, first and last of each run.
+  // Default_Ignorable_Code_Point of Unicode 15: the first and last code point of each range.
   static constexpr std::array<std::pair<char32_t, char32_t>, 17> runs = {{
       {0xAD, 0xAD},        // soft hyphen
       {0x34F, 0x34F},      // combining grapheme joiner
@@ -21,14 +21,14 @@ bool is_invisible(char32_t c) {
       {0x115F, 0x1160},    // Hangul fillers
       {0x17B4, 0x17B5},    // Khmer inherent vowels
       {0x180B, 0x180F},    // Mongolian variation selectors, vowel separator
-      {0x200B, 0x200F},    // zero-width space and joiners, marks of direction
-      {0x202A, 0x202E},    // embeddings and overrides of direction
+      {0x200B, 0x200F},    // zero-width space and joiners, direction marks
+      {0x202A, 0x202E},    // direction embeddings and overrides
       {0x2060, 0x206F},    // word joiner, invisible operators, isolates
       {0x3164, 0x3164},    // Hangul filler
       {0xFE00, 0xFE0F},    // variation selectors
       {0xFEFF, 0xFEFF},    // byte order mark
       {0xFFA0, 0xFFA0},    // halfwidth Hangul filler
-      {0xFFF0, 0xFFF8},    // reserved for such characters
+      {0xFFF0, 0xFFF8},    // reserved for default-ignorable characters
       {0x1BCA0, 0x1BCA3},  // shorthand format controls
       {0x1D173, 0x1D17A},  // musical format controls
       {0xE0000, 0xE0FFF},  // tags, more variation selectors
@@ -46,8 +46,9 @@ bool is_unsafe(char32_t c) {
 
 namespace {
 
-// Are all eight bytes printable ASCII other than `"` and `\`? (Each subtraction sets the high bit of a byte that is a
-// hit; it may set others only by a borrow, which comes from a hit, or in bytes above ASCII, which are hits.)
+// True if all eight bytes are printable ASCII other than `"` and `\`. Each subtraction sets the high bit of a matching
+// byte. A borrow may set the high bit of another byte, but only if a lower byte matched; bytes above ASCII count as
+// matches themselves. So no byte has its high bit set if and only if none matches.
 bool plain_eight(const char* at) {
   constexpr u64 ones = 0x0101010101010101;
   constexpr u64 highs = 0x8080808080808080;
@@ -58,11 +59,11 @@ bool plain_eight(const char* at) {
   return (hits & highs) == 0;
 }
 
-// Length of the leading run of printable ASCII other than `"` and `\`, which no form here has to touch.
+// Length of the leading run of printable ASCII other than `"` and `\`, which needs no escape in any form.
 std::size_t plain_run(std::string_view text) {
   std::size_t size = 0;
   while (size + 8 <= text.size() && plain_eight(text.data() + size)) size += 8;
-  // The last eight, with some that are known already: mostly that is the end.
+  // Check the last eight bytes, which overlap bytes already checked: they usually complete the run.
   if (text.size() - size < 8 && text.size() >= 8 && plain_eight(text.data() + text.size() - 8)) return text.size();
   while (size < text.size()) {
     const u8 byte = static_cast<u8>(text[size]);
@@ -129,7 +130,7 @@ void append_escaped(std::string& out, std::string_view text) {
 std::string escape(std::string_view text, std::size_t columns) {
   std::string out;
   std::size_t width = 0;
-  std::size_t cut_size = 0;  // where the text ends if one column must be kept for the ellipsis
+  std::size_t cut_size = 0;  // size of `out` at which "…" still fits
   while (!text.empty()) {
     const CodePoint point = decode_utf8(text);
     std::string piece;
@@ -238,14 +239,14 @@ std::optional<std::string> decode_base64(std::string_view text) {
 
 namespace {
 
-// True if a spreadsheet takes a cell with this text for a formula: the signs that begin one, also in full width.
+// True if a spreadsheet would read a cell with this text as a formula. Includes the full-width forms of the signs.
 bool begins_formula(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   constexpr std::string_view signs[] = {"=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
   return std::ranges::any_of(signs, [&](std::string_view sign) { return text.starts_with(sign); });
 }
 
-// True for decimal numbers such as -1.5e-05. "-inf" is a name to a spreadsheet.
+// True for decimal numbers such as -1.5e-05. False for "-inf", which spreadsheets read as a name.
 bool is_decimal_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   if (text.empty() || !((text[0] >= '0' && text[0] <= '9') || text[0] == '.')) return false;
@@ -254,8 +255,9 @@ bool is_decimal_number(std::string_view text) {
   return end == text.data() + text.size() && error != std::errc::invalid_argument;
 }
 
-// An apostrophe in front makes a cell text. Names that begin with one get another, so that removing one always gives
-// the name back. Where the system's list separator is a semicolon, a cell begins behind each: the escape hides it.
+// Prefixes an apostrophe, which marks a cell as text. Text that starts with an apostrophe gets another, so that
+// removing one always restores it. Where the list separator is a semicolon, a new cell starts after each, so a
+// semicolon before a formula is escaped.
 std::string without_formulas(std::string_view text) {
   std::string out;
   if (text.starts_with('\'') || (begins_formula(text) && !is_decimal_number(text))) out += '\'';

@@ -1,4 +1,4 @@
-// The only way text of a file reaches a person or a JSON document.
+// Escapes text from files. All such text must pass through here before it is printed or written as JSON.
 #pragma once
 
 #include <optional>
@@ -9,48 +9,48 @@
 
 namespace modelutils {
 
-/// Does the character leave no mark of its own on a screen? Unicode's Default_Ignorable_Code_Point: bidi controls and
-/// marks, zero-width characters, fillers, variation selectors, tags, the byte order mark.
+/// True if the character is not visible on a screen: Unicode's Default_Ignorable_Code_Point (bidi controls and marks,
+/// zero-width characters, fillers, variation selectors, tags, the byte order mark).
 bool is_invisible(char32_t character);
 
-/// Characters that must never reach a terminal raw: C0, DEL, C1, line and paragraph separators, annotation marks, and
-/// all that is_invisible().
+/// True for characters that must never reach a terminal unescaped: C0, DEL, C1, line and paragraph separators,
+/// annotation marks, and everything for which is_invisible() is true.
 bool is_unsafe(char32_t character);
 
-/// Does `text` hold an unsafe character or something that is not UTF-8?
+/// True if `text` contains an unsafe character or invalid UTF-8.
 bool needs_escape(std::string_view text);
 
-/// `text` for a terminal, on one line: \n \r \t and \\ by letter, other unsafe characters as \u{202e}, bytes that are
-/// not UTF-8 as \xff. A backslash is doubled, so the form can be read back.
+/// Escapes `text` for one line on a terminal: \n \r \t and \\ by letter, other unsafe characters as \u{202e}, bytes
+/// that are not UTF-8 as \xff. Backslashes are doubled, so the result can be decoded without ambiguity.
 std::string escape(std::string_view text);
 
-/// The same, appended to `out`.
+/// Like escape(), but appends to `out`.
 void append_escaped(std::string& out, std::string_view text);
 
-/// As escape(), but shortened to at most `columns` terminal columns by cutting the end and appending "…".
+/// Like escape(), but cuts the result to at most `columns` terminal columns and appends "…" if it was cut.
 std::string escape(std::string_view text, std::size_t columns);
 
-/// The inside of a JSON string (without quotes) for UTF-8 text: unsafe characters as \uXXXX (pairs above the BMP).
-/// `text` must be UTF-8.
+/// Returns `text` as the inside of a JSON string, without quotes. Unsafe characters become \uXXXX (surrogate pairs
+/// above the BMP). `text` must be UTF-8; invalid bytes become U+FFFD.
 std::string json_escape(std::string_view text);
 
-/// As json_escape(), appended to `out`.
+/// Like json_escape(), but appends to `out`.
 void append_json_escaped(std::string& out, std::string_view text);
 
-/// One character escaped as JSON has it: in two characters where there is such a form (a line feed as \n), otherwise as
-/// \uXXXX in lower case, of characters beyond U+FFFF the two surrogates.
+/// Appends one character in JSON's escaped form: the two-character form if there is one (\n for a line feed), otherwise
+/// \uXXXX in lower case, as two surrogates above U+FFFF.
 void append_json_escape(std::string& out, char32_t value);
 
 /// Standard base64 with padding.
 std::string base64(std::string_view bytes);
-/// The bytes again; nothing if it is not standard base64 with its padding.
+/// Decodes base64, or returns nullopt if `text` is not standard base64 with padding.
 std::optional<std::string> decode_base64(std::string_view text);
 
-/// A field for CSV (RFC 4180): escape()d, quoted where needed, never a formula to a spreadsheet. docs/json.md has the
-/// form.
+/// A CSV field (RFC 4180): escaped as by escape(), quoted where needed, and written so that spreadsheets do not take it
+/// for a formula. docs/json.md describes the form.
 std::string csv_field(std::string_view text);
 
-/// Lower-case hexadecimal digits.
+/// Returns `bytes` as lower-case hexadecimal digits.
 std::string hex(Bytes bytes);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// A short table that is part of the object it belongs to, so that constants can be written where they are used.
+// A short constant table stored inside the object that uses it, so that its values can be written in place.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace modelutils {
 
-/// Up to N constants, written out or copied from a table. More of them do not compile.
+/// Up to N constants, from a list or an array. More than N do not compile.
 template <typename T, std::size_t N>
 class Few {
  public:

@@ -54,8 +54,8 @@ Findings leading_warnings(std::span<const Finding> findings) {
 Finding with_path(Finding finding, std::string_view path) {
   std::string file(path);
   if (!finding.file.empty()) {
-    std::error_code ignored;  // what is not a directory is a file, or gone
-    // "hf://ORG/REPO" is a folder, too.
+    std::error_code ignored;  // a path that does not exist counts as a file
+    // "hf://ORG/REPO" is a folder as well.
     const bool is_repository = file.starts_with("hf://") && std::ranges::count(file, '/') == 3;
     const bool is_folder = is_repository || (!file.empty() && std::filesystem::is_directory(file, ignored));
     if (is_folder && !file.ends_with('/')) file += '/';

@@ -1,4 +1,4 @@
-// Where findings go, of parsers and rules alike: counts exactly, keeps a bounded number of each kind.
+// Collects the findings of parsers and rules: counts all of them, keeps a limited number of each kind.
 #pragma once
 
 #include <concepts>
@@ -14,24 +14,24 @@
 
 namespace modelutils {
 
-/// A hostile file can break one rule a million times. The log keeps the first `kept_per_code` findings of each code and
-/// severity, counts all of them, and says at the end how many more there were. Errors and warnings are always counted
-/// exactly. A range of what was kept, in the order of arrival.
+/// Bounds memory against a hostile file that breaks one rule a million times. Keeps the first `kept_per_code` findings
+/// of each code and severity, counts all, and findings() reports how many were dropped. Error and warning counts are
+/// exact. Iterates over the kept findings in the order of arrival.
 class FindingLog {
  public:
   static constexpr u64 kept_per_code = 100;
 
   FindingLog() = default;
-  /// Findings made elsewhere (by a parser, for one).
+  /// Starts with findings from elsewhere, e.g. from a parser.
   explicit FindingLog(Findings findings) { add_all(std::move(findings)); }
 
   void add(Finding finding);
   void add_all(Findings findings);
-  /// Takes over the findings and the counts of another log.
+  /// Adds the findings and the counts of another log.
   void add_all(FindingLog other);
 
-  /// One more finding. `message`, a text or a function that gives it, and `where`, a text or a Place, are spelled only
-  /// if it is kept. `file`: as in Finding, for a set.
+  /// Adds a finding. `message` is a text or a function that returns one, and `where` a text or a Place; both are
+  /// formatted only if the finding is kept. `file` is the base name within a set, as in Finding.
   template <typename Message, typename Where = std::string_view>
   void error(Scope scope, std::string_view code, Message&& message, Where&& where = {}, std::optional<u64> offset = {},
              std::string_view file = {}) {
@@ -47,7 +47,7 @@ class FindingLog {
             std::string_view file = {}) {
     add(Severity::note, scope, code, std::forward<Message>(message), std::forward<Where>(where), offset, file);
   }
-  /// The same where a condition decides how bad it is.
+  /// Like error(), warning() and note(), with the severity as an argument.
   template <typename Message, typename Where = std::string_view>
   void add(Severity severity, Scope scope, std::string_view code, Message&& message, Where&& where = {},
            std::optional<u64> offset = {}, std::string_view file = {}) {
@@ -63,16 +63,16 @@ class FindingLog {
     add(std::move(finding));
   }
 
-  /// Would a finding of this code still be kept? If not, count_only() saves the work of making it.
+  /// True if another finding with this severity and code would be kept. If false, count_only() avoids building one.
   bool keeps(Severity severity, std::string_view code) const;
   void count_only(Severity severity, std::string_view code, u64 count = 1);
 
-  /// Gives every finding, kept or only counted, the severity that `change` has for its own and its code.
+  /// Replaces the severity of every finding, kept or only counted, by the result of `change`.
   void change_severities(const std::function<Severity(Severity severity, std::string_view code)>& change);
 
-  /// Names the file of a set in every finding that names none.
+  /// Sets the file of every finding that names none.
   void set_file(std::string_view base_name);
-  /// Of a model in one file no finding need name it.
+  /// Clears the file of every finding, for a model that consists of one file.
   void clear_file();
 
   Findings::const_iterator begin() const { return kept_.begin(); }
@@ -86,8 +86,8 @@ class FindingLog {
   u64 errors() const { return errors_; }
   u64 warnings() const { return warnings_; }
 
-  /// What was kept, in the order of arrival but what leads before all others, then a note for each code of which more
-  /// was counted than kept.
+  /// The kept findings in the order of arrival, those that lead first, followed by a note for each code with more
+  /// findings than were kept.
   Findings findings() const;
 
  private:

@@ -1,5 +1,5 @@
-// Debian ships fmt as a shared object only; loading it would cost more than the rest of a short run. This one file
-// compiles its non-inline part into the library: the templates that <fmt/format.h> declares extern.
+// Compiles the non-inline part of fmt into the library: the templates that <fmt/format.h> declares extern. Debian ships
+// fmt as a shared object only, and loading that takes longer than the rest of a short run.
 #include <fmt/format-inl.h>
 FMT_BEGIN_NAMESPACE
 namespace detail {

@@ -8,7 +8,7 @@ namespace modelutils {
 
 namespace {
 
-// Matches one element of the pattern (not `*`) at `at` against `c`; moves `at` past the element.
+// Matches the element at `at` of the pattern (not `*`) against `c` and moves `at` past the element.
 bool match_one(std::string_view pattern, std::size_t& at, char c) {
   const char p = pattern[at];
   if (p == '?') {
@@ -49,7 +49,7 @@ bool match_one(std::string_view pattern, std::size_t& at, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  std::size_t star = std::string_view::npos;  // after the last `*`
+  std::size_t star = std::string_view::npos;  // position after the last `*`, from which matching restarts
   std::size_t star_text = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

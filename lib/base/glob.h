@@ -5,9 +5,9 @@
 
 namespace modelutils {
 
-/// Does `pattern` match the whole of `text`? `*` any run of bytes (dots and slashes too), `?` one byte, `[a-z]` and
-/// `[!a-z]` a class, `{a,b}` alternatives are not special, `\` takes the next byte as it is. An unclosed `[` stands for
-/// itself. Time is at most pattern × text, whatever they are.
+/// True if `pattern` matches all of `text`. `*` matches any run of bytes (including dots and slashes), `?` one byte,
+/// `[a-z]` a byte in the class and `[!a-z]` one outside it; `\` makes the next byte literal. An unclosed `[` matches
+/// itself. There are no `{a,b}` alternatives. Takes at most O(pattern × text) time for any input.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 }  // namespace modelutils

@@ -1,5 +1,5 @@
-// Inner loops over every value of a model exist twice in a program: made for any machine, and for one with AVX2. The
-// same source gives both, so they do the same operations in the same order, and results do not depend on the machine.
+// Compiles inner loops over all values of a model twice: for any machine, and for one with AVX2. Both come from the
+// same source and do the same operations in the same order, so results do not depend on the machine.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 namespace modelutils {
 
 enum class Instructions : u8 {
-  any_machine,  ///< what the compiler may use anyway
-  avx2,         ///< and FMA, which compilers do not use by themselves: it rounds differently
+  any_machine,  ///< the compiler's default instruction set
+  avx2,  ///< AVX2 and FMA; FMA only where the code asks for it, because it rounds differently (-ffp-contract=off)
 };
 
-/// The fastest that this machine has.
+/// The fastest instruction set that this machine supports.
 inline Instructions best_instructions() {
 #if defined(__x86_64__)
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
@@ -33,8 +33,8 @@ template <typename Loop>
 #endif
 }  // namespace detail
 
-/// Calls loop(width) compiled with these instructions, which the machine must have; `width` is a constant, the bytes of
-/// a vector. Everything that the loop calls is compiled into it, so let it be short and its callees be inline.
+/// Calls loop(width), compiled for `instructions`, which the machine must support. `width` is a compile-time constant:
+/// bytes per vector. Everything that the loop calls is inlined into it, so keep it short and its callees inline.
 template <typename Loop>
 void run_with([[maybe_unused]] Instructions instructions, const Loop& loop) {
 #if defined(__x86_64__)

@@ -1,4 +1,5 @@
-// Lists in one line. fmt::join does the same, but every file that uses it compiles a second of formatters.
+// Joins lists into one line. fmt::join does the same, but adds about a second of compile time to every file that uses
+// it.
 #pragma once
 
 #include <span>
@@ -9,10 +10,10 @@
 
 namespace modelutils {
 
-/// "a, b, c": the parts with `separator` between them; empty for none.
+/// Returns the parts with `separator` between them, e.g. "a, b, c"; empty for no parts.
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 std::string joined(std::span<const std::string_view> parts, std::string_view separator = ", ");
-/// Plain decimal numbers.
+/// The numbers as plain decimals.
 std::string joined(std::span<const u64> numbers, std::string_view separator = ", ");
 
 }  // namespace modelutils

@@ -10,7 +10,7 @@ namespace modelutils {
 namespace {
 
 constexpr std::size_t small_page =
-    4096;  // what the advice is aligned to; larger on other machines, where it then fails
+    4096;  // alignment of the advised range; machines with larger pages reject the advice, which is harmless
 constexpr std::size_t large_page = std::size_t{2} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Memory that is about to be filled, in large pages: the first touch of each 4 KiB page costs about a microsecond,
-// which is a third of the time that listing 100,000 tensors takes.
+// Large pages for memory that is about to be filled. The first touch of each 4 KiB page costs about a microsecond; for
+// a list of 100,000 tensors that is a third of the total time.
 #pragma once
 
 #include <cstdlib>
@@ -9,19 +9,18 @@
 
 namespace modelutils {
 
-/// Says of `bytes` of fresh memory at `memory` that nearly all will be written. From 2 MiB on, Linux then gives pages
-/// of 2 MiB where it has some and its settings let programs ask (transparent_hugepage: madvise or always). Never an
-/// error.
+/// Tells the system that nearly all of the `bytes` of fresh memory at `memory` will be written. From 2 MiB on, Linux
+/// then uses 2 MiB pages if it has some and transparent_hugepage is set to madvise or always. Never fails.
 void expect_to_fill(void* memory, std::size_t bytes);
 
-/// reserve(size) of a vector or string whose elements will nearly all be there.
+/// Calls reserve(size) on a vector or string that nearly `size` elements will fill.
 template <typename Elements>
 void reserve_to_fill(Elements& elements, std::size_t size) {
   elements.reserve(size);
   expect_to_fill(elements.data(), size * sizeof(typename Elements::value_type));
 }
 
-/// The same for resize(size) of an empty one.
+/// Calls resize(size) on an empty vector or string, with the same effect.
 template <typename Elements>
 void resize_to_fill(Elements& elements, std::size_t size) {
   reserve_to_fill(elements, size);
@@ -32,12 +31,12 @@ namespace detail {
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
-/// Zeros that begin where a large page may, if they fill one; `whole` is what has to be freed. Throws std::bad_alloc.
+/// Zeroed memory, aligned to a large page if it fills one. `whole` owns the allocation. Throws std::bad_alloc.
 void* zeros_in_large_pages(std::size_t bytes, std::unique_ptr<void, Freed>& whole);
 }  // namespace detail
 
-/// A number of elements that are all zeros, as the system gives memory: nothing is written before somebody does. Of 12
-/// MB that saves half of the time that a vector takes to be made.
+/// A fixed number of zeroed elements. The system supplies zero pages, so construction writes nothing; for 12 MB this
+/// takes half the time of constructing a vector.
 template <typename T>
 class ZeroedArray {
  public:

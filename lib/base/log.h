@@ -1,5 +1,5 @@
-// What -v shows: which files are opened, what they are taken for and why, which rules run, how long things take. The
-// library says it; a program that wants it (tools/cli) decides how much and where to.
+// The log behind -v: which files are opened, how they are recognised and why, which rules run, how long steps take. The
+// library writes lines; the program (tools/cli) decides on the level and the destination.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,29 +15,29 @@ namespace modelutils {
 
 enum class LogLevel : u8 { nothing, info, debug };
 
-/// Gets one line of text, not escaped; called by several threads at a time.
+/// Receives one line of unescaped text. Several threads may call it at once.
 using LogSink = std::function<void(LogLevel level, std::string_view text)>;
 
-/// From now on `sink` gets everything up to `level`. To be called before threads start; nothing is logged until then.
+/// Sends all lines up to `level` to `sink`. Call it before starting threads. Until then no lines are logged.
 void set_log(LogLevel level, LogSink sink);
 
 bool is_logged(LogLevel level);
-/// Gives the sink a line, if lines of this level are wanted.
+/// Passes a line to the sink if its level is enabled.
 void log_line(LogLevel level, std::string_view text);
 
-/// What is done with which file, and what was chosen and why (-v).
+/// Logs which file is processed and which choice was made and why (-v).
 template <typename... Values>
 void log_info(fmt::format_string<Values...> form, Values&&... values) {
   if (is_logged(LogLevel::info)) log_line(LogLevel::info, fmt::format(form, std::forward<Values>(values)...));
 }
 
-/// Steps and times (-v -v).
+/// Logs steps and durations (-v -v).
 template <typename... Values>
 void log_debug(fmt::format_string<Values...> form, Values&&... values) {
   if (is_logged(LogLevel::debug)) log_line(LogLevel::debug, fmt::format(form, std::forward<Values>(values)...));
 }
 
-/// Logs at its end how long a step took (-v -v).
+/// Logs the duration of a step in its destructor (-v -v).
 class LogStep {
  public:
   explicit LogStep(std::string_view what) : what_(what) {}

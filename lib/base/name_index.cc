@@ -17,7 +17,7 @@ u64 seed() {
   static const u64 value = [] {
     u64 random = 0;
     if (!system::random_bytes(&random, sizeof random)) {
-      random = reinterpret_cast<u64>(&random);  // address space randomisation is better than nothing
+      random = reinterpret_cast<u64>(&random);  // fallback: address space randomisation makes this hard to guess
     }
     return random;
   }();

@@ -1,4 +1,4 @@
-// Names -> numbers, for 1 or 1,000,000 names from a hostile file: open addressing over views, a keyed hash.
+// Maps names to numbers, for up to millions of names from a hostile file: open addressing over views, a keyed hash.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,21 @@
 
 namespace modelutils {
 
-/// Numbers names 0, 1, 2, … in the order in which they are first inserted. Keeps views: the text must outlive it. The
-/// hash is seeded at random for each process, so that no file can be made to collide.
+/// Numbers names 0, 1, 2, … in the order of first insertion. Stores views, so the text must outlive the index. The hash
+/// is seeded at random per process, so that a file cannot be crafted to cause collisions.
 class NameIndex {
  public:
   struct Inserted {
-    u32 number;   ///< of the name
-    bool is_new;  ///< false: it was there before
+    u32 number;   ///< the name's number
+    bool is_new;  ///< false if the name was already present
   };
 
   void reserve(std::size_t names);
   Inserted insert(std::string_view name) { return insert(name, hash(name)); }
   std::optional<u32> find(std::string_view name) const;
 
-  /// For many names in a row: hash one, go on with others while its place is fetched from memory, then insert it.
+  /// For inserting many names: hash a name and prefetch its slot, handle other names while the slot is loaded, then
+  /// insert.
   static u32 hash(std::string_view name);
   void prefetch(u32 hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
@@ -34,7 +35,7 @@ class NameIndex {
 
  private:
   struct Slot {
-    u32 number_plus_one = 0;  // 0: free
+    u32 number_plus_one = 0;  // 0 marks a free slot
     u32 hash = 0;
   };
   std::size_t slot_of(std::string_view name, u32 hash) const;

@@ -1,4 +1,4 @@
-// What is said when a name or a pattern finds nothing: with the name that was most likely meant.
+// Messages for a name or pattern without a match; they suggest the closest name.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,24 @@
 
 namespace modelutils {
 
-/// Calls its argument for every name that there is.
+/// Calls its argument once for every existing name.
 using EachName = std::function<void(const std::function<void(std::string_view name)>& name)>;
 
-/// "; --list keys lists them", or " (did you mean 'general.name'?)": to stand after "there is no such key". `what`:
-/// "key" or "tensor".
+/// Returns "; --list keys lists them" or " (did you mean 'general.name'?)", to be appended to "there is no such key".
+/// `what` is "key" or "tensor".
 std::string name_hint(std::string_view what, std::string_view given, const EachName& each_name);
 
-/// The patterns of one option, and which of them have selected something yet, in whichever of several models.
+/// Tracks which patterns of one option have matched a name so far, across several models.
 class GlobUse {
  public:
-  /// `option`: "--keys"; `what` its patterns select: "key" or "tensor".
+  /// `option` is the option's name, e.g. "--keys"; `what` is the kind of name that it selects, "key" or "tensor".
   GlobUse(std::string_view option, std::string_view what, const std::vector<std::string>& globs);
 
-  /// Notes which patterns match a name of this model.
+  /// Marks the patterns that match a name of this model.
   void look_at(const EachName& each_name);
 
-  /// An error of kind no_match ("glob-no-match") for each pattern that has matched nothing, with a name that it nearly
-  /// matched, or else how to see the names: `lister` is the tool that has --list, where it is not the caller.
+  /// Returns an error of kind no_match ("glob-no-match") for each pattern without a match. It suggests the closest
+  /// name, or else --list. `lister` is the tool that has --list, if the calling tool has not.
   std::vector<Error> unused(const std::string& path, std::string_view lister = {}) const;
 
  private:

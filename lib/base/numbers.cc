@@ -12,7 +12,8 @@ namespace modelutils {
 
 namespace {
 
-// Three significant digits of number × 1000^-n, where n is the unit; "999.9" rounds up into the next unit.
+// Appends the number with three significant digits, divided by the largest power of 1000 that leaves at least 1. A
+// value that would round to 1000 moves to the next unit.
 void append_with_unit(std::string& out, u64 number, std::span<const std::string_view> units) {
   std::size_t unit = 0;
   if (number < 1000) {

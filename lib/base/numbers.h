@@ -1,4 +1,4 @@
-// Numbers for people: sizes, counts, rates, floats.
+// Formats numbers for people: sizes, counts, rates, floats.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ void append_byte_text(std::string& out, u64 bytes);
 /// Appends plain decimal digits.
 void append_number(std::string& out, u64 number);
 
-/// "751", "12.3 K", "7.24 B": parameters and other counts, three significant digits.
+/// "751", "12.3 K", "7.24 B": parameter and other counts, three significant digits.
 std::string count_text(u64 number);
 void append_count_text(std::string& out, u64 number);
 
-/// "4.50": two decimals, as bits per weight are quoted.
+/// "4.50": two decimals, the usual form of bits per weight.
 std::string bits_text(double bits);
 
 /// "8s", "2m05s", "1h12m".
 std::string duration_text(double seconds);
 
-/// The shortest decimal that reads back to the same float ("1e-05", "0.1", "nan", "-inf").
+/// The shortest decimal that parses to the same value ("1e-05", "0.1", "nan", "-inf").
 std::string float_text(float value);
 std::string float_text(double value);
 

@@ -4,7 +4,7 @@ namespace modelutils {
 
 namespace {
 
-// Neighbouring inodes must not share places: the finaliser of SplitMix64.
+// SplitMix64's finaliser. Spreads consecutive inodes over the table.
 u64 mixed(u64 value) {
   value ^= value >> 30;
   value *= 0xbf58476d1ce4e5b9u;

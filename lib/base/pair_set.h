@@ -1,4 +1,4 @@
-// A set of pairs of numbers that grows to millions: sixteen bytes a place, no allocation for each.
+// A set of number pairs that can grow to millions: sixteen bytes per slot, no allocation per pair.
 #pragma once
 
 #include <utility>
@@ -8,10 +8,10 @@
 
 namespace modelutils {
 
-/// Pairs such as device and inode. Open addressing, at most three quarters full.
+/// A set of pairs such as (device, inode). Open addressing, at most three quarters full.
 class PairSet {
  public:
-  /// Was it not in the set before?
+  /// Returns true if the pair was not in the set.
   bool insert(u64 first, u64 second);
   bool contains(u64 first, u64 second) const;
   std::size_t size() const { return size_ + (has_zero_ ? 1 : 0); }
@@ -19,12 +19,12 @@ class PairSet {
  private:
   using Pair = std::pair<u64, u64>;
   static constexpr Pair empty{0, 0};
-  /// The place of the pair, or the empty one where it would go.
+  /// The slot of the pair, or the empty slot where it would go.
   std::size_t place_of(const Pair& pair) const;
   void grow();
 
-  std::vector<Pair> places_;  // a power of two of them
-  std::size_t size_ = 0;      // without the pair that marks empty places
+  std::vector<Pair> places_;  // size is a power of two
+  std::size_t size_ = 0;      // excludes the pair (0, 0), which marks empty slots
   bool has_zero_ = false;
 };
 

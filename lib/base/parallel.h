@@ -1,4 +1,4 @@
-// Work on numbered items by several threads: items are claimed from an atomic counter, the first error wins.
+// Processes numbered items on several threads. Threads claim items from an atomic counter; the first error wins.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,15 @@
 
 namespace modelutils {
 
-/// Threads worth starting on this machine, 1 to 16.
+/// Number of threads worth starting on this machine, 1 to 16.
 inline unsigned default_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
 }
 
-/// Calls work(item, thread) -> Status for every item in [0, items), in rising order of claim, on up to `threads`
-/// threads (the calling one included). After an error no new item is claimed; the error of the lowest item is returned.
-/// An exception of any thread (memory that is out) ends the work in the same way and is thrown again here.
+/// Calls work(item, thread) -> Status for every item in [0, items) on up to `threads` threads, including the calling
+/// one. Items are claimed in ascending order. After an error no further item is claimed, and the error of the lowest
+/// failed item is returned. An exception in any thread, e.g. std::bad_alloc, stops the work in the same way and is
+/// rethrown here.
 template <typename Work>
 Status parallel_for(u64 items, unsigned threads, Work&& work) {
   std::atomic<u64> next{0};
@@ -45,7 +46,7 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
       }
     }
   };
-  // An exception must not leave a thread's function: that would be the end of the process.
+  // An exception that escapes a thread's function would terminate the process.
   const auto run = [&](unsigned thread) {
     try {
       claim(thread);
@@ -59,8 +60,8 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
     std::vector<std::jthread> helpers;
     try {
       for (unsigned i = 1; i < threads && i < items; ++i) system::begin_apart(helpers.emplace_back(run, i));
-    } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
-    } catch (const std::bad_alloc&) {     // nor memory for one
+    } catch (const std::system_error&) {  // no more threads available: fewer do the same work
+    } catch (const std::bad_alloc&) {     // no memory for another thread
     }
     run(0);
   }

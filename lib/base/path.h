@@ -1,4 +1,4 @@
-// The two halves of a path, for names beside a file and names that survive a move.
+// Splits a path into folder and base name.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace modelutils {
 
-/// The part of a path up to and with its last '/'; empty if it has none.
+/// The path up to and including its last '/'; empty if it has none.
 inline std::string folder_of(std::string_view path) {
   return std::string(path.substr(0, path.rfind('/') + 1));
 }
 
-/// The part behind the last '/'.
+/// The path after its last '/'.
 inline std::string base_name_of(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }

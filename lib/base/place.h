@@ -1,5 +1,5 @@
-// Where in a file something is, in the words of every message: "tensor 'NAME'", "key 'NAME'", "module 'PATH'". The only
-// way to name a place: a name that a hostile file made long is cut short here and nowhere else.
+// Names a place in a file the same way in every message: "tensor 'NAME'", "key 'NAME'", "module 'PATH'". All places are
+// named here, because long names from hostile files are cut here and only here.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace modelutils {
 
-/// Views the name: it is copied only when somebody keeps the finding. Raw text; whoever shows it escapes it.
+/// Views the name; it is copied only if the finding is kept. Not escaped: the code that prints it must escape it.
 struct Place {
   std::string_view noun;
   std::string_view name;
 
-  /// NOUN 'NAME', the name cut after 120 bytes, between two characters, with "…" for the rest.
+  /// Returns NOUN 'NAME'. Names over 120 bytes are cut at a character boundary and end in "…".
   std::string text() const;
-  operator std::string() const { return text(); }  // as Finding::where wants it
+  operator std::string() const { return text(); }  // for Finding::where
 };
 
 inline Place at_tensor(std::string_view name) {

@@ -1,5 +1,5 @@
-// What the system offers beyond POSIX, in one place: system_linux.cc, or system_posix.cc, which does without
-// (MODELUTILS_POSIX_ONLY). Nothing here is needed for a right answer; it saves time, or says more.
+// System calls beyond POSIX, in one place. system_linux.cc has them; system_posix.cc (MODELUTILS_POSIX_ONLY) does
+// without. Results are correct without any of them; they save time or give more precise messages.
 #pragma once
 
 #include <cstddef>
@@ -11,52 +11,54 @@
 
 namespace modelutils::system {
 
-/// Fills `out` with numbers that nobody can guess; false if there are none at once.
+/// Fills `out` with unpredictable bytes. Returns false if none are available without waiting.
 bool random_bytes(void* out, std::size_t size);
 
-/// Asks for large pages for memory that begins at a page's start.
+/// Asks for large pages for memory that begins on a page boundary.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
-/// Copies between files inside the kernel, at most `size` bytes; how many, and 0 or less where it cannot.
+/// Copies at most `size` bytes between files inside the kernel. Returns the number copied, or 0 or less if it cannot.
 i64 copy_range(int from, u64 offset, int to, u64 position, u64 size);
 
-/// Has the bytes of a file written to its device, without waiting.
+/// Starts writing a range of a file to its device without waiting.
 void start_write_back(int descriptor, u64 offset, u64 size);
-/// Waits for that; 0, or the number of the error, which fsync() does not tell again.
+/// Waits for start_write_back(). Returns 0 or the errno value, which a later fsync() would not report again.
 int end_write_back(int descriptor, u64 offset, u64 size);
 
 enum class RenameMode { no_replace, exchange };
-/// False with errno where it fails; rename_is_unsupported() then says whether the system or the file system cannot.
+/// Returns false and sets errno on failure. rename_is_unsupported() then returns true if the system or the file system
+/// lacks the mode.
 bool rename(RenameMode mode, const std::string& from, const std::string& to);
 bool rename_is_unsupported();
 
-/// Is a folder where a file system is mounted? Nothing where the system does not say.
+/// True if `path` is a mount point, or nullopt if the system does not tell.
 std::optional<bool> is_mount_root(const std::string& path);
 
-/// May files in this folder share the blocks of others of its file system?
+/// True if files in this folder can share blocks with other files on their file system (reflinks).
 bool has_shared_blocks(const std::string& folder);
 
-/// Takes a lease on a file, which nobody else then has open: 0, or the number of the error (EAGAIN: somebody has).
+/// Takes a lease on a file, which succeeds only if no other process has it open. Returns 0 or the errno value (EAGAIN
+/// if another has it open).
 int take_lease(int descriptor);
 
-/// The flag of open() for a folder in which only other files are opened.
+/// The open() flag for a folder that only serves as a base for opening other files.
 int search_only();
 
-/// Has the program more rights than whoever started it?
+/// True if running with elevated privileges (setuid, file capabilities).
 bool has_more_rights();
 
-/// The file of the running program; empty where the system does not say.
+/// Path of the running executable, or empty if unknown.
 std::string own_program();
 
-/// Does an aarch64 processor multiply without carries? False for others, which say it themselves.
+/// True if an aarch64 processor has carry-less multiplication. False on other processors, which have their own check.
 bool has_carryless_product();
 
-/// Lets a thread that was just made begin on the other of two processors. Kernels may leave it on that of the thread
-/// that made it, which goes on there, until somebody's time slice ends: 1 to 4 ms were measured, against 0.05. It may
-/// come back whenever they like. With more than two processors the choice is theirs.
+/// Starts a newly created thread on the other of two processors. A kernel may leave it queued behind the creating
+/// thread until that thread's time slice ends: measured 1 to 4 ms instead of 0.05 ms. The thread may move back later.
+/// Does nothing with more than two processors, where the kernel places threads well.
 void begin_apart(std::jthread& thread);
 
-/// The name of the running program, without memory being allocated.
+/// The name of the running program. Does not allocate.
 const char* program_name();
 
 }  // namespace modelutils::system

@@ -73,7 +73,8 @@ bool has_shared_blocks(const std::string& folder) {
 }
 
 int take_lease(int descriptor) {
-  // Whoever opens the file meanwhile would end this process by SIGIO; SIGURG is ignored unless somebody asks for it.
+  // When another process opens the file, the kernel sends SIGIO, which would end this process. SIGURG is ignored by
+  // default.
   ::fcntl(descriptor, F_SETSIG, SIGURG);
   return ::fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0 ? 0 : errno;
 }
@@ -104,7 +105,8 @@ void begin_apart(std::jthread& thread) {
   const int here = ::sched_getcpu();
   if (here < 0 || here >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   if (CPU_COUNT(&allowed) != 2 || !CPU_ISSET(here, &allowed)) return;
-  // A thread that has ended already may count as the calling one, which then gets back what it is given: its own.
+  // If the thread has already ended, the call may apply to the calling thread. The second call below then restores its
+  // original set.
   cpu_set_t other = allowed;
   CPU_CLR(here, &other);
   if (::pthread_setaffinity_np(thread.native_handle(), sizeof other, &other) != 0) return;

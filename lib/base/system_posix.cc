@@ -64,7 +64,8 @@ bool has_more_rights() {
   return ::getuid() != ::geteuid() || ::getgid() != ::getegid();
 }
 
-// What the program was started as, looked for as a shell does; in a shared library that library.
+// Finds the executable by the name it was started with, searching PATH as a shell does. In a shared library, returns
+// the library's path.
 std::string own_program() {
   Dl_info here = {};
   if (::dladdr(reinterpret_cast<const void*>(&own_program), &here) == 0 || here.dli_fname == nullptr) return {};

@@ -1,4 +1,4 @@
-// Printable text made to fit a number of terminal columns. For text that escape() has made safe to print.
+// Fits printable text into a number of terminal columns. The text must already be escaped (escape()).
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace modelutils {
 
-/// `text` shortened to `columns` terminal columns, the last of them "…".
+/// `text` cut to `columns` terminal columns, the last of which is "…" if it was cut.
 std::string cut_text(std::string_view text, std::size_t columns);
 
-/// The same, but what is left out is in the middle: the end of a tensor's name or of a path says as much as the
-/// beginning. "model.layers.10…down_proj.weight".
+/// Like cut_text(), but cuts the middle, as the end of a tensor name or path matters as much as the beginning:
+/// "model.layers.10…down_proj.weight".
 std::string cut_middle(std::string_view text, std::size_t columns);
 
-/// Appends `text`, broken at spaces so that lines end before `width`, and a line feed. The first line goes on at
-/// `column`; the others begin with `indent` spaces. A word that is longer than a line stays whole.
+/// Appends `text`, wrapped at spaces to lines shorter than `width`, and a line feed. The first line continues at
+/// `column`; the others start with `indent` spaces. A word longer than a line is not split.
 void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Threads that several jobs share: each has one of its own and borrows those that nobody uses.
+// A number of threads that several jobs share: each job has one and can borrow the idle ones.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +10,7 @@ class ThreadBudget {
  public:
   explicit ThreadBudget(unsigned total) : free_(total) {}
 
-  /// One thread for a job, waited for; given back at the end of its life.
+  /// Holds one thread for a job during its lifetime. The constructor waits until one is free.
   class Place {
    public:
     explicit Place(ThreadBudget& budget) : budget_(budget) { budget_.take_one(); }
@@ -22,7 +22,8 @@ class ThreadBudget {
     ThreadBudget& budget_;
   };
 
-  /// For a phase of a job that can use many: its own thread and all that are free now, until the end of its life.
+  /// Holds, during its lifetime, all threads that are free now, in addition to the job's own. For a phase of a job that
+  /// can use many.
   class Share {
    public:
     explicit Share(ThreadBudget& budget) : budget_(budget), borrowed_(budget.take_free()) {}

@@ -1,4 +1,4 @@
-// The integer names used throughout the library.
+// Short names for the integer types used throughout the library.
 #pragma once
 
 #include <cstddef>

@@ -47,7 +47,7 @@ bool is_utf8(std::string_view text) {
       ++cursor;
       continue;
     }
-    // What byte-level vocabularies have for spaces.
+    // Fast path for two-byte characters, which byte-level vocabularies use in place of spaces.
     if (first >= 0xC2 && first < 0xE0 && end - cursor >= 2 && (static_cast<u8>(cursor[1]) & 0xC0) == 0x80) {
       cursor += 2;
       continue;
@@ -80,7 +80,7 @@ void append_utf8(std::string& out, char32_t value) {
 
 namespace {
 
-// Are the `sizeof(Word)` bytes there all ASCII?
+// True if all `sizeof(Word)` bytes at `at` are ASCII.
 template <typename Word>
 bool ascii_word(const char* at) {
   Word word;
@@ -93,7 +93,7 @@ std::size_t ascii_run(std::string_view text) {
   const char* const end = text.data() + text.size();
   std::size_t size = 0;
   while (size + 8 <= text.size() && ascii_word<u64>(text.data() + size)) size += 8;
-  // The last bytes, with some that are known already: mostly that is the end.
+  // Check the last bytes, which overlap bytes already checked: they usually complete the run.
   const std::size_t left = text.size() - size;
   if (left < 8 && text.size() >= 8 && ascii_word<u64>(end - 8)) return text.size();
   if (left >= 4 && left < 8 && ascii_word<u32>(text.data() + size) && ascii_word<u32>(end - 4)) return text.size();
@@ -106,14 +106,14 @@ std::size_t ascii_run(std::string_view text) {
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
-    if (const std::size_t run = ascii_run(text); run > 0) {  // a column each
+    if (const std::size_t run = ascii_run(text); run > 0) {  // one column each
       width += run;
       text.remove_prefix(run);
       continue;
     }
     const CodePoint point = decode_utf8(text);
     text.remove_prefix(point.size);
-    if (point.value >= 0xA0 && point.value < 0x300) {  // Latin, ×: a column each, without asking
+    if (point.value >= 0xA0 && point.value < 0x300) {  // Latin and ×: one column each, no lookup
       ++width;
       continue;
     }

@@ -1,4 +1,4 @@
-// UTF-8: validation and stepping.
+// UTF-8 validation, decoding and encoding, and terminal width.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace modelutils {
 
-/// Is all of `text` UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF)? NUL is valid. By hand,
-/// though simdjson has it: most texts are tokens of a few bytes, and for those the call costs more than the work.
+/// True if all of `text` is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). NUL is valid. Not
+/// simdjson's version: most texts are tokens of a few bytes, for which the call would cost more than the check.
 bool is_utf8(std::string_view text);
 
-/// One step through `text`: the code point at its beginning.
+/// The result of decoding one code point.
 struct CodePoint {
   char32_t value = 0;    ///< meaningful only if `valid`
-  std::size_t size = 1;  ///< bytes to pass over: 1 for an invalid byte
+  std::size_t size = 1;  ///< bytes consumed: 1 for an invalid byte
   bool valid = false;
 };
 
@@ -25,8 +25,8 @@ CodePoint decode_utf8(std::string_view text);
 /// Appends `value` (a valid code point) to `out`.
 void append_utf8(std::string& out, char32_t value);
 
-/// Number of terminal columns that `text` takes: wide East Asian characters and emoji count two, combining marks and
-/// controls none, invalid bytes one each. Source of the widths: utf8proc's tables of Unicode.
+/// Number of terminal columns that `text` occupies. Wide East Asian characters and emoji take two, combining marks and
+/// controls none, invalid bytes one each. The widths come from utf8proc's Unicode tables.
 std::size_t display_width(std::string_view text);
 
 }  // namespace modelutils

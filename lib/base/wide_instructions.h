@@ -1,12 +1,12 @@
-// A third kind of machine beside the two of base/instructions.h: one with AVX-512. For the few inner loops whose time
-// is that of their arithmetic, and whose values are in the cache.
+// Adds AVX-512 to the instruction sets of base/instructions.h. For the few inner loops that are limited by arithmetic
+// rather than by memory.
 #pragma once
 
 #include "base/instructions.h"
 
 namespace modelutils {
 
-/// Instructions, and those of AVX-512.
+/// Instructions plus AVX-512.
 enum class WideInstructions : u8 {
   any_machine = static_cast<u8>(Instructions::any_machine),
   avx2 = static_cast<u8>(Instructions::avx2),
@@ -17,7 +17,8 @@ constexpr WideInstructions wide(Instructions instructions) {
   return static_cast<WideInstructions>(instructions);
 }
 
-/// The fastest that this machine has. The first processors with AVX-512 lowered their clock for it; VBMI2 came later.
+/// The fastest instruction set that this machine supports. Requires VBMI2 for AVX-512, because the first processors
+/// with AVX-512, which lack VBMI2, lower their clock when they use it.
 inline WideInstructions widest_instructions() {
 #if defined(__x86_64__)
   static const bool has_avx512 = best_instructions() == Instructions::avx2 && __builtin_cpu_supports("avx512f") != 0 &&
@@ -36,7 +37,7 @@ template <typename Loop>
 #endif
 }  // namespace detail
 
-/// As run_with() of Instructions does; the width of AVX-512 is 64.
+/// Like run_with() for Instructions; the width for AVX-512 is 64.
 template <typename Loop>
 void run_with(WideInstructions instructions, const Loop& loop) {
 #if defined(__x86_64__)

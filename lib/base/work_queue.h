@@ -1,4 +1,4 @@
-// Jobs that are found one after another, done by several threads, and delivered by one at a time.
+// Runs jobs on several threads as they are found, and delivers the results one at a time.
 #pragma once
 
 #include <condition_variable>
@@ -19,10 +19,10 @@
 
 namespace modelutils {
 
-/// push() hands over a job, which one of the threads does with `work`; `done` gets every outcome, never two at once: in
-/// the order of the jobs, or with `in_order` false as each is done. With one thread, or one job, everything happens in
-/// the caller's. At most `window` jobs are under way or wait for one before them; push() waits for a place. An
-/// exception ends the work and is thrown by push() or finish().
+/// push() adds a job; one of the threads calls `work` on it. `done` receives every outcome, never two at once: in job
+/// order, or with `in_order` false in order of completion. With one thread or one job, everything runs in the calling
+/// thread. At most `window` jobs are queued, running or undelivered; push() waits while there are that many. An
+/// exception stops the work and is rethrown by push() or finish().
 template <typename Job, typename Outcome>
 class WorkQueue {
  public:
@@ -37,7 +37,7 @@ class WorkQueue {
   void push(Job job) {
     if (wanted_ < 2) return done_(work_(std::move(job)));
     if (!first_ && pushed_ == 0) {
-      first_.emplace(std::move(job));  // a second one decides whether threads are worth it
+      first_.emplace(std::move(job));  // threads start only with a second job
       return;
     }
     if (threads_.empty()) start();
@@ -45,7 +45,7 @@ class WorkQueue {
     enqueue(std::move(job));
   }
 
-  /// Returns when `done` has had the last outcome.
+  /// Returns after `done` has received the last outcome.
   void finish() {
     if (first_) done_(work_(std::move(*std::exchange(first_, std::nullopt))));
     stop();
@@ -56,8 +56,8 @@ class WorkQueue {
   void start() {
     try {
       while (threads_.size() < wanted_) system::begin_apart(threads_.emplace_back([this] { run(); }));
-    } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
-    } catch (const std::bad_alloc&) {     // nor memory for one
+    } catch (const std::system_error&) {  // no more threads available: fewer do the same work
+    } catch (const std::bad_alloc&) {     // no memory for another thread
     }
     if (threads_.empty()) wanted_ = 1;
   }
@@ -106,7 +106,7 @@ class WorkQueue {
     }
   }
 
-  // One thread delivers at a time, without keeping the others from their work.
+  // Delivers outcomes from one thread at a time. The other threads continue with their work meanwhile.
   void deliver(std::unique_lock<std::mutex>& lock) {
     if (delivering_) return;
     delivering_ = true;
@@ -130,7 +130,7 @@ class WorkQueue {
   std::mutex mutex_;
   std::condition_variable work_waits_, room_;
   std::deque<std::pair<u64, Job>> jobs_;
-  std::map<u64, Outcome> outcomes_;  // done, not yet delivered
+  std::map<u64, Outcome> outcomes_;  // finished, not yet delivered
   u64 pushed_ = 0, delivered_ = 0;
   bool closed_ = false, delivering_ = false;
   std::exception_ptr thrown_;
