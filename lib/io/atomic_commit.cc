@@ -1,4 +1,4 @@
-// How finished outputs get their names: all of them, or none.
+// Gives finished outputs their final names: all of them, or none.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ Status AtomicOutput::place_new() {
   }
   if (errno == EEXIST) return appeared();
   if (!system::rename_is_unsupported()) return not_renamed(path_);
-  // A hard link does not replace either; what cannot link can hardly be asked, only looked at.
+  // A hard link does not replace an existing file either. If the file system has no hard links, checking first must do.
   struct stat there {};
   if (::link(temporary_.c_str(), path_.c_str()) == 0) {
     ::unlink(temporary_.c_str());
@@ -77,7 +77,7 @@ Status AtomicOutput::replace_existing() {
   return system::rename_is_unsupported() ? replace_by_backup() : not_renamed(path_);
 }
 
-// Where two names cannot be exchanged: the old file gets a second name, so that it never lacks one.
+// Fallback where names cannot be exchanged. The old file gets a second name first, so that it always has one.
 Status AtomicOutput::replace_by_backup() {
   const std::string backup = backup_path();
   const bool is_linked = ::link(path_.c_str(), backup.c_str()) == 0;
@@ -101,14 +101,14 @@ Status AtomicOutput::place() {
   if (!replace_ || ::lstat(path_.c_str(), &there) != 0) return place_new();
   if (S_ISDIR(there.st_mode))
     return output_error("out-directory", "is a directory now; the output must be a file", path_);
-  // What was opened for reading since the output was made counts as well.
+  // Includes files that were opened for reading after the output was created.
   if (was_read(there)) {
     return output_error("out-is-input", "is one of the inputs; choose another name for the output", path_);
   }
   return replace_existing();
 }
 
-// Durable names: what is not in the folder on the disk is not there after a crash.
+// Restores the state before place(). After an error, the message names the file that holds the old content.
 Status AtomicOutput::take_back() {
   switch (place_) {
     case Place::temporary: return {};
@@ -121,7 +121,7 @@ Status AtomicOutput::take_back() {
     case Place::exchanged:
       if (!system::rename(system::RenameMode::exchange, temporary_, path_)) {
         const std::string reason = errno_text(errno);
-        // What was replaced is the only copy: it stays where it is.
+        // The replaced file is the only copy of the old content, so keep it under the temporary name.
         const std::string old = std::exchange(temporary_, {});
         guard_ = TemporaryFileGuard();
         return output_error("out-rename",

@@ -38,7 +38,7 @@ tl::unexpected<Error> refused(const std::string& path, std::string why) {
 }
 
 bool is_mount_point(const std::string& path, const struct stat& there) {
-  // The root of a changed root need not be one to the system.
+  // Inside a chroot, the root need not be a mount point to the system.
   struct stat above {};
   const bool has_above = ::stat((path + "/..").c_str(), &above) == 0;
   if (has_above && above.st_dev == there.st_dev && above.st_ino == there.st_ino) return true;
@@ -46,7 +46,7 @@ bool is_mount_point(const std::string& path, const struct stat& there) {
   return has_above && above.st_dev != there.st_dev;
 }
 
-// Is `inner` the folder `outer`, or below it? Both as the system resolves them.
+// True if `inner` is the folder `outer` or lies below it, after resolving both.
 bool is_within(const std::string& inner, const std::string& outer) {
   std::error_code error;
   const auto resolved = std::filesystem::canonical(inner, error);
@@ -61,7 +61,7 @@ struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
 
-// Calls visit(name, status) for every entry; its first complaint ends it.
+// Calls visit(name, status) for every entry and stops at the first error.
 template <typename Visit>
 Status for_each_entry(const std::string& path, const Visit& visit) {
   const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
@@ -94,7 +94,7 @@ Status may_be_replaced(const std::string& path, const struct stat& there, const 
   });
 }
 
-// Is there something to be replaced? Refuses what must not be.
+// Returns true if there is a directory to replace, false if the path is free, or an error if it must not be replaced.
 Result<bool> look(const std::string& path, const DirectoryOptions& options) {
   MU_TRY(refuse_output_in_cache(path));
   struct stat there {};
@@ -158,7 +158,7 @@ Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
   return AtomicOutput::create(staging_ + "/" + names_.back(), options);
 }
 
-// The file of that name in what is replaced; for a new name the one that fewest may use.
+// Returns the replaced directory's file of that name. For a new name, returns the file with the strictest permissions.
 std::string AtomicDirectory::predecessor_of(const std::string& name) const {
   std::string strictest;
   int fewest = 0;
@@ -175,10 +175,11 @@ std::string AtomicDirectory::predecessor_of(const std::string& name) const {
   return listed ? strictest : path_;
 }
 
-// Before the directory gets its name: what comes to lie in it is as hidden as what lay there.
+// Copies the access rights of the replaced directory before the rename, so that its new files are no more accessible
+// than the old ones were.
 void AtomicDirectory::take_access() const {
   const int folder = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  if (folder < 0) return;  // it stays closed to all but its owner
+  if (folder < 0) return;  // remains accessible to its owner only
   const std::string lost = copy_access(path_, folder);
   ::close(folder);
   if (!lost.empty()) remark_output(path_, "out-access", lost + "; no user may do more with it than before");
@@ -201,7 +202,7 @@ void AtomicDirectory::remove_staging() {
 
 Status AtomicDirectory::rename_new() {
   if (system::rename(system::RenameMode::no_replace, staging_, path_)) return {};
-  // Where the system has no such call: a directory takes the place of an empty one at most.
+  // Fallback for systems without this call: rename() replaces an empty directory at most.
   if (system::rename_is_unsupported() && ::rename(staging_.c_str(), path_.c_str()) == 0) return {};
   if (errno == EEXIST || errno == ENOTEMPTY) {
     return output_error("out-exists", "was created by another program in the meantime", path_);
@@ -209,7 +210,7 @@ Status AtomicDirectory::rename_new() {
   return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
 }
 
-// What is replaced keeps its content under the other name until the new one is in place.
+// Keeps the old content under the staging name until the new folder is in place.
 Status AtomicDirectory::replace() {
   struct stat there {};
   if (::lstat(path_.c_str(), &there) != 0) return rename_new();

@@ -1,4 +1,4 @@
-// A folder of output files that is whole or not there: built next to its place, synced, renamed.
+// An output folder that appears complete or not at all: built next to its final path, synced, then renamed.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,22 @@
 namespace modelutils {
 
 struct DirectoryOptions {
-  /// May replace a directory that holds nothing but regular files of which is_ours() says yes.
+  /// May replace an existing directory if it contains only regular files for which `is_ours` returns true.
   bool force = false;
   std::function<bool(std::string_view name)> is_ours;
-  std::vector<std::string> inputs;  ///< files and folders that are read: none may be in what is replaced
+  std::vector<std::string> inputs;  ///< files and folders that are read; none may lie in the replaced directory
 };
 
-/// All errors are of kind output. "out-exists": there is something, without force; "out-directory": it is not a
-/// directory; "out-replace": it must not be replaced (it is a link, a mount point, the working directory, a folder with
-/// the working directory or an input in it, or holds what is not ours); "out-in-cache"; "out-open", "out-write",
-/// "out-sync", "out-rename".
+/// An output folder. All errors are of kind output:
+/// - "out-exists": the path exists, without force.
+/// - "out-directory": the path exists but is not a directory.
+/// - "out-replace": the directory must not be replaced, because it is a link, a mount point or the working directory,
+/// contains the working directory or an input, or contains files that are not ours.
+/// - "out-in-cache", "out-open", "out-write", "out-sync", "out-rename".
 class AtomicDirectory {
  public:
   static Result<AtomicDirectory> create(const std::string& path, const DirectoryOptions& options);
-  /// What create() would say, without making anything (for dry runs).
+  /// Returns the error that create() would return, without creating anything (for dry runs).
   static Status check(const std::string& path, const DirectoryOptions& options);
 
   AtomicDirectory(AtomicDirectory&&) noexcept;
@@ -35,19 +37,19 @@ class AtomicDirectory {
   /// Removes everything unless commit() succeeded.
   ~AtomicDirectory();
 
-  /// Where the files are until commit().
+  /// The folder that holds the files until commit().
   const std::string& staging_path() const { return staging_; }
 
-  /// A file in it, under its final name. Write, then close() it.
+  /// Creates a file in the folder under its final name. Write it, then pass it to close_files().
   Result<AtomicOutput> create_file(std::string_view name);
-  /// The files get their names, on the disk. Until commit() they can be read below staging_path().
+  /// Syncs the files and gives them their final names in the staging folder. They can be read there until commit().
   Status close_files(std::span<AtomicOutput> files);
 
-  /// An error of one of the files, about the path that it was to have rather than the one it has until commit().
+  /// Returns an error about a file in the staging folder as an error about its final path.
   Error under_final_name(Error error) const;
 
-  /// Gives the directory its name: renamed where nothing is, exchanged with what it replaces, which is then removed
-  /// entry by entry. On an error everything is as it was before, but for what a message names.
+  /// Renames the staging folder to the final path. If a directory exists there, the two are exchanged and the old one
+  /// is then removed entry by entry. After an error the former state is restored, except for what the message names.
   Status commit();
 
  private:
@@ -59,12 +61,12 @@ class AtomicDirectory {
   void remove_staging();
 
   std::string path_;     // without trailing slashes
-  std::string staging_;  // empty once it has its name
+  std::string staging_;  // empty once renamed to path_
   bool replace_ = false;
   DirectoryOptions options_;
   TemporaryFileGuard folder_guard_;
   std::vector<std::string> names_;
-  std::vector<TemporaryFileGuard> guards_;  // of the files with their final names in the staging folder
+  std::vector<TemporaryFileGuard> guards_;  // for the files with final names in the staging folder
 };
 
 }  // namespace modelutils

@@ -33,7 +33,7 @@ Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const
                                 : ::write(descriptor, bytes.data(), bytes.size());
     if (done < 0) {
       if (errno == EINTR) continue;
-      // The reader of a pipe went away: the tools end with status 0 then, as the command line contract says.
+      // The reader closed the pipe. The tools then exit with 0, as documented for the command line.
       return output_error(errno == EPIPE ? "out-closed" : "out-write", "cannot be written: " + errno_text(errno), path);
     }
     bytes = bytes.subspan(static_cast<std::size_t>(done));
@@ -118,7 +118,7 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     }
     return output;
   }
-  // An existing file is replaced where it really is, so that a symbolic link stays one.
+  // Resolve the path of an existing file, so that the target is replaced and a symbolic link remains.
   std::string target = path;
   if (mode) {
     char* resolved = ::realpath(path.c_str(), nullptr);
@@ -126,7 +126,7 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     target = resolved;
     ::free(resolved);
   }
-  // No signal may come between the file and its guard.
+  // Defer signals until the new file has its guard.
   const SignalHold hold;
   output.like_ = mode ? target : options.like;
   const mode_t created = output.like_.empty() ? options.mode : mode_t{0600};
@@ -205,7 +205,7 @@ void AtomicOutput::start_write_back(u64 offset, u64 size) const {
 
 Status AtomicOutput::let_go(u64 offset, u64 size) const {
   if (!seekable_) return {};
-  // The kernel tells of a failed write-back once: here, not again in fsync.
+  // The kernel reports a failed write-back once: here, and not again in fsync().
   const int error = system::end_write_back(descriptor_, offset, size);
   if (error == EIO || error == ENOSPC || error == EDQUOT) {
     return output_error("out-write", "cannot be written: " + errno_text(error), path_);

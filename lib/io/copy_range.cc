@@ -12,7 +12,7 @@ Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOu
     u64 position = output.appended();
     while (size > 0) {
       const i64 done = system::copy_range(source.descriptor(), offset, output.descriptor(), position, size);
-      if (done <= 0) break;  // not possible between these two, or an error that the plain way will name
+      if (done <= 0) break;  // unsupported for these files, or an error that the fallback will report
       offset += static_cast<u64>(done);
       position += static_cast<u64>(done);
       size -= static_cast<u64>(done);

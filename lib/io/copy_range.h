@@ -1,4 +1,4 @@
-// Copying a piece of one file into another inside the kernel where it can.
+// Copies a range of one file into another, inside the kernel if possible.
 #pragma once
 
 #include "base/error.h"
@@ -7,8 +7,8 @@
 
 namespace modelutils {
 
-/// Appends `size` bytes of `source` from `offset` on to `output`, by copy_file_range where the kernel can, otherwise
-/// through a buffer of 256 KiB. Errors: those of reading and of append(); "io-short" if the source ends before.
+/// Appends `size` bytes of `source`, starting at `offset`, to `output`. Uses copy_file_range() if possible, otherwise a
+/// buffer of 256 KiB. Errors: those of reading and of append(); "io-short" if the source ends early.
 Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOutput& output);
 
 }  // namespace modelutils

@@ -27,7 +27,7 @@ EntryKind kind_of(mode_t mode) {
 
 EntryKind kind_of(int directory, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return kind_of(DTTOIF(entry.d_type));
-  struct stat status {};  // some file systems do not say it
+  struct stat status {};  // some file systems do not report the type
   const bool known = ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
   return known ? kind_of(status.st_mode) : EntryKind::other;
 }

@@ -1,4 +1,4 @@
-// The names in one directory, of which there may be millions: one block of text and eight bytes each.
+// The names in one directory, possibly millions: stored in one block of text plus eight bytes each.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace modelutils {
 
-/// What a name in a directory is, as far as the directory says it.
+/// The type of a directory entry.
 enum class EntryKind : u8 { file, directory, link, other };
 
 class DirectoryNames {
  public:
-  /// Reads the names of `directory` ("" is the current one), without "." and "..", for which `keep` says yes, sorted
-  /// by their bytes. Errors: "io-open" if it cannot be listed to its end.
+  /// Reads the names in `directory` ("" is the current one) for which `keep` returns true, except "." and "..", sorted
+  /// by bytes. Errors: "io-open" if the directory cannot be listed completely.
   static Result<DirectoryNames> read(const std::string& directory,
                                      const std::function<bool(std::string_view name, EntryKind kind)>& keep);
 
   std::size_t size() const { return names_.size(); }
   std::string_view name(std::size_t number) const { return text_.data() + names_[number].at; }
   EntryKind kind(std::size_t number) const { return names_[number].kind; }
-  /// Is there such a name among those that were kept?
+  /// True if `name` is among the kept names.
   bool contains(std::string_view name) const;
 
  private:
@@ -32,7 +32,7 @@ class DirectoryNames {
     u32 at;
     EntryKind kind;
   };
-  std::string text_;  // each name and a NUL
+  std::string text_;  // the names, each followed by a NUL
   std::vector<Name> names_;
 };
 

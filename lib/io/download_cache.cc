@@ -19,13 +19,13 @@ namespace modelutils {
 namespace {
 
 constexpr std::string_view shared_mark = ".huggingface-shared-blobs";
-constexpr int most_links = 40;  // as the system follows
+constexpr int most_links = 40;  // Linux's limit
 
 bool is_hexadecimal(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// "sha256-" (once "sha256:") and 64 digits.
+// "sha256-" ("sha256:" in old versions) and 64 digits.
 bool is_ollama_blob(std::string_view name) {
   constexpr std::string_view prefix = "sha256";
   constexpr std::size_t digits = 64;
@@ -34,7 +34,7 @@ bool is_ollama_blob(std::string_view name) {
   return (mark == '-' || mark == ':') && is_hexadecimal(name.substr(prefix.size() + 1));
 }
 
-// "ab/ab01…" below the shared blobs, whose names begin with that of their folder.
+// "ab/ab01…" in the shared blobs: each name begins with its folder's name.
 bool is_shared_name(std::string_view prefix, std::string_view name) {
   constexpr std::size_t letters = 2;
   return prefix.size() == letters && name.size() > letters && name.starts_with(prefix);
@@ -55,7 +55,7 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   return parts;
 }
 
-// A resolved path: in a repository of the cache, or one of its shared blobs.
+// True if the resolved path lies in a repository of the cache or is one of its shared blobs.
 bool is_in_hub_cache(std::string_view root, std::string_view path) {
   if (root != "/" && (!path.starts_with(root) || !path.substr(root.size()).starts_with('/'))) return false;
   const std::vector<std::string_view> parts = parts_of(path.substr(root == "/" ? 1 : root.size() + 1));

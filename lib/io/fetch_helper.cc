@@ -30,7 +30,7 @@ constexpr std::size_t max_helpers = 8;
 constexpr int bytes_under_way = 256 << 10;
 constexpr std::size_t bytes_of_step = 256 << 10;
 
-// The codes that the helper may answer with.
+// The error codes that the helper may return.
 constexpr std::array<std::string_view, 7> helper_codes = {"remote-answer",  "remote-changed", "remote-helper",
                                                           "remote-missing", "remote-network", "remote-redirect",
                                                           "remote-status"};
@@ -64,8 +64,8 @@ tl::unexpected<Error> broken() {
 
 constexpr std::string_view fetch_program = "libexec/modelutils/fetch";
 
-// In a program of somebody else, such as Python: that of the prefix in which our library is, as PREFIX/lib or
-// PREFIX/lib/MACHINE.
+// The helper of the installation that our library belongs to (PREFIX/lib or PREFIX/lib/MACHINE), for use inside another
+// program such as Python.
 std::optional<std::filesystem::path> helper_of_library() {
   Dl_info library = {};
   if (::dladdr(reinterpret_cast<const void*>(&helper_of_library), &library) == 0) return std::nullopt;
@@ -90,7 +90,7 @@ std::string helper_path() {
   return helper_of_library().value_or(beside).string();
 }
 
-// The next word of a line of the helper's; empty at its end.
+// Removes and returns the next word of a line from the helper; empty at the end.
 std::string_view take_word(std::string_view& line) {
   const auto space = line.find(' ');
   const std::string_view word = line.substr(0, space);
@@ -120,7 +120,7 @@ class Helper {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return helper_error(errno_text(errno));
     socket_ = ends[0];
-    // Room for a part or two, so that the helper goes on receiving while we read; less is no error.
+    // Buffer a part or two, so that the helper keeps receiving while we read. Failure is harmless.
     ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes_under_way, sizeof bytes_under_way);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
@@ -147,7 +147,7 @@ class Helper {
     return send(command);
   }
 
-  // A command that is answered, with at most `most` bytes, which go to the end of `out`.
+  // Sends a command and appends the answer's bytes, at most `most`, to `out`.
   Result<FetchedPiece> ask(std::string_view command, u64 most, const std::string& file, std::vector<std::byte>& out) {
     ++users_;
     const std::lock_guard lock(mutex_);
@@ -191,11 +191,11 @@ class Helper {
     return piece;
   }
 
-  // So many bytes, at most `most`, at the end of `out`.
+  // Appends `number` bytes, at most `most`, to `out`.
   Result<u64> take_bytes(std::string_view number, u64 most, std::vector<std::byte>& out) {
     const auto bytes = whole_number(number);
     if (!bytes || *bytes > most) return broken();
-    // Zeros that are overwritten before they leave the cache cost little.
+    // In small steps, resize()'s zeros are overwritten while still in the cache, so they cost little.
     for (u64 left = *bytes; left > 0;) {
       const auto step = static_cast<std::size_t>(std::min<u64>(left, bytes_of_step));
       out.resize(out.size() + step);
@@ -244,8 +244,8 @@ class Helper {
   pid_t process_ = 0;
 };
 
-// The helpers of this process. A file stays with the one that it began with, which knows where it was redirected to.
-// What is picked is reserved until the file's first answer, so that files opened together go to different ones.
+// The helpers of this process. A file keeps its helper, which knows the file's redirect. pick() reserves the helper
+// until the file's first answer, so that files opened together get different ones.
 class Helpers {
  public:
   Result<std::shared_ptr<Helper>> pick() {

@@ -17,7 +17,7 @@ namespace modelutils {
 
 namespace {
 
-// Lists that grant access; a default list is inherited by what is made in a folder.
+// Access control lists. New files in a folder inherit its default list.
 constexpr const char* access_lists[] = {"system.posix_acl_access", "system.posix_acl_default", "system.nfs4_acl",
                                         "system.richacl"};
 
@@ -37,7 +37,7 @@ class AccessCopy {
     if (::stat(path_.c_str(), &from_) != 0) {
       return "can be opened by its owner only: what it replaces cannot be looked at: " + errno_text(errno);
     }
-    // The owner comes last: whoever gives a file away may not change it any more.
+    // Set the owner last: after that, the file's other attributes can no longer be changed.
     if (::fstat(descriptor_, &now_) == 0 && now_.st_gid != from_.st_gid) {
       has_group_ = ::fchown(descriptor_, static_cast<uid_t>(-1), from_.st_gid) == 0;
       if (!has_group_) lose(fmt::format("the group {}", from_.st_gid));
@@ -62,7 +62,7 @@ class AccessCopy {
   }
   void lose(std::string what) { lose_because(errno, std::move(what)); }
 
-  // Nothing with errno where there is none.
+  // Returns nullopt and sets errno if there is no such attribute.
   static std::optional<std::string> attribute(const std::string& path, const char* name) {
     const ssize_t size = ::getxattr(path.c_str(), name, nullptr, 0);
     if (size < 0) return std::nullopt;
@@ -77,8 +77,8 @@ class AccessCopy {
     return ::fsetxattr(descriptor_, name, value.data(), value.size(), 0) == 0;
   }
 
-  // Without the group, the list would grant another one what it grants the group. A list that the folder has handed
-  // down is none of the file's.
+  // Copies one list. Not without the group, as the list would grant the group's rights to another group. Removes a list
+  // that the new file inherited from its folder.
   bool copy_list(const char* name) {
     const std::optional<std::string> list = attribute(path_, name);
     if (list && has_group_ && set(name, *list)) return true;
@@ -112,7 +112,7 @@ class AccessCopy {
     return is_whole;
   }
 
-  // A label of the system is often right already, and may not be set.
+  // Security labels are often right already, and setting them may be forbidden.
   bool is_there(const char* name, const std::string& value) const {
     std::string there(value.size() + 1, '\0');
     const ssize_t got = ::fgetxattr(descriptor_, name, there.data(), there.size());
@@ -137,7 +137,7 @@ class AccessCopy {
   bool has_group_ = true, has_lists_ = true;
   int list_reason_ = 0;
   std::vector<std::string> lost_;
-  std::string reason_;  // of the first
+  std::string reason_;  // for the first entry of lost_
 };
 
 }  // namespace

@@ -1,14 +1,15 @@
-// Who may do what with a file. What takes the place of another file gives nobody more than that one did.
+// Copies access rights between files. A file that replaces another must not grant more rights than that one did.
 #pragma once
 
 #include <string>
 
 namespace modelutils {
 
-/// Gives the new file or folder `descriptor`, which so far only its owner may open, the mode, owner, group, access
-/// control lists and users' extended attributes of `path` (links are followed). What cannot be given takes away
-/// instead: without the group, group and others get what both had; without a list, only the owner gets anything.
-/// Returns what was not kept and why, as the predicate of a sentence about the new one; empty where all was.
+/// Gives the new file or folder `descriptor`, which only its owner can open so far, the mode, owner, group, access
+/// control lists and user extended attributes of `path` (following links). If one of them cannot be copied, rights are
+/// reduced: without the group, group and others get only the rights that both had; without a list, only the owner gets
+/// any. Returns the failures and their reasons as the predicate of a sentence about the new file, or empty if all was
+/// copied.
 std::string copy_access(const std::string& path, int descriptor);
 
 }  // namespace modelutils

@@ -98,7 +98,7 @@ FileKind markup_kind(std::string_view head) {
   return head.starts_with("<?xml") ? FileKind::xml : FileKind::unknown;
 }
 
-// What hubs and web servers answer with where there is no file, or none for this user.
+// True for typical answers of hubs and web servers about a missing or forbidden file.
 bool is_error_text(std::string_view head) {
   constexpr std::string_view beginnings[] = {"entry not found",
                                              "not found",
@@ -118,7 +118,7 @@ bool is_error_text(std::string_view head) {
                      [&](std::string_view text) { return starts_with_ignoring_case(head, text); });
 }
 
-// Is the first record of a ZIP archive, whose local header `head` begins with, a NumPy array?
+// True if the first record of the ZIP archive is a NumPy array. `head` begins with its local header.
 bool is_npz(std::string_view head) {
   constexpr std::size_t local_bytes = 30, name_size_at = 26;
   if (head.size() < local_bytes) return false;
@@ -139,7 +139,7 @@ bool begins_as_pickle(std::string_view head) {
 
 bool begins_as_safetensors(std::string_view head) {
   constexpr std::size_t length_bytes = 8;
-  constexpr u64 most = 100'000'000;  // as the library of safetensors allows
+  constexpr u64 most = 100'000'000;  // the limit of the safetensors library
   if (head.size() <= length_bytes) return false;
   const u64 length = load<u64>(head.data());
   const std::size_t first = head.find_first_not_of(" \t\r\n", length_bytes);
@@ -155,7 +155,7 @@ FileKind file_kind(std::string_view head) {
   }
   if (const FileKind kind = markup_kind(head); kind != FileKind::unknown) return kind;
   if (is_error_text(head)) return FileKind::error_text;
-  // Eight zero bytes alone may be a broken file of a known format (a header length of 0).
+  // Fewer zero bytes may be a broken file of a known format, e.g. a header length of 0.
   if (head.size() >= 64 && head.find_first_not_of('\0') == head.npos) return FileKind::zeros;
   return FileKind::unknown;
 }

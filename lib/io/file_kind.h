@@ -1,4 +1,4 @@
-// What a file is that is not what it should be: so that the answer to a wrong file is a helpful one.
+// Recognises file formats by their first bytes, so that messages about a wrong file are helpful.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace modelutils {
 
-/// Told apart by the first bytes alone. `unknown` is everything that no other row of the table (file_kind.cc) matches.
+/// Determined by the first bytes alone. `unknown` if no row of the table in file_kind.cc matches.
 enum class FileKind : u8 {
   unknown,
   empty,
   gguf,
-  gguf_legacy,  ///< GGML, GGJT, GGMF, GGLA: what came before GGUF
+  gguf_legacy,  ///< GGML, GGJT, GGMF, GGLA: predecessors of GGUF
   bumpwgt,
   html,
   xml,
-  error_text,  ///< what a server said instead of sending a file
+  error_text,  ///< a server's error message instead of a file
   git_lfs,
   zip,     ///< also PyTorch checkpoints since 1.6
   npz,     ///< a ZIP archive whose first record is a NumPy array
@@ -33,29 +33,29 @@ enum class FileKind : u8 {
   tar,
   pdf,
   elf,
-  zeros,  ///< nothing but zero bytes: a download that was preallocated and never filled
+  zeros,  ///< only zero bytes: a download that was preallocated and never filled
 };
 
-/// Does it begin with the mark of a pickle's protocol, 1 to 5, and an operation behind it?
+/// True if `head` begins with a pickle protocol marker, 1 to 5, followed by an opcode.
 bool begins_as_pickle(std::string_view head);
-/// Does it begin with the length of a safetensors header and a JSON object? Such a length may be the mark of a pickle
-/// as well: 640 is 80 02, and what follows decides.
+/// True if `head` begins with a safetensors header length and a JSON object. The length alone is ambiguous: 640 is 80
+/// 02, a pickle marker, so the next bytes decide.
 bool begins_as_safetensors(std::string_view head);
 
-/// Bytes of the beginning that file_kind() looks at.
+/// Number of leading bytes that file_kind() examines.
 inline constexpr std::size_t file_kind_bytes = 512;
 
-/// The kind of a file that begins with `head` (at least file_kind_bytes of it, or all there is).
+/// The kind of a file that begins with `head`: at least file_kind_bytes, or the whole file.
 FileKind file_kind(std::string_view head);
 
-/// The same for a source; `unknown` if it cannot be read.
+/// The kind of a source; `unknown` if it cannot be read.
 FileKind file_kind(const ByteSource& source);
 
-/// For people, to stand after "is ": "an HTML page: …", with what to do about it where that is known.
-/// "of no known kind" for `unknown`.
+/// Text for messages, to follow "is ": "an HTML page: …", with advice if there is any. "of no known kind" for
+/// `unknown`.
 std::string_view file_kind_text(FileKind kind);
 
-/// The first bytes of `source`, at most `most` (fewer at its end). Empty if it cannot be read.
+/// Returns the first bytes of `source`, at most `most` (fewer if it is shorter). Empty if it cannot be read.
 std::string read_head(const ByteSource& source, std::size_t most = file_kind_bytes);
 
 }  // namespace modelutils

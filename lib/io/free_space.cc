@@ -24,7 +24,7 @@ Status check_free_space(const std::string& path, u64 bytes) {
   struct statvfs space {};
   if (::statvfs(folder.c_str(), &space) != 0 || space.f_blocks == 0) return {};
   const u64 blocks = ::geteuid() == 0 ? space.f_bfree : space.f_bavail;
-  // Compared in blocks: the product may not fit.
+  // Compare blocks, because their size in bytes may overflow.
   const u64 block = space.f_frsize != 0 ? space.f_frsize : 1;
   if (bytes / block + (bytes % block != 0 ? 1 : 0) <= blocks) return {};
   return output_error("out-space",

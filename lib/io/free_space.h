@@ -1,4 +1,4 @@
-// Is there room for an output? Asked before its first byte.
+// Checks the free space for an output before writing it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace modelutils {
 
-/// Error (kind output) "out-space" with both sizes if the file system of the folder that `path` lies in, or of the
-/// nearest one that is there, has fewer than `bytes` free. Pipes, devices and file systems that do not tell have room.
+/// Returns "out-space" (kind output) with both sizes if fewer than `bytes` are free on the file system of `path`'s
+/// folder, or of its nearest existing parent. Succeeds for pipes, devices and file systems that do not report free
+/// space.
 Status check_free_space(const std::string& path, u64 bytes);
 
 }  // namespace modelutils

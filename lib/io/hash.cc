@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, hash_algorithms> names = {"sha256", "xxh3", "sha1", "xxh64", "blake2b"};
 
-// What OpenSSL and xxHash answer where memory is out: their calls fail for no other reason here.
+// OpenSSL and xxHash calls fail here only if memory is exhausted, so failure is std::bad_alloc.
 template <typename T>
 T* allocated(T* made) {
   if (made == nullptr) throw std::bad_alloc();
@@ -30,9 +30,9 @@ void succeeded(int answer) {
   if (answer != 1) throw std::bad_alloc();
 }
 
-// Fetched once: a fetch walks OpenSSL's provider tables. No configuration file is read. In a context of its own, since
-// OpenSSL takes its default one for made where memory was out. (And not with std::call_once: no exception may leave it
-// where the unwinder is linked statically.)
+// Looked up once, because a lookup walks OpenSSL's provider tables. Reads no configuration file. Uses its own context:
+// after a failed allocation OpenSSL treats its default context as initialised. Not std::call_once, because exceptions
+// cannot leave it if the unwinder is linked statically.
 const EVP_MD* fetched(const char* name) {
   static OSSL_LIB_CTX* const context = [] {
     succeeded(OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr));

@@ -17,10 +17,10 @@ inline constexpr std::size_t hash_algorithms = 5;
 std::string_view hash_name(HashAlgorithm algorithm);
 std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 
-/// XXH3-128 of bytes that are in memory, in canonical (big-endian) order: 16 bytes. The same as Hasher's.
+/// XXH3-128 of bytes in memory: 16 bytes in canonical (big-endian) order. Equals the digest of Hasher.
 std::string xxh3_digest(Bytes bytes);
 
-/// The same of bytes that come in pieces.
+/// XXH3-128 of bytes that arrive in pieces.
 class Xxh3Stream {
  public:
   Xxh3Stream();
@@ -36,7 +36,7 @@ class Xxh3Stream {
   std::unique_ptr<State> state_;
 };
 
-/// One running hash. Not for use by two threads at once; reset() makes it new without fetching the algorithm again.
+/// A running hash. Not for concurrent use. reset() starts a new one without looking the algorithm up again.
 class Hasher {
  public:
   explicit Hasher(HashAlgorithm algorithm);
@@ -46,9 +46,10 @@ class Hasher {
 
   void reset();
   void update(Bytes bytes);
-  /// The digest so far in canonical byte order (big-endian for the XXH family): 32, 16, 20, 8, 64 bytes. Ends the run.
+  /// Returns the digest in canonical byte order (big-endian for the XXH family): 32, 16, 20, 8 or 64 bytes. Ends the
+  /// run.
   std::string digest();
-  /// The same as lower-case hexadecimal digits.
+  /// Like digest(), as lower-case hexadecimal digits.
   std::string hex_digest();
 
  private:

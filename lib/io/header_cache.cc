@@ -23,7 +23,7 @@ constexpr std::string_view first_line = "modelutils header 1";
 constexpr u64 max_bytes = u64{256} << 20;
 constexpr u64 max_entry = u64{65} << 20;
 
-// Made if it is not there, for the user alone. Empty if that is not possible.
+// Returns the cache folder, creating it for this user only if it does not exist. Empty if that fails.
 std::string folder() {
   const auto set = environment_variable("XDG_CACHE_HOME");
   const auto home = environment_variable("HOME");
@@ -36,7 +36,7 @@ std::string folder() {
   for (const std::string& path : {ours, ours + "/headers"}) {
     if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return {};
     struct stat status {};
-    // Somebody else's folder, or a link to one, is not a place for it.
+    // Refuse a folder that belongs to another user, and links.
     if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) return {};
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 && ::chmod(path.c_str(), S_IRWXU) != 0) return {};
   }
@@ -69,7 +69,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// The oldest entries go, until `more` bytes have room.
+// Removes the oldest entries until `more` bytes fit.
 void make_room(const std::string& folder, u64 more) {
   struct Entry {
     fs::file_time_type time;
@@ -106,7 +106,7 @@ std::string entry_name(const std::string& url) {
 HeaderCache::HeaderCache(const std::string& url, std::string name)
     : url_(url.substr(0, url.find_first_of("?#"))), name_(std::move(name)) {
   if (remote_settings().no_cache) return;
-  // The query may be what tells one file from another, and a secret: its digest alone is kept.
+  // The query may identify the file and may be secret, so only its digest is stored.
   if (const std::string at = folder(); !at.empty()) path_ = at + "/" + entry_name(url.substr(0, url.find('#')));
 }
 
@@ -136,7 +136,7 @@ void HeaderCache::keep(const std::string& version, u64 total, std::span<const st
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", first_line, name_, url_, version, total, bytes.size());
   make_room(fs::path(path_).parent_path(), top.size() + bytes.size());
   std::string staging = path_ + "-XXXXXX";
-  const int descriptor = ::mkostemp(staging.data(), O_CLOEXEC);  // of mode 0600
+  const int descriptor = ::mkostemp(staging.data(), O_CLOEXEC);  // mode 0600
   if (descriptor < 0) return;
   bool is_done = true;
   for (const std::string_view part :

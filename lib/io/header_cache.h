@@ -1,5 +1,5 @@
-// Headers of files at addresses, kept for the next look: under XDG_CACHE_HOME/modelutils/headers, a folder that only
-// the user can read. At most 256 MiB; the oldest go first.
+// Caches headers of remote files in XDG_CACHE_HOME/modelutils/headers, a folder that only the user can read. At most
+// 256 MiB; the oldest entries are removed first.
 #pragma once
 
 #include <optional>
@@ -11,28 +11,28 @@
 
 namespace modelutils {
 
-/// The start of a file, and which content of it that is.
+/// The start of a file, with the version of the file that it belongs to.
 struct CachedHeader {
   std::string version;  ///< ETag or date
-  u64 total = 0;        ///< bytes of the whole file
+  u64 total = 0;        ///< size of the whole file in bytes
   std::vector<std::byte> bytes;
 };
 
-/// The entry of one address. What cannot be read is not there; what cannot be written is not kept.
+/// The cache entry of one address. Read and write failures are ignored: an unreadable entry counts as absent.
 class HeaderCache {
  public:
-  /// `url` tells entries apart, with its query, of which a digest alone is kept; `name` is what people call it:
-  /// completions offer it.
+  /// `url`, including its query, identifies the entry; only a digest of the query is stored. `name` is the address as
+  /// shown to the user; shell completion offers it.
   HeaderCache(const std::string& url, std::string name);
 
-  /// What is kept, if it is of this version and length; of any where one is not given.
+  /// Returns the entry if its version and length match. An empty `version` or absent `total` matches any.
   std::optional<CachedHeader> find(const std::string& version, std::optional<u64> total) const;
   void keep(const std::string& version, u64 total, std::span<const std::byte> bytes) const;
 
  private:
   std::string url_;
   std::string name_;
-  std::string path_;  // empty: nothing is kept
+  std::string path_;  // empty: caching is off
 };
 
 }  // namespace modelutils

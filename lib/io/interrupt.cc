@@ -18,18 +18,18 @@ namespace modelutils {
 
 namespace {
 
-// While files get or lose their names a signal has to wait.
+// Number of SignalHold objects; signals are deferred while it is not 0.
 std::atomic<int> held{0};
-std::atomic<int> waiting{0};  // the signal that came meanwhile
+std::atomic<int> waiting{0};  // the deferred signal
 
 }  // namespace
 
-// Owns a C string that the handler may read at any time. Slots are never freed, only used again: the handler may be on
-// its way through the list.
+// Owns a C string that the handler may read at any time. Slots are reused but never freed, because the handler may be
+// walking the list.
 struct TemporaryFileGuard::Slot {
   std::atomic<char*> path{nullptr};
   Slot* next = nullptr;       // set before the slot is published
-  Slot* next_free = nullptr;  // under `free_slots_mutex`
+  Slot* next_free = nullptr;  // protected by free_slots_mutex
 };
 
 namespace {
@@ -42,7 +42,7 @@ std::atomic<bool> ending{false};
 extern "C" void end_by_signal(int number) {
   if (held.load() > 0) {
     waiting.store(number);
-    if (held.load() > 0) return;  // otherwise the hold may have ended before it could see the number
+    if (held.load() > 0) return;  // checked again: the hold may have ended before it could see the number
   }
   end_process(128 + number);
 }
@@ -61,17 +61,17 @@ void remove_temporary_files() {
   }
 }
 
-// The system's action is back when this is called (SA_RESETHAND), so that the process ends as it would have, with a
-// core where one is wanted. A signal that somebody sent does not come again by itself.
+// SA_RESETHAND has restored the default action by now, so raising the signal ends the process as usual, with a core
+// dump if enabled. raise() is needed for a signal sent by another process, which does not recur.
 extern "C" void end_by_fault(int number) {
   remove_temporary_files();
   ::raise(number);
 }
 
-// What the system sends where the stack cannot grow (no memory is left, or a limit is reached), and for defects of
-// ours. Sanitizers have handlers of their own, which say more.
+// Handles SIGSEGV and the like: a stack that cannot grow (out of memory, or a limit) or a bug in our code. Not under
+// sanitizers, whose own handlers report more.
 void install_fault_handlers() {
-  alignas(16) static std::byte stack[16 * 1024];  // the usual one is what may be missing
+  alignas(16) static std::byte stack[16 * 1024];  // the normal stack may be exhausted
   stack_t alternative{};
   alternative.ss_sp = stack;
   alternative.ss_size = sizeof stack;
@@ -92,7 +92,7 @@ void install_fault_handlers() {
 
 void end_process(int status) {
   remove_temporary_files();
-  constexpr char erase[] = "\r\033[K";  // a progress bar may be there
+  constexpr char erase[] = "\r\033[K";  // erases the progress bar, if any
   if (::isatty(STDERR_FILENO) != 0) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);
   }
@@ -103,7 +103,7 @@ void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = end_by_signal;
   sigfillset(&action.sa_mask);
-  // Those that people, shells, batch systems and limits send, and abort().
+  // Signals from people, shells, batch systems and resource limits, and from abort().
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGABRT}) {
     struct sigaction before {};
     // A signal that the parent ignores (nohup) stays ignored.
@@ -112,7 +112,7 @@ void install_signal_handlers() {
   }
   install_fault_handlers();
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), like a full disk
+  ::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is a write() error, like a full disk
 }
 
 SignalHold::SignalHold() {
@@ -146,7 +146,7 @@ TemporaryFileGuard::TemporaryFileGuard(const std::string& path) {
 TemporaryFileGuard::~TemporaryFileGuard() {
   if (slot_ == nullptr) return;
   char* path = slot_->path.exchange(nullptr);
-  if (!ending.load()) ::free(path);  // otherwise the handler may be reading it, and the process ends anyway
+  if (!ending.load()) ::free(path);  // otherwise the handler may be reading it; the process is about to end
   const std::lock_guard lock(free_slots_mutex);
   slot_->next_free = std::exchange(first_free_slot, slot_);
 }

@@ -1,17 +1,17 @@
-// Signals that end a process: remove temporary files, then end with status 128 + N. Faults (a stack that cannot grow)
-// remove them, too, and end it as the system does.
+// Handles signals that end the process: removes temporary files, then exits with 128 + N. Faults such as a stack
+// overflow remove them, too, and then end the process with the system's default action.
 #pragma once
 
 #include <string>
 
 namespace modelutils {
 
-/// Installs the handlers (once for a process; the tools' main does it). SIGPIPE is ignored, so that a closed pipe is
-/// EPIPE from write().
+/// Installs the handlers; call once per process (the tools' main does). Ignores SIGPIPE, so that write() to a closed
+/// pipe fails with EPIPE.
 void install_signal_handlers();
 
-/// While one lives, those signals wait; when the last one goes, they end the process. For moments in which what is on
-/// the disk and what the guards know are not the same. Keep it short.
+/// Defers those signals while an object exists. When the last one is destroyed, a pending signal ends the process. For
+/// moments in which the disk and the guards disagree. Keep its lifetime short.
 class SignalHold {
  public:
   SignalHold();
@@ -19,18 +19,18 @@ class SignalHold {
   SignalHold(const SignalHold&) = delete;
   SignalHold& operator=(const SignalHold&) = delete;
 
-  /// What a signal would have prevented is done: one that has waited came too late and is dropped.
+  /// Drops a pending signal: the work that it should have prevented is complete.
   void done();
 };
 
-/// A file, or a folder that holds nothing but such files, that a signal must remove while this object lives. Lock-free
-/// towards the handler; any number at a time.
+/// Has a signal remove a file, or a folder that contains only such files, while this object exists. The handler takes
+/// no lock. Any number may exist at once.
 class TemporaryFileGuard {
  public:
   struct Slot;
 
   TemporaryFileGuard() = default;
-  /// Throws std::bad_alloc (before the path is known to the handler) where memory is out.
+  /// Throws std::bad_alloc if out of memory; the path is not registered then.
   explicit TemporaryFileGuard(const std::string& path);
   ~TemporaryFileGuard();
   TemporaryFileGuard(TemporaryFileGuard&& other) noexcept;

@@ -1,11 +1,11 @@
-// Opening files that another process may hold under a lease.
+// Opens files on which another process may hold a lease.
 #pragma once
 
 namespace modelutils {
 
-/// As ::openat(), for flags with O_NONBLOCK: where another process holds a lease (an edit in place that is under way),
-/// the call says EWOULDBLOCK and asks it to end. This waits until it has, a minute at most; the system takes a lease
-/// away after 45 seconds.
+/// Like ::openat(), for flags that include O_NONBLOCK. If another process holds a lease (an in-place edit), openat()
+/// fails with EWOULDBLOCK and asks that process to release it. This function waits for the release, at most a minute;
+/// the system revokes a lease after 45 seconds.
 int open_when_released(int directory, const char* path, int flags);
 
 }  // namespace modelutils

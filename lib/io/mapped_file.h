@@ -1,4 +1,4 @@
-// A file mapped for reading, for users who want a pointer to a tensor's bytes without a copy.
+// A memory-mapped file, for callers who want a pointer to a tensor's bytes without a copy.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace modelutils {
 
-/// The whole file as memory. If the file shrinks while it is mapped, touching what is gone raises SIGBUS: that is the
-/// price of zero copies, and why our own tools use RandomAccessFile.
+/// The whole file as memory. If the file shrinks while mapped, access to the missing part raises SIGBUS. Our own tools
+/// use RandomAccessFile for that reason.
 class MappedFile {
  public:
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  /// Maps a regular file. Codes as RandomAccessFile::open, and "io-map".
+  /// Maps a regular file. Codes: those of RandomAccessFile::open(), and "io-map".
   static Result<std::shared_ptr<MappedFile>> open(const std::string& path);
-  /// Maps a file that is open already, whatever its path names by now. Codes: "io-map", and "io-shrunk" if it is
+  /// Maps an open file, even if its path refers to another file now. Codes: "io-map", and "io-shrunk" if the file is
   /// shorter than when it was opened.
   static Result<std::shared_ptr<MappedFile>> map(const RandomAccessFile& file);
 

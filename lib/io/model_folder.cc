@@ -21,7 +21,7 @@ namespace modelutils {
 
 namespace {
 
-/// A descriptor that closes itself.
+/// Owns a file descriptor and closes it.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -51,8 +51,8 @@ bool is_link(int directory, const std::string& name) {
   return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
 }
 
-/// Opens `path` (relative to `directory`) for reading, step by step, without following a single link. -1 with errno;
-/// ELOOP: a step is a link; `last` then tells whether it is the last one.
+/// Opens `path` (relative to `directory`) for reading, one component at a time, without following links. Returns -1 and
+/// sets errno on failure. ELOOP means that a component is a link; `last` then tells whether it is the last one.
 int open_without_links(int directory, std::string_view path, bool& last) {
   Descriptor at(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
   last = false;
@@ -62,7 +62,7 @@ int open_without_links(int directory, std::string_view path, bool& last) {
     const std::string step(path.substr(0, end));
     path.remove_prefix(end);
     last = path.find_first_not_of('/') == path.npos;
-    // O_NONBLOCK: the open of a FIFO without a writer returns at once.
+    // O_NONBLOCK: opening a FIFO without a writer must not block.
     const int flags =
         O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : system::search_only() | O_DIRECTORY);
     const int next = open_when_released(at.number(), step.c_str(), flags);
@@ -102,7 +102,7 @@ Result<FolderFile> follow_link(const std::string& folder, const std::string& pat
   return FolderFile{std::move(file), is_outside, false};
 }
 
-// A name that a file of the model gave must stay in its folder there, too.
+// Names that come from a model's file must stay within its folder at an address as well.
 Result<FolderFile> open_at_address(const std::string& folder, std::string_view name, const std::string& path) {
   if (!stays_in_remote_folder(folder, name)) {
     return input_error("io-open", "is not the name of a file in that folder", {}, {}, path);

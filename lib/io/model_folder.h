@@ -1,5 +1,4 @@
-// The files of a model's folder: which are there, which are links, and where those lead. The only place that answers
-// it.
+// The files in a model's folder: their presence, and the links among them and their targets. No other code checks this.
 #pragma once
 
 #include <map>
@@ -14,23 +13,23 @@
 
 namespace modelutils {
 
-/// What becomes of a file that a symbolic link fetches from outside the model's folder. Links inside the folder, and
-/// those in a download cache that never leave it (stays_in_hub_cache()), are not outside.
+/// How to treat a file that a symbolic link takes from outside the model's folder. Links within the folder do not
+/// count, nor do links that stay within a download cache (stays_in_hub_cache()).
 enum class OutsideLinks : u8 {
-  refuse,  ///< a warning for weights; text that would enter an output is refused: verify and the converters
-  warn,    ///< a warning for weights, text is read: what only shows
-  follow   ///< --follow-links: both are read without a word
+  refuse,  ///< weights: a warning; text that would enter an output: refused. verify and the converters
+  warn,    ///< weights: a warning; text: read. Tools that only display
+  follow   ///< --follow-links: both are read without a warning
 };
 
-/// What was opened and read of a folder, so that each file is opened once however many ask for it.
+/// The files of a folder that have been opened and parsed, so that each is opened once.
 struct FolderMemory {
   std::map<std::string, std::shared_ptr<RandomAccessFile>, std::less<>> files;
   std::map<std::string, std::shared_ptr<void>, std::less<>> documents;  ///< json::Document (json/reader.h)
 };
 
-/// A model's folder as the user gave it ("" is the current one), and what he wants of links out of it.
+/// A model's folder as the user gave it ("" is the current one), and how to treat links that leave it.
 struct ModelFolder {
-  // NOLINTNEXTLINE(google-explicit-constructor): a path is a folder with the usual manners.
+  // NOLINTNEXTLINE(google-explicit-constructor): a path converts to a folder with the default link policy.
   ModelFolder(std::string folder_path, OutsideLinks outside_links = OutsideLinks::refuse)
       : path(std::move(folder_path)), links(outside_links) {}
 
@@ -42,31 +41,32 @@ struct ModelFolder {
   std::string file(std::string_view name) const;
 };
 
-/// Is there anything of that name, be it a dangling link? Only ENOENT and ENOTDIR mean no: what cannot be examined for
-/// another reason is there, and opening it says what is wrong with it.
+/// True if `path` exists, even as a dangling link. False only for ENOENT and ENOTDIR: after other errors the file
+/// counts as present, and opening it reports the error.
 bool is_present(const std::string& path);
 
-/// The names in a directory, sorted; none if there is no such directory. Error "io-open" if it cannot be read to its
-/// end.
+/// Returns the sorted names in a directory; none if it does not exist. Error: "io-open" if it cannot be listed
+/// completely.
 Result<std::vector<std::string>> list_if_present(const std::string& directory);
 
-/// A regular file of a folder, opened.
+/// An opened regular file in a folder.
 struct FolderFile {
   std::shared_ptr<RandomAccessFile> file;
-  bool is_outside = false;           ///< a link led out of the folder and not into its cache
-  bool is_below_linked_dir = false;  ///< one of the directories that the name goes through is a link
+  bool is_outside = false;           ///< a link led out of the folder and out of its cache
+  bool is_below_linked_dir = false;  ///< a directory in the name's path is a link
 };
 
-/// Opens the regular file `name` (relative, may go through sub-directories) of the folder `folder`. What is opened is
-/// the very file of which `is_outside` speaks: links are resolved first, and then none is followed any more. Codes:
+/// Opens the regular file `name` (relative, may contain sub-directories) in `folder`. Resolves links first and then
+/// opens the result without following links, so `is_outside` is guaranteed to describe the opened file. Codes:
 /// "io-open", "io-directory", "io-not-regular".
 Result<FolderFile> open_in_folder(const std::string& folder, std::string_view name);
 
-/// Opens a file of text next to the weights (config.json, a tokenizer, a template, a model card), or gives the one that
-/// was opened through the folder before; nullptr if there is none. Codes: those of open_in_folder(), "io-link-outside".
+/// Opens a text file next to the weights (config.json, a tokenizer, a template, a model card), or returns the one
+/// already opened through this folder. Returns nullptr if there is none. Codes: those of open_in_folder(),
+/// "io-link-outside".
 Result<std::shared_ptr<RandomAccessFile>> open_side_file(const ModelFolder& folder, std::string_view name);
 
-/// Could a file not be opened or read (the family "io-"), whatever is in it?
+/// True if the error means that a file could not be opened or read (code "io-…"), regardless of its content.
 bool is_read_failure(const Error& error);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// A folder made for outputs: gone again if they are never written, also when a signal ends the process.
+// A folder created for outputs. It is removed if they are never written, also when a signal ends the process.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// Removes the folder it made (if it is empty) unless keep() was called.
+/// Removes the folder that it created, if empty, unless keep() was called.
 class NewFolder {
  public:
   NewFolder() = default;
@@ -16,7 +16,7 @@ class NewFolder {
   NewFolder& operator=(const NewFolder&) = delete;
   ~NewFolder();
 
-  /// Makes one folder, not those above it. Error: "out-open". A folder that is there by now is used and stays.
+  /// Creates one folder, but not its parents. An existing folder is used and never removed. Error: "out-open".
   Status create(const std::string& path);
   void keep();
 

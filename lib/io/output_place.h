@@ -1,4 +1,4 @@
-// Where an output will be, before it exists.
+// The future location of an output, before it exists.
 #pragma once
 
 #include <string>
@@ -7,13 +7,12 @@
 
 namespace modelutils {
 
-/// The absolute path under which the output `path` will lie: links and dots of what is there are resolved, what is not
-/// there yet is added. Two outputs collide if their places are equal. `path` itself where it cannot be resolved, which
-/// opening it will report.
+/// Returns the absolute path of the output `path`: existing components are resolved, missing ones appended. Two outputs
+/// collide if their places are equal. Returns `path` if it cannot be resolved; opening it will report that.
 std::string output_place(const std::string& path);
 
-/// Refuses an output in a cache of downloads, whatever is forced: a file's name is its checksum there, and programs
-/// take what they find for what was published. Error "out-in-cache" (kind output).
+/// Refuses an output in a download cache, even with --force: files there are named by checksum, and programs take them
+/// for the published files. Error: "out-in-cache" (kind output).
 Status refuse_output_in_cache(const std::string& path);
 
 }  // namespace modelutils

@@ -1,5 +1,5 @@
-// Remarks about an output that is whole, but not quite what was wanted. The library says it; a program that
-// shows it (tools/cli) says where to.
+// Remarks about an output that is complete but differs from the request, e.g. in its access rights. The library reports
+// them; the program (tools/cli) decides where to print them.
 #pragma once
 
 #include <functional>
@@ -7,13 +7,13 @@
 
 namespace modelutils {
 
-/// Gets a warning: the output's path, a stable code, and what is to be said, not escaped.
+/// Receives a warning: the output's path, a stable code, and an unescaped message.
 using OutputRemarkSink = std::function<void(const std::string& path, const char* code, const std::string& message)>;
 
-/// From now on `sink` gets every remark. To be called before threads start.
+/// Sends all later remarks to `sink`. Call it before starting threads.
 void set_output_remarks(OutputRemarkSink sink);
 
-/// Gives the sink a remark; the same one of several files of a folder once, of the first.
+/// Passes a remark to the sink. A remark that repeats for several files of a folder is passed once, for the first.
 void remark_output(const std::string& path, const char* code, const std::string& message);
 
 }  // namespace modelutils

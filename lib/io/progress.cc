@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto interval = std::chrono::milliseconds(100);
-constexpr auto first_delay = std::chrono::milliseconds(300);  // short runs show nothing
+constexpr auto first_delay = std::chrono::milliseconds(300);  // short runs draw nothing
 
 std::size_t columns_of_stderr() {
   struct winsize size {};
@@ -74,14 +74,14 @@ void Progress::advance(u64 bytes, Clock::time_point now) {
   if (!visible_) return;
   Clock::rep due = next_.load(std::memory_order_relaxed);
   if (now.time_since_epoch().count() < due) return;
-  // One thread draws, the others go on.
+  // Only one thread draws; the others continue.
   if (next_.compare_exchange_strong(due, (now + interval).time_since_epoch().count())) draw(now);
 }
 
 void Progress::draw(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  // One column stays free: some terminals wrap when the last one is written.
+  // Leave one column free, because some terminals wrap after writing the last one.
   write_stderr("\r" + progress_line(label_, done(), total_, seconds, columns_of_stderr() - 1) + "\033[K");
   drawn_ = true;
 }

@@ -1,4 +1,4 @@
-// A progress bar on standard error: bytes done, rate, time left; erased when done.
+// A progress bar on standard error: bytes done, rate, time left. Erased when done.
 #pragma once
 
 #include <atomic>
@@ -10,28 +10,28 @@
 
 namespace modelutils {
 
-/// Counts bytes; if it is visible, it also draws itself, at most ten times a second. A default-made one is silent and
-/// costs one atomic addition a call, so library code takes a `Progress&` and need not ask.
+/// Counts bytes and, if visible, draws a bar at most ten times a second. A default-constructed one is silent and costs
+/// one atomic addition per call, so library code can always take a `Progress&`.
 class Progress {
  public:
   Progress() = default;
-  /// `label` stands before the bar ("hashing"); `total` bytes are to come. Draws only if `visible`.
+  /// `label` precedes the bar ("hashing"); `total` is the expected number of bytes. Draws only if `visible`.
   Progress(std::string label, u64 total, bool visible);
-  /// Of a part of `whole`, which counts what this one counts and outlives it; silent itself.
+  /// Counts a part of `whole`, to which it adds everything that it counts. Draws nothing. `whole` must outlive it.
   explicit Progress(Progress* whole) : whole_(whole) {}
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `bytes` more are done. Safe from any thread, and cheap.
+  /// Adds `bytes` to the bytes done. Cheap, and safe from any thread.
   void advance(u64 bytes);
-  /// The same at a time that the caller knows.
+  /// Like advance(bytes), for callers that know the current time.
   void advance(u64 bytes, std::chrono::steady_clock::time_point now);
-  /// `bytes` more are to come than was known.
+  /// Adds `bytes` to the total.
   void expect(u64 bytes);
-  /// Starts over with another label and total (the next phase of the same run).
+  /// Starts over with another label and total, for the next phase of a run.
   void restart(std::string label, u64 total);
-  /// Erases the bar; what is printed next stands at the beginning of a clean line. The destructor does it too.
+  /// Erases the bar, so that later output starts on a clean line. The destructor does the same.
   void finish();
 
   u64 done() const { return done_.load(std::memory_order_relaxed); }
@@ -50,7 +50,7 @@ class Progress {
   std::mutex mutex_;
 };
 
-/// The bar's line as it would be drawn, at most `width` columns: for draw() and for tests.
+/// The bar's line, at most `width` columns. Used by draw() and tests.
 std::string progress_line(std::string_view label, u64 done, u64 total, double seconds, std::size_t width);
 
 }  // namespace modelutils

@@ -81,7 +81,7 @@ class LocalFile : public RandomAccessFile {
 
 Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::open(const std::string& path) {
   if (is_address(path)) return open_remote_file(path);
-  // O_NONBLOCK: the open of a FIFO without a writer returns at once.
+  // O_NONBLOCK: opening a FIFO without a writer must not block.
   MU_ASSIGN(const int descriptor, open_descriptor(path, O_NONBLOCK | O_NOCTTY));
   return adopt(path, descriptor);
 }

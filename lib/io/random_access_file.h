@@ -1,4 +1,4 @@
-// Files read by position with pread: a file that shrinks is an error, never a SIGBUS.
+// Files read by offset with pread(). A file that shrinks is an error, not a SIGBUS.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ class RandomAccessFile : public ByteSource {
   RandomAccessFile(const RandomAccessFile&) = delete;
   RandomAccessFile& operator=(const RandomAccessFile&) = delete;
 
-  /// Opens a regular file (symbolic links are followed). Never blocks on a FIFO. Codes: "io-open" (with the system's
+  /// Opens a regular file, following symbolic links. Never blocks on a FIFO. Codes: "io-open" (with the system's
   /// reason), "io-directory", "io-not-regular".
   static Result<std::shared_ptr<RandomAccessFile>> open(const std::string& path);
-  /// Takes over a descriptor opened for reading; closes it if it is not one of a regular file. Codes: "io-open",
+  /// Takes ownership of a descriptor opened for reading; closes it if it is not a regular file. Codes: "io-open",
   /// "io-directory", "io-not-regular".
   static Result<std::shared_ptr<RandomAccessFile>> adopt(const std::string& path, int descriptor);
 
@@ -40,7 +40,7 @@ class RandomAccessFile : public ByteSource {
   u64 size_;
 };
 
-/// Bytes in memory, for tests, fuzzers and headers that came through a pipe.
+/// Bytes in memory, for tests, fuzzers and headers received through a pipe.
 class MemoryFile : public ByteSource {
  public:
   explicit MemoryFile(std::vector<std::byte> bytes, std::string name = "memory")
@@ -56,9 +56,9 @@ class MemoryFile : public ByteSource {
   std::string name_;
 };
 
-/// Whatever `path` is: "-" is standard input; a regular file (also as standard input) gives a RandomAccessFile, a pipe,
-/// FIFO or character device a StreamSource, an address what open_remote() gives, with its codes. Other codes as
-/// RandomAccessFile::open.
+/// Opens `path`, whatever its type. "-" is standard input. A regular file, also as standard input, gives a
+/// RandomAccessFile; a pipe, FIFO or character device a StreamSource; an address the result of open_remote(), with its
+/// codes. Other codes: those of RandomAccessFile::open().
 Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
 
 }  // namespace modelutils

@@ -8,7 +8,7 @@ namespace modelutils {
 
 namespace {
 
-bool remembers = false;  // set before there are threads
+bool remembers = false;  // set before threads start
 std::mutex read_files_mutex;
 
 std::set<std::pair<dev_t, ino_t>>& read_files() {

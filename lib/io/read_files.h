@@ -1,18 +1,18 @@
-// Which files a run has read: an output must replace none of them, whichever option named it.
+// The files that a run has read. No output may replace one of them, no matter which option named it.
 #pragma once
 
 #include <sys/stat.h>
 
 namespace modelutils {
 
-/// From now on every file that is opened for reading is remembered, by device and inode (once for a process; the tools'
-/// main does it, the library alone never, since a process that lives long may read any number).
+/// Enables recording of every file opened for reading, by device and inode. Call once per process; the tools' main
+/// does. The library alone never does, because a long-lived process may read any number of files.
 void remember_read_files();
 
-/// For whoever opens a file to read it.
+/// Records a file. Call it for every file opened for reading.
 void note_read_file(const struct stat& status);
 
-/// Has this run opened the file for reading? Safe from several threads.
+/// True if this run has opened the file for reading. Several threads may call it at once.
 bool was_read(const struct stat& status);
 
 }  // namespace modelutils

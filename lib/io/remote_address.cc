@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t commit_digits = 40;
 
-// Commits by repository, and queries by address.
+// Pinned commits by repository, and hidden queries by address.
 struct Known {
   std::mutex mutex;
   std::map<std::string, std::string, std::less<>> commits;
@@ -91,7 +91,7 @@ std::string revision_of(const HubAddress& hub) {
 }
 
 Status check_characters(std::string_view path) {
-  const bool is_hub = path.starts_with("hf://");  // whose parts are encoded here
+  const bool is_hub = path.starts_with("hf://");  // its parts are encoded here
   const auto is_refused = [&](char c) {
     return static_cast<unsigned char>(c) < ' ' || c == '\x7f' || (c == ' ' && !is_hub);
   };
@@ -127,11 +127,11 @@ Result<std::optional<HubAddress>> hub_address(std::string_view path) {
   const auto at = parts[1].find('@');
   std::string revision = at == std::string_view::npos ? "main" : std::string(parts[1].substr(at + 1));
   std::size_t file = 2;
-  // refs/pr/N and refs/convert/NAME stand as they are and have three segments.
+  // refs/pr/N and refs/convert/NAME contain slashes and take three segments of the address.
   if (revision == "refs" && parts.size() > 3 && (parts[2] == "pr" || parts[2] == "convert")) {
     revision = fmt::format("refs%2F{}%2F{}", parts[2], percent_encoded(parts[3]));
     file = 4;
-  } else if (revision.find('%') == std::string::npos) {  // %2F is how a branch's "/" is written
+  } else if (revision.find('%') == std::string::npos) {  // %2F stands for "/" in a branch name
     revision = percent_encoded(revision);
   }
   if (revision.empty() || at == 0) {

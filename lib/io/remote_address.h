@@ -1,4 +1,4 @@
-// Addresses of models: https://…, http://… and hf://ORG/REPO[@REVISION][/PATH], of the Hugging Face Hub.
+// Addresses of models: https://…, http://… and hf://ORG/REPO[@REVISION][/PATH] for the Hugging Face Hub.
 #pragma once
 
 #include <optional>
@@ -9,49 +9,50 @@
 
 namespace modelutils {
 
-/// Is `path` an address, and not a file's name? True for everything of the form SCHEME://…, also for schemes that
+/// True if `path` is an address rather than a file name. True for every SCHEME://…, also for schemes that
 /// resolve_address() refuses.
 bool is_address(std::string_view path);
 
-/// What is asked for, and with which token.
+/// A URL and the token to send with the request.
 struct RemoteAddress {
   std::string url;
-  std::string token;  ///< for the origin of `url` alone; empty for none
+  std::string token;  ///< sent only to the origin of `url`; empty for none
 };
 
-/// A repository of the Hub, or a file of it.
+/// A Hub repository, or a file in it.
 struct HubAddress {
-  std::string repository;  ///< the part of the address that names it: "hf://ORG/REPO@REVISION"
-  std::string name;        ///< "ORG/REPO", as it stands in a URL
-  std::string revision;    ///< as it stands in a URL: "main" where the address names none
-  std::string path;        ///< of the file in it; empty for the repository itself
+  std::string repository;  ///< the part of the address that identifies it: "hf://ORG/REPO@REVISION"
+  std::string name;        ///< "ORG/REPO", encoded for a URL
+  std::string revision;    ///< encoded for a URL; "main" if the address names none
+  std::string path;        ///< of the file in the repository; empty for the repository itself
 };
 
-/// Nothing for other addresses. Errors are of wrong usage: another kind of repository, parts that are empty, "." or
-/// "..".
+/// Parses an hf:// address. Returns nullopt for other addresses. Errors are of kind usage: another kind of repository,
+/// or parts that are empty, "." or "..".
 Result<std::optional<HubAddress>> hub_address(std::string_view path);
 
-/// The web address of a file. HF_ENDPOINT says where the Hub is. A token (hub_token()) goes with hf:// only, and only
-/// over https or to this machine. A revision that was pinned is asked for by its commit. Errors are of wrong usage:
-/// those of hub_address(), another scheme, a user or password in the address, control characters, a repository without
-/// a path.
+/// Returns the URL of a file. HF_ENDPOINT sets the Hub's address. A token (hub_token()) is sent only for hf://
+/// addresses, and only over https or to this machine. A pinned revision is replaced by its commit. Errors are of kind
+/// usage: those of hub_address(), another scheme, a user or password in the address, control characters, a repository
+/// without a path.
 Result<RemoteAddress> resolve_address(const std::string& path);
 
-/// Where the Hub lists a repository's files, with sizes, checksums and the commit. Errors as resolve_address().
+/// Returns the URL of the Hub's list of a repository's files, with sizes, checksums and the commit. Errors: those of
+/// resolve_address().
 Result<RemoteAddress> listing_address(const HubAddress& hub);
 
-/// From now on files of `repository` (as HubAddress says it) are asked for at this commit. False if it was pinned to
-/// another one. What is not a commit pins nothing.
+/// Requests all later files of `repository` (HubAddress::repository) at this commit. Returns false if it is already
+/// pinned to another one. Has no effect if `commit` is not a commit.
 bool pin_revision(const std::string& repository, const std::string& commit);
 
-/// Does the web address name a commit, so that what is there cannot change?
+/// True if the URL names a commit, so that its content cannot change.
 bool is_pinned(std::string_view url);
 
-/// The address without its query, which may hold a signature or a key and must not be in a message. resolve_address()
-/// puts the query to the address back on. Paths and addresses without one stay as they are.
+/// Returns the address without its query, which may contain a signature or key and must not appear in messages.
+/// resolve_address() restores the query. Paths and addresses without a query are returned unchanged.
 std::string hide_query(const std::string& path);
 
-/// The address without its query and without a user and password.
+/// Returns the address without query, user and password.
 std::string shown_address(const std::string& path);
 
 }  // namespace modelutils

@@ -19,7 +19,7 @@ ReadListing& listing_reader() {
   return reader;
 }
 
-// Of each repository its listing, or why there is none.
+// The listing of each repository, or the error of its request.
 struct Listings {
   std::mutex mutex;
   std::map<std::string, Result<std::shared_ptr<const RemoteListing>>, std::less<>> all;
@@ -41,7 +41,7 @@ Result<std::shared_ptr<const RemoteListing>> ask(const HubAddress& hub) {
   return std::make_shared<const RemoteListing>(std::move(listing));
 }
 
-// "" of the repository itself, else "sub/".
+// "" for the repository itself, otherwise "sub/".
 std::string below(const HubAddress& hub) {
   return hub.path.empty() ? std::string() : hub.path + "/";
 }
@@ -108,7 +108,7 @@ bool is_remote_present(const std::string& path) {
   const auto hub = hub_address(path);
   if (!hub || !*hub) return false;
   const auto listing = remote_listing(path);
-  if (!listing) return true;  // opening it says what is wrong
+  if (!listing) return true;  // opening the file will report the error
   const std::string& name = (*hub)->path;
   const auto& files = (*listing)->files;
   const auto found = std::ranges::lower_bound(files, name, {}, &ListedRemote::name);

@@ -1,5 +1,5 @@
-// Folders of models at an address: repositories of the Hugging Face Hub, whose files the Hub lists. Other addresses
-// are of files only.
+// Model folders at an address: Hugging Face Hub repositories, whose files the Hub lists. Other addresses are files
+// only.
 #pragma once
 
 #include <memory>
@@ -12,44 +12,44 @@
 
 namespace modelutils {
 
-/// A file of a repository, as the Hub lists it.
+/// A file in a repository, from the Hub's listing.
 struct ListedRemote {
-  std::string name;    ///< with the folders in the repository
+  std::string name;    ///< includes the folders within the repository
   u64 size = 0;        ///< bytes
-  std::string sha256;  ///< of the content, in hex, where the Hub says it: of large files
-  std::string blob;    ///< git's identifier of it, in hex; of a pointer where there is a sha256
+  std::string sha256;  ///< of the content, in hex; only for large files, where the Hub reports it
+  std::string blob;    ///< git blob id in hex; the pointer file's id if sha256 is set
 };
 
 struct RemoteListing {
-  std::string text;                 ///< what the Hub answered: JSON
-  std::string commit;               ///< at which its files are read
-  std::vector<ListedRemote> files;  ///< by name; none that would lead out of a folder
+  std::string text;                 ///< the Hub's answer: JSON
+  std::string commit;               ///< the commit at which the files are read
+  std::vector<ListedRemote> files;  ///< sorted by name; excludes names that would leave the folder
 };
 
-/// Reads what the Hub says of a repository. The JSON that it is written in is known to a higher floor, which sets this
-/// (hf/hub_listing.h); until then there are no folders at addresses.
+/// Parses the Hub's answer about a repository. lib/io cannot parse JSON, so a higher layer sets this function
+/// (hf/hub_listing.h). Until then, addresses of folders are refused.
 using ReadListing = Result<RemoteListing> (*)(const std::string& text, const std::string& name);
 void set_listing_reader(ReadListing reader);
 
-/// Does the address name a repository, or a folder in it (it then ends in "/")? Nothing is asked for that.
+/// True if the address names a repository, or (ending in "/") a folder in it. Sends no request.
 bool is_remote_folder(std::string_view path);
 
-/// The files of the repository that the address is in; it is asked for once. Code: those of FetchedFile,
+/// Returns the files of the address's repository, which is requested once. Codes: those of FetchedFile,
 /// "remote-listing", "remote-offline".
 Result<std::shared_ptr<const RemoteListing>> remote_listing(const std::string& path);
 
-/// The names in a folder at an address, sorted, with what they are: of a repository's folder those that its listing
-/// has, of others none. Codes: those of remote_listing().
+/// The sorted names and types of the entries in a remote folder: those in the listing for a repository's folder, none
+/// for other addresses. Codes: those of remote_listing().
 struct RemoteName {
   std::string name;
   EntryKind kind;
 };
 Result<std::vector<RemoteName>> remote_names(const std::string& folder);
 
-/// Can `name`, which a file of the model gave, only be a file in that folder at an address or below it?
+/// True if `name`, taken from a file of the model, can only refer to a file in or below the folder at an address.
 bool stays_in_remote_folder(std::string_view folder, std::string_view name);
 
-/// Is there such a file, as far as that is known without asking for the file?
+/// True if the file exists, as far as known without requesting it.
 bool is_remote_present(const std::string& path);
 
 }  // namespace modelutils

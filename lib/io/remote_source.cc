@@ -23,32 +23,32 @@ namespace modelutils {
 namespace {
 
 constexpr u64 first_piece = 64 << 10;
-constexpr u64 first_of_text = 16 << 20;  // config.json, an index, a tokenizer: read whole by whoever reads it
+constexpr u64 first_of_text = 16 << 20;  // for config.json, an index or a tokenizer, which are read whole anyway
 constexpr u64 max_first_header = 4 << 20;
-constexpr u64 short_rest = 1 << 20;  // of a file, that comes at once
+constexpr u64 short_rest = 1 << 20;  // a remainder of this size is read at once
 constexpr u64 max_header = 64 << 20;
 constexpr u64 long_header = 512 << 10;
 constexpr u64 room_of_long_header = 16 << 20;
-constexpr u64 near_distance = 4 << 20;     // what lies further from the header is not part of it
-constexpr u64 max_ahead = 4 << 20;         // of readers that go on
-constexpr u64 max_pieces = 16 << 20;       // bytes of a file's data that are kept for the next reader
-constexpr std::size_t max_recent = 8;      // files that keep such bytes
-constexpr u64 max_short_file = 256 << 20;  // that is read whole where the server does not say its length
-constexpr u64 window_size = 256 << 10;     // of a ByteReader, which takes what it gets
+constexpr u64 near_distance = 4 << 20;     // anything further from the header is not part of it
+constexpr u64 max_ahead = 4 << 20;         // for sequential readers
+constexpr u64 max_pieces = 16 << 20;       // bytes of a file's data kept for the next reader
+constexpr std::size_t max_recent = 8;      // number of files that keep such bytes
+constexpr u64 max_short_file = 256 << 20;  // read whole if the server does not report its length
+constexpr u64 window_size = 256 << 10;     // of a ByteReader, which accepts shorter reads
 constexpr std::size_t threads_ahead = 8;
-// How the kept header grows: soon to what a tokenizer needs, then in steps that waste little.
+// Growth of the kept header: quickly to the size of a typical tokenizer, then in small steps that waste little.
 constexpr std::array growth = {8.0, 5.0, 2.5, 1.28};
 
 class RemoteSource : public ByteSource {
  public:
   explicit RemoteSource(std::string name) : name_(std::move(name)) {}
 
-  // `header` bytes or more come with the first request, if there are so many.
+  // The first request includes `header` bytes, or more.
   Status start(const std::string& path, u64 header) {
     MU_ASSIGN(const RemoteAddress address, resolve_address(path));
     MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(path));
     if (hub) repository_ = hub->repository;
-    // What was fetched with a token is not for whoever reads the cache.
+    // Files that need a token are not cached, as other users of the cache may lack it.
     if (address.token.empty()) cache_.emplace(address.url, name_);
     if (cache_ && is_pinned(address.url)) {
       if (auto known = cache_->find({}, {})) {
@@ -68,7 +68,7 @@ class RemoteSource : public ByteSource {
     return {};
   }
 
-  // Reads on to the end of a file whose length the server does not say.
+  // Reads to the end of a file whose length the server does not report.
   Status find_size() {
     const std::lock_guard lock(mutex_);
     while (!total_) {
@@ -107,10 +107,10 @@ class RemoteSource : public ByteSource {
   }
 
  private:
-  // Bytes of data that were read.
+  // A range of data that was read.
   struct Piece {
     u64 begin = 0;
-    u64 asked = 0;  // what the next one behind it is to be larger than
+    u64 asked = 0;  // number of bytes requested; the read-ahead after it doubles this
     std::vector<std::byte> bytes;
 
     u64 end() const { return begin + bytes.size(); }
@@ -135,9 +135,9 @@ class RemoteSource : public ByteSource {
     is_header_ = false;
   }
 
-  // Appends to `out` what is there of a range.
+  // Appends the existing bytes of a range to `out`.
   Status fetch(u64 offset, u64 size, std::vector<std::byte>& out) const {
-    if (file_ == nullptr) {  // all was in the cache so far
+    if (file_ == nullptr) {  // so far everything came from the cache
       MU_TRY(check_online());
       MU_ASSIGN(const RemoteAddress address, resolve_address(name_));
       MU_ASSIGN(file_, FetchedFile::open(address, name_));
@@ -156,11 +156,11 @@ class RemoteSource : public ByteSource {
     return {};
   }
 
-  // Keeps the first `end` bytes, or all where there are fewer.
+  // Extends the kept bytes to the first `end`, or to the whole file if it is shorter.
   Status extend(u64 end) const {
     if (total_) end = std::min(end, *total_);
     if (end <= kept_.size() && total_) return {};
-    // A header that is long already is never moved again, or seldom: only what is filled is memory.
+    // Reserve generously for long headers, to avoid moving them. Only the filled pages take memory.
     if (end > long_header && end > kept_.capacity()) {
       const u64 room = std::max(2 * end, room_of_long_header);
       reserve_to_fill(kept_, std::min(total_.value_or(room), room));
@@ -168,7 +168,7 @@ class RemoteSource : public ByteSource {
     return fetch(kept_.size(), end - kept_.size(), kept_);
   }
 
-  // What the first bytes say of the header: it is a GGUF's, whose end nobody knows, or one of safetensors.
+  // Detects a header from the first bytes: GGUF's, whose length is unknown, or that of a safetensors file.
   void find_header() {
     constexpr std::size_t size_bytes = 8;
     is_header_ = kept_.size() >= 4 && std::memcmp(kept_.data(), "GGUF", 4) == 0;
@@ -195,7 +195,7 @@ class RemoteSource : public ByteSource {
     const auto holds = [&](const Piece& piece) { return offset >= piece.begin && offset < piece.end(); };
     auto found = std::ranges::find_if(pieces_, holds);
     if (found == pieces_.end()) {
-      // Behind what was read before: a reader that goes on, and will again.
+      // A read right after an earlier one: a sequential reader, which will probably continue.
       const auto before = std::ranges::find(pieces_, offset, &Piece::end);
       u64 size = std::max<u64>(out.size(), first_piece);
       if (before != pieces_.end() || offset == kept_.size()) {
@@ -224,10 +224,10 @@ class RemoteSource : public ByteSource {
     return copy(found->bytes, found->begin, offset, out);
   }
 
-  // Memory is bounded however many files a model has: those that were not read lately keep no data.
+  // Bounds memory for models of many files: only the most recently read files keep data.
   void note_recent() const {
     static std::mutex mutex;
-    static std::list<const RemoteSource*> recent;  // none is destroyed before the process ends
+    static std::list<const RemoteSource*> recent;  // sources live as long as the process
     const std::lock_guard lock(mutex);
     recent.remove(this);
     recent.push_front(this);
@@ -245,14 +245,14 @@ class RemoteSource : public ByteSource {
   mutable std::unique_ptr<FetchedFile> file_;
   mutable std::optional<HeaderCache> cache_;
   mutable std::vector<std::byte> kept_;  // the start of the file
-  mutable std::list<Piece> pieces_;      // the one read last is the first
+  mutable std::list<Piece> pieces_;      // most recently read first
   mutable u64 bytes_of_pieces_ = 0;
   mutable std::optional<u64> total_;
   mutable std::string version_;
   mutable std::size_t step_ = 0;
-  mutable std::size_t cached_ = 0;  // bytes of the start that the cache has
-  mutable bool is_header_ = false;  // its end has not been seen
-  std::optional<u64> header_end_;   // where it is known
+  mutable std::size_t cached_ = 0;  // number of leading bytes in the cache
+  mutable bool is_header_ = false;  // the header's end has not been seen
+  std::optional<u64> header_end_;   // if known
 };
 
 // A file at an address whose length is known.
@@ -276,7 +276,7 @@ class RemoteFile : public RandomAccessFile {
 struct OpenRemotes {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<RemoteSource>, std::less<>> sources;
-  std::map<std::string, Error, std::less<>> failures;  // of opening ahead, until somebody opens the file
+  std::map<std::string, Error, std::less<>> failures;  // from open_ahead(), until the file is opened
 };
 OpenRemotes& open_remotes() {
   static OpenRemotes remotes;

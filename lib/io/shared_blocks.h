@@ -1,4 +1,4 @@
-// File systems on which two files can share blocks until one of them is written to.
+// File systems on which files can share blocks until one of them is written to (reflinks).
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace modelutils {
 
-/// Bytes of a block: what is shared begins at a multiple of it in both files.
+/// Bytes per block. A shared range must begin at a multiple of it in both files.
 inline constexpr u64 shared_block_bytes = 4096;
 
-/// May a new file in `folder` ("" is the current one) share blocks with `source`: are both on one file system of a kind
-/// that can (XFS, Btrfs, bcachefs)?
+/// True if a new file in `folder` ("" is the current one) can share blocks with `source`: both are on the same file
+/// system, and it is one that supports sharing (XFS, Btrfs, bcachefs).
 bool may_share_blocks(const RandomAccessFile& source, const std::string& folder);
 
 }  // namespace modelutils

@@ -16,7 +16,7 @@ struct Guarded {
   bool has_content;
 };
 
-std::optional<Guarded> guarded;  // set before there are threads
+std::optional<Guarded> guarded;  // set before threads start
 std::mutex mutex;
 std::optional<Error> conflict;
 
@@ -24,7 +24,7 @@ std::optional<Error> conflict;
 
 void guard_standard_output() {
   struct stat status {};
-  // A pipe or a terminal may be read and written at once.
+  // Pipes and terminals may be both read and written.
   if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return;
   guarded = Guarded{status.st_dev, status.st_ino, status.st_size > 0};
 }
@@ -40,7 +40,8 @@ Status refuse_standard_output(const struct stat& status, const std::string& path
 }
 
 Status compare_inputs(const std::vector<std::string>& paths, const std::function<void(const std::string&)>& open) {
-  // One path is opened before it is written of; an output that was empty cannot be an input that is worth anything.
+  // With a single path, the tool opens it before it writes. If standard output was empty, an input that is the same
+  // file holds nothing of value.
   if (!guarded || !guarded->has_content) return {};
   std::error_code ignored;
   if (paths.size() < 2 && !std::filesystem::is_directory(paths.front(), ignored)) return {};

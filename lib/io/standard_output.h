@@ -1,4 +1,4 @@
-// Standard output must be none of the files that are read: a shell's `>>` or `1<>` can make it one.
+// Ensures that standard output is not one of the input files, which a shell's `>>` or `1<>` can cause.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,20 +11,20 @@
 
 namespace modelutils {
 
-/// Remembers what standard output is (once for a process; the tools' main does it, the library alone never). From then
-/// on inputs are compared with it.
+/// Records the file behind standard output. Call once per process; the tools' main does, the library alone never. Later
+/// inputs are compared with it.
 void guard_standard_output();
 
-/// For tools that write of one path before they open the next: where standard output had content, `open` is called for
-/// each of several paths, or for a directory, that can be read twice, so that every input of all of them has been
-/// compared. Errors: "out-is-input"; what `open` meets beyond that is not reported.
+/// For tools that write about one path before opening the next. If standard output is a file with content and there are
+/// several paths or a directory, calls `open` for each path that can be read twice, so that all inputs are compared
+/// before anything is written. Error: "out-is-input"; other errors of `open` are not reported.
 Status compare_inputs(const std::vector<std::string>& paths, const std::function<void(const std::string&)>& open);
 
-/// For whoever opens an input: error "out-is-input" (kind output) if it is the file that standard output is, which is
-/// remembered. `status` of the opened file, `path` as the user gave it.
+/// Returns "out-is-input" (kind output) if the opened input is the file behind standard output, and records that error.
+/// `status` is the status of the opened file, `path` its path as the user gave it.
 Status refuse_standard_output(const struct stat& status, const std::string& path);
 
-/// For whoever writes to standard output, before the first byte: the error that an input met, if any.
+/// Call before the first write to standard output. Returns the error that an input caused, if any.
 Status standard_output_is_no_input();
 
 }  // namespace modelutils

@@ -1,5 +1,5 @@
-// Pipes, FIFOs and devices: read forward only; what was read is kept, so that a header can be looked at again, until
-// nobody wants to.
+// Pipes, FIFOs and devices. They are read forward only; bytes are kept, so that a header can be read again, until
+// go_forward().
 #pragma once
 
 #include <mutex>
@@ -10,8 +10,8 @@
 
 namespace modelutils {
 
-/// A descriptor that cannot seek. Keeps every byte it has read, up to `limit`; "io-limit" beyond that. Takes the
-/// descriptor over (standard input excepted).
+/// A descriptor that cannot seek. Keeps every byte that it has read, up to `limit`; beyond that, "io-limit". Takes
+/// ownership of the descriptor, except of standard input.
 class StreamSource : public ByteSource {
  public:
   static constexpr u64 default_limit = u64{1} << 30;
@@ -22,12 +22,12 @@ class StreamSource : public ByteSource {
   StreamSource(const StreamSource&) = delete;
   StreamSource& operator=(const StreamSource&) = delete;
 
-  /// Errors beside those of ByteSource: "io-limit"; "io-pipe" for what is forgotten.
+  /// Errors in addition to those of ByteSource: "io-limit"; "io-pipe" for bytes no longer kept.
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
   bool is_pipe() const override { return true; }
-  /// From now on what lies before the offset of a read is forgotten, and there is no limit.
+  /// From now on drops the bytes before the offset of each read and lifts the limit.
   void go_forward() override;
-  /// Nothing until the end has been seen.
+  /// Returns nullopt until the end has been read.
   std::optional<u64> size() const override;
   const std::string& name() const override { return name_; }
 
@@ -36,7 +36,7 @@ class StreamSource : public ByteSource {
   int descriptor_;
   u64 limit_;
   mutable std::mutex mutex_;
-  mutable u64 forgotten_ = 0;  // bytes before those that are kept
+  mutable u64 forgotten_ = 0;  // number of dropped bytes before kept_
   mutable std::vector<std::byte> kept_;
   mutable bool ended_ = false;
   bool is_forward_ = false;

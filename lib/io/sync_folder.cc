@@ -12,7 +12,7 @@ namespace modelutils {
 Status sync_folder_of(const std::string& path) {
   const std::string name = folder_of(path);
   const int folder = ::open(name.empty() ? "." : name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // One may write into a folder that one may not read; it cannot be synced then.
+  // A folder can be writable but not readable; it cannot be synced then.
   if (folder < 0 && errno == EACCES) return {};
   const bool is_synced =
       folder >= 0 && (::fsync(folder) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP);

@@ -1,4 +1,4 @@
-// Names on the disk: what was created, renamed or removed in a folder outlives a crash only after this.
+// Makes changed names durable: a file created, renamed or removed in a folder survives a crash only after this.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace modelutils {
 
-/// Syncs the folder that the file `path` is in. Nothing where the file system cannot, or the folder may not be read.
-/// Error of kind output: "out-sync".
+/// Syncs the folder of the file `path`. Does nothing if the file system does not support it or the folder may not be
+/// read. Error: "out-sync" (kind output).
 Status sync_folder_of(const std::string& path);
 
 }  // namespace modelutils

@@ -25,11 +25,11 @@ constexpr std::string_view suffix = ".tmp";
 
 std::string prefix_of(const std::string& path) {
   std::string name = base_name_of(path);
-  if (name.size() > 200) name.resize(200);  // room for the ending within NAME_MAX
+  if (name.size() > 200) name.resize(200);  // leaves room for the suffix within NAME_MAX
   return "." + name + ".";
 }
 
-// The first bytes of one of the system's files; empty where it has none.
+// The first bytes of a system file; empty if there is none.
 std::string system_text(const char* path) {
   char text[64];
   const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -46,7 +46,7 @@ std::string eight_digits(const std::string& text) {
   return digits;
 }
 
-// Process numbers mean something within one PID namespace of one machine.
+// Process ids are unique only within one PID namespace of one machine.
 const std::string& this_host() {
   static const std::string digits = [] {
     struct utsname host {};
@@ -76,7 +76,7 @@ std::optional<pid_t> take_number(std::string_view& text) {
   return number;
 }
 
-// Of "HOST-BOOT-PID-N.tmp": can nothing be writing it any more?
+// True if the process in "HOST-BOOT-PID-N.tmp" can no longer be writing the file.
 bool is_of_ended_process(std::string_view text) {
   const std::string host = this_host() + "-";
   constexpr std::size_t boot_digits = 8;

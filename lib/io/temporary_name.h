@@ -1,4 +1,4 @@
-// Names of outputs that are not finished: hidden, next to the final name, and saying which process writes them.
+// Names of unfinished outputs: hidden, next to the final name, and identifying the process that writes them.
 #pragma once
 
 #include <sys/types.h>
@@ -7,14 +7,14 @@
 
 namespace modelutils {
 
-/// ".NAME.HOST-BOOT-PID-N.tmp" in the folder of `path`: NAME is its base name as far as there is room, HOST and BOOT
-/// are eight hexadecimal digits each for this machine (or container) and the time since it was started, PID is this
-/// process. Not necessarily free: that O_EXCL says.
+/// Returns ".NAME.HOST-BOOT-PID-N.tmp" in the folder of `path`. NAME is the base name, cut if too long; HOST and BOOT
+/// are eight hexadecimal digits for this machine or container and for its boot; PID is this process; N is `attempt`.
+/// The name may be taken already, so create the file with O_EXCL.
 std::string temporary_name(const std::string& path, int attempt);
 
-/// Removes what processes that were killed left of outputs called `path`: regular files of `owner` or of this user
-/// under a temporary name of this machine, of a process that does not run any more or of an earlier start. The process
-/// of another machine may well run, so its files stay, as does what cannot be listed or removed.
+/// Removes temporary files that killed processes left behind for outputs named `path`: regular files of `owner` or this
+/// user, with a temporary name from this machine, whose process has ended or belongs to an earlier boot. Files from
+/// other machines remain, as their process may still run. Files that cannot be listed or removed are skipped.
 void remove_abandoned(const std::string& path, uid_t owner);
 
 }  // namespace modelutils

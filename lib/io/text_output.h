@@ -1,4 +1,4 @@
-// Results on standard output: one buffer, few writes, and a reader that goes away is no error.
+// Text on standard output: buffered, in few writes. A closed pipe is not an error.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace modelutils {
 
-/// Buffers text for a descriptor (default: standard output) and writes it in pieces of 64 KiB, or keeps it in memory.
+/// Buffers text for a descriptor (default: standard output) and writes it in 64 KiB pieces, or appends it to a string.
 class TextOutput {
  public:
   explicit TextOutput(int descriptor = 1) : descriptor_(descriptor) {}
-  /// Appends to `memory`, which must outlive it, at flush().
+  /// Appends to `memory` at flush(). `memory` must outlive the object.
   explicit TextOutput(std::string& memory) : memory_(&memory) {}
   ~TextOutput() { (void)flush(); }
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
 
   TextOutput& operator<<(std::string_view text);
-  /// Writes what is left. Error "out-write" (a full disk, a closed descriptor); a pipe whose reader went away is no
-  /// error, see closed().
+  /// Writes the remaining text. Error: "out-write" (a full disk, a closed descriptor). A pipe without a reader is not
+  /// an error; see closed().
   Status flush();
-  /// The reader of the pipe went away: what follows is dropped, work may stop.
+  /// True if the reader has closed the pipe. Further text is dropped, so work may stop.
   bool closed() const { return closed_; }
 
  private:

@@ -7,7 +7,7 @@ namespace modelutils {
 
 namespace {
 constexpr u64 step_bytes = u64{8} << 20;
-constexpr u64 window_bytes = u64{32} << 20;  // written lately and likely still on its way: not waited for
+constexpr u64 window_bytes = u64{32} << 20;  // written recently and probably still in progress: not waited for
 constexpr u64 page_bytes = 4096;
 }  // namespace
 

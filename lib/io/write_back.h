@@ -1,4 +1,4 @@
-// Keeps a large output moving to the disk while it is written.
+// Writes a large output back to the disk steadily while it is being written.
 #pragma once
 
 #include <mutex>
@@ -8,16 +8,15 @@
 
 namespace modelutils {
 
-/// Starts writing the finished beginning of an output back in large steps, so that the final sync is short, and lets go
-/// of the page cache some steps behind: a model larger than memory pushes nothing else out of it, and the few pages in
-/// use stay warm (a page that the machine has not touched for a while costs three times the copy into it:
-/// docs/speed.md).
+/// Starts write-back of the finished part of an output in large steps, so that the final sync is short. Drops older
+/// steps from the page cache: an output larger than memory then does not evict other data, and the same few pages stay
+/// in use (copying into a page that was not used lately takes three times as long: docs/speed.md).
 class WriteBack {
  public:
   explicit WriteBack(const AtomicOutput& output) : output_(output) {}
 
-  /// All bytes before `end` are written. Cheap unless a step is full; may be called by several threads. Errors:
-  /// "out-write" if the disk did not take what was written before.
+  /// Reports that all bytes before `end` are written. Cheap unless a step is complete. Several threads may call it.
+  /// Error: "out-write" if an earlier write-back failed.
   Status reached(u64 end);
 
  private:

@@ -1,5 +1,5 @@
-// Compiled into its caller: neither the library's other code nor OpenSSL comes with it, so that what opens a GGUF
-// starts fast and programs that link the C API need neither.
+// Compiles xxHash into this file alone, without the library's other hashes and OpenSSL. Tools that open a GGUF start
+// faster, and programs that link the C API need neither.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
