@@ -32,7 +32,7 @@ void append_double(std::string& out, double value) {
   if (text.find_first_of(".en") == std::string::npos) out += ".0";
 }
 
-// As deep as the reader lets a document be (1024).
+// Recursion is bounded by the reader's limit on nesting (1024).
 void append(std::string& out, Element value) {
   Object object;
   Array array;

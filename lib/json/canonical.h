@@ -1,5 +1,5 @@
-// JSON in the one form that a hash can be taken of: what Python's json.dumps gives with sort_keys, separators "," and
-// ":" and ensure_ascii. Source: docs/formats/bump5.md, "Metadata".
+// JSON in a canonical form, for hashing: the output of Python's json.dumps with sort_keys, separators "," and ":" and
+// ensure_ascii. Source: docs/formats/bump5.md, "Metadata".
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace modelutils::json {
 
-/// Keys sorted by code point (of equal ones the last counts), no blanks, text in ASCII, floats as the shortest decimal
-/// of the double with a point or an exponent.
+/// Writes `value` with keys sorted by code point (the last of equal keys wins), no white space, ASCII text, and floats
+/// as the shortest decimal that parses to the same double, with a point or an exponent.
 std::string canonical_text(Element value);
 
-/// The same JSON text with every character above U+007F as \uXXXX (pairs of them above U+FFFF). `json` is valid JSON.
+/// Returns `json`, which must be valid, with every character above U+007F as \uXXXX (surrogate pairs above U+FFFF).
 std::string ascii_text(std::string_view json);
 
 }  // namespace modelutils::json

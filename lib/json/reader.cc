@@ -28,7 +28,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Does the integer `digits` (an optional minus, then digits) lie outside what 64 bits hold?
+// True if the integer `digits` (an optional minus, then digits) does not fit into 64 bits.
 bool is_big_integer(std::string_view digits) {
   const char* end = digits.data() + digits.size();
   if (digits.front() == '-') {
@@ -52,7 +52,7 @@ constexpr std::array<NonFinite, 3> non_finite_numbers = {{
     {"NaN", "null"},
 }};
 
-// The number of non_finite_numbers at `at`, which must be a word of its own; nullptr if there is none.
+// Returns the entry of non_finite_numbers that stands at `at` as a whole word, or nullptr.
 const NonFinite* non_finite_at(std::string_view text, std::size_t at) {
   const auto is_part_of_word = [&](std::size_t i) {
     return i < text.size() && (is_digit(text[i]) || is_letter(text[i]) || text[i] == '.' || text[i] == '+');
@@ -64,9 +64,9 @@ const NonFinite* non_finite_at(std::string_view text, std::size_t at) {
   return nullptr;
 }
 
-// The text with ".0" after every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly
-// every tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656). With
-// Numbers::python also with a standard spelling for the numbers that are not finite.
+// Appends ".0" to every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly every
+// tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656). With
+// Numbers::python, also replaces non-finite numbers by standard ones.
 std::string with_standard_numbers(std::string_view text, Numbers numbers) {
   std::string out;
   out.reserve(text.size() + 64);
@@ -135,7 +135,8 @@ Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name,
   if (padded.size() != text.size()) throw std::bad_alloc();
   simdjson::error_code error = parser.parse(padded).get(root);
   if (error != simdjson::SUCCESS) {
-    // The code of a number that simdjson refuses depends on its version, so look at the text: it only ever grows.
+    // The error code of a refused number depends on simdjson's version. Compare sizes instead: every replacement makes
+    // the text longer.
     const std::string standard = with_standard_numbers(text, numbers);
     if (standard.size() != text.size()) error = parser.parse(simdjson::padded_string(standard)).get(root);
   }

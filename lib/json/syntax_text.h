@@ -1,12 +1,12 @@
-// Why a text is not JSON, in words.
+// Descriptions of JSON syntax errors.
 #pragma once
 
 #include <string_view>
 
 namespace modelutils::json {
 
-/// What is wrong with a text that simdjson refuses. `simdjson_error` is a simdjson::error_code; an int here, so that
-/// this header does not include simdjson's.
+/// Describes the error of a text that simdjson refuses. `simdjson_error` is a simdjson::error_code, passed as an int to
+/// keep simdjson's header out of this one.
 std::string_view syntax_text(int simdjson_error);
 
 }  // namespace modelutils::json

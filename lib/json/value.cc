@@ -10,8 +10,8 @@ namespace dom = simdjson::dom;
 
 namespace {
 
-// simdjson's handles are a place on its tape and nothing else, which bit_cast checks as far as size and triviality go.
-// Every call makes one out of ours; that costs nothing.
+// Converts a Place to a simdjson handle. Both consist of a document pointer and a tape index; bit_cast checks that the
+// sizes match and the types are trivially copyable. The conversion costs nothing.
 template <typename T>
 T on_tape(Place place) {
   return std::bit_cast<T>(place);

@@ -1,6 +1,6 @@
-// Values of a parsed JSON document: handles of 16 bytes that are copied freely and stay good as long as their document
-// (json/reader.h) does. simdjson, whose tape they point into, stays behind them: its header alone costs more to compile
-// than most of our files.
+// Values of a parsed JSON document: 16-byte handles that are cheap to copy and valid as long as their document
+// (json/reader.h). They point into simdjson's tape but hide simdjson, whose header alone takes longer to compile than
+// most of our files.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace modelutils::json {
 class Array;
 class Object;
 
-/// Where a value stands: the document and the place on simdjson's tape.
+/// Position of a value: the document and the index on simdjson's tape.
 struct Place {
   const void* document = nullptr;
   std::size_t index = 0;
@@ -24,14 +24,14 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// Any value. A default-constructed one must be assigned before anything is asked of it.
+/// Any value. Assign a default-constructed one before use.
 class Element {
  public:
   Element() = default;
   explicit Element(Place place) : place_(place) {}
 
-  /// The value, if it has that type: false otherwise, and then `out` is left alone. Integers count as double if the
-  /// value is asked for as one; 1.0 is no integer, and an integer that the type cannot hold is none of it. Texts are
+  /// Sets `out` to the value and returns true if it has that type. Otherwise returns false and leaves `out` unchanged.
+  /// Integers can be read as double. 1.0 is not an integer, nor is an integer outside the type's range. Strings are
   /// views into the document.
   [[nodiscard]] bool get(std::string_view& out) const;
   [[nodiscard]] bool get(u64& out) const;
@@ -44,7 +44,7 @@ class Element {
   bool is_null() const;
   bool is_object() const;
 
-  /// The value as JSON without blanks.
+  /// The value as JSON without white space.
   std::string text() const;
 
  private:
@@ -83,16 +83,16 @@ class Array {
 
   Iterator begin() const;
   Iterator end() const;
-  /// At most 2^24 − 1: of longer arrays simdjson does not know the length.
+  /// At most 2^24 − 1: simdjson does not store the length of longer arrays.
   std::size_t size() const;
-  /// Element `index`, if there is one. Takes time in proportion to `index`.
+  /// Returns element `index`, or nullopt if there is none. Takes O(index) time.
   std::optional<Element> at(std::size_t index) const;
 
  private:
   Place place_;
 };
 
-/// The members of an object, in the order of the text. A key may appear twice.
+/// The members of an object, in the order of the text. Keys may repeat.
 class Object {
  public:
   Object() = default;
@@ -113,14 +113,14 @@ class Object {
     bool operator==(const Iterator&) const = default;
 
    private:
-    Place place_;  // of the key
+    Place place_;  // the key's
   };
 
   Iterator begin() const;
   Iterator end() const;
   /// At most 2^24 − 1, as for arrays.
   std::size_t size() const;
-  /// The first member with this key, null included. Takes time in proportion to the object's size.
+  /// Returns the first member with this key, even if null, or nullopt. Takes time proportional to the object's size.
   std::optional<Element> find(std::string_view key) const;
 
  private:

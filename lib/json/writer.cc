@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 #if defined(__clang__)
-// RapidJSON 1.1 compares an empty stack's null pointer plus an offset: harmless, but the sanitizer's findings are for
-// us.
+// RapidJSON 1.1 adds an offset to an empty stack's null pointer. That is harmless, but the sanitizer would report it.
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
 #endif
 #include <rapidjson/prettywriter.h>
@@ -28,7 +27,7 @@ namespace {
 
 constexpr std::size_t flush_size = 64 * 1024;
 
-// RapidJSON's idea of an output stream.
+// Implements RapidJSON's output stream concept.
 struct StringStream {
   using Ch = char;
   std::string text;
@@ -36,7 +35,7 @@ struct StringStream {
   void Flush() {}
 };
 
-// RapidJSON's own does not look whether there is memory left.
+// Throws if out of memory; RapidJSON's own allocator does not check.
 struct Allocator {
   void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
   void* Realloc(void* old, std::size_t /*old_size*/, std::size_t size) {
@@ -54,7 +53,7 @@ struct Allocator {
 using CompactWriter = rapidjson::Writer<StringStream, rapidjson::UTF8<>, rapidjson::UTF8<>, Allocator>;
 using PrettyWriter = rapidjson::PrettyWriter<StringStream, rapidjson::UTF8<>, rapidjson::UTF8<>, Allocator>;
 
-// RapidJSON's writers, which put raw text character by character, with a way to append a value in one piece.
+// RapidJSON's writers, which write raw text character by character, extended to append a whole value at once.
 struct Compact : CompactWriter {
   using CompactWriter::CompactWriter;
   std::string& begin_value(rapidjson::Type type) {
@@ -98,7 +97,7 @@ struct Writer::State {
     stream.text.clear();
   }
 
-  // RapidJSON escapes only C0 and passes invalid UTF-8 on, so the text is ours.
+  // RapidJSON escapes only C0 and passes invalid UTF-8 through, so use our escaping.
   void quoted(std::string_view text) {
     write([&](auto& writer) {
       std::string& out = writer.begin_value(rapidjson::kStringType);

@@ -1,4 +1,4 @@
-// Writing JSON: RapidJSON's writer for the grammar, our escaping for the text (base/escape.h).
+// Writes JSON: RapidJSON's writer for the grammar, our escaping (base/escape.h) for the text.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace modelutils::json {
 
-/// Writes one or more JSON values. Text that is not UTF-8 becomes {"base64": "…"}; NaN and infinities become the
-/// strings "NaN", "Infinity", "-Infinity"; doubles are the shortest decimals that read back to the same double.
+/// Writes one or more JSON values. Strings that are not UTF-8 become {"base64": "…"}. NaN and infinities become the
+/// strings "NaN", "Infinity" and "-Infinity". Doubles are the shortest decimals that parse to the same double.
 class Writer {
  public:
   enum class Style : u8 { compact, pretty };
 
-  /// Collects everything; see text().
+  /// Keeps the output in memory; see text().
   explicit Writer(Style style = Style::compact);
-  /// Hands over its buffer to `sink` whenever it has grown past 64 KiB, and at flush().
+  /// Passes the buffer to `sink` whenever it exceeds 64 KiB, and at flush().
   Writer(Style style, std::function<void(std::string_view)> sink);
   ~Writer();
   Writer(Writer&&) noexcept;
@@ -29,7 +29,7 @@ class Writer {
   void end_object();
   void begin_array();
   void end_array();
-  /// A member's name. Must be UTF-8; a name that is not is written with U+FFFD for each bad byte.
+  /// Writes a member's name. Invalid UTF-8 bytes become U+FFFD.
   void key(std::string_view name);
 
   void string(std::string_view text);
@@ -37,16 +37,17 @@ class Writer {
   void number(i64 value);
   void number(u32 value) { number(static_cast<u64>(value)); }
   void number(i32 value) { number(static_cast<i64>(value)); }
-  /// The shortest decimal that reads back to the same double.
+  /// The shortest decimal that parses to the same double.
   void number(double value);
-  /// The shortest decimal that reads back to the same float32 (0.1f is 0.1). For the double it is: number(double(x)).
+  /// The shortest decimal that parses to the same float32 (0.1 for 0.1f). For the exact double: number(double(x)).
   void number(float value);
-  /// The same, always with a point or an exponent: 500000.0, for readers that tell whole numbers from decimals.
+  /// Like number(float), but always with a point or an exponent (500000.0), for readers that distinguish integers from
+  /// floats.
   void decimal(float value);
   void boolean(bool value);
   void null();
 
-  /// key() and value in one.
+  /// Writes a key and its value.
   template <typename T>
   void member(std::string_view name, const T& value) {
     key(name);
@@ -59,10 +60,10 @@ class Writer {
     }
   }
 
-  /// Ends a top-level value: a line feed, and room for the next value (JSON Lines).
+  /// Ends a top-level value with a line feed and prepares for the next one (JSON Lines).
   void end_line();
   void flush();
-  /// What was written so far (without a sink).
+  /// The output so far (without a sink).
   const std::string& text() const;
 
  private:
