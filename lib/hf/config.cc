@@ -18,8 +18,7 @@ void remark_type(Config& config, std::string_view key, std::string_view expected
   config.findings.error(Scope::model, "hf-config-field", fmt::format("is not {}", expected), at_field(key));
 }
 
-// The first of `names` that the config has with a value that `convert` accepts. A value of another type is remarked
-// and passed over.
+// Returns the first of `names` whose value `convert` accepts. Reports values of another type and skips them.
 template <typename T, typename Convert>
 std::optional<T> first_of(Config& config, Names names, std::string_view expected, Convert&& convert) {
   for (const std::string_view name : names) {
@@ -42,7 +41,7 @@ std::optional<u64> count(Config& config, Names names) {
   return first_of<u64>(config, names, "a non-negative whole number", as<uint64_t>);
 }
 
-// What may differ from layer to layer: a list of whole numbers is one value only if they are equal.
+// Reads a count that may be given per layer: a list of whole numbers is accepted only if all are equal.
 std::optional<u64> layer_count(Config& config, Names names) {
   for (const std::string_view name : names) {
     const std::optional<json::Element> found = config.field(name);
@@ -86,7 +85,7 @@ std::vector<std::string> strings(Config& config, std::string_view name) {
   return list;
 }
 
-// Some configs say with -1 that there is no such token.
+// True for -1, which some configs use for "no such token".
 bool is_no_token(json::Element element) {
   return as<int64_t>(element) == -1;
 }
@@ -135,8 +134,8 @@ std::optional<double> first_number(json::Element object, Names names) {
   return std::nullopt;
 }
 
-// One object of either generation: {"rope_type" or "type", "factor", …}. Nothing for type "default", and for no type at
-// all unless there is something to scale by.
+// Reads a scaling object of either generation: {"rope_type" or "type", "factor", …}. Returns nullopt for type
+// "default", and for a missing type unless the object has a factor other than 1 or long_factor.
 std::optional<RopeScaling> read_scaling(json::Element object) {
   auto type = json::string_member(object, "rope_type");
   if (!type) type = json::string_member(object, "type");
@@ -162,7 +161,7 @@ std::optional<RopeScaling> read_scaling(json::Element object) {
   return scaling;
 }
 
-// One rope object, of one level or split into full_attention and sliding_attention. What is already known stays.
+// Reads a rope object, either flat or split into full_attention and sliding_attention. Does not overwrite known values.
 void read_rope_object(json::Element object, Config& config) {
   Rope& rope = config.rope;
   const auto full = json::member(object, "full_attention");
@@ -179,7 +178,7 @@ void read_rope_object(json::Element object, Config& config) {
   }
 }
 
-// A list with the base of every layer: the first of each kind.
+// Reads rope_theta as a list with one base per layer: takes the first of each layer type.
 void read_thetas_of_layers(Config& config) {
   const std::optional<json::Element> field = config.field("rope_theta");
   json::Array list;
@@ -194,7 +193,7 @@ void read_thetas_of_layers(Config& config) {
 }
 
 void read_rope(Config& config) {
-  // The new generation's object first; either name may hold either form in files saved by versions in between.
+  // The newer name comes first. In files saved by versions in between, either name may hold either form.
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
     const std::optional<json::Element> object = config.field(key);
     if (!object) continue;
@@ -229,7 +228,7 @@ void read_sizes(Config& config) {
   config.expert_feed_forward_length = layer_count(config, {"moe_intermediate_size"});
   config.expert_shared_feed_forward_length = layer_count(config, {"shared_expert_intermediate_size"});
   config.sliding_window = count(config, {"sliding_window"});
-  // "LLLG" says the same in letters.
+  // A text such as "LLLG" spells the pattern in letters; it is not a number.
   if (!config.string_field("sliding_window_pattern")) {
     config.sliding_window_pattern = count(config, {"sliding_window_pattern"});
   }

@@ -1,6 +1,6 @@
-// config.json of a Hugging Face or MLX directory: one flat view over text_config overlays, nulls as absent, numbers as
-// Python writes them (json::Numbers::python), aliases resolved, both generations of rope settings normalised
-// (docs/formats/mlx.md).
+// Reads config.json of a Hugging Face or MLX directory into one flat view: text_config overlays the top level, null
+// counts as absent, numbers as Python writes them (json::Numbers::python), aliases resolved, and both generations of
+// rope settings normalised (docs/formats/mlx.md).
 #pragma once
 
 #include <memory>
@@ -15,38 +15,38 @@
 
 namespace modelutils::hf {
 
-/// Scaling of the rotary embedding. Members are as the file has them; what it lacks is absent (no defaults here).
+/// Scaling of the rotary embedding. Absent fields stay empty; no defaults are applied here.
 struct RopeScaling {
-  /// "linear", "llama3", "yarn", "longrope", "su", "dynamic", …; never "default"; empty if there are factors without
-  /// it.
+  /// "linear", "llama3", "yarn", "longrope", "su", "dynamic", …; never "default". Empty if the file has factors but no
+  /// type.
   std::string type;
   std::optional<double> factor;
   std::optional<double> low_freq_factor, high_freq_factor;           ///< llama3
   std::optional<double> original_max_position_embeddings;            ///< from the scaling object only
   std::optional<double> attention_factor;                            ///< also spelled attn_factor
   std::optional<double> extrapolation_factor, beta_fast, beta_slow;  ///< yarn
-  std::optional<double> mscale, mscale_all_dim;                      ///< yarn: factors of the logarithm of `factor`
-  std::optional<double> short_mscale, long_mscale;                   ///< longrope
-  std::vector<double> short_factor, long_factor;                     ///< longrope; empty if absent or not all numbers
+  std::optional<double> mscale, mscale_all_dim;     ///< yarn: factors applied to the logarithm of `factor`
+  std::optional<double> short_mscale, long_mscale;  ///< longrope
+  std::vector<double> short_factor, long_factor;    ///< longrope; empty if absent or not all elements are numbers
 };
 
 /// Normalised rope settings.
 struct Rope {
-  std::optional<double> theta;         ///< base of the (global) layers
-  std::optional<double> theta_local;   ///< base of the sliding-window layers, if they have their own
-  std::optional<RopeScaling> scaling;  ///< of the global layers; nothing for type "default"
+  std::optional<double> theta;         ///< base for the global layers, or for all
+  std::optional<double> theta_local;   ///< base for sliding-window layers, if different
+  std::optional<RopeScaling> scaling;  ///< for the global layers; nullopt for type "default"
   std::optional<RopeScaling> scaling_local;
 };
 
-/// One config.json. Every optional is empty where the file has no such field, null, or something of another type (then
-/// `findings` says so). Aliases are listed with each member, in the order in which they are tried.
+/// One config.json. An optional is empty if the field is absent, null, or of the wrong type (then `findings` reports
+/// it). The comment of each member lists its aliases in the order in which they are tried.
 struct Config {
   std::string path;  ///< file name for messages
 
-  std::vector<std::string> architectures;  ///< inner text_config.architectures before the outer one
+  std::vector<std::string> architectures;  ///< text_config.architectures, if any, before the top level's
   std::string architecture;                ///< architectures[0], or empty
-  std::string model_type;                  ///< inner before outer; may be empty
-  bool has_text_config = false;            ///< an overlay was found: a multimodal wrapper
+  std::string model_type;                  ///< from text_config, else from the top level; may be empty
+  bool has_text_config = false;            ///< the file has a text_config: a multimodal wrapper
 
   std::optional<u64> block_count;  ///< num_hidden_layers, n_layers, n_layer, num_layers
   std::optional<u64>
@@ -65,8 +65,8 @@ struct Config {
   std::optional<u64> sliding_window;
   std::optional<u64> sliding_window_pattern;
   std::optional<double> attn_logit_softcapping, final_logit_softcapping, query_pre_attn_scalar;
-  std::optional<double> partial_rotary_factor;          ///< of the rope object, else of the top level
-  std::optional<u64> original_max_position_embeddings;  ///< of the top level (phi3)
+  std::optional<double> partial_rotary_factor;          ///< from the rope object, else from the top level
+  std::optional<u64> original_max_position_embeddings;  ///< from the top level (phi3)
   std::optional<bool> tie_word_embeddings;
   std::vector<std::string> layer_types;
   std::string hidden_act;  ///< hidden_activation, hidden_act
@@ -76,32 +76,32 @@ struct Config {
   std::vector<u64> eos_token_ids;  ///< eos_token_id: a number or a list
   std::optional<u64> bos_token_id, pad_token_id;
 
-  std::optional<json::Element> quantization;         ///< raw: an object, or whatever stands there
-  std::optional<json::Element> quantization_config;  ///< raw
+  std::optional<json::Element> quantization;         ///< unparsed, of any type
+  std::optional<json::Element> quantization_config;  ///< unparsed
   std::string quant_method;                          ///< quantization_config.quant_method, or empty
 
-  FindingLog findings;  ///< scope model: "hf-config-field" (a wrong type), "hf-rope" (a number out of its range)
+  FindingLog findings;  ///< scope model: "hf-config-field" (wrong type), "hf-rope" (number out of range)
 
-  /// A raw field: of the text_config overlay, else of the top level. Nothing if absent or null in both. "a.b" is member
-  /// b of the object a.
+  /// Returns a field of the text_config overlay, else of the top level; nullopt if absent or null in both. "a.b" is
+  /// member b of the object a.
   std::optional<json::Element> field(std::string_view key) const;
   std::optional<u64> u64_field(std::string_view key) const;
-  /// The same, or the number that a list of equal ones has, as some configs state sizes for each layer.
+  /// Like u64_field(), but also accepts a list of equal numbers, as some configs state sizes per layer.
   std::optional<u64> same_u64_field(std::string_view key) const;
   std::optional<double> number_field(std::string_view key) const;
   std::optional<std::string_view> string_field(std::string_view key) const;
   std::optional<bool> bool_field(std::string_view key) const;
 
-  /// The whole file. Elements live as long as any copy of this Config.
+  /// The whole file. Elements are valid as long as any copy of this Config exists.
   std::shared_ptr<json::Document> document;
   std::optional<json::Element> overlay;  ///< the text_config object
 };
 
-/// Reads a folder's config.json; nothing if there is none. Codes: those of json::load_if_present,
+/// Reads a folder's config.json, or returns nullopt if there is none. Codes: those of json::load_if_present(),
 /// "hf-config-not-object".
 Result<std::optional<Config>> load_config(const ModelFolder& folder);
 
-/// The same from text (tests, fuzzers).
+/// Parses the text of a config.json (for tests and fuzzers). `name` is the file name for messages.
 Result<Config> parse_config(std::string_view text, std::string name);
 
 }  // namespace modelutils::hf

@@ -18,7 +18,7 @@ std::optional<T> number_of(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// A single value as the writer of JSON has it.
+// Formats a single value with the JSON writer.
 template <typename Write>
 std::string written(Write&& write) {
   json::Writer out;

@@ -1,4 +1,4 @@
-// Members of a config.json that is to be written: values in the order in which they are to appear.
+// Members of a config.json to be written, in output order.
 #pragma once
 
 #include <concepts>
@@ -14,15 +14,15 @@
 namespace modelutils::hf {
 
 struct ConfigMember;
-/// An object. Names are distinct.
+/// A JSON object with distinct names.
 using ConfigMembers = std::vector<ConfigMember>;
 
-/// null, true or false, a whole number, a decimal (the shortest that reads back to the same float32, infinities as
-/// Python writes them), a text, a list, an object.
+/// A JSON value: null, a boolean, a whole number, a decimal (the shortest that parses to the same float32; infinities
+/// as Python writes them), a string, a list or an object.
 struct ConfigValue {
   std::variant<std::nullptr_t, bool, u64, float, std::string, std::vector<ConfigValue>, ConfigMembers> value;
 
-  // All are meant to be implicit. Their definitions are below, where a member is complete.
+  // The constructors are implicit on purpose. They are defined below, after ConfigMember is complete.
   ConfigValue();
   ConfigValue(std::nullptr_t);                     // NOLINT
   ConfigValue(bool flag);                          // NOLINT
@@ -51,7 +51,7 @@ inline ConfigValue::ConfigValue(const char* text) : value(std::string(text)) {}
 inline ConfigValue::ConfigValue(std::vector<ConfigValue> list) : value(std::move(list)) {}
 inline ConfigValue::ConfigValue(ConfigMembers members) : value(std::move(members)) {}
 
-/// A list of numbers, texts, flags.
+/// Returns a list of numbers, strings or booleans.
 template <typename T>
 ConfigValue config_list(const std::vector<T>& values) {
   std::vector<ConfigValue> list;
@@ -59,16 +59,16 @@ ConfigValue config_list(const std::vector<T>& values) {
   return list;
 }
 
-/// The member with that name, "a.b" being member b of the object a; nullptr if there is none.
+/// Returns the member with this name, or nullptr. "a.b" is member b of the object a.
 const ConfigValue* find_member(const ConfigMembers& members, std::string_view name);
 
-/// Sets a member, in place where it is there already, else behind the others; makes the objects that "a.b" needs.
+/// Sets a member: replaces an existing one in place, or appends it. Creates the objects that "a.b" needs.
 void set_member(ConfigMembers& members, std::string_view name, ConfigValue value);
 
-/// A value that is written as JSON has it: "true", "12", "1.5", "[]", "null"; everything else is a text.
+/// Parses a value in JSON notation: "true", "12", "1.5", "[]", "null". Any other text becomes a string.
 ConfigValue config_value_of(std::string_view json);
 
-/// The file: indented by two blanks, lists of numbers and texts on one line, a line feed at the end.
+/// Returns the file's text: indented by two spaces, lists of numbers and strings on one line, a line feed at the end.
 std::string config_text(const ConfigMembers& members);
 
 }  // namespace modelutils::hf

@@ -25,17 +25,16 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(yaml_blanks) - first + 1);
 }
 
-// The text of the scalar that next() gave: nullopt if it has an anchor or a tag, "" for null.
+// Text of the current scalar: nullopt if it has an anchor or a tag, "" for null.
 std::optional<std::string> scalar_of(const YamlEvents& events) {
   if (events.has_anchor_or_tag()) return std::nullopt;
   std::string text(events.text());
   if (events.is_plain() && (text == "null" || text == "Null" || text == "NULL" || text == "~")) return std::string();
-  while (!text.empty() && text.back() == '\n') text.pop_back();  // of a block scalar
+  while (!text.empty() && text.back() == '\n') text.pop_back();  // from a block scalar
   return text;
 }
 
-// One member of the front matter, "key: value" with the lines that belong to it. What is wrong with it is wrong with it
-// alone.
+// Reads one member of the front matter: "key: value" and its continuation lines. An error affects this member only.
 class CardReader {
  public:
   explicit CardReader(ModelCard& card) : card_(card) {}
@@ -57,7 +56,7 @@ class CardReader {
     store(*member, std::move(items));
   }
 
-  /// The keys that we know whose values were not understood.
+  /// The known keys whose values could not be read.
   const std::vector<std::string>& odd() const { return odd_; }
 
  private:
@@ -103,7 +102,7 @@ class CardReader {
     return found == members.end() ? nullptr : found;
   }
 
-  // A scalar or a sequence of scalars, and nothing after it.
+  // Reads a scalar or a sequence of scalars, which must be the member's only value.
   static bool read_value(YamlEvents& events, std::vector<std::string>& items) {
     const auto take = [&] {
       const std::optional<std::string> text = scalar_of(events);
@@ -122,7 +121,7 @@ class CardReader {
           if (type != YAML_SCALAR_EVENT || !take()) return false;
         }
         break;
-      default: return false;  // a map, an alias, or no YAML
+      default: return false;  // a map, an alias, or not YAML
     }
     return events.next() == YAML_MAPPING_END_EVENT;
   }
@@ -162,7 +161,7 @@ ModelCard parse_model_card(std::string_view readme, FindingLog& findings) {
   }
   if (trim(take_line(readme)) != "---") return card;
   const std::string_view whole = readme;
-  std::vector<std::size_t> begins;  // of each member: a line that begins with neither blank, '#' nor a list's '-'
+  std::vector<std::size_t> begins;  // start of each member: a line that does not begin with a blank, '#' or '-'
   bool closed = false;
   std::size_t end = 0;
   while (!readme.empty() && !closed) {

@@ -12,25 +12,25 @@
 
 namespace modelutils::hf {
 
-/// What a model card says about the model, for general.* keys. Texts are UTF-8 and not empty.
+/// The contents of a model card, for general.* keys. Strings are UTF-8 and not empty.
 struct ModelCard {
   std::optional<std::string> license, license_name, license_link;
   std::optional<std::string> author;        ///< `author`, `model_author` or `model_creator`
-  std::optional<std::string> pipeline_tag;  ///< what the model is for: "text-generation"
-  /// Each also spelled with `model_` before it; `model_type` is a base name as well.
+  std::optional<std::string> pipeline_tag;  ///< the model's purpose: "text-generation"
+  /// Each may also be spelled with the prefix `model_`. `model_type` also gives the base name.
   std::optional<std::string> name, organization, basename, finetune, version, size_label, description;
-  std::vector<std::string> base_models;  ///< "organisation/name" or a name or an address
+  std::vector<std::string> base_models;  ///< "organisation/name", a name, or an address
   std::vector<std::string> tags, languages, datasets;
 };
 
-/// Reads the front matter of README.md's text: the lines between a first line `---` and the next `---`, a YAML map.
-/// Each of its members is parsed by itself (libyaml's events): the scalars and lists of scalars of the keys above are
-/// taken, others are passed over. Anchors, aliases, tags and maps are not. Never fails: what is not understood is left
-/// out, with a note in `findings`; front matter that does not end or is not UTF-8, and a Git LFS pointer, are a warning
+/// Parses the front matter of README.md's text: the YAML map between a first line `---` and the next `---`. Each member
+/// is parsed separately with libyaml's events. Only scalars and lists of scalars of the keys above are read; other keys
+/// are skipped, as are values with anchors, aliases, tags or maps. Never fails. Values that cannot be read are skipped
+/// with a note in `findings`; unterminated front matter, invalid UTF-8 and a Git LFS pointer give a warning
 /// ("hf-card-syntax").
 ModelCard parse_model_card(std::string_view readme, FindingLog& findings);
 
-/// The card in a folder's README.md; empty if there is no such file. Only the first 1 MiB is looked at. Errors: those
+/// Reads the card from a folder's README.md; empty if there is no such file. Reads only the first 1 MiB. Errors: those
 /// of open_side_file() and of reading.
 Result<ModelCard> read_model_card(const ModelFolder& folder, FindingLog& findings);
 

@@ -13,7 +13,7 @@ namespace modelutils::hf {
 
 namespace {
 
-constexpr u64 most_entries = 1000;  // of a list; cards have some ten
+constexpr u64 most_entries = 1000;  // per list; cards usually have about ten
 constexpr std::string_view hub = "https://huggingface.co/";
 
 class KeyCard {
@@ -50,7 +50,7 @@ class KeyCard {
     return found && !found->empty() && is_utf8(*found) ? std::optional<std::string>(*found) : std::nullopt;
   }
 
-  // What a model is for is a tag in a GGUF.
+  // A GGUF stores the pipeline tag as one of its tags.
   static std::optional<std::string> pipeline_of(const std::vector<std::string>& tags) {
     constexpr std::array<std::string_view, 3> pipelines = {"text-generation", "image-text-to-text",
                                                            "feature-extraction"};
@@ -72,7 +72,7 @@ class KeyCard {
     return values;
   }
 
-  // general.base_model.0.repo_url and its like, as "organisation/name".
+  // Reads general.base_model.0.repo_url and similar keys as "organisation/name".
   std::vector<std::string> sources(std::string_view kind) const {
     std::vector<std::string> found;
     const u64 count = index_.unsigned_value(fmt::format("general.{}.count", kind)).value_or(0);

@@ -1,4 +1,4 @@
-// What the general.* keys of a GGUF say that a model card says in a directory.
+// Converts the general.* keys of a GGUF into a model card.
 #pragma once
 
 #include "base/error.h"
@@ -7,9 +7,9 @@
 
 namespace modelutils::hf {
 
-/// Only texts that are not empty and UTF-8. Base models and datasets are "organisation/name" where a key says it or an
-/// address on huggingface.co tells, else a name or an address; what the model is for is the first tag that says it.
-/// Errors: those of reading arrays.
+/// Takes only non-empty UTF-8 strings. Base models and datasets are "organisation/name" if the keys or an address on
+/// huggingface.co give both, otherwise a name or an address. The pipeline tag is taken from the tags. Errors: those of
+/// reading arrays.
 Result<ModelCard> card_from_keys(const gguf::SplitSet& set);
 
 }  // namespace modelutils::hf

@@ -25,7 +25,7 @@ class CardWriter {
     add_text("license_link", card_.license_link);
     add_list("base_model", card_.base_models);
     if (!options.library.empty()) text_ += fmt::format("library_name: {}\n", yaml_string(options.library));
-    if (card_.pipeline_tag) text_ += fmt::format("pipeline_tag: {}\n", *card_.pipeline_tag);  // of card_from_keys()
+    if (card_.pipeline_tag) text_ += fmt::format("pipeline_tag: {}\n", *card_.pipeline_tag);  // one of a fixed set
     add_list("tags", with(card_.tags, options.library));
     add_list("language", card_.languages);
     add_list("datasets", card_.datasets);
@@ -59,7 +59,7 @@ class CardWriter {
     if (card_.license) text_ += fmt::format("\nLicence: {}\n", markdown(*card_.license));
   }
 
-  // Text on one line that means nothing to Markdown or HTML.
+  // Returns `text` on one line, with the special characters of Markdown and HTML escaped.
   static std::string markdown(std::string_view text) {
     std::string plain;
     for (const char c : escape(text)) {

@@ -1,5 +1,5 @@
-// README.md of a directory made from a GGUF: what its general.* keys say, as the front matter that parse_model_card()
-// and Hugging Face read.
+// Writes README.md for a directory made from a GGUF, with its general.* keys as front matter for parse_model_card() and
+// Hugging Face.
 #pragma once
 
 #include <string>
@@ -11,18 +11,17 @@
 namespace modelutils::hf {
 
 struct ModelCardOptions {
-  std::string_view library;  ///< "mlx" or "transformers": who reads the directory
-  std::string_view source;   ///< file name of the GGUF, for the text
-  std::string_view made_by;  ///< name and version of the program
+  std::string_view library;  ///< the library that will load the directory: "mlx" or "transformers"
+  std::string_view source;   ///< the GGUF's file name, for the text
+  std::string_view made_by;  ///< the program's name and version
 };
 
-/// The whole file. Values are YAML scalars in double quotes, whatever they hold; what is not UTF-8 is left out. Base
-/// models and datasets are "organisation/name" where a key says it or an address on huggingface.co tells. Errors: those
-/// of reading arrays.
+/// Returns the whole file. Values are double-quoted YAML scalars; invalid UTF-8 is skipped. Base models and datasets
+/// are "organisation/name" if the keys or an address on huggingface.co give both. Errors: those of reading arrays.
 Result<std::string> model_card_text(const gguf::SplitSet& set, const ModelCardOptions& options);
 
-/// `text` as a YAML scalar in double quotes, on one line: control characters, line ends and invisible ones escaped.
-/// `text` must be UTF-8.
+/// Returns `text`, which must be UTF-8, as a double-quoted YAML scalar on one line. Control characters, line ends and
+/// invisible characters are escaped.
 std::string yaml_string(std::string_view text);
 
 }  // namespace modelutils::hf

@@ -46,7 +46,7 @@ std::size_t run(std::string_view text, std::size_t at, Test&& test) {
   return end - at;
 }
 
-// "3", "3.1", "v0.2", "iter3"
+// True for "3", "3.1", "v0.2", "iter3".
 bool is_version(std::string_view part) {
   const std::string text = lowered(part);
   std::size_t at = text.starts_with("iter") ? 4 : text.starts_with('v') ? 1 : 0;
@@ -59,7 +59,7 @@ bool is_version(std::string_view part) {
   }
 }
 
-// "q4_k_m", "bf16", "fp32", "f16"
+// True for "q4_k_m", "bf16", "fp32", "f16".
 bool is_tensor_type(std::string_view part) {
   const std::string text = lowered(part);
   for (const std::string_view name : {"f16", "f32", "fp16", "fp32", "bf16", "bf32", "bfp16", "bfp32"}) {
@@ -75,7 +75,7 @@ bool is_tensor_type(std::string_view part) {
 
 constexpr std::string_view units = "KMBT";
 
-// "7B", "8x7B", "A3B", "1.5b", "7b1"
+// True for "7B", "8x7B", "A3B", "1.5b", "7b1".
 bool is_counted_size(std::string_view part) {
   std::size_t at = 0;
   if (upper(part.front()) == 'A') {
@@ -107,7 +107,7 @@ bool is_finetune_word(std::string_view part) {
   return std::find(words.begin(), words.end(), lowered(part)) != words.end();
 }
 
-// "7b1" -> "7.1B", "1_5b" -> "1.5B"
+// Normalises a size: "7b1" -> "7.1B", "1_5b" -> "1.5B".
 std::string normal_size(std::string_view part) {
   std::string label(part);
   std::replace(label.begin(), label.end(), '_', '.');
@@ -119,7 +119,7 @@ std::string normal_size(std::string_view part) {
   return label;
 }
 
-// What "7.1B" counts; nothing for "8x7B" and "A3B", which count something else.
+// Returns the number that a label such as "7.1B" stands for; nullopt for "8x7B" and "A3B", which are not totals.
 std::optional<double> counted_size(std::string_view label) {
   double number = 0;
   const char* end = label.data() + label.size() - 1;
@@ -128,7 +128,7 @@ std::optional<double> counted_size(std::string_view label) {
   return number * std::pow(1000.0, static_cast<double>(units.find(label.back()) + 1));
 }
 
-// What a part of a name is. A part at the beginning may be both a version and part of the base name.
+// One part of a name and its possible roles. A part at the beginning can be both a version and part of the base name.
 struct Part {
   std::string text;
   bool version = false, type = false, size = false, finetune = false, base = false;
@@ -143,7 +143,7 @@ void annotate_size(Part& part, u64 parameters) {
   const std::optional<double> count = counted_size(part.text);
   const double total = static_cast<double>(parameters);
   if (parameters == 0 || !count || std::abs(*count - total) <= 7 * total / 8) return;
-  part.size = false;  // "128k": a context length
+  part.size = false;  // "128k" is a context length
   part.finetune = true;
   part.text.back() = lower(part.text.back());
 }
@@ -166,7 +166,7 @@ std::vector<Part> annotate(std::string_view name, u64 parameters) {
     }
     parts.push_back(std::move(part));
   }
-  // "mini" says less than "3.8B".
+  // A counted size such as "3.8B" takes precedence over a word such as "mini".
   const bool has_count =
       std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.size && is_counted_size(part.text); });
   for (Part& part : parts) {
@@ -185,7 +185,7 @@ void find_base(std::vector<Part>& parts) {
     at_start = false;
     if (!part.is_known()) part.finetune = true;
   }
-  // A version that ends the name is the model's, not the base name's.
+  // A version at the end of the name belongs to the model, not to the base name.
   for (auto part = parts.rbegin(); part != parts.rend() && part->base && part->is_known(); ++part) part->base = false;
 }
 
@@ -203,7 +203,7 @@ std::string joined(const std::vector<Part>& parts, bool once, Test&& test) {
   return text;
 }
 
-// Beyond this no name is one; what looks for equal parts stays linear.
+// Longer names are not parsed, which bounds the search for equal parts.
 constexpr std::size_t longest_name = 512;
 
 }  // namespace

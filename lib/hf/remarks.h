@@ -1,4 +1,4 @@
-// Collecting warnings: one finding for each kind of remark, however often the file gives reason for it.
+// Collects warnings: one finding per kind of remark, however often it occurs.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,10 +10,10 @@
 
 namespace modelutils::hf {
 
-/// Keeps the first of many equal remarks and counts the others.
+/// Keeps the first remark of a kind and counts the others.
 class Repeated {
  public:
-  /// True the first time: only then need the text be made and given to set().
+  /// Counts a remark. Returns true the first time; only then does the caller need to build the text and call set().
   bool met() { return ++count_ == 1; }
   void set(std::string message) { message_ = std::move(message); }
   u64 count() const { return count_; }

@@ -1,4 +1,4 @@
-// Rope settings with which no runtime can compute.
+// Checks for rope settings that no runtime can use.
 #pragma once
 
 #include "base/error.h"
@@ -7,9 +7,9 @@
 
 namespace modelutils::hf {
 
-/// Adds an error "hf-rope" for every number of `config.rope` and `config.partial_rotary_factor` that is out of its
-/// range: bases, factors and original contexts are positive and finite, the two limits of llama3 are in order, the
-/// rotated part of a head is more than nothing and at most the whole.
+/// Adds an error "hf-rope" for every number in `config.rope` and `config.partial_rotary_factor` that is out of range:
+/// bases, factors and original contexts must be positive and finite, llama3's two limits in order, and the rotated
+/// fraction of a head above 0 and at most 1.
 void check_rope(const Config& config, FindingLog& findings);
 
 }  // namespace modelutils::hf

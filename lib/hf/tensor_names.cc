@@ -5,7 +5,7 @@
 namespace modelutils::hf {
 
 std::string canonical_name(std::string_view name) {
-  // "model.text_model.layers" is how Idefics3 and SmolVLM name their text part.
+  // "model.text_model.layers" appears in Idefics3 and SmolVLM.
   static constexpr std::array<std::string_view, 2> wrappers = {"language_model.", "text_model."};
   std::string out(name);
   for (const std::string_view wrapper : wrappers) {
@@ -23,7 +23,6 @@ std::string canonical_name(std::string_view name) {
 }
 
 NameClass classify_name(std::string_view canonical) {
-  // The name without a suffix says what the tensor is.
   static constexpr std::array<std::string_view, 6> other_modalities{"vision_tower",          "vision_model", "visual.",
                                                                     "multi_modal_projector", "mm_projector", "audio_"};
   static constexpr std::array<std::string_view, 3> predictions{"mtp.", "mtp_layers.", ".mtp_"};

@@ -1,4 +1,4 @@
-// Names of tensors in Hugging Face and MLX directories, as far as no architecture is needed to read them.
+// Parses tensor names of Hugging Face and MLX directories, as far as this is independent of the architecture.
 #pragma once
 
 #include <optional>
@@ -9,23 +9,22 @@
 
 namespace modelutils::hf {
 
-/// Without every occurrence of "language_model." and "text_model.", which wrappers of multimodal models add in several
-/// places.
+/// Removes every "language_model." and "text_model.", which multimodal wrappers insert in several places.
 std::string canonical_name(std::string_view name);
 
-/// What to do with a tensor because of its (canonical) name alone.
+/// The treatment of a tensor, determined by its canonical name.
 enum class NameClass : u8 {
   keep,
-  other_modality,  ///< vision, audio, projector: belongs to another file
-  prediction,      ///< layers that predict further tokens
-  derived,         ///< rotary inv_freq, causal masks: never carried
+  other_modality,  ///< vision, audio, projector: converted into another file
+  prediction,      ///< layers for multi-token prediction
+  derived,         ///< rotary inv_freq, causal masks: never converted
 };
 NameClass classify_name(std::string_view canonical);
 
-/// The parts of "P.weight", "P.scales", "P.biases", "P.bias", matched exactly.
+/// The suffix in "P.weight", "P.scales", "P.biases", "P.bias". Matches exactly.
 enum class Suffix : u8 { none, weight, bias, scales, biases };
 struct SplitName {
-  std::string_view module;  ///< "model.layers.0.mlp.up_proj"; the whole name if there is no such suffix
+  std::string_view module;  ///< "model.layers.0.mlp.up_proj"; the whole name if it has no such suffix
   Suffix suffix = Suffix::none;
 };
 SplitName split_name(std::string_view name);
