@@ -21,7 +21,8 @@ bool may_pass(long status) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
-// The seconds that a server wants us to wait: "Retry-After: 3", or the draft's "RateLimit: "resolvers";r=0;t=3".
+// Returns the delay in seconds that the server asks for: "Retry-After: 3", or the draft's "RateLimit:
+// "resolvers";r=0;t=3".
 u64 wait_of(const Answer& answer) {
   if (const auto wait = number(answer.header("retry-after"))) return *wait;
   const std::string limit = answer.header("ratelimit");
@@ -60,7 +61,7 @@ std::optional<ContentRange> content_range(std::string_view text) {
 bool Answer::add_line(std::string_view line) {
   bytes_ += line.size();
   if (bytes_ > max_headers) return false;
-  if (line.substr(0, 5) == "HTTP/") headers_.clear();  // the answer after a "100 Continue"
+  if (line.substr(0, 5) == "HTTP/") headers_.clear();  // the real answer after "100 Continue"
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return true;
   std::string name(line.substr(0, colon));

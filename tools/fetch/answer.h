@@ -1,4 +1,4 @@
-// What a server answered, and whether it may be used: no connection, no libcurl.
+// A server's answer and the checks on it. Independent of connections and of libcurl.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace fetch {
 
 using u64 = std::uint64_t;
 
-/// Why bytes could not be had. `code` is one of the "remote-…" codes of docs/findings.md.
+/// The reason why a request failed. `code` is one of the "remote-…" codes in docs/findings.md.
 struct Failure {
   std::string code;
   std::string message;
-  bool again = false;  ///< may pass: worth another attempt
-  u64 wait = 0;        ///< seconds that the server asked for
+  bool again = false;  ///< probably temporary: worth another attempt
+  u64 wait = 0;        ///< seconds to wait, if the server asked for a delay
 };
 
-inline constexpr u64 longest_wait = 60;                  ///< seconds that a server may ask for
-inline constexpr u64 max_whole_answer = u64{256} << 20;  ///< bytes in front of a range that a server without them sends
+inline constexpr u64 longest_wait = 60;                  ///< longest accepted delay in seconds
+inline constexpr u64 max_whole_answer = u64{256} << 20;  ///< most bytes skipped before a range, without range support
 
-/// A whole number without sign; nothing for anything else, and for what 64 bits do not hold.
+/// Parses an unsigned decimal number. Returns nullopt for any other text and for numbers beyond 64 bits.
 std::optional<u64> number(std::string_view text);
 
-/// "bytes 0-99/1234", "bytes */1234".
+/// A Content-Range header: "bytes 0-99/1234", "bytes */1234".
 struct ContentRange {
   std::optional<u64> first;
   std::optional<u64> last;
@@ -33,12 +33,12 @@ struct ContentRange {
 };
 std::optional<ContentRange> content_range(std::string_view text);
 
-/// The status and the headers of an answer.
+/// The status and headers of an answer.
 class Answer {
  public:
-  /// Takes a line of the headers as it comes from the wire. False when there are more than 256 KiB of them.
+  /// Adds a header line as received. Returns false if the headers exceed 256 KiB.
   bool add_line(std::string_view line);
-  /// The value of the header of this name (in lower case), without spaces around it; of several the last.
+  /// Returns the value of the header `name` (lower case) without surrounding spaces, or empty. The last one wins.
   std::string header(const char* name) const;
 
   long status = 0;
@@ -48,26 +48,26 @@ class Answer {
   std::size_t bytes_ = 0;
 };
 
-/// What was asked for, and what is known of the file from earlier answers.
+/// A request, and the facts about the file known from earlier answers.
 struct Asked {
   u64 offset = 0;
   u64 size = 0;
-  bool is_whole = false;  ///< without a range; `size` is the most that is taken
+  bool is_whole = false;  ///< no range; `size` is the maximum number of bytes
   bool has_ranges = false;
   std::optional<u64> total;
-  std::string version;  ///< as version_of()
+  std::string version;  ///< as returned by version_of()
 };
 
-/// What tells one content of a file from another: the ETag without "W/", else the date; empty if neither is there.
+/// Identifies a version of the file: the ETag without "W/", else the date, else empty.
 std::string version_of(const Answer& answer);
 
-/// Bytes of the whole file, if the answer (200 or 206) says it.
+/// Returns the size of the whole file if the answer (200 or 206) gives it.
 std::optional<u64> total_of(const Answer& answer);
 
-/// Is an answer of status 200 or 206 what was asked for? To be asked before the first byte of its body is taken.
+/// Checks that an answer with status 200 or 206 matches the request. Call it before using the first byte of the body.
 std::optional<Failure> check_answer(const Answer& answer, const Asked& asked);
 
-/// What an answer of another status means. `has_token`: the request had one.
+/// Returns the failure for an answer with any other status. `has_token`: the request had a token.
 Failure refusal(const Answer& answer, bool has_token);
 
 }  // namespace fetch

@@ -1,5 +1,5 @@
-// One request and its answer, by whatever speaks HTTP here: libcurl, or the program curl. The rules are not in here:
-// redirects, retries, what an answer may be (transfer.h).
+// One HTTP request and its answer, sent with libcurl or the program curl. The policies are in transfer.h: redirects,
+// retries, and checks of the answer.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,62 +16,62 @@ namespace fetch {
 
 struct Request {
   std::string url;
-  std::string range;                 ///< "0-99"; empty for all
+  std::string range;                 ///< "0-99"; empty for the whole file
   std::vector<std::string> headers;  ///< "Name: value"
   bool without_proxy = false;
-  u64 silence = 10;  ///< longest time for a connection to be made, in seconds
+  u64 silence = 10;  ///< seconds allowed for connecting
 };
 
-/// What becomes of a piece of the body.
+/// The receiver's reply to a piece of the body.
 enum class Taken {
   all,
-  later,   ///< none of it: it comes again after resume()
-  enough,  ///< and no more is wanted: the exchange ends
+  later,   ///< not accepted: deliver it again after resume()
+  enough,  ///< no more is wanted: end the exchange
 };
 
-/// Takes an answer as it comes.
+/// Receives an answer piece by piece.
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  /// Before a connection is made, for each address that may be connected to: no other one will be. Behind a proxy it is
-  /// the proxy's. False ends the exchange.
+  /// Called before connecting, for each address that may be used; no other address is used. With a proxy, it is the
+  /// proxy's address. Returning false ends the exchange.
   virtual bool may_connect(const sockaddr* address) = 0;
-  /// A line, with its end, before the first byte of the body. False ends the exchange.
+  /// Called for each header line, including its line end, before the body. Returning false ends the exchange.
   virtual bool take_header(std::string_view line) = 0;
   virtual Taken take_body(std::string_view bytes, long status) = 0;
 };
 
 class Exchange {
  public:
-  /// Of the one kind that this program has.
+  /// Creates an exchange of the kind that this program was built with.
   static std::unique_ptr<Exchange> make();
   virtual ~Exchange() = default;
 
-  /// Sends a request; one that was under way ends.
+  /// Sends a request, after ending one in progress.
   virtual std::optional<Failure> begin(const Request& request, Receiver& receiver) = 0;
-  /// Hands on what has come, and returns at once.
+  /// Passes on all data received so far, without blocking.
   virtual void work() = 0;
-  /// Until something comes, at most so long.
+  /// Waits for data, at most this long.
   virtual void wait(int milliseconds) = 0;
-  /// After Taken::later.
+  /// Continues after Taken::later.
   virtual void resume() = 0;
   virtual void end() = 0;
 
-  /// The answer has ended, well or not, or the receiver wanted no more.
+  /// True if the answer has ended, successfully or not, or the receiver wants no more.
   virtual bool is_done() const = 0;
-  /// Of the answer, so far as it has come; 0 for none.
+  /// Status of the answer so far; 0 if there is none.
   virtual long status() const = 0;
-  /// Why there is no whole answer. Only when it is done.
+  /// Returns why the answer is incomplete, or nullopt. Call it only if is_done().
   virtual std::optional<Failure> failure() const = 0;
-  /// The address that was connected to, where it may be one that may_connect() was not asked about; else empty.
+  /// Returns the connected address if may_connect() may not have checked it; else empty.
   virtual std::string peer() const = 0;
 };
 
-/// Ends the process at once, and whatever it has started.
+/// Ends the process and the programs that it started, at once.
 [[noreturn]] void leave();
 
-/// What the number means with which libcurl, or the program curl, says why there is no answer; `otherwise` for those
-/// that need no words of ours.
+/// Converts an error number of libcurl, or an exit status of the program curl, to a failure. `otherwise` is the message
+/// for numbers without one of our own.
 Failure network_failure(int number, const std::string& otherwise);
 
 }  // namespace fetch

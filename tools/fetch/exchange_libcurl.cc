@@ -1,4 +1,4 @@
-// Requests by libcurl. All share their connections.
+// Sends requests with libcurl. All exchanges share their connections.
 #include <curl/curl.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ class LibcurlExchange : public Exchange {
     return network_failure(result_, curl_easy_strerror(result_));
   }
 
-  // A connection that was there already has not been asked about.
+  // may_connect() has not checked a reused connection.
   std::string peer() const override {
     const char* address = nullptr;
     curl_easy_getinfo(curl_, CURLINFO_PRIMARY_IP, &address);
@@ -90,7 +90,7 @@ class LibcurlExchange : public Exchange {
     curl_easy_getinfo(exchange.curl_, CURLINFO_RESPONSE_CODE, &exchange.status_);
     switch (exchange.receiver_->take_body(std::string_view(data, bytes), exchange.status_)) {
       case Taken::all: return bytes;
-      case Taken::later: return CURL_WRITEFUNC_PAUSE;  // the server waits until more is asked for
+      case Taken::later: return CURL_WRITEFUNC_PAUSE;  // the server waits until we resume
       case Taken::enough: break;
     }
     exchange.has_enough_ = true;
@@ -138,7 +138,7 @@ std::unique_ptr<Exchange> Exchange::make() {
   return std::make_unique<LibcurlExchange>();
 }
 
-// libcurl would tidy up what the system does sooner, while somebody waits for our end.
+// Skips libcurl's cleanup: the system does it faster, and another process may be waiting for us to end.
 void leave() {
   ::_exit(0);
 }

@@ -1,6 +1,6 @@
-// Requests by the program curl, for programs that are linked statically and so cannot resolve names: one run for each
-// request, with its settings on standard input, where no list of processes shows the token. curl may connect only to
-// addresses that were looked up, and checked, before; it follows no redirect.
+// Sends requests with the program curl, for statically linked builds, which cannot resolve names. Each request is one
+// run of curl. It gets its settings on standard input, so that the token does not appear in process lists. curl may
+// connect only to addresses that were resolved and checked before, and does not follow redirects.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -23,12 +23,12 @@ namespace {
 constexpr std::size_t bytes_read = 64 << 10;
 constexpr std::size_t max_line = 64 << 10;
 constexpr int pieces_at_once = 16;
-// Numbers of curl(1), "EXIT CODES".
+// Exit statuses of curl: curl(1), "EXIT CODES".
 constexpr int malformed = 3;
 constexpr int no_proxy_host = 5;
 constexpr int nothing_came = 52;
 
-// A line of curl's settings: curl(1), "--config". No control character gets into it.
+// Formats a line of curl's settings: curl(1), "--config". Drops control characters.
 std::string setting(const char* name, const std::string& value) {
   std::string line = std::string(name) + " = \"";
   for (const char c : value) {
@@ -50,7 +50,7 @@ bool may_connect(Receiver& receiver, const std::string& address) {
          receiver.may_connect(reinterpret_cast<const sockaddr*>(&six));
 }
 
-// "example.org:443:192.0.2.1,[2001:db8::1]": curl asks nobody else for this host.
+// "example.org:443:192.0.2.1,[2001:db8::1]": makes curl use these addresses for the host.
 std::string pinned(const Url& url, const std::vector<std::string>& addresses) {
   std::string text = url.host + ":" + url.port + ":";
   for (const std::string& address : addresses) {
@@ -64,7 +64,8 @@ bool is_ascii(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-// Numbers that curl would take for an address, but which are not written as one: 2130706433, 127.1, 0x7f000001.
+// True for numbers that curl would read as an IPv4 address although they are not in the usual notation: 2130706433,
+// 127.1, 0x7f000001.
 bool is_odd_number(const std::string& host) {
   const std::string last = host.substr(host.rfind('.') + 1);
   in_addr address;
@@ -157,7 +158,7 @@ class ProgramExchange : public Exchange {
     return settings;
   }
 
-  // The headers, on a way of their own: they are there before the first byte of the body is.
+  // Reads the headers from a separate pipe, so that they are complete before the first byte of the body.
   void take_notes() {
     while (curl_.notes() >= 0) {
       char piece[4096];
@@ -166,7 +167,7 @@ class ProgramExchange : public Exchange {
       if (got < 0) return;
       if (got == 0) {
         curl_.close_notes();
-        has_headers_ = true;  // all that come
+        has_headers_ = true;  // no more will come
         return;
       }
       for (ssize_t i = 0; i < got; ++i) {
@@ -184,11 +185,11 @@ class ProgramExchange : public Exchange {
     if (line.substr(0, 5) == "HTTP/" && space != std::string::npos) {
       status_ = static_cast<long>(number(line.substr(space + 1, 3)).value_or(0));
     }
-    if (line == "\r\n" || line == "\n") has_headers_ = status_ >= 200;  // else another answer follows: "100 Continue"
+    if (line == "\r\n" || line == "\n") has_headers_ = status_ >= 200;  // false for "100 Continue": more follow
     return receiver_->take_header(line);
   }
 
-  // False if there is nothing for now.
+  // Returns false if no data is available now.
   bool take_output() {
     std::string piece(bytes_read, '\0');
     const ssize_t got = ::read(curl_.output(), piece.data(), piece.size());

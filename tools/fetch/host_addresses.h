@@ -1,4 +1,4 @@
-// The addresses of a host, from a program that every glibc and musl system has: a static program has no resolver.
+// Resolves host names with getent, a program on every glibc and musl system, because a static program has no resolver.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace fetch {
 
 struct HostAddresses {
   std::vector<std::string> all;
-  std::optional<Failure> failure;  ///< why there are none
+  std::optional<Failure> failure;  ///< set if there are no addresses
 };
 
-/// `getent ahosts HOST`, at most so many seconds; what it said of a host remains valid for a minute. The address itself
-/// if the host is one.
+/// Runs `getent ahosts HOST` for at most `seconds`. Results are cached for a minute. If the host is an address, returns
+/// that.
 const HostAddresses& addresses_of(const std::string& host, unsigned seconds);
 
-/// The addresses in what getent wrote, each once, in their order; lines that begin with none are left out.
+/// Returns the addresses in getent's output, in order and without duplicates. Skips lines that do not begin with one.
 std::vector<std::string> addresses_in(const std::string& said);
 
 }  // namespace fetch

@@ -1,18 +1,17 @@
-// The only program that speaks HTTP, or has the program curl speak it. Started by lib/io/fetch_helper.cc with a socket
-// as its standard input and output:
+// The only program that uses HTTP, directly or through the program curl. lib/io/fetch_helper.cc starts it with a socket
+// as standard input and output. Commands (->) and answers (<-):
 //
-//   -> SECONDS PRIVATE                 once: the longest time without a byte; 1 if a redirect may lead to a private
-//   address
-//   -> open FILE \n ADDRESS \n TOKEN    FILE is a number of the caller's; the token may be empty
+//   -> SECONDS PRIVATE                 once: the timeout; PRIVATE is 1 if a redirect may lead to a private address
+//   -> open FILE \n ADDRESS \n TOKEN    FILE is a number chosen by the caller; the token may be empty
 //   -> read FILE OFFSET SIZE           or
 //   -> whole FILE MOST
-//   <- again MESSAGE                   while it tries again
-//   <- part BYTES                      and the next bytes of a long range; then
-//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     and so many bytes, the last ones, or
-//   <- failed CODE MESSAGE             and the parts are void
+//   <- again MESSAGE                   before each retry
+//   <- part BYTES                      followed by the next bytes of a long range; finally
+//   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     followed by the last bytes, or
+//   <- failed CODE MESSAGE             which makes the parts void
 //   -> close FILE
 //
-// It ends when its standard input does.
+// It ends at the end of its standard input.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -25,7 +24,7 @@ namespace {
 constexpr std::size_t longest_message = 1000;
 constexpr std::size_t longest_word = 200;
 
-// One word of an answer's line: text of the server's, if it is one.
+// Returns `text`, sent by the server, as one word of an answer's line; "-" if it is not a single word.
 std::string word(const std::string& text) {
   const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
   return text.empty() || text.size() > longest_word || !is_plain ? "-" : text;
@@ -41,7 +40,7 @@ void answer(const fetch::File& file, const std::optional<fetch::Failure>& failed
     return;
   }
   std::string version = file.version();
-  std::replace(version.begin(), version.end(), ' ', '_');  // of a date
+  std::replace(version.begin(), version.end(), ' ', '_');  // a date contains spaces
   std::cout << "ok " << bytes.size() << ' ' << (file.total() ? std::to_string(*file.total()) : "-") << ' '
             << word(file.commit()) << ' ' << word(version) << '\n'
             << bytes << std::flush;

@@ -5,9 +5,9 @@ namespace fetch {
 namespace {
 
 struct Reason {
-  int number;  // of CURLcode, which the program curl exits with: curl(1), "EXIT CODES"
+  int number;  // a CURLcode, which is also curl's exit status: curl(1), "EXIT CODES"
   const char* message;
-  bool is_final;  // will not be better in a second
+  bool is_final;  // an immediate retry would not help
 };
 
 constexpr Reason reasons[] = {
@@ -15,11 +15,11 @@ constexpr Reason reasons[] = {
     {3, "the address is not well-formed", true},
     {5, "the proxy's name cannot be resolved", false},
     {6, "the host's name cannot be resolved", false},
-    {7, "no connection to the server can be made", true},  // refused: final for curl --retry, too
+    {7, "no connection to the server can be made", true},  // refused; curl --retry does not retry it either
     {18, "the connection was cut", false},
-    {28, "time-out: no answer", true},  // the time that the user gives a server has passed
+    {28, "time-out: no answer", true},  // the server has had the time that the user allows
     {35, "no TLS connection can be made", false},
-    {51, "the server's certificate is not trusted", true},  // of curl before 7.62
+    {51, "the server's certificate is not trusted", true},  // curl before 7.62
     {52, "the connection was cut", false},
     {56, "the connection was cut", false},
     {60, "the server's certificate is not trusted", true},

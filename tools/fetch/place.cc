@@ -27,7 +27,7 @@ std::uint32_t four_bytes(const unsigned char* bytes) {
          std::uint32_t{bytes[3]};
 }
 
-// The IPv4 address that an IPv6 one stands for: ::a.b.c.d, ::ffff:a.b.c.d, 64:ff9b::a.b.c.d, 2002:aabb:ccdd::.
+// Returns the IPv4 address embedded in an IPv6 one: ::a.b.c.d, ::ffff:a.b.c.d, 64:ff9b::a.b.c.d, 2002:aabb:ccdd::.
 std::optional<std::uint32_t> inner_ipv4(const unsigned char* bytes) {
   constexpr unsigned char translated[12] = {0, 0x64, 0xFF, 0x9B};
   const auto zeros = std::find_if(bytes, bytes + 16, [](unsigned char byte) { return byte != 0; }) - bytes;

@@ -1,4 +1,4 @@
-// Whether a connection is to this machine or a private network.
+// Tells whether a connection goes to this machine or a private network.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,10 +9,10 @@ namespace fetch {
 
 bool is_loopback(const sockaddr* address);
 
-/// Is it an address that only this machine or a private network knows? Also link-local and multicast ones, and IPv4
-/// addresses inside IPv6 ones. Families other than the two count as private.
+/// True for addresses that exist only on this machine or in a private network, including link-local and multicast ones
+/// and IPv4 addresses embedded in IPv6. Families other than IPv4 and IPv6 count as private.
 bool is_private(const sockaddr* address);
-/// The same of an address as text, without a port; what is none counts as private.
+/// Like is_private(sockaddr), for an address as text without a port. Text that is not an address counts as private.
 bool is_private(const std::string& address);
 
 }  // namespace fetch

@@ -32,7 +32,7 @@ void close_it(int& descriptor) {
   descriptor = -1;
 }
 
-// Which proxy is used is said by an option, so that nobody else decides it.
+// True for variables that name a proxy. They are removed: an option sets the proxy, and nothing else may.
 bool names_proxy(const char* variable) {
   const char* const end = std::strchr(variable, '=');
   const std::size_t length = end == nullptr ? std::strlen(variable) : static_cast<std::size_t>(end - variable);
@@ -64,7 +64,7 @@ void write_all(int descriptor, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t done = ::write(descriptor, text.data() + at, text.size() - at);
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return;  // it has ended, and its status says why
+    if (done <= 0) return;  // the program has ended; its status tells why
     at += static_cast<std::size_t>(done);
   }
 }

@@ -1,4 +1,4 @@
-// Programs of the PATH that are started here, and what they write.
+// Starts programs from PATH and reads their output.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@
 
 namespace fetch {
 
-/// A program with pipes to its standard input and from its standard output, and one from its descriptor 3. What it says
-/// on standard error is lost.
+/// A running program with pipes to its standard input and from its standard output and descriptor 3. Its standard error
+/// is discarded.
 class Program {
  public:
   Program() = default;
@@ -18,12 +18,12 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Starts it with what it may read; the number of the error (ENOENT: there is none of this name in the PATH), or 0.
-  /// No variable that names a proxy is in its environment.
+  /// Starts the program with `input` on its standard input. Returns 0 or the errno value (ENOENT: not in PATH). Removes
+  /// the variables that name proxies from its environment.
   int start(const std::vector<std::string>& arguments, const std::string& input);
-  /// Ends it, if it has not ended.
+  /// Ends the program if it is still running.
   void end();
-  /// Waits until it has ended: its status, or nothing if a signal ended it.
+  /// Waits for its end. Returns its exit status, or nullopt if a signal ended it.
   std::optional<int> status();
 
   int output() const { return output_; }
@@ -37,12 +37,13 @@ class Program {
   int notes_ = -1;
 };
 
-/// Ends all that run.
+/// Ends all running programs.
 void end_programs();
 
-/// What a program writes, and its status; nothing if it does not end in so many seconds or writes more than 64 KiB.
+/// A program's output and exit status. ask_program() returns nullopt if the program does not end within `seconds`, is
+/// ended by a signal, or writes more than 64 KiB.
 struct Said {
-  int error = 0;  ///< the number of the error with which it did not start
+  int error = 0;  ///< the errno value if the program could not be started
   int status = 0;
   std::string output;
 };

@@ -22,7 +22,7 @@ std::string variable(const std::string& name, bool has_capitals = true) {
   return value == nullptr ? std::string() : value;
 }
 
-// 4 or 16 bytes; none for what is no address.
+// Returns the 4 or 16 bytes of an address; empty if the text is not one.
 std::string bytes_of(const std::string& address) {
   char bytes[16];
   if (inet_pton(AF_INET, address.c_str(), bytes) == 1) return std::string(bytes, 4);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int max_redirects = 10;
 constexpr int max_failures = 5;
-constexpr u64 bytes_of_recovery = 1 << 20;  // after so many bytes without a failure the earlier ones are forgotten
+constexpr u64 bytes_of_recovery = 1 << 20;  // after this many bytes without a failure, earlier ones are forgotten
 constexpr auto time_for_trouble = std::chrono::seconds(60);
 constexpr auto longest_attempt_in_trouble = std::chrono::seconds(90);
 constexpr auto slow_window = std::chrono::seconds(20);
@@ -25,7 +25,7 @@ constexpr std::size_t bytes_of_part = 128 << 10;
 constexpr int poll_milliseconds = 200;
 constexpr std::size_t max_error_body = 4 << 10;
 
-// Whoever started us is gone, or has closed our standard input: nobody wants the answer.
+// True if the parent process has ended or has closed our standard input, so that the answer is no longer wanted.
 bool is_abandoned() {
   pollfd input{STDIN_FILENO, POLLRDHUP, 0};
   return ::poll(&input, 1, 0) > 0 && (input.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
@@ -68,13 +68,13 @@ bool File::take_header(std::string_view line) {
   return false;
 }
 
-// Bytes of this attempt.
+// Number of bytes received in this attempt.
 u64 File::arrived() const {
   return delivered_ + out_->size();
 }
 
-// Hands on what there is, without waiting for the rest. Only where ranges are known to work: what has gone out stays
-// what it is, and an attempt after a cut goes on behind it.
+// Delivers the bytes received so far. Only if ranges are known to work: delivered bytes cannot be taken back, so the
+// next attempt after a cut must continue behind them.
 void File::deliver() {
   if (!asked_.has_ranges || session_.deliver == nullptr || out_->empty()) return;
   session_.deliver(*out_);
@@ -82,7 +82,7 @@ void File::deliver() {
   out_->clear();
 }
 
-// A body's bytes: those before the place asked for are left out, those behind it are kept for the next read.
+// Consumes bytes of a body. Skips those before the requested offset and keeps those behind the range for the next read.
 void File::take(const char* data, std::size_t bytes) {
   const u64 skipped = asked_.offset > position_ ? std::min<u64>(bytes, asked_.offset - position_) : 0;
   position_ += bytes;
@@ -128,7 +128,7 @@ bool File::leads_inside(bool is_inside) const {
   return is_redirected_ && is_inside && !first_is_private_.value_or(false) && !session_.allow_private_redirect;
 }
 
-// A connection that was there already has not been looked at by may_connect().
+// Checks the address of a reused connection, which may_connect() has not seen.
 std::optional<Failure> File::check_place() {
   const std::string address = exchange_->peer();
   if (address.empty()) return {};
@@ -138,7 +138,7 @@ std::optional<Failure> File::check_place() {
   return {};
 }
 
-// Of several addresses of the first server, a public one makes it public.
+// The first server counts as public if any of its addresses is public.
 bool File::may_connect(const sockaddr* address) {
   const bool is_inside = is_private(address);
   if (!is_redirected_) first_is_private_ = first_is_private_.value_or(true) && is_inside;
@@ -163,14 +163,14 @@ Request File::request() const {
   request.headers.push_back("Accept-Encoding: identity");
   if (sends_token()) {
     request.headers.push_back("Authorization: Bearer " + token_);
-    // A proxy would read the token on its way to this machine.
+    // A proxy could read the token on its way to this machine.
     request.without_proxy = scheme_of(url_) == "http";
   }
   if (asked_.has_ranges && is_strong_) request.headers.push_back("If-Range: " + asked_.version);
   return request;
 }
 
-// Sends the request for what is asked.
+// Sends the request for asked_.
 std::optional<Failure> File::begin() {
   stop();
   answer_ = {};
@@ -185,7 +185,7 @@ std::optional<Failure> File::begin() {
   return failure_ ? failure_ : failed;
 }
 
-// Until what was asked for is there, the answer has ended, or took too long.
+// Runs until the requested bytes have arrived, the answer has ended, or a timeout has expired.
 std::optional<Failure> File::drive() {
   last_byte_ = Clock::now();
   auto window = last_byte_;
@@ -195,7 +195,7 @@ std::optional<Failure> File::drive() {
     is_paused_ = false;
     exchange_->resume();
   }
-  // A range is read to its end, so that the connection can be used again.
+  // A range is read to its end, so that the connection can be reused.
   const auto has_enough = [&] { return is_full() && answer_.status == 200 && !asked_.is_whole; };
   while (!is_done_ && !failure_ && !has_enough()) {
     exchange_->work();
@@ -203,19 +203,19 @@ std::optional<Failure> File::drive() {
     if (is_done_ || failure_ || has_enough()) break;
     const auto now = Clock::now();
     if (now - last_byte_ > std::chrono::seconds(session_.silence)) {
-      // A connection that was lost half-way is made anew once. A server that says nothing had its time.
+      // Retry once if the connection stalled in mid-transfer. A server that sends nothing at all has had its time.
       failure_ = Failure{"remote-network", "stalled: no data for " + seconds_text(session_.silence),
                          arrived() > 0 && !has_stalled_};
       has_stalled_ = true;
     } else if (now - window > slow_window) {
-      if (received_ > 0 && received_ < slow_bytes) {  // whether silence is too long is said above
+      if (received_ > 0 && received_ < slow_bytes) {  // complete silence is handled above
         failure_ = Failure{"remote-network", "stalled: less than 1 kB/s for 20 seconds", true};
       }
       window = now;
       received_ = 0;
     }
     if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success in the time allowed"};
-    if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for each record of TLS
+    if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for every TLS record
       looked = now;
       if (is_abandoned()) leave();
     }
@@ -244,11 +244,11 @@ std::optional<Failure> File::redirect() {
   return {};
 }
 
-// One way to the bytes: the request, its redirects, the answer.
+// Makes one attempt: the request, its redirects, and the answer.
 std::optional<Failure> File::attempt(std::string& out) {
   out_ = &out;
   delivered_ = 0;
-  // An answer without ranges goes on where it was left.
+  // Continue an answer without ranges where the last read stopped.
   const bool has_more = is_running_ || (is_done_ && answer_.status == 200 && !pending_.empty());
   bool is_begun = has_more && !asked_.is_whole && asked_.offset >= position_ - pending_.size();
   if (is_begun) {
@@ -268,13 +268,13 @@ std::optional<Failure> File::attempt(std::string& out) {
     if (commit_.empty()) commit_ = answer_.header("x-repo-commit");
     const long status = answer_.status;
     if (status == 200 || status == 206) {
-      // An answer without a body has not been looked at yet.
+      // take_body() has not checked an answer without a body.
       if (!is_checked_) {
         if (auto failed = check_answer(answer_, asked_)) return failed;
       }
       if (asked_.version.empty()) {
         asked_.version = version_of(answer_);
-        // A date or a strong ETag; a weak one does not vouch for bytes.
+        // A weak ETag does not identify the exact bytes; a date or a strong one does.
         const std::string etag = answer_.header("etag");
         is_strong_ = !asked_.version.empty() && (etag.empty() || etag[0] == '"');
       }
@@ -295,13 +295,13 @@ std::optional<Failure> File::attempt(std::string& out) {
       ++hops;
       continue;
     }
-    // The end of an empty file, and only that, cannot be asked for.
+    // A range at the end of an empty file gives 416. Any other 416 is an error.
     const auto range = content_range(answer_.header("content-range"));
     if (status == 416 && range && range->total == u64{0} && asked_.offset == 0) {
       asked_.total = 0;
       return {};
     }
-    if (status == 403 && is_redirected_ && !asked_anew) {  // signed for about an hour
+    if (status == 403 && is_redirected_ && !asked_anew) {  // signed URLs expire after about an hour
       asked_anew = true;
       url_ = address_;
       is_redirected_ = false;
@@ -313,18 +313,18 @@ std::optional<Failure> File::attempt(std::string& out) {
   return Failure{"remote-redirect", "more than " + std::to_string(max_redirects) + " redirects"};
 }
 
-// Attempts, until all of what is asked is in `out`.
+// Makes attempts until `out` has all requested bytes.
 std::optional<Failure> File::insist(std::string& out) {
   while (true) {
     const auto begun = Clock::now();
     deadline_ = trouble_ ? std::min(*trouble_ + time_for_trouble, begun + longest_attempt_in_trouble)
                          : Clock::time_point::max();
     std::string rest;
-    std::string& piece = out.empty() ? out : rest;  // the first attempt seldom fails, and its bytes stay where they are
+    std::string& piece = out.empty() ? out : rest;  // the first attempt usually succeeds; append in place
     auto failed = attempt(piece);
     if (failed) stop();
     const u64 bytes = arrived();
-    // What came before a cut is kept: the next attempt goes on from there, if the server says it is the same file.
+    // Keep the bytes before a cut: the next attempt continues there, if the server confirms that the file is unchanged.
     if (!failed || (failed->again && asked_.has_ranges)) {
       if (failed) deliver();
       if (&piece != &out) out += piece;
@@ -342,7 +342,8 @@ std::optional<Failure> File::insist(std::string& out) {
     }
     if (!failed || asked_.size == 0) return {};
     arrived_since_ = 0;
-    // Without ranges the file is read from its start again; which is the same only if the server vouches for it.
+    // Without ranges the file is read again from its start. That is safe only if the version shows that it is the same
+    // file.
     if (!asked_.has_ranges && asked_.offset > 0 && asked_.version.empty()) failed->again = false;
     const auto now = Clock::now();
     if (!trouble_) trouble_ = now;

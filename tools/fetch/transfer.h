@@ -1,4 +1,4 @@
-// One file at an address, read by ranges: redirects, retries, limits of time. Whoever speaks HTTP is behind exchange.h.
+// Reads a file at an address by ranges: redirects, retries and timeouts. The HTTP implementation is behind exchange.h.
 #pragma once
 
 #include <chrono>
@@ -13,30 +13,30 @@ namespace fetch {
 
 using Clock = std::chrono::steady_clock;
 
-/// What all files of a run have in common: what the user allows.
+/// The settings shared by all files of a run.
 struct Session {
-  u64 silence = 10;                     ///< longest time without a byte, in seconds
-  bool allow_private_redirect = false;  ///< a redirect may lead from a public server to a private address
-  void (*deliver)(const std::string& bytes) = nullptr;  ///< takes bytes of a read that goes on, in order
+  u64 silence = 10;                                     ///< longest time without data, in seconds
+  bool allow_private_redirect = false;                  ///< allow redirects from a public server to a private address
+  void (*deliver)(const std::string& bytes) = nullptr;  ///< receives the bytes of a read in progress, in order
 };
 
 class File : private Receiver {
  public:
-  /// `token` is sent to the origin of `address` alone; empty for none.
+  /// `token` is sent only to the origin of `address`; empty for none.
   File(Session& session, std::string address, std::string token);
   ~File() override;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  /// Bytes [offset, offset + size) into `out`, fewer only at the end of the file. Tries again what may pass, within 60
-  /// seconds of the first failure. What Session::deliver has taken of a long range by then is not in `out`.
+  /// Appends bytes [offset, offset + size) to `out`, fewer only at the end of the file. Retries temporary failures
+  /// within 60 seconds of the first. Bytes already passed to Session::deliver are not in `out`.
   std::optional<Failure> read(u64 offset, u64 size, std::string& out);
-  /// The whole answer, at most `most` bytes, for an answer that is not a file: never by ranges.
+  /// Reads a whole answer of at most `most` bytes, without ranges, for an answer that is not a file.
   std::optional<Failure> read_whole(u64 most, std::string& out);
 
-  /// Bytes in all, once an answer has said so.
+  /// Size of the file in bytes, once an answer has given it.
   std::optional<u64> total() const { return asked_.total; }
-  /// As version_of().
+  /// See version_of().
   const std::string& version() const { return asked_.version; }
   /// X-Repo-Commit of the first answer that had one.
   const std::string& commit() const { return commit_; }
@@ -65,31 +65,31 @@ class File : private Receiver {
   const std::string address_;
   const std::string token_;
   const std::unique_ptr<Exchange> exchange_;
-  std::string url_;  // where the bytes are: the address, or where it led
+  std::string url_;  // current URL: the address, or the target of its redirects
   bool is_redirected_ = false;
   std::optional<bool> first_is_private_;
   std::string commit_;
   Asked asked_;
-  bool is_strong_ = false;  // the version vouches for bytes, so that If-Range may have it
+  bool is_strong_ = false;  // the version identifies the exact bytes, so If-Range may use it
 
-  // Since the first failure of those that are not forgotten.
+  // State since the first failure that is not forgotten yet.
   std::optional<Clock::time_point> trouble_;
   int failures_ = 0;
   bool has_stalled_ = false;
   u64 arrived_since_ = 0;
 
-  // Of the request under way, or of the answer without ranges that is read on.
+  // State of the request in progress, or of an answer without ranges that later reads continue.
   bool is_running_ = false;
   bool is_done_ = false;
   bool is_checked_ = false;
   bool is_paused_ = false;
   Answer answer_;
   std::optional<Failure> failure_;
-  u64 position_ = 0;     // in the file, of the next byte of the body
-  std::string pending_;  // of an answer without ranges: what came beyond what was asked for
+  u64 position_ = 0;     // offset in the file of the next byte of the body
+  std::string pending_;  // bytes received beyond the requested ones, from an answer without ranges
   std::string error_body_;
   std::string* out_ = nullptr;
-  u64 delivered_ = 0;  // bytes of this attempt that are no longer in *out_
+  u64 delivered_ = 0;  // bytes of this attempt that were delivered and removed from *out_
   u64 received_ = 0;
   Clock::time_point last_byte_;
   Clock::time_point deadline_;

@@ -28,7 +28,8 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Letters, digits and what names of hosts have; bytes beyond ASCII are of a name that is not encoded.
+// True if the text has only letters, digits and the other characters of host names. Bytes beyond ASCII belong to
+// unencoded international names.
 bool is_host(std::string_view host) {
   return !host.empty() && std::all_of(host.begin(), host.end(), [](char c) {
     return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '_' || static_cast<unsigned char>(c) >= 0x80;
@@ -40,7 +41,7 @@ bool is_ipv6(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
-// The length of "scheme" in front of a colon; 0 if there is none.
+// Length of the scheme before a colon; 0 if there is none.
 std::size_t scheme_length(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0 || !is_letter(text[0])) return 0;
@@ -78,7 +79,7 @@ std::optional<Url> parse_url(std::string_view text) {
   std::string_view authority = text.substr(begin, url.path - begin);
   const std::size_t at = authority.rfind('@');
   if (at != std::string_view::npos) {
-    if (authority.substr(0, at).find('\\') != std::string_view::npos) return {};  // a slash to browsers
+    if (authority.substr(0, at).find('\\') != std::string_view::npos) return {};  // browsers read it as a slash
     url.has_user = true;
     authority.remove_prefix(at + 1);
   }

@@ -1,5 +1,5 @@
-// Addresses in their parts. Strict where a mistake would cost something: what stands between "://" and the path must be
-// a plain host and port, so that no other reader of the address can see another host in it.
+// Splits addresses into their parts. Strict about the text between "://" and the path: it must be a plain host and
+// port, so that no other parser can see a different host in it.
 #pragma once
 
 #include <optional>
@@ -10,30 +10,30 @@ namespace fetch {
 
 struct Url {
   std::string scheme;     ///< in lower case
-  std::string host;       ///< in lower case, of an IPv6 address without its brackets
-  std::string port;       ///< the scheme's own if the address has none; empty if neither is known
-  bool is_ipv6 = false;   ///< the host is an address in brackets
-  bool has_user = false;  ///< a user or a password stands before the host
-  std::size_t path = 0;   ///< where the path begins in the text
+  std::string host;       ///< in lower case; an IPv6 address has no brackets
+  std::string port;       ///< the scheme's default if the address has none; empty if that is unknown
+  bool is_ipv6 = false;   ///< the host is in brackets
+  bool has_user = false;  ///< a user or password precedes the host
+  std::size_t path = 0;   ///< offset of the path in the text
 };
 
-/// Nothing for what is no address: SCHEME://HOST[:PORT][/…].
+/// Parses SCHEME://HOST[:PORT][/…]. Returns nullopt for other texts.
 std::optional<Url> parse_url(std::string_view text);
 
-/// Where a redirect leads: `location` as a server wrote it, seen from `base` (RFC 3986, 5.2). Without a fragment;
-/// spaces and what is not ASCII percent-encoded. Empty if it holds control characters.
+/// Resolves the reference `location` of a redirect against `base` (RFC 3986, 5.2). Drops the fragment and
+/// percent-encodes spaces and non-ASCII bytes. Returns empty if the result contains control characters.
 std::string resolve_reference(const std::string& base, std::string_view location);
 
-/// Without the query, which may hold a signature, and the fragment.
+/// Returns the address without its query, which may contain a signature, and without its fragment.
 std::string shown(const std::string& url);
 
-/// Empty for what is no address.
+/// Returns the scheme; empty if `url` is not an address.
 std::string scheme_of(const std::string& url);
 
-/// Scheme, host and port, in lower case; empty for what is no address.
+/// Returns scheme, host and port in lower case; empty if `url` is not an address.
 std::string origin_of(const std::string& url);
 
-/// Does it hold a user or a password?
+/// True if the address contains a user or password.
 bool has_user(const std::string& url);
 
 }  // namespace fetch
