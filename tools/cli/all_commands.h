@@ -1,4 +1,4 @@
-// The command lines of all tools: for what makes something of each of them.
+// The command lines of all tools, for code that generates something from each of them.
 #pragma once
 
 #include "cli/dump_options.h"
@@ -13,7 +13,7 @@
 
 namespace modelutils::cli {
 
-/// Calls visit(Command (*)(Arguments&)) for each tool but `modelutils` itself, in the order of their names.
+/// Calls visit(Command (*)(Arguments&)) for each tool except `modelutils` itself, in the order of their names.
 template <typename Visit>
 void for_each_command(const Visit& visit) {
   visit(gguf_dump_command);

@@ -1,5 +1,5 @@
-// The only file that knows CLI11. It splits the command line; what the values mean, what the messages say and what the
-// help looks like is ours, because CLI11's codes and texts are not those of the contract.
+// The only file that uses CLI11. CLI11 only splits the command line; values, messages and help are implemented here,
+// because CLI11's exit codes and texts differ from the documented ones.
 #include "cli/command.h"
 
 #include <fmt/core.h>
@@ -23,14 +23,14 @@ namespace modelutils::cli {
 
 namespace {
 
-// One flag as CLI11 knows it, and what to do with the values it collected (an empty list never comes here).
+// One flag as known to CLI11, and the function for its collected values, which is not called without any.
 struct Entry {
   CLI::Option* option = nullptr;  // nullptr for positional arguments
   bool several = false;
   std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take;
   std::vector<std::string> values;
-  std::vector<Occurrence>* ordered = nullptr;  // of a flag whose place among others counts
-  std::size_t ordered_count = 0;               // its values
+  std::vector<Occurrence>* ordered = nullptr;  // for a flag whose position among others matters
+  std::size_t ordered_count = 0;               // values per occurrence
 };
 
 std::string unknown_option(std::string_view given, const std::vector<Flag>& flags) {
@@ -61,8 +61,8 @@ struct Command::State {
     app.set_version_flag("--version", std::string{});
   }
 
-  // Options with a value, and positional arguments. The latter CLI11 never sees: it would split "[a,b]" and stop at
-  // one; they are what it leaves over.
+  // Adds an option with a value, or a positional argument. Positional arguments are not registered with CLI11, which
+  // would split "[a,b]" and stop after one; they are taken from the arguments that it leaves over.
   void add(Flag flag, bool several, decltype(Entry::take) take) {
     flag.repeatable |= several;
     Entry entry{nullptr, several, std::move(take), {}};
@@ -121,7 +121,7 @@ struct Command::State {
   CommonOptions common;
   CLI::App app;
   CLI::Option* short_help = nullptr;
-  std::string help_group;  // of --help=GROUP
+  std::string help_group;  // from --help=GROUP
   bool prepared = false;
   enum class Wanted : u8 { run, short_help, help, version } wanted = Wanted::run;
 };
@@ -163,7 +163,7 @@ void Command::State::add_common_flags() {
          [this](const std::string& value) { common.progress = when(value); });
   choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
          [this](const std::string& value) { common.json_errors = value == "json"; });
-  // CLI11 itself answers these two; they are listed here for the help, the man page and the completions.
+  // CLI11 handles these two; they are added for the help, the man page and the completions.
   finish(plain("-h,--help", "Print the options used daily (-h), all of them (--help), or one group (--help=GROUP)"),
          {});
   finish(plain("--version", "Print the version"), {});
@@ -176,12 +176,12 @@ const Flag* Command::State::find_long(std::string_view long_name) const {
   return nullptr;
 }
 
-// Fills Entry::values from what CLI11 found and from what it left over.
+// Fills Entry::values with CLI11's results and the arguments left over.
 Status Command::State::collect() {
   for (Entry& entry : entries) {
     if (entry.option != nullptr) entry.values = entry.option->results();
   }
-  // CLI11 asks for the number of values only where no other option follows.
+  // CLI11 checks the number of values only if no other option follows.
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].ordered_count > 0 && entries[i].values.size() % entries[i].ordered_count != 0) {
       return usage_error(fmt::format("{} needs {}", flags[i].long_name(), flags[i].value_name));
@@ -203,7 +203,7 @@ Status Command::State::collect() {
   return {};
 }
 
-// CLI11 notes the option of every value (or flag) in the order of the command line.
+// Uses CLI11's list of options in command-line order, which has an entry per value or flag.
 void Command::State::collect_ordered() {
   std::vector<std::size_t> taken(entries.size(), 0);
   for (const CLI::Option* option : app.parse_order()) {
@@ -220,7 +220,7 @@ void Command::State::collect_ordered() {
 }
 
 Status Command::State::parse(std::vector<std::string> arguments) {
-  // CLI11 takes the next argument for the value of "--flag="; the empty value has to be an argument of its own.
+  // CLI11 takes the next argument as the value of "--flag=", so pass the empty value as a separate argument.
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     std::string& argument = arguments[i];
     if (argument.starts_with("--help=")) {
@@ -254,7 +254,7 @@ Status Command::State::parse(std::vector<std::string> arguments) {
     wanted = Wanted::short_help;
     return {};
   }
-  // The form of errors counts even if something else is wrong.
+  // Apply --errors first, so that it also holds for errors in the other flags.
   const Status collected = collect();
   const auto take = [this](std::size_t i) -> Status {
     return entries[i].values.empty() ? Status{} : entries[i].take(flags[i], entries[i].values);
@@ -414,7 +414,7 @@ std::optional<int> Command::parse(int argc, char** argv) {
   add_common_flags();
   hf::read_hub_listings();
   std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
-  if (state_->find_long("--no-cache") != nullptr) {  // of tools that read models at addresses
+  if (state_->find_long("--no-cache") != nullptr) {  // the tool reads models at addresses
     for (std::string& argument : given) argument = hide_query(argument);
   }
   const Status status = state_->parse(std::move(given));

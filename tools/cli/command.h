@@ -1,5 +1,5 @@
-// What the tools share: one definition of each flag (it feeds --help, the man page and the completions), the
-// common flags, exit codes, error printing, colours and the last line of defence in main.
+// The parts that all tools share: one definition per flag (used by --help, the man page and the completions), common
+// flags, exit statuses, error messages, colours, and the exception handler of main.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace modelutils::cli {
 
-/// Exit statuses of the command line contract.
+/// Exit statuses, as documented for the command line.
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_findings = 1;
 inline constexpr int exit_usage = 2;
@@ -23,7 +23,7 @@ inline constexpr int exit_internal = 70;
 
 int exit_status(const Error& error);
 
-/// What the statuses mean, for --help and the man page.
+/// Their meanings, for --help and the man page.
 struct ExitStatus {
   std::string_view number;
   std::string_view meaning;
@@ -47,34 +47,34 @@ struct CommonOptions {
   int verbosity = 0;
   When color = When::automatic;
   When progress = When::automatic;
-  When pager = When::automatic;  ///< of tools with add_pager()
+  When pager = When::automatic;  ///< for tools with add_pager()
   bool json_errors = false;
 };
 
-/// What a flag's value is, for completions.
+/// The kind of value that a flag takes, for completions.
 enum class ValueKind : u8 { text, number, size, file, output_file, directory, choice, key, known_key, tensor };
 
-/// One flag or positional argument: the only place that describes it.
+/// One flag or positional argument. All other uses of a flag derive from this.
 struct Flag {
-  std::string names;              ///< "-o,--output"; for a positional just "FILE"
-  std::string value_name = {};    ///< "FILE"; empty for a flag without value
+  std::string names;              ///< "-o,--output"; only "FILE" for a positional argument
+  std::string value_name = {};    ///< "FILE"; empty for a flag without a value
   std::string help = {};          ///< one sentence, no full stop needed
   std::string group = "Options";  ///< heading in --help and the man page
   ValueKind kind = ValueKind::text;
-  std::vector<std::string> choices = {};        ///< for ValueKind::choice; anything else is a usage error
-  std::vector<std::string> file_patterns = {};  ///< for files: "*.gguf"; for completions only
-  bool in_usage = false;                        ///< stands in the usage line: the tool hardly works without it
-  bool may_lack = false;                        ///< of a positional: the tool says itself when it is missing
+  std::vector<std::string> choices = {};        ///< for ValueKind::choice; any other value is a usage error
+  std::vector<std::string> file_patterns = {};  ///< for files, e.g. "*.gguf"; used by completions only
+  bool in_usage = false;                        ///< shown in the usage line, because the tool hardly works without it
+  bool may_lack = false;                        ///< for a positional argument: the tool itself reports its absence
   bool repeatable = false;                      ///< set by Command::add() for lists
 
   bool is_positional() const { return names[0] != '-'; }
-  /// "--output" of "-o,--output": what messages call it.
+  /// The name used in messages: "--output" for "-o,--output".
   std::string_view long_name() const;
 };
 
 /// One occurrence of a flag on the command line.
 struct Occurrence {
-  std::string flag;  ///< its long name
+  std::string flag;  ///< long name of the flag
   std::vector<std::string> values;
 };
 
@@ -83,7 +83,7 @@ struct Example {
   std::string explanation;
 };
 
-/// A tool's command line. Wraps CLI11; the variables must outlive parse().
+/// A tool's command line, parsed with CLI11. The target variables must outlive parse().
 class Command {
  public:
   Command(std::string name, std::string summary);
@@ -91,38 +91,39 @@ class Command {
   Command& operator=(Command&&) noexcept;
   ~Command();
 
-  /// A flag without value.
+  /// Adds a flag without a value.
   void add(Flag flag, bool& target);
   void add(Flag flag, std::string& target);
   void add(Flag flag, std::optional<std::string>& target);
-  void add(Flag flag, std::vector<std::string>& target);  ///< may be given several times
+  void add(Flag flag, std::vector<std::string>& target);  ///< repeatable
   void add(Flag flag, std::optional<u64>& target);        ///< a decimal number
-  /// A size: 4096, 10K, 2M, 3G (decimal units as gguf-split uses them).
+  /// Adds a size: 4096, 10K, 2M, 3G (decimal units, as in gguf-split).
   void add_size(Flag flag, std::optional<u64>& target);
-  /// A flag with `count` values (0, 1, or more, which value_name lists) that may be given several times. All such flags
-  /// of a tool share one target, which has their occurrences in the order of the command line.
+  /// Adds a repeatable flag with `count` values (0, 1, or several, listed in value_name). All such flags of a tool
+  /// share one target, which receives their occurrences in command-line order.
   void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target);
-  /// The same for memory: K, M and G are powers of 1024.
+  /// Like add_size(), but K, M and G are powers of 1024.
   void add_memory(Flag flag, std::optional<u64>& target);
-  /// Positional arguments, at least one.
+  /// Adds positional arguments, of which at least one is required.
   void add_paths(Flag flag, std::vector<std::string>& target);
-  /// One positional argument.
+  /// Adds one positional argument.
   void add_path(Flag flag, std::string& target);
 
-  /// The first five are also shown by -h.
+  /// Adds an example. -h shows only the first five.
   void example(std::string command, std::string explanation);
-  /// The long names of the flags that -h shows, in this order.
+  /// Sets the flags that -h shows, by long name, in this order.
   void daily(std::vector<std::string> long_names);
-  /// A paragraph for the man page and the end of --help.
+  /// Adds a paragraph to the man page and to the end of --help.
   void description(std::string text);
 
-  /// --allow-private-redirect, --no-cache and --timeout, of tools that read models at an address.
+  /// Adds --allow-private-redirect, --no-cache and --timeout, for tools that read models at an address.
   void add_remote_flags();
-  /// --pager, of tools that list; they call start_pager() (pager.h).
+  /// Adds --pager, for tools that print lists. They must call start_pager() (pager.h).
   void add_pager();
-  /// What every tool has; parse() adds it where it is missing.
+  /// Adds the flags that every tool has. parse() calls it if necessary.
   void add_common_flags();
-  /// Parses; if the run is over (--help, --version, wrong usage: already printed), the exit status.
+  /// Parses the command line. Returns the exit status if the run is over: --help, --version or a usage error was
+  /// printed.
   std::optional<int> parse(int argc, char** argv);
 
   const std::string& name() const;
@@ -138,32 +139,32 @@ class Command {
   std::unique_ptr<State> state_;
 };
 
-/// "4096", "8K", "24G" with powers of 1024. Error (usage): names the flag.
+/// Parses "4096", "8K" or "24G" with powers of 1024. The error (usage) names the flag.
 Result<u64> parse_binary_size(std::string_view flag, std::string_view text);
 
-/// Shows on stderr what the library logs, with -v what is opened and chosen, with -v -v steps and times as well.
+/// Prints the library's log to stderr: with -v opened files and choices, with -v -v also steps and times.
 void show_log(const std::string& tool, const CommonOptions& options);
 
-/// Shows remarks about finished outputs on stderr.
+/// Prints remarks about finished outputs to stderr.
 void show_output_remarks(const Command& command);
 
-/// Requests that are tried again become warnings.
+/// Prints a warning for each request that is retried.
 void show_retries(const Command& command);
 
-/// Messages on stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or one JSON object a line with
-/// --errors=json.
+/// Prints messages to stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or with --errors=json one JSON
+/// object per line.
 class Messages {
  public:
   explicit Messages(const Command& command);
   Messages(std::string tool, CommonOptions options);
 
-  /// Prints an error and gives its exit status.
+  /// Prints an error and returns its exit status.
   int error(const Error& error) const;
   void warning(const Error& remark) const;  ///< silent with --quiet
-  /// A warning or note about the model at `path`, silent with --quiet.
+  /// Prints a warning or note about the model at `path`, unless --quiet is set.
   void remark(const Finding& finding, const std::string& path) const;
-  /// What a dumper says of the rules that the model at `path` breaks: the first container error and every warning that
-  /// leads, with -v every warning. Gives the exit status.
+  /// Prints a dumper's findings about the model at `path`: the first container error and all leading warnings; with -v,
+  /// all warnings. Returns the exit status.
   int broken_rules(const Findings& findings, const std::string& path) const;
 
  private:
@@ -171,20 +172,20 @@ class Messages {
   CommonOptions options_;
 };
 
-/// Shall stdout be coloured? --color, NO_COLOR, TERM=dumb, and whether it is a terminal.
+/// True if stdout should be coloured. Depends on --color, NO_COLOR, TERM=dumb, and whether stdout is a terminal.
 bool use_color(const CommonOptions& options);
-/// Shall progress be shown on stderr?
+/// True if progress should be shown on stderr.
 bool use_progress(const CommonOptions& options);
-/// Is stdout a terminal?
+/// True if stdout is a terminal.
 bool stdout_is_terminal();
-/// Columns of the terminal on stdout, or `fallback` if it is none (COLUMNS counts if set).
+/// Width of the terminal on stdout in columns, or `fallback` if it is not a terminal. COLUMNS takes precedence if set.
 std::size_t terminal_width(std::size_t fallback = 0);
 
-/// Prints "NAME (modelutils) VERSION". Returns the exit status.
+/// Prints "NAME (modelutils) VERSION" and returns the exit status.
 int print_version(const std::string& name, const CommonOptions& options = {});
 
-/// main() of every tool: installs the signal handlers, calls `run`, turns exceptions into one line and status 70.
-/// Answers a lone --version itself, because setting up CLI11 takes longer than everything else that --version does.
+/// The main() of every tool: installs the signal handlers, calls `run`, and turns exceptions into one line and status
+/// 70. Handles a lone --version without CLI11, whose setup takes longer than the rest of --version.
 int run_tool(const char* name, int argc, char** argv, int (*run)(int argc, char** argv));
 
 }  // namespace modelutils::cli

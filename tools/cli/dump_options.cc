@@ -66,7 +66,7 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
   add_fit_flags(command, arguments.fit);
 }
 
-// What of several things that cannot be combined was asked for.
+// One of several alternatives that cannot be combined.
 struct Choice {
   std::string_view flag;
   bool given = false;
@@ -93,12 +93,12 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
   return all;
 }
 
-// What is a part of the page, and a form of its own without --html.
+// True for flags that add a section to an --html page and select a form of their own otherwise.
 bool is_part_of_page(std::string_view flag) {
   return flag == "--stats" || flag == "--fit" || flag == "--tokens";
 }
 
-// Errors: flags that do not go with a page, or only with one.
+// Errors: flags that cannot be combined with --html, or that require it.
 Status check_page_arguments(const DumpArguments& arguments, std::string_view other_form) {
   MU_TRY(check_page(arguments.page));
   if (!arguments.page.path) return {};
@@ -177,12 +177,12 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   bool csv = false;
   for (const Choice& choice : choices(arguments)) {
     if (!choice.given || (arguments.page.path && is_part_of_page(choice.flag))) continue;
-    // What these print may be CSV, too.
+    // These also support CSV.
     if (choice.flag == "--csv" && (chosen.flag == "--tokens" || chosen.flag == "--stats")) {
       csv = true;
       continue;
     }
-    if (choice.flag == "--render" && chosen.flag == "--tokenize") continue;  // of the prompt
+    if (choice.flag == "--render" && chosen.flag == "--tokenize") continue;  // tokenizes the rendered prompt
     if (chosen.given) return usage_error(fmt::format("{} and {} cannot be combined", chosen.flag, choice.flag));
     chosen = choice;
   }
@@ -249,7 +249,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   request.options.only_tensors = !arguments.tensors.empty();
   request.options.color = use_color(common);
   request.options.for_terminal = stdout_is_terminal();
-  request.options.width = request.options.for_terminal ? terminal_width(80) : 0;  // what a pipe carries is never cut
+  request.options.width = request.options.for_terminal ? terminal_width(80) : 0;  // output to a pipe is never cut
   request.options.explains = common.verbosity > 0;
   request.options.several = arguments.paths.size() > 1;
   return request;

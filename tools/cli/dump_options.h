@@ -1,4 +1,4 @@
-// The command lines of gguf-dump and st-dump: one set of flags, of which each tool has those that its formats know.
+// The command lines of gguf-dump and st-dump: one set of flags; each tool has those that its formats support.
 #pragma once
 
 #include <deque>
@@ -33,15 +33,15 @@ struct DumpArguments {
   FitArguments fit;
   RenderArguments render;
   PageOutput page;
-  /// For each of listing_forms(): was its flag given? A deque, since its elements stay where they are.
+  /// For each of listing_forms(), true if its flag was given. A deque, because its elements do not move.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command and stay where it is.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command and must not move.
 Command gguf_dump_command(DumpArguments& arguments);
 Command st_dump_command(DumpArguments& arguments);
 
-/// What to print, where and how. Errors: flags that contradict each other.
+/// Converts the arguments to a request. Errors: flags that contradict each other.
 Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOptions& common);
 
 }  // namespace modelutils::cli

@@ -31,14 +31,14 @@ class Dumper {
         keys_("--keys", "key", request.select.key_globs),
         tensors_("--tensors", "tensor", request.select.tensor_globs) {}
 
-  // Shows one model as far as it can be read; its exit status.
+  // Prints one model as far as it can be read. Returns its exit status.
   int show(TextOutput& out, const std::string& path) {
     if (request_.statistics && path == "-" && !stdin_is_seekable()) {
       all_is_read_ = false;
       return messages_.error(statistics_of_pipe());
     }
     Result<Opened> opened = open_(path, request_);
-    // A part that a server did not send is not missing.
+    // After a failure of the server, report that instead of a missing part.
     if (auto failure = is_address(path) ? take_remote_failure() : std::nullopt) {
       opened = tl::make_unexpected(std::move(*failure));
     }
@@ -55,7 +55,7 @@ class Dumper {
     keys_.look_at([&](const auto& visit) { opened->source->each_key_name(request_.select.config_keys, visit); });
     tensors_.look_at([&](const auto& visit) { opened->source->each_tensor_name(visit); });
     request_.options.first = false;
-    // What could be listed stands before the error.
+    // Print the listing before the errors.
     if (const Status written = out.flush(); !written) return messages_.error(written.error());
     if (out.closed() || was_page_closed(done)) return exit_ok;
     warn(opened->warnings);
@@ -67,7 +67,8 @@ class Dumper {
     return status;
   }
 
-  // After the last model: what was to be selected and is in none of them; in one that could not be read it may be.
+  // Reports, after the last model, patterns that matched nothing. Skipped if a model could not be read, as it might
+  // contain a match.
   int say_what_was_not_found(const std::string& path) const {
     int status = exit_ok;
     if (!all_is_read_) return status;
@@ -99,11 +100,11 @@ class Dumper {
     return {};
   }
 
-  // The page.
+  // Writes the HTML page.
   Status write_model(const Opened& opened, const std::string& path) {
     const auto fit = [&](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
       MU_ASSIGN(memory::FitReport report, opened.fit(wanted));
-      // Where no context was given, the last is what the model was trained for; the others are only in the figure.
+      // Without --context, only the last context, the model's training length, counts; the others are for the chart.
       std::span<const memory::ContextFit> asked(report.contexts);
       if (request_.fit->contexts.empty()) asked = asked.last(1);
       lacks_memory_ = std::ranges::any_of(asked, [](const auto& context) { return context.fits == false; });
@@ -130,7 +131,7 @@ class Dumper {
   GlobUse keys_;
   GlobUse tensors_;
   bool all_is_read_ = true;
-  bool lacks_memory_ = false;  // the model shown last, in one of its contexts
+  bool lacks_memory_ = false;  // the model shown last does not fit, in at least one context
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The run of a dumper: every path opened, shown as far as it can be read, and judged.
+// Runs a dumper: opens every path, prints as much as can be read, and reports the findings.
 #pragma once
 
 #include <functional>
@@ -9,25 +9,25 @@
 
 namespace modelutils::cli {
 
-/// A model that was opened.
+/// An opened model.
 struct Opened {
-  std::shared_ptr<const void> model;  ///< what `source` looks at
+  std::shared_ptr<const void> model;  ///< owns the data that `source` refers to
   std::unique_ptr<ListingSource> source;
-  Findings findings;            ///< of the rules for its container
-  std::vector<Error> warnings;  ///< the first is shown; with -v all of them
-  std::optional<Error> error;   ///< what could not be read and belongs to the model
-  std::string instead = {};     ///< if not empty, this is shown: there is no one model to show
-  /// Will it fit?
+  Findings findings;            ///< of the container rules
+  std::vector<Error> warnings;  ///< only the first is printed, without -v
+  std::optional<Error> error;   ///< a part of the model that cannot be read
+  std::string instead = {};     ///< if not empty, printed instead of a model, e.g. for a folder with several
+  /// Estimates whether the model fits into memory (--fit).
   std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit = {};
-  /// What it says of its tokenizer.
+  /// The tokenizer's keys.
   TokenizerKeys tokenizer = {};
-  /// The chat template of that name (chat_source()).
+  /// Returns the chat template `name` (chat_source()).
   std::function<Result<ChatSource>(std::string_view name)> chat = {};
 };
 
 using Open = std::function<Result<Opened>(const std::string& path, const DumpRequest& request)>;
 
-/// Parses, shows every path; the exit status.
+/// Parses the command line and dumps every path. Returns the exit status.
 int run_dumper(Command command, const DumpArguments& arguments, const Open& open, int argc, char** argv);
 
 }  // namespace modelutils::cli

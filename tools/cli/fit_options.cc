@@ -26,7 +26,7 @@ Flag fit_switch(std::string_view name, std::string_view help) {
   return {.names = std::string(name), .help = std::string(help), .group = std::string(group)};
 }
 
-// "8192,32K" as tokens.
+// Parses context lengths in tokens: "8192,32K".
 Result<std::vector<u64>> parse_contexts(std::string_view text) {
   std::vector<u64> contexts;
   for (bool is_last = false; !is_last;) {
@@ -57,7 +57,7 @@ Status set_cache_types(std::string_view text, memory::RunOptions& run) {
   return {};
 }
 
-// "24G", or "24G,16G" for two.
+// Parses GPU sizes: "24G", or "24G,16G" for two.
 Status set_gpus(std::string_view text, memory::Available& available) {
   constexpr std::size_t most = 64;
   u64 sum = 0;

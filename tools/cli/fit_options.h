@@ -1,4 +1,4 @@
-// The options of --fit, which both dumpers have.
+// The options of --fit, shared by both dumpers.
 #pragma once
 
 #include "cli/command.h"
@@ -11,7 +11,7 @@ struct FitArguments {
   std::optional<std::string> contexts;
   std::optional<std::string> kv;
   std::optional<std::string> flash_attention;
-  std::optional<std::string> gpu;  ///< one size, or several with commas
+  std::optional<std::string> gpu;  ///< one size, or several separated by commas
   std::optional<u64> ram, memory, margin;
   std::optional<u64> sequences, batch, ubatch;
   bool unified = false;
@@ -20,7 +20,8 @@ struct FitArguments {
 
 void add_fit_flags(Command& command, FitArguments& arguments);
 
-/// What to calculate; nothing without --fit. Errors: options that go with --fit alone or not together, wrong values.
+/// Returns the calculation to perform, or nullopt without --fit. Errors: options that require --fit, contradictory
+/// options, invalid values.
 Result<std::optional<memory::FitRequest>> fit_request(const FitArguments& arguments);
 
 }  // namespace modelutils::cli

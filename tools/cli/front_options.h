@@ -14,7 +14,7 @@ struct FrontArguments {
 
 Command front_command(FrontArguments& arguments);
 
-/// The names of the tools that it starts, sorted.
+/// Returns the sorted names of the tools that it can start.
 std::vector<std::string> tool_names();
 
 }  // namespace modelutils::cli

@@ -13,11 +13,11 @@ struct Gguf2mlxArguments {
   std::string base, adapter;
   bool follow_links = false;
 
-  /// Takes the words above over into `convert`.
+  /// Converts the strings above and stores the results in `convert`.
   void settle();
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command.
 Command gguf2mlx_command(Gguf2mlxArguments& arguments);
 
 }  // namespace modelutils::cli

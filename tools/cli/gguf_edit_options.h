@@ -10,14 +10,14 @@ struct GgufEditArguments {
   edit::EditOptions edit;
   std::vector<Occurrence> operations;
   bool recover = false;
-  std::string journal;                  ///< with recover
-  std::vector<std::string> importance;  ///< importance matrices to be added to the input, which is one
+  std::string journal;                  ///< with --recover
+  std::vector<std::string> importance;  ///< importance matrices to add to the input, itself a matrix
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command.
 Command gguf_edit_command(GgufEditArguments& arguments);
 
-/// The operations of the command line in the order in which they were given.
+/// Converts the occurrences to operations, in the same order.
 std::vector<edit::EditOperation> edit_operations(const std::vector<Occurrence>& given);
 
 }  // namespace modelutils::cli

@@ -15,12 +15,12 @@ constexpr std::size_t narrowest = 40;
 constexpr std::size_t widest = 110;
 constexpr std::size_t daily_examples = 5;
 
-// Where the explanation of a flag begins: on a narrow terminal in a line of its own.
+// Column of a flag's explanation. On a narrow terminal the explanation has a line of its own.
 std::size_t help_column(std::size_t width) {
   return width < 60 ? 6 : 28;
 }
 
-// The first word of a command line, with the spaces in its quotes.
+// Returns the first word of a command line, including quoted spaces.
 std::string_view shell_word(std::string_view text) {
   char quote = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -34,7 +34,7 @@ std::string_view shell_word(std::string_view text) {
   return text;
 }
 
-// A command line, which may be copied however narrow the terminal is: a line that goes on ends with a backslash.
+// Appends a command line that can be copied at any width: continued lines end in a backslash.
 void append_command(std::string& out, std::string_view text, std::size_t width) {
   std::size_t column = 2;
   out += "  ";
@@ -42,7 +42,7 @@ void append_command(std::string& out, std::string_view text, std::size_t width) 
     const std::string_view word = shell_word(text);
     const std::size_t columns = display_width(word);
     text.remove_prefix(std::min(word.size() + 1, text.size()));
-    const std::size_t more = text.empty() ? 0 : 2;  // " \"
+    const std::size_t more = text.empty() ? 0 : 2;  // for " \"
     if (!is_first && column + 1 + columns + more > width) {
       out += " \\\n    ";
       column = 4;
@@ -61,7 +61,7 @@ void append_example(std::string& out, const Example& example, std::size_t width)
   append_wrapped(out, example.explanation, 6, 6, width);
 }
 
-// The same in one line where there is room.
+// Like append_example(), but on one line if it fits.
 void append_short_example(std::string& out, const Example& example, std::size_t width) {
   const std::size_t columns = 2 + display_width(example.command) + 4 + display_width(example.explanation);
   if (columns > width) return append_example(out, example, width);
@@ -117,7 +117,7 @@ std::string group_name(std::string_view heading) {
   return name;
 }
 
-// What -h says of a flag: "Output file" of "Output file; - writes to standard output".
+// Shortens a flag's help for -h: "Output file" for "Output file; - writes to standard output".
 std::string first_clause(std::string_view help) {
   for (const std::string_view end : {"; ", ": ", ". ", " ("}) help = help.substr(0, help.find(end));
   return std::string(help);
@@ -234,7 +234,7 @@ std::optional<std::string> group_help_text(const Command& command, std::string_v
     if (group_name(group) == name) help.add_group(group);
   }
   if (help.text().empty()) return std::nullopt;
-  help.text().erase(0, 1);  // the empty line before the heading
+  help.text().erase(0, 1);  // removes the empty line before the heading
   return std::move(help.text());
 }
 

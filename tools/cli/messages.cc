@@ -1,5 +1,5 @@
-// The only file that knows spdlog. A logger is made when a tool is asked for detail, and not before: most runs are
-// short, and their start-up is measured.
+// The only file that uses spdlog. A logger is created only when -v is given, because most runs are short and their
+// start is benchmarked.
 #define SPDLOG_FMT_EXTERNAL
 #define SPDLOG_HEADER_ONLY
 #define SPDLOG_NO_EXCEPTIONS
@@ -27,12 +27,12 @@ void write_line(std::string line) {
   std::string_view left = line;
   while (!left.empty()) {
     const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
-    if (done < 0) return;  // nobody can be told
+    if (done < 0) return;  // the error cannot be reported anywhere
     left.remove_prefix(static_cast<std::size_t>(done));
   }
 }
 
-// One name for standard input, whoever found the error.
+// Uses one name for standard input, independent of the source of the error.
 std::string_view shown_file(const Error& error) {
   return error.kind == ErrorKind::input && error.file == "-" ? std::string_view("standard input") : error.file;
 }
@@ -91,11 +91,11 @@ Messages::Messages(const Command& command) : Messages(command.name(), command.co
 Messages::Messages(std::string tool, CommonOptions options) : tool_(std::move(tool)), options_(options) {}
 
 int Messages::error(const Error& given) const {
-  // An input that standard output goes to may have been taken for one that cannot be opened, or is broken.
+  // An input that is also standard output may have been reported as unreadable or broken. Report the real cause.
   const Status safe = standard_output_is_no_input();
   const Error& error = safe ? given : safe.error();
-  if (error.code == "out-closed") return exit_ok;  // whoever read the pipe has had enough
-  static bool is_told = false;                     // whatever follows from it need not be
+  if (error.code == "out-closed") return exit_ok;  // the reader closed the pipe; not an error
+  static bool is_told = false;                     // report this cause once only
   if (!safe && std::exchange(is_told, true)) return exit_status(error);
   write_line(options_.json_errors ? as_json(error, "error") : as_text(tool_, error, "error"));
   return exit_status(error);

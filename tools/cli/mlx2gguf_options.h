@@ -13,12 +13,12 @@ struct Mlx2ggufArguments {
   std::string report;
   TypeArguments types;
   std::string mtp;
-  std::string base;  ///< of an adapter
+  std::string base;  ///< the base model of an adapter
   std::vector<std::string> adapters;
   bool follow_links = false;
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command.
 Command mlx2gguf_command(Mlx2ggufArguments& arguments);
 
 }  // namespace modelutils::cli

@@ -10,7 +10,7 @@ namespace modelutils::cli {
 
 namespace {
 
-// "1%" and "1" are 0.01.
+// Parses a percentage: "1%" and "1" are 0.01.
 std::optional<double> percentage(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
   double percent = 0;

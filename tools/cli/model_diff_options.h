@@ -11,7 +11,7 @@ namespace modelutils::cli {
 struct ModelDiffArguments {
   CompareOptions compare;
   std::string a, b;
-  std::optional<std::string> max_rms;  ///< as it was given
+  std::optional<std::string> max_rms;  ///< as typed
   std::optional<u64> top;
   std::optional<u64> extract_rank;  ///< --extract-lora
   std::string output;
@@ -23,11 +23,10 @@ struct ModelDiffArguments {
   PageOutput page;
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command.
 Command model_diff_command(ModelDiffArguments& arguments);
 
-/// Fills `arguments.compare` with what follows from the flags. Errors: flags that contradict each other, a percentage
-/// that is none.
+/// Completes `arguments.compare` from the flags. Errors: contradictory flags, an invalid percentage.
 Status finish(ModelDiffArguments& arguments);
 
 }  // namespace modelutils::cli

@@ -24,7 +24,7 @@ Result<u64> parse_number(std::string_view flag, std::string_view text) {
 
 namespace {
 
-// `examples`: what the message names.
+// `examples` lists valid sizes for the error message.
 Result<u64> size_of(std::string_view flag, std::string_view text, u64 step, std::string_view examples) {
   constexpr std::string_view suffixes = "KMG";
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
@@ -57,7 +57,7 @@ Result<u64> parse_memory(std::string_view flag, std::string_view text) {
   constexpr u64 least = u64{1} << 20;
   std::string_view size = text;
   for (const std::string_view unit : {"iB", "ib", "IB", "B", "b"}) {
-    // Only after a letter: "8B" would be bytes.
+    // Only after K, M or G: "8B" would mean bytes.
     if (size.size() <= unit.size() || !size.ends_with(unit)) continue;
     const std::string_view rest = size.substr(0, size.size() - unit.size());
     if (std::string_view("KMGkmg").find(rest.back()) == std::string_view::npos) continue;

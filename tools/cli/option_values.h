@@ -1,4 +1,4 @@
-// What the values of options mean.
+// Parses the values of options.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace modelutils::cli {
 
-/// A decimal number. Error (usage): names the flag.
+/// Parses a decimal number. The error (usage) names the flag.
 Result<u64> parse_number(std::string_view flag, std::string_view text);
 
-/// A number and perhaps a K, M or G, each `step` times the one before. Error (usage): names the flag.
+/// Parses a number with an optional K, M or G: `step`, `step`², `step`³. The error (usage) names the flag.
 Result<u64> parse_size(std::string_view flag, std::string_view text, u64 step);
 
-/// An amount of memory: as parse_size() in steps of 1024, also "24GB" and "24GiB". Errors (usage): names the flag; a
-/// number below 1 MiB without a unit, except 0.
+/// Parses an amount of memory: like parse_size() with step 1024; also accepts "24GB" and "24GiB". Rejects a number
+/// below 1 MiB without a unit, except 0. Errors (usage) name the flag.
 Result<u64> parse_memory(std::string_view flag, std::string_view text);
 
-/// Error (usage): the flag has choices, and `value` is not among them.
+/// Returns a usage error if the flag has choices and `value` is not one of them.
 Status check_choice(const Flag& flag, const std::string& value);
 
 }  // namespace modelutils::cli

@@ -1,4 +1,4 @@
-// --html: a page written to a file, whole or not at all.
+// --html: writes a page to a file, completely or not at all.
 #pragma once
 
 #include <functional>
@@ -11,21 +11,21 @@
 namespace modelutils::cli {
 
 struct PageOutput {
-  std::optional<std::string> path;  ///< "-": standard output
-  bool force = false;               ///< may replace a file
+  std::optional<std::string> path;  ///< "-" for standard output
+  bool force = false;               ///< may replace an existing file
 };
 
-/// --html and --force. `help` says what the page shows.
+/// Adds --html and --force. `help` describes the page.
 void add_page_flags(Command& command, PageOutput& output, std::string help, std::string group,
                     std::string force_help = "With --html: replace an existing output");
 
-/// Usage error: --force without --html.
+/// Returns a usage error for --force without --html.
 Status check_page(const PageOutput& output);
 
-/// Did whoever read the page have enough of it?
+/// True if writing ended because the reader closed the pipe.
 bool was_page_closed(const Status& written);
 
-/// Lets `fill` write the page. Errors: those of `fill`, those of AtomicOutput.
+/// Writes a page with `fill`. Errors: those of `fill` and of AtomicOutput.
 Status write_page(const PageOutput& output, const std::function<Status(HtmlPage& page)>& fill);
 
 }  // namespace modelutils::cli

@@ -20,7 +20,7 @@ const char* variable(const char* name) {
   return std::getenv(name);
 }
 
-// Is a program of that name in PATH?
+// True if PATH has a program of that name.
 bool is_installed(const std::string& program) {
   const char* path = variable("PATH");
   std::string_view folders = path == nullptr ? std::string_view("/usr/bin:/bin") : std::string_view(path);
@@ -32,7 +32,7 @@ bool is_installed(const std::string& program) {
   return false;
 }
 
-// The shell's command, empty for none.
+// Returns the pager's shell command, or empty for none.
 std::string wanted_pager() {
   for (const char* name : {"MODELUTILS_PAGER", "PAGER"}) {
     const char* value = variable(name);
@@ -51,7 +51,7 @@ void start_pager(When when) {
   int pipe_ends[2];
   if (command.empty() || ::pipe(pipe_ends) != 0) return;
   const std::string width = std::to_string(terminal_width(80));
-  ::setenv("LESS", "FRX", 0);  // quit if one screen is enough, show colours, leave the text on the screen
+  ::setenv("LESS", "FRX", 0);  // quit if the text fits on one screen, show colours, leave the text on the screen
   ::setenv("COLUMNS", width.c_str(), 0);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -65,7 +65,7 @@ void start_pager(When when) {
   if (child > 0) {
     ::dup2(pipe_ends[1], STDOUT_FILENO);
     pager = child;
-    // An interrupt is the pager's business; when it goes away, writing ends.
+    // The pager handles interrupts. When it ends, our writes fail and the run ends.
     ::signal(SIGINT, SIG_IGN);
   }
   ::close(pipe_ends[0]);

@@ -14,7 +14,7 @@ struct Pt2stArguments {
   bool follow_links = false;
   std::string report;
 
-  /// Takes what the flags say over into `convert`.
+  /// Stores the values of the flags in `convert`.
   void settle();
 };
 

@@ -1,4 +1,4 @@
-// The options of gguf-quantize, most of which mlx2gguf has as well.
+// The options of gguf-quantize, most of which mlx2gguf shares.
 #pragma once
 
 #include "cli/command.h"
@@ -6,24 +6,24 @@
 
 namespace modelutils::cli {
 
-/// What chooses types.
+/// The options that choose tensor types.
 struct TypeArguments {
   std::optional<std::string> type, recipe, like, importance;
   std::vector<std::string> tensors;
   std::optional<u64> max_size, gpu, context;
   bool pure = false, keep_exact = false, correct = false;
 
-  /// Is anything given?
+  /// True if any of them is given.
   bool is_wanted() const;
-  /// Takes the words above over. Errors: usage; those of read_recipe().
+  /// Stores the values in `request`. Errors: usage; those of read_recipe().
   Status settle(requantize::QuantizeRequest& request) const;
 };
 
 void add_type_flags(Command& command, TypeArguments& arguments);
 
-/// --lora, repeatable.
+/// Adds --lora, which is repeatable.
 void add_lora_flag(Command& command, std::vector<std::string>& adapters);
-/// What it says. Error: usage.
+/// Parses the values of --lora. Error: usage.
 Result<std::vector<adapter::Wanted>> wanted_adapters(const std::vector<std::string>& texts);
 
 struct QuantizeArguments {
@@ -35,7 +35,7 @@ struct QuantizeArguments {
   bool follow_links = false;
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command.
 Command quantize_command(QuantizeArguments& arguments);
 
 }  // namespace modelutils::cli

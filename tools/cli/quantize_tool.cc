@@ -10,7 +10,7 @@ namespace modelutils::cli {
 
 namespace {
 
-// The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
+// The report goes to standard output unless that carries the GGUF. The summary is a message and goes to standard error.
 Status show_quantized(const requantize::QuantizeRequest& request, std::string_view form, const CommonOptions& common,
                       const Messages& messages, const requantize::QuantizeReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);

@@ -1,4 +1,4 @@
-// Texts that flags name.
+// Reads text files named by flags.
 #pragma once
 
 #include <limits>
@@ -8,8 +8,8 @@
 
 namespace modelutils::cli {
 
-/// What a file holds, or standard input ("-"). More than `most` bytes are cut off a little above that: the caller sees
-/// that there are too many. Errors: those of reading.
+/// Reads a file, or standard input for "-". Stops a little above `most` bytes, so that the caller can detect the
+/// excess. Errors: those of reading.
 Result<std::string> read_text(const std::string& path, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace modelutils::cli

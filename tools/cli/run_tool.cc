@@ -19,9 +19,9 @@ namespace modelutils::cli {
 
 namespace {
 
-// A closed standard descriptor would be given to the next file that is opened, and results would land in it. An opened
-// /dev/null of the wrong direction keeps the number taken and still answers EBADF to whoever reads or writes; whoever
-// closes standard error wants no messages, and gets none.
+// Opens /dev/null on closed standard descriptors. Otherwise the next opened file would get the number, and results
+// would be written into it. /dev/null is opened in the wrong direction, so that reads and writes still fail with EBADF.
+// The exception is standard error: messages to a closed one are discarded.
 void occupy_closed_descriptors() {
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) {
@@ -30,17 +30,17 @@ void occupy_closed_descriptors() {
   }
 }
 
-// A model may have thousands of files, all of which are open at a time, and the usual limit is 1,024. The hard limit is
-// ours to use up: no tool calls select(), which is what the low one protects.
+// Raises the limit on open files to the hard limit. A model may have thousands of files open at once, and the usual
+// limit is 1,024. The low limit protects callers of select(), which no tool uses.
 void allow_many_files() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
-  [[maybe_unused]] const int raised = ::setrlimit(RLIMIT_NOFILE, &files);  // where it fails, opening says so
+  [[maybe_unused]] const int raised = ::setrlimit(RLIMIT_NOFILE, &files);  // if this fails, open() will report it
 }
 
 int internal_error_line(const char* name, const char* what, const char* more) {
-  // No allocation: memory may be what is missing.
+  // Does not allocate, because memory may be exhausted.
   for (const char* part : {name, ": ", what, more, " [internal]\n"}) {
     std::size_t size = 0;
     while (part[size] != '\0') ++size;
@@ -49,13 +49,13 @@ int internal_error_line(const char* name, const char* what, const char* more) {
   return exit_internal;
 }
 
-// Where an exception cannot be thrown, since there is no memory for it either, or cannot be caught.
+// Handles exceptions that cannot be caught, or cannot be thrown for lack of memory.
 [[noreturn]] void end_by_terminate() {
   internal_error_line(system::program_name(), std::current_exception() ? "internal error" : "out of memory", "");
   end_process(exit_internal);
 }
 
-// Before the constructors of static objects: memory may be short as early as that.
+// Installed before the constructors of static objects run, because memory can be exhausted that early.
 [[gnu::constructor(101)]] void take_terminate() {
   std::set_terminate(end_by_terminate);
 }

@@ -16,7 +16,7 @@ Flag token_flag(std::string_view name, std::string_view value_name, std::string_
       .names = std::string(name), .value_name = std::string(value_name), .help = std::string(help), .group = "Tokens"};
 }
 
-// "@FILE", "-" for standard input, else the text itself.
+// Returns the text to tokenize: the content of FILE for "@FILE", standard input for "-", else the argument itself.
 Result<std::string> text_to_cut(const std::string& argument, const std::vector<std::string>& paths) {
   const bool is_stdin = argument == "-";
   if (!is_stdin && !argument.starts_with('@')) return argument;

@@ -1,4 +1,4 @@
-// The flags about tokens, of both dumpers.
+// The token flags, shared by both dumpers.
 #pragma once
 
 #include "cli/dump_options.h"
@@ -7,8 +7,7 @@ namespace modelutils::cli {
 
 void add_token_flags(Command& command, DumpArguments& arguments);
 
-/// Nothing if no tokens are asked for. Errors: flags that contradict each other or are not understood, a file with the
-/// text that cannot be read.
+/// Returns nullopt if no tokens are requested. Errors: contradictory or invalid flags, an unreadable text file.
 Result<std::optional<TokenRequest>> token_request(const DumpArguments& arguments);
 
 }  // namespace modelutils::cli

@@ -19,7 +19,7 @@ struct VerifyArguments {
   std::optional<std::string> policy, sbom, signature, key, certificate;
 };
 
-/// Every flag; parse() fills `arguments`, which must outlive the command.
+/// Defines all flags. parse() fills `arguments`, which must outlive the command.
 Command verify_command(VerifyArguments& arguments);
 
 }  // namespace modelutils::cli
