@@ -21,9 +21,9 @@ std::string list(std::string_view names) {
   return text;
 }
 
-// What happens to the tensors of a family on their way.
+// The changes that a family's tensors undergo during conversion.
 struct Ways {
-  std::set<std::string_view> as_f32;  // matrices that runtimes want in F32
+  std::set<std::string_view> as_f32;  // matrices that runtimes require in F32
   std::set<std::string_view> transposed;
   bool reorders = false, stacks = false, computes = false, generates = false, normalises = false;
 };
@@ -84,7 +84,7 @@ std::string limits_text(const arch::Family& family) {
                         fixed.severity == Severity::error ? "is refused" : "gives a warning", fixed.because);
   }
   for (const arch::Relation& relation : family.relations) {
-    if (relation.field.empty()) continue;  // no directory breaks it
+    if (relation.field.empty()) continue;  // concerns no config.json field
     text += fmt::format("- Refused where `{}` {}.\n", relation.field, relation.because);
   }
   switch (family.head) {

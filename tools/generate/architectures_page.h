@@ -1,11 +1,11 @@
-// docs/architectures.md, written from the rows of lib/arch.
+// Generates docs/architectures.md from the tables in lib/arch.
 #pragma once
 
 #include <string>
 
 namespace modelutils::generate {
 
-/// The whole page, Markdown.
+/// Returns the whole page as Markdown.
 std::string architectures_page();
 
 }  // namespace modelutils::generate

@@ -29,13 +29,13 @@ std::string escaped(std::string_view text, std::string_view special) {
   return out;
 }
 
-// '…' of bash and zsh.
+// Quotes text for bash and zsh.
 std::string quoted(std::string text) {
   replace_all(text, "'", "'\\''");
   return "'" + text + "'";
 }
 
-// "-o", "--output" of "-o,--output".
+// Splits "-o,--output" into "-o" and "--output".
 std::vector<std::string> names_of(const Flag& flag) {
   const std::size_t comma = flag.names.find(',');
   if (comma == std::string::npos) return {flag.names};
@@ -55,12 +55,12 @@ bool is_file(const Flag& flag) {
   return flag.kind == ValueKind::file || flag.kind == ValueKind::output_file;
 }
 
-// Models at an address: the tools that take them have what belongs to the network.
+// True if the tool accepts models at an address; such tools have --no-cache.
 bool takes_addresses(const cli::Command& command) {
   return std::ranges::any_of(command.flags(), [](const Flag& flag) { return flag.names == "--no-cache"; });
 }
 
-// "#< name" to "#> name": a part that is kept without its marks, or left out.
+// Keeps or removes the part between "#< name" and "#> name"; removes the marker lines.
 void keep_part(std::string& text, std::string_view name, bool is_kept) {
   const std::string begin_mark = fmt::format("#< {}\n", name);
   const std::string end_mark = fmt::format("#> {}\n", name);
@@ -71,7 +71,7 @@ void keep_part(std::string& text, std::string_view name, bool is_kept) {
   text.erase(begin, is_kept ? begin_mark.size() : end - begin);
 }
 
-// Replaces what all shells share, and leaves out what the tool does not need.
+// Replaces the placeholders that all shells share, and removes the parts that the tool does not need.
 void fill_in(const cli::Command& command, std::string& text) {
   keep_part(text, "names", std::ranges::any_of(command.flags(), takes_names));
   keep_part(text, "addresses", takes_addresses(command));
@@ -107,7 +107,7 @@ std::string fish_action(const Flag& flag, std::string_view id) {
   if (flag.file_patterns.empty()) return " -r -F";
   std::string suffixes;
   for (const std::string& pattern : flag.file_patterns) suffixes += " " + pattern.substr(1);
-  // Puts files that end so before all others.
+  // Lists files with these suffixes before all others.
   return fmt::format(" -k -x -a '(for end in{}; __fish_complete_suffix $end; end)'", suffixes);
 }
 
@@ -152,7 +152,7 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
     const std::vector<std::string> names = names_of(flag);
     const std::string tail = value.empty() ? help : fmt::format("{}:{}:{}", help, value, action);
     for (const std::string& name : names) {
-      // "+": the value may be joined to the letter; "=": the value may stand behind "=".
+      // "+": the value may follow the letter directly; "=": the value may follow "=".
       const std::string_view join = value.empty() ? "" : name.starts_with("--") ? "=" : "+";
       const std::string excluded = flag.repeatable     ? "*"
                                    : names.size() == 1 ? ""
@@ -179,7 +179,7 @@ std::string fish_completion(const cli::Command& command, std::string text) {
     }
     const bool has_value = flag.is_positional() || !flag.value_name.empty();
     specs += has_value ? fish_action(flag, identifier(command)) : "";
-    if (flag.names == "-h,--help") specs += " -f -a '@groups@'";  // only behind "--help=": the value may lack
+    if (flag.names == "-h,--help") specs += " -f -a '@groups@'";  // only after "--help=": the value is optional
     if (!flag.is_positional()) specs += fmt::format(" -d '{}'", escaped(flag.help, "'\\"));
     specs += "\n";
   }

@@ -1,5 +1,5 @@
-// Shell completions of a tool: a template in the language of the shell, filled in from the flags that parse the command
-// line.
+// Generates a tool's shell completions: a template in the shell's language, filled in from the flag definitions that
+// also parse the command line.
 #pragma once
 
 #include <string>
@@ -8,11 +8,15 @@
 
 namespace modelutils::generate {
 
-/// What stands for what in a template: @tool@ the tool, @id@ the same as an identifier, @lister@ the tool that lists
-/// keys and tensors of its files, and for bash @flags@ (all names, one blank between), @values@ (a branch of `case` for
-/// each flag with a value) and @positional@ (what to do for other arguments), for zsh @specs@ (arguments of
-/// _arguments), for fish
-/// @specs@ (commands). Lines between "#< names" and "#> names" stay only if the tool has flags that take such names.
+/// Fills in `text`, a template. Placeholders:
+/// - all shells: @tool@ is the tool, @id@ the tool as an identifier, @lister@ the tool that lists the keys and tensors
+/// of its files.
+/// - bash: @flags@ is a list of all names separated by spaces, @values@ a `case` branch for each flag with a value,
+/// @positional@ the code for other arguments.
+/// - zsh: @specs@ is the arguments of _arguments.
+/// - fish: @specs@ is commands.
+///
+/// Lines between "#< names" and "#> names" are kept only if the tool has flags that take key or tensor names.
 std::string bash_completion(const cli::Command& command, std::string text);
 std::string zsh_completion(const cli::Command& command, std::string text);
 std::string fish_completion(const cli::Command& command, std::string text);

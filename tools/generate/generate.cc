@@ -1,10 +1,10 @@
-// Writes the man pages and shell completions of the tools. Part of the build, not installed: the tools themselves
-// stay free of text that only packages need.
+// Writes the man pages and shell completions of the tools. Part of the build but not installed, so that the tools do
+// not contain text that only packages need.
 //
 // usage: generate TEMPLATES OUTPUT VERSION DATE TOOL…
 //        generate --architectures > docs/architectures.md
 //        generate --keys > docs/keys.md
-//        generate --names                     what scripts/check-drift compares with llama.cpp
+//        generate --names                     for scripts/check-drift, which compares it with llama.cpp
 #include <fmt/core.h>
 
 #include <cstdio>

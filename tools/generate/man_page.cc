@@ -12,7 +12,8 @@ namespace modelutils::generate {
 
 namespace {
 
-// Text as roff prints it literally: "-" is the ASCII one that can be copied, a leading "." or "'" is no request.
+// Escapes text so that roff prints it literally: "-" stays an ASCII hyphen that can be copied, and a leading "." or "'"
+// does not start a request.
 std::string roff(std::string_view text) {
   std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
   while (!text.empty()) {
@@ -45,7 +46,7 @@ std::string italic(std::string_view text) {
   return "\\fI" + roff(text) + "\\fR";
 }
 
-// "\fB-o\fR, \fB--output\fR \fIFILE\fR"
+// Returns the heading of a flag: "\fB-o\fR, \fB--output\fR \fIFILE\fR".
 std::string tag(const cli::Flag& flag) {
   if (flag.is_positional()) return italic(flag.names);
   const std::size_t comma = flag.names.find(',');

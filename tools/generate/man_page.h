@@ -1,4 +1,4 @@
-// The man page of a tool (section 1), made from the flags that parse its command line.
+// Generates a tool's man page (section 1) from the flag definitions that also parse the command line.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace modelutils::generate {
 
-/// man(7) source in ASCII (other characters as \[uXXXX]). `date` is ISO 8601, `version` the project's;
-/// `tools` are named under "See also".
+/// Returns man(7) source in ASCII (other characters as \[uXXXX]). `date` is in ISO 8601, `version` the project's
+/// version; `tools` are listed under "See also".
 std::string man_page(const cli::Command& command, std::string_view version, std::string_view date,
                      std::span<const std::string> tools);
 
